@@ -1,0 +1,35 @@
+import * as z from "zod";
+import { profileSchema } from "./profile.ts";
+import { PROTOCOLS } from "./protocol.ts";
+
+/**
+ * What the operator publishes about a Model and extproc serves from: the contract between the control
+ * plane and the data plane, stored as JSON in Postgres. Prices are not in it: they are versioned rows.
+ */
+export const backendSchema = z.strictObject({
+  name: z.string(),
+  /** Envoy cluster that reaches it; the value of the header `x-gateway-backend`. */
+  cluster: z.string(),
+  protocol: z.enum(PROTOCOLS),
+  /** Path in front of `/chat/completions` or `/v1/messages`; empty or `/…` without a slash at its end. */
+  basePath: z.string(),
+  /** Model name that the upstream knows. */
+  upstreamModel: z.string(),
+  weight: z.int().nonnegative(),
+  priority: z.int().nonnegative(),
+  profile: profileSchema,
+});
+export type Backend = z.infer<typeof backendSchema>;
+
+export const catalogueModelSchema = z.strictObject({
+  name: z.string(),
+  aliases: z.array(z.string()),
+  /** Interfaces that clients may use (S7). */
+  interfaces: z.array(z.enum(PROTOCOLS)),
+  contextWindow: z.int().positive().nullable(),
+  maxOutputTokens: z.int().positive(),
+  /** Unix seconds; `created` in the model list. */
+  createdSeconds: z.int().nonnegative(),
+  backends: z.array(backendSchema).min(1),
+});
+export type CatalogueModel = z.infer<typeof catalogueModelSchema>;

@@ -1,0 +1,96 @@
+import type { Protocol } from "./protocol.ts";
+
+/**
+ * Every refusal and failure that a caller can see: HTTP status and the type each dialect gives it
+ * (S17–S23). Anything that is not in this table is a bug and answers `internal_error`.
+ */
+const ERRORS = {
+  invalid_request: row(400, "invalid_request_error", null, "invalid_request_error"),
+  context_too_long: row(400, "invalid_request_error", "context_length_exceeded", "invalid_request_error"),
+  unsupported_version: row(400, "invalid_request_error", "unsupported_version", "invalid_request_error"),
+  invalid_api_key: row(401, "invalid_request_error", "invalid_api_key", "authentication_error"),
+  insufficient_balance: row(402, "insufficient_quota", "insufficient_balance", "billing_error"),
+  permission_denied: row(403, "permission_error", "insufficient_permissions", "permission_error"),
+  model_not_found: row(404, "invalid_request_error", "model_not_found", "not_found_error"),
+  not_found: row(404, "invalid_request_error", "not_found", "not_found_error"),
+  method_not_allowed: row(405, "invalid_request_error", "method_not_allowed", "invalid_request_error"),
+  request_too_large: row(413, "invalid_request_error", "request_too_large", "request_too_large"),
+  rate_limited: row(429, "rate_limit_error", "rate_limit_exceeded", "rate_limit_error"),
+  internal_error: row(500, "server_error", "internal_error", "api_error"),
+  upstream_error: row(502, "server_error", "upstream_error", "api_error"),
+  upstream_unavailable: row(503, "server_error", "upstream_unavailable", "overloaded_error"),
+  overloaded: row(503, "server_error", "overloaded", "overloaded_error"),
+  billing_unavailable: row(503, "server_error", "billing_unavailable", "api_error"),
+  upstream_timeout: row(504, "server_error", "upstream_timeout", "timeout_error"),
+} as const satisfies Record<string, ErrorRow>;
+
+export type ErrorCode = keyof typeof ERRORS;
+export const ERROR_CODES: readonly ErrorCode[] = Object.keys(ERRORS).filter(isErrorCode);
+
+interface ErrorRow {
+  status: number;
+  chat: { type: string; code: string | null };
+  messages: { type: string };
+}
+
+export interface GatewayErrorOptions {
+  /** The request field at fault, as a path: `messages[2].content`. */
+  field?: string;
+  /** Overrides the table's status, for an upstream's own 4xx (S22). */
+  status?: number;
+  /** Further response headers: `retry-after`, `allow`, `x-should-retry`. */
+  headers?: Readonly<Record<string, string>>;
+  /** What really happened; logged, never sent. */
+  cause?: unknown;
+}
+
+/** An outcome the caller can act on. The message is sent to the caller: nothing internal belongs in it. */
+export class GatewayError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly field: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode, message: string, options: GatewayErrorOptions = {}) {
+    super(message, { cause: options.cause });
+    this.name = "GatewayError";
+    this.code = code;
+    this.status = options.status ?? ERRORS[code].status;
+    this.field = options.field ?? null;
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** Anything thrown, as an error fit for a caller: what is not a GatewayError becomes `internal_error`. */
+export function toGatewayError(thrown: unknown): GatewayError {
+  if (thrown instanceof GatewayError) return thrown;
+  return new GatewayError(
+    "internal_error",
+    "Something failed inside the gateway. The request id in this response helps support to find it.",
+    { cause: thrown },
+  );
+}
+
+/** HTTP status of a code, for tables and docs. */
+export function statusOf(code: ErrorCode): number {
+  return ERRORS[code].status;
+}
+
+/** The error object of the caller's protocol (S17). In a stream it is the payload of the error event. */
+export function encodeError(protocol: Protocol, error: GatewayError, requestId: string): object {
+  const row = ERRORS[error.code];
+  switch (protocol) {
+    case "chat":
+      return { error: { message: error.message, type: row.chat.type, param: error.field, code: row.chat.code } };
+    case "messages":
+      return { type: "error", error: { type: row.messages.type, message: error.message }, request_id: requestId };
+  }
+}
+
+function row(status: number, chatType: string, chatCode: string | null, messagesType: string): ErrorRow {
+  return { status, chat: { type: chatType, code: chatCode }, messages: { type: messagesType } };
+}
+
+function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERRORS, code);
+}

@@ -1,0 +1,20 @@
+/**
+ * Tokens of one request by price class. The classes are disjoint: `inputTokens` excludes cached and
+ * cache-write tokens (as messages counts; chat's prompt_tokens is the sum of the three).
+ * `reasoningTokens` is a part of `outputTokens`, kept for display only.
+ */
+export interface Usage {
+  inputTokens: number;
+  cachedInputTokens: number;
+  cacheWriteTokens: number;
+  outputTokens: number;
+  reasoningTokens: number;
+}
+
+export const NO_USAGE: Readonly<Usage> = {
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+};

@@ -1,0 +1,55 @@
+import type { Backend, CatalogueModel } from "../../contract/catalogue.ts";
+import type { GatewayError } from "../../contract/errors.ts";
+import type { Meter } from "../meter/meter.ts";
+
+/** What a translation is made from. Pure input: the clock and the id come in as values. */
+export interface TranslationInput {
+  /** The request body exactly as received. */
+  body: Buffer;
+  /** The same body parsed, once. Its members are checked by the translation that reads them. */
+  parsed: JsonObject;
+  model: CatalogueModel;
+  backend: Backend;
+  /** UUIDv7 of the request; ids that the gateway must mint derive from it. */
+  requestId: string;
+  /** Unix seconds; chat's `created`. */
+  nowSeconds: number;
+}
+
+export type JsonObject = { readonly [name: string]: unknown };
+
+/** One request on its way through one pair of protocols. Its state dies with the response. */
+export interface Translation {
+  /** What goes upstream. `path` is below the backend's base path: `/chat/completions` or `/v1/messages`. */
+  readonly upstream: { readonly path: string; readonly body: Buffer; readonly headers: Readonly<Record<string, string>> };
+  /** Request fields left out because they cannot change the answer; named in `x-gateway-dropped`. */
+  readonly dropped: readonly string[];
+  /** Did the client ask for a stream? */
+  readonly wantsStream: boolean;
+  /** Upper bound of output tokens that the client asked for; null where it set none. */
+  readonly maxOutputTokens: number | null;
+  /**
+   * A whole JSON answer (2xx), as bytes for the client.
+   * @throws GatewayError `upstream_error` when the body is not what the upstream's protocol says.
+   */
+  response(body: Buffer, meter: Meter): Buffer;
+  /** A streamed answer. */
+  stream(meter: Meter): StreamTranslation;
+}
+
+/**
+ * "complete": the upstream ended as its protocol says. "truncated": it closed before. "failed": it sent an
+ * error event, or the gateway ended the stream.
+ */
+export type StreamOutcome = "open" | "complete" | "truncated" | "failed";
+
+/** A small machine that turns upstream SSE bytes into client SSE bytes. */
+export interface StreamTranslation {
+  /** Bytes for the client; "unchanged" passes the chunk as it is without a copy. */
+  push(chunk: Buffer): Buffer | "unchanged";
+  /** The upstream closed: finishes what is open, with the protocol's error event unless it was complete. */
+  end(): Buffer;
+  /** The gateway itself must end the stream (credit ran out, a bug): the protocol's error event. */
+  fail(error: GatewayError): Buffer;
+  readonly outcome: StreamOutcome;
+}
