@@ -16,7 +16,7 @@ export interface Meter {
   report(usage: Partial<Usage>): void;
   /** Text that the upstream produced (answer, reasoning, tool arguments); kept as a length, in case no usage comes. */
   produced(text: string): void;
-  /** Has anything been produced or reported? */
+  /** Has the upstream produced any text? Token counts alone do not say so: messages streams begin with a placeholder. */
   readonly hasOutput: boolean;
   final(): MeteredUsage;
 }
@@ -44,7 +44,7 @@ export function createMeter(promptBytes: number): Meter {
       producedBytes += Buffer.byteLength(text);
     },
     get hasOutput() {
-      return producedBytes > 0 || (reported.outputTokens ?? 0) > 0;
+      return producedBytes > 0;
     },
     final() {
       const usage: Usage = {

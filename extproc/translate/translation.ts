@@ -8,6 +8,8 @@ export interface TranslationInput {
   body: Buffer;
   /** The same body parsed, once. Its members are checked by the translation that reads them. */
   parsed: JsonObject;
+  /** The client's request headers, by lower-case name. */
+  headers: ReadonlyMap<string, string>;
   model: CatalogueModel;
   backend: Backend;
   /** UUIDv7 of the request; ids that the gateway must mint derive from it. */

@@ -1,0 +1,61 @@
+import type { Caller } from "../auth/authenticate.ts";
+import type { ExchangeDeps } from "../exchange-deps.ts";
+import { requestIdHeaders } from "../headers.ts";
+import * as reply from "../reply.ts";
+import type { Endpoint } from "../route/endpoint.ts";
+import type { ProcessingResponse } from "../../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
+import { describeBalance } from "./balance.ts";
+import { describeModels } from "./models.ts";
+import { describeUsage } from "./usage.ts";
+
+/** Answers that the gateway itself gives, without an upstream. */
+export interface Answers {
+  json(requestId: string, value: unknown): reply.ImmediateAnswer;
+  root(requestId: string): reply.ImmediateAnswer;
+}
+
+export function createAnswers({ publicBaseUrl }: { publicBaseUrl: string }): Answers {
+  return {
+    json: encodeAnswer,
+    root: (requestId) =>
+      encodeAnswer(requestId, {
+        object: "gateway",
+        chat_completions: { base_url: `${publicBaseUrl}/v1`, endpoint: `POST ${publicBaseUrl}/v1/chat/completions` },
+        messages: { base_url: publicBaseUrl, endpoint: `POST ${publicBaseUrl}/v1/messages` },
+        models: `${publicBaseUrl}/v1/models`,
+      }),
+  };
+}
+
+export interface AnswerRouteInput {
+  endpoint: Extract<Endpoint, { kind: "models" | "balance" | "usage" }>;
+  caller: Caller;
+  requestId: string;
+  deps: ExchangeDeps;
+}
+
+/** `/v1/models`, `/v1/balance` and `/v1/usage` (S10, S29). Only the last one asks the database. */
+export async function answerRoute({ endpoint, caller, requestId, deps }: AnswerRouteInput): Promise<ProcessingResponse> {
+  switch (endpoint.kind) {
+    case "models":
+      return reply.answerNow(encodeAnswer(requestId, describeModels({ endpoint, key: caller.key, world: deps.world })));
+    case "balance":
+      return reply.answerNow(encodeAnswer(requestId, describeBalance(deps.credit.availableNanoUsd(caller.account))));
+    case "usage":
+      return reply.answerNow(
+        encodeAnswer(
+          requestId,
+          await describeUsage({ query: endpoint.query, key: caller.key, readUsage: deps.readUsage, nowMs: deps.clock.nowMs() }),
+        ),
+      );
+  }
+}
+
+function encodeAnswer(requestId: string, value: unknown): reply.ImmediateAnswer {
+  return {
+    status: 200,
+    headers: { "content-type": "application/json", ...requestIdHeaders(requestId) },
+    body: Buffer.from(JSON.stringify(value)),
+    details: "gateway_answer",
+  };
+}

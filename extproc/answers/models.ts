@@ -1,0 +1,35 @@
+import type { Endpoint } from "../route/endpoint.ts";
+import { chooseModel, listUsable } from "../route/choose-model.ts";
+import type { World, WorldKey, WorldModel } from "../world/world.ts";
+
+export interface DescribeModelsInput {
+  endpoint: Extract<Endpoint, { kind: "models" }>;
+  key: WorldKey;
+  world: World;
+}
+
+/** The model list, or one model, in the caller's protocol and only with what this key may use (S10). */
+export function describeModels({ endpoint, key, world }: DescribeModelsInput): object {
+  const { protocol, id } = endpoint;
+  if (id !== null) return describe[protocol](chooseModel({ world, key, protocol, name: id }));
+
+  const models = listUsable({ world, key, protocol });
+  const data = models.map((model) => describe[protocol](model));
+  if (protocol === "chat") return { object: "list", data };
+  return { data, has_more: false, first_id: models.at(0)?.name ?? null, last_id: models.at(-1)?.name ?? null };
+}
+
+const describe = { chat: describeForChat, messages: describeForMessages } as const;
+
+function describeForChat(model: WorldModel) {
+  return { id: model.name, object: "model", created: model.createdSeconds, owned_by: "model-gateway" };
+}
+
+function describeForMessages(model: WorldModel) {
+  return {
+    type: "model",
+    id: model.name,
+    display_name: model.name,
+    created_at: new Date(model.createdSeconds * 1000).toISOString(),
+  };
+}

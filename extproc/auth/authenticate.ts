@@ -1,0 +1,63 @@
+import { GatewayError } from "../../contract/errors.ts";
+import { parseApiKey, secretMatches } from "../../ledger/keys.ts";
+import type { World, WorldAccount, WorldKey } from "../world/world.ts";
+import { findCredential } from "./credential.ts";
+
+/** Who pays for a request. */
+export interface Caller {
+  key: WorldKey;
+  account: WorldAccount;
+}
+
+export interface AuthenticateInput {
+  headers: ReadonlyMap<string, string>;
+  world: World;
+  pepper: Buffer;
+  nowMs: number;
+}
+
+const REMEDY = "Create a new key in the dashboard and keep the full value.";
+
+/**
+ * The caller behind the credential (S18). The secret is hashed and compared in constant time; nothing of
+ * it appears in an error.
+ * @throws GatewayError `invalid_api_key`; `billing_unavailable` when the gateway cannot know the key now.
+ */
+export function authenticate({ headers, world, pepper, nowMs }: AuthenticateInput): Caller {
+  const parsed = parseApiKey(findCredential(headers));
+  if (parsed.kind === "masked") {
+    throw new GatewayError(
+      "invalid_api_key",
+      `This is the masked display form of a key. The full value is shown only once, when the key is made. ${REMEDY}`,
+    );
+  }
+  if (parsed.kind === "malformed") {
+    throw new GatewayError("invalid_api_key", `The API key does not have this service's form, \`sk-mg-…\`. ${REMEDY}`);
+  }
+
+  const key = world.findKey(parsed.publicId);
+  if (key === undefined) {
+    // A key made a moment ago may not have arrived while the database is away: that is not the caller's fault.
+    if (!world.isCurrent(nowMs))
+      throw new GatewayError("billing_unavailable", "The key cannot be checked right now. Try again shortly.", {
+        headers: { "retry-after": "5" },
+      });
+    throw new GatewayError("invalid_api_key", `The API key is not valid. ${REMEDY}`);
+  }
+  if (!secretMatches({ pepper, secret: parsed.secret, hash: key.secretHash }))
+    throw new GatewayError("invalid_api_key", `The API key is not valid. ${REMEDY}`);
+  if (key.isRevoked) throw new GatewayError("invalid_api_key", `The API key was deleted. ${REMEDY}`);
+  if (key.isDisabled)
+    throw new GatewayError("invalid_api_key", "The API key is disabled. Enable it in the dashboard or use another.");
+  if (key.expiresAt !== null && key.expiresAt.getTime() <= nowMs)
+    throw new GatewayError("invalid_api_key", `The API key expired on ${key.expiresAt.toISOString()}. ${REMEDY}`);
+
+  const account = world.findAccount(key.accountId);
+  if (account === undefined)
+    throw new GatewayError("billing_unavailable", "The account of this key cannot be read right now. Try again shortly.", {
+      headers: { "retry-after": "5" },
+    });
+  if (account.isSuspended)
+    throw new GatewayError("permission_denied", "This account is suspended. Ask the operator of this service.");
+  return { key, account };
+}

@@ -1,0 +1,29 @@
+import { GatewayError } from "../../contract/errors.ts";
+
+const REMEDY = "Create a key in the dashboard and send it whole, as `Authorization: Bearer <key>` or `x-api-key: <key>`.";
+
+/**
+ * The one credential of a request, from either header on either interface (S3).
+ * @throws GatewayError `invalid_api_key` when there is none, or two that differ.
+ */
+export function findCredential(headers: ReadonlyMap<string, string>): string {
+  const bearer = readBearer(headers.get("authorization"));
+  const apiKey = headers.get("x-api-key")?.trim() || undefined;
+  if (bearer !== undefined && apiKey !== undefined && bearer !== apiKey) {
+    throw new GatewayError(
+      "invalid_api_key",
+      "The request carries two different API keys, in `authorization` and in `x-api-key`. Send one of them.",
+    );
+  }
+  const credential = bearer ?? apiKey;
+  if (credential === undefined) throw new GatewayError("invalid_api_key", `The request carries no API key. ${REMEDY}`);
+  return credential;
+}
+
+function readBearer(authorization: string | undefined): string | undefined {
+  if (authorization === undefined || authorization.trim() === "") return undefined;
+  const match = /^bearer +(\S.*)$/i.exec(authorization.trim());
+  if (match?.[1] === undefined)
+    throw new GatewayError("invalid_api_key", `The \`authorization\` header must have the form \`Bearer <key>\`. ${REMEDY}`);
+  return match[1];
+}

@@ -1,0 +1,23 @@
+import { GatewayError } from "../../contract/errors.ts";
+import { HEADERS, MESSAGES_VERSION } from "../../contract/headers.ts";
+
+/** Does the request carry the message interface's version header, in either spelling (S4, S10)? */
+export function hasVersion(headers: ReadonlyMap<string, string>): boolean {
+  return headers.has(HEADERS.version) || headers.has(HEADERS.versionNeutral);
+}
+
+/**
+ * A missing version is taken as the supported one (S4).
+ * @throws GatewayError `unsupported_version` for any other.
+ */
+export function checkVersion(headers: ReadonlyMap<string, string>): void {
+  for (const name of [HEADERS.versionNeutral, HEADERS.version]) {
+    const version = headers.get(name);
+    if (version === undefined || version === MESSAGES_VERSION) continue;
+    throw new GatewayError(
+      "unsupported_version",
+      `The header \`${name}\` has a version that is not supported. Send \`${name}: ${MESSAGES_VERSION}\`.`,
+      { field: name },
+    );
+  }
+}

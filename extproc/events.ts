@@ -1,0 +1,143 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { ErrorCode } from "../contract/errors.ts";
+import type { Protocol } from "../contract/protocol.ts";
+import { formatNanoUsd } from "../ledger/money.ts";
+import type { Settlement } from "../ledger/settle.ts";
+import type { Logger } from "../runtime/log.ts";
+
+/** One function a business event; each writes its log line and counts. Labels are closed sets. */
+export interface Events {
+  requestSettled(settlement: Settlement): void;
+  requestRefused(refusal: { requestId: string; code: ErrorCode; status: number; protocol: Protocol; cause: unknown }): void;
+  /** A bug: something threw that no caller can act on. */
+  exchangeFailed(failure: { requestId: string; error: unknown }): void;
+  upstreamFailed(failure: { requestId: string; model: string; backend: string; status: number; code: ErrorCode }): void;
+}
+
+export interface EventsDeps {
+  log: Logger;
+  metrics: Registry;
+  /** Read when metrics are scraped. */
+  gauges: { openStreams(): number; queuedSettlements(): number };
+}
+
+const DURATION_BUCKETS_S = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
+
+export function createEvents({ log, metrics, gauges }: EventsDeps): Events {
+  const registers = [metrics];
+  const requests = new Counter({
+    name: "gateway_requests_total",
+    help: "Requests that reached an upstream, by model, interface and outcome.",
+    labelNames: ["model", "interface", "outcome"],
+    registers,
+  });
+  const refusals = new Counter({
+    name: "gateway_refusals_total",
+    help: "Requests answered with an error, by code.",
+    labelNames: ["code", "interface"],
+    registers,
+  });
+  const tokens = new Counter({
+    name: "gateway_tokens_total",
+    help: "Tokens settled, by model and class.",
+    labelNames: ["model", "class"],
+    registers,
+  });
+  const charged = new Counter({
+    name: "gateway_charged_usd_total",
+    help: "Money charged, in USD; for graphs, the ledger is exact.",
+    labelNames: ["model"],
+    registers,
+  });
+  const estimated = new Counter({
+    name: "gateway_estimated_requests_total",
+    help: "Requests whose usage the gateway counted itself.",
+    labelNames: ["model"],
+    registers,
+  });
+  const durations = new Histogram({
+    name: "gateway_request_duration_seconds",
+    help: "From the request's headers to its settlement.",
+    labelNames: ["model"],
+    buckets: DURATION_BUCKETS_S,
+    registers,
+  });
+  const firstTokens = new Histogram({
+    name: "gateway_time_to_first_token_seconds",
+    help: "From the request's headers to the first bytes of the answer.",
+    labelNames: ["model"],
+    buckets: DURATION_BUCKETS_S,
+    registers,
+  });
+  const failures = new Counter({
+    name: "gateway_internal_failures_total",
+    help: "Bugs: exchanges that failed inside the gateway.",
+    registers,
+  });
+  const upstreamFailures = new Counter({
+    name: "gateway_upstream_failures_total",
+    help: "Upstream answers that were errors, by model and code.",
+    labelNames: ["model", "code"],
+    registers,
+  });
+  gauge("gateway_open_streams", "Requests in flight.", gauges.openStreams);
+  gauge("gateway_queued_settlements", "Settlements that wait for the database.", gauges.queuedSettlements);
+
+  function gauge(name: string, help: string, read: () => number): void {
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect(this: Gauge) {
+        this.set(read());
+      },
+    });
+  }
+
+  return {
+    requestSettled(settlement) {
+      const { model, usage } = settlement;
+      requests.inc({ model, interface: settlement.interface, outcome: settlement.outcome });
+      tokens.inc({ model, class: "input" }, usage.inputTokens);
+      tokens.inc({ model, class: "cached_input" }, usage.cachedInputTokens);
+      tokens.inc({ model, class: "cache_write" }, usage.cacheWriteTokens);
+      tokens.inc({ model, class: "output" }, usage.outputTokens);
+      charged.inc({ model }, Number(settlement.chargeNanoUsd) / 1e9);
+      if (settlement.isEstimated) estimated.inc({ model });
+      durations.observe({ model }, settlement.durationMs / 1000);
+      if (settlement.firstTokenMs !== null) firstTokens.observe({ model }, settlement.firstTokenMs / 1000);
+      log.info(
+        {
+          requestId: settlement.requestId,
+          model,
+          interface: settlement.interface,
+          upstream: settlement.upstreamProtocol,
+          backend: settlement.backend,
+          status: settlement.httpStatus,
+          outcome: settlement.outcome,
+          usage,
+          isEstimated: settlement.isEstimated,
+          chargeUsd: formatNanoUsd(settlement.chargeNanoUsd),
+          durationMs: settlement.durationMs,
+          firstTokenMs: settlement.firstTokenMs,
+        },
+        "request settled",
+      );
+    },
+    requestRefused({ requestId, code, status, protocol, cause }) {
+      refusals.inc({ code, interface: protocol });
+      log.info(
+        { requestId, code, status, interface: protocol, ...(cause === undefined ? {} : { err: cause }) },
+        "request refused",
+      );
+    },
+    exchangeFailed({ requestId, error }) {
+      failures.inc();
+      log.error({ requestId, err: error }, "an exchange failed inside the gateway");
+    },
+    upstreamFailed({ requestId, model, backend, status, code }) {
+      upstreamFailures.inc({ model, code });
+      log.warn({ requestId, model, backend, status, code }, "the upstream answered with an error");
+    },
+  };
+}

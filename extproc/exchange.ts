@@ -1,0 +1,260 @@
+import { GatewayError, toGatewayError } from "../contract/errors.ts";
+import type { Protocol } from "../contract/protocol.ts";
+import type { ProcessingResponse } from "../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
+import { answerRoute } from "./answers/answer.ts";
+import { authenticate, type Caller } from "./auth/authenticate.ts";
+import { checkVersion, hasVersion } from "./auth/version.ts";
+import type { ExchangeDeps } from "./exchange-deps.ts";
+import { requestChanges, responseChanges } from "./headers.ts";
+import { localReplyError } from "./local-reply.ts";
+import { createMeter } from "./meter/meter.ts";
+import { startRun, type Run } from "./meter/run.ts";
+import { parseBody } from "./protocol/json/parse-body.ts";
+import { readUpstreamError } from "./protocol/upstream-error.ts";
+import { encodeRefusal } from "./refusal.ts";
+import * as reply from "./reply.ts";
+import { chooseBackend } from "./route/choose-backend.ts";
+import { chooseModel } from "./route/choose-model.ts";
+import { findEndpoint, protocolOf, type Endpoint } from "./route/endpoint.ts";
+import { createTranslation } from "./translate/choose.ts";
+import { estimateInputTokens } from "./translate/count-tokens.ts";
+import type { StreamTranslation, Translation } from "./translate/translation.ts";
+
+/**
+ * One request's life, in the order in which it happens. Envoy sends one message a step and waits for its
+ * answer; `closed` comes last, whatever happened. Read it top-down.
+ */
+export interface Exchange {
+  requestHeaders(headers: ReadonlyMap<string, string>, isEnd: boolean): ProcessingResponse | Promise<ProcessingResponse>;
+  requestBody(body: Buffer): ProcessingResponse;
+  responseHeaders(headers: ReadonlyMap<string, string>, facts: { isLocalReply: boolean; isEnd: boolean }): ProcessingResponse;
+  responseBody(body: Buffer, isEnd: boolean): ProcessingResponse;
+  /** The gRPC stream is over: normally, because the client left, or because the upstream broke off. */
+  closed(): void;
+}
+
+/** Known once the request's headers are accepted. */
+interface Admitted {
+  caller: Caller;
+  endpoint: Endpoint;
+  headers: ReadonlyMap<string, string>;
+}
+
+/** How the response comes. */
+type Response =
+  | { kind: "local_reply"; error: GatewayError }
+  | { kind: "upstream_error"; status: number; headers: ReadonlyMap<string, string> }
+  /** One JSON document; `asStream`: the client waits for a stream of the other protocol, which is made from it. */
+  | { kind: "whole"; asStream: boolean }
+  | { kind: "stream"; machine: StreamTranslation; isBroken: boolean };
+
+export function createExchange(deps: ExchangeDeps): Exchange {
+  const startedMs = deps.clock.nowMs();
+  const requestId = deps.newRequestId(startedMs);
+  let protocol: Protocol = "chat";
+  let admitted: Admitted | undefined;
+  let translation: Translation | undefined;
+  let run: Run | undefined;
+  let response: Response | undefined;
+
+  // 1. Who asks, for what, and may they? Decided before the body is read.
+  function requestHeaders(headers: ReadonlyMap<string, string>, isEnd: boolean) {
+    return refusing(() => {
+      const line = { method: headers.get(":method") ?? "", path: headers.get(":path") ?? "", hasVersion: hasVersion(headers) };
+      protocol = protocolOf(line);
+      const endpoint = findEndpoint(line);
+      if (protocol === "messages") checkVersion(headers);
+      if (endpoint.kind === "root") return reply.answerNow(deps.answers.root(requestId));
+
+      const caller = authenticate({ headers, world: deps.world, pepper: deps.pepper, nowMs: startedMs });
+      if (endpoint.kind !== "generate" && endpoint.kind !== "count_tokens") {
+        return answerRoute({ endpoint, caller, requestId, deps }).catch(refuse);
+      }
+      if (endpoint.kind === "generate") deps.credit.admit(caller.account);
+      if (isEnd)
+        throw new GatewayError("invalid_request", "The request has no body. Send a JSON object with `model` and `messages`.");
+      if (headers.has("content-encoding"))
+        throw new GatewayError(
+          "invalid_request",
+          "Compressed request bodies are not read. Send the body without `content-encoding`.",
+          { field: "content-encoding" },
+        );
+      admitted = { caller, endpoint, headers };
+      return reply.continueToBody();
+    });
+  }
+
+  // 2. Which model, which backend, and in which words? The body goes on, translated.
+  function requestBody(body: Buffer) {
+    return refusing(() => {
+      if (admitted === undefined) throw new Error("a request body came before its headers were accepted");
+      const { caller, headers } = admitted;
+      const parsed = parseBody(body);
+      const model = chooseModel({ world: deps.world, key: caller.key, protocol, name: parsed["model"] });
+      if (admitted.endpoint.kind === "count_tokens") {
+        return reply.answerNow(deps.answers.json(requestId, { input_tokens: estimateInputTokens(parsed) }));
+      }
+
+      const backend = chooseBackend(model.backends, deps.random());
+      const made = createTranslation(protocol, {
+        body,
+        parsed,
+        headers,
+        model,
+        backend,
+        requestId,
+        nowSeconds: Math.floor(startedMs / 1000),
+      });
+      run = startRun(
+        {
+          requestId,
+          caller,
+          model,
+          backend,
+          protocol,
+          isStream: made.wantsStream,
+          startedMs,
+          meter: createMeter(body.length),
+        },
+        deps,
+      );
+      const { upstream } = made;
+      return reply.forwardRequest(
+        upstream.body === body ? "unchanged" : upstream.body,
+        requestChanges({ headers, backend, upstream, requestId }),
+      );
+    });
+  }
+
+  // 3. How does the answer come: whole or streamed, from the upstream or from Envoy itself?
+  function responseHeaders(
+    headers: ReadonlyMap<string, string>,
+    { isLocalReply, isEnd }: { isLocalReply: boolean; isEnd: boolean },
+  ) {
+    return refusing(() => {
+      const status = Number(headers.get(":status"));
+      if (isLocalReply || run === undefined || translation === undefined) {
+        const error = localReplyError(status);
+        response = { kind: "local_reply", error };
+        if (isEnd) throw error;
+        return reply.awaitResponseBody({});
+      }
+
+      const isGood = status >= 200 && status < 300;
+      const isStream = isGood && translation.wantsStream && isEventStream(headers);
+      const changes = responseChanges({ headers, isStream, requestId, dropped: translation.dropped });
+      if (!isGood) response = { kind: "upstream_error", status, headers };
+      else if (isStream) response = { kind: "stream", machine: translation.stream(run.meter), isBroken: false };
+      else response = { kind: "whole", asStream: translation.wantsStream && run.backend.protocol !== protocol };
+
+      if (isEnd) return wholeBody(Buffer.alloc(0), response, run);
+      return isStream ? reply.streamResponseBody(changes) : reply.awaitResponseBody(changes);
+    });
+  }
+
+  // 4. The answer itself, metered on its way to the client.
+  function responseBody(body: Buffer, isEnd: boolean) {
+    if (response?.kind === "stream" && run !== undefined) return chunk(body, isEnd, response, run);
+    return refusing(() => {
+      if (response === undefined) throw new Error("a response body came before its headers");
+      return wholeBody(body, response, run);
+    });
+  }
+
+  function wholeBody(body: Buffer, response: Response, run: Run | undefined) {
+    switch (response.kind) {
+      case "local_reply":
+        throw response.error;
+      case "upstream_error":
+        throw readUpstreamError({
+          status: response.status,
+          headers: response.headers,
+          body,
+          upstream: run?.backend.protocol ?? protocol,
+        });
+      case "stream":
+      case "whole": {
+        if (run === undefined || translation === undefined)
+          throw new Error("a response came for a request that was not forwarded");
+        if (response.kind === "whole" && !response.asStream) {
+          const bytes = translation.response(body, run.meter);
+          run.settle("complete", 200);
+          return reply.finishResponse(bytes === body ? "unchanged" : bytes, {});
+        }
+        const machine = translation.stream(run.meter);
+        const pushed = machine.push(body);
+        const bytes = Buffer.concat([pushed === "unchanged" ? body : pushed, machine.end()]);
+        run.settle(endOutcome(machine), 200);
+        return reply.finishResponse(bytes, { set: { "content-type": "text/event-stream" } });
+      }
+    }
+  }
+
+  function chunk(body: Buffer, isEnd: boolean, stream: Extract<Response, { kind: "stream" }>, run: Run) {
+    const { machine } = stream;
+    if (stream.isBroken) return reply.passChunk(Buffer.alloc(0));
+    try {
+      const pushed = body.length === 0 ? "unchanged" : machine.push(body);
+      run.noteOutput();
+      if (!isEnd) return reply.passChunk(pushed);
+      const end = machine.end();
+      run.settle(endOutcome(machine), 200);
+      if (end.length === 0) return reply.passChunk(pushed);
+      return reply.passChunk(Buffer.concat([pushed === "unchanged" ? body : pushed, end]));
+    } catch (thrown) {
+      // The status line is gone: only the protocol's own error event can tell the client.
+      stream.isBroken = true;
+      const error = noteFailure(thrown);
+      run.settle("failed", 200);
+      return reply.passChunk(machine.fail(error));
+    }
+  }
+
+  // 5. Over. What was produced before the client left, or the upstream broke off, is charged (S28).
+  function closed() {
+    run?.settle("aborted", 499);
+  }
+
+  /** Runs one step; what it throws is answered in the caller's protocol (S17). */
+  function refusing<Answer extends ProcessingResponse | Promise<ProcessingResponse>>(
+    step: () => Answer,
+  ): Answer | ProcessingResponse {
+    try {
+      return step();
+    } catch (thrown) {
+      return refuse(thrown);
+    }
+  }
+
+  function refuse(thrown: unknown): ProcessingResponse {
+    const error = noteFailure(thrown);
+    run?.settle("failed", error.status);
+    return reply.answerNow(encodeRefusal(protocol, error, requestId));
+  }
+
+  function noteFailure(thrown: unknown): GatewayError {
+    const error = toGatewayError(thrown);
+    if (error.code === "internal_error") deps.events.exchangeFailed({ requestId, error: thrown });
+    else if (run !== undefined)
+      deps.events.upstreamFailed({
+        requestId,
+        model: run.model.name,
+        backend: run.backend.name,
+        status: error.status,
+        code: error.code,
+      });
+    else deps.events.requestRefused({ requestId, code: error.code, status: error.status, protocol, cause: error.cause });
+    return error;
+  }
+
+  return { requestHeaders, requestBody, responseHeaders, responseBody, closed };
+}
+
+/** A machine that is still open at the end saw no end: the answer was cut. */
+function endOutcome(machine: StreamTranslation): Exclude<StreamTranslation["outcome"], "open"> {
+  return machine.outcome === "open" ? "truncated" : machine.outcome;
+}
+
+function isEventStream(headers: ReadonlyMap<string, string>): boolean {
+  return headers.get("content-type")?.toLowerCase().startsWith("text/event-stream") ?? false;
+}

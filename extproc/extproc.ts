@@ -1,0 +1,89 @@
+import { Registry, collectDefaultMetrics } from "prom-client";
+import { v7 as uuidv7 } from "uuid";
+import { startAdmin } from "../runtime/admin.ts";
+import type { Lifecycle } from "../runtime/lifecycle.ts";
+import type { Logger } from "../runtime/log.ts";
+import { createDatabase } from "../ledger/database.ts";
+import { startFeed } from "../ledger/feed.ts";
+import { usageByModelAndDay } from "../ledger/reports.ts";
+import { createSettler } from "../ledger/settler.ts";
+import { createAnswers } from "./answers/answer.ts";
+import { createEvents } from "./events.ts";
+import { createExchange } from "./exchange.ts";
+import type { ExchangeDeps } from "./exchange-deps.ts";
+import { createCredit } from "./meter/credit.ts";
+import { startServer, type ExtprocServer } from "./server.ts";
+import { createWorld } from "./world/world.ts";
+
+export interface ExtprocConfig {
+  databaseUrl: string;
+  /** `host:port` or `unix:/path`, where Envoy calls. */
+  listen: string;
+  adminHost: string;
+  adminPort: number;
+  pepper: Buffer;
+  /** Base address that clients use; part of texts. */
+  publicBaseUrl: string;
+  /** How long running streams may take to finish at shutdown. */
+  drainMs: number;
+}
+
+/** Starts everything extproc is made of and registers how it stops. Resolves when Envoy may call. */
+export async function startExtproc(
+  config: ExtprocConfig,
+  { log, lifecycle }: { log: Logger; lifecycle: Lifecycle },
+): Promise<void> {
+  let server: ExtprocServer | undefined;
+  const metrics = new Registry();
+  collectDefaultMetrics({ register: metrics });
+  const clock = { nowMs: () => Date.now() };
+  const database = createDatabase({ url: config.databaseUrl, applicationName: "extproc", log });
+
+  const world = createWorld({ lastHeardMs: () => feed.lastSuccessAt });
+  const settler = createSettler({ database, log, onSettled: (result) => world.applyBalances(result.balances) });
+  const feed = startFeed({ database, log, onChange: (change) => world.apply(change) });
+
+  const events = createEvents({
+    log,
+    metrics,
+    gauges: { openStreams: () => server?.openStreams ?? 0, queuedSettlements: () => settler.queued },
+  });
+  const deps: ExchangeDeps = {
+    world,
+    credit: createCredit({ pendingNanoUsd: settler.pendingNanoUsd, topUpUrl: `${config.publicBaseUrl}/dashboard` }),
+    events,
+    settler,
+    answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
+    pepper: config.pepper,
+    readUsage: (range) => usageByModelAndDay(database, range),
+    newRequestId: (nowMs) => uuidv7({ msecs: nowMs }),
+    random: Math.random,
+    clock,
+  };
+
+  const admin = await startAdmin({
+    host: config.adminHost,
+    port: config.adminPort,
+    metrics,
+    // A database that is away does not make this process unready: it serves what it knows (DESIGN: Money).
+    notReadyBecause: () => [
+      ...(feed.lastSuccessAt === null ? ["keys and models have not been loaded yet"] : []),
+      ...(server === undefined ? ["Envoy's port is not open yet"] : []),
+      ...(lifecycle.isStopping ? ["shutting down"] : []),
+    ],
+  });
+  await feed.ready;
+  const opened = await startServer(config.listen, { createExchange: () => createExchange(deps), log });
+  server = opened;
+  log.info({ listen: config.listen, admin: admin.port }, "ready");
+
+  lifecycle.onShutdown({
+    name: "finish open streams",
+    deadlineMs: config.drainMs + 1000,
+    run: () => opened.stop(config.drainMs),
+  });
+  lifecycle.onShutdown({ name: "settle what is queued", deadlineMs: 15_000, run: () => settler.drain(14_000) });
+  lifecycle.onShutdown({ name: "stop the feed", deadlineMs: 2_000, run: () => feed.stop() });
+  lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
+  lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin.close() });
+}

@@ -1,0 +1,71 @@
+import type { Backend } from "../contract/catalogue.ts";
+import { HEADERS } from "../contract/headers.ts";
+import type { HeaderChanges } from "./reply.ts";
+import type { Translation } from "./translate/translation.ts";
+
+/** Client headers that an upstream may see. Everything else stays here: credentials, cookies, addresses. */
+const PASSED_UPSTREAM = new Set(["content-type", "content-length", "accept", "user-agent", "te"]);
+
+/** Upstream headers that a client may see; the others describe the operator's own account with the provider. */
+const PASSED_DOWNSTREAM = new Set(["content-type", "content-length", "cache-control", "date", "transfer-encoding"]);
+
+export interface RequestChangesInput {
+  headers: ReadonlyMap<string, string>;
+  backend: Backend;
+  upstream: Translation["upstream"];
+  requestId: string;
+}
+
+/** Turns the client's request headers into those of the upstream request. */
+export function requestChanges({ headers, backend, upstream, requestId }: RequestChangesInput): HeaderChanges {
+  const set: Record<string, string> = {
+    ":path": backend.basePath + upstream.path,
+    [HEADERS.backend]: backend.cluster,
+    [HEADERS.requestId]: requestId,
+    "content-type": "application/json",
+    // Compressed answers could be neither read nor metered.
+    "accept-encoding": "identity",
+    ...upstream.headers,
+  };
+  return { set, remove: namesToRemove(headers, (name) => PASSED_UPSTREAM.has(name) || Object.hasOwn(set, name)) };
+}
+
+export interface ResponseChangesInput {
+  headers: ReadonlyMap<string, string>;
+  isStream: boolean;
+  requestId: string;
+  dropped: readonly string[];
+}
+
+/** Turns the upstream's response headers into those for the client. */
+export function responseChanges({ headers, isStream, requestId, dropped }: ResponseChangesInput): HeaderChanges {
+  const set: Record<string, string> = { ...requestIdHeaders(requestId) };
+  if (dropped.length > 0) set[HEADERS.dropped] = encodeFieldNames(dropped);
+  if (isStream) set["cache-control"] = "no-cache";
+  else set["content-type"] = "application/json";
+  // A stream's length changes with its translation.
+  const remove = namesToRemove(headers, (name) => PASSED_DOWNSTREAM.has(name) || Object.hasOwn(set, name));
+  return { set, remove: isStream ? [...remove, "content-length"] : remove };
+}
+
+/** One id under both names (S17). */
+export function requestIdHeaders(requestId: string): Readonly<Record<string, string>> {
+  return { [HEADERS.requestId]: requestId, [HEADERS.requestIdMessages]: requestId };
+}
+
+function namesToRemove(headers: ReadonlyMap<string, string>, isKept: (name: string) => boolean): string[] {
+  // Envoy refuses changes to its own and to routing headers, and strips its own from both sides itself.
+  return [...headers.keys()].filter(
+    (name) => !name.startsWith(":") && name !== "host" && !name.startsWith("x-envoy-") && !isKept(name),
+  );
+}
+
+const MAX_DROPPED_HEADER_CHARACTERS = 1024;
+
+// Field names may be the client's own words: nothing that could end the header or bloat it gets through.
+function encodeFieldNames(names: readonly string[]): string {
+  return names
+    .filter((name) => /^[\w.[\]-]{1,128}$/.test(name))
+    .join(", ")
+    .slice(0, MAX_DROPPED_HEADER_CHARACTERS);
+}

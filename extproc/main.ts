@@ -1,0 +1,35 @@
+import * as z from "zod";
+import { portVariable, readEnv } from "../runtime/env.ts";
+import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
+import { createLog } from "../runtime/log.ts";
+import { startExtproc } from "./extproc.ts";
+
+const environment = readEnv(
+  {
+    DATABASE_URL: z.string().min(1),
+    EXTPROC_LISTEN: z.string().min(1).default("127.0.0.1:9002"),
+    ADMIN_HOST: z.string().default("127.0.0.1"),
+    ADMIN_PORT: portVariable.default(9003),
+    KEY_PEPPER: z.base64().min(44, "must be at least 32 random bytes in base64"),
+    PUBLIC_BASE_URL: z.url(),
+    DRAIN_SECONDS: z.coerce.number().nonnegative().default(10),
+    LOG_LEVEL: z.string().default("info"),
+  },
+  process.env,
+);
+const log = createLog({ process: "extproc", level: environment.LOG_LEVEL });
+const lifecycle = createLifecycle(log);
+exitOnSignals(lifecycle);
+
+await startExtproc(
+  {
+    databaseUrl: environment.DATABASE_URL,
+    listen: environment.EXTPROC_LISTEN,
+    adminHost: environment.ADMIN_HOST,
+    adminPort: environment.ADMIN_PORT,
+    pepper: Buffer.from(environment.KEY_PEPPER, "base64"),
+    publicBaseUrl: environment.PUBLIC_BASE_URL.replace(/\/+$/, ""),
+    drainMs: environment.DRAIN_SECONDS * 1000,
+  },
+  { log, lifecycle },
+);

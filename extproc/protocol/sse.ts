@@ -1,0 +1,185 @@
+import { GatewayError } from "../../contract/errors.ts";
+import { createLineBuffer } from "./sse-line.ts";
+
+/**
+ * One dispatched server-sent event. Offsets count bytes from the start of the stream; `start` … `end` is the
+ * whole block with its blank line (without the LF of a CR LF that ends the blank line).
+ */
+export interface SseEvent {
+  /** The `event:` field; null where there is none. */
+  readonly event: string | null;
+  /** All `data:` lines, joined by LF; never empty. */
+  readonly data: string;
+  readonly start: number;
+  readonly end: number;
+  /** Where the value of the one `data:` line lies; null where the data spans several lines. */
+  readonly dataRange: { readonly start: number; readonly end: number } | null;
+}
+
+export interface SseParser {
+  /**
+   * Events that this chunk completes, in order. Nothing of the chunk is kept but copies.
+   * @throws GatewayError `upstream_error` when one event is larger than 32 MiB.
+   */
+  push(chunk: Buffer): SseEvent[];
+  /** The last event where the stream ended without a blank line, if its data is whole (JSON or `[DONE]`). */
+  end(): SseEvent[];
+  /** Bytes before this offset belong to finished blocks: events, or comments closed by a blank line. */
+  readonly settled: number;
+  /** Comment lines seen (`: keep-alive`). */
+  readonly comments: number;
+}
+
+interface Block {
+  start: number;
+  event: string | null;
+  data: string[];
+  dataRange: { start: number; end: number } | null;
+}
+
+export const MAX_EVENT_BYTES = 32 * 1024 * 1024;
+
+const LF = 10;
+const CR = 13;
+const BYTE_ORDER_MARK = "\u{FEFF}";
+const BYTE_ORDER_MARK_BYTES = 3;
+
+/**
+ * Reads server-sent events from bytes cut anywhere: inside a UTF-8 sequence, between CR and LF, byte by byte.
+ * Line ends are found in bytes and a line is decoded once, when it is whole, so the work is linear.
+ */
+export function createSseParser(): SseParser {
+  const line = createLineBuffer();
+  let offset = 0;
+  let settled = 0;
+  let comments = 0;
+  let isAfterCarriageReturn = false;
+  let block = emptyBlock(0);
+
+  function push(chunk: Buffer): SseEvent[] {
+    const events: SseEvent[] = [];
+    let at = skipPairedLineFeed(chunk);
+    // Each search goes on from the last hit, so a chunk without CR is searched for it once.
+    let nextLf = indexOrEnd(chunk, LF, at);
+    let nextCr = indexOrEnd(chunk, CR, at);
+    while (at < chunk.length) {
+      if (nextLf < at) nextLf = indexOrEnd(chunk, LF, at);
+      if (nextCr < at) nextCr = indexOrEnd(chunk, CR, at);
+      const lineEnd = Math.min(nextLf, nextCr);
+      line.append(chunk, at, lineEnd);
+      checkSize(offset + lineEnd - block.start);
+      if (lineEnd === chunk.length) break;
+      const event = endLine(offset + lineEnd, offset + lineEnd + 1);
+      if (event !== null) events.push(event);
+      at = lineEnd + 1;
+      isAfterCarriageReturn = lineEnd === nextCr;
+      if (isAfterCarriageReturn && chunk[at] === LF) at = skipLineFeed(at, offset);
+    }
+    offset += chunk.length;
+    return events;
+  }
+
+  /** A CR ended the last chunk: an LF at the start of this one belongs to it. */
+  function skipPairedLineFeed(chunk: Buffer): number {
+    if (!isAfterCarriageReturn || chunk.length === 0) return 0;
+    if (chunk[0] === LF) return skipLineFeed(0, offset);
+    isAfterCarriageReturn = false;
+    return 0;
+  }
+
+  function skipLineFeed(at: number, chunkOffset: number): number {
+    isAfterCarriageReturn = false;
+    const lineFeed = chunkOffset + at;
+    if (settled === lineFeed) settled += 1;
+    if (block.start === lineFeed) block.start += 1;
+    return at + 1;
+  }
+
+  /** @param lineEnd offset of the line's end; @param next offset behind its line break. */
+  function endLine(lineEnd: number, next: number): SseEvent | null {
+    const lineStart = lineEnd - line.length;
+    const text = line.take();
+    const isMarked = lineStart === 0 && text.startsWith(BYTE_ORDER_MARK);
+    if (isMarked) return readLine(text.slice(1), lineStart + BYTE_ORDER_MARK_BYTES, lineEnd, next);
+    return readLine(text, lineStart, lineEnd, next);
+  }
+
+  function readLine(text: string, lineStart: number, lineEnd: number, next: number): SseEvent | null {
+    if (text === "") return endBlock(next);
+    const colon = text.indexOf(":");
+    if (colon === 0) {
+      comments += 1;
+      return null;
+    }
+    const name = colon < 0 ? text : text.slice(0, colon);
+    const valueAt = colon < 0 ? text.length : text[colon + 1] === " " ? colon + 2 : colon + 1;
+    if (name === "event") block.event = text.slice(valueAt);
+    if (name === "data") {
+      block.data.push(text.slice(valueAt));
+      // The name and the colon are ASCII, so characters before the value are bytes.
+      block.dataRange = block.data.length === 1 ? { start: lineStart + valueAt, end: lineEnd } : null;
+    }
+    return null;
+  }
+
+  function endBlock(end: number): SseEvent | null {
+    const { start, event, data, dataRange } = block;
+    block = emptyBlock(end);
+    settled = end;
+    const joined = data.join("\n");
+    // The format's rule: without data nothing is dispatched, whatever `event:` said.
+    if (joined === "") return null;
+    return { event: event === "" ? null : event, data: joined, start, end, dataRange };
+  }
+
+  function end(): SseEvent[] {
+    const finished = settled;
+    if (line.length > 0) endLine(offset, offset);
+    const event = endBlock(offset);
+    if (event !== null && isWhole(event.data)) return [event];
+    settled = finished;
+    return [];
+  }
+
+  return {
+    push,
+    end,
+    get settled() {
+      return settled;
+    },
+    get comments() {
+      return comments;
+    },
+  };
+}
+
+/** One event as bytes on the wire; data that holds line breaks becomes several `data:` lines. */
+export function encodeSseEvent(event: string | null, data: string): string {
+  const name = event === null ? "" : `event: ${event}\n`;
+  return `${name}data: ${data.replaceAll(/\r\n|\r|\n/g, "\ndata: ")}\n\n`;
+}
+
+function emptyBlock(start: number): Block {
+  return { start, event: null, data: [], dataRange: null };
+}
+
+function indexOrEnd(chunk: Buffer, byte: number, from: number): number {
+  const index = chunk.indexOf(byte, from);
+  return index < 0 ? chunk.length : index;
+}
+
+function checkSize(bytes: number): void {
+  if (bytes <= MAX_EVENT_BYTES) return;
+  throw new GatewayError("upstream_error", "The model server sent one event of more than 32 MiB.");
+}
+
+/** Many servers leave out the last blank line; half an event must not pass for a whole one. */
+function isWhole(data: string): boolean {
+  if (data.trim() === "[DONE]") return true;
+  try {
+    JSON.parse(data);
+    return true;
+  } catch {
+    return false;
+  }
+}

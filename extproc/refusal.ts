@@ -1,0 +1,14 @@
+import { encodeError, type GatewayError } from "../contract/errors.ts";
+import type { Protocol } from "../contract/protocol.ts";
+import { requestIdHeaders } from "./headers.ts";
+import type { ImmediateAnswer } from "./reply.ts";
+
+/** An error as the whole answer, in the caller's protocol (S17). */
+export function encodeRefusal(protocol: Protocol, error: GatewayError, requestId: string): ImmediateAnswer {
+  return {
+    status: error.status,
+    headers: { "content-type": "application/json", ...requestIdHeaders(requestId), ...error.headers },
+    body: Buffer.from(JSON.stringify(encodeError(protocol, error, requestId))),
+    details: `gateway_${error.code}`,
+  };
+}

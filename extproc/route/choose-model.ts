@@ -1,0 +1,47 @@
+import { GatewayError } from "../../contract/errors.ts";
+import type { Protocol } from "../../contract/protocol.ts";
+import type { WorldKey, WorldModel, World } from "../world/world.ts";
+
+const RECOMMENDED = ["modelx-v4-pro", "modelx-v4-flash"];
+
+export interface ModelWish {
+  world: World;
+  key: WorldKey;
+  protocol: Protocol;
+  /** The request's `model`, of any type. */
+  name: unknown;
+}
+
+/**
+ * The model that a name or alias stands for, on this interface and for this key (S7–S9).
+ * @throws GatewayError `invalid_request` without a usable name, `model_not_found` else; the text names what there is.
+ */
+export function chooseModel({ world, key, protocol, name }: ModelWish): WorldModel {
+  if (typeof name !== "string" || name === "")
+    throw new GatewayError("invalid_request", "`model` is missing. Send the name of a model as a string.", { field: "model" });
+  const model = world.findModel(name);
+  const usable = listUsable({ world, key, protocol });
+  if (model !== undefined && usable.includes(model)) return model;
+  const shown = JSON.stringify(name.slice(0, 128));
+  const elsewhere = model !== undefined && isAllowed(key, model);
+  const reason = elsewhere ? `The model ${shown} is not served on this interface.` : `The model ${shown} was not found.`;
+  throw new GatewayError("model_not_found", `${reason} ${recommend(usable)}`, { field: "model" });
+}
+
+/** Models that this key may use on this interface, by name (S10). */
+export function listUsable({ world, key, protocol }: Omit<ModelWish, "name">): WorldModel[] {
+  return world.models().filter((model) => model.interfaces.includes(protocol) && isAllowed(key, model));
+}
+
+function isAllowed(key: WorldKey, model: WorldModel): boolean {
+  return key.allowedModels.length === 0 || key.allowedModels.includes(model.name);
+}
+
+function recommend(usable: readonly WorldModel[]): string {
+  const names = usable.map((model) => model.name);
+  const recommended = RECOMMENDED.filter((name) => names.includes(name));
+  if (names.length === 0) return "This key may use no model on this interface.";
+  if (recommended.length === names.length) return `Use ${recommended.join(" or ")}.`;
+  if (recommended.length === 0) return `This interface has: ${names.join(", ")}.`;
+  return `Use ${recommended.join(" or ")}. This interface has: ${names.join(", ")}.`;
+}

@@ -1,0 +1,80 @@
+import { GatewayError } from "../../contract/errors.ts";
+import type { Protocol } from "../../contract/protocol.ts";
+
+/** What a request asks for, known from its method and path alone. */
+export type Endpoint =
+  | { kind: "generate"; protocol: Protocol }
+  | { kind: "count_tokens"; protocol: "messages" }
+  | { kind: "models"; id: string | null; protocol: Protocol }
+  | { kind: "balance"; protocol: "chat" }
+  | { kind: "usage"; protocol: "chat"; query: URLSearchParams }
+  | { kind: "root"; protocol: "chat" };
+
+export interface RequestLine {
+  method: string;
+  /** `:path`, with its query. */
+  path: string;
+  hasVersion: boolean;
+}
+
+/** The dialect that errors about a path are written in: that of the interface it belongs to (S17, S20). */
+export function protocolOf({ path, hasVersion }: RequestLine): Protocol {
+  return hasVersion || /^\/+(v1\/+)*messages(\/|\?|$)/.test(path) ? "messages" : "chat";
+}
+
+/** @throws GatewayError `not_found` or `method_not_allowed` (S20). */
+export function findEndpoint(line: RequestLine): Endpoint {
+  const [pathname = "/", query = ""] = split(line.path);
+  const path = pathname.length > 1 ? pathname.replace(/\/+$/, "") : pathname;
+  switch (path) {
+    case "/v1/chat/completions":
+      return only(line, "POST", { kind: "generate", protocol: "chat" });
+    case "/v1/messages":
+      return only(line, "POST", { kind: "generate", protocol: "messages" });
+    case "/v1/messages/count_tokens":
+      return only(line, "POST", { kind: "count_tokens", protocol: "messages" });
+    case "/v1/models":
+      return only(line, "GET", { kind: "models", id: null, protocol: protocolOf(line) });
+    case "/v1/balance":
+      return only(line, "GET", { kind: "balance", protocol: "chat" });
+    case "/v1/usage":
+      return only(line, "GET", { kind: "usage", protocol: "chat", query: new URLSearchParams(query) });
+    case "/":
+    case "":
+      return only(line, "GET", { kind: "root", protocol: "chat" });
+  }
+  const modelId = /^\/v1\/models\/(.+)$/.exec(path)?.[1];
+  if (modelId !== undefined) return only(line, "GET", { kind: "models", id: decode(modelId), protocol: protocolOf(line) });
+  throw new GatewayError("not_found", describeUnknownPath(path));
+}
+
+function describeUnknownPath(path: string): string {
+  if (/^\/+v1\/+v1(\/|$)/.test(path)) {
+    return "The path has one `/v1` too many. An Anthropic-style client takes the base address without `/v1`, an OpenAI-style client with exactly one.";
+  }
+  if (path === "/chat/completions" || path === "/messages")
+    return `There is nothing at this path: \`/v1\` is missing. POST to /v1${path}.`;
+  if (path === "/v1/responses")
+    return "The Responses interface is not served here. Use POST /v1/chat/completions or POST /v1/messages.";
+  return "There is nothing at this path. The interfaces are POST /v1/chat/completions and POST /v1/messages; GET /v1/models lists the models.";
+}
+
+function only(line: RequestLine, method: "GET" | "POST", endpoint: Endpoint): Endpoint {
+  if (line.method === method || (method === "GET" && line.method === "HEAD")) return endpoint;
+  const allow = method === "GET" ? "GET, HEAD" : "POST";
+  throw new GatewayError("method_not_allowed", `This path takes ${method} only.`, { headers: { allow } });
+}
+
+function split(path: string): [string, string] {
+  const at = path.indexOf("?");
+  return at < 0 ? [path, ""] : [path.slice(0, at), path.slice(at + 1)];
+}
+
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    // A broken escape names no model; the lookup answers that with 404.
+    return segment;
+  }
+}

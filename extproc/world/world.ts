@@ -1,0 +1,76 @@
+import type { CatalogueModel } from "../../contract/catalogue.ts";
+import type { AccountRow, FeedChange, KeyRow, ModelRow } from "../../ledger/feed.ts";
+import type { PriceVersion } from "../../ledger/catalogue.ts";
+
+export type WorldKey = KeyRow;
+export type WorldAccount = AccountRow;
+export interface WorldModel extends CatalogueModel {
+  price: PriceVersion;
+}
+
+/**
+ * What extproc knows of keys, accounts and models: a copy in memory that a feed keeps current, so that a
+ * request needs no database.
+ */
+export interface World {
+  findKey(publicId: string): WorldKey | undefined;
+  findAccount(accountId: string): WorldAccount | undefined;
+  /** By name or alias. */
+  findModel(name: string): WorldModel | undefined;
+  /** All served models, by name. */
+  models(): readonly WorldModel[];
+  /** Has the feed heard from the database lately enough for "unknown" to mean "does not exist"? */
+  isCurrent(nowMs: number): boolean;
+  apply(change: FeedChange): void;
+  /** Balances that a settlement returned, ahead of the feed. */
+  applyBalances(postedNanoUsd: ReadonlyMap<string, bigint>): void;
+}
+
+/** A key made elsewhere reaches the feed well within this. */
+const CURRENT_FOR_MS = 10_000;
+
+export interface WorldDeps {
+  /** When the feed last heard from the database, Unix ms; null before the first load. */
+  lastHeardMs(): number | null;
+}
+
+export function createWorld({ lastHeardMs }: WorldDeps): World {
+  const keys = new Map<string, WorldKey>();
+  const accounts = new Map<string, WorldAccount>();
+  const byName = new Map<string, WorldModel>();
+  let byNameOrAlias = new Map<string, WorldModel>();
+  let sorted: readonly WorldModel[] = [];
+
+  function applyModels(rows: readonly ModelRow[]): void {
+    for (const row of rows) {
+      if ("isWithdrawn" in row) byName.delete(row.name);
+      else byName.set(row.model.name, { ...row.model, price: row.price });
+    }
+    sorted = [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    byNameOrAlias = new Map(sorted.flatMap((model) => model.aliases.map((alias) => [alias, model] as const)));
+    // A name is stronger than another model's alias.
+    for (const model of sorted) byNameOrAlias.set(model.name, model);
+  }
+
+  return {
+    findKey: (publicId) => keys.get(publicId),
+    findAccount: (accountId) => accounts.get(accountId),
+    findModel: (name) => byNameOrAlias.get(name),
+    models: () => sorted,
+    isCurrent(nowMs) {
+      const heardMs = lastHeardMs();
+      return heardMs !== null && nowMs - heardMs < CURRENT_FOR_MS;
+    },
+    apply(change) {
+      for (const key of change.keys) keys.set(key.publicId, key);
+      for (const account of change.accounts) accounts.set(account.accountId, account);
+      if (change.models.length > 0) applyModels(change.models);
+    },
+    applyBalances(postedNanoUsd) {
+      for (const [accountId, posted] of postedNanoUsd) {
+        const account = accounts.get(accountId);
+        if (account !== undefined) accounts.set(accountId, { ...account, postedNanoUsd: posted });
+      }
+    },
+  };
+}
