@@ -1,4 +1,4 @@
-import { GatewayError, toGatewayError } from "../contract/errors.ts";
+import { GatewayError, toGatewayError, type ErrorCode } from "../contract/errors.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import type { ProcessingResponse } from "../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
 import { answerRoute } from "./answers/answer.ts";
@@ -6,7 +6,6 @@ import { authenticate, type Caller } from "./auth/authenticate.ts";
 import { checkVersion, hasVersion } from "./auth/version.ts";
 import type { ExchangeDeps } from "./exchange-deps.ts";
 import { requestChanges, responseChanges } from "./headers.ts";
-import { localReplyError } from "./local-reply.ts";
 import { createMeter } from "./meter/meter.ts";
 import { startRun, type Run } from "./meter/run.ts";
 import { parseBody } from "./protocol/json/parse-body.ts";
@@ -42,7 +41,8 @@ interface Admitted {
 
 /** How the response comes. */
 type Response =
-  | { kind: "local_reply"; error: GatewayError }
+  /** Envoy's own: its configuration gives it the caller's shape (operator/xds/local-replies.ts). */
+  | { kind: "local_reply" }
   | { kind: "upstream_error"; status: number; headers: ReadonlyMap<string, string> }
   /** One JSON document; `asStream`: the client waits for a stream of the other protocol, which is made from it. */
   | { kind: "whole"; asStream: boolean }
@@ -134,9 +134,8 @@ export function createExchange(deps: ExchangeDeps): Exchange {
     return refusing(() => {
       const status = Number(headers.get(":status"));
       if (isLocalReply || run === undefined || translation === undefined) {
-        const error = localReplyError(status);
-        response = { kind: "local_reply", error };
-        if (isEnd) throw error;
+        response = { kind: "local_reply" };
+        if (run !== undefined) noteUpstreamFailure(run, status, "upstream_unavailable");
         return reply.awaitResponseBody({});
       }
 
@@ -147,7 +146,10 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       else if (isStream) response = { kind: "stream", machine: translation.stream(run.meter), isBroken: false };
       else response = { kind: "whole", asStream: translation.wantsStream && run.backend.protocol !== protocol };
 
-      if (isEnd) return wholeBody(Buffer.alloc(0), response, run);
+      if (isEnd)
+        throw isGood
+          ? new GatewayError("upstream_error", "The model server's answer is empty.")
+          : upstreamError(status, headers, Buffer.alloc(0));
       return isStream ? reply.streamResponseBody(changes) : reply.awaitResponseBody(changes);
     });
   }
@@ -164,14 +166,9 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   function wholeBody(body: Buffer, response: Response, run: Run | undefined) {
     switch (response.kind) {
       case "local_reply":
-        throw response.error;
+        return reply.passChunk("unchanged");
       case "upstream_error":
-        throw readUpstreamError({
-          status: response.status,
-          headers: response.headers,
-          body,
-          upstream: run?.backend.protocol ?? protocol,
-        });
+        throw upstreamError(response.status, response.headers, body);
       case "stream":
       case "whole": {
         if (run === undefined || translation === undefined)
@@ -212,7 +209,14 @@ export function createExchange(deps: ExchangeDeps): Exchange {
 
   // 5. Over. What was produced before the client left, or the upstream broke off, is charged (S28).
   function closed() {
-    run?.settle("aborted", 499);
+    // A client may hang up on the last event, before the upstream closes: that is no abort.
+    const outcome = response?.kind === "stream" ? response.machine.outcome : "open";
+    if (outcome === "open") run?.settle("aborted", 499);
+    else run?.settle(outcome, 200);
+  }
+
+  function upstreamError(status: number, headers: ReadonlyMap<string, string>, body: Buffer): GatewayError {
+    return readUpstreamError({ status, headers, body, upstream: run?.backend.protocol ?? protocol });
   }
 
   /** Runs one step; what it throws is answered in the caller's protocol (S17). */
@@ -235,16 +239,14 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   function noteFailure(thrown: unknown): GatewayError {
     const error = toGatewayError(thrown);
     if (error.code === "internal_error") deps.events.exchangeFailed({ requestId, error: thrown });
-    else if (run !== undefined)
-      deps.events.upstreamFailed({
-        requestId,
-        model: run.model.name,
-        backend: run.backend.name,
-        status: error.status,
-        code: error.code,
-      });
+    else if (run !== undefined) noteUpstreamFailure(run, error.status, error.code);
     else deps.events.requestRefused({ requestId, code: error.code, status: error.status, protocol, cause: error.cause });
     return error;
+  }
+
+  function noteUpstreamFailure(run: Run, status: number, code: ErrorCode): void {
+    deps.events.upstreamFailed({ requestId, model: run.model.name, backend: run.backend.name, status, code });
+    run.settle("failed", status);
   }
 
   return { requestHeaders, requestBody, responseHeaders, responseBody, closed };

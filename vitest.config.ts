@@ -1,0 +1,24 @@
+import { defineConfig } from "vitest/config";
+
+/** One project a folder of test/, named after what must be real for it. Slow ones run one file at a time. */
+export default defineConfig({
+  test: {
+    // `--update=none` would still write new snapshots; in CI none are written at all.
+    projects: [
+      project("unit", { testTimeout: 10_000 }),
+      project("golden", { testTimeout: 60_000 }),
+      project("postgres", { testTimeout: 60_000, hookTimeout: 120_000, fileParallelism: false }),
+      project("envoy", { testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false }),
+    ],
+  },
+});
+
+interface ProjectOptions {
+  testTimeout: number;
+  hookTimeout?: number;
+  fileParallelism?: boolean;
+}
+
+function project(name: string, options: ProjectOptions) {
+  return { test: { name, include: [`test/${name}/**/*.test.ts`], ...options } };
+}
