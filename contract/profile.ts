@@ -1,5 +1,9 @@
 import * as z from "zod";
 
+/** How hard a model thinks: the words of both protocols together. "none" switches thinking off. */
+export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+export type Effort = (typeof EFFORTS)[number];
+
 /**
  * What one upstream server accepts and emits beyond its protocol's common core. A Model's backend names
  * a preset and may override single flags; the operator resolves both into the catalogue.
@@ -9,7 +13,7 @@ export const profileSchema = z.strictObject({
   maxTokensField: z.enum(["max_tokens", "max_completion_tokens"]),
   /** Chat: where reasoning text is found and sent back. */
   reasoningField: z.enum(["reasoning_content", "reasoning", "none"]),
-  /** Chat: whether earlier reasoning is sent back in history. */
+  /** Chat: whether earlier reasoning is sent back in history; "tool-turns" sends it with tool calls, empty where none is known. */
   reasoningHistory: z.enum(["always", "tool-turns", "never"]),
   /** How a wish for (no) thinking is expressed. */
   thinkingControl: z.enum(["reasoning_effort", "thinking_type", "chat_template_kwargs", "adaptive", "budget", "none"]),
@@ -24,13 +28,33 @@ export const profileSchema = z.strictObject({
   /** Chat: asks for usage on every chunk, so that a cut stream has exact counts. */
   continuousUsage: z.boolean(),
   /** Sampling fields that the server rejects; they are dropped and named. */
-  rejects: z.array(z.enum(["temperature", "top_p", "top_k", "parallel_tool_calls", "seed", "stop"])),
+  rejects: z.array(z.enum(["temperature", "top_p", "top_k", "parallel_tool_calls", "seed", "stop", "user", "service_tier"])),
   /** Which tool ids the server accepts. */
   toolIds: z.enum(["any", "openai40", "messages"]),
   /** Messages: `input_tokens` already holds the cached ones. */
   usageInclusive: z.boolean(),
   /** Chat: `completion_tokens` leaves reasoning out. */
   reasoningExcluded: z.boolean(),
+  /** Chat: effort words that the server knows by another name; a word that is not here is sent as it is. */
+  efforts: z.partialRecord(z.enum(EFFORTS), z.string().min(1)),
+  /** Chat: whether the content of a message may be an array of text parts; else texts are joined by a line feed. */
+  contentParts: z.boolean(),
+  /** Chat: how many stop sequences the server takes; null for no limit. */
+  maxStopSequences: z.int().positive().nullable(),
+  /**
+   * Chat: how a last message of the assistant is continued instead of answered. vLLM and SGLang take
+   * `continue_final_message`, DeepSeek's beta base path takes `prefix`; "refuse" answers 400.
+   */
+  prefill: z.enum(["continue_final_message", "prefix", "refuse"]),
+  /** Chat: how a response schema is asked for: by `json_schema`, by `json_object` and an instruction, or by the instruction alone. */
+  jsonSchema: z.enum(["native", "json_object", "instruct"]),
+  /**
+   * Chat: `<system-reminder>` texts behind tool results go into the last tool message, because the server's
+   * chat template forgets reasoning when a user message follows.
+   */
+  remindersInToolResult: z.boolean(),
+  /** Chat: streamed tool arguments are repeated whole in each chunk instead of in pieces. */
+  argumentSnapshots: z.boolean(),
 });
 export type Profile = z.infer<typeof profileSchema>;
 
@@ -44,18 +68,44 @@ const COMMON: Profile = {
   imageInToolResult: false,
   files: false,
   continuousUsage: false,
-  rejects: [],
+  rejects: ["user", "service_tier"],
   toolIds: "any",
   usageInclusive: false,
   reasoningExcluded: false,
+  efforts: { minimal: "low", xhigh: "high", max: "high" },
+  contentParts: true,
+  maxStopSequences: null,
+  prefill: "refuse",
+  jsonSchema: "native",
+  remindersInToolResult: false,
+  argumentSnapshots: false,
+};
+
+/** What servers that run open models in their own chat templates have in common. */
+const TEMPLATED: Profile = {
+  ...COMMON,
+  continuousUsage: true,
+  systemAnywhere: false,
+  thinkingControl: "chat_template_kwargs",
+  prefill: "continue_final_message",
+  remindersInToolResult: true,
 };
 
 /** Presets by the kind of server behind a backend. */
 export const PROFILES = {
   generic: COMMON,
-  vllm: { ...COMMON, continuousUsage: true, systemAnywhere: false, thinkingControl: "chat_template_kwargs" },
-  sglang: { ...COMMON, continuousUsage: true, systemAnywhere: false, thinkingControl: "chat_template_kwargs" },
-  deepseek: { ...COMMON, thinkingControl: "thinking_type" },
+  vllm: TEMPLATED,
+  sglang: TEMPLATED,
+  deepseek: {
+    ...COMMON,
+    thinkingControl: "thinking_type",
+    reasoningHistory: "tool-turns",
+    rejects: ["top_k", "user", "service_tier"],
+    efforts: { minimal: "low", medium: "high", xhigh: "high" },
+    contentParts: false,
+    maxStopSequences: 16,
+    jsonSchema: "json_object",
+  },
   openai: {
     ...COMMON,
     maxTokensField: "max_completion_tokens",
@@ -63,9 +113,12 @@ export const PROFILES = {
     reasoningHistory: "never",
     systemParts: true,
     files: true,
+    rejects: ["top_k"],
     toolIds: "openai40",
+    efforts: {},
+    maxStopSequences: 4,
   },
-  anthropic: { ...COMMON, thinkingControl: "adaptive", toolIds: "messages" },
+  anthropic: { ...COMMON, thinkingControl: "adaptive", rejects: [], toolIds: "messages" },
 } as const satisfies Record<string, Profile>;
 
 export type ProfileName = keyof typeof PROFILES;

@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import { createLineBuffer } from "./sse-line.ts";
+import { createByteBuffer } from "./byte-buffer.ts";
 
 /**
  * One dispatched server-sent event. Offsets count bytes from the start of the stream; `start` … `end` is the
@@ -49,7 +49,7 @@ const BYTE_ORDER_MARK_BYTES = 3;
  * Line ends are found in bytes and a line is decoded once, when it is whole, so the work is linear.
  */
 export function createSseParser(): SseParser {
-  const line = createLineBuffer();
+  const line = createByteBuffer();
   let offset = 0;
   let settled = 0;
   let comments = 0;
@@ -98,7 +98,8 @@ export function createSseParser(): SseParser {
   /** @param lineEnd offset of the line's end; @param next offset behind its line break. */
   function endLine(lineEnd: number, next: number): SseEvent | null {
     const lineStart = lineEnd - line.length;
-    const text = line.take();
+    const text = line.view().toString("utf8");
+    line.drop(line.length);
     const isMarked = lineStart === 0 && text.startsWith(BYTE_ORDER_MARK);
     if (isMarked) return readLine(text.slice(1), lineStart + BYTE_ORDER_MARK_BYTES, lineEnd, next);
     return readLine(text, lineStart, lineEnd, next);

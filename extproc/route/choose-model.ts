@@ -34,7 +34,7 @@ export function listUsable({ world, key, protocol }: Omit<ModelWish, "name">): W
 }
 
 function isAllowed(key: WorldKey, model: WorldModel): boolean {
-  return key.allowedModels.length === 0 || key.allowedModels.includes(model.name);
+  return key.allowedModels === null || key.allowedModels.includes(model.name);
 }
 
 function recommend(usable: readonly WorldModel[]): string {

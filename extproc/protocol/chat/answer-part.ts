@@ -1,0 +1,96 @@
+import { GatewayError } from "../../../contract/errors.ts";
+import { isObject } from "../json/object.ts";
+
+/** One tool call, or a piece of one. Empty texts mean "not in this piece". */
+export interface ToolPart {
+  index: number | null;
+  id: string;
+  name: string;
+  arguments: string;
+}
+
+/** What one choice of a completion, or one chunk of it, brings. */
+export interface AnswerPart {
+  reasoning: string;
+  text: string;
+  refusal: string;
+  tools: ToolPart[];
+  finishReason: string | null;
+  /** The stop sequence that ended the answer, where the server tells (vLLM, SGLang). */
+  matchedStop: string | null;
+}
+
+/** @param body the choice's `message` or `delta`; both have the same members. */
+export function readPart(choice: Readonly<Record<string, unknown>>, body: Readonly<Record<string, unknown>>): AnswerPart {
+  const content = readContent(body["content"]);
+  return {
+    reasoning: readReasoning(body) + content.reasoning,
+    text: content.text,
+    refusal: text(body["refusal"]),
+    tools: readTools(body),
+    finishReason: typeof choice["finish_reason"] === "string" ? choice["finish_reason"] : null,
+    matchedStop: firstText(choice["stop_reason"], choice["matched_stop"]),
+  };
+}
+
+/** Servers repeat one reasoning text under several names: the first that holds something counts. */
+function readReasoning(body: Readonly<Record<string, unknown>>): string {
+  const direct = firstText(body["reasoning_content"], body["reasoning"]);
+  if (direct !== null) return direct;
+  const details = body["reasoning_details"];
+  if (!Array.isArray(details)) return "";
+  return details.map((detail: unknown) => (isObject(detail) ? text(detail["text"]) || text(detail["summary"]) : "")).join("");
+}
+
+/** Some servers answer with parts instead of a string. */
+function readContent(content: unknown): { text: string; reasoning: string } {
+  if (!Array.isArray(content)) return { text: text(content), reasoning: "" };
+  const answer = { text: "", reasoning: "" };
+  for (const part of content) {
+    if (!isObject(part)) continue;
+    if (part["type"] === "thinking") answer.reasoning += readContent(part["thinking"]).text;
+    else answer.text += text(part["text"]);
+  }
+  return answer;
+}
+
+function readTools(body: Readonly<Record<string, unknown>>): ToolPart[] {
+  const calls = body["tool_calls"];
+  if (Array.isArray(calls)) return calls.filter(isObject).map(readTool);
+  const legacy = body["function_call"];
+  return isObject(legacy)
+    ? [{ index: 0, id: "", name: text(legacy["name"]), arguments: readArguments(legacy["arguments"]) }]
+    : [];
+}
+
+function readTool(call: Readonly<Record<string, unknown>>): ToolPart {
+  const { index, id } = call;
+  const body = call["function"];
+  const described = isObject(body) ? body : {};
+  return {
+    index: typeof index === "number" && Number.isInteger(index) ? index : null,
+    id: text(id),
+    name: text(described["name"]),
+    arguments: readArguments(described["arguments"]),
+  };
+}
+
+/** Ollama and others send the arguments as an object. */
+function readArguments(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (value === null || value === undefined) return "";
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    // Nesting deeper than the stack: no tool has such arguments.
+    throw new GatewayError("upstream_error", "The model server sent tool arguments that are nested too deep.", { cause: error });
+  }
+}
+
+function firstText(...values: readonly unknown[]): string | null {
+  return values.map(text).find((value) => value !== "") ?? null;
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,62 @@
+import { GatewayError } from "../../../contract/errors.ts";
+import type { Usage } from "../../../contract/usage.ts";
+import { isObject } from "../json/object.ts";
+import { readUpstreamErrorPayload } from "../upstream-error.ts";
+import { readPart, type AnswerPart } from "./answer-part.ts";
+import { chatUsage, type ChatUsageOptions } from "./usage.ts";
+
+/** A completion, or one chunk of it: the same to a reader, but for where the choice keeps its body. */
+export interface ChatAnswer {
+  /** Empty where the server sent none. */
+  id: string;
+  /** The first choice; null in a chunk that only carries usage. */
+  part: AnswerPart | null;
+  usage: Partial<Usage> | undefined;
+}
+
+/**
+ * Reads a completion (`message`) or a chunk (`delta`). Of several choices only the first counts: the gateway asks
+ * for one.
+ *
+ * @throws GatewayError `upstream_error` when it is no JSON object, and the upstream's own error where it holds one.
+ */
+export function parseChatAnswer(json: string, options: ChatUsageOptions = {}): ChatAnswer {
+  const parsed = parseObject(json);
+  const { id, error } = parsed;
+  if (error !== undefined && error !== null && error !== false) throw readUpstreamErrorPayload(parsed, "messages");
+  const choice = firstChoice(parsed["choices"]);
+  const failure = choice?.["error"];
+  if (isObject(failure)) throw readUpstreamErrorPayload(failure, "messages");
+  return {
+    id: typeof id === "string" ? id : "",
+    part: choice === null ? null : partOf(choice),
+    usage: chatUsage(parsed, options),
+  };
+}
+
+function partOf(choice: Readonly<Record<string, unknown>>): AnswerPart | null {
+  const { delta, message } = choice;
+  if (isObject(delta)) return readPart(choice, delta);
+  if (isObject(message)) return readPart(choice, message);
+  return typeof choice["finish_reason"] === "string" ? readPart(choice, {}) : null;
+}
+
+function firstChoice(choices: unknown): Readonly<Record<string, unknown>> | null {
+  if (!Array.isArray(choices)) return null;
+  const first: unknown = choices.find((choice: unknown) => isObject(choice) && (choice["index"] ?? 0) === 0);
+  return isObject(first) ? first : null;
+}
+
+function parseObject(json: string): Readonly<Record<string, unknown>> {
+  try {
+    const parsed: unknown = JSON.parse(json);
+    if (isObject(parsed)) return parsed;
+  } catch (error) {
+    throw unreadable(error);
+  }
+  throw unreadable(undefined);
+}
+
+function unreadable(cause: unknown): GatewayError {
+  return new GatewayError("upstream_error", "The model server sent an answer that is not valid JSON.", { cause });
+}

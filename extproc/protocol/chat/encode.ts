@@ -1,0 +1,111 @@
+import type { Usage } from "../../../contract/usage.ts";
+import { encodeSseEvent } from "../sse.ts";
+
+/** What is the same in every part of one answer. */
+export interface AnswerHead {
+  id: string;
+  /** Unix seconds. */
+  created: number;
+  /** The name that the client asked for. */
+  model: string;
+}
+
+export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter" | "function_call";
+
+export type ToolCall =
+  | { id: string; type: "function"; function: { name: string; arguments: string } }
+  | { id: string; type: "custom"; custom: { name: string; input: string } };
+
+/** One entry of `reasoning_details`: a block of thinking that the client may send back as it is. */
+export type ReasoningDetail =
+  | { type: "reasoning.text"; text: string; signature: string; format: string; index: number }
+  | { type: "reasoning.encrypted"; data: string; format: string; index: number };
+
+export interface UrlCitation {
+  type: "url_citation";
+  url_citation: { url: string; title: string; start_index: number; end_index: number };
+}
+
+export interface AnswerMessage {
+  role: "assistant";
+  content: string | null;
+  refusal: string | null;
+  reasoning_content?: string;
+  reasoning_details?: ReasoningDetail[];
+  annotations?: UrlCitation[];
+  tool_calls?: ToolCall[];
+  function_call?: { name: string; arguments: string };
+}
+
+export interface Ending {
+  finishReason: FinishReason;
+  /** The stop sequence that the answer ran into, for clients that want to know (`choices[].stop_reason`). */
+  stopSequence: string | null;
+}
+
+/** A whole answer (`chat.completion`). */
+export function encodeCompletion(head: AnswerHead, message: AnswerMessage, ending: Ending, usage: Usage): Buffer {
+  const choice = { index: 0, message, logprobs: null, finish_reason: ending.finishReason, ...stopReason(ending) };
+  return Buffer.from(JSON.stringify({ ...object(head, "chat.completion"), choices: [choice], usage: encodeUsage(usage) }));
+}
+
+/** A part of the answer in a stream: what it adds to the message. */
+export interface Delta {
+  role?: "assistant";
+  content?: string;
+  refusal?: string;
+  reasoning_content?: string;
+  reasoning_details?: ReasoningDetail[];
+  annotations?: UrlCitation[];
+  tool_calls?: ToolCallDelta[];
+  function_call?: { name?: string; arguments: string };
+}
+
+export type ToolCallDelta =
+  | { index: number; id?: string; type?: "function"; function: { name?: string; arguments: string } }
+  | { index: number; id: string; type: "custom"; custom: { name: string; input: string } };
+
+export interface ChunkEncoder {
+  delta(delta: Delta): string;
+  finish(ending: Ending): string;
+  usage(usage: Usage): string;
+  done(): string;
+}
+
+/** @param wantsUsage the client asked for usage: the chunks before the one that has it say `usage: null`. */
+export function createChunkEncoder(head: AnswerHead, wantsUsage: boolean): ChunkEncoder {
+  const base = object(head, "chat.completion.chunk");
+  const noUsage = wantsUsage ? { usage: null } : {};
+
+  function chunk(choices: readonly object[], usage: object): string {
+    return encodeSseEvent(null, JSON.stringify({ ...base, choices, ...usage }));
+  }
+
+  return {
+    delta: (delta) => chunk([{ index: 0, delta, logprobs: null, finish_reason: null }], noUsage),
+    finish: (ending) =>
+      chunk([{ index: 0, delta: {}, logprobs: null, finish_reason: ending.finishReason, ...stopReason(ending) }], noUsage),
+    usage: (usage) => chunk([], { usage: encodeUsage(usage) }),
+    done: () => encodeSseEvent(null, "[DONE]"),
+  };
+}
+
+/** Chat counts cached tokens inside `prompt_tokens`; the classes of `Usage` are disjoint. */
+export function encodeUsage(usage: Usage): object {
+  const promptTokens = usage.inputTokens + usage.cachedInputTokens + usage.cacheWriteTokens;
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: usage.outputTokens,
+    total_tokens: promptTokens + usage.outputTokens,
+    prompt_tokens_details: { cached_tokens: usage.cachedInputTokens, cache_write_tokens: usage.cacheWriteTokens },
+    completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+  };
+}
+
+function object({ id, created, model }: AnswerHead, kind: string): object {
+  return { id, object: kind, created, model };
+}
+
+function stopReason({ stopSequence }: Ending): object {
+  return stopSequence === null ? {} : { stop_reason: stopSequence };
+}

@@ -1,0 +1,48 @@
+/**
+ * JSON text that goes into a bigger JSON text as it is. A schema's 64-bit limits, the order of its members and
+ * a tool's arguments survive translation only so: JSON.parse rounds big integers and moves integer-like names.
+ */
+export class RawJson {
+  readonly text: string;
+
+  /** @param text one valid JSON value; the caller has parsed it. */
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** Values that `encodeJson` writes: JSON's own, and raw text between them. Members that are undefined are left out. */
+export type Encodable =
+  | string
+  | number
+  | boolean
+  | null
+  | undefined
+  | RawJson
+  | readonly Encodable[]
+  | { readonly [name: string]: Encodable };
+
+/** Compact JSON like JSON.stringify's, with raw text verbatim. Recurses: raw text is how deep foreign values get in. */
+export function encodeJson(value: Encodable): string {
+  if (value instanceof RawJson) return wellFormed(value.text);
+  if (isList(value)) return `[${value.map((element) => encodeJson(element ?? null)).join(",")}]`;
+  if (typeof value === "object" && value !== null) return encodeObject(value);
+  return JSON.stringify(value ?? null);
+}
+
+function encodeObject(value: { readonly [name: string]: Encodable }): string {
+  const members = Object.entries(value).flatMap(([name, member]) =>
+    member === undefined ? [] : [`${JSON.stringify(name)}:${encodeJson(member)}`],
+  );
+  return `{${members.join(",")}}`;
+}
+
+/** A lone surrogate has no UTF-8 form. In JSON it can stand only inside a string, where its escape means the same. */
+function wellFormed(text: string): string {
+  if (text.isWellFormed()) return text;
+  return text.replaceAll(/\p{Surrogate}/gu, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`);
+}
+
+function isList(value: Encodable): value is readonly Encodable[] {
+  return Array.isArray(value);
+}

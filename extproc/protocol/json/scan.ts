@@ -1,0 +1,136 @@
+/**
+ * Walks over JSON bytes without decoding them. The text has passed JSON.parse before, so nothing is checked
+ * here; on other text the offsets mean nothing, but every walk still ends. Nesting is counted, not recursed.
+ */
+
+const QUOTE = 34;
+const COMMA = 44;
+const OPEN_BRACKET = 91;
+const BACKSLASH = 92;
+const CLOSE_BRACKET = 93;
+const OPEN_BRACE = 123;
+const CLOSE_BRACE = 125;
+
+/** A range of bytes, `end` excluded. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface Member {
+  readonly name: string;
+  /** From the quote of the name to the end of the value. */
+  readonly span: Span;
+  readonly value: Span;
+}
+
+/** The members of a JSON object in their order, duplicates included; none when it is no object. */
+export function scanMembers(json: Buffer): Member[] {
+  const members: Member[] = [];
+  let at = skipSpace(json, 0);
+  if (json[at] !== OPEN_BRACE) return members;
+  at = skipSpace(json, at + 1);
+  while (json[at] === QUOTE) {
+    const nameEnd = skipString(json, at);
+    const valueStart = skipSpace(json, skipSpace(json, nameEnd) + 1);
+    const valueEnd = skipValue(json, valueStart);
+    members.push({
+      name: decodeName(json, at, nameEnd),
+      span: { start: at, end: valueEnd },
+      value: { start: valueStart, end: valueEnd },
+    });
+    at = skipSeparator(json, valueEnd);
+  }
+  return members;
+}
+
+/** The elements of a JSON array, as they are written; none when it is no array. */
+export function scanElements(json: Buffer): Buffer[] {
+  const elements: Buffer[] = [];
+  let at = skipSpace(json, 0);
+  if (json[at] !== OPEN_BRACKET) return elements;
+  at = skipSpace(json, at + 1);
+  while (at < json.length && json[at] !== CLOSE_BRACKET) {
+    const end = skipValue(json, at);
+    elements.push(json.subarray(at, end));
+    // A value of no bytes is no JSON: stepping over it keeps the walk finite.
+    at = skipSeparator(json, Math.max(end, at + 1));
+  }
+  return elements;
+}
+
+/** The value of a member as it is written, the last one where there are several, as JSON.parse reads it. */
+export function rawMember(json: Buffer | undefined, name: string): Buffer | undefined {
+  if (json === undefined) return undefined;
+  const member = scanMembers(json).findLast((candidate) => candidate.name === name);
+  return member === undefined ? undefined : json.subarray(member.value.start, member.value.end);
+}
+
+/** Offset of the first byte inside the braces, for a member to be put in front; null when it is no object. */
+export function insideObject(json: Buffer): number | null {
+  const at = skipSpace(json, 0);
+  return json[at] === OPEN_BRACE ? at + 1 : null;
+}
+
+function skipSeparator(json: Buffer, at: number): number {
+  const next = skipSpace(json, at);
+  return json[next] === COMMA ? skipSpace(json, next + 1) : next;
+}
+
+function skipSpace(json: Buffer, at: number): number {
+  let next = at;
+  while (json[next] === 32 || json[next] === 10 || json[next] === 13 || json[next] === 9) next += 1;
+  return next;
+}
+
+function skipValue(json: Buffer, at: number): number {
+  const first = json[at];
+  if (first === QUOTE) return skipString(json, at);
+  if (first === OPEN_BRACE || first === OPEN_BRACKET) return skipNested(json, at);
+  let next = at;
+  while (next < json.length && !endsLiteral(json[next])) next += 1;
+  return next;
+}
+
+function skipNested(json: Buffer, at: number): number {
+  let depth = 0;
+  let next = at;
+  while (next < json.length) {
+    const byte = json[next];
+    if (byte === QUOTE) {
+      next = skipString(json, next);
+      continue;
+    }
+    next += 1;
+    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth += 1;
+    if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth -= 1;
+    if (depth === 0) return next;
+  }
+  return json.length;
+}
+
+function skipString(json: Buffer, at: number): number {
+  let quote = json.indexOf(QUOTE, at + 1);
+  while (quote >= 0 && isEscaped(json, quote)) quote = json.indexOf(QUOTE, quote + 1);
+  return quote < 0 ? json.length : quote + 1;
+}
+
+/** An odd run of backslashes before a quote escapes it. Runs never overlap, so all of them together are linear. */
+function isEscaped(json: Buffer, quote: number): boolean {
+  let start = quote;
+  while (json[start - 1] === BACKSLASH) start -= 1;
+  return (quote - start) % 2 === 1;
+}
+
+function endsLiteral(byte: number | undefined): boolean {
+  return (
+    byte === COMMA || byte === CLOSE_BRACE || byte === CLOSE_BRACKET || byte === 32 || byte === 10 || byte === 13 || byte === 9
+  );
+}
+
+function decodeName(json: Buffer, start: number, end: number): string {
+  const inner = json.toString("utf8", start + 1, end - 1);
+  if (!inner.includes("\\")) return inner;
+  const decoded: unknown = JSON.parse(`"${inner}"`);
+  return String(decoded);
+}

@@ -1,0 +1,103 @@
+import { insideObject, scanMembers, type Member } from "./scan.ts";
+
+/**
+ * What becomes of a member: given its value as written (undefined where the object has none), the value to
+ * write. The same buffer leaves it alone; undefined removes it.
+ */
+export type MemberEdit = (value: Buffer | undefined) => Buffer | undefined;
+
+interface Cut {
+  start: number;
+  end: number;
+  bytes: Buffer | string;
+}
+
+/**
+ * Edits members of a JSON object without touching any other byte: order, white space, big integers, escapes
+ * and unknown members survive. Every duplicate of a name is edited; an absent one is asked for once and put
+ * in front. The same buffer comes back where nothing changed, and where the text is no object.
+ */
+export function editMembers(json: Buffer, edits: Readonly<Record<string, MemberEdit>>): Buffer {
+  const inside = insideObject(json);
+  if (inside === null) return json;
+  const members = scanMembers(json);
+  const cuts = [...insertions(members, edits, inside), ...changes(json, members, edits)];
+  return cuts.length === 0 ? json : applyCuts(json, cuts);
+}
+
+/** An edit that writes this value, whatever was there. */
+export function write(value: unknown): MemberEdit {
+  const bytes = Buffer.from(JSON.stringify(value));
+  return (current) => (current !== undefined && current.equals(bytes) ? current : bytes);
+}
+
+/** An edit that replaces a value that is there, and adds none. */
+export function replace(value: unknown): MemberEdit {
+  const edit = write(value);
+  return (current) => (current === undefined ? undefined : edit(current));
+}
+
+/** An edit that takes the member away. */
+export function remove(): undefined {
+  return undefined;
+}
+
+/** An edit of the members of the member's own value; null and other scalars stay as they are. */
+export function within(edits: Readonly<Record<string, MemberEdit>>): MemberEdit {
+  return (current) => (current === undefined ? undefined : editMembers(current, edits));
+}
+
+function insertions(members: readonly Member[], edits: Readonly<Record<string, MemberEdit>>, inside: number): Cut[] {
+  const names = new Set(members.map((member) => member.name));
+  const added = Object.entries(edits).flatMap(([name, edit]) => {
+    if (names.has(name)) return [];
+    const value = edit(undefined);
+    return value === undefined ? [] : [`${JSON.stringify(name)}:${value.toString("utf8")}`];
+  });
+  if (added.length === 0) return [];
+  const separator = members.length > 0 ? "," : "";
+  return [{ start: inside, end: inside, bytes: added.join(",") + separator }];
+}
+
+function changes(json: Buffer, members: readonly Member[], edits: Readonly<Record<string, MemberEdit>>): Cut[] {
+  const kept = members.map((member) => ({ member, value: editedValue(json, member, edits) }));
+  const lastKept = kept.findLastIndex(({ value }) => value !== "removed");
+  return kept.flatMap(({ member, value }, index): Cut[] => {
+    if (value === "unchanged") return [];
+    if (value !== "removed") return [{ ...member.value, bytes: value }];
+    return [{ ...removedSpan(members, index, lastKept), bytes: "" }];
+  });
+}
+
+function editedValue(
+  json: Buffer,
+  member: Member,
+  edits: Readonly<Record<string, MemberEdit>>,
+): Buffer | "unchanged" | "removed" {
+  const edit = Object.hasOwn(edits, member.name) ? edits[member.name] : undefined;
+  if (edit === undefined) return "unchanged";
+  const current = json.subarray(member.value.start, member.value.end);
+  const next = edit(current);
+  if (next === undefined) return "removed";
+  return next === current ? "unchanged" : next;
+}
+
+/** A removed member takes one comma along: the one behind it, or, behind the last member kept, the one before. */
+function removedSpan(members: readonly Member[], index: number, lastKept: number): { start: number; end: number } {
+  const { span } = members[index] ?? { span: { start: 0, end: 0 } };
+  const next = members[index + 1]?.span.start;
+  const previousEnd = members[index - 1]?.span.end;
+  if (index > lastKept && previousEnd !== undefined) return { start: previousEnd, end: span.end };
+  return { start: span.start, end: next ?? span.end };
+}
+
+function applyCuts(json: Buffer, cuts: readonly Cut[]): Buffer {
+  const parts: Buffer[] = [];
+  let at = 0;
+  for (const { start, end, bytes } of cuts) {
+    parts.push(json.subarray(at, start), typeof bytes === "string" ? Buffer.from(bytes) : bytes);
+    at = end;
+  }
+  parts.push(json.subarray(at));
+  return Buffer.concat(parts);
+}

@@ -1,0 +1,58 @@
+import * as z from "zod";
+import { GatewayError } from "../../../contract/errors.ts";
+import { isObject } from "../json/object.ts";
+import { rawMember, scanElements } from "../json/scan.ts";
+import { parseBlock, type AnswerBlock } from "./answer-block.ts";
+
+/** A whole message from an upstream that speaks messages. */
+export interface MessagesAnswer {
+  /** Empty where the server gave none. */
+  id: string;
+  content: AnswerBlock[];
+  stopReason: string | null;
+  stopSequence: string | null;
+  /** Why the model refused, where it did and says so. */
+  explanation: string | null;
+  /** The server's `usage` as it is. */
+  usage: unknown;
+}
+
+const text = z.string().nullish().catch(null);
+
+const answerSchema = z.object({
+  id: text,
+  content: z.array(z.unknown()),
+  stop_reason: text,
+  stop_sequence: text,
+  stop_details: z.object({ explanation: text }).nullish().catch(null),
+  usage: z.unknown(),
+});
+
+/** @throws GatewayError `upstream_error` when the body is no message. */
+export function parseAnswer(body: Buffer): MessagesAnswer {
+  const json = parseUpstreamJson(body.toString("utf8"));
+  const parsed = answerSchema.safeParse(json);
+  if (!parsed.success)
+    throw new GatewayError("upstream_error", "The model server's answer is not a message.", { cause: parsed.error });
+  const raw = scanElements(rawMember(body, "content") ?? Buffer.alloc(0));
+  return {
+    id: parsed.data.id ?? "",
+    content: parsed.data.content.map((block, index) => parseBlock(block, raw[index] ?? Buffer.alloc(0))),
+    stopReason: parsed.data.stop_reason ?? null,
+    stopSequence: parsed.data.stop_sequence ?? null,
+    explanation: parsed.data.stop_details?.explanation ?? null,
+    usage: parsed.data.usage,
+  };
+}
+
+/** JSON from an upstream, as an object. @throws GatewayError `upstream_error`; what was sent stays in the cause. */
+export function parseUpstreamJson(text: string): Readonly<Record<string, unknown>> {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (cause) {
+    throw new GatewayError("upstream_error", "The model server sent something that is not JSON.", { cause });
+  }
+  if (!isObject(json)) throw new GatewayError("upstream_error", "The model server sent something that is not a JSON object.");
+  return json;
+}

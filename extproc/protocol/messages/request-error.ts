@@ -1,0 +1,38 @@
+import type * as z from "zod";
+import { GatewayError } from "../../../contract/errors.ts";
+
+/**
+ * A failed check of a messages request as the caller's error: which field, what it holds, what to send (S21).
+ * The schemas' error texts are noun phrases ("a positive integer"); values are never repeated.
+ */
+export function requestError(issues: readonly z.core.$ZodIssue[], request: unknown): GatewayError {
+  const issue = issues[0];
+  const path = issue?.path ?? [];
+  const field = fieldName(path);
+  const expected = issue?.message ?? "a messages request";
+  return new GatewayError("invalid_request", `\`${field}\` ${describe(request, path)}. Send ${expected}.`, { field });
+}
+
+/** `messages[2].content`: the notation of every field in an error. */
+export function fieldName(path: readonly PropertyKey[]): string {
+  let name = "";
+  for (const step of path) {
+    if (typeof step === "number") name += `[${step}]`;
+    else name += name === "" ? String(step) : `.${String(step)}`;
+  }
+  return name === "" ? "body" : name;
+}
+
+function describe(request: unknown, path: readonly PropertyKey[]): string {
+  let value = request;
+  for (const step of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return "is missing";
+    value = Reflect.get(value, step);
+  }
+  if (value === undefined) return "is missing";
+  if (value === null) return "is null";
+  if (Array.isArray(value)) return value.length === 0 ? "is an empty array" : "is an array";
+  if (typeof value === "object") return "is an object";
+  if (typeof value === "string") return value === "" ? "is an empty string" : "is a string that is not accepted there";
+  return `is a ${typeof value} that is not accepted there`;
+}

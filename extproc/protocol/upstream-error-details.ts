@@ -1,0 +1,96 @@
+import { isObject } from "./json/object.ts";
+
+/** What an upstream's error says, whatever dialect it speaks. Absent texts are empty. */
+export interface ErrorDetails {
+  message: string;
+  type: string;
+  code: string;
+  /** The request field at fault, in the upstream's own words. */
+  field: string | null;
+  /** An HTTP status named inside the body. */
+  status: number | null;
+  /** Sizes in tokens that llama.cpp puts beside its text. */
+  promptTokens: number | null;
+  contextTokens: number | null;
+}
+
+const NOTHING: ErrorDetails = {
+  message: "",
+  type: "",
+  code: "",
+  field: null,
+  status: null,
+  promptTokens: null,
+  contextTokens: null,
+};
+const FIELD = /^[A-Za-z0-9_.[\]-]{1,100}$/;
+
+/**
+ * Reads OpenAI's, Anthropic's, vLLM's (nested and flat), SGLang's, FastAPI's, llama.cpp's and OpenRouter's shapes.
+ * HTML and plain text come from proxies, not from the model server: they say nothing that a caller could use.
+ *
+ * @param body the text of an error response, or the parsed payload of an error inside a stream.
+ */
+export function readErrorDetails(body: unknown): ErrorDetails {
+  const json = typeof body === "string" ? parseOrNull(body) : body;
+  const holder = Array.isArray(json) ? json[0] : json;
+  if (!isObject(holder)) return NOTHING;
+  const error = holder["error"];
+  if (typeof error === "string" && error !== "") return { ...NOTHING, ...read(holder), message: error };
+  if (isObject(error)) return read(error);
+  const detail = holder["detail"];
+  if (detail !== undefined && detail !== null) return { ...NOTHING, ...readDetail(detail) };
+  return read(holder);
+}
+
+function read(error: Readonly<Record<string, unknown>>): ErrorDetails {
+  const { message, type, code, param, status, http_status: httpStatus } = error;
+  return {
+    message: text(message),
+    type: text(type),
+    code: text(code),
+    field: typeof param === "string" && FIELD.test(param) ? param : null,
+    status: httpStatusOf(code) ?? httpStatusOf(status) ?? httpStatusOf(httpStatus),
+    promptTokens: count(error["n_prompt_tokens"]),
+    contextTokens: count(error["n_ctx"]),
+  };
+}
+
+/** FastAPI: a sentence, or a list of what is wrong where. */
+function readDetail(detail: unknown): Partial<ErrorDetails> {
+  if (!Array.isArray(detail)) return isObject(detail) ? read(detail) : { message: text(detail) };
+  const first: unknown = detail[0];
+  if (!isObject(first)) return { message: text(first) };
+  const { loc } = first;
+  const steps = Array.isArray(loc) ? loc.slice(loc[0] === "body" ? 1 : 0) : [];
+  const field = steps
+    .map((step) => (typeof step === "number" ? `[${step}]` : `.${String(step)}`))
+    .join("")
+    .replace(/^\./, "");
+  return {
+    message: field === "" ? text(first["msg"]) : `${field}: ${text(first["msg"])}`,
+    field: FIELD.test(field) ? field : null,
+  };
+}
+
+function parseOrNull(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    // Not JSON: a proxy's page. The status alone has to do.
+    return null;
+  }
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function httpStatusOf(value: unknown): number | null {
+  const status = typeof value === "string" && /^\d{3}$/.test(value) ? Number(value) : value;
+  return typeof status === "number" && Number.isInteger(status) && status >= 400 && status < 600 ? status : null;
+}
+
+function count(value: unknown): number | null {
+  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : null;
+}

@@ -1,0 +1,103 @@
+import { GatewayError, type ErrorCode } from "../../contract/errors.ts";
+import type { Protocol } from "../../contract/protocol.ts";
+import { contextLengthMessage } from "./upstream-error-context.ts";
+import { readErrorDetails, type ErrorDetails } from "./upstream-error-details.ts";
+import { callerText, logText } from "./upstream-error-text.ts";
+
+export interface UpstreamFailure {
+  /** HTTP status, 300 and above. */
+  status: number;
+  /** Response headers by lower-case name. */
+  headers: ReadonlyMap<string, string>;
+  body: Buffer;
+  /** The protocol that the upstream speaks. It tells little: proxies in front of it answer in their own words. */
+  upstream: Protocol;
+  /** The caller's protocol: messages has a 529 and no 422. */
+  client?: Protocol;
+}
+
+/**
+ * An upstream's failure as the caller's error (S22). Its 4xx about the request keep status and text; what
+ * concerns the gateway's own credential or configuration becomes a neutral 502; 429 and 5xx keep their class and
+ * `retry-after`. The upstream's type names, hosts and keys stay inside.
+ */
+export function readUpstreamError({ status, headers, body, client }: UpstreamFailure): GatewayError {
+  return classify({ status, details: readErrorDetails(body.toString("utf8")), retry: retryHeaders(headers), client });
+}
+
+/**
+ * An error that came inside a body or stream which began with 200: `{"error": …}`, `{"type": "error", …}`.
+ * Its status is what it names, or what its type means.
+ */
+export function readUpstreamErrorPayload(payload: unknown, client?: Protocol): GatewayError {
+  const details = readErrorDetails(payload);
+  return classify({ status: details.status ?? statusOfType(details.type), details, retry: {}, client });
+}
+
+interface Failure {
+  status: number;
+  details: ErrorDetails;
+  retry: Readonly<Record<string, string>>;
+  client: Protocol | undefined;
+}
+
+function classify({ status, details, retry, client }: Failure): GatewayError {
+  const cause = new Error(`upstream answered ${status}: ${logText(details.message)}`);
+  const fail = (code: ErrorCode, message: string, forStatus?: number) =>
+    new GatewayError(code, message, { cause, headers: retry, ...(forStatus === undefined ? {} : { status: forStatus }) });
+
+  if (isAccountTrouble(status, details))
+    return fail("upstream_error", "The model server refused the gateway. This is not about your key or balance.");
+  if (status === 429) return fail("rate_limited", "The model server takes no more requests right now. Try again later.");
+  if (status === 408 || status === 504 || status === 524)
+    return fail("upstream_timeout", "The model server took too long to answer. Try again.");
+  if (status === 503 || status === 529) {
+    return fail("overloaded", "The model server is overloaded. Try again later.", client === "messages" ? 529 : 503);
+  }
+  if (status === 500) return fail("upstream_error", "The model server failed. Try again.", 500);
+
+  const tooLong = status >= 400 && status < 500 ? contextLengthMessage(details) : null;
+  if (tooLong !== null) return fail("context_too_long", tooLong);
+  if (status === 413) return fail("request_too_large", "The request is larger than the model server accepts.");
+  if (isAboutRequest(status)) {
+    return new GatewayError("invalid_request", callerText(details.message), {
+      cause,
+      status: status === 422 && client === "messages" ? 400 : status,
+      ...(details.field === null ? {} : { field: details.field }),
+    });
+  }
+  return fail("upstream_error", "The model server gave no usable answer. Try again.");
+}
+
+/** The gateway's own credential, credit or configuration: nothing that the caller did. */
+function isAccountTrouble(status: number, { code, type, message }: ErrorDetails): boolean {
+  if (status === 401 || status === 402 || status === 403) return true;
+  if (code === "insufficient_quota" || type === "insufficient_quota" || type === "billing_error") return true;
+  return status === 400 && /credit balance is too low|invalid api key|incorrect api key/i.test(message);
+}
+
+/** 404, 405 and their like speak of the path and model name, which the gateway chose. */
+function isAboutRequest(status: number): boolean {
+  return status === 400 || status === 409 || status === 422;
+}
+
+/** How an error without a status is meant. */
+function statusOfType(type: string): number {
+  if (/overload|insufficient_system_resource|unavailable/i.test(type)) return 503;
+  if (/rate.?limit|too.?many/i.test(type)) return 429;
+  if (/timeout/i.test(type)) return 504;
+  if (/authentication|permission|billing|quota/i.test(type)) return 401;
+  if (/too.?large/i.test(type)) return 413;
+  if (/invalid.?request|bad.?request|validation|context/i.test(type)) return 400;
+  return 502;
+}
+
+/** Passed on where they have the shape that SDKs read: seconds, milliseconds or an HTTP date. */
+function retryHeaders(headers: ReadonlyMap<string, string>): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const name of ["retry-after", "retry-after-ms"]) {
+    const value = headers.get(name);
+    if (value !== undefined && /^[A-Za-z0-9 ,:.]{1,40}$/.test(value)) kept[name] = value;
+  }
+  return kept;
+}

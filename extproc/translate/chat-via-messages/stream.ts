@@ -1,0 +1,288 @@
+import { encodeError, GatewayError } from "../../../contract/errors.ts";
+import type { Meter } from "../../meter/meter.ts";
+import { createChunkEncoder, type ChunkEncoder, type UrlCitation } from "../../protocol/chat/encode.ts";
+import type { AnswerBlock } from "../../protocol/messages/answer-block.ts";
+import type { AnswerDelta, AnswerEvent } from "../../protocol/messages/answer-event.ts";
+import { encodeSseEvent } from "../../protocol/sse.ts";
+import { createStreamUsage } from "../stream-usage.ts";
+import type { StreamOutcome } from "../translation.ts";
+import {
+  completionId,
+  createCallIds,
+  isReturnable,
+  toAnnotations,
+  toReasoningDetail,
+  translateCall,
+  type AnswerContext,
+} from "./answer.ts";
+import { mapStopReason } from "./finish.ts";
+
+/** Turns a message's events into a chat stream, event by event. Its text is what the client gets. */
+export interface AnswerMachine {
+  accept(event: AnswerEvent): string;
+  /** The upstream closed. */
+  end(): string;
+  fail(error: GatewayError): string;
+  readonly outcome: StreamOutcome;
+}
+
+/** A block between its start and its stop. */
+type OpenBlock =
+  | { type: "text"; start: number; citations: UrlCitation[] }
+  | { type: "thinking"; thinking: string; signature: string }
+  | { type: "tool_use"; call: Call }
+  | { type: "other" };
+
+interface Call {
+  index: number;
+  id: string;
+  name: string;
+  /** Custom tools and functions of old are told apart by what the client offered. */
+  form: "function" | "legacy" | "custom" | "hidden";
+  startInput: string;
+  arguments: string;
+}
+
+export function createAnswerMachine(meter: Meter, context: AnswerContext): AnswerMachine {
+  const { facts, requestId } = context;
+  const callId = createCallIds(requestId);
+  const usage = createStreamUsage(meter, { isInclusive: context.isUsageInclusive });
+  const blocks = new Map<number, OpenBlock>();
+  const annotations: UrlCitation[] = [];
+  let encoder: ChunkEncoder | undefined;
+  let stop: Pick<Extract<AnswerEvent, { type: "message_delta" }>, "stopReason" | "stopSequence" | "explanation"> | undefined;
+  let contentLength = 0;
+  let callCount = 0;
+  let detailCount = 0;
+  let outcome: StreamOutcome = "open";
+
+  function accept(event: AnswerEvent): string {
+    if (outcome !== "open") return "";
+    switch (event.type) {
+      case "message_start":
+        return encoder === undefined ? start(event.id, event.usage) : "";
+      case "content_block_start":
+        return opening() + startBlock(event.index, event.block);
+      case "content_block_delta":
+        return opening() + addDelta(event.index, event.delta);
+      case "content_block_stop":
+        return opening() + stopBlock(event.index);
+      case "message_delta":
+        usage.update(event.usage);
+        // A later delta may only bring usage.
+        if (event.stopReason !== null || stop === undefined) stop = event;
+        return opening();
+      case "message_stop":
+        return opening() + finish();
+      case "ping":
+        return ": ping\n\n";
+      case "error":
+        return fail(event.error);
+    }
+  }
+
+  function start(id: string, startUsage: unknown): string {
+    usage.start(startUsage);
+    encoder = createChunkEncoder(
+      { id: completionId(id, requestId), created: context.nowSeconds, model: facts.model },
+      facts.wantsUsage,
+    );
+    return encoder.delta({ role: "assistant", content: "" });
+  }
+
+  /** Servers that leave message_start out still get a stream that begins with the role. */
+  function opening(): string {
+    return encoder === undefined ? start("", {}) : "";
+  }
+
+  function startBlock(index: number, block: AnswerBlock): string {
+    switch (block.type) {
+      case "text":
+        blocks.set(index, { type: "text", start: contentLength, citations: [] });
+        return addText(block.text) + addCitations(index, block.citations);
+      case "thinking":
+        blocks.set(index, { ...block, thinking: "" });
+        return addThinking(index, block.thinking);
+      case "redacted_thinking":
+        blocks.set(index, { type: "other" });
+        return reasoningDetail(block);
+      case "tool_use":
+        return startCall(index, block);
+      case "other":
+        blocks.set(index, { type: "other" });
+        return "";
+    }
+  }
+
+  function startCall(index: number, block: Extract<AnswerBlock, { type: "tool_use" }>): string {
+    const name = facts.names.toClient(block.name);
+    const call: Call = {
+      index: callCount,
+      id: callId(block.id, callCount),
+      name: block.name,
+      form: formOf(name),
+      startInput: block.input,
+      arguments: "",
+    };
+    callCount += 1;
+    blocks.set(index, { type: "tool_use", call });
+    if (call.form === "legacy") return delta({ function_call: { name, arguments: "" } });
+    if (call.form !== "function") return "";
+    return delta({ tool_calls: [{ index: call.index, id: call.id, type: "function", function: { name, arguments: "" } }] });
+  }
+
+  /** `function_call` holds one call; the request has asked the upstream for no more. */
+  function formOf(name: string): Call["form"] {
+    if (facts.isLegacy) return callCount === 0 ? "legacy" : "hidden";
+    return facts.customTools.has(name) ? "custom" : "function";
+  }
+
+  function addDelta(index: number, change: AnswerDelta): string {
+    switch (change.type) {
+      case "text_delta":
+        return addText(change.text);
+      case "thinking_delta":
+        return addThinking(index, change.thinking);
+      case "signature_delta": {
+        const block = blocks.get(index);
+        if (block?.type === "thinking") block.signature = change.signature;
+        return "";
+      }
+      case "input_json_delta":
+        return addArguments(index, change.partialJson);
+      case "citations_delta":
+        return addCitations(index, change.citations);
+      case "other":
+        return "";
+    }
+  }
+
+  function addText(text: string): string {
+    if (text === "") return "";
+    meter.produced(text);
+    contentLength += text.length;
+    return delta({ content: text });
+  }
+
+  function addThinking(index: number, thinking: string): string {
+    if (thinking === "") return "";
+    meter.produced(thinking);
+    const block = blocks.get(index);
+    if (block?.type === "thinking") block.thinking += thinking;
+    return facts.hidesReasoning ? "" : delta({ reasoning_content: thinking });
+  }
+
+  function addArguments(index: number, partialJson: string): string {
+    if (partialJson === "") return "";
+    meter.produced(partialJson);
+    const block = blocks.get(index);
+    if (block?.type !== "tool_use") return "";
+    block.call.arguments += partialJson;
+    return argumentsDelta(block.call, partialJson);
+  }
+
+  function argumentsDelta({ form, index }: Call, text: string): string {
+    switch (form) {
+      case "function":
+        return delta({ tool_calls: [{ index, function: { arguments: text } }] });
+      case "legacy":
+        return delta({ function_call: { arguments: text } });
+      case "custom":
+      case "hidden":
+        return "";
+    }
+  }
+
+  function addCitations(index: number, citations: Parameters<typeof toAnnotations>[0]): string {
+    const block = blocks.get(index);
+    // The end is known when the block is.
+    if (block?.type === "text") block.citations.push(...toAnnotations(citations, { start: block.start, end: block.start }));
+    return "";
+  }
+
+  function stopBlock(index: number): string {
+    const block = blocks.get(index);
+    blocks.delete(index);
+    switch (block?.type) {
+      case "text":
+        for (const { type, url_citation } of block.citations)
+          annotations.push({ type, url_citation: { ...url_citation, end_index: contentLength } });
+        return "";
+      case "thinking":
+        return reasoningDetail(block);
+      case "tool_use":
+        return stopCall(block.call);
+      case "other":
+      case undefined:
+        return "";
+    }
+  }
+
+  function stopCall(call: Call): string {
+    // Some servers put the whole input into the block's start; a call without arguments has none anywhere.
+    const isWholeAtStart = call.arguments === "";
+    if (isWholeAtStart) {
+      call.arguments = call.startInput;
+      meter.produced(call.startInput);
+    }
+    if (call.form === "custom") {
+      const custom = translateCall({ id: call.id, name: call.name, input: call.arguments }, facts);
+      return custom.type === "custom" ? delta({ tool_calls: [{ index: call.index, ...custom }] }) : "";
+    }
+    return isWholeAtStart ? argumentsDelta(call, call.startInput) : "";
+  }
+
+  function reasoningDetail(block: AnswerBlock): string {
+    if (facts.hidesReasoning || !isReturnable(block)) return "";
+    detailCount += 1;
+    return delta({ reasoning_details: [toReasoningDetail(block, detailCount - 1)] });
+  }
+
+  function delta(change: Parameters<ChunkEncoder["delta"]>[0]): string {
+    return encoder?.delta(change) ?? "";
+  }
+
+  function finish(): string {
+    if (encoder === undefined) return "";
+    const unstopped = [...blocks.keys()].map(stopBlock).join("");
+    const ending = mapStopReason({
+      stopReason: stop?.stopReason ?? null,
+      stopSequence: stop?.stopSequence ?? null,
+      hasToolCalls: callCount > 0,
+      isLegacy: facts.isLegacy,
+    });
+    const explanation = ending.finishReason === "content_filter" && contentLength === 0 ? stop?.explanation : null;
+    outcome = "complete";
+    return [
+      unstopped,
+      annotations.length > 0 ? encoder.delta({ annotations }) : "",
+      explanation ? encoder.delta({ refusal: explanation }) : "",
+      encoder.finish(ending),
+      facts.wantsUsage ? encoder.usage(meter.final().usage) : "",
+      encoder.done(),
+    ].join("");
+  }
+
+  /** One error frame ends the stream. No `[DONE]` follows: a client that looks for that alone would take it as whole (S22). */
+  function fail(error: GatewayError): string {
+    if (outcome !== "open") return "";
+    outcome = "failed";
+    return encodeSseEvent(null, JSON.stringify(encodeError("chat", error, requestId)));
+  }
+
+  function end(): string {
+    if (outcome !== "open") return "";
+    const text = fail(new GatewayError("upstream_error", "The model server broke off in the middle of its answer."));
+    outcome = "truncated";
+    return text;
+  }
+
+  return {
+    accept,
+    end,
+    fail,
+    get outcome() {
+      return outcome;
+    },
+  };
+}

@@ -1,0 +1,76 @@
+import { createHash } from "node:crypto";
+
+/**
+ * Ids that cross between the protocols, for both directions of translation. Nothing is remembered from one
+ * request to the next: an id that must change carries its original inside, so that a replayed history gives
+ * the upstream its own ids back (prompt caches hit) and no two ids ever become one.
+ */
+
+/** What the messages protocol allows in a tool id. */
+const MESSAGES_ID = /^[a-zA-Z0-9_-]+$/;
+/** Ids of ours that hold another one: the marker, one character for the form, the original. */
+const MARKER = "toolu_gw";
+const PLAIN = "0";
+const SALTED = "1";
+const UTF16 = "2";
+const SALT_LENGTH = 12;
+const SALTED_ID = /^toolu_gw1[0-9a-f]{12}/;
+
+/**
+ * An upstream's or a client's tool id as the messages protocol can carry it: itself where that is legal.
+ * Injective; `originalToolId` is its inverse.
+ */
+export function messagesToolId(id: string): string {
+  if (MESSAGES_ID.test(id) && !id.startsWith(MARKER)) return id;
+  if (!id.isWellFormed()) return MARKER + UTF16 + Buffer.from(id, "utf16le").toString("base64url");
+  return MARKER + PLAIN + Buffer.from(id).toString("base64url");
+}
+
+/** The same for an id that the conversation has seen before: some servers count from `call_0` in every answer. */
+export function saltedToolId(id: string, salt: { requestId: string; index: number }): string {
+  return `${MARKER}${SALTED}${digest(`${salt.requestId}:${salt.index}`, SALT_LENGTH)}${messagesToolId(id)}`;
+}
+
+/** The id inside one of ours; any other id as it is. */
+export function originalToolId(id: string): string {
+  const salted = SALTED_ID.exec(id);
+  if (salted === null) return plainId(id);
+  const inner = id.slice(salted[0].length);
+  return inner === "" || SALTED_ID.test(inner) ? id : plainId(inner);
+}
+
+/** A tool id for a call that the upstream gave none, or gave one twice in one answer. */
+export function mintToolId(prefix: "toolu_" | "call_", salt: { requestId: string; index: number }): string {
+  return prefix + digest(`tool:${salt.requestId}:${salt.index}`, 24);
+}
+
+const OPENAI_ID_LENGTH = 40;
+
+/** OpenAI refuses tool ids over 40 characters. A longer one can't be restored, but stays one and the same. */
+export function shortToolId(id: string): string {
+  return id.length <= OPENAI_ID_LENGTH ? id : `call_${digest(`short:${id}`, 35)}`;
+}
+
+/** `chatcmpl-abc` ⇒ `msg_abc`, and any other id behind `msg_`; one of ours where the upstream gave none. */
+export function messageId(completionId: string, requestId: string): string {
+  if (completionId === "" || completionId.length > 256) return `msg_${requestId.replaceAll("-", "")}`;
+  return `msg_${completionId.startsWith("chatcmpl-") ? completionId.slice("chatcmpl-".length) : completionId}`;
+}
+
+function plainId(id: string): string {
+  if (!id.startsWith(MARKER)) return id;
+  const encoded = id.slice(MARKER.length + 1);
+  if (id[MARKER.length] === PLAIN) return unlessForged(id, Buffer.from(encoded, "base64url").toString("utf8"));
+  if (id[MARKER.length] === UTF16) return unlessForged(id, Buffer.from(encoded, "base64url").toString("utf16le"));
+  return id;
+}
+
+/** What only looks like one of ours must come back as it was. */
+function unlessForged(id: string, original: string): string {
+  return messagesToolId(original) === id ? original : id;
+}
+
+/** Letters and digits of a SHA-256: hexadecimal keeps it legal everywhere. */
+function digest(text: string, length: number): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, length);
+}

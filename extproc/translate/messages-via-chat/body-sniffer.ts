@@ -1,0 +1,51 @@
+import { GatewayError } from "../../../contract/errors.ts";
+import { MAX_EVENT_BYTES } from "../../protocol/sse.ts";
+
+/** Tells a JSON body from a stream of events by its first byte: servers that can't stream answer in JSON. */
+export interface BodySniffer {
+  /**
+   * The bytes that belong to a stream of events: none while it is undecided or JSON.
+   * @throws GatewayError `upstream_error` when a JSON body is larger than 32 MiB.
+   */
+  push(chunk: Buffer): Buffer;
+  /** The whole JSON text; null where the body was none. */
+  json(): string | null;
+}
+
+const OPEN_BRACE = 123;
+/** White space and the bytes of a byte order mark, which may stand before either. */
+const BEFORE = new Set([9, 10, 13, 32, 0xef, 0xbb, 0xbf]);
+const NOTHING = Buffer.alloc(0);
+
+export function createBodySniffer(): BodySniffer {
+  let kind: "undecided" | "json" | "events" = "undecided";
+  let held: Buffer[] = [];
+  let heldBytes = 0;
+
+  function hold(chunk: Buffer): Buffer {
+    held.push(Buffer.from(chunk));
+    heldBytes += chunk.length;
+    if (heldBytes > MAX_EVENT_BYTES) throw new GatewayError("upstream_error", "The model server's answer is too large.");
+    return NOTHING;
+  }
+
+  return {
+    push(chunk) {
+      if (kind === "events") return chunk;
+      if (kind === "json") return hold(chunk);
+      const first = chunk.find((byte) => !BEFORE.has(byte));
+      if (first === undefined) return hold(chunk);
+      kind = first === OPEN_BRACE ? "json" : "events";
+      if (kind === "json") return hold(chunk);
+      const all = Buffer.concat([...held, chunk]);
+      held = [];
+      return all;
+    },
+    json: () =>
+      kind === "json"
+        ? Buffer.concat(held)
+            .toString("utf8")
+            .replace(/^\uFEFF/, "")
+        : null,
+  };
+}

@@ -1,0 +1,118 @@
+import { GatewayError } from "../../../contract/errors.ts";
+import type { Meter } from "../../meter/meter.ts";
+import { parseChatAnswer } from "../../protocol/chat/answer.ts";
+import type { MessagesEvent } from "../../protocol/messages/encode-event.ts";
+import { createSseParser, type SseEvent } from "../../protocol/sse.ts";
+import type { StreamOutcome } from "../translation.ts";
+import { createAnswerReader, type AnswerContext } from "./answer-reader.ts";
+import { createBodySniffer } from "./body-sniffer.ts";
+import { splitAtComments } from "./comments.ts";
+
+/** Events for the client, and the failure that ended the stream behind them. */
+export interface Step {
+  events: MessagesEvent[];
+  error: GatewayError | null;
+}
+
+export interface EventStream {
+  push(chunk: Buffer): Step;
+  /** The upstream closed. */
+  end(): Step;
+  /** Ends the stream from outside; false where it had ended before. */
+  fail(): boolean;
+  readonly outcome: StreamOutcome;
+}
+
+/**
+ * Reads a chat stream as messages events (research §3.3): sequential blocks, one ending that waits for the late
+ * usage, an error where the stream breaks. A whole JSON completion where a stream was asked for gives the same
+ * events, at its end.
+ */
+export function createEventStream(context: AnswerContext, meter: Meter): EventStream {
+  const reader = createAnswerReader(context, meter);
+  const parser = createSseParser();
+  const sniffer = createBodySniffer();
+  let outcome: StreamOutcome = "open";
+  let comments = 0;
+
+  function push(chunk: Buffer): Step {
+    return attempt((events) => {
+      for (const piece of splitAtComments(sniffer.push(chunk))) {
+        for (const event of parser.push(piece)) take(event, events);
+        passComments(events);
+      }
+    });
+  }
+
+  function end(): Step {
+    return attempt((events) => {
+      const json = sniffer.json();
+      if (json !== null) {
+        events.push(...reader.readWhole(parseChatAnswer(json, context)));
+        outcome = "complete";
+        return;
+      }
+      for (const event of parser.end()) take(event, events);
+      if (outcome === "open") close(events);
+    });
+  }
+
+  function take({ data }: SseEvent, events: MessagesEvent[]): void {
+    if (outcome !== "open") return;
+    if (data.trim() !== "[DONE]") {
+      events.push(...reader.read(parseChatAnswer(data, context)));
+      return;
+    }
+    if (!reader.isStarted) throw new GatewayError("upstream_error", "The model server sent an empty answer. Try again.");
+    finish(events);
+  }
+
+  // Many servers leave [DONE] out; a stream without a finish reason is one that broke (S22).
+  function close(events: MessagesEvent[]): void {
+    if (reader.isFinished) {
+      finish(events);
+      return;
+    }
+    outcome = "truncated";
+    throw new GatewayError("upstream_error", "The model server's answer ended before it was complete. Try again.");
+  }
+
+  function finish(events: MessagesEvent[]): void {
+    events.push(...reader.finish());
+    outcome = "complete";
+  }
+
+  // An upstream's keep-alive comments quiet the client's watchdogs too; before message_start nothing may come.
+  function passComments(events: MessagesEvent[]): void {
+    for (; comments < parser.comments; comments += 1) {
+      if (reader.isStarted && outcome === "open") events.push({ type: "ping" });
+    }
+  }
+
+  /** What the upstream did wrong ends the stream; a bug of ours is for the caller to log. */
+  function attempt(step: (events: MessagesEvent[]) => void): Step {
+    const events: MessagesEvent[] = [];
+    if (outcome !== "open") return { events, error: null };
+    try {
+      step(events);
+      return { events, error: null };
+    } catch (thrown) {
+      if (!(thrown instanceof GatewayError)) throw thrown;
+      if (outcome === "open") outcome = "failed";
+      return { events, error: thrown };
+    }
+  }
+
+  return {
+    push,
+    end,
+    fail() {
+      if (outcome !== "open") return false;
+      outcome = "failed";
+      return true;
+    },
+    get outcome() {
+      return outcome;
+    },
+  };
+}

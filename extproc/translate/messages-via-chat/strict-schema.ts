@@ -1,0 +1,32 @@
+import { isObject } from "../../protocol/json/object.ts";
+
+/**
+ * Is this JSON Schema what chat's `strict` demands: every object closed, and all of its properties required? A schema
+ * that is not would be refused. Walks with a list of its own: nesting may be deeper than the stack.
+ */
+export function isStrictSchema(schema: unknown): boolean {
+  const waiting: unknown[] = [schema];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (Array.isArray(next)) {
+      waiting.push(...next.filter(isContainer));
+      continue;
+    }
+    if (!isObject(next)) continue;
+    const { properties } = next;
+    const isClosed = next["type"] !== "object" && properties === undefined ? true : isClosedObject(next);
+    if (!isClosed) return false;
+    waiting.push(...Object.values(next).filter(isContainer));
+  }
+  return true;
+}
+
+function isClosedObject(schema: Readonly<Record<string, unknown>>): boolean {
+  const { properties, required } = schema;
+  if (schema["additionalProperties"] !== false || !isObject(properties)) return false;
+  const names = new Set<unknown>(Array.isArray(required) ? required : []);
+  return Object.keys(properties).every((name) => names.has(name));
+}
+
+function isContainer(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
+}

@@ -1,0 +1,122 @@
+import { GatewayError } from "../../contract/errors.ts";
+import type { Profile } from "../../contract/profile.ts";
+import type { Meter } from "../meter/meter.ts";
+import { outputLimit, parseChatEnvelope, type ChatEnvelope } from "../protocol/chat/request.ts";
+import { chatUsage } from "../protocol/chat/usage.ts";
+import { isObject } from "../protocol/json/object.ts";
+import { editMembers, remove, replace, write, type MemberEdit } from "../protocol/json/splice.ts";
+import { encodeSseEvent } from "../protocol/sse.ts";
+import { parseWhole } from "./passthrough-answer.ts";
+import { chatOutput, objectsIn } from "./passthrough-output.ts";
+import { createPassthroughStream, type EventEdit, type StreamRules } from "./passthrough-stream.ts";
+import type { JsonObject, Translation, TranslationInput } from "./translation.ts";
+
+/** What the client asked for, as far as it decides which bytes change. */
+interface Wishes {
+  /** The name to put into answers; null where the upstream's own is the same. */
+  model: string | null;
+  usage: boolean;
+  usagePerChunk: boolean;
+}
+
+/**
+ * A chat client, a chat upstream: every byte passes, but for the model's name and the usage that only the gateway
+ * asked for.
+ *
+ * @throws GatewayError `invalid_request` for what the gateway itself must read (S21); the rest is the upstream's to judge.
+ */
+export function createChatPassthrough({ body, parsed, backend, requestId }: TranslationInput): Translation {
+  const request = parseChatEnvelope(parsed);
+  const { profile, upstreamModel } = backend;
+  const wantsStream = request.stream === true;
+  const wishes: Wishes = {
+    model: upstreamModel === request.model ? null : request.model,
+    usage: request.stream_options?.include_usage === true,
+    usagePerChunk: isObject(parsed["stream_options"]) && parsed["stream_options"]["continuous_usage_stats"] === true,
+  };
+  return {
+    upstream: { path: "/chat/completions", body: translateBody(body, request, { upstreamModel, profile }), headers: {} },
+    dropped: [],
+    wantsStream,
+    maxOutputTokens: outputLimit(request),
+    response: (answer, meter) => passAnswer(answer, meter, { wishes, profile }),
+    stream: (meter) => createPassthroughStream(createRules(meter, { wishes, profile }), requestId),
+  };
+}
+
+function translateBody(body: Buffer, request: ChatEnvelope, to: { upstreamModel: string; profile: Profile }): Buffer {
+  const edits: Record<string, MemberEdit> = {};
+  if (to.upstreamModel !== request.model) edits["model"] = write(to.upstreamModel);
+  if (request.stream === true) edits["stream_options"] = askForUsage(to.profile);
+  return editMembers(body, edits);
+}
+
+/** Tokens are what is charged, so a stream always ends with its usage (S28). */
+function askForUsage({ continuousUsage }: Profile): MemberEdit {
+  const members: Record<string, MemberEdit> = { include_usage: write(true) };
+  if (continuousUsage) members["continuous_usage_stats"] = write(true);
+  return (current) => {
+    const isAbsent = current === undefined || current.equals(Buffer.from("null"));
+    return editMembers(isAbsent ? Buffer.from("{}") : current, members);
+  };
+}
+
+interface AnswerRules {
+  wishes: Wishes;
+  profile: Profile;
+}
+
+function passAnswer(body: Buffer, meter: Meter, { wishes, profile }: AnswerRules): Buffer {
+  const json = parseWhole(body);
+  if (!Array.isArray(json["choices"]))
+    throw new GatewayError("upstream_error", "The model server's answer is not a chat completion.");
+  meter.report(chatUsage(json, profile) ?? {});
+  for (const text of chatOutput(json)) meter.produced(text);
+  return wishes.model === null ? body : editMembers(body, { model: replace(wishes.model) });
+}
+
+function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRules {
+  const model: Record<string, MemberEdit> = wishes.model === null ? {} : { model: replace(wishes.model) };
+  let outcome: StreamRules["outcome"] = "open";
+  let isDone = false;
+
+  function read(data: string, json: JsonObject | null): EventEdit {
+    if (data.trim() === "[DONE]") {
+      isDone = true;
+      if (outcome === "open") outcome = "complete";
+    }
+    if (json === null) return "keep";
+    if (json["error"] !== undefined && json["error"] !== null) {
+      outcome = "failed";
+      return "keep";
+    }
+    const choices = objectsIn(json["choices"]);
+    meter.report(chatUsage(json, profile) ?? {});
+    for (const text of chatOutput(json)) meter.produced(text);
+    if (outcome === "open" && choices.some((choice) => typeof choice["finish_reason"] === "string")) outcome = "complete";
+    return editChunk(json, choices.length === 0);
+  }
+
+  function editChunk(json: JsonObject, isWithoutChoices: boolean): EventEdit {
+    const edits = Object.hasOwn(json, "usage") ? { ...model, ...editUsage(json, isWithoutChoices) } : model;
+    if (isWithoutChoices && !wishes.usage && isObject(json["usage"])) return "hide";
+    return Object.keys(edits).length === 0 ? "keep" : edits;
+  }
+
+  /** Chunks say only what the client asked for: no usage, usage at the end, or usage all along. */
+  function editUsage(json: JsonObject, isWithoutChoices: boolean): Record<string, MemberEdit> {
+    if (!wishes.usage) return { usage: remove };
+    const isUnasked = profile.continuousUsage && !wishes.usagePerChunk && !isWithoutChoices && isObject(json["usage"]);
+    return isUnasked ? { usage: write(null) } : {};
+  }
+
+  return {
+    protocol: "chat",
+    read,
+    get outcome() {
+      return outcome;
+    },
+    // The answer is whole once it has its finish_reason, and clients wait for this line.
+    closing: () => (isDone ? "" : encodeSseEvent(null, "[DONE]")),
+  };
+}

@@ -1,0 +1,116 @@
+import * as z from "zod";
+import { GatewayError } from "../../contract/errors.ts";
+import { HEADERS, MESSAGES_VERSION } from "../../contract/headers.ts";
+import type { Meter } from "../meter/meter.ts";
+import { isObject } from "../protocol/json/object.ts";
+import { editMembers, replace, within, write, type MemberEdit } from "../protocol/json/splice.ts";
+import { requestError } from "../protocol/messages/request-error.ts";
+import { messagesUsage } from "../protocol/messages/usage.ts";
+import { parseWhole } from "./passthrough-answer.ts";
+import { messagesOutput, objectsIn } from "./passthrough-output.ts";
+import { createPassthroughStream, type EventEdit, type StreamRules } from "./passthrough-stream.ts";
+import { createStreamUsage } from "./stream-usage.ts";
+import type { JsonObject, Translation, TranslationInput } from "./translation.ts";
+
+/** What the gateway itself reads of a request for a messages upstream; the rest is the upstream's to judge. */
+const envelopeSchema = z.object({
+  model: z.string({ error: "the name of a model" }).min(1, { error: "the name of a model" }),
+  // 0 fills the upstream's prompt cache and generates nothing.
+  max_tokens: z.int({ error: "a positive integer" }).nonnegative({ error: "a positive integer" }),
+  messages: z
+    .array(z.object({ role: z.string({ error: "user or assistant" }) }, { error: "a message, an object with a role" }), {
+      error: "an array with at least one message",
+    })
+    .min(1, { error: "an array with at least one message" }),
+  stream: z.boolean({ error: "true or false" }).nullish(),
+});
+
+/** What differs between what passes and what the client must see. */
+interface AnswerRules {
+  /** The name to put into answers; null where the upstream's own is the same. */
+  model: string | null;
+  isUsageInclusive: boolean;
+}
+
+const BETA_HEADER = "anthropic-beta";
+
+/**
+ * A messages client, a messages upstream: every byte passes, but for the model's name.
+ *
+ * @throws GatewayError `invalid_request` for what the gateway itself must read (S21).
+ */
+export function createMessagesPassthrough({ body, parsed, headers, backend, requestId }: TranslationInput): Translation {
+  const result = envelopeSchema.safeParse(parsed);
+  if (!result.success) throw requestError(result.error.issues, parsed);
+  const request = result.data;
+  const isRenamed = backend.upstreamModel !== request.model;
+  const rules: AnswerRules = { model: isRenamed ? request.model : null, isUsageInclusive: backend.profile.usageInclusive };
+  return {
+    upstream: {
+      path: "/v1/messages",
+      body: isRenamed ? editMembers(body, { model: write(backend.upstreamModel) }) : body,
+      headers: upstreamHeaders(headers),
+    },
+    dropped: [],
+    wantsStream: request.stream === true,
+    maxOutputTokens: request.max_tokens,
+    response: (answer, meter) => passAnswer(answer, meter, rules),
+    stream: (meter) => createPassthroughStream(createRules(meter, rules), requestId),
+  };
+}
+
+/** A beta's header and its body fields go together: one without the other is refused upstream. */
+function upstreamHeaders(headers: ReadonlyMap<string, string>): Record<string, string> {
+  const version = headers.get(HEADERS.version) ?? headers.get(HEADERS.versionNeutral) ?? MESSAGES_VERSION;
+  const beta = headers.get(BETA_HEADER);
+  return { [HEADERS.version]: version, ...(beta !== undefined && { [BETA_HEADER]: beta }) };
+}
+
+function passAnswer(body: Buffer, meter: Meter, { model, isUsageInclusive }: AnswerRules): Buffer {
+  const json = parseWhole(body);
+  if (!Array.isArray(json["content"])) throw new GatewayError("upstream_error", "The model server's answer is not a message.");
+  meter.report(messagesUsage(json["usage"], { isInclusive: isUsageInclusive }) ?? {});
+  for (const block of objectsIn(json["content"])) for (const text of messagesOutput(block)) meter.produced(text);
+  return model === null ? body : editMembers(body, { model: replace(model) });
+}
+
+function createRules(meter: Meter, { model, isUsageInclusive }: AnswerRules): StreamRules {
+  const usage = createStreamUsage(meter, { isInclusive: isUsageInclusive });
+  const renamed: Record<string, MemberEdit> | null = model === null ? null : { message: within({ model: replace(model) }) };
+  let outcome: StreamRules["outcome"] = "open";
+
+  function read(_: string, json: JsonObject | null): EventEdit {
+    if (json === null) return "keep";
+    switch (json["type"]) {
+      case "message_start":
+        if (isObject(json["message"])) usage.start(json["message"]["usage"]);
+        return renamed ?? "keep";
+      case "content_block_start":
+        for (const text of messagesOutput(json["content_block"])) meter.produced(text);
+        return "keep";
+      case "content_block_delta":
+        for (const text of messagesOutput(json["delta"])) meter.produced(text);
+        return "keep";
+      case "message_delta":
+        usage.update(json["usage"]);
+        return "keep";
+      case "message_stop":
+        if (outcome === "open") outcome = "complete";
+        return "keep";
+      case "error":
+        if (outcome === "open") outcome = "failed";
+        return "keep";
+      default:
+        return "keep";
+    }
+  }
+
+  return {
+    protocol: "messages",
+    read,
+    get outcome() {
+      return outcome;
+    },
+    closing: () => "",
+  };
+}

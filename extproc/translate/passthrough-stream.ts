@@ -1,0 +1,151 @@
+import { encodeError, GatewayError } from "../../contract/errors.ts";
+import type { Protocol } from "../../contract/protocol.ts";
+import { createByteBuffer } from "../protocol/byte-buffer.ts";
+import { isObject } from "../protocol/json/object.ts";
+import { editMembers, type MemberEdit } from "../protocol/json/splice.ts";
+import { createSseParser, encodeSseEvent, type SseEvent } from "../protocol/sse.ts";
+import type { JsonObject, StreamOutcome, StreamTranslation } from "./translation.ts";
+
+/** What the client gets in an event's place. */
+export type EventEdit = "keep" | "hide" | Readonly<Record<string, MemberEdit>>;
+
+/** What one protocol's passthrough does with the events that it sees. Its state dies with the stream. */
+export interface StreamRules {
+  readonly protocol: Protocol;
+  /** Reads one event for the meter and the outcome. @param json the event's data, null where that is no object. */
+  read(data: string, json: JsonObject | null): EventEdit;
+  /** How far the stream has come, judged by the events read. */
+  readonly outcome: Exclude<StreamOutcome, "truncated">;
+  /** What an upstream that was complete has left out of its ending. */
+  closing(): string;
+}
+
+const LF = 10;
+
+/**
+ * A stream whose bytes pass as they are, but for the members that `rules` edits. Whole events leave at once; the
+ * bytes of an unfinished one wait for its end, so that a broken stream never leaves half an event with the client.
+ */
+export function createPassthroughStream(rules: StreamRules, requestId: string): StreamTranslation {
+  const parser = createSseParser();
+  const held = createByteBuffer();
+  /** Offset of the first held byte in the stream. */
+  let heldFrom = 0;
+  /** An event that is not sent as it came ended here; if that was a CR, its LF may still follow. */
+  let replacedEnd = -1;
+  let isClosed = false;
+  let failure: StreamOutcome | undefined;
+
+  function push(chunk: Buffer): Buffer | "unchanged" {
+    if (isClosed) return Buffer.alloc(0);
+    const edits = readEvents(parser.push(chunk));
+    const isWhole = held.length === 0 && parser.settled === heldFrom + chunk.length;
+    if (isWhole && edits.length === 0 && replacedEnd !== heldFrom) {
+      heldFrom = parser.settled;
+      return "unchanged";
+    }
+    held.append(chunk);
+    return release(edits);
+  }
+
+  function readEvents(events: readonly SseEvent[]): Edited[] {
+    return events.flatMap((event) => {
+      const edit = rules.read(event.data, parseObject(event.data));
+      return edit === "keep" ? [] : [{ event, edit }];
+    });
+  }
+
+  /** Everything settled, edits in place. */
+  function release(edits: readonly Edited[]): Buffer {
+    const bytes = held.view();
+    const parts: Buffer[] = [];
+    let at = 0;
+    for (const { event, edit } of edits) {
+      keep(at, event.start - heldFrom);
+      // Hidden or written anew, an event takes along the LF of its own last CR LF.
+      if (edit === "hide" || event.dataRange === null) replacedEnd = event.end;
+      if (edit !== "hide") parts.push(...editEvent(event, edit));
+      at = event.end - heldFrom;
+    }
+    const end = parser.settled - heldFrom;
+    keep(at, end);
+    // The copy that Buffer.concat makes comes before the held bytes move.
+    const released = Buffer.concat(parts);
+    held.drop(end);
+    heldFrom = parser.settled;
+    return released;
+
+    function keep(from: number, to: number): void {
+      const isPairedLineFeed = from + heldFrom === replacedEnd && from < to && bytes[from] === LF;
+      parts.push(bytes.subarray(isPairedLineFeed ? from + 1 : from, to));
+    }
+
+    /** The event's own bytes around the edited JSON; data over several lines is written anew. */
+    function editEvent({ event, data, start, end, dataRange }: SseEvent, edits: Readonly<Record<string, MemberEdit>>): Buffer[] {
+      if (dataRange === null) return [Buffer.from(encodeSseEvent(event, editMembers(Buffer.from(data), edits).toString("utf8")))];
+      const [dataStart, dataEnd] = [dataRange.start - heldFrom, dataRange.end - heldFrom];
+      return [
+        bytes.subarray(start - heldFrom, dataStart),
+        editMembers(bytes.subarray(dataStart, dataEnd), edits),
+        bytes.subarray(dataEnd, end - heldFrom),
+      ];
+    }
+  }
+
+  function end(): Buffer {
+    if (isClosed) return Buffer.alloc(0);
+    const last = release(readEvents(parser.end()));
+    isClosed = true;
+    const ending = rules.outcome === "open" ? truncation() : Buffer.from(rules.outcome === "complete" ? rules.closing() : "");
+    const separator = last.length > 0 && ending.length > 0 ? missingBlank(last) : "";
+    return Buffer.concat([last, Buffer.from(separator), ending]);
+  }
+
+  function truncation(): Buffer {
+    failure = "truncated";
+    return errorEvent(new GatewayError("upstream_error", "The model server broke off in the middle of its answer."));
+  }
+
+  function fail(error: GatewayError): Buffer {
+    if (isClosed) return Buffer.alloc(0);
+    isClosed = true;
+    failure = "failed";
+    return errorEvent(error);
+  }
+
+  function errorEvent(error: GatewayError): Buffer {
+    const data = JSON.stringify(encodeError(rules.protocol, error, requestId));
+    return Buffer.from(encodeSseEvent(rules.protocol === "messages" ? "error" : null, data));
+  }
+
+  return {
+    push,
+    end,
+    fail,
+    get outcome() {
+      return failure ?? rules.outcome;
+    },
+  };
+}
+
+interface Edited {
+  event: SseEvent;
+  edit: Exclude<EventEdit, "keep">;
+}
+
+function parseObject(data: string): JsonObject | null {
+  try {
+    const json: unknown = JSON.parse(data);
+    return isObject(json) ? json : null;
+  } catch {
+    // `[DONE]`, or something that the client may make sense of: it passes.
+    return null;
+  }
+}
+
+/** An event without its blank line would swallow the one that follows. */
+function missingBlank(bytes: Buffer): string {
+  const tail = bytes.subarray(-4).toString("latin1");
+  if (/(\n\n|\r\r|\r\n\r\n)$/.test(tail)) return "";
+  return tail.endsWith("\n") ? "\n" : "\n\n";
+}

@@ -1,0 +1,111 @@
+import { createHmac, randomBytes as systemRandomBytes, timingSafeEqual } from "node:crypto";
+import { GatewayError } from "../contract/errors.ts";
+import type { Queryable } from "./database.ts";
+
+/** A credential as a client sent it. "masked" is the form that pages show, which is no credential (S18). */
+export type ParsedApiKey = { kind: "key"; publicId: string; secret: string } | { kind: "masked" } | { kind: "malformed" };
+
+const PREFIX = "sk-mg-";
+const PUBLIC_ID_LENGTH = 12;
+/** 43 base62 characters carry 256 bits. */
+const SECRET_LENGTH = 43;
+const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const FORM = new RegExp(`^${PREFIX}([0-9A-Za-z]{${PUBLIC_ID_LENGTH}})([0-9A-Za-z]{${SECRET_LENGTH}})$`);
+
+/** Reads `sk-mg-` + public id + secret (S24). */
+export function parseApiKey(text: string): ParsedApiKey {
+  const match = FORM.exec(text);
+  if (match?.[1] !== undefined && match[2] !== undefined) return { kind: "key", publicId: match[1], secret: match[2] };
+  return text.startsWith(PREFIX) && /\*|…|\.\.\./.test(text) ? { kind: "masked" } : { kind: "malformed" };
+}
+
+export interface MintedApiKey {
+  publicId: string;
+  secret: string;
+  /** The full value, to be shown once. */
+  value: string;
+}
+
+/** A new key from a source of random bytes. */
+export function mintApiKey(randomBytes: (size: number) => Buffer): MintedApiKey {
+  const publicId = randomBase62(PUBLIC_ID_LENGTH, randomBytes);
+  const secret = randomBase62(SECRET_LENGTH, randomBytes);
+  return { publicId, secret, value: `${PREFIX}${publicId}${secret}` };
+}
+
+/** The display form, `sk-mg-AbCd****WxYz`: both ends of the public id, so that it shows no part of the secret (S24). */
+export function maskApiKey(publicId: string): string {
+  return `${PREFIX}${publicId.slice(0, 4)}****${publicId.slice(-4)}`;
+}
+
+/**
+ * The keyed hash that is stored in place of the secret. A secret has 256 random bits, so nothing slower is needed;
+ * the pepper makes a stolen table useless by itself.
+ */
+export function hashSecret(pepper: Buffer, secret: string): Buffer {
+  return createHmac("sha256", pepper).update(secret).digest();
+}
+
+/** Compares in constant time. */
+export function secretMatches({ pepper, secret, hash }: { pepper: Buffer; secret: string; hash: Buffer }): boolean {
+  const expected = hashSecret(pepper, secret);
+  return expected.length === hash.length && timingSafeEqual(expected, hash);
+}
+
+export interface NewApiKey {
+  accountId: string;
+  /** What its owner calls it. */
+  name: string;
+  pepper: Buffer;
+  expiresAt?: Date;
+  /** Names of models; without it, all. */
+  allowedModels?: readonly string[];
+  randomBytes?: (size: number) => Buffer;
+}
+
+/**
+ * Makes a key and stores its hash. The returned value exists nowhere else.
+ * @throws GatewayError `not_found` when there is no such account.
+ */
+export async function createApiKey(
+  database: Queryable,
+  { accountId, name, pepper, expiresAt, allowedModels, randomBytes = systemRandomBytes }: NewApiKey,
+): Promise<{ publicId: string; value: string }> {
+  const { publicId, secret, value } = mintApiKey(randomBytes);
+  const created = await database.execute(
+    `INSERT INTO api_key (public_id, account_id, name, secret_hash, expires_at, allowed_models)
+     SELECT $1, id, $3, $4, $5, $6 FROM account WHERE id = $2`,
+    [publicId, accountId, name, hashSecret(pepper, secret), expiresAt ?? null, allowedModels ?? null],
+  );
+  if (created === 0) throw new GatewayError("not_found", `There is no account \`${accountId}\`.`, { field: "accountId" });
+  return { publicId, value };
+}
+
+/** Deletes a key for good; its row stays, because usage names it. @returns false when it was gone already. */
+export async function revokeApiKey(database: Queryable, publicId: string): Promise<boolean> {
+  return setOnce(database, publicId, "revoked_at");
+}
+
+/** Switches a key off. @returns false when it was off already, or is not there. */
+export async function disableApiKey(database: Queryable, publicId: string): Promise<boolean> {
+  return setOnce(database, publicId, "disabled_at");
+}
+
+async function setOnce(database: Queryable, publicId: string, column: "revoked_at" | "disabled_at"): Promise<boolean> {
+  const changed = await database.execute(`UPDATE api_key SET ${column} = now() WHERE public_id = $1 AND ${column} IS NULL`, [
+    publicId,
+  ]);
+  return changed > 0;
+}
+
+/** Bytes from 248 up are thrown away: 248 is the largest multiple of 62 in a byte, so each character is equally likely. */
+function randomBase62(length: number, randomBytes: (size: number) => Buffer): string {
+  const unbiased = 256 - (256 % ALPHABET.length);
+  let text = "";
+  while (text.length < length) {
+    for (const byte of randomBytes(length - text.length)) {
+      if (byte < unbiased) text += ALPHABET.charAt(byte % ALPHABET.length);
+    }
+  }
+  return text;
+}

@@ -1,0 +1,88 @@
+import { GatewayError } from "../contract/errors.ts";
+import type { Usage } from "../contract/usage.ts";
+
+/**
+ * What a token of each class costs, in pico-USD (10⁻¹² USD): the unit in which public prices, USD per million
+ * tokens, are whole numbers.
+ */
+export interface Price {
+  inputPicoUsd: bigint;
+  cachedInputPicoUsd: bigint;
+  cacheWritePicoUsd: bigint;
+  outputPicoUsd: bigint;
+}
+
+const PICO_USD_DECIMALS = 6;
+const NANO_USD_DECIMALS = 9;
+const PICO_PER_NANO = 1000n;
+
+/**
+ * A public price, "0.30" USD per million tokens, as pico-USD per token: 300000n.
+ * @throws GatewayError `invalid_request` for what is no plain decimal number, or has a part below one pico-USD.
+ */
+export function parsePrice(usdPerMillion: string): bigint {
+  const amount = parseDecimal(usdPerMillion, PICO_USD_DECIMALS);
+  if (amount !== undefined && amount >= 0n) return amount;
+  throw new GatewayError(
+    "invalid_request",
+    `A price is USD per million tokens, written as a decimal number such as "0.30" with at most ${PICO_USD_DECIMALS} places.`,
+  );
+}
+
+/**
+ * What a request costs, in nano-USD (S28). The classes are summed exactly and rounded once: rounding each class
+ * would add up to four errors. Half goes to the even neighbour, so that many roundings favour nobody.
+ * @throws RangeError for a token count that is no whole number from 0 up: a meter's bug, never billed.
+ */
+export function chargeNanoUsd(usage: Usage, price: Price): bigint {
+  const picoUsd =
+    wholeTokens(usage.inputTokens) * price.inputPicoUsd +
+    wholeTokens(usage.cachedInputTokens) * price.cachedInputPicoUsd +
+    wholeTokens(usage.cacheWriteTokens) * price.cacheWritePicoUsd +
+    wholeTokens(usage.outputTokens) * price.outputPicoUsd;
+  return roundHalfEven(picoUsd);
+}
+
+/** 4998120000n as "4.998120000": always nine places, as JSON and pages show money (S29). */
+export function formatNanoUsd(nanoUsd: bigint): string {
+  const sign = nanoUsd < 0n ? "-" : "";
+  const digits = (nanoUsd < 0n ? -nanoUsd : nanoUsd).toString().padStart(NANO_USD_DECIMALS + 1, "0");
+  return `${sign}${digits.slice(0, -NANO_USD_DECIMALS)}.${digits.slice(-NANO_USD_DECIMALS)}`;
+}
+
+/**
+ * An amount in USD, "4.99812" or "-0.5", as nano-USD.
+ * @throws GatewayError `invalid_request` for what is no plain decimal number, or has a part below one nano-USD.
+ */
+export function parseNanoUsd(usd: string): bigint {
+  const amount = parseDecimal(usd, NANO_USD_DECIMALS);
+  if (amount !== undefined) return amount;
+  throw new GatewayError(
+    "invalid_request",
+    `An amount is USD, written as a decimal number such as "5.00" with at most ${NANO_USD_DECIMALS} places.`,
+  );
+}
+
+/** @returns the number × 10^decimals, or undefined where that is not exact; zeros behind the last place do not matter. */
+function parseDecimal(text: string, decimals: number): bigint | undefined {
+  const match = /^(-?)(\d{1,15})(?:\.(\d{1,30}))?$/.exec(text);
+  if (match === null) return undefined;
+  const [, sign = "", whole = "", fraction = ""] = match;
+  if (/[1-9]/.test(fraction.slice(decimals))) return undefined;
+  const magnitude = BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, "0"));
+  return sign === "-" ? -magnitude : magnitude;
+}
+
+function wholeTokens(tokens: number): bigint {
+  if (!Number.isSafeInteger(tokens) || tokens < 0) throw new RangeError(`${tokens} is not a number of tokens.`);
+  return BigInt(tokens);
+}
+
+/** Pico to nano; the sum is never negative. */
+function roundHalfEven(picoUsd: bigint): bigint {
+  const whole = picoUsd / PICO_PER_NANO;
+  const rest = picoUsd % PICO_PER_NANO;
+  const half = PICO_PER_NANO / 2n;
+  const isUp = rest > half || (rest === half && whole % 2n === 1n);
+  return isUp ? whole + 1n : whole;
+}

@@ -1,0 +1,19 @@
+import { DatabaseError } from "pg";
+
+/** Postgres ended one of several transactions that stood in each other's way: the same work may succeed again. */
+export function isSerializationFailure(error: unknown): boolean {
+  return error instanceof DatabaseError && (error.code === "40P01" || error.code === "40001");
+}
+
+/**
+ * Postgres refuses the data itself (class 22, data exception; class 23, integrity), so that trying the same again
+ * cannot help. Everything else, from a closed connection to a full disk, may pass.
+ */
+export function isDataRefused(error: unknown): boolean {
+  return error instanceof DatabaseError && /^2[23]/.test(error.code ?? "");
+}
+
+/** No partition, or a partition's own check, takes the row. */
+export function isCheckViolation(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === "23514";
+}

@@ -1,0 +1,44 @@
+import type { Settlement } from "./settle.ts";
+
+export interface SettlementColumn {
+  /** Column of usage_event. */
+  name: string;
+  /** Its Postgres type. */
+  type: string;
+  readonly read: (settlement: Settlement) => unknown;
+}
+
+/**
+ * How a settlement becomes a row of usage_event; the day is computed from the request id by Postgres. What is neither
+ * money nor identity is fitted to its column, so that a clock that jumped cannot keep a charge from being settled.
+ */
+export const SETTLEMENT_COLUMNS: readonly SettlementColumn[] = [
+  { name: "request_id", type: "uuid", read: ({ requestId }) => requestId },
+  { name: "attempt", type: "smallint", read: ({ attempt }) => attempt },
+  { name: "account_id", type: "text", read: ({ accountId }) => accountId },
+  { name: "key_id", type: "text", read: ({ keyId }) => keyId },
+  { name: "model", type: "text", read: ({ model }) => model },
+  { name: "interface", type: "text", read: (settlement) => settlement.interface },
+  { name: "upstream_protocol", type: "text", read: ({ upstreamProtocol }) => upstreamProtocol },
+  { name: "backend", type: "text", read: ({ backend }) => backend },
+  { name: "price_version_id", type: "bigint", read: ({ priceVersionId }) => priceVersionId },
+  { name: "input_tokens", type: "bigint", read: ({ usage }) => usage.inputTokens },
+  { name: "cached_input_tokens", type: "bigint", read: ({ usage }) => usage.cachedInputTokens },
+  { name: "cache_write_tokens", type: "bigint", read: ({ usage }) => usage.cacheWriteTokens },
+  { name: "output_tokens", type: "bigint", read: ({ usage }) => usage.outputTokens },
+  { name: "reasoning_tokens", type: "bigint", read: ({ usage }) => usage.reasoningTokens },
+  { name: "is_estimated", type: "boolean", read: ({ isEstimated }) => isEstimated },
+  { name: "charge_nano_usd", type: "bigint", read: ({ chargeNanoUsd }) => chargeNanoUsd },
+  { name: "http_status", type: "smallint", read: ({ httpStatus }) => httpStatus },
+  { name: "outcome", type: "text", read: ({ outcome }) => outcome },
+  { name: "is_stream", type: "boolean", read: ({ isStream }) => isStream },
+  { name: "started_at", type: "timestamptz", read: ({ startedAt }) => startedAt },
+  { name: "duration_ms", type: "integer", read: ({ durationMs }) => wholeMs(durationMs) },
+  { name: "first_token_ms", type: "integer", read: ({ firstTokenMs }) => (firstTokenMs === null ? null : wholeMs(firstTokenMs)) },
+];
+
+const MOST_MS = 2 ** 31 - 1;
+
+function wholeMs(ms: number): number {
+  return Math.min(MOST_MS, Math.max(0, Math.round(ms)));
+}

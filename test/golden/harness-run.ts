@@ -1,0 +1,78 @@
+import type { Backend, CatalogueModel } from "../../contract/catalogue.ts";
+import { GatewayError } from "../../contract/errors.ts";
+import { PROFILES } from "../../contract/profile.ts";
+import { createMeter, type MeteredUsage } from "../../extproc/meter/meter.ts";
+import { parseBody } from "../../extproc/protocol/json/parse-body.ts";
+import { createTranslation } from "../../extproc/translate/choose.ts";
+import type { StreamOutcome, Translation } from "../../extproc/translate/translation.ts";
+import type { Fixture } from "./harness-fixture.ts";
+
+export interface StreamRun {
+  readonly text: string;
+  readonly outcome: StreamOutcome;
+  readonly metered: MeteredUsage;
+}
+
+/** The moment and the id that every golden file is written with. */
+const NOW_SECONDS = 1_800_000_000;
+const REQUEST_ID = "01900000-0000-7000-8000-000000000001";
+
+/** The translation that serves a fixture's request; throws what the gateway would refuse it with. */
+export function translate(fixture: Fixture): Translation {
+  const { setup, request } = fixture;
+  const backend: Backend = {
+    name: "golden",
+    cluster: "golden",
+    protocol: fixture.upstream,
+    basePath: "",
+    upstreamModel: setup.upstreamModel,
+    weight: 1,
+    priority: 0,
+    profile: { ...PROFILES[setup.profile], ...setup.flags },
+  };
+  const model: CatalogueModel = {
+    name: setup.model,
+    aliases: [],
+    interfaces: ["chat", "messages"],
+    contextWindow: null,
+    maxOutputTokens: setup.maxOutputTokens,
+    createdSeconds: 0,
+    backends: [backend],
+  };
+  return createTranslation(fixture.client, {
+    body: request,
+    parsed: parseBody(request),
+    headers: new Map(Object.entries(setup.headers)),
+    model,
+    backend,
+    requestId: REQUEST_ID,
+    nowSeconds: NOW_SECONDS,
+  });
+}
+
+/** Plays chunks through a fresh stream translation, then closes it as the upstream would. */
+export function playStream(fixture: Fixture, chunks: Iterable<Buffer>): StreamRun {
+  const meter = createMeter(fixture.request.length);
+  const stream = translate(fixture).stream(meter);
+  const output: Buffer[] = [];
+  try {
+    for (const chunk of chunks) {
+      const bytes = stream.push(chunk);
+      output.push(bytes === "unchanged" ? chunk : bytes);
+    }
+    output.push(stream.end());
+  } catch (thrown) {
+    // As the exchange does: what the upstream did wrong ends the stream; anything else is a bug.
+    if (!(thrown instanceof GatewayError)) throw thrown;
+    output.push(stream.fail(thrown));
+  }
+  return { text: Buffer.concat(output).toString("utf8"), outcome: stream.outcome, metered: meter.final() };
+}
+
+export function playWhole(fixture: Fixture, body: Buffer): { text: string; metered: MeteredUsage } {
+  const meter = createMeter(fixture.request.length);
+  const bytes = translate(fixture).response(body, meter);
+  return { text: bytes.toString("utf8"), metered: meter.final() };
+}
+
+export { REQUEST_ID as GOLDEN_REQUEST_ID };
