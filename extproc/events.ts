@@ -80,19 +80,10 @@ export function createEvents({ log, metrics, gauges }: EventsDeps): Events {
     labelNames: ["model", "code"],
     registers,
   });
-  gauge("gateway_open_streams", "Requests in flight.", gauges.openStreams);
-  gauge("gateway_queued_settlements", "Settlements that wait for the database.", gauges.queuedSettlements);
-
-  function gauge(name: string, help: string, read: () => number): void {
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect(this: Gauge) {
-        this.set(read());
-      },
-    });
-  }
+  metrics.registerMetric(gauge("gateway_open_streams", "Requests in flight.", gauges.openStreams));
+  metrics.registerMetric(
+    gauge("gateway_queued_settlements", "Settlements that wait for the database.", gauges.queuedSettlements),
+  );
 
   return {
     requestSettled(settlement) {
@@ -140,4 +131,15 @@ export function createEvents({ log, metrics, gauges }: EventsDeps): Events {
       log.warn({ requestId, model, backend, status, code }, "the upstream answered with an error");
     },
   };
+}
+
+function gauge(name: string, help: string, read: () => number): Gauge {
+  return new Gauge({
+    name,
+    help,
+    registers: [],
+    collect(this: Gauge) {
+      this.set(read());
+    },
+  });
 }

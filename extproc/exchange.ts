@@ -96,7 +96,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       }
 
       const backend = chooseBackend(model.backends, deps.random());
-      const made = createTranslation(protocol, {
+      translation = createTranslation(protocol, {
         body,
         parsed,
         headers,
@@ -112,13 +112,13 @@ export function createExchange(deps: ExchangeDeps): Exchange {
           model,
           backend,
           protocol,
-          isStream: made.wantsStream,
+          isStream: translation.wantsStream,
           startedMs,
           meter: createMeter(body.length),
         },
         deps,
       );
-      const { upstream } = made;
+      const { upstream } = translation;
       return reply.forwardRequest(
         upstream.body === body ? "unchanged" : upstream.body,
         requestChanges({ headers, backend, upstream, requestId }),

@@ -112,7 +112,10 @@ function answer(exchange: Exchange, message: ProcessingRequest): ProcessingRespo
       });
     case "responseBody":
       return exchange.responseBody(bytesOf(request.value), request.value.endOfStream);
-    default:
+    case "requestTrailers":
+    case "responseTrailers":
+    case undefined:
+      // The filter skips trailers; an unknown message needs no answer.
       return undefined;
   }
 }

@@ -24,7 +24,7 @@ export function protocolOf({ path, hasVersion }: RequestLine): Protocol {
 
 /** @throws GatewayError `not_found` or `method_not_allowed` (S20). */
 export function findEndpoint(line: RequestLine): Endpoint {
-  const [pathname = "/", query = ""] = split(line.path);
+  const [pathname, query] = split(line.path);
   const path = pathname.length > 1 ? pathname.replace(/\/+$/, "") : pathname;
   switch (path) {
     case "/v1/chat/completions":

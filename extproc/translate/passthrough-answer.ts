@@ -1,9 +1,14 @@
 import { GatewayError } from "../../contract/errors.ts";
+import type { Protocol } from "../../contract/protocol.ts";
 import { isObject } from "../protocol/json/object.ts";
+import { readUpstreamErrorPayload } from "../protocol/upstream-error.ts";
 import type { JsonObject } from "./translation.ts";
 
-/** A whole answer that passes, read for its usage. @throws GatewayError `upstream_error` when it is no JSON object. */
-export function parseWhole(body: Buffer): JsonObject {
+/**
+ * A whole answer that passes, read for its usage.
+ * @throws GatewayError `upstream_error` when it is no JSON object; the upstream's own error when it is one.
+ */
+export function parseWhole(body: Buffer, client: Protocol): JsonObject {
   let json: unknown;
   try {
     json = JSON.parse(body.toString("utf8"));
@@ -11,5 +16,7 @@ export function parseWhole(body: Buffer): JsonObject {
     throw new GatewayError("upstream_error", "The model server's answer is not JSON.", { cause });
   }
   if (!isObject(json)) throw new GatewayError("upstream_error", "The model server's answer is not a JSON object.");
+  // Some servers send their error with a 200.
+  if (isObject(json["error"])) throw readUpstreamErrorPayload(json, client);
   return json;
 }

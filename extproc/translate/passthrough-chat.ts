@@ -67,7 +67,7 @@ interface AnswerRules {
 }
 
 function passAnswer(body: Buffer, meter: Meter, { wishes, profile }: AnswerRules): Buffer {
-  const json = parseWhole(body);
+  const json = parseWhole(body, "chat");
   if (!Array.isArray(json["choices"]))
     throw new GatewayError("upstream_error", "The model server's answer is not a chat completion.");
   meter.report(chatUsage(json, profile) ?? {});

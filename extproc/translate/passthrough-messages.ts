@@ -67,7 +67,7 @@ function upstreamHeaders(headers: ReadonlyMap<string, string>): Record<string, s
 }
 
 function passAnswer(body: Buffer, meter: Meter, { model, isUsageInclusive }: AnswerRules): Buffer {
-  const json = parseWhole(body);
+  const json = parseWhole(body, "messages");
   if (!Array.isArray(json["content"])) throw new GatewayError("upstream_error", "The model server's answer is not a message.");
   meter.report(messagesUsage(json["usage"], { isInclusive: isUsageInclusive }) ?? {});
   for (const block of objectsIn(json["content"])) for (const text of messagesOutput(block)) meter.produced(text);

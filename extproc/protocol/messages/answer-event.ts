@@ -29,8 +29,8 @@ const index = z.int().nonnegative();
 const text = z.string().nullish();
 
 const eventSchema = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("message_start"), message: z.object({ id: text, usage: z.unknown() }) }),
-  z.object({ type: z.literal("content_block_start"), index, content_block: z.unknown() }),
+  z.object({ type: z.literal("message_start"), message: z.object({ id: text, usage: z.unknown().optional() }) }),
+  z.object({ type: z.literal("content_block_start"), index, content_block: z.unknown().optional() }),
   z.object({ type: z.literal("content_block_delta"), index, delta: z.looseObject({ type: z.string() }) }),
   z.object({ type: z.literal("content_block_stop"), index }),
   z.object({
@@ -38,7 +38,7 @@ const eventSchema = z.discriminatedUnion("type", [
     delta: z
       .object({ stop_reason: text, stop_sequence: text, stop_details: z.object({ explanation: text }).nullish().catch(null) })
       .nullish(),
-    usage: z.unknown(),
+    usage: z.unknown().optional(),
   }),
   z.object({ type: z.literal("message_stop") }),
   z.object({ type: z.literal("ping") }),

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { isObject } from "../json/object.ts";
 import { rawMember, scanElements } from "../json/scan.ts";
+import { readUpstreamErrorPayload } from "../upstream-error.ts";
 import { parseBlock, type AnswerBlock } from "./answer-block.ts";
 
 /** A whole message from an upstream that speaks messages. */
@@ -25,12 +26,14 @@ const answerSchema = z.object({
   stop_reason: text,
   stop_sequence: text,
   stop_details: z.object({ explanation: text }).nullish().catch(null),
-  usage: z.unknown(),
+  usage: z.unknown().optional(),
 });
 
-/** @throws GatewayError `upstream_error` when the body is no message. */
+/** @throws GatewayError `upstream_error` when the body is no message; the upstream's own error when it is one. */
 export function parseAnswer(body: Buffer): MessagesAnswer {
   const json = parseUpstreamJson(body.toString("utf8"));
+  // Some servers send their error with a 200.
+  if (json["type"] === "error") throw readUpstreamErrorPayload(json, "chat");
   const parsed = answerSchema.safeParse(json);
   if (!parsed.success)
     throw new GatewayError("upstream_error", "The model server's answer is not a message.", { cause: parsed.error });

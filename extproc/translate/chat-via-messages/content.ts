@@ -69,14 +69,11 @@ function documentBlock(part: PartOf<"file">, options: ContentOptions): Block {
   }
   const data = parseDataUrl(file_data);
   const title = filename ? { title: filename } : {};
-  switch (data?.mediaType) {
-    case "application/pdf":
-      return document({ type: "base64", media_type: data.mediaType, data: data.base64 });
-    case "text/plain":
-      return document({ type: "text", media_type: data.mediaType, data: Buffer.from(data.base64, "base64").toString("utf8") });
-    default:
-      throw refuse(`${field}.file_data`, "is not a data URL of type application/pdf or text/plain");
+  if (data?.mediaType === "application/pdf") return document({ type: "base64", media_type: data.mediaType, data: data.base64 });
+  if (data?.mediaType === "text/plain") {
+    return document({ type: "text", media_type: data.mediaType, data: Buffer.from(data.base64, "base64").toString("utf8") });
   }
+  throw refuse(`${field}.file_data`, "is not a data URL of type application/pdf or text/plain");
 
   function document(source: Block): Block {
     return { type: "document", source, ...title, ...cacheMark(part, options) };

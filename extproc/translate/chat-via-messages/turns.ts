@@ -114,7 +114,7 @@ export function translateMessages(messages: readonly Message[], { names, cacheTt
     call.result = {
       type: "tool_result",
       tool_use_id: call.id,
-      content: content.length === 0 ? undefined : content.map(({ cache_control: _, ...block }) => block),
+      content: content.length === 0 ? undefined : content.map(withoutMark),
       cache_control: marked?.["cache_control"],
     };
   }
@@ -156,7 +156,13 @@ function hasReasoning(message: MessageOf<"assistant">): boolean {
 
 /** A system message among the turns keeps its place: moved to the head, it would change every later prompt cache. */
 function asReminder(block: Block): Block {
-  return { ...block, text: `<system-reminder>\n${String(block["text"])}\n</system-reminder>` };
+  const text = typeof block["text"] === "string" ? block["text"] : "";
+  return { ...block, text: `<system-reminder>\n${text}\n</system-reminder>` };
+}
+
+/** A mark inside a result moves to the result as a whole: blocks further in have none. */
+function withoutMark(block: Block): Block {
+  return { ...block, cache_control: undefined };
 }
 
 function missingResult(id: string): Block {
