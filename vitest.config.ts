@@ -3,6 +3,7 @@ import { defineConfig } from "vitest/config";
 /** One project a folder of test/, named after what must be real for it. Slow ones run one file at a time. */
 export default defineConfig({
   test: {
+    reporters: ["default", "./test/support/closing-line.ts"],
     // `--update=none` would still write new snapshots; in CI none are written at all.
     projects: [
       project("unit", { testTimeout: 10_000 }),

@@ -15,8 +15,12 @@ export const HEADERS = {
   version: "anthropic-version",
 } as const;
 
-/** The one version of the message interface that this gateway speaks (S4). */
+/**
+ * Versions of the message interface that clients may name (S4, docs/decisions/0005): the first is the service's own and
+ * stands for a missing header; the official SDKs send the second since October 2026.
+ */
 export const MESSAGES_VERSION = "2023-06-01";
+export const MESSAGES_VERSIONS: readonly string[] = [MESSAGES_VERSION, "2026-10-21"];
 
 /** Largest request body, in bytes; more is a 413 in the caller's shape (S21). */
 export const MAX_REQUEST_BYTES = 32 * 1024 * 1024;

@@ -4,7 +4,14 @@ import type { HeaderChanges } from "./reply.ts";
 import type { Translation } from "./translate/translation.ts";
 
 /** Client headers that an upstream may see. Everything else stays here: credentials, cookies, addresses. */
-const PASSED_UPSTREAM = new Set(["content-type", "content-length", "accept", "user-agent", "te"]);
+const PASSED_UPSTREAM = new Set([
+  "content-type",
+  "content-length",
+  "accept",
+  "user-agent",
+  // Without it Envoy finds no route; the route takes it off (operator/xds/routes.ts).
+  "x-forwarded-proto",
+]);
 
 /** Upstream headers that a client may see; the others describe the operator's own account with the provider. */
 const PASSED_DOWNSTREAM = new Set(["content-type", "content-length", "cache-control", "date", "transfer-encoding"]);

@@ -7,7 +7,7 @@ import { listen, type ListenOptions } from "./listener.ts";
 import { isSerializationFailure } from "./postgres-error.ts";
 
 /** One statement and how its rows are read: nothing from the database goes unchecked into the code. */
-export interface Query<Row> {
+interface Query<Row> {
   text: string;
   values?: readonly unknown[];
   row: z.ZodType<Row>;
@@ -19,7 +19,7 @@ export interface Queryable {
   execute(text: string, values?: readonly unknown[]): Promise<number>;
 }
 
-export interface TransactionOptions {
+interface TransactionOptions {
   isolation?: "read committed" | "repeatable read";
   isReadOnly?: boolean;
   /** For each statement; the database's own limit where not given. */
@@ -71,6 +71,7 @@ export function createDatabase({
     types: columnTypes(),
   };
   const closing = new AbortController();
+  let closed: Promise<void> | undefined;
   const pool = new Pool({ ...connection, max: maxConnections });
   pool.on("error", (error) => log.warn({ err: error }, "an idle database connection was lost"));
   // Without a listener, losing a connection between two statements of a transaction would end the process; the
@@ -115,9 +116,9 @@ export function createDatabase({
         { ...connection, application_name: `${applicationName} listen` },
         { ...options, signal: AbortSignal.any([options.signal, closing.signal]), log },
       ),
-    async close() {
+    close() {
       closing.abort();
-      await pool.end();
+      return (closed ??= pool.end());
     },
   };
 }

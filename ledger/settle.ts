@@ -41,7 +41,7 @@ export interface SettleResult {
   balances: ReadonlyMap<string, bigint>;
 }
 
-/** The batch names an account that does not exist; nothing of it was settled. */
+/** The batch names an account that does not exist; nothing of it was settled. Where it is charged, Postgres says so itself. */
 export class UnknownAccountError extends Error {
   constructor(accountIds: readonly string[]) {
     super(`There is no account ${accountIds.join(", ")}.`);
@@ -60,13 +60,13 @@ export async function settle(database: Database, settlements: readonly Settlemen
   try {
     return await settleAll();
   } catch (error) {
-    // Postgres reports a missing partition as a violated check. Only the first settlement of a day meets it.
+    // Postgres reports a missing partition as a violated check. Only the first settlements of a day meet it, and
+    // another writer may have made it in the meantime; any other violated check comes again.
     if (!isCheckViolation(error)) throw error;
-    const created = await createPartitionsFor(
+    await createPartitionsFor(
       database,
       settlements.map(({ requestId }) => requestId),
     );
-    if (created === 0) throw error;
     return settleAll();
   }
 }

@@ -15,7 +15,7 @@ export interface Settler {
   readonly pendingNanoUsd: (accountId: string) => bigint;
   /** Settlements that wait for Postgres. */
   readonly queued: number;
-  /** Settlements that Postgres does not accept as they are: kept, logged, and tried again now and then. */
+  /** Settlements that Postgres does not accept as they are: kept, logged, and tried again with later batches. */
   readonly refused: number;
   /** More wait than `maxQueued`: time to admit nothing new. What is running must still be added. */
   readonly isFull: boolean;

@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import { HEADERS, MESSAGES_VERSION } from "../../contract/headers.ts";
+import { HEADERS, MESSAGES_VERSIONS } from "../../contract/headers.ts";
 
 /** Does the request carry the message interface's version header, in either spelling (S4, S10)? */
 export function hasVersion(headers: ReadonlyMap<string, string>): boolean {
@@ -7,16 +7,16 @@ export function hasVersion(headers: ReadonlyMap<string, string>): boolean {
 }
 
 /**
- * A missing version is taken as the supported one (S4).
- * @throws GatewayError `unsupported_version` for any other.
+ * A missing version is taken as the service's own (S4).
+ * @throws GatewayError `unsupported_version` for one that is unknown.
  */
 export function checkVersion(headers: ReadonlyMap<string, string>): void {
   for (const name of [HEADERS.versionNeutral, HEADERS.version]) {
     const version = headers.get(name);
-    if (version === undefined || version === MESSAGES_VERSION) continue;
+    if (version === undefined || MESSAGES_VERSIONS.includes(version)) continue;
     throw new GatewayError(
       "unsupported_version",
-      `The header \`${name}\` has a version that is not supported. Send \`${name}: ${MESSAGES_VERSION}\`.`,
+      `The header \`${name}\` has a version that is not supported. Send ${MESSAGES_VERSIONS.map((known) => `\`${name}: ${known}\``).join(" or ")}.`,
       { field: name },
     );
   }

@@ -24,18 +24,34 @@ describe.for(MODELS)("chat completions, answered by a $upstream server", ({ mode
 
   test("a JSON answer is charged by its own usage (S11, S12, S28)", async () => {
     const { data, response } = await client()
-      .chat.completions.create({ model, messages: [{ role: "system", content: "Be short." }, { role: "user", content: "Say hello." }] })
+      .chat.completions.create({
+        model,
+        messages: [
+          { role: "system", content: "Be short." },
+          { role: "user", content: "Say hello." },
+        ],
+      })
       .withResponse();
     expect(data.object).toBe("chat.completion");
     expect(data.model).toBe(model);
     expect(data.choices[0]?.message.role).toBe("assistant");
     expect(data.choices[0]?.message.content).toMatch(/simulat/i);
-    await expectSettled(response, { model, interface: "chat", upstreamProtocol: upstream, prompt: data.usage?.prompt_tokens, output: data.usage?.completion_tokens });
+    await expectSettled(response, {
+      model,
+      interface: "chat",
+      upstreamProtocol: upstream,
+      prompt: data.usage?.prompt_tokens,
+      output: data.usage?.completion_tokens,
+    });
   });
 
   test("a stream arrives in pieces, ends with [DONE], shows usage only when asked (S14)", async () => {
     const { data, response } = await client()
-      .chat.completions.create({ model, stream: true, messages: [{ role: "user", content: "Count to twenty. [[sim chunk-ms=5]]" }] })
+      .chat.completions.create({
+        model,
+        stream: true,
+        messages: [{ role: "user", content: "Count to twenty. [[sim chunk-ms=5]]" }],
+      })
       .withResponse();
     const chunks = await Array.fromAsync(data);
     const text = chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join("");
@@ -48,16 +64,32 @@ describe.for(MODELS)("chat completions, answered by a $upstream server", ({ mode
 
   test("a stream with include_usage ends with the usage that is charged", async () => {
     const { data, response } = await client()
-      .chat.completions.create({ model, stream: true, stream_options: { include_usage: true }, messages: [{ role: "user", content: "Hello." }] })
+      .chat.completions.create({
+        model,
+        stream: true,
+        stream_options: { include_usage: true },
+        messages: [{ role: "user", content: "Hello." }],
+      })
       .withResponse();
     const last = (await Array.fromAsync(data)).at(-1);
     expect(last?.choices).toEqual([]);
     expect(last?.usage?.total_tokens).toBeGreaterThan(0);
-    await expectSettled(response, { model, interface: "chat", upstreamProtocol: upstream, prompt: last?.usage?.prompt_tokens, output: last?.usage?.completion_tokens });
+    await expectSettled(response, {
+      model,
+      interface: "chat",
+      upstreamProtocol: upstream,
+      prompt: last?.usage?.prompt_tokens,
+      output: last?.usage?.completion_tokens,
+    });
   });
 
   test("a tool is called, and its result answered (S15)", async () => {
-    const tools = [{ type: "function" as const, function: { name: "get_weather", description: "Weather of a city", parameters: weatherSchema } }];
+    const tools = [
+      {
+        type: "function" as const,
+        function: { name: "get_weather", description: "Weather of a city", parameters: weatherSchema },
+      },
+    ];
     const question = { role: "user" as const, content: "What is the weather in Oslo? [[sim tool=get_weather]]" };
     const first = await client().chat.completions.create({ model, tools, messages: [question] });
     const call = first.choices[0]?.message.tool_calls?.[0];
@@ -69,7 +101,11 @@ describe.for(MODELS)("chat completions, answered by a $upstream server", ({ mode
     const second = await client().chat.completions.create({
       model,
       tools,
-      messages: [question, ...(answer === undefined ? [] : [answer]), { role: "tool", tool_call_id: call?.id ?? "", content: "4 degrees, rain" }],
+      messages: [
+        question,
+        ...(answer === undefined ? [] : [answer]),
+        { role: "tool", tool_call_id: call?.id ?? "", content: "4 degrees, rain" },
+      ],
     });
     expect(second.choices[0]?.finish_reason).toBe("stop");
     expect(second.choices[0]?.message.content).toMatch(/4 degrees, rain/);
@@ -77,7 +113,11 @@ describe.for(MODELS)("chat completions, answered by a $upstream server", ({ mode
 
   test("a streamed tool call is whole when its pieces are joined", async () => {
     const tools = [{ type: "function" as const, function: { name: "get_weather", parameters: weatherSchema } }];
-    const stream = client().chat.completions.stream({ model, tools, messages: [{ role: "user", content: "Weather in Oslo? [[sim tool=get_weather]]" }] });
+    const stream = client().chat.completions.stream({
+      model,
+      tools,
+      messages: [{ role: "user", content: "Weather in Oslo? [[sim tool=get_weather]]" }],
+    });
     const completion = await stream.finalChatCompletion();
     const call = completion.choices[0]?.message.tool_calls?.[0];
     expect(JSON.parse(call?.type === "function" ? call.function.arguments : "")).toHaveProperty("city");
@@ -102,12 +142,23 @@ describe.for(MODELS)("messages, answered by a $upstream server", ({ model, upstr
     expect(data.model).toBe(model);
     expect(data.content[0]).toMatchObject({ type: "text", text: expect.stringMatching(/simulat/i) });
     expect(data.stop_reason).toBe("end_turn");
-    await expectSettled(response, { model, interface: "messages", upstreamProtocol: upstream, prompt: promptOf(data.usage), output: data.usage.output_tokens });
+    await expectSettled(response, {
+      model,
+      interface: "messages",
+      upstreamProtocol: upstream,
+      prompt: promptOf(data.usage),
+      output: data.usage.output_tokens,
+    });
   });
 
   test("a stream follows the message protocol's grammar (S14)", async () => {
     const { data, response } = await client()
-      .messages.create({ model, max_tokens: 256, stream: true, messages: [{ role: "user", content: "Count to twenty. [[sim chunk-ms=5]]" }] })
+      .messages.create({
+        model,
+        max_tokens: 256,
+        stream: true,
+        messages: [{ role: "user", content: "Count to twenty. [[sim chunk-ms=5]]" }],
+      })
       .withResponse();
     const types = (await Array.fromAsync(data)).map((event) => event.type).filter((type) => type !== ("ping" as string));
     expect(types.at(0)).toBe("message_start");
@@ -122,13 +173,24 @@ describe.for(MODELS)("messages, answered by a $upstream server", ({ model, upstr
     const message = await stream.finalMessage();
     expect(message.content[0]).toMatchObject({ type: "text", text: expect.stringMatching(/simulat/i) });
     const { response } = await stream.withResponse();
-    await expectSettled(response, { model, interface: "messages", upstreamProtocol: upstream, prompt: promptOf(message.usage), output: message.usage.output_tokens });
+    await expectSettled(response, {
+      model,
+      interface: "messages",
+      upstreamProtocol: upstream,
+      prompt: promptOf(message.usage),
+      output: message.usage.output_tokens,
+    });
   });
 
   test("a tool is called, and its result answered (S15)", async () => {
     const tools = [{ name: "get_weather", description: "Weather of a city", input_schema: weatherSchema }];
     const question = { role: "user" as const, content: "What is the weather in Oslo? [[sim tool=get_weather]]" };
-    const first = await client().messages.create({ model, max_tokens: 256, tools: structuredClone(tools) as never, messages: [question] });
+    const first = await client().messages.create({
+      model,
+      max_tokens: 256,
+      tools: structuredClone(tools) as never,
+      messages: [question],
+    });
     const call = first.content.find((block) => block.type === "tool_use");
     expect(first.stop_reason).toBe("tool_use");
     expect(call?.name).toBe("get_weather");
@@ -138,7 +200,11 @@ describe.for(MODELS)("messages, answered by a $upstream server", ({ model, upstr
       model,
       max_tokens: 256,
       tools: structuredClone(tools) as never,
-      messages: [question, { role: "assistant", content: first.content }, { role: "user", content: [{ type: "tool_result", tool_use_id: call?.id ?? "", content: "4 degrees, rain" }] }],
+      messages: [
+        question,
+        { role: "assistant", content: first.content },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: call?.id ?? "", content: "4 degrees, rain" }] },
+      ],
     });
     expect(second.stop_reason).toBe("end_turn");
     expect(second.content.map((block) => (block.type === "text" ? block.text : "")).join("")).toMatch(/4 degrees, rain/);
@@ -151,7 +217,10 @@ describe.for(MODELS)("messages, answered by a $upstream server", ({ model, upstr
 
   test("count_tokens answers and is not charged (S16)", async () => {
     const before = await stack.balanceNanoUsd();
-    const counted = await client().messages.countTokens({ model, messages: [{ role: "user", content: "How many tokens are this?" }] });
+    const counted = await client().messages.countTokens({
+      model,
+      messages: [{ role: "user", content: "How many tokens are this?" }],
+    });
     expect(counted.input_tokens).toBeGreaterThan(3);
     expect(await stack.balanceNanoUsd()).toBe(before);
   });
@@ -165,10 +234,17 @@ test("balance and usage answer the key itself in decimal strings (S29)", async (
     return Object.fromEntries(Object.entries(body ?? {}));
   };
   const balance = await get("/v1/balance");
-  expect(balance).toEqual({ object: "balance", currency: "USD", available: expect.stringMatching(/^4\.\d{9}$/), held: "0.000000000" });
+  expect(balance).toEqual({
+    object: "balance",
+    currency: "USD",
+    available: expect.stringMatching(/^4\.\d{9}$/),
+    held: "0.000000000",
+  });
   const usage = await get("/v1/usage");
   expect(usage).toMatchObject({ object: "usage", currency: "USD" });
-  expect(usage["data"]).toEqual(expect.arrayContaining([expect.objectContaining({ model: "modelx-v4-flash", amount: expect.stringMatching(/^0\.\d{9}$/) })]));
+  expect(usage["data"]).toEqual(
+    expect.arrayContaining([expect.objectContaining({ model: "modelx-v4-flash", amount: expect.stringMatching(/^0\.\d{9}$/) })]),
+  );
 });
 
 interface Expected {
@@ -188,7 +264,14 @@ async function expectSettled(response: Response, expected: Expected): Promise<vo
   expect(rows).toHaveLength(1);
   const [row] = rows;
   if (row === undefined) throw new Error("no usage row");
-  expect(row).toMatchObject({ model: expected.model, interface: expected.interface, upstreamProtocol: expected.upstreamProtocol, isEstimated: false, outcome: "complete", httpStatus: 200 });
+  expect(row).toMatchObject({
+    model: expected.model,
+    interface: expected.interface,
+    upstreamProtocol: expected.upstreamProtocol,
+    isEstimated: false,
+    outcome: "complete",
+    httpStatus: 200,
+  });
   const { usage } = row;
   const prompt = usage.inputTokens + usage.cachedInputTokens + usage.cacheWriteTokens;
   expect(prompt).toBe(expected.prompt ?? prompt);

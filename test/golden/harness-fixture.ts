@@ -38,7 +38,7 @@ const setupSchema = z.strictObject({
   maxOutputTokens: z.int().default(8192),
   headers: z.record(z.string(), z.string()).default({}),
 });
-export type Setup = z.infer<typeof setupSchema>;
+type Setup = z.infer<typeof setupSchema>;
 
 const PAIRS = {
   "chat-via-chat": { client: "chat", upstream: "chat" },

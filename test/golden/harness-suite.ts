@@ -24,7 +24,7 @@ export function testPair(pair: Pair): void {
 
   test.for(fixtures)("$name is as its golden file says", async (fixture) => {
     // Vitest would write a missing file outside CI; only `npm run golden:update` may.
-    if (!isUpdating()) expect(existsSync(fixture.golden), `${fixture.golden} is missing: npm run golden:update`).toBe(true);
+    expect(isUpdating() || existsSync(fixture.golden), `${fixture.golden} is missing: npm run golden:update`).toBe(true);
     await expect(render(fixture)).toMatchFileSnapshot(fixture.golden);
   });
 
@@ -42,7 +42,7 @@ export function testPair(pair: Pair): void {
       const whole = playStream(fixture, [answer.bytes]);
       for (const [name, lineEnd] of LINE_ENDS) {
         const bytes = Buffer.from(answer.bytes.toString("utf8").replaceAll("\n", lineEnd));
-        expect(normalized(playStream(fixture, [bytes])), name).toEqual(whole);
+        expect(normalized(playStream(fixture, [bytes])), `with ${name}`).toEqual(whole);
         for (const at of splitsOf(bytes)) {
           const split = playStream(fixture, [bytes.subarray(0, at), bytes.subarray(at)]);
           expect(normalized(split), `${name} split at byte ${at}`).toEqual(whole);

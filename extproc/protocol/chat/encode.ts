@@ -50,7 +50,7 @@ export function encodeCompletion(head: AnswerHead, message: AnswerMessage, endin
 }
 
 /** A part of the answer in a stream: what it adds to the message. */
-export interface Delta {
+interface Delta {
   role?: "assistant";
   content?: string;
   refusal?: string;
@@ -61,7 +61,7 @@ export interface Delta {
   function_call?: { name?: string; arguments: string };
 }
 
-export type ToolCallDelta =
+type ToolCallDelta =
   | { index: number; id?: string; type?: "function"; function: { name?: string; arguments: string } }
   | { index: number; id: string; type: "custom"; custom: { name: string; input: string } };
 
@@ -91,7 +91,7 @@ export function createChunkEncoder(head: AnswerHead, wantsUsage: boolean): Chunk
 }
 
 /** Chat counts cached tokens inside `prompt_tokens`; the classes of `Usage` are disjoint. */
-export function encodeUsage(usage: Usage): object {
+function encodeUsage(usage: Usage): object {
   const promptTokens = usage.inputTokens + usage.cachedInputTokens + usage.cacheWriteTokens;
   return {
     prompt_tokens: promptTokens,

@@ -85,7 +85,7 @@ export const functionCallChoiceSchema = z.union([z.enum(["none", "auto"]), z.obj
 
 export type Tool = z.infer<typeof tool>;
 export type ToolChoice = z.infer<typeof toolChoiceSchema>;
-export type FunctionDescription = z.infer<typeof description>;
+type FunctionDescription = z.infer<typeof description>;
 
 function pickFunction({ name, description, parameters, strict }: FunctionDescription): FunctionDescription {
   return { name, description, parameters, strict };

@@ -12,7 +12,7 @@ const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 
 /** A range of bytes, `end` excluded. */
-export interface Span {
+interface Span {
   readonly start: number;
   readonly end: number;
 }

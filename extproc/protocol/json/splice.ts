@@ -6,6 +6,8 @@ import { insideObject, scanMembers, type Member } from "./scan.ts";
  */
 export type MemberEdit = (value: Buffer | undefined) => Buffer | undefined;
 
+type EditedValue = Buffer | "unchanged" | "removed";
+
 interface Cut {
   start: number;
   end: number;
@@ -21,7 +23,8 @@ export function editMembers(json: Buffer, edits: Readonly<Record<string, MemberE
   const inside = insideObject(json);
   if (inside === null) return json;
   const members = scanMembers(json);
-  const cuts = [...insertions(members, edits, inside), ...changes(json, members, edits)];
+  const values = members.map((member) => editedValue(json, member, edits));
+  const cuts = [...insertions({ members, values, edits, inside }), ...changes(members, values)];
   return cuts.length === 0 ? json : applyCuts(json, cuts);
 }
 
@@ -47,7 +50,15 @@ export function within(edits: Readonly<Record<string, MemberEdit>>): MemberEdit 
   return (current) => (current === undefined ? undefined : editMembers(current, edits));
 }
 
-function insertions(members: readonly Member[], edits: Readonly<Record<string, MemberEdit>>, inside: number): Cut[] {
+interface Insertion {
+  members: readonly Member[];
+  values: readonly EditedValue[];
+  edits: Readonly<Record<string, MemberEdit>>;
+  /** Offset behind the opening brace. */
+  inside: number;
+}
+
+function insertions({ members, values, edits, inside }: Insertion): Cut[] {
   const names = new Set(members.map((member) => member.name));
   const added = Object.entries(edits).flatMap(([name, edit]) => {
     if (names.has(name)) return [];
@@ -55,14 +66,14 @@ function insertions(members: readonly Member[], edits: Readonly<Record<string, M
     return value === undefined ? [] : [`${JSON.stringify(name)}:${value.toString("utf8")}`];
   });
   if (added.length === 0) return [];
-  const separator = members.length > 0 ? "," : "";
+  const separator = values.some((value) => value !== "removed") ? "," : "";
   return [{ start: inside, end: inside, bytes: added.join(",") + separator }];
 }
 
-function changes(json: Buffer, members: readonly Member[], edits: Readonly<Record<string, MemberEdit>>): Cut[] {
-  const kept = members.map((member) => ({ member, value: editedValue(json, member, edits) }));
-  const lastKept = kept.findLastIndex(({ value }) => value !== "removed");
-  return kept.flatMap(({ member, value }, index): Cut[] => {
+function changes(members: readonly Member[], values: readonly EditedValue[]): Cut[] {
+  const lastKept = values.findLastIndex((value) => value !== "removed");
+  return members.flatMap((member, index): Cut[] => {
+    const value = values[index] ?? "unchanged";
     if (value === "unchanged") return [];
     if (value !== "removed") return [{ ...member.value, bytes: value }];
     return [{ ...removedSpan(members, index, lastKept), bytes: "" }];

@@ -15,10 +15,11 @@ export function textPart(text: string): Part {
 
 /** A message's content: a string where it can be one, parts where it must, or where the server keeps them apart. */
 export function encodeContent(parts: readonly Part[], takesTextParts: boolean): Encodable {
-  const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
-  const isText = texts.length === parts.length;
+  const full = parts.filter((part) => part.type !== "text" || part.text !== "");
+  const texts = full.flatMap((part) => (part.type === "text" ? [part.text] : []));
+  const isText = texts.length === full.length;
   if (isText && (texts.length <= 1 || !takesTextParts)) return texts.join("\n");
-  return parts.map((part) => ({ ...part }));
+  return full.map((part) => ({ ...part }));
 }
 
 /** @param field where the block stands, for the error. */

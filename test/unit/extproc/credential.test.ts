@@ -24,9 +24,10 @@ test.for([
   );
 });
 
-test("both spellings of the version header are read, none means the supported one (S4)", () => {
+test("both spellings of the version header and both known versions are read, none means the first (S4)", () => {
   expect(() => checkVersion(headers({}))).not.toThrow();
   expect(() => checkVersion(headers({ "msgapi-version": "2023-06-01", "anthropic-version": "2023-06-01" }))).not.toThrow();
+  expect(() => checkVersion(headers({ "anthropic-version": "2026-10-21" }))).not.toThrow();
   for (const name of ["msgapi-version", "anthropic-version"]) {
     expect(() => checkVersion(headers({ [name]: "2024-01-01" }))).toThrow(
       expect.objectContaining({ status: 400, field: name, message: expect.stringContaining("2023-06-01") }),

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { NO_USAGE, type Usage } from "../../../contract/usage.ts";
 import { chargeNanoUsd, formatNanoUsd, parseNanoUsd, parsePrice, type Price } from "../../../ledger/money.ts";
@@ -34,12 +34,26 @@ describe("a price", () => {
     expect(parsePrice(text)).toBe(picoUsd);
   });
 
-  test.for(["", " 1", "1 ", ".5", "5.", "-1", "-0.1", "+1", "1e3", "0x10", "1,5", "0.0000001", "NaN", "1_000", "٣", "9".repeat(16)])(
-    "is refused where it is written as %j",
-    (text) => {
-      expect(() => parsePrice(text)).toThrow("A price is USD per million tokens");
-    },
-  );
+  test.for([
+    "",
+    " 1",
+    "1 ",
+    ".5",
+    "5.",
+    "-1",
+    "-0.1",
+    "+1",
+    "1e3",
+    "0x10",
+    "1,5",
+    "0.0000001",
+    "NaN",
+    "1_000",
+    "٣",
+    "9".repeat(16),
+  ])("is refused where it is written as %j", (text) => {
+    expect(() => parsePrice(text)).toThrow("A price is USD per million tokens");
+  });
 });
 
 describe("a charge", () => {

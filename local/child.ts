@@ -1,0 +1,74 @@
+import { spawn, type StdioOptions } from "node:child_process";
+import { once } from "node:events";
+import { open } from "node:fs/promises";
+import process from "node:process";
+import { COMPLAINT_MARKS, readComplaint } from "./complaint.ts";
+import { rotateLog, watchLog } from "./log-file.ts";
+import { stopProcess, type StopStep } from "./processes.ts";
+
+export interface ChildOptions {
+  name: string;
+  program: string;
+  parameters: readonly string[];
+  /** All of its environment. */
+  environment: Readonly<Record<string, string>>;
+  /** Its log is `<logs>/<name>.log`. */
+  logs: string;
+  /** Gives it a channel that closes when this process is gone, however it went (runtime/lifecycle.ts). */
+  hasChannel: boolean;
+  stopSteps: readonly StopStep[];
+  onComplaint: (name: string, message: string) => void;
+}
+
+export interface Child {
+  readonly name: string;
+  readonly pid: number;
+  readonly logFile: string;
+  /** How it ended, once it did: "it ended with code 1". */
+  readonly ended: Promise<string>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a process of the stack in a group of its own: a Ctrl-C in the terminal reaches only the supervisor, which
+ * stops the parts in order.
+ * @throws Error where the program cannot be run.
+ */
+export async function startChild(options: ChildOptions): Promise<Child> {
+  const { name, program, parameters, environment, stopSteps, onComplaint } = options;
+  const logFile = await rotateLog(options.logs, name);
+  const handle = await open(logFile, "a");
+  const output: StdioOptions = ["ignore", handle.fd, handle.fd];
+  const child = spawn(program, parameters, {
+    cwd: process.cwd(),
+    env: { ...environment },
+    detached: true,
+    stdio: options.hasChannel ? [...output, "ipc"] : output,
+  });
+  const { promise: ended, resolve } = Promise.withResolvers<string>();
+  child.once("exit", (code, signal) => resolve(`it ended with ${signal ?? `code ${code}`}`));
+  try {
+    await once(child, "spawn");
+  } catch (error) {
+    throw new Error(`${name} cannot be started from ${program}.`, { cause: error });
+  } finally {
+    await handle.close();
+  }
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`${name} has no process id.`);
+
+  const watch = watchLog(logFile, COMPLAINT_MARKS, (line) => {
+    const message = readComplaint(line);
+    if (message !== undefined) onComplaint(name, message);
+  });
+  let isEnded = false;
+  void ended.then(() => (isEnded = true));
+  let stopping: Promise<void> | undefined;
+
+  async function stop(): Promise<void> {
+    if (!isEnded) await stopProcess(pid ?? 0, stopSteps);
+    await ended;
+    await watch.stop();
+  }
+  return { name, pid, logFile, ended, stop: () => (stopping ??= stop()) };
+}

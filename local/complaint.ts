@@ -1,0 +1,17 @@
+import * as z from "zod";
+
+/** What a line of a child's log must hold to be shown on the console. */
+export const COMPLAINT_MARKS = ['"level":"warn"', '"level":"error"', '"level":"fatal"', "][critical]", "][error]"] as const;
+
+const logLine = z.object({ level: z.enum(["warn", "error", "fatal"]), msg: z.string() });
+
+/** The message of a warning or an error in a child's log, or undefined. Only the message: the rest is in the file. */
+export function readComplaint(line: string): string | undefined {
+  const envoy = /\]\[(?:critical|error)\]\[[^\]]*\] (.*)$/.exec(line)?.[1];
+  if (envoy !== undefined) return envoy.replace(/^\[[^\]]*\] /, "");
+  try {
+    return logLine.safeParse(JSON.parse(line)).data?.msg;
+  } catch {
+    return undefined;
+  }
+}

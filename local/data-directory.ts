@@ -1,0 +1,56 @@
+import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import path from "node:path";
+
+/** Where everything that the stack keeps lies. Deleting the directory starts afresh. */
+export interface DataDirectory {
+  readonly root: string;
+  readonly postgres: string;
+  readonly logs: string;
+  /** Secret that keys are hashed with; base64. */
+  readonly pepper: string;
+  /** GATEWAY_BASE_URL and GATEWAY_API_KEY, for `source`. */
+  readonly settings: string;
+  /** Envoy's bootstrap, to read and to try changes with. */
+  readonly envoy: string;
+  readonly lock: string;
+  readonly processes: string;
+}
+
+export async function openDataDirectory(directory: string): Promise<DataDirectory> {
+  const root = path.resolve(directory);
+  const logs = path.join(root, "logs");
+  try {
+    await mkdir(logs, { recursive: true });
+  } catch (error) {
+    throw new Error(`The data directory ${root} cannot be made: choose another one with --data.`, { cause: error });
+  }
+  return {
+    root,
+    logs,
+    postgres: path.join(root, "postgres"),
+    pepper: path.join(root, "pepper"),
+    settings: path.join(root, "local.env"),
+    envoy: path.join(root, "envoy.yaml"),
+    lock: path.join(root, "lock"),
+    processes: path.join(root, "processes.json"),
+  };
+}
+
+/** Replaces a file that only we may read; a reader finds the old text or the new, never half of it. */
+export async function writeSecret(file: string, text: string): Promise<void> {
+  const unfinished = `${file}.unfinished`;
+  await writeFile(unfinished, text, { mode: 0o600 });
+  // The mode above counts only where the file is new.
+  await chmod(unfinished, 0o600);
+  await rename(unfinished, file);
+}
+
+/** @returns undefined where there is no such file. */
+export async function readOptional(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,70 @@
+import { open, rename } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import path from "node:path";
+
+const POLL_MS = 150;
+const READ_BYTES = 256 * 1024;
+
+/** A new log for a child; the last run's stays beside it as `<name>.1.log`. */
+export async function rotateLog(directory: string, name: string): Promise<string> {
+  const file = path.join(directory, `${name}.log`);
+  await rename(file, path.join(directory, `${name}.1.log`)).catch(() => undefined);
+  const handle = await open(file, "w");
+  await handle.close();
+  return file;
+}
+
+export interface Watch {
+  /** Reads what is left, then ends. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Calls back for each line that is added to a file. Children write to their files themselves, so that nothing is
+ * lost when the supervisor dies and busy logs cost it no relaying.
+ * @param interesting bytes that a chunk must hold to be looked at more closely.
+ */
+export function watchLog(file: string, interesting: readonly string[], onLine: (line: string) => void): Watch {
+  const stopping = new AbortController();
+  const watching = follow(file, interesting, onLine, stopping.signal);
+  return {
+    async stop() {
+      stopping.abort();
+      await watching;
+    },
+  };
+}
+
+async function follow(
+  file: string,
+  interesting: readonly string[],
+  onLine: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const handle = await open(file, "r");
+  const buffer = Buffer.alloc(READ_BYTES);
+  let position = 0;
+  let rest = Buffer.alloc(0);
+  try {
+    for (;;) {
+      const isLast = signal.aborted;
+      for (;;) {
+        const { bytesRead } = await handle.read(buffer, 0, READ_BYTES, position);
+        if (bytesRead === 0) break;
+        position += bytesRead;
+        const text = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
+        const end = text.lastIndexOf(0x0a) + 1;
+        rest = Buffer.from(text.subarray(end));
+        const lines = text.subarray(0, end);
+        if (!interesting.some((each) => lines.includes(each))) continue;
+        for (const line of lines.toString("utf8").split("\n")) {
+          if (interesting.some((each) => line.includes(each))) onLine(line);
+        }
+      }
+      if (isLast) return;
+      await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+    }
+  } finally {
+    await handle.close();
+  }
+}

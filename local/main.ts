@@ -1,0 +1,43 @@
+import path from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { parseOptions } from "./options.ts";
+import { COLOURED, PLAIN, renderScreen } from "./screen.ts";
+import { startStack, type Stack } from "./stack.ts";
+import { createStopSignals } from "./stop-signals.ts";
+
+const manifestsDirectory = path.relative(process.cwd(), fileURLToPath(new URL("./manifests", import.meta.url)));
+const options = parseOptions(process.argv.slice(2), process.env, { manifestsDirectory });
+const palette = process.stdout.isTTY && !process.env.NO_COLOR ? COLOURED : PLAIN;
+// A reader that went away (`| head`) is no reason to die without stopping the parts.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+
+let stack: Stack | undefined;
+const stop = createStopSignals(process, () => {
+  console.log("Stopping at once; the data stays.");
+  stack?.kill();
+  process.exit(1);
+});
+
+try {
+  stack = await startStack({
+    ...options,
+    environment: process.env,
+    signal: stop.signal,
+    onProgress: (line) => console.log(line),
+    onComplaint: (part, message) => console.error(`${palette.bold(part)}: ${message}`),
+  });
+  const { baseUrl, apiKey, served, directory } = stack;
+  const shown = { baseUrl, apiKey, served, settingsFile: directory.settings, logsDirectory: directory.logs };
+  console.log(renderScreen({ ...shown, manifestsDirectory: path.resolve(options.manifestsDirectory) }, palette));
+  const failure = await Promise.race([stack.failed, stop.requested]);
+  if (failure !== undefined) console.error(failure);
+  else console.log("Stopping: running requests may finish …");
+  await stack.stop();
+  console.log("Stopped; the data stays.");
+  process.exit(failure === undefined ? 0 : 1);
+} catch (error) {
+  if (stop.signal.aborted) process.exit(0);
+  console.error(error instanceof Error ? error.message : String(error));
+  process.exit(1);
+}

@@ -1,0 +1,85 @@
+import { Command, InvalidArgumentError, Option } from "commander";
+import type { UpstreamOptions } from "./upstreams.ts";
+
+export interface LocalOptions {
+  port: number;
+  dataDirectory: string;
+  manifestsDirectory: string;
+  upstreams: UpstreamOptions;
+}
+
+/**
+ * Reads the command line. `--help` and mistakes are written and end the process, as commander does.
+ * @param words without the program and its file.
+ * @param environment UPSTREAM_KEY is looked at.
+ */
+export function parseOptions(
+  words: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+  defaults: { manifestsDirectory: string },
+): LocalOptions {
+  let parsed: LocalOptions | undefined;
+  createCommand(defaults, (values) => {
+    parsed = toOptions(values, environment);
+  }).parse(words, { from: "user" });
+  if (parsed === undefined) throw new Error("The command line was not read.");
+  return parsed;
+}
+
+interface Values {
+  port: number;
+  data: string;
+  manifests: string;
+  upstreamChat?: string;
+  upstreamMessages?: string;
+  upstreamKey?: string;
+  upstreamModel?: string;
+}
+
+export function createCommand(defaults: { manifestsDirectory: string }, onParsed: (values: Values) => void): Command {
+  return new Command("npm start --")
+    .description("Runs the whole gateway on this machine: Envoy, extproc, operator, Postgres and a simulated model server.")
+    .addOption(new Option("--port <port>", "where clients connect, on 127.0.0.1").default(8080).argParser(parsePort))
+    .option("--data <dir>", "where everything is kept", ".data")
+    .option("--manifests <dir>", "folder of Model manifests, watched", defaults.manifestsDirectory)
+    .addOption(
+      new Option("--upstream-chat <url>", "a real server for chat completions, with /v1: http://127.0.0.1:11434/v1").argParser(
+        parseUrl,
+      ),
+    )
+    .addOption(new Option("--upstream-messages <url>", "a real server for messages, without /v1").argParser(parseMessagesUrl))
+    .option("--upstream-key <key>", "its key; better in the environment as UPSTREAM_KEY, where the process list does not show it")
+    .option("--upstream-model <name>", "the model's name there")
+    .showHelpAfterError("Run npm start -- --help for the flags.")
+    .allowExcessArguments(false)
+    .action(onParsed);
+}
+
+function toOptions(values: Values, environment: Readonly<Record<string, string | undefined>>): LocalOptions {
+  const key = values.upstreamKey ?? environment.UPSTREAM_KEY;
+  const upstreams: UpstreamOptions = {
+    ...(values.upstreamChat === undefined ? {} : { chatUrl: values.upstreamChat }),
+    ...(values.upstreamMessages === undefined ? {} : { messagesUrl: values.upstreamMessages }),
+    ...(key === undefined || key === "" ? {} : { key }),
+    ...(values.upstreamModel === undefined ? {} : { model: values.upstreamModel }),
+  };
+  return { port: values.port, dataDirectory: values.data, manifestsDirectory: values.manifests, upstreams };
+}
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw new InvalidArgumentError("It must be a number from 1 to 65535, or 0 for any free one.");
+}
+
+function parseUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url !== undefined && /^https?:$/.test(url.protocol)) return text.replace(/\/+$/, "");
+  throw new InvalidArgumentError("It must be an http or https URL.");
+}
+
+function parseMessagesUrl(text: string): string {
+  const url = parseUrl(text);
+  if (!url.endsWith("/v1")) return url;
+  throw new InvalidArgumentError("It must end before /v1: the gateway adds /v1/messages.");
+}

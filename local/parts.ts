@@ -1,0 +1,128 @@
+import { fileURLToPath } from "node:url";
+import process from "node:process";
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { stringify } from "yaml";
+import { MAX_REQUEST_BYTES } from "../contract/headers.ts";
+import { buildBootstrap } from "../operator/xds/bootstrap.ts";
+import { drainEnvoy } from "./envoy-drain.ts";
+import type { Part } from "./part.ts";
+import { LOOPBACK } from "./ports.ts";
+import type { StopStep } from "./processes.ts";
+
+/** Running requests get this long to finish when the stack stops. */
+const DRAIN_MS = 10_000;
+
+function stopWithin(waitMs: number): readonly StopStep[] {
+  return [
+    { signal: "SIGTERM", waitMs },
+    { signal: "SIGKILL", waitMs: 5_000 },
+  ];
+}
+
+/** A part that is a program of this repository. */
+function nodePart(part: Pick<Part, "name" | "environment" | "readyUrl" | "stopSteps"> & { entry: string }): Part {
+  const { entry, ...rest } = part;
+  const parameters = [fileURLToPath(new URL(entry, import.meta.url))];
+  return { ...rest, program: process.execPath, parameters, hasChannel: true };
+}
+
+export function simulatorPart(port: number): Part {
+  return nodePart({
+    name: "simulator",
+    entry: "./simulator/main.ts",
+    environment: { SIMULATOR_PORT: String(port) },
+    readyUrl: `http://${LOOPBACK}:${port}/simulator/requests`,
+    stopSteps: stopWithin(5_000),
+  });
+}
+
+export function operatorPart(options: {
+  databaseUrl: string;
+  manifestsDirectory: string;
+  xdsPort: number;
+  adminPort: number;
+  upstreams: object;
+}): Part {
+  return nodePart({
+    name: "operator",
+    entry: "../operator/main.ts",
+    environment: {
+      DATABASE_URL: options.databaseUrl,
+      GATEWAY_MANIFESTS: options.manifestsDirectory,
+      GATEWAY_LOCAL_UPSTREAMS: JSON.stringify(options.upstreams),
+      XDS_HOST: LOOPBACK,
+      XDS_PORT: String(options.xdsPort),
+      ADMIN_PORT: String(options.adminPort),
+      LOG_LEVEL: "info",
+    },
+    readyUrl: `http://${LOOPBACK}:${options.adminPort}/readyz`,
+    stopSteps: stopWithin(15_000),
+  });
+}
+
+export function extprocPart(options: {
+  databaseUrl: string;
+  pepper: Buffer;
+  baseUrl: string;
+  port: number;
+  adminPort: number;
+}): Part {
+  return nodePart({
+    name: "extproc",
+    entry: "../extproc/main.ts",
+    environment: {
+      DATABASE_URL: options.databaseUrl,
+      KEY_PEPPER: options.pepper.toString("base64"),
+      PUBLIC_BASE_URL: options.baseUrl,
+      EXTPROC_LISTEN: `${LOOPBACK}:${options.port}`,
+      ADMIN_PORT: String(options.adminPort),
+      // Envoy has drained before this process is told to stop.
+      DRAIN_SECONDS: "2",
+      LOG_LEVEL: "info",
+    },
+    readyUrl: `http://${LOOPBACK}:${options.adminPort}/readyz`,
+    // Its last act is to settle what was used.
+    stopSteps: stopWithin(30_000),
+  });
+}
+
+/** @param options.configFile Envoy's bootstrap is written there. */
+export async function envoyPart(options: {
+  binary: string;
+  configFile: string;
+  logs: string;
+  port: number;
+  adminPort: number;
+  extprocPort: number;
+  xdsPort: number;
+}): Promise<Part> {
+  const bootstrap = buildBootstrap({
+    nodeId: "local",
+    listen: { host: LOOPBACK, port: options.port },
+    admin: { host: LOOPBACK, port: options.adminPort },
+    extproc: { host: LOOPBACK, port: options.extprocPort },
+    xds: { host: LOOPBACK, port: options.xdsPort },
+    maxRequestBytes: MAX_REQUEST_BYTES,
+    accessLogPath: path.join(options.logs, "access.log"),
+  });
+  await writeFile(options.configFile, stringify(bootstrap));
+  const adminUrl = `http://${LOOPBACK}:${options.adminPort}`;
+  return {
+    name: "envoy",
+    program: options.binary,
+    parameters: [
+      ["-c", options.configFile],
+      // Several stacks may run on one machine.
+      ["--disable-hot-restart"],
+      ["--log-level", "warning"],
+      ["--drain-strategy", "immediate"],
+      ["--drain-time-s", String(DRAIN_MS / 1000)],
+    ].flat(),
+    environment: {},
+    hasChannel: false,
+    readyUrl: `${adminUrl}/ready`,
+    stopSteps: stopWithin(10_000),
+    beforeStop: () => drainEnvoy(adminUrl, DRAIN_MS),
+  };
+}

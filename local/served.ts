@@ -1,0 +1,39 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import * as z from "zod";
+
+/** Names of models that clients of each interface may use. */
+export interface Served {
+  chat: readonly string[];
+  messages: readonly string[];
+}
+
+const listSchema = z.object({ data: z.array(z.object({ id: z.string() })) });
+const POLL_MS = 100;
+const WITHIN_MS = 10_000;
+const ASK_WITHIN_MS = 2_000;
+
+/**
+ * What the gateway serves, asked as a client would. Waits for the first Model: it is published once Envoy has taken
+ * its cluster. Empty where there is none by then: every manifest may be wrong, which is no reason not to start.
+ */
+export async function listServed(gateway: { baseUrl: string; apiKey: string; signal: AbortSignal }): Promise<Served> {
+  const deadline = performance.now() + WITHIN_MS;
+  for (;;) {
+    gateway.signal.throwIfAborted();
+    const served = { chat: await list(gateway, {}), messages: await list(gateway, { "anthropic-version": "2023-06-01" }) };
+    if (served.chat.length + served.messages.length > 0 || performance.now() >= deadline) return served;
+    await sleep(POLL_MS);
+  }
+}
+
+async function list(gateway: { baseUrl: string; apiKey: string }, headers: Record<string, string>): Promise<string[]> {
+  try {
+    const response = await fetch(`${gateway.baseUrl}/v1/models`, {
+      headers: { authorization: `Bearer ${gateway.apiKey}`, ...headers },
+      signal: AbortSignal.timeout(ASK_WITHIN_MS),
+    });
+    return listSchema.parse(await response.json()).data.map(({ id }) => id);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,130 @@
+import type { ServerResponse } from "node:http";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Directive } from "./directive.ts";
+import { encodeSse, type SseEvent } from "./sse.ts";
+
+/** What was written has left for the client by then, so that a reset does not overtake it. */
+const ON_THE_WIRE_MS = 20;
+
+/** Sends a stream in the pieces and with the faults that the directive asks for. */
+export async function deliverStream(
+  response: ServerResponse,
+  events: Iterable<SseEvent>,
+  { directive, errorEvent }: { directive: Directive; errorEvent: SseEvent },
+): Promise<void> {
+  const lineEnd = directive.isCrlf ? "\r\n" : "\n";
+  const write = createWriter(response, directive);
+  let sent = 0;
+  for (const event of scripted(events, directive, errorEvent)) {
+    if (event === "stall") return await forever(response);
+    if (event === "reset") return await reset(response);
+    if (directive.chunkMs > 0 && sent > 0) await sleep(directive.chunkMs);
+    if (response.destroyed) return;
+    await write(encodeSse(event, lineEnd));
+    sent += 1;
+  }
+  await write.flush();
+  response.end();
+}
+
+/** Sends a whole body; cut and reset after half of it. */
+export async function deliverBody(response: ServerResponse, body: string, directive: Directive): Promise<void> {
+  if (directive.cutAfter === undefined && directive.resetAfter === undefined) {
+    response.setHeader("content-length", Buffer.byteLength(body));
+    response.end(body);
+    return;
+  }
+  const half = body.slice(0, body.length / 2);
+  if (directive.cutAfter !== undefined) {
+    response.end(half);
+    return;
+  }
+  response.setHeader("content-length", Buffer.byteLength(body));
+  response.write(half);
+  await reset(response);
+}
+
+/** The client sees a connection that is reset, after what was written so far. */
+export async function reset(response: ServerResponse): Promise<void> {
+  if (response.headersSent) await sleep(ON_THE_WIRE_MS);
+  response.socket?.resetAndDestroy();
+}
+
+/** Waits until the client gives up. */
+export async function forever(response: ServerResponse): Promise<void> {
+  if (!response.destroyed) await once(response, "close");
+}
+
+function* scripted(
+  events: Iterable<SseEvent>,
+  directive: Directive,
+  errorEvent: SseEvent,
+): Generator<SseEvent | "stall" | "reset"> {
+  const { cutAfter, resetAfter, errorAfter, stallAfter } = directive;
+  let sent = 0;
+  for (const event of events) {
+    if (sent === cutAfter) return;
+    if (sent === resetAfter) return yield "reset";
+    if (sent === errorAfter) return yield errorEvent;
+    if (sent === stallAfter) return yield "stall";
+    if (directive.isGarbage && sent === 1) yield { ...event, data: "{this is not JSON" };
+    else yield event;
+    sent += 1;
+  }
+}
+
+interface Writer {
+  (text: string): Promise<void>;
+  flush(): Promise<void>;
+}
+
+function createWriter(response: ServerResponse, { isOneChunk, splitBytes }: Directive): Writer {
+  let held = "";
+  async function write(text: string): Promise<void> {
+    if (isOneChunk) {
+      held += text;
+    } else if (splitBytes !== undefined && splitBytes > 0) {
+      await writeSplit(response, Buffer.from(text), splitBytes);
+    } else if (!response.write(text)) {
+      await drained(response);
+    }
+  }
+  return Object.assign(write, {
+    async flush() {
+      if (held !== "") response.write(held);
+    },
+  });
+}
+
+/** Each piece reaches the socket before the next is written, so that the network does not join them again. */
+async function writeSplit(response: ServerResponse, bytes: Buffer, size: number): Promise<void> {
+  for (let start = 0; start < bytes.length && !response.destroyed; start += size) {
+    await written(response, bytes.subarray(start, start + size));
+  }
+}
+
+/** Resolves once the socket took it, also when the connection ended before: the callback then gets the error. */
+async function written(response: ServerResponse, bytes: Buffer): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const done = () => {
+    response.off("close", done);
+    resolve();
+  };
+  response.once("close", done);
+  response.write(bytes, done);
+  await promise;
+}
+
+async function drained(response: ServerResponse): Promise<void> {
+  if (response.destroyed) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const done = () => {
+    response.off("close", done);
+    response.off("drain", done);
+    resolve();
+  };
+  response.once("close", done);
+  response.once("drain", done);
+  await promise;
+}

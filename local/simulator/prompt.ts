@@ -1,0 +1,56 @@
+/** A request in the terms that both protocols share: what the simulated model sees. */
+export interface Prompt {
+  model: string;
+  /** Text of the system prompt and of each message, in order; tool arguments and results are text too. */
+  texts: readonly string[];
+  /** Text of the last user message that has any. */
+  lastUserText: string;
+  /** What tools returned, where the request ends with that. */
+  toolResults: readonly string[];
+  tools: readonly Tool[];
+  toolChoice: ToolChoice;
+  allowsParallelTools: boolean;
+  wantsReasoning: boolean;
+  wantsStream: boolean;
+  maxOutputTokens: number | undefined;
+  stopSequences: readonly string[];
+}
+
+export interface Tool {
+  name: string;
+  /** JSON schema of its arguments. */
+  schema: unknown;
+}
+
+export type ToolChoice = { kind: "auto" } | { kind: "none" } | { kind: "any" } | { kind: "named"; name: string };
+
+/** A request that the server refuses as its real counterpart would. */
+export class PromptError extends Error {
+  readonly field: string;
+
+  constructor(field: string, message: string) {
+    super(`${field}: ${message}`);
+    this.name = "PromptError";
+    this.field = field;
+  }
+}
+
+const BYTES_PER_TOKEN = 4;
+
+/** The simulated tokenizer: a token is four UTF-8 bytes. */
+export function countTokens(...texts: readonly string[]): number {
+  return Math.ceil(texts.reduce((bytes, text) => bytes + Buffer.byteLength(text), 0) / BYTES_PER_TOKEN);
+}
+
+/** The first tokens of a text, without cutting a character in two. */
+export function takeTokens(text: string, tokens: number): string {
+  if (Buffer.byteLength(text) <= tokens * BYTES_PER_TOKEN) return text;
+  let bytes = 0;
+  let taken = "";
+  for (const character of text) {
+    bytes += Buffer.byteLength(character);
+    if (bytes > tokens * BYTES_PER_TOKEN) break;
+    taken += character;
+  }
+  return taken;
+}

@@ -1,0 +1,142 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { countPrompt, createAnswer } from "./answer.ts";
+import { parseChatRequest } from "./chat/request.ts";
+import { chatAnswer, chatError, chatEvents } from "./chat/response.ts";
+import { deliverBody, deliverStream, forever, reset } from "./delivery.ts";
+import { parseDirective, type Directive } from "./directive.ts";
+import type { Journal } from "./journal.ts";
+import { parseCountRequest, parseMessagesRequest } from "./messages/request.ts";
+import { messagesAnswer, messagesError, messagesEvents } from "./messages/response.ts";
+import { modelList } from "./models.ts";
+import { PromptError, type Prompt } from "./prompt.ts";
+import type { SimulatedError, SimulatedProtocol } from "./protocol.ts";
+
+const CHAT: SimulatedProtocol = {
+  parse: parseChatRequest,
+  answer: chatAnswer,
+  events: chatEvents,
+  error: chatError,
+  errorEvent: (error) => ({ data: JSON.stringify(chatError(error)) }),
+  idHeader: "x-request-id",
+};
+
+const MESSAGES: SimulatedProtocol = {
+  parse: parseMessagesRequest,
+  answer: messagesAnswer,
+  events: messagesEvents,
+  error: messagesError,
+  errorEvent: (error) => ({ event: "error", data: JSON.stringify(messagesError(error)) }),
+  idHeader: "request-id",
+};
+
+/** Every route of the simulator. */
+export function createRoutes(journal: Journal) {
+  return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const [path = "/"] = (request.url ?? "/").split("?");
+    if (path === "/simulator/requests") return showJournal(journal, request, response);
+    const body = await readBody(request);
+    const entry = journal.add(request, body);
+    response.once("close", () => {
+      if (!response.writableFinished) entry.abort();
+    });
+
+    switch (`${request.method} ${path}`) {
+      case "POST /v1/chat/completions":
+        return await converse(CHAT, body, response);
+      case "POST /v1/messages":
+        return await converse(MESSAGES, body, response);
+      case "POST /v1/messages/count_tokens":
+        return count(body, response);
+      case "GET /v1/models":
+        return sendJson(response, 200, modelList(request.headers["anthropic-version"] === undefined ? "chat" : "messages"));
+      default:
+        return sendJson(response, 404, protocolOf(path).error(refusal(404, `No route ${request.method} ${path}.`)));
+    }
+  };
+}
+
+async function converse(protocol: SimulatedProtocol, body: Buffer, response: ServerResponse): Promise<void> {
+  const text = body.toString("utf8");
+  const parsed = parseBody(text, protocol.parse);
+  if ("refused" in parsed) return sendJson(response, 400, protocol.error(parsed.refused));
+  const { prompt, json } = parsed;
+  const directive = parseDirective(prompt.lastUserText);
+
+  if (directive.delayMs > 0) await sleep(directive.delayMs);
+  if (directive.stallAfter === "headers") return await forever(response);
+  if (directive.resetAfter === 0) return await reset(response);
+  if (directive.isHtml) return sendHtml(response, directive.status ?? 502);
+  if (directive.status !== undefined) return sendFault(protocol, directive, directive.status, response);
+
+  const answer = createAnswer(prompt, directive, text);
+  response.setHeader(protocol.idHeader, `req_${answer.id}`);
+  if (prompt.wantsStream && !directive.isJson) {
+    response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" });
+    const errorEvent = protocol.errorEvent(fault(529, directive));
+    return await deliverStream(response, protocol.events(answer, directive, json), { directive, errorEvent });
+  }
+  response.setHeader("content-type", "application/json");
+  const whole = directive.isGarbage ? "{this is not JSON" : JSON.stringify(protocol.answer(answer, directive));
+  await deliverBody(response, whole, directive);
+}
+
+function parseBody<Parsed>(
+  text: string,
+  parse: (body: unknown) => Parsed,
+): { prompt: Parsed; json: unknown } | { refused: SimulatedError } {
+  try {
+    const json: unknown = JSON.parse(text);
+    return { prompt: parse(json), json };
+  } catch (error) {
+    if (error instanceof PromptError) return { refused: { ...refusal(400, error.message), field: error.field } };
+    if (error instanceof SyntaxError) return { refused: refusal(400, "The body is not JSON.") };
+    throw error;
+  }
+}
+
+function count(body: Buffer, response: ServerResponse): void {
+  const parsed = parseBody(body.toString("utf8"), (json): Prompt => parseCountRequest(json));
+  if ("refused" in parsed) return sendJson(response, 400, messagesError(parsed.refused));
+  const directive = parseDirective(parsed.prompt.lastUserText);
+  if (directive.status !== undefined) return sendFault(MESSAGES, directive, directive.status, response);
+  sendJson(response, 200, { input_tokens: countPrompt(parsed.prompt, directive).promptTokens });
+}
+
+function sendFault(protocol: SimulatedProtocol, directive: Directive, status: number, response: ServerResponse): void {
+  if (directive.retryAfter !== undefined) response.setHeader("retry-after", directive.retryAfter);
+  sendJson(response, status, protocol.error(fault(status, directive)));
+}
+
+function fault(status: number, { type, code }: Directive): SimulatedError {
+  return { ...refusal(status, `Simulated fault ${status}, as the request asked for.`), type, code };
+}
+
+function refusal(status: number, message: string): SimulatedError {
+  return { status, message, type: undefined, code: undefined, field: undefined };
+}
+
+function protocolOf(path: string): SimulatedProtocol {
+  return path.startsWith("/v1/messages") ? MESSAGES : CHAT;
+}
+
+function showJournal(journal: Journal, request: IncomingMessage, response: ServerResponse): void {
+  if (request.method === "DELETE") journal.clear();
+  sendJson(response, 200, { requests: journal.list() });
+}
+
+function sendHtml(response: ServerResponse, status: number): void {
+  const page = `<html>\r\n<head><title>${status} Simulated</title></head>\r\n<body>\r\n<center><h1>${status} Simulated</h1></center>\r\n<hr><center>proxy</center>\r\n</body>\r\n</html>\r\n`;
+  response.writeHead(status, { "content-type": "text/html", "content-length": Buffer.byteLength(page) }).end(page);
+}
+
+function sendJson(response: ServerResponse, status: number, body: object): void {
+  const text = JSON.stringify(body);
+  response.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(text) }).end(text);
+}
+
+async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(Buffer.from(chunk));
+  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
+}

@@ -1,0 +1,57 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { LOOPBACK } from "../ports.ts";
+import { createJournal } from "./journal.ts";
+import { createRoutes } from "./routes.ts";
+
+export interface Simulator {
+  /** `http://127.0.0.1:<port>`; chat clients add `/v1` to it. */
+  readonly url: string;
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/**
+ * A model server that speaks both protocols and runs no model. Its answers derive from the request alone, say
+ * that they are a simulation, and follow the directives of directive.ts.
+ * @param port 0 or none takes a free one.
+ */
+export async function startSimulator({ port = 0 }: { port?: number } = {}): Promise<Simulator> {
+  const answer = createRoutes(createJournal());
+  const server = createServer((request, response) => {
+    void serve(answer, request, response);
+  });
+  // A proxy in front keeps connections open; it must never meet one that we close first.
+  server.keepAliveTimeout = 0;
+  server.requestTimeout = 0;
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once("error", reject);
+  server.listen(port, LOOPBACK, resolve);
+  await promise;
+  const address = server.address();
+  const listening = typeof address === "object" && address !== null ? address.port : port;
+  return {
+    url: `http://${LOOPBACK}:${listening}`,
+    port: listening,
+    close() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      server.close(() => resolve());
+      server.closeAllConnections();
+      return promise;
+    },
+  };
+}
+
+type Routes = ReturnType<typeof createRoutes>;
+
+async function serve(answer: Routes, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  // A client that goes away in mid-answer is no event for the simulator.
+  response.on("error", () => response.destroy());
+  try {
+    await answer(request, response);
+  } catch (error) {
+    if (response.destroyed || request.destroyed) return;
+    process.stderr.write(`${JSON.stringify({ level: "error", process: "simulator", msg: String(error) })}\n`);
+    if (response.headersSent) response.destroy();
+    else response.writeHead(500).end();
+  }
+}

@@ -1,0 +1,10 @@
+/** One server-sent event; `data` is written as it is. */
+export interface SseEvent {
+  event?: string;
+  data: string;
+}
+
+export function encodeSse({ event, data }: SseEvent, lineEnd: string): string {
+  const name = event === undefined ? "" : `event: ${event}${lineEnd}`;
+  return `${name}data: ${data}${lineEnd}${lineEnd}`;
+}

@@ -1,0 +1,219 @@
+import { createWriteStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import path from "node:path";
+import process from "node:process";
+import { createDatabase } from "../ledger/database.ts";
+import { migrate } from "../ledger/migrate.ts";
+import { openDataDirectory, type DataDirectory } from "./data-directory.ts";
+import { prepareDemo, readPepper } from "./demo.ts";
+import { findEnvoy } from "./envoy.ts";
+import { takeLock } from "./lock.ts";
+import { rotateLog } from "./log-file.ts";
+import { listServed, type Served } from "./served.ts";
+import { startPart, type Part, type PartContext, type RunningPart } from "./part.ts";
+import { envoyPart, extprocPart, operatorPart, simulatorPart } from "./parts.ts";
+import { freePort, freePorts, isPortFree, LOOPBACK } from "./ports.ts";
+import { startPostgres } from "./postgres.ts";
+import { createRegister, stopLeftovers } from "./register.ts";
+import { mapUpstreams, type UpstreamOptions } from "./upstreams.ts";
+
+export interface StackOptions {
+  /** Clients' port on the loopback address; 0 takes a free one. */
+  port: number;
+  dataDirectory: string;
+  manifestsDirectory: string;
+  upstreams?: UpstreamOptions;
+  /** ENVOY_BIN, PATH, HOME and XDG_CACHE_HOME are looked at. */
+  environment: Readonly<Record<string, string | undefined>>;
+  /** Lines for people while it starts. */
+  onProgress?: (line: string) => void;
+  /** A warning or an error that a part wrote into its log. */
+  onComplaint?: (part: string, message: string) => void;
+  /** Gives up a start that is under way. */
+  signal?: AbortSignal;
+}
+
+export interface Stack {
+  /** What clients are configured with, without `/v1`. */
+  readonly baseUrl: string;
+  /** Full value of the demo account's key. */
+  readonly apiKey: string;
+  /** Holds the password: not for logs. */
+  readonly databaseUrl: string;
+  /** `http://127.0.0.1:…` of the simulated model server. */
+  readonly simulatorUrl: string;
+  readonly envoyAdminUrl: string;
+  readonly extprocAdminUrl: string;
+  /** The operator's ADS port on the loopback address. */
+  readonly xdsPort: number;
+  readonly directory: DataDirectory;
+  /** Names of models as the gateway lists them, by interface. */
+  readonly served: Served;
+  /** Process ids by name of the part. */
+  readonly pids: Readonly<Record<string, number>>;
+  /** Resolves with one sentence when a part ends on its own. */
+  readonly failed: Promise<string>;
+  /** Drains, then stops every part in order; data stays. */
+  stop(): Promise<void>;
+  /** Kills every part at once. Postgres recovers at the next start. */
+  kill(): void;
+}
+
+/**
+ * Brings up the whole product on this machine: Postgres, a simulated model server, operator, extproc, Envoy.
+ * @throws Error with one sentence that says what to do; nothing is left running then.
+ */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const directory = await openDataDirectory(options.dataDirectory);
+  const lock = await takeLock(directory.lock);
+  const running: RunningPart[] = [];
+  const register = createRegister(directory.processes);
+  let isStopping = false;
+
+  async function stop(): Promise<void> {
+    isStopping = true;
+    try {
+      await stopAll(running);
+      await register.clear();
+    } finally {
+      await lock.release();
+    }
+  }
+
+  try {
+    const failed = Promise.withResolvers<string>();
+    const onStarted = (part: RunningPart) => {
+      running.push(part);
+      void reportEnd(part);
+    };
+    const reportEnd = async (part: RunningPart) => {
+      const how = await part.ended;
+      if (!isStopping) failed.resolve(`${part.name} is gone: ${how}. Its log says why: ${part.logFile}`);
+    };
+    const started = await bringUp(options, { directory, register, onStarted });
+    let stopping: Promise<void> | undefined;
+    return {
+      ...started,
+      directory,
+      pids: Object.fromEntries(running.map(({ name, pid }) => [name, pid])),
+      failed: failed.promise,
+      stop: () => (stopping ??= stop()),
+      kill() {
+        isStopping = true;
+        for (const { name, pid } of running) process.kill(pid, name === "postgres" ? "SIGQUIT" : "SIGKILL");
+      },
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** The last started first; one that cannot be stopped does not keep the others running. */
+async function stopAll(running: readonly RunningPart[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const part of [...running].reverse()) await part.stop().catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw failures[0];
+}
+
+interface BringUp {
+  directory: DataDirectory;
+  register: PartContext["register"];
+  onStarted: (part: RunningPart) => void;
+}
+
+async function bringUp(options: StackOptions, { directory, register, onStarted }: BringUp) {
+  const { environment, onProgress = () => {}, onComplaint = () => {}, signal = new AbortController().signal } = options;
+  const manifestsDirectory = path.resolve(options.manifestsDirectory);
+  await checkManifests(manifestsDirectory);
+  await stopLeftovers(directory.processes, (name) => onProgress(`Stopping ${name}, left over from an earlier run …`));
+  const port = await choosePort(options.port);
+  const baseUrl = `http://${LOOPBACK}:${port}`;
+  const binary = await findEnvoy({ environment, onProgress, signal });
+
+  onProgress("Starting Postgres …");
+  signal.throwIfAborted();
+  const databaseUrl = await startDatabase(directory, onStarted);
+  const pepper = await readPepper(directory.pepper);
+  const apiKey = await prepareDatabase(databaseUrl, { pepper, settings: directory.settings, baseUrl });
+
+  const context: PartContext = {
+    logs: directory.logs,
+    register,
+    systemEnvironment: pickSystem(environment),
+    onComplaint,
+    signal,
+  };
+  const start = (part: Part) => startPart(part, context, onStarted);
+  const [simulatorPort = 0, xdsPort = 0, operatorAdmin = 0, extprocPort = 0, extprocAdmin = 0, envoyAdmin = 0] =
+    await freePorts(6);
+  const simulatorUrl = `http://${LOOPBACK}:${simulatorPort}`;
+
+  onProgress("Starting the gateway …");
+  await start(simulatorPart(simulatorPort));
+  const upstreams = mapUpstreams(options.upstreams ?? {}, simulatorUrl);
+  await start(operatorPart({ databaseUrl, manifestsDirectory, upstreams, xdsPort, adminPort: operatorAdmin }));
+  await start(extprocPart({ databaseUrl, pepper, baseUrl, port: extprocPort, adminPort: extprocAdmin }));
+  await rotateLog(directory.logs, "access");
+  const { envoy: configFile, logs } = directory;
+  await start(await envoyPart({ binary, configFile, logs, port, adminPort: envoyAdmin, extprocPort, xdsPort }));
+  const served = await listServed({ baseUrl, apiKey, signal });
+  return {
+    baseUrl,
+    apiKey,
+    databaseUrl,
+    simulatorUrl,
+    envoyAdminUrl: `http://${LOOPBACK}:${envoyAdmin}`,
+    extprocAdminUrl: `http://${LOOPBACK}:${extprocAdmin}`,
+    xdsPort,
+    served,
+  };
+}
+
+async function checkManifests(directory: string): Promise<void> {
+  const status = await stat(directory).catch(() => undefined);
+  if (status?.isDirectory() !== true)
+    throw new Error(`There is no folder ${directory}: name the one with your Models with --manifests.`);
+}
+
+async function choosePort(wanted: number): Promise<number> {
+  if (wanted === 0) return await freePort();
+  const isFree = await isPortFree(wanted).catch((error: unknown) => {
+    throw new Error(`Port ${wanted} may not be opened by this user: choose one above 1023 with --port.`, { cause: error });
+  });
+  if (isFree) return wanted;
+  throw new Error(`Port ${wanted} is taken: choose another one with --port, or stop what listens there.`);
+}
+
+async function startDatabase(directory: DataDirectory, onStarted: BringUp["onStarted"]): Promise<string> {
+  const logFile = await rotateLog(directory.logs, "postgres");
+  const log = createWriteStream(logFile, { flags: "a" });
+  const postgres = await startPostgres({
+    dataDirectory: directory.postgres,
+    log: (line) => void log.write(`${line}\n`),
+  }).catch((error: unknown) => {
+    log.end();
+    throw error;
+  });
+  const stop = async () => {
+    await postgres.stop();
+    log.end();
+  };
+  onStarted({ name: "postgres", pid: postgres.pid, logFile, ended: postgres.ended, stop });
+  return postgres.url;
+}
+
+async function prepareDatabase(url: string, demo: { pepper: Buffer; settings: string; baseUrl: string }): Promise<string> {
+  const database = createDatabase({ url, applicationName: "local" });
+  try {
+    await migrate(database);
+    return await prepareDemo(database, demo);
+  } finally {
+    await database.close();
+  }
+}
+
+function pickSystem(environment: StackOptions["environment"]): Record<string, string> {
+  const { PATH = "", HOME = "" } = environment;
+  return { PATH, HOME };
+}

@@ -1,0 +1,33 @@
+/** The model servers behind the demonstration's Models. */
+export interface UpstreamOptions {
+  /** Base address with `/v1`; the simulator where not given. */
+  chatUrl?: string;
+  /** Base address without `/v1`; the simulator where not given. */
+  messagesUrl?: string;
+  /** Credential for the given ones. */
+  key?: string;
+  /** Model name that the given ones know. */
+  model?: string;
+}
+
+interface LocalUpstream {
+  url: string;
+  upstreamModel?: string;
+  credential?: string;
+}
+
+/** What `url` stands for in the manifests: these two names are replaced, any other is used as written. */
+const CHAT_PLACEHOLDER = "http://chat.simulator.localhost";
+const MESSAGES_PLACEHOLDER = "http://messages.simulator.localhost";
+
+/** Value of GATEWAY_LOCAL_UPSTREAMS: for each placeholder in the manifests, where its requests really go. */
+export function mapUpstreams(options: UpstreamOptions, simulatorUrl: string): Record<string, LocalUpstream> {
+  const given = {
+    ...(options.model === undefined ? {} : { upstreamModel: options.model }),
+    ...(options.key === undefined ? {} : { credential: options.key }),
+  };
+  return {
+    [CHAT_PLACEHOLDER]: options.chatUrl === undefined ? { url: `${simulatorUrl}/v1` } : { url: options.chatUrl, ...given },
+    [MESSAGES_PLACEHOLDER]: options.messagesUrl === undefined ? { url: simulatorUrl } : { url: options.messagesUrl, ...given },
+  };
+}

@@ -1,0 +1,77 @@
+import { Counter, Gauge, type Registry } from "prom-client";
+import type { PublishResult } from "../ledger/catalogue.ts";
+import type { Logger } from "../runtime/log.ts";
+import { describeRefusal, type Refusal } from "./source/source.ts";
+
+/** One function a business event; each writes its log line and counts. Labels are closed sets. */
+export interface OperatorEvents {
+  resourceRefused(refusal: Refusal): void;
+  /** A Model that cannot be served as it is written, in words; told when it begins or changes. */
+  modelRefused(complaint: { key: string; line: string }): void;
+  modelRecovered(model: { key: string }): void;
+  sourceUnreadable(failure: { source: string; error: unknown }): void;
+  envoyConnected(envoy: { node: string; connected: number }): void;
+  envoyDisconnected(envoy: { node: string; connected: number }): void;
+  /** An Envoy refused a push; its words name the cluster. */
+  configurationRejected(rejection: { node: string; typeUrl: string; message: string }): void;
+  envoysLate(envoys: { nodes: readonly string[]; waitedMs: number }): void;
+  published(result: PublishResult & { version: string; models: number; envoys: number }): void;
+  rolloutFailed(failure: { error: unknown; retryMs: number }): void;
+}
+
+export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: Registry }): OperatorEvents {
+  const registers = [metrics];
+  const refusals = new Counter({ name: "gateway_operator_refusals_total", help: "Resources refused.", labelNames: ["kind"], registers });
+  const envoys = new Gauge({ name: "gateway_operator_envoys", help: "Envoys connected for their configuration.", registers });
+  const rejections = new Counter({ name: "gateway_operator_rejections_total", help: "Pushes that an Envoy refused.", registers });
+  const late = new Counter({ name: "gateway_operator_late_total", help: "Pushes that an Envoy did not answer in time.", registers });
+  const models = new Gauge({ name: "gateway_operator_models", help: "Models in the published catalogue.", registers });
+  const rollouts = new Counter({
+    name: "gateway_operator_rollouts_total",
+    help: "Attempts to bring the resources into force, by outcome.",
+    labelNames: ["outcome"],
+    registers,
+  });
+
+  return {
+    resourceRefused(refusal) {
+      refusals.inc({ kind: "resource" });
+      log.warn({ origin: refusal.origin, line: refusal.line }, describeRefusal(refusal));
+    },
+    modelRefused({ key, line }) {
+      refusals.inc({ kind: "model" });
+      log.warn({ model: key }, line);
+    },
+    modelRecovered({ key }) {
+      log.info({ model: key }, `Model ${key} is in order again`);
+    },
+    sourceUnreadable({ source, error }) {
+      log.error({ err: error }, `${source} cannot be read; what was read last stays in force`);
+    },
+    envoyConnected({ node, connected }) {
+      envoys.set(connected);
+      log.info({ node, connected }, "an Envoy connected");
+    },
+    envoyDisconnected({ node, connected }) {
+      envoys.set(connected);
+      log.info({ node, connected }, "an Envoy disconnected");
+    },
+    configurationRejected({ node, typeUrl, message }) {
+      rejections.inc();
+      log.warn({ node, typeUrl }, `Envoy ${node} refused a configuration: ${message}`);
+    },
+    envoysLate({ nodes, waitedMs }) {
+      late.inc(nodes.length);
+      log.warn({ nodes, waitedMs }, "an Envoy did not answer in time; the catalogue is published without waiting for it");
+    },
+    published(result) {
+      rollouts.inc({ outcome: "published" });
+      models.set(result.models);
+      log.info({ ...result }, "the resources are in force");
+    },
+    rolloutFailed({ error, retryMs }) {
+      rollouts.inc({ outcome: "failed" });
+      log.error({ err: error, retryMs }, "the resources could not be brought into force; trying again");
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import { X509Certificate } from "node:crypto";
+import type { Protocol } from "../../contract/protocol.ts";
+import { clusterName } from "../xds/cluster-name.ts";
+import type { Endpoint } from "../xds/cluster.ts";
+import type { SecretContent } from "../xds/secret.ts";
+import type { ResourceSet, SourcedModel } from "../source/source.ts";
+import type { BackendResource } from "./backend-resource.ts";
+import type { ConditionReason } from "./status.ts";
+
+/** A backend with its Secrets looked up: ready to be a cluster, or why not. */
+export type ResolvedBackend =
+  | { kind: "ready"; resource: BackendResource; cluster: string; endpoint: Endpoint; secrets: ReadonlyMap<string, SecretContent> }
+  | { kind: "unready"; resource: BackendResource; reason: ConditionReason; message: string };
+
+export const PROTOCOL_OF = { ChatCompletions: "chat", Messages: "messages" } as const satisfies Record<
+  BackendResource["protocol"],
+  Protocol
+>;
+
+const DEFAULT_CONNECT_TIMEOUT_MS = 5_000;
+const SYSTEM_ROOTS = "roots/system";
+
+export interface ResolveInput {
+  model: SourcedModel;
+  secrets: ResourceSet["secrets"];
+  /** Certificates in PEM that public servers are checked against. */
+  rootsPem: string;
+}
+
+export function resolveBackend(resource: BackendResource, { model, secrets, rootsPem }: ResolveInput): ResolvedBackend {
+  const { namespace } = model.resource.metadata;
+  const unready = (reason: ConditionReason, message: string) => ({ kind: "unready", resource, reason, message }) as const;
+  const url = new URL(resource.url);
+  // Node writes an IPv6 host in brackets.
+  const host = url.hostname.replaceAll(/^\[|\]$/g, "");
+  const isTls = url.protocol === "https:";
+  const used = new Map<string, SecretContent>();
+  let credential: Endpoint["credential"] = null;
+  let rootsSecret = SYSTEM_ROOTS;
+
+  if (resource.credentialRef !== undefined) {
+    const found = findSecret(secrets, namespace, resource.credentialRef);
+    if (found.kind === "missing") return unready(found.reason, found.message);
+    const value = found.value.trim();
+    if (!/^[\x21-\x7e]+$/.test(value)) {
+      return unready("InvalidCredential", `Secret ${found.name}, key ${resource.credentialRef.key}, must be printable text without spaces`);
+    }
+    const isChat = resource.protocol === "ChatCompletions";
+    const secret = `credential/${found.name}/${resource.credentialRef.key}/${isChat ? "bearer" : "plain"}`;
+    used.set(secret, { kind: "credential", headerValue: isChat ? `Bearer ${value}` : value });
+    credential = { header: isChat ? "authorization" : "x-api-key", secret };
+  }
+
+  if (resource.tls?.caSecretRef !== undefined) {
+    const found = findSecret(secrets, namespace, resource.tls.caSecretRef);
+    if (found.kind === "missing") return unready(found.reason, found.message);
+    if (!isCertificates(found.value)) {
+      return unready("InvalidCertificate", `Secret ${found.name}, key ${resource.tls.caSecretRef.key}, must hold CA certificates in PEM`);
+    }
+    rootsSecret = `roots/${found.name}/${resource.tls.caSecretRef.key}`;
+    used.set(rootsSecret, { kind: "roots", pem: found.value });
+  } else if (isTls) {
+    used.set(SYSTEM_ROOTS, { kind: "roots", pem: rootsPem });
+  }
+
+  const endpoint: Endpoint = {
+    host,
+    port: url.port === "" ? (isTls ? 443 : 80) : Number(url.port),
+    tls: isTls ? { serverName: resource.tls?.serverName ?? host, rootsSecret } : null,
+    credential,
+    connectTimeoutMs: resource.timeouts?.connect ?? DEFAULT_CONNECT_TIMEOUT_MS,
+  };
+  const cluster = clusterName({ model: model.resource.spec.modelName, backend: resource.name, endpoint });
+  return { kind: "ready", resource, cluster, endpoint, secrets: used };
+}
+
+type FoundSecret =
+  | { kind: "found"; name: string; value: string }
+  | { kind: "missing"; reason: "SecretNotFound" | "KeyMissing"; message: string };
+
+function findSecret(secrets: ResourceSet["secrets"], namespace: string, reference: { name: string; key: string }): FoundSecret {
+  const name = `${namespace}/${reference.name}`;
+  const values = secrets.get(name);
+  if (values === undefined) return { kind: "missing", reason: "SecretNotFound", message: `there is no Secret ${name}` };
+  const value = values.get(reference.key);
+  if (value === undefined) return { kind: "missing", reason: "KeyMissing", message: `Secret ${name} has no key ${reference.key}` };
+  return { kind: "found", name, value };
+}
+
+function isCertificates(pem: string): boolean {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  try {
+    return blocks.length > 0 && blocks.every((block) => new X509Certificate(block).ca);
+  } catch {
+    // Not a certificate: said to the admin by the caller.
+    return false;
+  }
+}

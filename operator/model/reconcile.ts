@@ -1,0 +1,120 @@
+import type { PublishedModel } from "../../ledger/catalogue.ts";
+import type { ResourceSet, SourcedModel } from "../source/source.ts";
+import type { SnapshotInput } from "../xds/snapshot.ts";
+import { resolveBackend, type ResolvedBackend } from "./backend.ts";
+import { findNameConflicts } from "./names.ts";
+import { serveModel, type ServedModel } from "./served-model.ts";
+import type { Condition, ModelStatus } from "./status.ts";
+
+export interface ReconcileInput {
+  set: ResourceSet;
+  nowMs: number;
+  /** Certificates in PEM that public servers are checked against. */
+  rootsPem: string;
+  /** Clusters that an Envoy refused, with its words. */
+  rejected: ReadonlyMap<string, string>;
+  /** By key, what is being served: it stands in for a Model whose new version an Envoy refused. */
+  serving: ReadonlyMap<string, ServedModel>;
+}
+
+export interface Plan {
+  /** By key. */
+  served: ReadonlyMap<string, ServedModel>;
+  /** For extproc, by way of the ledger. */
+  catalogue: readonly PublishedModel[];
+  /** For Envoy. */
+  snapshot: SnapshotInput;
+  /** By key. `Programmed` is Pending where all is well: only a rollout makes it true. */
+  statuses: ReadonlyMap<string, ModelStatus>;
+  /** Every cluster that the resources ask for, those that were refused included. */
+  wantedClusters: ReadonlySet<string>;
+}
+
+/** What to serve, and what to say about each Model. Pure: all that it knows comes in. */
+export function reconcile(input: ReconcileInput): Plan {
+  const conflicts = findNameConflicts(input.set.models);
+  const decisions = input.set.models.map((model) => ({ model, ...decide(model, conflicts.get(model.key), input) }));
+  const served = new Map(decisions.flatMap(({ model, served }) => (served === null ? [] : [[model.key, served] as const])));
+  return {
+    served,
+    catalogue: [...served.values()].map(({ model, price }) => ({ model, price })),
+    snapshot: snapshotOf(served, decisions),
+    statuses: new Map(decisions.map(({ model, status }) => [model.key, status])),
+    wantedClusters: new Set(decisions.flatMap(({ wanted }) => wanted)),
+  };
+}
+
+interface Decision {
+  served: ServedModel | null;
+  status: ModelStatus;
+  wanted: string[];
+  /** Served is an earlier version. */
+  isStandIn: boolean;
+}
+
+function decide(model: SourcedModel, conflict: string | undefined, input: ReconcileInput): Decision {
+  const { suspended, deprecation } = model.resource.spec;
+  if (conflict !== undefined) return unserved(accepted(false, "NameConflict", conflict));
+  const sunset = deprecation?.sunsetTime;
+  if (sunset !== undefined && Date.parse(sunset) <= input.nowMs) {
+    return unserved(accepted(false, "Sunset", `spec.deprecation.sunsetTime ${sunset} has passed; the Model is no longer served`));
+  }
+
+  const { set, rootsPem } = input;
+  const backends = model.resource.spec.backends.map((backend) => resolveBackend(backend, { model, secrets: set.secrets, rootsPem }));
+  const ready = backends.filter((backend) => backend.kind === "ready");
+  const report = (programmed: Condition): ModelStatus => ({
+    conditions: [accepted(true, "Accepted", "the resource is valid"), resolvedReferences(backends), programmed],
+    backends: backends.map((backend) => backendStatus(backend, input.rejected)),
+  });
+  const wanted = ready.map(({ cluster }) => cluster);
+  const not = (programmed: Condition): Decision => ({ served: null, status: report(programmed), wanted, isStandIn: false });
+
+  if (suspended) return not(programmed("Suspended", "spec.suspended is true"));
+  if (!ready.some(({ resource }) => resource.weight > 0)) return not(programmed("NotServed", "no backend with a weight is ready"));
+  const refusal = wanted.map((cluster) => input.rejected.get(cluster)).find((words) => words !== undefined);
+  if (refusal === undefined) {
+    const pending = programmed("Pending", "waiting for Envoy and the catalogue");
+    return { served: serveModel(model, ready), status: report(pending), wanted, isStandIn: false };
+  }
+  const standIn = input.serving.get(model.key) ?? null;
+  const isUsable = standIn !== null && ![...standIn.clusters.keys()].some((cluster) => input.rejected.has(cluster));
+  const suffix = isUsable ? "; the last good version stays in force" : "";
+  return { ...not(programmed("RejectedByEnvoy", `${refusal}${suffix}`)), served: isUsable ? standIn : null, isStandIn: isUsable };
+}
+
+function snapshotOf(served: ReadonlyMap<string, ServedModel>, decisions: readonly Decision[]): SnapshotInput {
+  // A stand-in remembers its Secrets as they were; where a current Model has the same one, that value is newer.
+  const order = decisions.toSorted((first, second) => Number(second.isStandIn) - Number(first.isStandIn));
+  return {
+    clusters: new Map([...served.values()].flatMap(({ clusters }) => [...clusters])),
+    secrets: new Map(order.flatMap(({ served: model }) => [...(model?.secrets ?? [])])),
+  };
+}
+
+function unserved(condition: Condition): Decision {
+  return { served: null, status: { conditions: [condition], backends: [] }, wanted: [], isStandIn: false };
+}
+
+function accepted(isTrue: boolean, reason: Condition["reason"], message: string): Condition {
+  return { type: "Accepted", isTrue, reason, message };
+}
+
+function programmed(reason: Condition["reason"], message: string): Condition {
+  return { type: "Programmed", isTrue: false, reason, message };
+}
+
+function resolvedReferences(backends: readonly ResolvedBackend[]): Condition {
+  const unready = backends.filter((backend) => backend.kind === "unready");
+  const [first] = unready;
+  if (first === undefined) return { type: "ResolvedRefs", isTrue: true, reason: "ResolvedRefs", message: "every Secret was found" };
+  const message = unready.map(({ resource, message }) => `backend ${resource.name}: ${message}`).join("; ");
+  return { type: "ResolvedRefs", isTrue: false, reason: first.reason, message };
+}
+
+function backendStatus(backend: ResolvedBackend, rejected: ReadonlyMap<string, string>) {
+  const { name } = backend.resource;
+  if (backend.kind === "unready") return { name, isReady: false, message: backend.message };
+  const refusal = rejected.get(backend.cluster);
+  return { name, isReady: refusal === undefined, message: refusal ?? "ready" };
+}

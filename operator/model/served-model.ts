@@ -1,0 +1,67 @@
+import type { Backend, CatalogueModel } from "../../contract/catalogue.ts";
+import { PROFILES, type Profile } from "../../contract/profile.ts";
+import type { Price } from "../../ledger/money.ts";
+import type { SourcedModel } from "../source/source.ts";
+import type { Endpoint } from "../xds/cluster.ts";
+import type { SecretContent } from "../xds/secret.ts";
+import { PROTOCOL_OF, type ResolvedBackend } from "./backend.ts";
+import type { BackendResource } from "./backend-resource.ts";
+
+/** Everything that serving one Model takes, on both sides: what extproc is told and what Envoy is told. */
+export interface ServedModel {
+  model: CatalogueModel;
+  price: Price;
+  /** By cluster name. */
+  clusters: ReadonlyMap<string, Endpoint>;
+  /** By SDS name. */
+  secrets: ReadonlyMap<string, SecretContent>;
+}
+
+type ReadyBackend = Extract<ResolvedBackend, { kind: "ready" }>;
+
+/** What a Model without a limit of its own may put out: the hold for a request is taken by it. */
+const DEFAULT_MAX_OUTPUT_TOKENS = 32_768;
+
+export function serveModel({ resource, createdSeconds }: SourcedModel, backends: readonly ReadyBackend[]): ServedModel {
+  const { modelName, aliases, interfaces, limits, pricing } = resource.spec;
+  const contextWindow = limits.contextWindow ?? null;
+  return {
+    model: {
+      name: modelName,
+      aliases: [...aliases],
+      interfaces: interfaces.map((name) => PROTOCOL_OF[name]),
+      contextWindow,
+      maxOutputTokens: limits.maxOutputTokens ?? Math.min(contextWindow ?? Infinity, DEFAULT_MAX_OUTPUT_TOKENS),
+      createdSeconds,
+      backends: backends.map((backend) => toCatalogue(backend, modelName)),
+    },
+    price: {
+      inputPicoUsd: pricing.inputPerMillion,
+      // A price that is not given is the one of ordinary input: nothing is ever free by omission.
+      cachedInputPicoUsd: pricing.cachedInputPerMillion ?? pricing.inputPerMillion,
+      cacheWritePicoUsd: pricing.cacheWritePerMillion ?? pricing.inputPerMillion,
+      outputPicoUsd: pricing.outputPerMillion,
+    },
+    clusters: new Map(backends.map(({ cluster, endpoint }) => [cluster, endpoint])),
+    secrets: new Map(backends.flatMap(({ secrets }) => [...secrets])),
+  };
+}
+
+function toCatalogue({ resource, cluster }: ReadyBackend, modelName: string): Backend {
+  return {
+    name: resource.name,
+    cluster,
+    protocol: PROTOCOL_OF[resource.protocol],
+    // ChatCompletions: `/v1` is the address's own; Messages: the path below it begins with `/v1` (S2).
+    basePath: new URL(resource.url).pathname.replace(/\/+$/, ""),
+    upstreamModel: resource.upstreamModel ?? modelName,
+    weight: resource.weight,
+    priority: resource.priority,
+    profile: resolveProfile(resource),
+  };
+}
+
+function resolveProfile({ protocol, profile = {} }: BackendResource): Profile {
+  const { preset = protocol === "Messages" ? "anthropic" : "generic", ...flags } = profile;
+  return { ...PROFILES[preset], ...flags };
+}

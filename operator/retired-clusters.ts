@@ -1,0 +1,64 @@
+import type { ServedModel } from "./model/served-model.ts";
+import type { Endpoint } from "./xds/cluster.ts";
+import type { SecretContent } from "./xds/secret.ts";
+import type { SnapshotInput } from "./xds/snapshot.ts";
+
+interface Retired {
+  endpoint: Endpoint;
+  secrets: ReadonlyMap<string, SecretContent>;
+  untilMs: number;
+}
+
+interface Served {
+  serving: ReadonlyMap<string, ServedModel>;
+  nowMs: number;
+}
+
+/**
+ * Clusters that no Model names any more, kept for a while: extproc learns of a new catalogue a moment after it is
+ * published, and a cluster that is gone by then would fail requests.
+ */
+export interface RetiredClusters {
+  /** What Envoy is to have: what is planned, what is still in the catalogue, and what just left it. */
+  addTo(planned: SnapshotInput, served: Served): SnapshotInput;
+  retire(change: { before: ReadonlyMap<string, ServedModel>; after: ReadonlyMap<string, ServedModel>; nowMs: number }): void;
+  /** When the next one may go; null where none waits. */
+  nextMs(): number | null;
+}
+
+export function createRetiredClusters({ graceMs }: { graceMs: number }): RetiredClusters {
+  const retired = new Map<string, Retired>();
+
+  return {
+    addTo(planned, { serving, nowMs }) {
+      for (const [name, { untilMs }] of retired) if (untilMs <= nowMs) retired.delete(name);
+      const older = [...retired.values(), ...serving.values()];
+      const clusters = new Map<string, Endpoint>([
+        ...[...retired].map(([name, { endpoint }]) => [name, endpoint] as const),
+        ...[...serving.values()].flatMap(({ clusters }) => [...clusters]),
+        ...planned.clusters,
+      ]);
+      const secrets = new Map([...older.flatMap(({ secrets }) => [...secrets]), ...planned.secrets]);
+      return { clusters, secrets: onlyUsed(secrets, clusters) };
+    },
+    retire({ before, after, nowMs }) {
+      const kept = new Set([...after.values()].flatMap(({ clusters }) => [...clusters.keys()]));
+      for (const { clusters, secrets } of before.values()) {
+        for (const [name, endpoint] of clusters) {
+          if (!kept.has(name)) retired.set(name, { endpoint, secrets, untilMs: nowMs + graceMs });
+        }
+      }
+      for (const name of kept) retired.delete(name);
+    },
+    nextMs() {
+      const times = [...retired.values()].map(({ untilMs }) => untilMs);
+      return times.length === 0 ? null : Math.min(...times);
+    },
+  };
+}
+
+/** Envoy asks only for the secrets that its clusters name; any other would be waited for without end. */
+function onlyUsed(secrets: ReadonlyMap<string, SecretContent>, clusters: ReadonlyMap<string, Endpoint>) {
+  const used = new Set([...clusters.values()].flatMap(({ credential, tls }) => [credential?.secret, tls?.rootsSecret]));
+  return new Map([...secrets].filter(([name]) => used.has(name)));
+}

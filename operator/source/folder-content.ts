@@ -1,0 +1,77 @@
+import { applyLocalUpstreams, type LocalUpstreams } from "./local-upstreams.ts";
+import { readManifest, type ManifestEntry } from "./manifest.ts";
+import type { Refusal, ResourceSet, SourcedModel } from "./source.ts";
+
+/** A file as found on disk. */
+export interface FolderFile {
+  name: string;
+  text: string;
+  /** Unix seconds. */
+  createdSeconds: number;
+}
+
+/** The last good entries of each file. */
+export type FolderMemory = ReadonlyMap<string, readonly ManifestEntry[]>;
+
+export interface FolderReading {
+  memory: FolderMemory;
+  set: ResourceSet;
+  refusals: readonly Refusal[];
+}
+
+/** A folder's files as one set of resources. `memory` is what the reading before returned. */
+export function readFolder(files: readonly FolderFile[], memory: FolderMemory, upstreams: LocalUpstreams): FolderReading {
+  const sorted = [...files].sort((first, second) => (first.name < second.name ? -1 : 1));
+  const readings = sorted.map((file) => ({ file, ...readManifest(file.name, file.text, memory.get(file.name) ?? []) }));
+
+  const taken = new Map<string, ManifestEntry>();
+  const conflicts: Refusal[] = [];
+  for (const entry of readings.flatMap(({ entries }) => entries)) {
+    const owner = taken.get(entry.identity);
+    if (owner === undefined) taken.set(entry.identity, entry);
+    else conflicts.push(nameConflict(entry, owner));
+  }
+
+  const created = new Map(sorted.map(({ name, createdSeconds }) => [name, createdSeconds]));
+  return {
+    memory: new Map(readings.map(({ file, entries }) => [file.name, entries])),
+    set: toSet([...taken.values()], created, upstreams),
+    refusals: [...readings.flatMap(({ refusals }) => refusals), ...conflicts],
+  };
+}
+
+function toSet(entries: readonly ManifestEntry[], created: ReadonlyMap<string, number>, upstreams: LocalUpstreams): ResourceSet {
+  const models: SourcedModel[] = [];
+  const secrets = new Map<string, ReadonlyMap<string, string>>();
+  for (const entry of entries) {
+    const { name, namespace, creationTimestamp } = entry.resource.metadata;
+    const key = `${namespace}/${name}`;
+    switch (entry.kind) {
+      case "Secret":
+        secrets.set(key, entry.resource.values);
+        break;
+      case "Model": {
+        const applied = applyLocalUpstreams(entry.resource, upstreams);
+        for (const [secretKey, values] of applied.secrets) secrets.set(secretKey, values);
+        models.push({
+          key,
+          origin: entry.file,
+          createdSeconds: creationTimestamp ? Math.floor(Date.parse(creationTimestamp) / 1000) : (created.get(entry.file) ?? 0),
+          resource: applied.resource,
+        });
+      }
+    }
+  }
+  return { models, secrets };
+}
+
+function nameConflict(entry: ManifestEntry, owner: ManifestEntry): Refusal {
+  const where = owner.file === entry.file ? `line ${owner.line}` : owner.file;
+  return {
+    origin: entry.file,
+    line: entry.line,
+    subject: `${entry.kind} ${entry.resource.metadata.name}`,
+    problem: `NameConflict: metadata.name is already used in ${where}, which comes first; give this one another name`,
+    isLastGoodKept: false,
+  };
+}

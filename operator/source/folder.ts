@@ -1,0 +1,113 @@
+import { watch } from "chokidar";
+import { readdir, readFile, stat } from "node:fs/promises";
+import path from "node:path";
+import type { OperatorEvents } from "../events.ts";
+import { complaintOf } from "../model/status.ts";
+import { readFolder, type FolderFile, type FolderReading } from "./folder-content.ts";
+import type { LocalUpstreams } from "./local-upstreams.ts";
+import { describeRefusal, type Refusal, type Source } from "./source.ts";
+
+export interface FolderOptions {
+  folder: string;
+  upstreams: LocalUpstreams;
+  /** Quiet time after a change before the folder is read: editors write in several steps. */
+  debounceMs?: number;
+}
+
+export interface FolderDeps {
+  events: Pick<OperatorEvents, "resourceRefused" | "modelRefused" | "modelRecovered" | "sourceUnreadable">;
+  /** `current()` has changed. A burst of changes comes as one call. */
+  onChange(): void;
+}
+
+const DEFAULT_DEBOUNCE_MS = 150;
+
+/**
+ * Models and Secrets from the YAML files of a folder, watched.
+ * @throws Error when the folder cannot be read at the start; later, what was read last stays in force.
+ */
+export async function startFolderSource(options: FolderOptions, { events, onChange }: FolderDeps): Promise<Source> {
+  const { folder, upstreams, debounceMs = DEFAULT_DEBOUNCE_MS } = options;
+  let reading: FolderReading = { memory: new Map(), set: { models: [], secrets: new Map() }, refusals: [] };
+  let refused: ReadonlySet<string> = new Set();
+  let complaints: ReadonlyMap<string, string> = new Map();
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> = Promise.resolve();
+
+  async function read(): Promise<void> {
+    const next = readFolder(await readFiles(folder), reading.memory, upstreams);
+    reading = next;
+    announce(next.refusals);
+  }
+
+  /** A refusal is told once, not at every save of another file. */
+  function announce(refusals: readonly Refusal[]): void {
+    const told = refused;
+    refused = new Set(refusals.map(describeRefusal));
+    for (const refusal of refusals) if (!told.has(describeRefusal(refusal))) events.resourceRefused(refusal);
+  }
+
+  async function reread(): Promise<void> {
+    try {
+      await read();
+      onChange();
+    } catch (error) {
+      events.sourceUnreadable({ source: folder, error });
+    }
+  }
+
+  // Before the watcher, for an unreadable folder ends the start; after it, for what changed in between.
+  await read();
+  const watcher = watch(folder, { ignoreInitial: true, depth: 0 });
+  watcher.on("all", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      running = running.then(reread);
+    }, debounceMs);
+  });
+  watcher.on("error", (error) => events.sourceUnreadable({ source: folder, error }));
+  const { promise: watching, resolve } = Promise.withResolvers<void>();
+  watcher.once("ready", resolve);
+  await watching;
+  await read();
+
+  return {
+    current: () => reading.set,
+    reportStatuses: async (statuses) => {
+      const next = new Map<string, string>();
+      for (const { key, origin, resource } of reading.set.models) {
+        const status = statuses.get(key);
+        const complaint = status === undefined ? null : complaintOf(status);
+        if (complaint === null) continue;
+        const line = `${origin}: Model ${resource.metadata.name}: ${complaint}`;
+        next.set(key, line);
+        if (complaints.get(key) !== line) events.modelRefused({ key, line });
+      }
+      for (const key of complaints.keys()) if (!next.has(key)) events.modelRecovered({ key });
+      complaints = next;
+    },
+    async stop() {
+      clearTimeout(timer);
+      await watcher.close();
+      await running;
+    },
+  };
+}
+
+async function readFiles(folder: string): Promise<FolderFile[]> {
+  const names = (await readdir(folder)).filter((name) => /^[^.].*\.ya?ml$/.test(name));
+  const files = await Promise.all(names.map((name) => readOne(folder, name)));
+  return files.filter((file) => file !== null);
+}
+
+async function readOne(folder: string, name: string): Promise<FolderFile | null> {
+  const file = path.join(folder, name);
+  try {
+    const { birthtimeMs } = await stat(file);
+    return { name, text: await readFile(file, "utf8"), createdSeconds: Math.floor(birthtimeMs / 1000) };
+  } catch (error) {
+    // Removed between the listing and the reading.
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    throw error;
+  }
+}

@@ -1,0 +1,52 @@
+import * as z from "zod";
+import { INTERFACES, type BackendResource } from "../model/backend-resource.ts";
+import type { ModelResource } from "../model/resource.ts";
+
+/**
+ * On one machine there is no name service that knows `chat.simulator.localhost`: this stands in for it. By the
+ * origin that a manifest's backend names, the server that is really meant.
+ */
+export const localUpstreamsSchema = z.record(
+  z.url("must be an origin such as http://chat.simulator.localhost"),
+  z.strictObject({
+    /** A bare origin keeps the manifest's path; an address with a path replaces all of it. */
+    url: z.url("must be a URL"),
+    protocol: z.enum(INTERFACES).optional(),
+    upstreamModel: z.string().min(1).optional(),
+    /** The upstream's key. */
+    credential: z.string().min(1).optional(),
+  }),
+);
+export type LocalUpstreams = z.infer<typeof localUpstreamsSchema>;
+
+/** A Model with its stand-ins put in place, and the Secrets that these bring along. */
+export function applyLocalUpstreams(resource: ModelResource, upstreams: LocalUpstreams) {
+  const secrets = new Map<string, ReadonlyMap<string, string>>();
+  const { namespace } = resource.metadata;
+  const backends = resource.spec.backends.map((backend) => {
+    const origin = new URL(backend.url).origin;
+    const upstream = upstreams[origin];
+    if (upstream === undefined) return backend;
+
+    const protocol = upstream.protocol ?? backend.protocol;
+    const url = joinUrl({ given: upstream.url, manifest: backend.url, protocol });
+    const secretName = `local-upstream-${new URL(origin).host.replaceAll(/[^a-z0-9.]/g, "-")}`;
+    if (upstream.credential !== undefined) secrets.set(`${namespace}/${secretName}`, new Map([["api-key", upstream.credential]]));
+    return {
+      ...backend,
+      url,
+      protocol,
+      upstreamModel: upstream.upstreamModel ?? backend.upstreamModel,
+      credentialRef: upstream.credential === undefined ? backend.credentialRef : { name: secretName, key: "api-key" },
+      tls: url.startsWith("https:") ? backend.tls : undefined,
+    };
+  });
+  return { resource: { ...resource, spec: { ...resource.spec, backends } }, secrets };
+}
+
+function joinUrl({ given, manifest, protocol }: { given: string; manifest: string; protocol: BackendResource["protocol"] }): string {
+  const { origin, pathname } = new URL(given);
+  const url = pathname === "/" ? origin + new URL(manifest).pathname : given;
+  // Typed by hand at a command line, where people add the `/v1` out of habit.
+  return protocol === "Messages" ? url.replace(/\/v1\/*$/, "") : url;
+}

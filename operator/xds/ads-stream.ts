@@ -1,0 +1,141 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { Any } from "@bufbuild/protobuf/wkt";
+import { ClusterSchema } from "../../runtime/gen/envoy/config/cluster/v3/cluster_pb.js";
+import { SecretSchema } from "../../runtime/gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.js";
+import {
+  DiscoveryResponseSchema,
+  type DiscoveryRequestSchema,
+  type DiscoveryResponse,
+} from "../../runtime/gen/envoy/service/discovery/v3/discovery_pb.js";
+import { versionOf, type Snapshot } from "./snapshot.ts";
+
+export const CLUSTER_TYPE = `type.googleapis.com/${ClusterSchema.typeName}`;
+export const SECRET_TYPE = `type.googleapis.com/${SecretSchema.typeName}`;
+
+/** What one Envoy thinks of a snapshot. */
+export type Standing = { kind: "acked" } | { kind: "waiting" } | { kind: "rejected"; message: string };
+
+type DiscoveryRequestInit = MessageInitShape<typeof DiscoveryRequestSchema>;
+
+/** One Envoy's discovery stream: which types and names it asked for, what it was sent and what it accepted. */
+export interface AdsStream {
+  /** The Envoy's node id; empty until its first request. */
+  readonly node: string;
+  receive(request: DiscoveryRequestInit): void;
+  /** Sends whatever differs from what this Envoy was last sent. */
+  update(snapshot: Snapshot): void;
+  standing(snapshot: Snapshot): Standing;
+}
+
+interface Subscription {
+  /** Null: everything of the type. */
+  names: ReadonlySet<string> | null;
+  nonce: string;
+  sentVersion: string | null;
+  ackedVersion: string | null;
+  rejected: { version: string; message: string } | null;
+}
+
+export interface AdsStreamDeps {
+  send(response: DiscoveryResponse): void;
+  /** A refused push, in Envoy's own words. */
+  onRejected(rejection: { node: string; typeUrl: string; message: string }): void;
+}
+
+export function createAdsStream({ send, onRejected }: AdsStreamDeps): AdsStream {
+  const subscriptions = new Map<string, Subscription>();
+  let current: Snapshot | null = null;
+  let node = "";
+  let sentCount = 0;
+
+  function receive(request: DiscoveryRequestInit): void {
+    // Only a stream's first request names the node (`set_node_on_first_message_only`).
+    node ||= request.node?.id ?? "";
+    const { typeUrl = "", responseNonce = "" } = request;
+    if (typeUrl !== CLUSTER_TYPE && typeUrl !== SECRET_TYPE) return;
+    const subscription = subscriptions.get(typeUrl) ?? newSubscription();
+    subscriptions.set(typeUrl, subscription);
+    // It answers an older response; the answer to the newest is on its way.
+    if (responseNonce !== "" && responseNonce !== subscription.nonce) return;
+
+    if (responseNonce !== "") noteAnswer(typeUrl, subscription, request);
+    const names = typeUrl === CLUSTER_TYPE ? null : new Set(request.resourceNames);
+    const isNew = responseNonce === "" || !isSame(names, subscription.names);
+    subscription.names = names;
+    if (isNew) push(typeUrl, subscription);
+  }
+
+  function noteAnswer(typeUrl: string, subscription: Subscription, request: DiscoveryRequestInit): void {
+    const version = subscription.sentVersion;
+    if (version === null) return;
+    if (request.errorDetail === undefined) {
+      subscription.ackedVersion = version;
+      subscription.rejected = null;
+      return;
+    }
+    const message = request.errorDetail.message ?? "";
+    subscription.rejected = { version, message };
+    onRejected({ node, typeUrl, message });
+  }
+
+  function push(typeUrl: string, subscription: Subscription): void {
+    if (current === null) return;
+    const resources = wanted(current, typeUrl, subscription);
+    const versionInfo = versionOf(resources);
+    subscription.nonce = String(++sentCount);
+    subscription.sentVersion = versionInfo;
+    subscription.rejected = null;
+    send(create(DiscoveryResponseSchema, { typeUrl, versionInfo, resources, nonce: subscription.nonce }));
+  }
+
+  function update(snapshot: Snapshot): void {
+    current = snapshot;
+    // Clusters first: an Envoy asks for their secrets when it knows them.
+    for (const typeUrl of [CLUSTER_TYPE, SECRET_TYPE]) {
+      const subscription = subscriptions.get(typeUrl);
+      if (subscription === undefined) continue;
+      if (versionOf(wanted(snapshot, typeUrl, subscription)) !== subscription.sentVersion) push(typeUrl, subscription);
+    }
+  }
+
+  function standing(snapshot: Snapshot): Standing {
+    const clusters = standingOf(snapshot, CLUSTER_TYPE);
+    if (clusters.kind !== "acked" || snapshot.secrets.size === 0) return clusters;
+    // An accepted cluster is not in use before its secrets are there: the names have to be asked for, too.
+    const asked = subscriptions.get(SECRET_TYPE)?.names;
+    const areAsked = [...snapshot.secrets.keys()].every((name) => asked?.has(name));
+    return areAsked ? standingOf(snapshot, SECRET_TYPE) : { kind: "waiting" };
+  }
+
+  function standingOf(snapshot: Snapshot, typeUrl: string): Standing {
+    const subscription = subscriptions.get(typeUrl);
+    if (subscription === undefined) return { kind: "waiting" };
+    const version = versionOf(wanted(snapshot, typeUrl, subscription));
+    if (subscription.rejected?.version === version) return { kind: "rejected", message: subscription.rejected.message };
+    return { kind: subscription.ackedVersion === version ? "acked" : "waiting" };
+  }
+
+  return {
+    get node() {
+      return node;
+    },
+    receive,
+    update,
+    standing,
+  };
+}
+
+function newSubscription(): Subscription {
+  return { names: null, nonce: "", sentVersion: null, ackedVersion: null, rejected: null };
+}
+
+/** All clusters, but only the secrets that this Envoy asked for: it holds no credential that it does not use. */
+function wanted(snapshot: Snapshot, typeUrl: string, { names }: Subscription): Any[] {
+  if (typeUrl === CLUSTER_TYPE) return [...snapshot.clusters.values()];
+  return [...snapshot.secrets].filter(([name]) => names?.has(name)).map(([, secret]) => secret);
+}
+
+function isSame(first: ReadonlySet<string> | null, second: ReadonlySet<string> | null): boolean {
+  if (first === null || second === null) return first === second;
+  return first.size === second.size && [...first].every((name) => second.has(name));
+}

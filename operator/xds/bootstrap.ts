@@ -1,0 +1,111 @@
+import { accessLog } from "./access-log.ts";
+import type { EnvoyConfig } from "./envoy-config.ts";
+import { EXTPROC_CLUSTER, extprocCluster, type ExtprocAddress } from "./extproc-cluster.ts";
+import { listener } from "./listener.ts";
+import { socketAddress, type SocketAddress } from "./socket-address.ts";
+
+export interface BootstrapOptions {
+  /** Where clients come in. */
+  listen: SocketAddress;
+  /** The ext_proc server beside this Envoy: TCP on the loopback, or a Unix socket. */
+  extproc: ExtprocAddress;
+  /** The operator's ADS port. */
+  xds: SocketAddress;
+  /** Envoy's admin interface; it can stop the process and read its config, so the loopback only. */
+  admin: SocketAddress;
+  /** Largest request body in bytes; one byte more is a 413 (S21). */
+  maxRequestBytes: number;
+  /** Name of this Envoy in the operator's logs. */
+  nodeId: string;
+  /** File of the JSON access log; standard output where absent. */
+  accessLogPath?: string;
+  /** Downstream connections held at once before new ones are refused. */
+  maxConnections?: number;
+  /** Heap in bytes from which new requests are refused (at 95 %); no such guard where absent. */
+  maxHeapBytes?: number;
+}
+
+const DEFAULT_MAX_CONNECTIONS = 50_000;
+
+/**
+ * The whole of Envoy's bootstrap. Listener, route and filters stand here and never change at run time; what
+ * Models bring (clusters) and their credentials (secrets) comes from the operator over ADS.
+ */
+export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
+  return {
+    node: { id: options.nodeId, cluster: "model-gateway" },
+    admin: { address: socketAddress(options.admin) },
+    layered_runtime: { layers: [{ name: "static", static_layer: runtimeFlags }] },
+    dynamic_resources: {
+      ads_config: {
+        api_type: "GRPC",
+        transport_api_version: "V3",
+        set_node_on_first_message_only: true,
+        grpc_services: [{ envoy_grpc: { cluster_name: XDS_CLUSTER } }],
+      },
+      // 0s waits without end: an Envoy that never heard from the operator is not ready, instead of ready with no model.
+      cds_config: { ads: {}, resource_api_version: "V3", initial_fetch_timeout: "0s" },
+    },
+    static_resources: {
+      listeners: [listener({ ...options, extprocCluster: EXTPROC_CLUSTER, accessLog: accessLog(options.accessLogPath) })],
+      clusters: [extprocCluster(options.extproc, options.maxRequestBytes), xdsCluster(options.xds)],
+    },
+    overload_manager: overloadManager(options),
+  };
+}
+
+const XDS_CLUSTER = "xds";
+
+const runtimeFlags = {
+  // Without it Envoy ends every ext_proc stream with RST_STREAM, and Node's HTTP/2 server takes about a thousand
+  // of them for a rapid-reset attack and drops the connection with all its requests.
+  "envoy.reloadable_features.ext_proc_graceful_grpc_close": true,
+};
+
+function xdsCluster(address: SocketAddress): EnvoyConfig {
+  return {
+    name: XDS_CLUSTER,
+    type: "STRICT_DNS",
+    connect_timeout: "2s",
+    load_assignment: {
+      cluster_name: XDS_CLUSTER,
+      endpoints: [{ lb_endpoints: [{ endpoint: { address: socketAddress(address) } }] }],
+    },
+    typed_extension_protocol_options: {
+      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+        "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+        explicit_http_config: {
+          // Finds a dead operator that never closed its connection, and reconnects to another replica.
+          http2_protocol_options: { connection_keepalive: { interval: "30s", timeout: "5s" } },
+        },
+      },
+    },
+  };
+}
+
+function overloadManager({ maxConnections = DEFAULT_MAX_CONNECTIONS, maxHeapBytes }: BootstrapOptions): EnvoyConfig {
+  const connections = {
+    name: "envoy.resource_monitors.global_downstream_max_connections",
+    typed_config: {
+      "@type": "type.googleapis.com/envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig",
+      max_active_downstream_connections: maxConnections,
+    },
+  };
+  if (maxHeapBytes === undefined) return { resource_monitors: [connections] };
+  const heap = {
+    name: "envoy.resource_monitors.fixed_heap",
+    typed_config: {
+      "@type": "type.googleapis.com/envoy.extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig",
+      max_heap_size_bytes: maxHeapBytes,
+    },
+  };
+  return {
+    refresh_interval: "0.25s",
+    resource_monitors: [connections, heap],
+    actions: [heapAction("envoy.overload_actions.shrink_heap", 0.9), heapAction("envoy.overload_actions.stop_accepting_requests", 0.95)],
+  };
+}
+
+function heapAction(name: string, threshold: number): EnvoyConfig {
+  return { name, triggers: [{ name: "envoy.resource_monitors.fixed_heap", threshold: { value: threshold } }] };
+}

@@ -1,0 +1,110 @@
+import { create } from "@bufbuild/protobuf";
+import { anyPack, durationFromMs, type Any } from "@bufbuild/protobuf/wkt";
+import { isIP } from "node:net";
+import {
+  Cluster_DiscoveryType as DiscoveryType,
+  Cluster_DnsLookupFamily as DnsLookupFamily,
+  ClusterSchema,
+  type Cluster,
+} from "../../runtime/gen/envoy/config/cluster/v3/cluster_pb.js";
+import { RoutingPriority } from "../../runtime/gen/envoy/config/core/v3/base_pb.js";
+import { httpProtocolOptions } from "./upstream-http.ts";
+import { upstreamTls } from "./upstream-tls.ts";
+
+/** One upstream server as Envoy reaches it. Everything in it is part of the cluster's name (`clusterName`). */
+export interface Endpoint {
+  host: string;
+  port: number;
+  /** Null: plain HTTP. */
+  tls: EndpointTls | null;
+  /** Null: the server takes no credential. */
+  credential: EndpointCredential | null;
+  connectTimeoutMs: number;
+}
+
+export interface EndpointTls {
+  /** Sent as SNI, and what the certificate must be made out to. */
+  serverName: string;
+  /** Name of the SDS secret that holds the trusted roots. */
+  rootsSecret: string;
+}
+
+export interface EndpointCredential {
+  header: "authorization" | "x-api-key";
+  /** Name of the SDS secret that holds the header's whole value. */
+  secret: string;
+}
+
+/** Largest body that crosses a cluster without a pause, in bytes. */
+export interface ClusterLimits {
+  bufferBytes: number;
+}
+
+export function buildCluster(name: string, endpoint: Endpoint, { bufferBytes }: ClusterLimits): Cluster {
+  return create(ClusterSchema, {
+    name,
+    ...discovery(endpoint),
+    connectTimeout: durationFromMs(endpoint.connectTimeoutMs),
+    perConnectionBufferLimitBytes: bufferBytes,
+    loadAssignment: {
+      clusterName: name,
+      endpoints: [
+        {
+          lbEndpoints: [
+            {
+              hostIdentifier: {
+                case: "endpoint",
+                value: {
+                  // The route's auto_host_rewrite takes the Host header from here; an address without it would send the client's.
+                  hostname: hostHeader(endpoint),
+                  address: {
+                    address: {
+                      case: "socketAddress",
+                      value: { address: endpoint.host, portSpecifier: { case: "portValue", value: endpoint.port } },
+                    },
+                  },
+                },
+              },
+            },
+          ],
+        },
+      ],
+    },
+    circuitBreakers: { thresholds: [unlimited(RoutingPriority.DEFAULT), unlimited(RoutingPriority.HIGH)] },
+    // Finds a server that vanished without a word while a stream waits for its next token.
+    upstreamConnectionOptions: { tcpKeepalive: { keepaliveTime: 60, keepaliveInterval: 15, keepaliveProbes: 3 } },
+    transportSocket: endpoint.tls === null ? undefined : upstreamTls(endpoint.tls),
+    typedExtensionProtocolOptions: {
+      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": httpProtocolOptions(endpoint),
+    },
+  });
+}
+
+export function packCluster(cluster: Cluster): Any {
+  return anyPack(ClusterSchema, cluster);
+}
+
+/**
+ * Public providers sit behind names that answer with other addresses every time: LOGICAL_DNS takes one per
+ * new connection and keeps the old ones. A plain HTTP name is a Service in the cluster, often headless: STRICT_DNS
+ * spreads over all its Pods.
+ */
+function discovery({ host, tls }: Endpoint) {
+  if (isIP(host) > 0) return { clusterDiscoveryType: { case: "type", value: DiscoveryType.STATIC } } as const;
+  return {
+    clusterDiscoveryType: { case: "type", value: tls === null ? DiscoveryType.STRICT_DNS : DiscoveryType.LOGICAL_DNS },
+    dnsLookupFamily: DnsLookupFamily.V4_PREFERRED,
+    respectDnsTtl: true,
+  } as const;
+}
+
+function hostHeader({ host, port, tls }: Endpoint): string {
+  const name = isIP(host) === 6 ? `[${host}]` : host;
+  return port === (tls === null ? 80 : 443) ? name : `${name}:${port}`;
+}
+
+/** Envoy's defaults (1,024 requests, 3 retries) would fail requests that the account has paid for. */
+function unlimited(priority: RoutingPriority) {
+  const many = 1_000_000;
+  return { priority, maxConnections: many, maxPendingRequests: many, maxRequests: many, maxRetries: many };
+}

@@ -1,0 +1,47 @@
+import type { EnvoyConfig } from "./envoy-config.ts";
+import { socketAddress, type SocketAddress } from "./socket-address.ts";
+
+/** `path` is a Unix socket. */
+export type ExtprocAddress = SocketAddress | { path: string };
+
+export const EXTPROC_CLUSTER = "extproc";
+
+const FRAME_BYTES = 64 * 1024;
+
+/** The processor beside this Envoy, over gRPC. */
+export function extprocCluster(address: ExtprocAddress, maxRequestBytes: number): EnvoyConfig {
+  return {
+    name: EXTPROC_CLUSTER,
+    type: "STATIC",
+    connect_timeout: "1s",
+    // A BUFFERED body crosses in one message each way.
+    per_connection_buffer_limit_bytes: maxRequestBytes + FRAME_BYTES,
+    circuit_breakers: { thresholds: [unlimited("DEFAULT"), unlimited("HIGH")] },
+    load_assignment: {
+      cluster_name: EXTPROC_CLUSTER,
+      endpoints: [{ lb_endpoints: [{ endpoint: { address: endpointAddress(address) } }] }],
+    },
+    typed_extension_protocol_options: {
+      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+        "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+        explicit_http_config: {
+          http2_protocol_options: {
+            initial_stream_window_size: maxRequestBytes + FRAME_BYTES,
+            initial_connection_window_size: 2 * (maxRequestBytes + FRAME_BYTES),
+            connection_keepalive: { interval: "30s", timeout: "5s" },
+          },
+        },
+      },
+    },
+  };
+}
+
+/** Every request holds one ext_proc stream until its answer ends; Envoy's default of 1,024 would fail the rest with 500. */
+function unlimited(priority: "DEFAULT" | "HIGH"): EnvoyConfig {
+  const many = 1_000_000;
+  return { priority, max_connections: many, max_pending_requests: many, max_requests: many, max_retries: many };
+}
+
+function endpointAddress(address: ExtprocAddress): EnvoyConfig {
+  return "path" in address ? { pipe: { path: address.path } } : socketAddress(address);
+}

@@ -1,0 +1,45 @@
+import type { EnvoyConfig } from "./envoy-config.ts";
+
+const NAME = "envoy.filters.http.ext_proc";
+
+/**
+ * Turns the filter on for a virtual host. It is off outside of one: Envoy refuses what is not even HTTP before it
+ * knows a host, and closes the connection; waiting there for a processor's word would lose the reply.
+ */
+export const extprocEnabled: EnvoyConfig = {
+  [NAME]: { "@type": "type.googleapis.com/envoy.config.route.v3.FilterConfig", config: {} },
+};
+
+/** The one processor of a request: it authenticates, routes, translates and meters. */
+export function extprocFilter(cluster: string): EnvoyConfig {
+  return {
+    name: NAME,
+    disabled: true,
+    typed_config: {
+      "@type": "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor",
+      stat_prefix: "gateway",
+      // The gRPC timeout would bound the whole stream, and with it the client's.
+      grpc_service: { envoy_grpc: { cluster_name: cluster }, timeout: "0s" },
+      processing_mode: {
+        request_header_mode: "SEND",
+        request_body_mode: "BUFFERED",
+        request_trailer_mode: "SKIP",
+        response_header_mode: "SEND",
+        // For JSON; the processor overrides it to STREAMED for an event stream.
+        response_body_mode: "BUFFERED",
+        response_trailer_mode: "SKIP",
+      },
+      // No list of allowed overrides: one that differs in a single mode would be ignored without a word.
+      allow_mode_override: true,
+      failure_mode_allow: false,
+      status_on_error: { code: "ServiceUnavailable" },
+      // The default of 200 ms fails large prompts on a busy machine.
+      message_timeout: "10s",
+      // A mutation that Envoy will not make fails the request, instead of sending it on half changed.
+      mutation_rules: { disallow_is_error: { value: true } },
+      // Tells the processor Envoy's own replies (413, 503) from the upstream's, which read "via_upstream".
+      response_attributes: ["response.code_details"],
+      metadata_options: { receiving_namespaces: { untyped: ["gateway.extproc"] } },
+    },
+  };
+}

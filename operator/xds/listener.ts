@@ -1,0 +1,166 @@
+import type { EnvoyConfig } from "./envoy-config.ts";
+import { HEADERS } from "../../contract/headers.ts";
+import { clientMetadataFilter } from "./client-metadata.ts";
+import { extprocEnabled, extprocFilter } from "./extproc-filter.ts";
+import { localReplies } from "./local-replies.ts";
+import { requestIdFilter } from "./request-id.ts";
+import { socketAddress, type SocketAddress } from "./socket-address.ts";
+
+export interface ListenerOptions {
+  listen: SocketAddress;
+  /** Bytes; see BootstrapOptions. */
+  maxRequestBytes: number;
+  extprocCluster: string;
+  accessLog: EnvoyConfig;
+}
+
+/** The port that clients use: HTTP/1.1 and HTTP/2 without TLS, one route, one processor. */
+export function listener(options: ListenerOptions): EnvoyConfig {
+  return {
+    name: "clients",
+    address: socketAddress(options.listen),
+    // A request is held whole for the processor: this is the most it may be, and the reason of Envoy's 413 (S21).
+    per_connection_buffer_limit_bytes: options.maxRequestBytes,
+    filter_chains: [{ filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager(options) }] }],
+  };
+}
+
+function connectionManager(options: ListenerOptions): EnvoyConfig {
+  return {
+    "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+    stat_prefix: "clients",
+    codec_type: "AUTO",
+    server_name: "model-gateway",
+    access_log: [options.accessLog],
+    ...limits(options.maxRequestBytes),
+    ...paths,
+    ...identity,
+    http_filters: [
+      requestIdFilter(),
+      clientMetadataFilter(),
+      extprocFilter(options.extprocCluster),
+      {
+        name: "envoy.filters.http.router",
+        typed_config: {
+          "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router",
+          // Envoy's own headers are nobody's business, neither the provider's nor the client's.
+          suppress_envoy_headers: true,
+        },
+      },
+    ],
+    route_config: routes,
+    local_reply_config: localReplies(options.maxRequestBytes),
+  };
+}
+
+function limits(maxRequestBytes: number): EnvoyConfig {
+  return {
+    max_request_headers_kb: 64,
+    request_headers_timeout: "10s",
+    // A whole upload; the idle timer below ends one that stalls.
+    request_timeout: "300s",
+    // Silence in both directions. Longer than a reasoning model's usual pause; clients retry what it ends.
+    stream_idle_timeout: "300s",
+    common_http_protocol_options: {
+      idle_timeout: "600s",
+      max_headers_count: 128,
+      // Some clients send such headers by accident. Dropping them keeps `x_gateway_backend` from being read as ours.
+      headers_with_underscores_action: "DROP_HEADER",
+    },
+    http2_protocol_options: {
+      max_concurrent_streams: 1024,
+      // On HTTP/2 the stream's window, not the listener's limit, is how much of a body Envoy will hold.
+      initial_stream_window_size: maxRequestBytes,
+      initial_connection_window_size: 2 * maxRequestBytes,
+    },
+  };
+}
+
+// The path reaches the processor exactly as sent, and nothing in Envoy decides by it. The processor compares
+// whole paths, answers `//v1` and `/v1/v1` in words (S20), and reads model ids with an encoded slash from
+// `/v1/models/{id}`; what goes upstream is a path of its own making. So nothing is normalized here.
+const paths: EnvoyConfig = {
+  normalize_path: false,
+  merge_slashes: false,
+  path_with_escaped_slashes_action: "KEEP_UNCHANGED",
+};
+
+const identity: EnvoyConfig = {
+  use_remote_address: true,
+  // Ids are ours alone: they key usage and money, so a client's own value is never taken over.
+  generate_request_id: true,
+  preserve_external_request_id: false,
+  // The processor names its own id in every answer, the replies below name Envoy's: this would overwrite the former.
+  always_set_request_id_in_response: false,
+  request_id_extension: {
+    typed_config: {
+      "@type": "type.googleapis.com/envoy.extensions.request_id.uuid.v3.UuidRequestIdConfig",
+      pack_trace_reason: false,
+    },
+  },
+  // `:scheme` follows the connection that is really used; some providers refuse a request whose scheme disagrees.
+  scheme_header_transformation: { match_upstream: true },
+  // Before anything reads the headers: nobody outside can name a backend, steer the router or choose a request id.
+  early_header_mutation_extensions: [
+    {
+      name: "envoy.http.early_header_mutation.header_mutation",
+      typed_config: {
+        "@type": "type.googleapis.com/envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation",
+        mutations: [
+          { remove_on_match: { key_matcher: { prefix: "x-gateway-", ignore_case: true } } },
+          { remove_on_match: { key_matcher: { prefix: "x-envoy-", ignore_case: true } } },
+          { remove: HEADERS.requestId },
+        ],
+      },
+    },
+  ],
+};
+
+/** What a provider has no business to see: the clients' credentials (the injector sets ours) and their addresses. */
+const PRIVATE_HEADERS = [
+  "authorization",
+  "x-api-key",
+  "cookie",
+  "proxy-authorization",
+  "forwarded",
+  "via",
+  "x-real-ip",
+  "x-forwarded-for",
+  "x-envoy-external-address",
+  "x-forwarded-host",
+  "x-forwarded-proto",
+];
+
+const routes: EnvoyConfig = {
+  name: "clients",
+  virtual_hosts: [
+    {
+      name: "clients",
+      domains: ["*"],
+      typed_per_filter_config: extprocEnabled,
+      routes: [
+        {
+          name: "backend",
+          match: { prefix: "/", headers: [{ name: HEADERS.backend, present_match: true }] },
+          request_headers_to_remove: [HEADERS.backend, ...PRIVATE_HEADERS],
+          route: {
+            cluster_header: HEADERS.backend,
+            cluster_not_found_response_code: "SERVICE_UNAVAILABLE",
+            auto_host_rewrite: true,
+            // An answer may stream for as long as it likes, but not fall silent.
+            timeout: "0s",
+            idle_timeout: "300s",
+            // Sent again is only what the upstream has never seen, for it bills what it has.
+            retry_policy: { retry_on: "connect-failure,refused-stream,reset-before-request", num_retries: 2 },
+          },
+        },
+        {
+          // Only the processor sets that header. One that died or closed early lets nothing through (DESIGN: One request).
+          name: "unprocessed",
+          match: { prefix: "/" },
+          direct_response: { status: 503, body: { inline_string: "unprocessed" } },
+        },
+      ],
+    },
+  ],
+};

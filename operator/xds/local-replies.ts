@@ -1,0 +1,153 @@
+import { encodeError, GatewayError, toGatewayError } from "../../contract/errors.ts";
+import { HEADERS } from "../../contract/headers.ts";
+import type { Protocol } from "../../contract/protocol.ts";
+import type { EnvoyConfig } from "./envoy-config.ts";
+import { CLIENT_METADATA, CLIENT_PATH, CLIENT_VERSION } from "./client-metadata.ts";
+
+/**
+ * The bodies of Envoy's own replies, in the caller's shape (S17): everything that Envoy refuses or fails before,
+ * beside or after the processor. The first mapper that matches wins.
+ */
+export function localReplies(maxRequestBytes: number): EnvoyConfig {
+  return {
+    mappers: [
+      // The processor's immediate answers are local replies too; theirs is the right shape already.
+      { filter: detailsMatch("response.code_details.startsWith('gateway_')") },
+      ...EARLY_REPLIES.flatMap((reply) => inBothDialects(reply, EARLY)),
+      ...lateReplies(maxRequestBytes).flatMap((reply) => inBothDialects(reply, LATE)),
+    ],
+  };
+}
+
+interface OwnReply {
+  filter: EnvoyConfig;
+  error: GatewayError;
+}
+
+const processorFailed = new GatewayError("overloaded", "The gateway cannot take this request right now. Please try again.", {
+  headers: { "retry-after": "1" },
+});
+
+/** Envoy gave up before its filters ran: what came in is hardly HTTP, or there is too much of it. */
+const EARLY_REPLIES: readonly OwnReply[] = [
+  { filter: statusIs(400), error: new GatewayError("invalid_request", "The request is not valid HTTP.") },
+  { filter: statusIs(408), error: new GatewayError("invalid_request", "The request did not arrive in time.", { status: 408 }) },
+  {
+    filter: statusIs(431),
+    error: new GatewayError("invalid_request", "The request headers are larger than 64 KiB or too many.", { status: 431 }),
+  },
+  { filter: statusIs(503), error: processorFailed },
+];
+
+function lateReplies(maxRequestBytes: number): OwnReply[] {
+  return [
+    { filter: detailsMatch("response.code_details.startsWith('ext_proc_error')"), error: processorFailed },
+    { filter: detailsMatch("response.code_details in ['direct_response', 'cluster_not_found', 'overload']"), error: processorFailed },
+    {
+      filter: detailsMatch("response.code_details == 'response_payload_too_large'"),
+      error: new GatewayError("upstream_error", "The model server's answer is larger than the gateway can carry."),
+    },
+    { filter: statusIs(400), error: new GatewayError("invalid_request", "The request is not valid HTTP.") },
+    { filter: statusIs(408), error: new GatewayError("invalid_request", "The request did not arrive in time.", { status: 408 }) },
+    {
+      filter: statusIs(413),
+      error: new GatewayError("request_too_large", `The request body is larger than ${maxRequestBytes / 1024 / 1024} MiB.`),
+    },
+    { filter: statusIs(502), error: new GatewayError("upstream_error", "The model server's answer could not be read.") },
+    {
+      filter: statusIs(503),
+      error: new GatewayError("upstream_unavailable", "The model server cannot be reached right now. Please try again."),
+    },
+    { filter: statusIs(504), error: new GatewayError("upstream_timeout", "The model server did not answer in time.") },
+    // Injecting a credential, reading a body: whatever else fails is nothing that the caller can act on.
+    { filter: statusFrom(500), error: toGatewayError(new Error("a reply of Envoy's own")) },
+  ];
+}
+
+interface Stage {
+  /** Does the reply belong here? */
+  filter: EnvoyConfig | null;
+  messagesClient: EnvoyConfig;
+  /** Envoy's formatter for the request's id. */
+  requestId: string;
+}
+
+function inBothDialects({ filter, error }: OwnReply, stage: Stage): EnvoyConfig[] {
+  const filters = stage.filter === null ? [filter] : [filter, stage.filter];
+  return [
+    { ...reply(error, "messages", stage), filter: { and_filter: { filters: [stage.messagesClient, ...filters] } } },
+    { ...reply(error, "chat", stage), filter: filters.length === 1 ? filter : { and_filter: { filters } } },
+  ];
+}
+
+function reply(error: GatewayError, dialect: Protocol, { requestId }: Stage): EnvoyConfig {
+  return {
+    status_code: error.status,
+    // The filter `requestIdFilter` adds the id's second name.
+    headers_to_add: Object.entries({ [HEADERS.requestId]: requestId, ...error.headers }).map(([key, value]) => ({
+      header: { key, value },
+      append_action: "OVERWRITE_IF_EXISTS_OR_ADD",
+    })),
+    body_format_override: {
+      json_format: encodeError(dialect, error, `%RESP(${HEADERS.requestId})%`),
+      content_type: "application/json",
+    },
+  };
+}
+
+function statusIs(status: number): EnvoyConfig {
+  return statusFilter("EQ", status);
+}
+
+function statusFrom(status: number): EnvoyConfig {
+  return statusFilter("GE", status);
+}
+
+function statusFilter(op: "EQ" | "GE", status: number): EnvoyConfig {
+  return { status_code_filter: { comparison: { op, value: { default_value: status, runtime_key: `gateway.local_reply.${status}` } } } };
+}
+
+function detailsMatch(expression: string): EnvoyConfig {
+  return {
+    extension_filter: {
+      name: "envoy.access_loggers.extension_filters.cel",
+      typed_config: {
+        "@type": "type.googleapis.com/envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter",
+        expression,
+      },
+    },
+  };
+}
+
+const messagesPath: EnvoyConfig = { safe_regex: { regex: "^/+(v1/+)*messages([/?].*)?$" } };
+
+const EARLY: Stage = {
+  // No filter has noted the client's path.
+  filter: clientMetadata({ key: CLIENT_PATH, match: { exact: "" }, orAbsent: true }),
+  messagesClient: { header_filter: { header: { name: ":path", string_match: messagesPath } } },
+  // Envoy gave it no id yet.
+  requestId: "%UNIQUE_ID%",
+};
+
+const LATE: Stage = {
+  filter: null,
+  // As the processor decides it (S17): the path's own interface, or a version header.
+  messagesClient: {
+    or_filter: {
+      filters: [
+        clientMetadata({ key: CLIENT_PATH, match: messagesPath }),
+        clientMetadata({ key: CLIENT_VERSION, match: { exact: "present" } }),
+      ],
+    },
+  },
+  requestId: `%REQ(${HEADERS.requestId})%`,
+};
+
+function clientMetadata({ key, match, orAbsent = false }: { key: string; match: EnvoyConfig; orAbsent?: boolean }): EnvoyConfig {
+  return {
+    metadata_filter: {
+      matcher: { filter: CLIENT_METADATA, path: [{ key }], value: { string_match: match } },
+      match_if_key_not_found: orAbsent,
+    },
+  };
+}

@@ -1,0 +1,25 @@
+import { HEADERS } from "../../contract/headers.ts";
+import type { EnvoyConfig } from "./envoy-config.ts";
+
+/**
+ * The HTTP filter that gives every response the request's id under its second name, too (S17): the last to touch a
+ * response, so that it covers Envoy's own replies to what is not even HTTP.
+ */
+export function requestIdFilter(): EnvoyConfig {
+  return {
+    name: "envoy.filters.http.header_mutation",
+    typed_config: {
+      "@type": "type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation",
+      mutations: {
+        response_mutations: [
+          {
+            append: {
+              header: { key: HEADERS.requestIdMessages, value: `%RESP(${HEADERS.requestId})%` },
+              append_action: "ADD_IF_ABSENT",
+            },
+          },
+        ],
+      },
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import { create } from "@bufbuild/protobuf";
+import { anyPack, type Any } from "@bufbuild/protobuf/wkt";
+import { SecretSchema } from "../../runtime/gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.js";
+
+/** What Envoy gets over SDS, by name. Values must never reach a log or an error. */
+export type SecretContent =
+  /** A header's whole value, `Bearer ` included where the header wants it. */
+  | { kind: "credential"; headerValue: string }
+  /** Certificates in PEM that upstreams are checked against. */
+  | { kind: "roots"; pem: string };
+
+export function packSecret(name: string, content: SecretContent): Any {
+  switch (content.kind) {
+    case "credential":
+      return anyPack(
+        SecretSchema,
+        create(SecretSchema, {
+          name,
+          type: {
+            case: "genericSecret",
+            value: { secret: { specifier: { case: "inlineString", value: content.headerValue } } },
+          },
+        }),
+      );
+    case "roots":
+      return anyPack(
+        SecretSchema,
+        create(SecretSchema, {
+          name,
+          type: {
+            case: "validationContext",
+            value: { trustedCa: { specifier: { case: "inlineString", value: content.pem } } },
+          },
+        }),
+      );
+  }
+}

@@ -1,0 +1,134 @@
+import { Server, ServerCredentials, type ServerDuplexStream } from "@grpc/grpc-js";
+import { AggregatedDiscoveryService } from "../../runtime/gen/envoy/service/discovery/v3/ads_pb.js";
+import type { DiscoveryRequest, DiscoveryResponse } from "../../runtime/gen/envoy/service/discovery/v3/discovery_pb.js";
+import { serviceDefinition } from "../../runtime/grpc.ts";
+import type { OperatorEvents } from "../events.ts";
+import { createAdsStream, type AdsStream } from "./ads-stream.ts";
+import type { Snapshot } from "./snapshot.ts";
+import type { SocketAddress } from "./socket-address.ts";
+
+/** What the connected Envoys made of a push. */
+export type PushOutcome =
+  /** All have it; `envoys` is 0 where none is connected. */
+  | { kind: "acked"; envoys: number }
+  /** One refused it: its words, which name the cluster at fault. */
+  | { kind: "rejected"; message: string }
+  /** Some said nothing in time; their node ids. */
+  | { kind: "late"; nodes: string[] };
+
+export interface XdsServer {
+  readonly port: number;
+  readonly connected: number;
+  push(snapshot: Snapshot): void;
+  /** Waits for the last pushed snapshot. */
+  waitForAck(timeoutMs: number): Promise<PushOutcome>;
+  stop(): Promise<void>;
+}
+
+export interface XdsServerDeps {
+  events: Pick<OperatorEvents, "envoyConnected" | "envoyDisconnected" | "configurationRejected">;
+}
+
+type Call = ServerDuplexStream<DiscoveryRequest, DiscoveryResponse>;
+
+/** The operator's ADS port: state-of-the-world discovery for any number of Envoys. Port 0 takes a free one. */
+export async function startXdsServer({ host, port }: SocketAddress, { events }: XdsServerDeps): Promise<XdsServer> {
+  const streams = new Map<Call, AdsStream>();
+  const waiting = new Set<() => void>();
+  let current: Snapshot | null = null;
+
+  const wake = () => {
+    for (const look of waiting) look();
+  };
+
+  function streamAggregatedResources(call: Call): void {
+    const stream = createAdsStream({
+      send: (response) => void call.write(response),
+      onRejected: (rejection) => events.configurationRejected(rejection),
+    });
+    if (current !== null) stream.update(current);
+    streams.set(call, stream);
+    const gone = () => {
+      if (!streams.delete(call)) return;
+      events.envoyDisconnected({ node: stream.node, connected: streams.size });
+      wake();
+    };
+    call.on("data", (request: DiscoveryRequest) => {
+      const isFirst = stream.node === "";
+      stream.receive(request);
+      if (isFirst) events.envoyConnected({ node: stream.node, connected: streams.size });
+      wake();
+    });
+    call.on("end", () => {
+      gone();
+      call.end();
+    });
+    for (const event of ["cancelled", "close", "error"]) call.on(event, gone);
+  }
+
+  const server = new Server({ "grpc.keepalive_time_ms": 30_000, "grpc.keepalive_timeout_ms": 5_000 });
+  server.addService(serviceDefinition(AggregatedDiscoveryService), {
+    streamAggregatedResources,
+    // Delta discovery is for thousands of resources; the bootstrap never asks for it.
+    deltaAggregatedResources: (call: Call) => call.end(),
+  });
+  const boundPort = await bind(server, `${host}:${port}`);
+
+  function outcome(): PushOutcome | null {
+    const snapshot = current;
+    if (snapshot === null) return { kind: "acked", envoys: 0 };
+    const standings = [...streams.values()].map((stream) => stream.standing(snapshot));
+    const rejected = standings.find((standing) => standing.kind === "rejected");
+    if (rejected !== undefined) return { kind: "rejected", message: rejected.message };
+    return standings.every((standing) => standing.kind === "acked") ? { kind: "acked", envoys: standings.length } : null;
+  }
+
+  function lateNodes(): string[] {
+    const snapshot = current;
+    if (snapshot === null) return [];
+    return [...streams.values()].filter((stream) => stream.standing(snapshot).kind !== "acked").map((stream) => stream.node);
+  }
+
+  return {
+    port: boundPort,
+    get connected() {
+      return streams.size;
+    },
+    push(snapshot) {
+      current = snapshot;
+      for (const stream of streams.values()) stream.update(snapshot);
+      wake();
+    },
+    async waitForAck(timeoutMs) {
+      const { promise, resolve } = Promise.withResolvers<PushOutcome>();
+      const look = () => {
+        const found = outcome();
+        if (found !== null) resolve(found);
+      };
+      waiting.add(look);
+      const timer = setTimeout(() => resolve({ kind: "late", nodes: lateNodes() }), timeoutMs);
+      look();
+      try {
+        return await promise;
+      } finally {
+        clearTimeout(timer);
+        waiting.delete(look);
+      }
+    },
+    async stop() {
+      // Discovery streams never end by themselves; Envoy reconnects and keeps serving what it has.
+      for (const call of streams.keys()) call.end();
+      const { promise: closed, resolve } = Promise.withResolvers<void>();
+      server.tryShutdown(() => resolve());
+      const timer = setTimeout(() => server.forceShutdown(), 500);
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}
+
+async function bind(server: Server, address: string): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => (error === null ? resolve(port) : reject(error)));
+  return promise;
+}

@@ -1,0 +1,52 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { anyPack, durationFromMs, type Any } from "@bufbuild/protobuf/wkt";
+import { CredentialInjectorSchema } from "../../runtime/gen/envoy/extensions/filters/http/credential_injector/v3/credential_injector_pb.js";
+import { UpstreamCodecSchema } from "../../runtime/gen/envoy/extensions/filters/http/upstream_codec/v3/upstream_codec_pb.js";
+import type { HttpFilterSchema } from "../../runtime/gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.js";
+import { GenericSchema } from "../../runtime/gen/envoy/extensions/http/injected_credentials/generic/v3/generic_pb.js";
+import { HttpProtocolOptionsSchema } from "../../runtime/gen/envoy/extensions/upstreams/http/v3/http_protocol_options_pb.js";
+import { overAds } from "./ads-source.ts";
+import type { Endpoint, EndpointCredential } from "./cluster.ts";
+
+/** How Envoy speaks HTTP to an upstream: version, reuse of connections, and the credential on every attempt. */
+export function httpProtocolOptions({ tls, credential }: Endpoint): Any {
+  const options = create(HttpProtocolOptionsSchema, {
+    // Shorter than the keep-alive of the usual servers (5 s of a Python one, a minute at a provider): a request sent on a
+    // connection that the server is just closing would fail, and may not be sent again, for it costs.
+    commonHttpProtocolOptions: { idleTimeout: durationFromMs(tls === null ? 4_000 : 50_000) },
+    upstreamProtocolOptions:
+      tls === null
+        ? { case: "explicitHttpConfig", value: { protocolConfig: { case: "httpProtocolOptions", value: {} } } }
+        : { case: "autoConfig", value: { httpProtocolOptions: {}, http2ProtocolOptions } },
+    httpFilters: credential === null ? [] : [injector(credential), codec()],
+  });
+  return anyPack(HttpProtocolOptionsSchema, options);
+}
+
+const http2ProtocolOptions = {
+  connectionKeepalive: { interval: durationFromMs(30_000), timeout: durationFromMs(5_000) },
+};
+
+/**
+ * The last filter before the wire, on each attempt. The credential comes over SDS and is seen by Envoy only; a request is
+ * never sent without it.
+ */
+function injector({ header, secret }: EndpointCredential): MessageInitShape<typeof HttpFilterSchema> {
+  const generic = create(GenericSchema, { header, credential: { name: secret, sdsConfig: overAds() } });
+  const config = create(CredentialInjectorSchema, {
+    overwrite: true,
+    allowRequestWithoutCredential: false,
+    credential: { name: "envoy.http.injected_credentials.generic", typedConfig: anyPack(GenericSchema, generic) },
+  });
+  return {
+    name: "envoy.filters.http.credential_injector",
+    configType: { case: "typedConfig", value: anyPack(CredentialInjectorSchema, config) },
+  };
+}
+
+function codec(): MessageInitShape<typeof HttpFilterSchema> {
+  return {
+    name: "envoy.filters.http.upstream_codec",
+    configType: { case: "typedConfig", value: anyPack(UpstreamCodecSchema, create(UpstreamCodecSchema)) },
+  };
+}

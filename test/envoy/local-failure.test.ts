@@ -1,0 +1,144 @@
+import { cp, mkdir, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import path from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test } from "vitest";
+import { LOOPBACK } from "../../local/ports.ts";
+import { isAlive } from "../../local/processes.ts";
+import { eventually } from "../support/eventually.ts";
+import { makePlace } from "../support/local-process.ts";
+
+const READY = /Ctrl-C stops everything/;
+const MANIFESTS = fileURLToPath(new URL("../../local/manifests", import.meta.url));
+
+async function occupiedPort(): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const server = createServer();
+  server.listen(0, LOOPBACK, () => {
+    const address = server.address();
+    resolve(typeof address === "object" && address !== null ? address.port : 0);
+  });
+  onTestFinished(() => void server.close());
+  return await promise;
+}
+
+/** The sentence on the last line, and nothing that looks like a crash. */
+function lastLine(output: string): string {
+  expect(output).not.toContain("    at ");
+  return output.trim().split("\n").at(-1) ?? "";
+}
+
+test("a taken port ends the start with what to do", async () => {
+  const place = await makePlace();
+  const port = await occupiedPort();
+  const local = await place.start(["--port", String(port)]);
+  expect(await local.exited).toBe(1);
+  expect(lastLine(local.output())).toBe(`Port ${port} is taken: choose another one with --port, or stop what listens there.`);
+  expect(await place.survivors()).toStrictEqual([]);
+});
+
+test("a folder of manifests that is not there ends the start with what to do", async () => {
+  const place = await makePlace();
+  const local = await place.start(["--manifests", path.join(place.directory, "none")]);
+  expect(await local.exited).toBe(1);
+  expect(lastLine(local.output())).toContain("name the one with your Models with --manifests");
+});
+
+test("an Envoy that cannot be used ends the start with what to do", async () => {
+  const place = await makePlace();
+  const local = await place.start([], { ENVOY_BIN: path.join(place.directory, "none") });
+  expect(await local.exited).toBe(1);
+  expect(lastLine(local.output())).toContain("set it to an Envoy 1.40 or later");
+});
+
+test("a part that fails half-way through the start leaves nothing running", async () => {
+  const place = await makePlace();
+  const envoy = path.join(place.directory, "envoy");
+  const script = '#!/bin/sh\n[ "$1" = --version ] && echo "envoy  version: 0/1.40.0/Clean/RELEASE/BoringSSL" && exit 0\nexit 3\n';
+  await writeFile(envoy, script, { mode: 0o755 });
+  const local = await place.start([], { ENVOY_BIN: envoy });
+  expect(await local.exited).toBe(1);
+  expect(lastLine(local.output())).toContain("envoy did not start: it ended with code 3. Its log says why: ");
+  expect(await place.survivors()).toStrictEqual([]);
+});
+
+test.for(["simulator", "operator", "extproc", "envoy"])("when %s dies, everything stops and says so", async (name) => {
+  const place = await makePlace();
+  const local = await place.start();
+  await local.shows(READY);
+  process.kill((await local.parts())[name] ?? 0, "SIGKILL");
+  expect(await local.exited).toBe(1);
+  expect(local.output()).toContain(`${name} is gone: it ended with SIGKILL. Its log says why: `);
+  expect(await place.survivors()).toStrictEqual([]);
+});
+
+test("a second start on the same data says that the first one uses it, and leaves it alone", async () => {
+  const place = await makePlace();
+  const first = await place.start();
+  await first.shows(READY);
+  const second = await place.start();
+  expect(await second.exited).toBe(1);
+  expect(lastLine(second.output())).toContain(`Another start (process ${first.pid}) uses this data directory`);
+  expect(await isAlive((await first.parts()).envoy ?? 0)).toBe(true);
+  process.kill(first.pid, "SIGTERM");
+  expect(await first.exited).toBe(0);
+});
+
+test("after the supervisor is killed, Node parts end by themselves and the next start stops the others", async () => {
+  const place = await makePlace();
+  const killed = await place.start();
+  await killed.shows(READY);
+  const { envoy = 0, ...nodeParts } = await killed.parts();
+  process.kill(killed.pid, "SIGKILL");
+  await killed.exited;
+  await eventually(
+    async () => {
+      for (const pid of Object.values(nodeParts)) expect(await isAlive(pid)).toBe(false);
+    },
+    { withinMs: 30_000 },
+  );
+  expect(await isAlive(envoy)).toBe(true);
+
+  const next = await place.start();
+  await next.shows(READY);
+  expect(next.output()).toContain("Stopping envoy, left over from an earlier run …");
+  expect(await isAlive(envoy)).toBe(false);
+  process.kill(next.pid, "SIGTERM");
+  expect(await next.exited).toBe(0);
+  expect(await place.survivors()).toStrictEqual([]);
+});
+
+test("a Ctrl-C that arrives twice, from the terminal and from npm, stops in order all the same", async () => {
+  const place = await makePlace();
+  const local = await place.start();
+  await local.shows(READY);
+  process.kill(-local.pid, "SIGINT");
+  process.kill(local.pid, "SIGINT");
+  expect(await local.exited).toBe(0);
+  expect(lastLine(local.output())).toBe("Stopped; the data stays.");
+  expect(await place.survivors()).toStrictEqual([]);
+});
+
+test("a Ctrl-C during the start leaves nothing running", async () => {
+  const place = await makePlace();
+  const local = await place.start();
+  await local.shows(/Starting the gateway/);
+  process.kill(-local.pid, "SIGINT");
+  expect(await local.exited).toBe(0);
+  expect(await place.survivors()).toStrictEqual([]);
+});
+
+test("a bad manifest is shown with its file, field and remedy, at the start and later", async () => {
+  const place = await makePlace();
+  const manifests = path.join(place.directory, "manifests");
+  await mkdir(manifests);
+  await cp(MANIFESTS, manifests, { recursive: true });
+  const local = await place.start(["--manifests", manifests]);
+  await local.shows(READY);
+  const model = ["apiVersion: modelgateway.dev/v1alpha1", "kind: Model", "metadata: { name: mine }", "spec: { modelName: mine }"];
+  await writeFile(path.join(manifests, "mine.yaml"), model.join("\n"));
+  await local.shows(/operator: mine\.yaml: Model mine: spec\.\w+/);
+  process.kill(local.pid, "SIGTERM");
+  expect(await local.exited).toBe(0);
+});

@@ -1,0 +1,121 @@
+import { execFile } from "node:child_process";
+import { readFile, stat } from "node:fs/promises";
+import path from "node:path";
+import process from "node:process";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { makePlace, type LocalProcess } from "../support/local-process.ts";
+
+const run = promisify(execFile);
+
+const READY = /Ctrl-C stops everything/;
+
+async function settings(data: string): Promise<{ baseUrl: string; key: string }> {
+  const text = await readFile(path.join(data, "local.env"), "utf8");
+  const match = /^GATEWAY_BASE_URL=(\S+)\nGATEWAY_API_KEY=(\S+)\n$/.exec(text);
+  return { baseUrl: match?.[1] ?? "", key: match?.[2] ?? "" };
+}
+
+async function available({ baseUrl, key }: { baseUrl: string; key: string }): Promise<string> {
+  const response = await fetch(`${baseUrl}/v1/balance`, { headers: { authorization: `Bearer ${key}` } });
+  return JSON.stringify(await response.json());
+}
+
+function printedCommands(local: LocalProcess): string[] {
+  return local.output().match(/^curl(?:.*\\\n)*.*$/gm) ?? [];
+}
+
+async function stopGroup(local: LocalProcess): Promise<number | null> {
+  process.kill(-local.pid, "SIGTERM");
+  return await local.exited;
+}
+
+test("both printed commands answer, streaming, when pasted into a shell", async () => {
+  const place = await makePlace();
+  const local = await place.start();
+  await local.shows(READY);
+  const [chat = "", messages = ""] = printedCommands(local);
+  const chatAnswer = await run("sh", ["-c", chat]);
+  expect(chatAnswer.stdout).toMatch(/simulation[^]*data: \[DONE\]\n\n$/);
+  const messagesAnswer = await run("sh", ["-c", messages]);
+  expect(messagesAnswer.stdout).toMatch(/^event: message_start\n[^]*simulation[^]*event: message_stop\n/);
+  expect(await stopGroup(local)).toBe(0);
+  expect(await place.survivors()).toStrictEqual([]);
+});
+
+test("a second start goes on with the same key, and the credit is given once", async () => {
+  const place = await makePlace();
+  const first = await place.start();
+  await first.shows(READY);
+  const before = await settings(place.data);
+  expect(await available(before)).toContain('"available":"5.000000000"');
+  const body = { model: "modelx-v4-pro", messages: [{ role: "user", content: "Hello" }] };
+  const headers = { authorization: `Bearer ${before.key}`, "content-type": "application/json" };
+  const answer = await fetch(`${before.baseUrl}/v1/chat/completions`, { method: "POST", headers, body: JSON.stringify(body) });
+  expect(answer.status).toBe(200);
+  expect(await stopGroup(first)).toBe(0);
+
+  const startedAt = performance.now();
+  const second = await place.start();
+  await second.shows(READY);
+  console.log(`A warm start was ready in ${Math.round(performance.now() - startedAt)} ms.`);
+  const after = await settings(place.data);
+  expect(after.key).toBe(before.key);
+  expect(await available(after)).toMatch(/"available":"4\.99\d+"/);
+  expect(await stopGroup(second)).toBe(0);
+});
+
+test("what is secret is readable by its owner only, and stands in no log", async () => {
+  const place = await makePlace();
+  const local = await place.start();
+  await local.shows(READY);
+  const { key } = await settings(place.data);
+  const secrets = [key, (await readFile(path.join(place.data, "pepper"), "utf8")).trim()];
+  secrets.push((await readFile(path.join(place.data, "postgres", "password"), "utf8")).trim());
+  for (const file of ["local.env", "pepper", "postgres/password"]) {
+    expect((await stat(path.join(place.data, file))).mode & 0o777).toBe(0o600);
+  }
+  for (const command of printedCommands(local)) await run("sh", ["-c", command]);
+  expect(await stopGroup(local)).toBe(0);
+  for (const name of ["access", "envoy", "extproc", "operator", "postgres", "simulator"]) {
+    const log = await readFile(path.join(place.data, "logs", `${name}.log`), "utf8");
+    for (const secret of secrets) expect({ name, holdsSecret: log.includes(secret) }).toStrictEqual({ name, holdsSecret: false });
+  }
+});
+
+test("a stream that is running when the stack is told to stop is finished and charged", async () => {
+  const place = await makePlace();
+  const local = await place.start();
+  await local.shows(READY);
+  const account = await settings(place.data);
+  const body = { model: "modelx-v4-flash", max_tokens: 500, stream: true };
+  const response = await fetch(`${account.baseUrl}/v1/messages`, {
+    method: "POST",
+    headers: { "x-api-key": account.key, "content-type": "application/json" },
+    body: JSON.stringify({ ...body, messages: [{ role: "user", content: "[[sim tokens=40 chunk-ms=50]]" }] }),
+  });
+  process.kill(local.pid, "SIGINT");
+  expect(await response.text()).toContain("event: message_stop");
+  expect(await local.exited).toBe(0);
+  const again = await place.start();
+  await again.shows(READY);
+  expect(await available(await settings(place.data))).not.toContain('"available":"5.000000000"');
+  expect(await stopGroup(again)).toBe(0);
+});
+
+test("a real model server takes the simulator's place, with its own model name and key", async () => {
+  const place = await makePlace();
+  const other = await makePlace();
+  const behind = await other.start();
+  await behind.shows(READY);
+  const upstream = await settings(other.data);
+  const words = ["--upstream-chat", `${upstream.baseUrl}/v1`, "--upstream-model", "modelx-chat"];
+  const local = await place.start(words, { UPSTREAM_KEY: upstream.key });
+  await local.shows(READY);
+  const [chat = ""] = printedCommands(local);
+  expect((await run("sh", ["-c", chat])).stdout).toContain("data: [DONE]");
+  expect(await available(upstream)).not.toContain('"available":"5.000000000"');
+  expect(local.output()).not.toContain(upstream.key);
+  expect(await stopGroup(local)).toBe(0);
+  expect(await stopGroup(behind)).toBe(0);
+});

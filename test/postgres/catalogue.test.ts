@@ -1,0 +1,92 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { publishModels } from "../../ledger/catalogue.ts";
+import { readChanges } from "../../ledger/changes.ts";
+import type { Database } from "../../ledger/database.ts";
+import { catalogueModel, countRows, PRICE } from "../support/ledger.ts";
+import { usePostgres } from "../support/postgres.ts";
+
+const postgres = usePostgres();
+const NOTHING = { added: [], changed: [], withdrawn: [], repriced: [] };
+const pro = { model: catalogueModel("modelx-v4-pro"), price: PRICE };
+const flash = { model: catalogueModel("modelx-v4-flash"), price: { ...PRICE, outputPicoUsd: 1n } };
+
+test("publishing the same again changes nothing", async () => {
+  const { database } = await postgres.migrated();
+  expect(await publishModels(database, [pro, flash])).toEqual({
+    ...NOTHING,
+    added: ["modelx-v4-flash", "modelx-v4-pro"],
+    repriced: ["modelx-v4-flash", "modelx-v4-pro"],
+  });
+  expect(await publishModels(database, [flash, pro])).toEqual(NOTHING);
+  expect(await countRows(database, "price_version")).toBe(2n);
+});
+
+test("a price version is appended only when a price changed", async () => {
+  const { database } = await postgres.migrated();
+  await publishModels(database, [pro]);
+  const respecified = { ...pro, model: catalogueModel("modelx-v4-pro", { aliases: ["default"] }) };
+  expect(await publishModels(database, [respecified])).toEqual({ ...NOTHING, changed: ["modelx-v4-pro"] });
+  expect(await prices(database)).toEqual([{ version: 1, input: 300_000n }]);
+
+  const dearer = { ...respecified, price: { ...PRICE, inputPicoUsd: 400_000n } };
+  expect(await publishModels(database, [dearer])).toEqual({
+    ...NOTHING,
+    changed: ["modelx-v4-pro"],
+    repriced: ["modelx-v4-pro"],
+  });
+  // Back to a price that it had before: again a new version, because each has one time from which it is in force.
+  await publishModels(database, [respecified]);
+  expect(await prices(database)).toEqual([
+    { version: 1, input: 300_000n },
+    { version: 2, input: 400_000n },
+    { version: 3, input: 300_000n },
+  ]);
+  const { models } = await readChanges(database, 0n);
+  expect(models).toEqual([{ model: respecified.model, price: { ...PRICE, id: 3n, version: 3 } }]);
+});
+
+test("a model that is gone is withdrawn, and comes back with its last price version", async () => {
+  const { database } = await postgres.migrated();
+  await publishModels(database, [pro, flash]);
+  expect(await publishModels(database, [pro])).toEqual({ ...NOTHING, withdrawn: ["modelx-v4-flash"] });
+  expect(await publishModels(database, [pro])).toEqual(NOTHING);
+  const withdrawn = await readChanges(database, 0n);
+  expect(withdrawn.models).toContainEqual({ name: "modelx-v4-flash", isWithdrawn: true });
+
+  expect(await publishModels(database, [pro, flash])).toEqual({ ...NOTHING, added: ["modelx-v4-flash"] });
+  expect(await countRows(database, "price_version")).toBe(2n);
+});
+
+test("replicas that publish at once agree on one price version", async () => {
+  const { database } = await postgres.migrated();
+  const results = await Promise.all(Array.from({ length: 6 }, () => publishModels(database, [pro, flash])));
+  expect(results.flatMap(({ repriced }) => repriced).sort()).toEqual(["modelx-v4-flash", "modelx-v4-pro"]);
+  expect(await countRows(database, "price_version")).toBe(2n);
+});
+
+test.for(["UPDATE price_version SET input_pico_usd = 0", "DELETE FROM price_version", "TRUNCATE price_version CASCADE"])(
+  "price versions are immutable: %s is refused",
+  async (statement) => {
+    const { database } = await postgres.migrated();
+    await publishModels(database, [pro]);
+    await expect(database.execute(statement)).rejects.toThrow("is not allowed on");
+    expect(await prices(database)).toEqual([{ version: 1, input: 300_000n }]);
+  },
+);
+
+test("a spec that this program cannot read is told apart and keeps nothing else back", async () => {
+  const { database } = await postgres.migrated();
+  await publishModels(database, [pro, flash]);
+  await database.execute(`UPDATE model SET spec = spec || '{"ofTheFuture": 1}' WHERE name = 'modelx-v4-flash'`);
+  const { models, unreadableModels } = await readChanges(database, 0n);
+  expect(models).toHaveLength(1);
+  expect(unreadableModels.map(({ name }) => name)).toEqual(["modelx-v4-flash"]);
+});
+
+async function prices(database: Database) {
+  return database.query({
+    text: "SELECT version, input_pico_usd AS input FROM price_version WHERE model = 'modelx-v4-pro' ORDER BY version",
+    row: z.strictObject({ version: z.int(), input: z.bigint() }),
+  });
+}

@@ -1,0 +1,218 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { readBalance } from "../../ledger/accounts.ts";
+import { publishModels } from "../../ledger/catalogue.ts";
+import { readChanges } from "../../ledger/changes.ts";
+import type { Database } from "../../ledger/database.ts";
+import { postCredit } from "../../ledger/entries.ts";
+import { startFeed, type AccountRow, type Feed, type KeyRow, type ModelRow } from "../../ledger/feed.ts";
+import { createApiKey, disableApiKey, revokeApiKey } from "../../ledger/keys.ts";
+import { settle } from "../../ledger/settle.ts";
+import { eventually } from "../support/eventually.ts";
+import { catalogueModel, createCustomer, PEPPER, PRICE, seedLedger, settlementOf } from "../support/ledger.ts";
+import { captureLog } from "../support/log.ts";
+import { usePostgres } from "../support/postgres.ts";
+
+const postgres = usePostgres();
+/** So long that only a notice can have woken the feed. */
+const NEVER_POLLS = 600_000;
+const NEVER_HEARS = "UNLISTEN *";
+
+describe("reading changes", () => {
+  test("misses no transaction that began before the reading and committed after it", async () => {
+    const { database } = await postgres.migrated();
+    const { accountId } = await seedLedger(database);
+    const started = Promise.withResolvers<void>();
+    const mayCommit = Promise.withResolvers<void>();
+    const early = database.transaction(async (transaction) => {
+      await createApiKey(transaction, { accountId, name: "early", pepper: PEPPER });
+      started.resolve();
+      await mayCommit.promise;
+    });
+    await started.promise;
+    // Begins later, has a higher transaction id, and is there first.
+    await createApiKey(database, { accountId, name: "late", pepper: PEPPER });
+
+    const first = await readChanges(database, 0n);
+    expect(namesOf(first.keys)).toEqual(["late", "test"]);
+    mayCommit.resolve();
+    await early;
+    const second = await readChanges(database, first.nextXid);
+    expect(namesOf(second.keys)).toContain("early");
+    const third = await readChanges(database, second.nextXid);
+    expect(third).toMatchObject({ accounts: [], keys: [], models: [] });
+  });
+
+  test("brings only what changed, from whichever table it comes", async () => {
+    const { database } = await postgres.migrated();
+    const customer = await seedLedger(database);
+    await createCustomer(database, "bystander");
+    const changesOf = async (change: () => Promise<unknown>) => {
+      const { nextXid } = await readChanges(database, 0n);
+      await change();
+      const { accounts, keys, models } = await readChanges(database, nextXid);
+      return { accounts: accounts.map(({ accountId }) => accountId), keys: keys.length, models: models.length };
+    };
+    const nothing = { accounts: [], keys: 0, models: 0 };
+    expect(await changesOf(() => settle(database, [settlementOf(customer)]))).toEqual({ ...nothing, accounts: ["acme"] });
+    expect(await changesOf(() => database.execute("UPDATE account SET status = 'suspended' WHERE id = 'acme'"))).toEqual({
+      ...nothing,
+      accounts: ["acme"],
+    });
+    expect(await changesOf(() => disableApiKey(database, customer.keyId))).toEqual({ ...nothing, keys: 1 });
+    expect(await changesOf(() => publishModels(database, []))).toEqual({ ...nothing, models: 1 });
+    expect(await changesOf(() => readBalance(database, "acme"))).toEqual(nothing);
+  });
+});
+
+describe("the feed", () => {
+  test("knows everything when it is ready", async () => {
+    const { database } = await postgres.migrated();
+    const { keyId } = await seedLedger(database);
+    await postCredit(database, { accountId: "acme", kind: "grant", amountNanoUsd: 7n, reference: "g" });
+    const { copy, feed } = await follow(database);
+    expect([...copy.keys.keys()]).toEqual([keyId]);
+    expect(copy.accounts.get("acme")).toEqual({ accountId: "acme", isSuspended: false, postedNanoUsd: 7n });
+    expect(copy.models.get("modelx-v4-pro")).toEqual({
+      model: catalogueModel("modelx-v4-pro"),
+      price: { ...PRICE, id: 1n, version: 1 },
+    });
+    expect(feed.lastSuccessAt).toBeGreaterThan(Date.now() - 10_000);
+  });
+
+  test("is ready also where there is nothing", async () => {
+    const { database } = await postgres.migrated();
+    const { copy } = await follow(database);
+    expect(copy.changes).toBe(1);
+  });
+
+  test("brings a key's deletion well within one second (S25)", async () => {
+    const { database, connect } = await postgres.migrated();
+    const { accountId } = await seedLedger(database);
+    const { copy } = await follow(connect("extproc"));
+    const delaysMs: number[] = [];
+    for (let round = 0; round < 10; round++) {
+      const { publicId } = await createApiKey(database, { accountId, name: "short-lived", pepper: PEPPER });
+      await eventually(() => expect(copy.keys.get(publicId)?.isRevoked).toBe(false));
+      await revokeApiKey(database, publicId);
+      const revokedAt = performance.now();
+      await eventually(() => expect(copy.keys.get(publicId)?.isRevoked).toBe(true), { everyMs: 5 });
+      delaysMs.push(performance.now() - revokedAt);
+    }
+    expect(Math.max(...delaysMs)).toBeLessThan(500);
+  });
+
+  test("is woken by a notice, without waiting for its poll", async () => {
+    const { database } = await postgres.migrated();
+    const customer = await seedLedger(database);
+    const { copy } = await follow(database, NEVER_POLLS);
+    // The first notices may come before the feed listens.
+    await eventually(async () => {
+      await settle(database, [settlementOf(customer)]);
+      const { postedNanoUsd } = await readBalance(database, "acme");
+      await eventually(() => expect(copy.accounts.get("acme")?.postedNanoUsd).toBe(postedNanoUsd), { withinMs: 500 });
+    });
+  });
+
+  test("polls where no notice comes", async () => {
+    const { database, connect } = await postgres.migrated();
+    const { keyId } = await seedLedger(database);
+    const deaf = connect("deaf");
+    const { copy } = await follow({ ...deaf, listen: async () => void (await deaf.execute(NEVER_HEARS)) }, 100);
+    await disableApiKey(database, keyId);
+    await eventually(() => expect(copy.keys.get(keyId)?.isDisabled).toBe(true));
+  });
+
+  test("tells that a model was withdrawn", async () => {
+    const { database } = await postgres.migrated();
+    await seedLedger(database);
+    const { copy } = await follow(database);
+    await publishModels(database, []);
+    await eventually(() => expect(copy.models.get("modelx-v4-pro")).toEqual({ name: "modelx-v4-pro", isWithdrawn: true }));
+  });
+
+  test("sends a change again that its listener could not take", async () => {
+    const { database } = await postgres.migrated();
+    const { keyId } = await seedLedger(database);
+    const seen: boolean[] = [];
+    const feed = startFeed({
+      database,
+      pollMs: 50,
+      onChange({ keys }) {
+        seen.push(...keys.map(({ isDisabled }) => isDisabled));
+        if (seen.length === 2) throw new Error("not now");
+      },
+    });
+    onTestFinished(() => feed.stop());
+    await feed.ready;
+    await disableApiKey(database, keyId);
+    await eventually(() => expect(seen.slice(0, 3)).toEqual([false, true, true]));
+  });
+
+  test("goes on after a restart of Postgres, with what it knew in between", async () => {
+    const { database, connect } = await postgres.migrated();
+    const { keyId } = await seedLedger(database);
+    const { lines, log } = captureLog();
+    const { copy, feed } = await follow(connect("extproc", log), 100);
+    await postgres.stop();
+    const stoppedAt = Date.now();
+    await postgres.start();
+    expect(copy.keys.get(keyId)?.isRevoked).toBe(false);
+
+    await revokeApiKey(database, keyId);
+    await eventually(() => expect(copy.keys.get(keyId)?.isRevoked).toBe(true));
+    expect(feed.lastSuccessAt).toBeGreaterThanOrEqual(stoppedAt);
+    expect(lines.join()).toContain("listening to the database broke off");
+    expect(lines.join()).not.toContain("postgres://");
+  });
+
+  test("reads everything again when its listening comes back, for it may be another server", async () => {
+    const { database, connect } = await postgres.migrated();
+    const { keyId } = await seedLedger(database);
+    const { copy } = await follow(connect("extproc"), NEVER_POLLS);
+    await eventually(async () =>
+      expect(
+        await database.execute(
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'extproc listen'",
+        ),
+      ).toBe(1),
+    );
+    copy.keys.clear();
+    await eventually(() => expect([...copy.keys.keys()]).toEqual([keyId]));
+  });
+
+  test("that is stopped before it could read says so to who waits for it", async () => {
+    const { connect } = await postgres.empty();
+    const feed = startFeed({ database: connect("no schema"), onChange: () => {} });
+    await feed.stop();
+    await expect(feed.ready).rejects.toThrow("stopped");
+    expect(feed.lastSuccessAt).toBeNull();
+  });
+});
+
+interface Copy {
+  accounts: Map<string, AccountRow>;
+  keys: Map<string, KeyRow>;
+  models: Map<string, ModelRow>;
+  changes: number;
+}
+
+async function follow(database: Database, pollMs?: number): Promise<{ copy: Copy; feed: Feed }> {
+  const copy: Copy = { accounts: new Map(), keys: new Map(), models: new Map(), changes: 0 };
+  const feed = startFeed({
+    database,
+    ...(pollMs === undefined ? {} : { pollMs }),
+    onChange({ accounts, keys, models }) {
+      copy.changes++;
+      for (const account of accounts) copy.accounts.set(account.accountId, account);
+      for (const key of keys) copy.keys.set(key.publicId, key);
+      for (const model of models) copy.models.set("model" in model ? model.model.name : model.name, model);
+    },
+  });
+  onTestFinished(() => feed.stop());
+  await feed.ready;
+  return { copy, feed };
+}
+
+function namesOf(keys: readonly KeyRow[]): string[] {
+  return keys.map(({ name }) => name).sort();
+}

@@ -1,0 +1,121 @@
+import { chmod, mkdir, mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import process from "node:process";
+import { Client } from "pg";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { LOOPBACK } from "../../local/ports.ts";
+import { startPostgres, type Postgres, type PostgresOptions } from "../../local/postgres.ts";
+import { isAlive } from "../../local/processes.ts";
+
+let directory: string;
+
+beforeEach(async () => {
+  directory = await mkdtemp(path.join(tmpdir(), "gateway-postgres-"));
+});
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+async function start(options: Partial<PostgresOptions> = {}): Promise<Postgres> {
+  const postgres = await startPostgres({ dataDirectory: path.join(directory, "postgres"), ...options });
+  onTestFinished(() => postgres.stop());
+  return postgres;
+}
+
+async function query(url: string, text: string): Promise<unknown[]> {
+  const client = new Client({ connectionString: url });
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+test("data outlives a stop and a start", async () => {
+  const first = await start();
+  await query(first.url, "CREATE TABLE kept AS SELECT 42 AS answer");
+  await first.stop();
+  expect(await isAlive(first.pid)).toBe(false);
+  const second = await start();
+  expect(await query(second.url, "SELECT answer FROM kept")).toStrictEqual([{ answer: 42 }]);
+});
+
+test("a session needs the password, which only its owner can read", async () => {
+  const { url } = await start();
+  const wrong = new URL(url);
+  wrong.password = "wrong";
+  await expect(query(wrong.href, "SELECT 1")).rejects.toThrow("password authentication failed");
+  expect((await stat(path.join(directory, "postgres", "password"))).mode & 0o777).toBe(0o600);
+});
+
+test("it listens on the loopback address only, checks its pages, and sorts the same on every machine", async () => {
+  const { url } = await start();
+  const settings =
+    "SELECT name, setting FROM pg_settings WHERE name IN ('listen_addresses', 'unix_socket_directories', 'data_checksums') ORDER BY 1";
+  expect(await query(url, settings)).toStrictEqual([
+    { name: "data_checksums", setting: "on" },
+    { name: "listen_addresses", setting: LOOPBACK },
+    { name: "unix_socket_directories", setting: "" },
+  ]);
+  expect(
+    await query(
+      url,
+      "SELECT datlocprovider, datlocale, pg_encoding_to_char(encoding) AS encoding FROM pg_database WHERE datname = 'postgres'",
+    ),
+  ).toStrictEqual([{ datlocprovider: "b", datlocale: "C.UTF-8", encoding: "UTF8" }]);
+});
+
+test("a directory that others may not enter is no obstacle", async () => {
+  const closed = path.join(directory, "closed");
+  await mkdir(closed, { mode: 0o700 });
+  await chmod(directory, 0o700);
+  const { url } = await start({ dataDirectory: path.join(closed, "postgres") });
+  expect(await query(url, "SELECT 1 AS one")).toStrictEqual([{ one: 1 }]);
+});
+
+test("a server left over on the directory is stopped, and what it had committed is there", async () => {
+  const leftover = await start();
+  await query(leftover.url, "CREATE TABLE kept AS SELECT 42 AS answer");
+  const next = await start();
+  expect(await isAlive(leftover.pid)).toBe(false);
+  expect(await query(next.url, "SELECT answer FROM kept")).toStrictEqual([{ answer: 42 }]);
+});
+
+test("a server that was killed is recovered", async () => {
+  const killed = await start();
+  await query(killed.url, "CREATE TABLE kept AS SELECT 42 AS answer");
+  process.kill(killed.pid, "SIGKILL");
+  await killed.ended;
+  expect(await readFile(path.join(directory, "postgres", "cluster", "postmaster.pid"), "utf8")).toContain(String(killed.pid));
+  const next = await start();
+  expect(await query(next.url, "SELECT answer FROM kept")).toStrictEqual([{ answer: 42 }]);
+});
+
+test("a cluster that was being made when the start was killed is made again", async () => {
+  await mkdir(path.join(directory, "postgres", "cluster.unfinished", "base"), { recursive: true });
+  const { url } = await start();
+  expect(await query(url, "SELECT 1 AS one")).toStrictEqual([{ one: 1 }]);
+});
+
+test("a taken port is said in one sentence", async () => {
+  const server = createServer();
+  const { promise: listening, resolve } = Promise.withResolvers<void>();
+  server.listen(0, LOOPBACK, resolve);
+  onTestFinished(() => void server.close());
+  await listening;
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  await expect(start({ port })).rejects.toThrow(`Port ${port} is taken, so PostgreSQL cannot listen there`);
+});
+
+test("sessions are cut at a stop, which does not wait for them", async () => {
+  const postgres = await start();
+  const client = new Client({ connectionString: postgres.url });
+  const { promise: lost, resolve } = Promise.withResolvers<void>();
+  client.on("error", () => resolve());
+  await client.connect();
+  await postgres.stop();
+  await lost;
+});

@@ -1,0 +1,74 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { findEnvoy } from "../../local/envoy.ts";
+import type { EnvoyConfig } from "../../operator/xds/envoy-config.ts";
+import { eventually } from "./eventually.ts";
+
+export interface EnvoyProcess {
+  readonly adminUrl: string;
+  /** Text of an admin page. */
+  admin(path: string): Promise<string>;
+  /** Lines of the access log, as JSON. */
+  accessLog(): Promise<Record<string, unknown>[]>;
+  stop(): Promise<void>;
+}
+
+/** A real Envoy on a bootstrap; its own log is shown only when it does not come up. */
+export async function startEnvoyProcess(config: {
+  bootstrap: EnvoyConfig;
+  adminPort: number;
+  accessLogPath: string;
+  /** False for an Envoy that waits for the operator. */
+  isReadyExpected?: boolean;
+}): Promise<EnvoyProcess> {
+  const directory = await mkdtemp(join(tmpdir(), "gateway-envoy-"));
+  const file = join(directory, "envoy.json");
+  await writeFile(file, JSON.stringify(config.bootstrap));
+  const binary = await findEnvoy({ environment: process.env, onProgress: (line) => console.log(line) });
+  const child = spawn(binary, ["-c", file, "--concurrency", "1", "--use-dynamic-base-id", "--log-level", "warning"], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let log = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    log += text;
+  });
+  const exited = once(child, "exit");
+  const adminUrl = `http://127.0.0.1:${config.adminPort}`;
+  const admin = async (path: string) => (await fetch(`${adminUrl}${path}`)).text();
+
+  if (config.isReadyExpected ?? true) {
+    try {
+      await eventually(async () => {
+        if (child.exitCode !== null) throw new Error("Envoy ended");
+        const response = await fetch(`${adminUrl}/ready`);
+        if (response.status !== 200) throw new Error(`Envoy is not ready: ${await response.text()}`);
+      }, { withinMs: 20_000 });
+    } catch (error) {
+      child.kill("SIGKILL");
+      throw new Error(`Envoy did not come up:\n${log}`, { cause: error });
+    }
+  }
+  return {
+    adminUrl,
+    admin,
+    async accessLog() {
+      // Envoy writes the log in batches; this asks for what it has.
+      await fetch(`${adminUrl}/reopen_logs`, { method: "POST" });
+      const text = await readFile(config.accessLogPath, "utf8");
+      return text
+        .split("\n")
+        .filter((line) => line !== "")
+        .map((line): Record<string, unknown> => JSON.parse(line));
+    },
+    async stop() {
+      child.kill("SIGTERM");
+      const timer = setTimeout(() => child.kill("SIGKILL"), 5_000);
+      await exited;
+      clearTimeout(timer);
+      await rm(directory, { recursive: true });
+    },
+  };
+}

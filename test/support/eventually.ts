@@ -1,0 +1,14 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Tries until the work passes; fails with its last error after `withinMs`. */
+export async function eventually<T>(work: () => Promise<T> | T, { withinMs = 10_000, everyMs = 50 } = {}): Promise<T> {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (performance.now() >= deadline) throw error;
+      await sleep(everyMs);
+    }
+  }
+}

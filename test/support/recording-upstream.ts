@@ -1,0 +1,46 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+
+export interface RecordedRequest {
+  path: string;
+  headers: IncomingHttpHeaders;
+  bodyBytes: number;
+}
+
+export interface RecordingUpstream {
+  readonly port: number;
+  readonly requests: RecordedRequest[];
+  stop(): Promise<void>;
+}
+
+/** A model server that answers `{"ok":true}`, or as `answer` says, and remembers what reached it. */
+export async function startRecordingUpstream(
+  answer?: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<RecordingUpstream> {
+  const requests: RecordedRequest[] = [];
+  const server = createServer((request, response) => {
+    let bodyBytes = 0;
+    request.on("data", (chunk: Buffer) => {
+      bodyBytes += chunk.length;
+    });
+    request.on("end", () => {
+      requests.push({ path: request.url ?? "", headers: request.headers, bodyBytes });
+      if (answer !== undefined) return answer(request, response);
+      response.writeHead(200, { "content-type": "application/json" }).end('{"ok":true}');
+    });
+  });
+  const { promise: listening, resolve } = Promise.withResolvers<void>();
+  server.listen(0, "127.0.0.1", resolve);
+  await listening;
+  const address = server.address();
+  if (typeof address !== "object" || address === null) throw new Error("the upstream has no port");
+  return {
+    port: address.port,
+    requests,
+    async stop() {
+      const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>();
+      server.close(() => onClosed());
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

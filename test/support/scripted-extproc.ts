@@ -1,0 +1,118 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { Server, ServerCredentials, status as grpcStatus, type ServerDuplexStream } from "@grpc/grpc-js";
+import { HeaderValueOption_HeaderAppendAction as AppendAction } from "../../runtime/gen/envoy/config/core/v3/base_pb.js";
+import {
+  ExternalProcessor,
+  ProcessingResponseSchema,
+  type ProcessingRequest,
+  type ProcessingResponse,
+} from "../../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
+import { serviceDefinition } from "../../runtime/grpc.ts";
+
+/** What the processor does with a request; chosen by the test through the request header `x-script`. */
+export type Script =
+  /** Sends it to a cluster, under another path where one is given. */
+  | { kind: "route"; cluster: string; path?: string }
+  /** Answers itself. */
+  | { kind: "answer"; status: number; body: string; details: string }
+  /** Says nothing about a backend. */
+  | { kind: "no-backend" }
+  /** Ends the gRPC stream cleanly at the request's body, as a processor with a bug would. */
+  | { kind: "close" }
+  /** Fails the gRPC stream at the request's headers. */
+  | { kind: "fail" }
+  /** Routes, then fails the gRPC stream after a moment, while the upstream still thinks. */
+  | { kind: "route-then-fail"; cluster: string; path: string; afterMs: number };
+
+/** What the processor saw of a request and of its response. */
+export interface Seen {
+  requestHeaders: Record<string, string>;
+  responseStatus: string | null;
+  /** Envoy's attribute `response.code_details`. */
+  responseDetails: string | null;
+}
+
+export interface ScriptedExtproc {
+  readonly port: number;
+  readonly seen: Seen[];
+  stop(): void;
+}
+
+type Call = ServerDuplexStream<ProcessingRequest, ProcessingResponse>;
+type ResponseInit = MessageInitShape<typeof ProcessingResponseSchema>;
+
+/** An ext_proc server that follows scripts by name, for tests of Envoy's configuration alone. */
+export async function startScriptedExtproc(scripts: ReadonlyMap<string, Script>): Promise<ScriptedExtproc> {
+  const seen: Seen[] = [];
+  const server = new Server({ "grpc.max_receive_message_length": -1 });
+  server.addService(serviceDefinition(ExternalProcessor), {
+    process: (call: Call) => serve(call, { scripts, seen }),
+  });
+  const { promise: bound, resolve, reject } = Promise.withResolvers<number>();
+  server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) =>
+    error === null ? resolve(port) : reject(error),
+  );
+  return { port: await bound, seen, stop: () => server.forceShutdown() };
+}
+
+function serve(call: Call, { scripts, seen }: { scripts: ReadonlyMap<string, Script>; seen: Seen[] }): void {
+  let script: Script = { kind: "no-backend" };
+  const record: Seen = { requestHeaders: {}, responseStatus: null, responseDetails: null };
+  seen.push(record);
+  const say = (response: ResponseInit) => call.write(create(ProcessingResponseSchema, response));
+
+  call.on("data", ({ request, attributes }: ProcessingRequest) => {
+    switch (request.case) {
+      case "requestHeaders": {
+        record.requestHeaders = headersOf(request.value);
+        script = scripts.get(record.requestHeaders["x-script"] ?? "") ?? script;
+        if (script.kind === "fail") return void call.emit("error", { code: grpcStatus.UNAVAILABLE, details: "scripted" });
+        if (script.kind === "answer") return say(answerNow(script));
+        return say({ response: { case: "requestHeaders", value: request.value.endOfStream ? routed(script) : {} } });
+      }
+      case "requestBody":
+        if (script.kind === "close") return void call.end();
+        if (script.kind === "route-then-fail") {
+          setTimeout(() => call.emit("error", { code: grpcStatus.UNAVAILABLE, details: "scripted" }), script.afterMs);
+        }
+        return say({ response: { case: "requestBody", value: routed(script) } });
+      case "responseHeaders":
+        record.responseStatus = headersOf(request.value)[":status"] ?? null;
+        record.responseDetails = detailsOf(attributes);
+        return say({ response: { case: "responseHeaders", value: {} } });
+      case "responseBody":
+        return say({ response: { case: "responseBody", value: {} } });
+      case "requestTrailers":
+      case "responseTrailers":
+      case undefined:
+        throw new Error(`the filter asks for no ${request.case}`);
+    }
+  });
+  call.on("end", () => call.end());
+  call.on("error", () => undefined);
+}
+
+function answerNow({ status, body, details }: Extract<Script, { kind: "answer" }>): ResponseInit {
+  const headers = { setHeaders: [setHeader("content-type", "application/json"), setHeader("x-from", "extproc")] };
+  return { response: { case: "immediateResponse", value: { status: { code: status }, headers, body: Buffer.from(body), details } } };
+}
+
+function routed(script: Script) {
+  if (script.kind !== "route" && script.kind !== "route-then-fail") return {};
+  const setHeaders = [setHeader("x-gateway-backend", script.cluster)];
+  if (script.path !== undefined) setHeaders.push(setHeader(":path", script.path));
+  return { response: { headerMutation: { setHeaders }, clearRouteCache: true } };
+}
+
+function setHeader(key: string, value: string) {
+  return { header: { key, rawValue: Buffer.from(value) }, appendAction: AppendAction.OVERWRITE_IF_EXISTS_OR_ADD };
+}
+
+function headersOf(message: { headers?: { headers: { key: string; rawValue: Uint8Array }[] } | undefined }) {
+  return Object.fromEntries((message.headers?.headers ?? []).map(({ key, rawValue }) => [key, Buffer.from(rawValue).toString()]));
+}
+
+function detailsOf(attributes: ProcessingRequest["attributes"]): string | null {
+  const details = attributes["envoy.filters.http.ext_proc"]?.["response.code_details"];
+  return typeof details === "string" ? details : null;
+}

@@ -1,0 +1,65 @@
+import { CommanderError } from "commander";
+import { describe, expect, test } from "vitest";
+import { createCommand, parseOptions } from "../../../local/options.ts";
+import { mapUpstreams } from "../../../local/upstreams.ts";
+
+const DEFAULTS = { manifestsDirectory: "local/manifests" };
+
+/** What a mistake on the command line says. */
+function mistake(...words: string[]): string {
+  let text = "";
+  const command = createCommand(DEFAULTS, () => {})
+    .exitOverride()
+    .configureOutput({ writeErr: (line) => (text += line) });
+  expect(() => command.parse(words, { from: "user" })).toThrow(CommanderError);
+  return text;
+}
+
+describe("the command line", () => {
+  test("without flags serves the simulator on 8080 from .data", () => {
+    expect(parseOptions([], {}, DEFAULTS)).toStrictEqual({
+      port: 8080,
+      dataDirectory: ".data",
+      manifestsDirectory: "local/manifests",
+      upstreams: {},
+    });
+  });
+
+  test("takes a real server, its model and its key", () => {
+    const words = ["--upstream-chat", "http://127.0.0.1:11434/v1/", "--upstream-model", "small", "--upstream-key", "k"];
+    expect(parseOptions(words, {}, DEFAULTS).upstreams).toStrictEqual({
+      chatUrl: "http://127.0.0.1:11434/v1",
+      model: "small",
+      key: "k",
+    });
+  });
+
+  test("takes the key from the environment, where no process list shows it", () => {
+    expect(parseOptions([], { UPSTREAM_KEY: "k" }, DEFAULTS).upstreams).toStrictEqual({ key: "k" });
+    expect(parseOptions(["--upstream-key", "flag"], { UPSTREAM_KEY: "k" }, DEFAULTS).upstreams.key).toBe("flag");
+  });
+
+  test("says what is wrong with a port, a URL and a stray word", () => {
+    expect(mistake("--port", "70000")).toContain("It must be a number from 1 to 65535");
+    expect(mistake("--upstream-chat", "localhost:11434")).toContain("It must be an http or https URL");
+    expect(mistake("--upstream-messages", "http://127.0.0.1:1/v1")).toContain("It must end before /v1");
+    expect(mistake("stray")).toContain("too many arguments");
+  });
+});
+
+describe("upstreams", () => {
+  test("stand for the two names in the manifests", () => {
+    expect(mapUpstreams({}, "http://127.0.0.1:5")).toStrictEqual({
+      "http://chat.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
+      "http://messages.simulator.localhost": { url: "http://127.0.0.1:5" },
+    });
+  });
+
+  test("the key and the model go to the given server, never to the simulator", () => {
+    const given = { chatUrl: "https://models.example/v1", key: "k", model: "small" };
+    expect(mapUpstreams(given, "http://127.0.0.1:5")).toStrictEqual({
+      "http://chat.simulator.localhost": { url: "https://models.example/v1", upstreamModel: "small", credential: "k" },
+      "http://messages.simulator.localhost": { url: "http://127.0.0.1:5" },
+    });
+  });
+});

@@ -1,0 +1,191 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Protocol } from "../../../../contract/protocol.ts";
+import { createMeter, type MeteredUsage } from "../../../../extproc/meter/meter.ts";
+import { createTranslation } from "../../../../extproc/translate/choose.ts";
+import { messageArbitrary, toTranscript } from "../chat-via-messages/messages.ts";
+import { inputFor, type InputOptions } from "../input.ts";
+import { replayChat, replayMessages } from "../replay.ts";
+
+const CHAT = { model: "m", messages: [{ role: "user", content: "hi" }], stream: true };
+const MESSAGES = { ...CHAT, max_tokens: 10 };
+const WITH_USAGE = { ...CHAT, stream_options: { include_usage: true } };
+
+interface Run {
+  text: string;
+  outcome: string;
+  /** Chunks that passed without a copy. */
+  unchanged: number;
+  metered: MeteredUsage;
+}
+
+function play(request: object, chunks: readonly Buffer[], options: Partial<InputOptions> & { protocol: Protocol }): Run {
+  const input = inputFor(request, { upstreamModel: "m", ...options, upstream: options.protocol });
+  const meter = createMeter(10);
+  const stream = createTranslation(options.protocol, input).stream(meter);
+  const output = chunks.map((chunk) => ({ chunk, pushed: stream.push(chunk) }));
+  const text = Buffer.concat([...output.map(({ chunk, pushed }) => (pushed === "unchanged" ? chunk : pushed)), stream.end()]);
+  const unchanged = output.filter(({ pushed }) => pushed === "unchanged").length;
+  return { text: text.toString(), outcome: stream.outcome, unchanged, metered: meter.final() };
+}
+
+function chunk(delta: object, more: object = {}): string {
+  return `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason: null }], ...more })}\n\n`;
+}
+
+const FINISH = chunk({}, { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
+const USAGE = chunk({}, { choices: [], usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 } });
+const DONE = "data: [DONE]\n\n";
+
+describe("bytes pass as they are", () => {
+  test("a messages stream, cut anywhere, comes out as it went in", () => {
+    fc.assert(
+      fc.property(
+        messageArbitrary,
+        fc.array(fc.nat(2000), { maxLength: 5 }),
+        fc.constantFrom("\n", "\r\n", "\r"),
+        (message, cuts, lineEnd) => {
+          const bytes = Buffer.from(toTranscript(message).replaceAll("\n", lineEnd));
+          const offsets = [0, ...cuts.filter((cut) => cut < bytes.length).sort((a, b) => a - b), bytes.length];
+          const chunks = offsets.slice(1).map((end, index) => bytes.subarray(offsets[index], end));
+          const { text, outcome } = play(MESSAGES, chunks, { protocol: "messages" });
+          expect(text).toBe(bytes.toString());
+          expect(outcome).toBe("complete");
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test("chunks of whole events pass without a copy, on both interfaces", () => {
+    const chat = [chunk({ role: "assistant" }), chunk({ content: "a" }) + chunk({ content: "b" }), FINISH, USAGE, DONE];
+    expect(
+      play(
+        WITH_USAGE,
+        chat.map((text) => Buffer.from(text)),
+        { protocol: "chat" },
+      ),
+    ).toMatchObject({ text: chat.join(""), unchanged: chat.length });
+    const messages = [
+      'event: message_start\ndata: {"type":"message_start","message":{}}\n\n',
+      ": ping\n\n",
+      'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+    ];
+    expect(
+      play(
+        MESSAGES,
+        messages.map((text) => Buffer.from(text)),
+        { protocol: "messages" },
+      ),
+    ).toMatchObject({ text: messages.join(""), unchanged: 3 });
+  });
+
+  test("usage that the client did not ask for is hidden and counted", () => {
+    const text = chunk({ content: "a" }, { usage: null }) + FINISH + USAGE + DONE;
+    const run = play(CHAT, [Buffer.from(text)], { protocol: "chat" });
+    expect(run.text).toBe(chunk({ content: "a" }) + FINISH + DONE);
+    expect(run.metered).toMatchObject({ usage: { inputTokens: 5, outputTokens: 2 }, isEstimated: false });
+  });
+
+  test("nesting of 50,000 in a request passes", () => {
+    const deep = "[".repeat(50_000) + "]".repeat(50_000);
+    const request = `{"messages":[{"role":"user","content":"hi"}],"x":${deep},"model":"m"}`;
+    const { upstream } = createTranslation("chat", inputFor(request, { upstream: "chat", upstreamModel: "other" }));
+    expect(upstream.body.toString()).toBe(request.replace('"model":"m"', '"model":"other"'));
+  });
+
+  test("a request in which nothing changes goes on as the very same buffer", () => {
+    const input = inputFor({ ...MESSAGES, stream: false }, { upstream: "messages", upstreamModel: "m" });
+    expect(createTranslation("messages", input).upstream.body).toBe(input.body);
+  });
+
+  test("a request of 30 MB gets its model in one pass", () => {
+    const request = JSON.stringify({ messages: [{ role: "user", content: 'é"\n'.repeat(6_000_000) }], model: "m" });
+    const input = inputFor(request, { upstream: "chat", upstreamModel: "other" });
+    const started = performance.now();
+    const { body } = createTranslation("chat", input).upstream;
+    expect(performance.now() - started).toBeLessThan(4000);
+    expect(body.subarray(-18).toString()).toBe('],"model":"other"}');
+  });
+
+  test("an event of 8 MB in small chunks is held and edited in linear time", () => {
+    const text = chunk({ content: "x".repeat(8_000_000) }).replace('"model":"m"', '"model":"other"');
+    const bytes = Buffer.from(text + FINISH + DONE);
+    const chunks = Array.from({ length: Math.ceil(bytes.length / 100) }, (_, index) =>
+      bytes.subarray(index * 100, (index + 1) * 100),
+    );
+    const started = performance.now();
+    const run = play(CHAT, chunks, { protocol: "chat", upstreamModel: "other" });
+    expect(performance.now() - started).toBeLessThan(5000);
+    expect(run.text).toBe(chunk({ content: "x".repeat(8_000_000) }) + FINISH + DONE);
+  });
+});
+
+describe("how a stream ends", () => {
+  test("half an event never reaches the client; the error event does", () => {
+    const half = chunk({ content: "lost" }).slice(0, -10);
+    const run = play(CHAT, [Buffer.from(chunk({ content: "a" }) + half)], { protocol: "chat" });
+    expect(run.outcome).toBe("truncated");
+    expect(run.text).toMatch(/^data: .*"a".*\n\ndata: \{"error":\{.*"code":"upstream_error"\}\}\n\n$/);
+    expect(run.text).not.toContain("lost");
+  });
+
+  test("a finish_reason is enough for chat, and the missing [DONE] is added", () => {
+    const run = play(CHAT, [Buffer.from(FINISH)], { protocol: "chat" });
+    expect(run).toMatchObject({ outcome: "complete", text: FINISH + DONE });
+  });
+
+  test("message_delta is not enough for messages", () => {
+    const text =
+      'event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}\n\n';
+    const run = play(MESSAGES, [Buffer.from(text)], { protocol: "messages" });
+    expect(run.outcome).toBe("truncated");
+    expect(run.text).toMatch(/event: error\ndata: \{"type":"error","error":\{"type":"api_error".*\}\n\n$/);
+  });
+
+  test("an upstream's error event passes as it is and is the end", () => {
+    const text = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"x"}}\n\n';
+    expect(play(MESSAGES, [Buffer.from(text)], { protocol: "messages" })).toMatchObject({ text, outcome: "failed" });
+  });
+
+  test("what was produced is counted where a cut stream brought no usage", () => {
+    const text =
+      'data: {"type":"message_start","message":{"usage":{"input_tokens":7,"output_tokens":1}}}\n\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"four and twenty characters"}}\n\n';
+    const { metered } = play(MESSAGES, [Buffer.from(text)], { protocol: "messages" });
+    expect(metered).toEqual({
+      usage: { inputTokens: 7, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 7, reasoningTokens: 0 },
+      isEstimated: true,
+    });
+  });
+});
+
+describe("the official SDKs read what passes", () => {
+  test("chat, renamed and with its usage hidden", async () => {
+    const text = chunk({ role: "assistant", content: "a" }, { usage: null, model: "other" }) + FINISH + USAGE + DONE;
+    const run = play(CHAT, [Buffer.from(text)], { protocol: "chat", upstreamModel: "other" });
+    const completion = await replayChat(run.text);
+    expect(completion).toMatchObject({ model: "m", choices: [{ finish_reason: "stop", message: { content: "a" } }] });
+    expect(completion.usage).toBeUndefined();
+  });
+
+  test("messages, renamed", async () => {
+    await fc.assert(
+      fc.asyncProperty(messageArbitrary, async (message) => {
+        const run = play(MESSAGES, [Buffer.from(toTranscript(message))], { protocol: "messages", upstreamModel: "other" });
+        expect(await replayMessages(run.text)).toMatchObject({ model: "m", stop_reason: message.stop_reason });
+        expect(run.metered.usage).toMatchObject({
+          inputTokens: message.usage.input_tokens,
+          outputTokens: message.usage.output_tokens,
+        });
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("a broken messages stream is the SDK's error", async () => {
+    const text =
+      'event: message_start\ndata: {"type":"message_start","message":{"id":"m","content":[],"usage":{"input_tokens":1}}}\n\nevent: content_bl';
+    const run = play(MESSAGES, [Buffer.from(text)], { protocol: "messages" });
+    await expect(replayMessages(run.text)).rejects.toMatchObject({ type: "api_error" });
+  });
+});

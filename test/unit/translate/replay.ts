@@ -1,0 +1,25 @@
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
+
+/** What the official SDK's stream helper makes of a chat stream; rejects with what a client would get. */
+export async function replayChat(stream: string): Promise<OpenAI.ChatCompletion> {
+  const client = new OpenAI({ apiKey: "sk-test", baseURL: "http://127.0.0.1/v1", maxRetries: 0, fetch: answering(stream) });
+  const run = client.chat.completions.stream({ model: "m", messages: [], stream_options: { include_usage: true } });
+  return run.finalChatCompletion();
+}
+
+/** The same for a messages stream. */
+export async function replayMessages(stream: string): Promise<Anthropic.Message> {
+  const client = new Anthropic({
+    apiKey: "sk-test",
+    authToken: null,
+    baseURL: "http://127.0.0.1",
+    maxRetries: 0,
+    fetch: answering(stream),
+  });
+  return client.messages.stream({ model: "m", max_tokens: 1, messages: [] }).finalMessage();
+}
+
+function answering(stream: string): () => Promise<Response> {
+  return () => Promise.resolve(new Response(stream, { headers: { "content-type": "text/event-stream; charset=utf-8" } }));
+}
