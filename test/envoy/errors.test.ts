@@ -4,7 +4,7 @@ import { startTestStack, type TestStack } from "../support/stack.ts";
 /** Every refusal and failure that a caller can meet (S17–S22), in both dialects, through a real Envoy. */
 let stack: TestStack;
 beforeAll(async () => {
-  stack = await startTestStack();
+  stack = await startTestStack({ creditNanoUsd: 1_000_000_000_000n });
 });
 afterAll(() => stack.stop());
 
@@ -162,16 +162,19 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
       [402, 502, "server_error", "api_error"],
       [403, 502, "server_error", "api_error"],
       [429, 429, "rate_limit_error", "rate_limit_error"],
-      [500, 502, "server_error", "api_error"],
+      [500, 500, "server_error", "api_error"],
       [503, 503, "server_error", "overloaded_error"],
     ] as const)("a %i reaches the caller as %i and costs nothing (S22)", async ([sent, status, chat, messages]) => {
-      const before = await stack.balanceNanoUsd();
       const answer = await call({ path, body: ask(model, `Fail. [[sim status=${sent} retry-after=7]]`) });
       expect(answer.status).toBe(status);
       expect(answer.type).toBe(type(chat, messages));
       expect(answer.headers.get("retry-after")).toBe(sent === 429 || sent === 503 ? "7" : answer.headers.get("retry-after"));
       expectShape(answer, name);
-      expect(await stack.balanceNanoUsd()).toBe(before);
+      const requestId = answer.headers.get("x-request-id") ?? "";
+      expect(await stack.usageOf(requestId)).toEqual([
+        expect.objectContaining({ outcome: "failed", httpStatus: status, chargeNanoUsd: 0n }),
+      ]);
+      expect(await stack.entriesOf(requestId)).toEqual([]);
     });
 
     test("an HTML error page is translated and leaks nothing (S17)", async () => {

@@ -216,12 +216,14 @@ describe.for(MODELS)("messages, answered by a $upstream server", ({ model, upstr
   });
 
   test("count_tokens answers and is not charged (S16)", async () => {
+    await stack.idle();
     const before = await stack.balanceNanoUsd();
     const counted = await client().messages.countTokens({
       model,
       messages: [{ role: "user", content: "How many tokens are this?" }],
     });
     expect(counted.input_tokens).toBeGreaterThan(3);
+    await stack.idle();
     expect(await stack.balanceNanoUsd()).toBe(before);
   });
 });

@@ -1,4 +1,4 @@
-import { cp, mkdir, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
 import process from "node:process";
@@ -73,6 +73,17 @@ test.for(["simulator", "operator", "extproc", "envoy"])("when %s dies, everythin
   expect(await place.survivors()).toStrictEqual([]);
 });
 
+test("when Postgres dies, everything stops and says so", async () => {
+  const place = await makePlace();
+  const local = await place.start();
+  await local.shows(READY);
+  const status = await readFile(path.join(place.data, "postgres", "cluster", "postmaster.pid"), "utf8");
+  process.kill(Number.parseInt(status, 10), "SIGKILL");
+  expect(await local.exited).toBe(1);
+  expect(local.output()).toContain("postgres is gone: it ended with SIGKILL. Its log says why: ");
+  expect(await place.survivors()).toStrictEqual([]);
+});
+
 test("a second start on the same data says that the first one uses it, and leaves it alone", async () => {
   const place = await makePlace();
   const first = await place.start();
@@ -129,7 +140,7 @@ test("a Ctrl-C during the start leaves nothing running", async () => {
   expect(await place.survivors()).toStrictEqual([]);
 });
 
-test("a bad manifest is shown with its file, field and remedy, at the start and later", async () => {
+test("a bad manifest is shown with its file, field and remedy", async () => {
   const place = await makePlace();
   const manifests = path.join(place.directory, "manifests");
   await mkdir(manifests);

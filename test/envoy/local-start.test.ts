@@ -34,6 +34,8 @@ test("both printed commands answer, streaming, when pasted into a shell", async 
   const place = await makePlace();
   const local = await place.start();
   await local.shows(READY);
+  // Node parts, Envoy, Postgres with its own children, and the supervisor: what is looked for below can be found.
+  expect((await place.survivors()).length).toBeGreaterThanOrEqual(6);
   const [chat = "", messages = ""] = printedCommands(local);
   const chatAnswer = await run("sh", ["-c", chat]);
   expect(chatAnswer.stdout).toMatch(/simulation[^]*data: \[DONE\]\n\n$/);

@@ -40,7 +40,12 @@ beforeAll(async () => {
   stack.scripts.set("to-messages", { kind: "route", cluster: DEAD, path: "/v1/messages" });
   stack.scripts.set("to-chat", { kind: "route", cluster: DEAD, path: "/v1/chat/completions" });
   stack.scripts.set("no-such-cluster", { kind: "route", cluster: "model/m/gone/00000000", path: "/v1/messages" });
-  stack.scripts.set("refuse", { kind: "answer", status: 402, body: '{"from":"the processor"}', details: "gateway_insufficient_balance" });
+  stack.scripts.set("refuse", {
+    kind: "answer",
+    status: 402,
+    body: '{"from":"the processor"}',
+    details: "gateway_insufficient_balance",
+  });
   stack.scripts.set("no-backend", { kind: "no-backend" });
   stack.scripts.set("close", { kind: "close" });
   stack.scripts.set("fail", { kind: "fail" });
@@ -80,7 +85,13 @@ function expectIds(headers: Headers): string {
 
 describe("what reaches the processor and the upstream", () => {
   test("a client cannot name a backend, steer Envoy, or choose a request id", async () => {
-    const spoofed = { "X-Gateway-Backend": GOOD, "x-gateway-anything": "1", x_gateway_backend: GOOD, "x-envoy-retry-on": "5xx", "x-request-id": "chosen" };
+    const spoofed = {
+      "X-Gateway-Backend": GOOD,
+      "x-gateway-anything": "1",
+      x_gateway_backend: GOOD,
+      "x-envoy-retry-on": "5xx",
+      "x-request-id": "chosen",
+    };
     const { status } = await send({ script: "no-backend", headers: spoofed });
     expect(status).toBe(503);
     expect(upstream.requests).toEqual([]);
@@ -122,7 +133,17 @@ describe("what reaches the processor and the upstream", () => {
   test("a body that is one byte larger is a 413 in the caller's shape, on HTTP/1.1 and HTTP/2", async () => {
     const body = new Uint8Array(MAX_REQUEST_BYTES + 1);
     const { status, headers, json } = await send({ script: "good", body });
-    expect([status, json]).toEqual([413, { error: { message: "The request body is larger than 32 MiB.", type: "invalid_request_error", param: null, code: "request_too_large" } }]);
+    expect([status, json]).toEqual([
+      413,
+      {
+        error: {
+          message: "The request body is larger than 32 MiB.",
+          type: "invalid_request_error",
+          param: null,
+          code: "request_too_large",
+        },
+      },
+    ]);
     expectIds(headers);
     expect((await sendHttp2(body)).status).toBe(413);
     expect(upstream.requests).toEqual([]);
@@ -165,7 +186,9 @@ describe("Envoy's own replies have the caller's shape (S17)", () => {
   ])("chat: $script at $path is $code", async ({ script, path, code }) => {
     const { status, headers, json } = await send({ script, path });
     expect(status).toBe(503);
-    expect(json).toEqual({ error: { message: expect.stringMatching(/Please try again\.$/), type: "server_error", param: null, code } });
+    expect(json).toEqual({
+      error: { message: expect.stringMatching(/Please try again\.$/), type: "server_error", param: null, code },
+    });
     expectIds(headers);
   });
 
@@ -199,7 +222,9 @@ describe("Envoy's own replies have the caller's shape (S17)", () => {
   ])("$name: $status with an id, though no request came to be", async ({ head, status }) => {
     const answer = await sendRaw(stack.url, `${head}\r\n\r\n`);
     expect(answer.status).toBe(status);
-    expect(answer.json).toEqual({ error: { message: expect.any(String), type: "invalid_request_error", param: null, code: null } });
+    expect(answer.json).toEqual({
+      error: { message: expect.any(String), type: "invalid_request_error", param: null, code: null },
+    });
     expectIds(answer.headers);
   });
 
@@ -215,14 +240,25 @@ describe("Envoy's own replies have the caller's shape (S17)", () => {
 });
 
 test("the access log has the client's path without its query, the id that the client was told, and no credential", async () => {
-  const { headers } = await send({ script: "to-chat", path: "/v1/messages?key=in-the-query", headers: { authorization: "Bearer client" } });
+  const { headers } = await send({
+    script: "to-chat",
+    path: "/v1/messages?key=in-the-query",
+    headers: { authorization: "Bearer client" },
+  });
   const id = headers.get("x-request-id");
   const line = await eventually(async () => {
     const found = (await stack.envoy.accessLog()).find((entry) => entry["request_id"] === id);
     if (found === undefined) throw new Error("the request is not in the access log yet");
     return found;
   });
-  expect(line).toMatchObject({ method: "POST", path: "/v1/messages", status: 503, flags: expect.stringContaining("UF"), upstream_cluster: DEAD, attempts: 3 });
+  expect(line).toMatchObject({
+    method: "POST",
+    path: "/v1/messages",
+    status: 503,
+    flags: expect.stringContaining("UF"),
+    upstream_cluster: DEAD,
+    attempts: 3,
+  });
   expect(JSON.stringify(await stack.envoy.accessLog())).not.toMatch(/in-the-query|Bearer/);
 });
 

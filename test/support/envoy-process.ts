@@ -41,11 +41,14 @@ export async function startEnvoyProcess(config: {
 
   if (config.isReadyExpected ?? true) {
     try {
-      await eventually(async () => {
-        if (child.exitCode !== null) throw new Error("Envoy ended");
-        const response = await fetch(`${adminUrl}/ready`);
-        if (response.status !== 200) throw new Error(`Envoy is not ready: ${await response.text()}`);
-      }, { withinMs: 20_000 });
+      await eventually(
+        async () => {
+          if (child.exitCode !== null) throw new Error("Envoy ended");
+          const response = await fetch(`${adminUrl}/ready`);
+          if (response.status !== 200) throw new Error(`Envoy is not ready: ${await response.text()}`);
+        },
+        { withinMs: 20_000 },
+      );
     } catch (error) {
       child.kill("SIGKILL");
       throw new Error(`Envoy did not come up:\n${log}`, { cause: error });

@@ -17,6 +17,8 @@ export async function sendRaw(baseUrl: string, text: string): Promise<{ status: 
   });
   const [head = "", body = ""] = (await promise).split("\r\n\r\n");
   const [statusLine = "", ...lines] = head.split("\r\n");
-  const headers = new Headers(lines.map((line): [string, string] => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()]));
+  const headers = new Headers(
+    lines.map((line): [string, string] => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()]),
+  );
   return { status: Number(statusLine.split(" ")[1]), headers, json: JSON.parse(body) };
 }

@@ -94,7 +94,9 @@ function serve(call: Call, { scripts, seen }: { scripts: ReadonlyMap<string, Scr
 
 function answerNow({ status, body, details }: Extract<Script, { kind: "answer" }>): ResponseInit {
   const headers = { setHeaders: [setHeader("content-type", "application/json"), setHeader("x-from", "extproc")] };
-  return { response: { case: "immediateResponse", value: { status: { code: status }, headers, body: Buffer.from(body), details } } };
+  return {
+    response: { case: "immediateResponse", value: { status: { code: status }, headers, body: Buffer.from(body), details } },
+  };
 }
 
 function routed(script: Script) {

@@ -11,6 +11,7 @@ import { createApiKey, parseApiKey, revokeApiKey } from "../../ledger/keys.ts";
 import type { Usage } from "../../contract/usage.ts";
 import type { Price } from "../../ledger/money.ts";
 import { eventually } from "./eventually.ts";
+import { scrape } from "./metrics.ts";
 
 /** The account that `npm start` makes, with 5 USD. */
 const DEMO = "demo";
@@ -45,6 +46,8 @@ export interface TestStack extends Stack {
   balanceNanoUsd(accountId?: string): Promise<bigint>;
   sumOfEntries(accountId?: string): Promise<bigint>;
   createAccount(account: { name: string; creditNanoUsd: bigint }): Promise<TestCustomer>;
+  /** Waits until no request runs and no settlement waits for the database. */
+  idle(): Promise<ReadonlyMap<string, number>>;
   /** Warnings and errors that the parts logged. */
   readonly complaints: readonly string[];
 }
@@ -83,6 +86,7 @@ export async function startTestStack(options: TestStackOptions = {}): Promise<Te
     ...stack,
     database,
     complaints,
+    idle: () => eventually(() => expectIdle(stack.extprocAdminUrl)),
     usageOf: (requestId) => eventually(() => readUsage(requestId)),
     async entriesOf(requestId) {
       const rows = await database.query({
@@ -126,6 +130,13 @@ export async function startTestStack(options: TestStackOptions = {}): Promise<Te
 async function expectKnown(baseUrl: string, apiKey: string): Promise<void> {
   const response = await fetch(`${baseUrl}/v1/balance`, { headers: { "x-api-key": apiKey } });
   expect(response.status).toBe(200);
+}
+
+async function expectIdle(adminUrl: string): Promise<ReadonlyMap<string, number>> {
+  const metrics = await scrape(adminUrl);
+  expect(metrics.get("gateway_open_streams")).toBe(0);
+  expect(metrics.get("gateway_queued_settlements")).toBe(0);
+  return metrics;
 }
 
 async function revoke(database: Database, apiKey: string): Promise<void> {

@@ -19,12 +19,33 @@ export async function makeCertificates(name: string): Promise<TlsCertificates> {
   const file = (suffix: string) => join(directory, suffix);
   const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "3"];
   try {
-    await run("openssl", ["req", "-x509", ...curve, "-subj", "/CN=test authority", "-keyout", file("ca.key"), "-out", file("ca.crt")]);
-    await run("openssl", ["req", ...curve.slice(0, 5), "-subj", `/CN=${name}`, "-keyout", file("server.key"), "-out", file("server.csr")]);
+    await run("openssl", [
+      "req",
+      "-x509",
+      ...curve,
+      "-subj",
+      "/CN=test authority",
+      "-keyout",
+      file("ca.key"),
+      "-out",
+      file("ca.crt"),
+    ]);
+    await run("openssl", [
+      "req",
+      ...curve.slice(0, 5),
+      "-subj",
+      `/CN=${name}`,
+      "-keyout",
+      file("server.key"),
+      "-out",
+      file("server.csr"),
+    ]);
     await writeFile(file("names"), `subjectAltName=DNS:${name}`);
     const signing = ["-CA", file("ca.crt"), "-CAkey", file("ca.key"), "-CAcreateserial", "-days", "3", "-extfile", file("names")];
     await run("openssl", ["x509", "-req", "-in", file("server.csr"), ...signing, "-out", file("server.crt")]);
-    const [ca, certificate, key] = await Promise.all(["ca.crt", "server.crt", "server.key"].map((suffix) => readFile(file(suffix), "utf8")));
+    const [ca, certificate, key] = await Promise.all(
+      ["ca.crt", "server.crt", "server.key"].map((suffix) => readFile(file(suffix), "utf8")),
+    );
     return { ca: ca ?? "", certificate: certificate ?? "", key: key ?? "" };
   } catch (error) {
     throw new Error("Test certificates could not be made: install openssl (Debian package `openssl`).", { cause: error });

@@ -26,7 +26,9 @@ export interface XdsStack {
 }
 
 /** A real Envoy on the product's bootstrap, between a scripted processor and the operator's ADS server. */
-export async function startXdsStack(overrides: Partial<BootstrapOptions> & { isReadyExpected?: boolean } = {}): Promise<XdsStack> {
+export async function startXdsStack(
+  overrides: Partial<BootstrapOptions> & { isReadyExpected?: boolean } = {},
+): Promise<XdsStack> {
   const { isReadyExpected, ...bootstrapOverrides } = overrides;
   const directory = await mkdtemp(join(tmpdir(), "gateway-xds-"));
   const scripts = new Map<string, Script>();

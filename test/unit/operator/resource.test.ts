@@ -22,7 +22,9 @@ function problemsOf(document: unknown): string[] {
 }
 
 /** The document with one part of `spec` replaced. */
-const spec = (part: object): Change => (document) => ({ ...document, spec: { ...document.spec, ...part } });
+const spec =
+  (part: object): Change =>
+  (document) => ({ ...document, spec: { ...document.spec, ...part } });
 const backend = (part: object): Change => spec({ backends: [{ ...minimal().spec.backends[0], ...part }] });
 const pricing = (part: object): Change => spec({ pricing: { ...minimal().spec.pricing, ...part } });
 
@@ -31,20 +33,48 @@ describe("a Model is refused with the field and the remedy", () => {
     ["no document", () => null, "the document must be a Model"],
     ["another version", (document) => ({ ...document, apiVersion: "v2" }), "apiVersion must be modelgateway.dev/v1alpha1"],
     ["no name", (document) => ({ ...document, metadata: {} }), "metadata.name is required"],
-    ["a bad resource name", (document) => ({ ...document, metadata: { name: "Model X" } }), "metadata.name must be lower-case letters, digits, - and ., such as modelx-chat"],
+    [
+      "a bad resource name",
+      (document) => ({ ...document, metadata: { name: "Model X" } }),
+      "metadata.name must be lower-case letters, digits, - and ., such as modelx-chat",
+    ],
     ["a misspelt field", spec({ modelname: "x" }), "spec.modelname is not a known field; remove it or correct its spelling"],
     ["no model name", spec({ modelName: undefined }), "spec.modelName is required"],
-    ["a space in the model name", spec({ modelName: "model x" }), "spec.modelName must begin with a letter or digit and hold only letters, digits and . _ : / -"],
+    [
+      "a space in the model name",
+      spec({ modelName: "model x" }),
+      "spec.modelName must begin with a letter or digit and hold only letters, digits and . _ : / -",
+    ],
     ["an alias that repeats the name", spec({ aliases: ["modelx"] }), "spec.aliases must not repeat modelName"],
     ["an alias twice", spec({ aliases: ["a", "a"] }), "spec.aliases must not name the same alias twice"],
     ["no interface", spec({ interfaces: [] }), "spec.interfaces must name at least one of ChatCompletions and Messages"],
     ["an unknown interface", spec({ interfaces: ["Responses"] }), "spec.interfaces[0] must be ChatCompletions or Messages"],
-    ["more output than context", spec({ limits: { contextWindow: 10, maxOutputTokens: 11 } }), "spec.limits.maxOutputTokens must not exceed contextWindow"],
+    [
+      "more output than context",
+      spec({ limits: { contextWindow: 10, maxOutputTokens: 11 } }),
+      "spec.limits.maxOutputTokens must not exceed contextWindow",
+    ],
     ["half a token", spec({ limits: { contextWindow: 1.5 } }), "spec.limits.contextWindow must be a whole number above 0"],
-    ["a price as a number", pricing({ inputPerMillion: 0.3 }), 'spec.pricing.inputPerMillion must be a decimal string such as "0.30"'],
-    ["a price in scientific notation", pricing({ inputPerMillion: "3e2" }), 'spec.pricing.inputPerMillion must be a decimal string such as "0.30"'],
-    ["a negative price", pricing({ outputPerMillion: "-1" }), 'spec.pricing.outputPerMillion must be a decimal string such as "0.30"'],
-    ["a price below the unit of money", pricing({ cachedInputPerMillion: "0.0000001" }), "spec.pricing.cachedInputPerMillion must have at most 6 decimal places"],
+    [
+      "a price as a number",
+      pricing({ inputPerMillion: 0.3 }),
+      'spec.pricing.inputPerMillion must be a decimal string such as "0.30"',
+    ],
+    [
+      "a price in scientific notation",
+      pricing({ inputPerMillion: "3e2" }),
+      'spec.pricing.inputPerMillion must be a decimal string such as "0.30"',
+    ],
+    [
+      "a negative price",
+      pricing({ outputPerMillion: "-1" }),
+      'spec.pricing.outputPerMillion must be a decimal string such as "0.30"',
+    ],
+    [
+      "a price below the unit of money",
+      pricing({ cachedInputPerMillion: "0.0000001" }),
+      "spec.pricing.cachedInputPerMillion must have at most 6 decimal places",
+    ],
     ["no output price", pricing({ outputPerMillion: undefined }), "spec.pricing.outputPerMillion is required"],
     ["another currency", pricing({ currency: "EUR" }), "spec.pricing.currency must be USD"],
     [
@@ -52,16 +82,44 @@ describe("a Model is refused with the field and the remedy", () => {
       spec({ deprecation: { deprecatedTime: "2027-02-01T00:00:00Z", sunsetTime: "2027-01-01T00:00:00Z" } }),
       "spec.deprecation.sunsetTime must not precede deprecatedTime",
     ],
-    ["a day that is no time", spec({ deprecation: { sunsetTime: "soon" } }), 'spec.deprecation.sunsetTime must be a time such as "2027-01-31T00:00:00Z"'],
+    [
+      "a day that is no time",
+      spec({ deprecation: { sunsetTime: "soon" } }),
+      'spec.deprecation.sunsetTime must be a time such as "2027-01-31T00:00:00Z"',
+    ],
     ["no backend", spec({ backends: [] }), "spec.backends must have at least one entry"],
     ["backends without weight", backend({ weight: 0 }), "spec.backends must have at least one entry with a weight above 0"],
-    ["one backend name twice", spec({ backends: [minimal().spec.backends[0], minimal().spec.backends[0]] }), "spec.backends must not use a name twice"],
-    ["an unknown protocol", backend({ protocol: "OpenAI" }), "spec.backends[0].protocol must be ChatCompletions or Messages: what the server behind url speaks"],
-    ["a relative url", backend({ url: "/v1" }), "spec.backends[0].url must be an absolute http or https URL such as https://models.example.com/v1"],
-    ["another scheme", backend({ url: "ftp://x/v1" }), "spec.backends[0].url must be an absolute http or https URL such as https://models.example.com/v1"],
+    [
+      "one backend name twice",
+      spec({ backends: [minimal().spec.backends[0], minimal().spec.backends[0]] }),
+      "spec.backends must not use a name twice",
+    ],
+    [
+      "an unknown protocol",
+      backend({ protocol: "OpenAI" }),
+      "spec.backends[0].protocol must be ChatCompletions or Messages: what the server behind url speaks",
+    ],
+    [
+      "a relative url",
+      backend({ url: "/v1" }),
+      "spec.backends[0].url must be an absolute http or https URL such as https://models.example.com/v1",
+    ],
+    [
+      "another scheme",
+      backend({ url: "ftp://x/v1" }),
+      "spec.backends[0].url must be an absolute http or https URL such as https://models.example.com/v1",
+    ],
     ["a query", backend({ url: "https://x/v1?a=b" }), "spec.backends[0].url must not carry a query or a fragment"],
-    ["a credential in the url", backend({ url: "https://u:p@x/v1" }), "spec.backends[0].url must not carry a credential; put it in a Secret and name that in credentialRef"],
-    ["the whole path", backend({ url: "https://x/v1/chat/completions" }), "spec.backends[0].url must be the base address only; the gateway appends the rest"],
+    [
+      "a credential in the url",
+      backend({ url: "https://u:p@x/v1" }),
+      "spec.backends[0].url must not carry a credential; put it in a Secret and name that in credentialRef",
+    ],
+    [
+      "the whole path",
+      backend({ url: "https://x/v1/chat/completions" }),
+      "spec.backends[0].url must be the base address only; the gateway appends the rest",
+    ],
     [
       "/v1 for messages",
       backend({ protocol: "Messages", url: "https://x/v1/" }),
@@ -70,9 +128,21 @@ describe("a Model is refused with the field and the remedy", () => {
     ["tls over plain http", backend({ url: "http://x/v1", tls: { serverName: "x" } }), "spec.backends[0].tls needs an https url"],
     ["a credential without a name", backend({ credentialRef: {} }), "spec.backends[0].credentialRef.name is required"],
     ["a weight in words", backend({ weight: "much" }), "spec.backends[0].weight must be a whole number from 0 to 1000000"],
-    ["a timeout without a unit", backend({ timeouts: { connect: "5" } }), 'spec.backends[0].timeouts.connect must be a duration such as "30s" or "1m30s"'],
-    ["a timeout out of bounds", backend({ timeouts: { connect: "2m" } }), "spec.backends[0].timeouts.connect must be from 100ms to 60s"],
-    ["an unknown preset", backend({ profile: { preset: "best" } }), "spec.backends[0].profile.preset must be one of generic, vllm, sglang, deepseek, openai, anthropic"],
+    [
+      "a timeout without a unit",
+      backend({ timeouts: { connect: "5" } }),
+      'spec.backends[0].timeouts.connect must be a duration such as "30s" or "1m30s"',
+    ],
+    [
+      "a timeout out of bounds",
+      backend({ timeouts: { connect: "2m" } }),
+      "spec.backends[0].timeouts.connect must be from 100ms to 60s",
+    ],
+    [
+      "an unknown preset",
+      backend({ profile: { preset: "best" } }),
+      "spec.backends[0].profile.preset must be one of generic, vllm, sglang, deepseek, openai, anthropic",
+    ],
     ["a flag with another type", backend({ profile: { files: "yes" } }), "spec.backends[0].profile.files must be boolean"],
   ])("%s", ([, change, problem]) => {
     expect(problemsOf(change(minimal()))).toEqual([problem]);
@@ -113,6 +183,10 @@ test("what is left out has its default, prices are exact, durations are millisec
 });
 
 test("what Kubernetes adds to a resource is let through", () => {
-  const document = { ...minimal(), metadata: { name: "modelx", uid: "1", generation: 3, managedFields: [{}] }, status: { any: "thing" } };
+  const document = {
+    ...minimal(),
+    metadata: { name: "modelx", uid: "1", generation: 3, managedFields: [{}] },
+    status: { any: "thing" },
+  };
   expect(problemsOf(document)).toEqual([]);
 });

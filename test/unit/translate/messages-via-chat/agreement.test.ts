@@ -119,9 +119,11 @@ const streams = fixtures.flatMap((fixture) =>
 const CUT_ARGUMENTS = "messages-via-chat/tools/cut-by-length.sse";
 
 describe("every golden stream that is complete", () => {
-  const complete = streams.filter(
-    ({ fixture, bytes, name }) => name !== CUT_ARGUMENTS && playStream(fixture, [bytes]).outcome === "complete",
-  );
+  const complete = streams.filter(({ fixture, bytes, name }) => {
+    const { outcome, metered } = playStream(fixture, [bytes]);
+    // An estimate counts the request's bytes, and the two requests differ by `stream`.
+    return name !== CUT_ARGUMENTS && outcome === "complete" && !metered.isEstimated;
+  });
 
   test.for(complete)("$name is read by the SDK as the same answer, not streamed", async ({ fixture, bytes }) => {
     const setup: Setup = { profile: fixture.setup.profile, flags: fixture.setup.flags };

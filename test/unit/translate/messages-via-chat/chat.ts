@@ -13,10 +13,12 @@ export interface ChatRequest {
 export interface Setup {
   profile?: ProfileName;
   flags?: Partial<Profile>;
+  requestId?: string;
 }
 
-export function translate(request: object | string, { profile = "generic", flags = {} }: Setup = {}): Translation {
-  return createMessagesViaChat(inputFor(request, { upstream: "chat", flags: { ...PROFILES[profile], ...flags } }));
+export function translate(request: object | string, { profile = "generic", flags = {}, requestId }: Setup = {}): Translation {
+  const input = inputFor(request, { upstream: "chat", flags: { ...PROFILES[profile], ...flags } });
+  return createMessagesViaChat({ ...input, requestId: requestId ?? input.requestId });
 }
 
 /** The chat request that a messages request becomes; a plain one is completed where members are left out. */

@@ -1,0 +1,121 @@
+import { createRegistry, toJson } from "@bufbuild/protobuf";
+import { AnySchema, type Any } from "@bufbuild/protobuf/wkt";
+import { readFile } from "node:fs/promises";
+import { isDeepStrictEqual } from "node:util";
+import { expect, test } from "vitest";
+import { stringify } from "yaml";
+import { PROFILES, type Profile } from "../../../contract/profile.ts";
+import { reconcile, type Plan, type ReconcileInput } from "../../../operator/model/reconcile.ts";
+import { readFolder } from "../../../operator/source/folder-content.ts";
+import { buildSnapshot } from "../../../operator/xds/snapshot.ts";
+import { ClusterSchema } from "../../../runtime/gen/envoy/config/cluster/v3/cluster_pb.js";
+import { CredentialInjectorSchema } from "../../../runtime/gen/envoy/extensions/filters/http/credential_injector/v3/credential_injector_pb.js";
+import { UpstreamCodecSchema } from "../../../runtime/gen/envoy/extensions/filters/http/upstream_codec/v3/upstream_codec_pb.js";
+import { GenericSchema } from "../../../runtime/gen/envoy/extensions/http/injected_credentials/generic/v3/generic_pb.js";
+import { SecretSchema } from "../../../runtime/gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.js";
+import { UpstreamTlsContextSchema } from "../../../runtime/gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.js";
+import { HttpProtocolOptionsSchema } from "../../../runtime/gen/envoy/extensions/upstreams/http/v3/http_protocol_options_pb.js";
+
+const registry = createRegistry(
+  ClusterSchema,
+  SecretSchema,
+  UpstreamTlsContextSchema,
+  HttpProtocolOptionsSchema,
+  CredentialInjectorSchema,
+  GenericSchema,
+  UpstreamCodecSchema,
+);
+
+const nothingYet = {
+  nowMs: Date.parse("2026-11-21T00:00:00Z"),
+  rootsPem: "the public roots",
+  rejected: new Map(),
+  serving: new Map(),
+};
+
+function planFor(text: string, overrides: Partial<ReconcileInput> = {}): Plan {
+  const { set, refusals } = readFolder([{ name: "in.yaml", text, createdSeconds: 1_795_000_000 }], new Map(), {});
+  expect(refusals).toEqual([]);
+  return reconcile({ set, ...nothingYet, ...overrides });
+}
+
+/** What both sides are told, as YAML for eyes. */
+function render(plan: Plan): string {
+  const { clusters, secrets } = buildSnapshot(plan.snapshot, { bufferBytes: 1_000_000 });
+  return stringify({
+    catalogue: plan.catalogue.map(({ model, price }) => ({
+      ...model,
+      backends: model.backends.map(({ profile, ...backend }) => ({ ...backend, unlikeGeneric: difference(profile) })),
+      price,
+    })),
+    statuses: Object.fromEntries(plan.statuses),
+    clusters: [...clusters.values()].map(plain),
+    secrets: [...secrets.values()].map(plain),
+  });
+}
+
+function difference(profile: Profile) {
+  const generic = new Map(Object.entries(PROFILES.generic));
+  return Object.fromEntries(Object.entries(profile).filter(([flag, value]) => !isDeepStrictEqual(value, generic.get(flag))));
+}
+
+const plain = (any: Any) => toJson(AnySchema, any, { registry });
+
+test.for([
+  { name: "in-force", file: "test/unit/operator/reconcile/in-force.in.yaml" },
+  { name: "refused", file: "test/unit/operator/reconcile/refused.in.yaml" },
+  { name: "local-manifests", file: "local/manifests/models.yaml" },
+])("manifests become a catalogue, clusters and statuses: $name", async ({ name, file }) => {
+  const plan = planFor(await readFile(file, "utf8"));
+  await expect(render(plan)).toMatchFileSnapshot(`reconcile/${name}.out.yaml`);
+});
+
+const model = (backends: string) => `
+apiVersion: modelgateway.dev/v1alpha1
+kind: Model
+metadata: { name: modelx, creationTimestamp: "2026-11-01T00:00:00Z" }
+spec: { modelName: modelx, pricing: { inputPerMillion: "1", outputPerMillion: "2" }, backends: [${backends}] }
+`;
+const clustersOf = (plan: Plan) => [...plan.snapshot.clusters.keys()];
+
+test("a cluster's name follows what matters to Envoy, and nothing else", () => {
+  const nameFor = (backend: string) => clustersOf(planFor(model(backend)))[0];
+  const base = nameFor("{ name: a, protocol: ChatCompletions, url: 'http://one/v1' }");
+  expect(base).toMatch(/^model\/modelx\/a\/[0-9a-f]{8}$/);
+  expect(nameFor("{ name: a, protocol: ChatCompletions, url: 'http://one/v1', weight: 5, upstreamModel: other }")).toBe(base);
+  expect(nameFor("{ name: a, protocol: ChatCompletions, url: 'http://two/v1' }")).not.toBe(base);
+  expect(nameFor("{ name: a, protocol: ChatCompletions, url: 'http://one:81/v1' }")).not.toBe(base);
+  expect(nameFor("{ name: a, protocol: ChatCompletions, url: 'http://one/v1', timeouts: { connect: 1s } }")).not.toBe(base);
+});
+
+test("a rotated credential changes the secret and not the cluster", () => {
+  const withKey = (value: string) =>
+    planFor(`${model("{ name: a, protocol: Messages, url: 'http://one', credentialRef: { name: s } }")}
+---
+{ apiVersion: v1, kind: Secret, metadata: { name: s }, stringData: { api-key: ${value} } }`);
+  const [before, after] = [withKey("before"), withKey("after")];
+  expect(clustersOf(after)).toEqual(clustersOf(before));
+  expect(after.snapshot.secrets.get("credential/default/s/api-key/plain")).toEqual({ kind: "credential", headerValue: "after" });
+});
+
+test("a Model whose cluster Envoy refused is served by its last good version, and says so", () => {
+  const good = planFor(model("{ name: a, protocol: Messages, url: 'http://good' }"));
+  const next = model("{ name: a, protocol: Messages, url: 'http://bad' }");
+  const [bad = ""] = clustersOf(planFor(next));
+  const plan = planFor(next, { rejected: new Map([[bad, "malformed"]]), serving: good.served });
+  expect(plan.catalogue).toEqual(good.catalogue);
+  expect(clustersOf(plan)).toEqual(clustersOf(good));
+  expect(plan.statuses.get("default/modelx")?.conditions.at(-1)).toEqual({
+    type: "Programmed",
+    isTrue: false,
+    reason: "RejectedByEnvoy",
+    message: "malformed; the last good version stays in force",
+  });
+});
+
+test("a Model whose only version Envoy refused is not served, and its correction is", () => {
+  const first = model("{ name: a, protocol: Messages, url: 'http://bad' }");
+  const rejected = new Map(clustersOf(planFor(first)).map((cluster) => [cluster, "malformed"]));
+  expect(planFor(first, { rejected }).catalogue).toEqual([]);
+  expect(planFor(model("{ name: a, protocol: Messages, url: 'http://better' }"), { rejected }).catalogue).toHaveLength(1);
+});

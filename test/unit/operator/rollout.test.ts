@@ -1,0 +1,158 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import type { PublishedModel } from "../../../ledger/catalogue.ts";
+import { createRollout, type Rollout } from "../../../operator/rollout.ts";
+import { readFolder } from "../../../operator/source/folder-content.ts";
+import type { ResourceSet } from "../../../operator/source/source.ts";
+import type { PushOutcome } from "../../../operator/xds/serve.ts";
+
+/** The order of things: what Envoy was sent and what the catalogue was made, one line each. */
+let steps: string[];
+let nowMs: number;
+let verdict: (clusters: readonly string[]) => PushOutcome;
+let publishFails: boolean;
+let rollout: Rollout;
+
+beforeEach(() => {
+  [steps, nowMs, publishFails] = [[], 1_000_000, false];
+  verdict = () => ({ kind: "acked", envoys: 1 });
+  let pushed: string[] = [];
+  rollout = createRollout({
+    xds: {
+      push(snapshot) {
+        pushed = [...snapshot.clusters.keys()];
+        steps.push(`push ${pushed.map(short).join(" ")}`);
+      },
+      waitForAck: async () => verdict(pushed),
+    },
+    publish: async (models) => {
+      if (publishFails) throw new Error("the database is away");
+      steps.push(`publish ${models.map(describeModel).join(" ")}`);
+      return { added: [], changed: [], withdrawn: [], repriced: [] };
+    },
+    events: { envoysLate: () => void steps.push("late"), published: () => undefined },
+    clock: { nowMs: () => nowMs },
+    limits: { bufferBytes: 1 },
+    rootsPem: "",
+    ackTimeoutMs: 1,
+    graceMs: 30_000,
+  });
+});
+
+const hosts = new Map<string, string>();
+const short = (cluster: string) => hosts.get(cluster) ?? cluster;
+const describeModel = ({ model }: PublishedModel) =>
+  `${model.name}@${model.backends.map(({ cluster }) => short(cluster)).join()}`;
+
+/** Models by name, each with one backend host. */
+function models(wanted: Record<string, string>): ResourceSet {
+  const text = Object.entries(wanted).map(
+    ([name, host]) => `
+{ apiVersion: modelgateway.dev/v1alpha1, kind: Model, metadata: { name: ${name} }, spec: { modelName: ${name},
+  pricing: { inputPerMillion: "1", outputPerMillion: "1" }, backends: [{ name: a, protocol: Messages, url: "http://${host}" }] } }`,
+  );
+  return readFolder([{ name: "a.yaml", text: text.join("\n---"), createdSeconds: 0 }], new Map(), {}).set;
+}
+
+/** Runs, and learns which cluster name stands for which host, so that steps can be read. */
+async function run(wanted: Record<string, string>) {
+  const { reconcile } = await import("../../../operator/model/reconcile.ts");
+  const set = models(wanted);
+  const plan = reconcile({ set, nowMs, rootsPem: "", rejected: new Map(), serving: new Map() });
+  for (const [cluster, { host }] of plan.snapshot.clusters) hosts.set(cluster, host);
+  steps.length = 0;
+  return await rollout.run(set);
+}
+
+const programmed = ({ statuses }: Awaited<ReturnType<typeof run>>, name: string) =>
+  statuses.get(`default/${name}`)?.conditions.find(({ type }) => type === "Programmed");
+
+test("Envoy first, then the catalogue", async () => {
+  const result = await run({ m: "one" });
+  expect(steps).toEqual(["push one", "publish m@one"]);
+  expect(programmed(result, "m")).toMatchObject({ isTrue: true, reason: "Programmed", message: "in force in 1 Envoy" });
+});
+
+test("with no Envoy connected the catalogue is published at once", async () => {
+  verdict = () => ({ kind: "acked", envoys: 0 });
+  expect(programmed(await run({ m: "one" }), "m")?.message).toBe("in the catalogue; no Envoy is connected");
+  expect(steps).toEqual(["push one", "publish m@one"]);
+});
+
+test("a replaced cluster stays until the catalogue has moved and the grace is over", async () => {
+  await run({ m: "one" });
+  const { nextMs } = await run({ m: "two" });
+  expect(steps).toEqual(["push one two", "publish m@two"]);
+  expect(nextMs).toBe(nowMs + 30_000);
+  nowMs += 29_999;
+  await run({ m: "two" });
+  expect(steps[0]).toBe("push one two");
+  nowMs += 1;
+  expect((await run({ m: "two" })).nextMs).toBeNull();
+  expect(steps[0]).toBe("push two");
+});
+
+test("a cluster that comes back within its grace is no longer retired", async () => {
+  await run({ m: "one" });
+  await run({ m: "two" });
+  await run({ m: "one" });
+  nowMs += 30_000;
+  await run({ m: "one" });
+  expect(steps).toEqual(["push one", "publish m@one"]);
+});
+
+test("an Envoy that says nothing does not hold up the others", async () => {
+  verdict = () => ({ kind: "late", nodes: ["x"] });
+  await run({ m: "one" });
+  expect(steps).toEqual(["push one", "late", "publish m@one"]);
+});
+
+test("a catalogue that cannot be published leaves the old cluster in place", async () => {
+  await run({ m: "one" });
+  publishFails = true;
+  await expect(run({ m: "two" })).rejects.toThrow("the database is away");
+  publishFails = false;
+  await run({ m: "two" });
+  expect(steps).toEqual(["push one two", "publish m@two"]);
+});
+
+describe("an Envoy that refuses", () => {
+  const refuses = (host: string) => {
+    verdict = (clusters) => {
+      const bad = clusters.find((cluster) => short(cluster) === host);
+      if (bad === undefined) return { kind: "acked", envoys: 1 };
+      return { kind: "rejected", message: `Error adding/updating cluster(s) ${bad}: malformed host` };
+    };
+  };
+
+  test("takes out the Model that its words name, and no other", async () => {
+    refuses("bad");
+    const result = await run({ good: "one", broken: "bad" });
+    expect(steps).toEqual(["push one bad", "push one", "publish good@one"]);
+    expect(programmed(result, "good")?.isTrue).toBe(true);
+    expect(programmed(result, "broken")).toMatchObject({
+      isTrue: false,
+      reason: "RejectedByEnvoy",
+      message: expect.stringMatching(/: malformed host$/),
+    });
+  });
+
+  test("leaves a Model at its last good version, and is not asked again about the bad one", async () => {
+    refuses("bad");
+    await run({ m: "one" });
+    const result = await run({ m: "bad" });
+    expect(steps).toEqual(["push one bad", "push one", "publish m@one"]);
+    expect(programmed(result, "m")?.message).toMatch(/malformed host; the last good version stays in force$/);
+    await run({ m: "bad" });
+    expect(steps).toEqual(["push one", "publish m@one"]);
+    await run({ m: "two" });
+    expect(steps).toEqual(["push one two", "publish m@two"]);
+  });
+
+  test("in words that name no cluster makes everything stay as it was", async () => {
+    await run({ m: "one" });
+    verdict = () => ({ kind: "rejected", message: "something else" });
+    const result = await run({ m: "two" });
+    expect(steps).toEqual(["push one two", "push one"]);
+    expect(programmed(result, "m")).toMatchObject({ isTrue: false, reason: "RejectedByEnvoy", message: "something else" });
+  });
+});
