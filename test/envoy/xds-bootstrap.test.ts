@@ -35,7 +35,8 @@ beforeAll(async () => {
       { bufferBytes: MAX_REQUEST_BYTES },
     ),
   );
-  expect(await stack.xds.waitForAck(5_000)).toEqual({ kind: "acked", envoys: 1 });
+  const outcome = await stack.xds.waitForAck(5_000);
+  if (outcome.kind !== "acked") throw new Error(`Envoy did not take the clusters: ${JSON.stringify(outcome)}`);
   stack.scripts.set("good", { kind: "route", cluster: GOOD, path: "/translated" });
   stack.scripts.set("to-messages", { kind: "route", cluster: DEAD, path: "/v1/messages" });
   stack.scripts.set("to-chat", { kind: "route", cluster: DEAD, path: "/v1/chat/completions" });
@@ -192,7 +193,7 @@ describe("Envoy's own replies have the caller's shape (S17)", () => {
     expectIds(headers);
   });
 
-  test.for([
+  test.for<{ script: string; path: string; headers: Record<string, string> }>([
     { script: "to-chat", path: "/v1/messages", headers: {} },
     { script: "no-such-cluster", path: "/v1/messages?beta=true", headers: {} },
     { script: "fail", path: "//v1/messages/count_tokens", headers: {} },

@@ -51,7 +51,7 @@ const names = (from: Source) => from.current().models.map(({ resource }) => reso
 const prices = (from: Source) => from.current().models.map(({ resource }) => resource.spec.pricing.inputPerMillion);
 
 test("files are read in the order of their names, documents in theirs; other files are left alone", async () => {
-  await write("b.yaml", `${model("third")}`);
+  await write("b.yaml", model("third"));
   await write("a.yml", `${model("first")}---${model("second")}`);
   await write("notes.txt", "not: a manifest");
   await write(".a.yaml.swp", "half");
@@ -62,7 +62,8 @@ test("files are read in the order of their names, documents in theirs; other fil
 test("a saved change is in force, and told once", async () => {
   await write("a.yaml", model("one"));
   const started = await start();
-  await write("a.yaml", `${model("one", { price: '"5"' })}---${model("two")}---${secret("s")}`);
+  await write("a.yaml", `${model("one", { price: '"5"' })}---${model("two")}---
+${secret("s")}`);
   await eventually(() => expect(prices(started)).toEqual([5_000_000n, 1_000_000n]));
   expect(started.current().secrets.get("default/provider")?.get("api-key")).toBe("s");
   expect(changes).toBe(1);
@@ -79,7 +80,8 @@ test("a bad document is refused with file, field and remedy; its last good versi
 });
 
 test("a bad document that was never good is refused and not served", async () => {
-  await write("models.yaml", `${model("one", { price: "0.3" })}---${model("two")}---{ kind: Service }`);
+  await write("models.yaml", `${model("one", { price: "0.3" })}---${model("two")}---
+{ kind: Service }`);
   expect(names(await start())).toEqual(["two"]);
   expect(refusals).toEqual([
     'models.yaml: Model one: spec.pricing.inputPerMillion must be a decimal string such as "0.30"',
@@ -88,7 +90,7 @@ test("a bad document that was never good is refused and not served", async () =>
 });
 
 test.for([
-  { name: "half written", text: `${model("one").slice(0, -30)}` },
+  { name: "half written", text: model("one").slice(0, -30) },
   { name: "empty", text: "" },
   { name: "with a tab where YAML wants spaces", text: "spec:\n\tmodelName: x\n" },
 ])("a file $name removes nothing", async ({ text }) => {

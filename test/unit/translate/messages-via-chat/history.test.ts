@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PROFILE_NAMES } from "../../../../contract/profile.ts";
 import { createMeter } from "../../../../extproc/meter/meter.ts";

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createChatViaMessages } from "../../../../extproc/translate/chat-via-messages/chat-via-messages.ts";
 import { inputFor } from "../input.ts";
@@ -8,7 +8,6 @@ import { translate } from "./chat.ts";
 const words = fc
   .string({ unit: "grapheme", minLength: 1, maxLength: 20 })
   .filter((text) => text.trim() !== "" && text.trim() === text);
-const id = fc.stringMatching(/^call_[a-z0-9]{1,20}$/);
 const input = fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.oneof(fc.integer(), words, fc.boolean()), {
   noNullPrototype: true,
 });
@@ -16,14 +15,11 @@ const image = fc
   .constantFrom("AAAA", "BBBB")
   .map((data) => ({ type: "image", source: { type: "base64", media_type: "image/png", data } }));
 const text = words.map((value) => ({ type: "text", text: value }));
-const question = fc.tuple(fc.array(fc.oneof(text, image), { minLength: 1, maxLength: 3 }));
+const question = fc.array(fc.oneof(text, image), { minLength: 1, maxLength: 3 });
 const rounds = fc.array(
   fc.record({
     say: fc.option(words, { nil: null }),
-    calls: fc.uniqueArray(fc.record({ id, name: fc.constantFrom("f", "g"), input, result: words }), {
-      maxLength: 3,
-      selector: (call) => call.id,
-    }),
+    calls: fc.array(fc.record({ name: fc.constantFrom("f", "g"), input, result: words }), { maxLength: 3 }),
     answer: words,
     ask: words,
   }),
@@ -40,7 +36,7 @@ interface Conversation {
   first: object[];
   rest: {
     say: string | null;
-    calls: { id: string; name: string; input: object; result: string }[];
+    calls: { name: string; input: object; result: string }[];
     answer: string;
     ask: string;
   }[];
@@ -48,13 +44,13 @@ interface Conversation {
 
 const conversations: fc.Arbitrary<Conversation> = fc.record({
   system: words,
-  first: question.map(([blocks]) => blocks),
+  first: question,
   rest: rounds,
 });
 
 /** As messages writes it, every content a list of blocks. */
 function messagesRequest({ system, first, rest }: Conversation): { messages: object[]; [name: string]: unknown } {
-  const turns = rest.flatMap(({ say, calls, answer, ask }) => [
+  const turns = rest.flatMap(({ say, calls, answer, ask }, round) => [
     ...(calls.length === 0
       ? []
       : [
@@ -62,14 +58,19 @@ function messagesRequest({ system, first, rest }: Conversation): { messages: obj
             role: "assistant",
             content: [
               ...(say === null ? [] : [{ type: "text", text: say }]),
-              ...calls.map((call) => ({ type: "tool_use", id: call.id, name: call.name, input: call.input })),
+              ...calls.map((call, index) => ({
+                type: "tool_use",
+                id: `call_${round}_${index}`,
+                name: call.name,
+                input: call.input,
+              })),
             ],
           },
           {
             role: "user",
-            content: calls.map((call) => ({
+            content: calls.map((call, index) => ({
               type: "tool_result",
-              tool_use_id: call.id,
+              tool_use_id: `call_${round}_${index}`,
               content: [{ type: "text", text: call.result }],
             })),
           },
@@ -106,7 +107,7 @@ function throughChat(request: object): object {
   return JSON.parse(translate(request, { flags: { systemParts: true } }).upstream.body.toString("utf8"));
 }
 
-describe("on what both protocols can say, a request comes back as it was", () => {
+describe("text, images and tools in any mixture come back as they were", () => {
   test("messages ⇒ chat ⇒ messages", () => {
     fc.assert(
       fc.property(conversations, (conversation) => {

@@ -1,0 +1,84 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect } from "vitest";
+import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
+import { freePorts } from "../../local/ports.ts";
+import { buildBootstrap } from "../../operator/xds/bootstrap.ts";
+import { startEnvoyProcess } from "./envoy-process.ts";
+import { eventually } from "./eventually.ts";
+import type { TestStack } from "./stack.ts";
+
+/** One more extproc with its own Envoy on a stack's database and operator: to be killed and restarted at will. */
+export interface DataPlane {
+  readonly baseUrl: string;
+  readonly extprocAdminUrl: string;
+  /** Does nothing while it runs. */
+  startExtproc(): Promise<void>;
+  /** Sends the signal and waits until the process is gone; resolves with its exit code. */
+  endExtproc(signal: "SIGKILL" | "SIGTERM"): Promise<number | null>;
+  stop(): Promise<void>;
+}
+
+export async function startDataPlane(stack: TestStack): Promise<DataPlane> {
+  const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-data-plane-"));
+  const [port = 0, envoyAdmin = 0, extprocPort = 0, extprocAdmin = 0] = await freePorts(4);
+  const baseUrl = `http://127.0.0.1:${port}`;
+  const extprocAdminUrl = `http://127.0.0.1:${extprocAdmin}`;
+  const accessLogPath = path.join(directory, "access.log");
+  const pepper = (await readFile(stack.directory.pepper, "utf8")).trim();
+  let extproc: ChildProcess | undefined;
+
+  const isRunning = (child: ChildProcess | undefined): child is ChildProcess =>
+    child?.exitCode === null && child.signalCode === null;
+
+  async function startExtproc(): Promise<void> {
+    if (isRunning(extproc)) return;
+    extproc = spawn(process.execPath, [path.join(import.meta.dirname, "../../extproc/main.ts")], {
+      stdio: ["ignore", "ignore", "inherit"],
+      env: {
+        PATH: process.env["PATH"],
+        DATABASE_URL: stack.databaseUrl,
+        KEY_PEPPER: pepper,
+        PUBLIC_BASE_URL: baseUrl,
+        EXTPROC_LISTEN: `127.0.0.1:${extprocPort}`,
+        ADMIN_PORT: String(extprocAdmin),
+        DRAIN_SECONDS: "30",
+      },
+    });
+    await eventually(async () => expect((await fetch(`${extprocAdminUrl}/readyz`)).status).toBe(200));
+  }
+
+  async function endExtproc(signal: "SIGKILL" | "SIGTERM"): Promise<number | null> {
+    if (!isRunning(extproc)) return null;
+    const exited = once(extproc, "exit");
+    extproc.kill(signal);
+    await exited;
+    return extproc.exitCode;
+  }
+
+  await startExtproc();
+  const bootstrap = buildBootstrap({
+    nodeId: "second",
+    listen: { host: "127.0.0.1", port },
+    admin: { host: "127.0.0.1", port: envoyAdmin },
+    extproc: { host: "127.0.0.1", port: extprocPort },
+    xds: { host: "127.0.0.1", port: stack.xdsPort },
+    maxRequestBytes: MAX_REQUEST_BYTES,
+    accessLogPath,
+  });
+  const envoy = await startEnvoyProcess({ bootstrap, adminPort: envoyAdmin, accessLogPath });
+  return {
+    baseUrl,
+    extprocAdminUrl,
+    startExtproc,
+    endExtproc,
+    async stop() {
+      await envoy.stop();
+      await endExtproc("SIGTERM");
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
