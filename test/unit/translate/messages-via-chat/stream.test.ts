@@ -141,21 +141,20 @@ describe("whole answers", () => {
     ]);
   });
 
-  test("that are no answers are upstream errors, never bugs", () => {
-    for (const body of [
-      "",
-      "null",
-      "[]",
-      "7",
-      "{",
-      '{"choices":[]}',
-      '{"choices":null}',
-      "<html>",
-      '{"choices":[{"index":0}]}',
-      '{"choices":{"0":{}}}',
-    ]) {
-      expect(() => answer(body), body).toThrow(expect.objectContaining({ code: "upstream_error", status: 502 }));
-    }
+  const noAnswers = [
+    "",
+    "null",
+    "[]",
+    "7",
+    "{",
+    '{"choices":[]}',
+    '{"choices":null}',
+    "<html>",
+    '{"choices":[{"index":0}]}',
+    '{"choices":{"0":{}}}',
+  ];
+  test.for(noAnswers)("that are none are upstream errors, never bugs: %j", (body) => {
+    expect(() => answer(body)).toThrow(expect.objectContaining({ code: "upstream_error", status: 502 }));
   });
 
   test("that hold an error throw it with its class", () => {
