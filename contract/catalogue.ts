@@ -6,7 +6,7 @@ import { PROTOCOLS } from "./protocol.ts";
  * What the operator publishes about a Model and extproc serves from: the contract between the control
  * plane and the data plane, stored as JSON in Postgres. Prices are not in it: they are versioned rows.
  */
-export const backendSchema = z.strictObject({
+const backendSchema = z.strictObject({
   name: z.string(),
   /** Envoy cluster that reaches it; the value of the header `x-gateway-backend`. */
   cluster: z.string(),

@@ -25,7 +25,6 @@ const ERRORS = {
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof ERRORS;
-export const ERROR_CODES: readonly ErrorCode[] = Object.keys(ERRORS).filter(isErrorCode);
 
 interface ErrorRow {
   status: number;
@@ -71,11 +70,6 @@ export function toGatewayError(thrown: unknown): GatewayError {
   );
 }
 
-/** HTTP status of a code, for tables and docs. */
-export function statusOf(code: ErrorCode): number {
-  return ERRORS[code].status;
-}
-
 /** The error object of the caller's protocol (S17). In a stream it is the payload of the error event. */
 export function encodeError(protocol: Protocol, error: GatewayError, requestId: string): object {
   const row = ERRORS[error.code];
@@ -89,8 +83,4 @@ export function encodeError(protocol: Protocol, error: GatewayError, requestId: 
 
 function row(status: number, chatType: string, chatCode: string | null, messagesType: string): ErrorRow {
   return { status, chat: { type: chatType, code: chatCode }, messages: { type: messagesType } };
-}
-
-function isErrorCode(code: string): code is ErrorCode {
-  return Object.hasOwn(ERRORS, code);
 }

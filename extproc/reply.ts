@@ -15,7 +15,7 @@ import {
 
 /** Builds the ext_proc messages that answer Envoy: the only place that knows their shape, beside server.ts. */
 
-export type Headers = Readonly<Record<string, string>>;
+type Headers = Readonly<Record<string, string>>;
 
 export interface HeaderChanges {
   set?: Headers;

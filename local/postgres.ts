@@ -65,7 +65,7 @@ export async function startPostgres({ dataDirectory, port, log = () => {} }: Pos
 }
 
 /** Stops a server that a killed stack left running on this cluster; nothing to do where there is none. */
-export async function stopLeftover(clusterDirectory: string, log: (line: string) => void): Promise<void> {
+async function stopLeftover(clusterDirectory: string, log: (line: string) => void): Promise<void> {
   const status = await readStatus(clusterDirectory);
   if (status === undefined) return;
   // The id may by now belong to a stranger: only a process that serves this very directory is stopped.

@@ -41,7 +41,7 @@ export function chatCommand({ baseUrl, apiKey }: ScreenContent, model: string): 
   return curl(`${baseUrl}/v1/chat/completions`, [`authorization: Bearer ${apiKey}`], body);
 }
 
-export function messagesCommand({ baseUrl, apiKey }: ScreenContent, model: string): string {
+function messagesCommand({ baseUrl, apiKey }: ScreenContent, model: string): string {
   const body = { model, max_tokens: 500, stream: true, messages: [{ role: "user", content: "Hello" }] };
   return curl(`${baseUrl}/v1/messages`, [`x-api-key: ${apiKey}`, "anthropic-version: 2023-06-01"], body);
 }

@@ -21,10 +21,19 @@ export interface OperatorEvents {
 
 export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: Registry }): OperatorEvents {
   const registers = [metrics];
-  const refusals = new Counter({ name: "gateway_operator_refusals_total", help: "Resources refused.", labelNames: ["kind"], registers });
+  const refusals = new Counter({
+    name: "gateway_operator_refusals_total",
+    help: "Resources refused.",
+    labelNames: ["kind"],
+    registers,
+  });
   const envoys = new Gauge({ name: "gateway_operator_envoys", help: "Envoys connected for their configuration.", registers });
   const rejections = new Counter({ name: "gateway_operator_rejections_total", help: "Pushes that an Envoy refused.", registers });
-  const late = new Counter({ name: "gateway_operator_late_total", help: "Pushes that an Envoy did not answer in time.", registers });
+  const late = new Counter({
+    name: "gateway_operator_late_total",
+    help: "Pushes that an Envoy did not answer in time.",
+    registers,
+  });
   const models = new Gauge({ name: "gateway_operator_models", help: "Models in the published catalogue.", registers });
   const rollouts = new Counter({
     name: "gateway_operator_rollouts_total",

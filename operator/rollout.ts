@@ -24,7 +24,7 @@ export interface RolloutDeps {
   graceMs: number;
 }
 
-export interface RolloutResult {
+interface RolloutResult {
   statuses: ReadonlyMap<string, ModelStatus>;
   /** When there is something to do without any change of resources; null for never. */
   nextMs: number | null;
@@ -86,7 +86,8 @@ export function createRollout(deps: RolloutDeps): Rollout {
     serving = plan.served;
     // A corrected cluster has another name: what nobody asks for any more is forgotten.
     rejected = new Map([...rejected].filter(([cluster]) => plan.wantedClusters.has(cluster)));
-    const message = envoys === 0 ? "in the catalogue; no Envoy is connected" : `in force in ${envoys} Envoy${envoys === 1 ? "" : "s"}`;
+    const message =
+      envoys === 0 ? "in the catalogue; no Envoy is connected" : `in force in ${envoys} Envoy${envoys === 1 ? "" : "s"}`;
     const statuses = new Map([...plan.statuses].map(([key, status]) => [key, toProgrammed(status, message)]));
     return { statuses, nextMs: retired.nextMs() };
   }

@@ -1,6 +1,6 @@
 import type { Logger } from "./log.ts";
 
-export interface ShutdownPhase {
+interface ShutdownPhase {
   name: string;
   deadlineMs: number;
   run(): Promise<void> | void;

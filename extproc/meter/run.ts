@@ -8,7 +8,7 @@ import type { Events } from "../events.ts";
 import type { WorldModel } from "../world/world.ts";
 import type { Meter } from "./meter.ts";
 
-export type Outcome = Settlement["outcome"];
+type Outcome = Settlement["outcome"];
 
 /** One attempt at an upstream, from the moment its request is sent: it is settled exactly once. */
 export interface Run {

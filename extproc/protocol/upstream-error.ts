@@ -14,6 +14,13 @@ export interface UpstreamFailure {
   upstream: Protocol;
   /** The caller's protocol: messages has a 529 and no 422. */
   client?: Protocol;
+  /** Model names: the upstream's own stays inside, the caller reads the name that it asked for (S17). */
+  model?: ModelNames;
+}
+
+export interface ModelNames {
+  readonly upstream: string;
+  readonly client: string;
 }
 
 /**
@@ -21,17 +28,17 @@ export interface UpstreamFailure {
  * concerns the gateway's own credential or configuration becomes a neutral 502; 429 and 5xx keep their class and
  * `retry-after`. The upstream's type names, hosts and keys stay inside.
  */
-export function readUpstreamError({ status, headers, body, client }: UpstreamFailure): GatewayError {
-  return classify({ status, details: readErrorDetails(body.toString("utf8")), retry: retryHeaders(headers), client });
+export function readUpstreamError({ status, headers, body, client, model }: UpstreamFailure): GatewayError {
+  return classify({ status, details: readErrorDetails(body.toString("utf8")), retry: retryHeaders(headers), client, model });
 }
 
 /**
  * An error that came inside a body or stream which began with 200: `{"error": …}`, `{"type": "error", …}`.
  * Its status is what it names, or what its type means.
  */
-export function readUpstreamErrorPayload(payload: unknown, client?: Protocol): GatewayError {
+export function readUpstreamErrorPayload(payload: unknown, client?: Protocol, model?: ModelNames): GatewayError {
   const details = readErrorDetails(payload);
-  return classify({ status: details.status ?? statusOfType(details.type), details, retry: {}, client });
+  return classify({ status: details.status ?? statusOfType(details.type), details, retry: {}, client, model });
 }
 
 interface Failure {
@@ -39,9 +46,10 @@ interface Failure {
   details: ErrorDetails;
   retry: Readonly<Record<string, string>>;
   client: Protocol | undefined;
+  model: ModelNames | undefined;
 }
 
-function classify({ status, details, retry, client }: Failure): GatewayError {
+function classify({ status, details, retry, client, model }: Failure): GatewayError {
   const cause = new Error(`upstream answered ${status}: ${logText(details.message)}`);
   const fail = (code: ErrorCode, message: string, forStatus?: number) =>
     new GatewayError(code, message, { cause, headers: retry, ...(forStatus === undefined ? {} : { status: forStatus }) });
@@ -60,7 +68,7 @@ function classify({ status, details, retry, client }: Failure): GatewayError {
   if (tooLong !== null) return fail("context_too_long", tooLong);
   if (status === 413) return fail("request_too_large", "The request is larger than the model server accepts.");
   if (isAboutRequest(status)) {
-    return new GatewayError("invalid_request", callerText(details.message), {
+    return new GatewayError("invalid_request", callerText(renameModel(details.message, model)), {
       cause,
       status: status === 422 && client === "messages" ? 400 : status,
       ...(details.field === null ? {} : { field: details.field }),
@@ -79,6 +87,10 @@ function isAccountTrouble(status: number, { code, type, message }: ErrorDetails)
 /** 404, 405 and their like speak of the path and model name, which the gateway chose. */
 function isAboutRequest(status: number): boolean {
   return status === 400 || status === 409 || status === 422;
+}
+
+function renameModel(message: string, model: ModelNames | undefined): string {
+  return model === undefined || model.upstream === "" ? message : message.replaceAll(model.upstream, () => model.client);
 }
 
 /** How an error without a status is meant. */

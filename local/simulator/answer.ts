@@ -3,7 +3,7 @@ import { withoutDirective, type Directive } from "./directive.ts";
 import { countTokens, takeTokens, type Prompt, type Tool } from "./prompt.ts";
 import { sampleObject } from "./schema-sample.ts";
 
-export interface ToolCall {
+interface ToolCall {
   /** Its id without the protocol's prefix. */
   id: string;
   name: string;
@@ -11,7 +11,7 @@ export interface ToolCall {
   parameters: string;
 }
 
-export interface AnswerUsage {
+interface AnswerUsage {
   /** All prompt tokens, cached ones included. */
   promptTokens: number;
   cachedTokens: number;

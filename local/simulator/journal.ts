@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { createHash } from "node:crypto";
 
 /** One request as `GET /simulator/requests` shows it. */
-export interface JournalEntry {
+interface JournalEntry {
   method: string;
   path: string;
   /** Without the values of credential headers. */

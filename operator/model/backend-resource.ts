@@ -24,17 +24,36 @@ export const backendResourceSchema = z
       /** What an SDK takes as base address: with `/v1` for ChatCompletions, without for Messages. */
       url: z.string(must("be a URL")).max(512, "must be at most 512 characters"),
       /** The model's name at the upstream; the Model's own where absent. */
-      upstreamModel: z.string(must("be a string")).min(1, "must not be empty").max(256, "must be at most 256 characters").optional(),
-      weight: z.int(must("be a whole number from 0 to 1000000")).min(0, "must be 0 or more").max(1_000_000, "must be at most 1000000").default(1),
+      upstreamModel: z
+        .string(must("be a string"))
+        .min(1, "must not be empty")
+        .max(256, "must be at most 256 characters")
+        .optional(),
+      weight: z
+        .int(must("be a whole number from 0 to 1000000"))
+        .min(0, "must be 0 or more")
+        .max(1_000_000, "must be at most 1000000")
+        .default(1),
       /** 0 is used first. */
-      priority: z.int(must("be a whole number from 0 to 15")).min(0, "must be 0 or more").max(15, "must be at most 15").default(0),
+      priority: z
+        .int(must("be a whole number from 0 to 15"))
+        .min(0, "must be 0 or more")
+        .max(15, "must be at most 15")
+        .default(0),
       credentialRef: z
-        .strictObject({ name: secretName, key: secretKey.default("api-key") }, must("name a Secret: name, and key if it is not api-key"))
+        .strictObject(
+          { name: secretName, key: secretKey.default("api-key") },
+          must("name a Secret: name, and key if it is not api-key"),
+        )
         .optional(),
       tls: z
         .strictObject(
           {
-            serverName: z.string(must("be a host name")).min(1, "must not be empty").max(253, "must be at most 253 characters").optional(),
+            serverName: z
+              .string(must("be a host name"))
+              .min(1, "must not be empty")
+              .max(253, "must be at most 253 characters")
+              .optional(),
             caSecretRef: z.strictObject({ name: secretName, key: secretKey.default("ca.crt") }, must("name a Secret")).optional(),
           },
           must("hold serverName or caSecretRef"),
@@ -68,9 +87,11 @@ export const backendResourceSchema = z
     if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
       return refuse("must be an absolute http or https URL such as https://models.example.com/v1");
     }
-    if (url.username !== "" || url.password !== "") return refuse("must not carry a credential; put it in a Secret and name that in credentialRef");
+    if (url.username !== "" || url.password !== "")
+      return refuse("must not carry a credential; put it in a Secret and name that in credentialRef");
     if (url.search !== "" || url.hash !== "") return refuse("must not carry a query or a fragment");
-    if (/\/(chat\/completions|messages)\/*$/.test(url.pathname)) return refuse("must be the base address only; the gateway appends the rest");
+    if (/\/(chat\/completions|messages)\/*$/.test(url.pathname))
+      return refuse("must be the base address only; the gateway appends the rest");
     if (backend.protocol === "Messages" && /\/v1\/*$/.test(url.pathname)) {
       return refuse("must end before /v1 for protocol Messages; the gateway appends /v1/messages");
     }

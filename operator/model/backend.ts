@@ -43,7 +43,10 @@ export function resolveBackend(resource: BackendResource, { model, secrets, root
     if (found.kind === "missing") return unready(found.reason, found.message);
     const value = found.value.trim();
     if (!/^[\x21-\x7e]+$/.test(value)) {
-      return unready("InvalidCredential", `Secret ${found.name}, key ${resource.credentialRef.key}, must be printable text without spaces`);
+      return unready(
+        "InvalidCredential",
+        `Secret ${found.name}, key ${resource.credentialRef.key}, must be printable text without spaces`,
+      );
     }
     const isChat = resource.protocol === "ChatCompletions";
     const secret = `credential/${found.name}/${resource.credentialRef.key}/${isChat ? "bearer" : "plain"}`;
@@ -55,7 +58,10 @@ export function resolveBackend(resource: BackendResource, { model, secrets, root
     const found = findSecret(secrets, namespace, resource.tls.caSecretRef);
     if (found.kind === "missing") return unready(found.reason, found.message);
     if (!isCertificates(found.value)) {
-      return unready("InvalidCertificate", `Secret ${found.name}, key ${resource.tls.caSecretRef.key}, must hold CA certificates in PEM`);
+      return unready(
+        "InvalidCertificate",
+        `Secret ${found.name}, key ${resource.tls.caSecretRef.key}, must hold CA certificates in PEM`,
+      );
     }
     rootsSecret = `roots/${found.name}/${resource.tls.caSecretRef.key}`;
     used.set(rootsSecret, { kind: "roots", pem: found.value });
@@ -83,7 +89,8 @@ function findSecret(secrets: ResourceSet["secrets"], namespace: string, referenc
   const values = secrets.get(name);
   if (values === undefined) return { kind: "missing", reason: "SecretNotFound", message: `there is no Secret ${name}` };
   const value = values.get(reference.key);
-  if (value === undefined) return { kind: "missing", reason: "KeyMissing", message: `Secret ${name} has no key ${reference.key}` };
+  if (value === undefined)
+    return { kind: "missing", reason: "KeyMissing", message: `Secret ${name} has no key ${reference.key}` };
   return { kind: "found", name, value };
 }
 

@@ -15,7 +15,9 @@ export function describeProblems(error: z.ZodError): string[] {
   return error.issues.flatMap((issue) => {
     const path = formatPath(issue.path);
     if (issue.code === "unrecognized_keys") {
-      return issue.keys.map((key) => `${path === "" ? key : `${path}.${key}`} is not a known field; remove it or correct its spelling`);
+      return issue.keys.map(
+        (key) => `${path === "" ? key : `${path}.${key}`} is not a known field; remove it or correct its spelling`,
+      );
     }
     const claim = claimOf(issue);
     return [path === "" ? `the document ${claim}` : `${path} ${claim}`];

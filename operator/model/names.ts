@@ -17,7 +17,10 @@ export function findNameConflicts(models: readonly SourcedModel[]): ReadonlyMap<
       continue;
     }
     const field = taken === modelName ? "spec.modelName" : "spec.aliases";
-    conflicts.set(model.key, `${field}: the name ${taken} is already taken by Model ${owner.resource.metadata.name} (${owner.origin}), which is older; choose another`);
+    conflicts.set(
+      model.key,
+      `${field}: the name ${taken} is already taken by Model ${owner.resource.metadata.name} (${owner.origin}), which comes first; choose another`,
+    );
   }
   return conflicts;
 }

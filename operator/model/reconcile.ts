@@ -61,7 +61,9 @@ function decide(model: SourcedModel, conflict: string | undefined, input: Reconc
   }
 
   const { set, rootsPem } = input;
-  const backends = model.resource.spec.backends.map((backend) => resolveBackend(backend, { model, secrets: set.secrets, rootsPem }));
+  const backends = model.resource.spec.backends.map((backend) =>
+    resolveBackend(backend, { model, secrets: set.secrets, rootsPem }),
+  );
   const ready = backends.filter((backend) => backend.kind === "ready");
   const report = (programmed: Condition): ModelStatus => ({
     conditions: [accepted(true, "Accepted", "the resource is valid"), resolvedReferences(backends), programmed],
@@ -71,7 +73,8 @@ function decide(model: SourcedModel, conflict: string | undefined, input: Reconc
   const not = (programmed: Condition): Decision => ({ served: null, status: report(programmed), wanted, isStandIn: false });
 
   if (suspended) return not(programmed("Suspended", "spec.suspended is true"));
-  if (!ready.some(({ resource }) => resource.weight > 0)) return not(programmed("NotServed", "no backend with a weight is ready"));
+  if (!ready.some(({ resource }) => resource.weight > 0))
+    return not(programmed("NotServed", "no backend with a weight is ready"));
   const refusal = wanted.map((cluster) => input.rejected.get(cluster)).find((words) => words !== undefined);
   if (refusal === undefined) {
     const pending = programmed("Pending", "waiting for Envoy and the catalogue");
@@ -107,7 +110,8 @@ function programmed(reason: Condition["reason"], message: string): Condition {
 function resolvedReferences(backends: readonly ResolvedBackend[]): Condition {
   const unready = backends.filter((backend) => backend.kind === "unready");
   const [first] = unready;
-  if (first === undefined) return { type: "ResolvedRefs", isTrue: true, reason: "ResolvedRefs", message: "every Secret was found" };
+  if (first === undefined)
+    return { type: "ResolvedRefs", isTrue: true, reason: "ResolvedRefs", message: "every Secret was found" };
   const message = unready.map(({ resource, message }) => `backend ${resource.name}: ${message}`).join("; ");
   return { type: "ResolvedRefs", isTrue: false, reason: first.reason, message };
 }

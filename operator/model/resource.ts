@@ -3,7 +3,7 @@ import { parsePrice } from "../../ledger/money.ts";
 import { backendResourceSchema, INTERFACES } from "./backend-resource.ts";
 import { describeProblems, must } from "./field-message.ts";
 
-export const MODEL_API_VERSION = "modelgateway.dev/v1alpha1";
+const MODEL_API_VERSION = "modelgateway.dev/v1alpha1";
 
 const modelName = z
   .string(must("be a string"))
@@ -58,7 +58,10 @@ const deprecation = z
   });
 
 const limits = z
-  .strictObject({ contextWindow: count.optional(), maxOutputTokens: count.optional() }, must("hold contextWindow or maxOutputTokens"))
+  .strictObject(
+    { contextWindow: count.optional(), maxOutputTokens: count.optional() },
+    must("hold contextWindow or maxOutputTokens"),
+  )
   .refine(({ contextWindow = Infinity, maxOutputTokens = 0 }) => maxOutputTokens <= contextWindow, {
     path: ["maxOutputTokens"],
     message: "must not exceed contextWindow",
@@ -89,7 +92,10 @@ const spec = z
         .min(1, "must have at least one entry")
         .max(16, "must have at most 16 entries")
         .refine((backends) => isDistinct(backends.map(({ name }) => name)), "must not use a name twice")
-        .refine((backends) => backends.some(({ weight }) => weight > 0), "must have at least one entry with a weight above 0"),
+        .refine(
+          (backends) => backends.length === 0 || backends.some(({ weight }) => weight > 0),
+          "must have at least one entry with a weight above 0",
+        ),
     },
     must("be the Model's specification: modelName, pricing and backends"),
   )
@@ -138,9 +144,7 @@ export type ParsedModel = { kind: "good"; resource: ModelResource } | { kind: "b
  */
 export function parseModelResource(document: unknown): ParsedModel {
   const result = modelResourceSchema.safeParse(document);
-  return result.success
-    ? { kind: "good", resource: result.data }
-    : { kind: "bad", problems: describeProblems(result.error) };
+  return result.success ? { kind: "good", resource: result.data } : { kind: "bad", problems: describeProblems(result.error) };
 }
 
 function isDistinct(names: readonly string[]): boolean {

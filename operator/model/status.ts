@@ -31,7 +31,7 @@ export type ConditionReason =
   | "NotServed"
   | "RejectedByEnvoy";
 
-export interface BackendStatus {
+interface BackendStatus {
   name: string;
   isReady: boolean;
   message: string;

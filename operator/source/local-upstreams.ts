@@ -44,7 +44,15 @@ export function applyLocalUpstreams(resource: ModelResource, upstreams: LocalUps
   return { resource: { ...resource, spec: { ...resource.spec, backends } }, secrets };
 }
 
-function joinUrl({ given, manifest, protocol }: { given: string; manifest: string; protocol: BackendResource["protocol"] }): string {
+function joinUrl({
+  given,
+  manifest,
+  protocol,
+}: {
+  given: string;
+  manifest: string;
+  protocol: BackendResource["protocol"];
+}): string {
   const { origin, pathname } = new URL(given);
   const url = pathname === "/" ? origin + new URL(manifest).pathname : given;
   // Typed by hand at a command line, where people add the `/v1` out of habit.

@@ -89,7 +89,5 @@ const labelSchema = z.object({
 /** What a document calls itself, however wrong the rest of it is. */
 function labelOf(document: unknown): { kind: string | null; name: string | null; namespace: string } {
   const result = labelSchema.safeParse(document);
-  return result.success
-    ? { kind: result.data.kind, ...result.data.metadata }
-    : { kind: null, name: null, namespace: "default" };
+  return result.success ? { kind: result.data.kind, ...result.data.metadata } : { kind: null, name: null, namespace: "default" };
 }

@@ -34,7 +34,5 @@ export type ParsedSecret = { kind: "good"; resource: SecretResource } | { kind: 
 /** Checks a Secret manifest. No problem text ever holds a value. */
 export function parseSecretResource(document: unknown): ParsedSecret {
   const result = secretSchema.safeParse(document);
-  return result.success
-    ? { kind: "good", resource: result.data }
-    : { kind: "bad", problems: describeProblems(result.error) };
+  return result.success ? { kind: "good", resource: result.data } : { kind: "bad", problems: describeProblems(result.error) };
 }

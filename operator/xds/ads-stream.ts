@@ -13,7 +13,7 @@ export const CLUSTER_TYPE = `type.googleapis.com/${ClusterSchema.typeName}`;
 export const SECRET_TYPE = `type.googleapis.com/${SecretSchema.typeName}`;
 
 /** What one Envoy thinks of a snapshot. */
-export type Standing = { kind: "acked" } | { kind: "waiting" } | { kind: "rejected"; message: string };
+type Standing = { kind: "acked" } | { kind: "waiting" } | { kind: "rejected"; message: string };
 
 type DiscoveryRequestInit = MessageInitShape<typeof DiscoveryRequestSchema>;
 
@@ -84,6 +84,8 @@ export function createAdsStream({ send, onRejected }: AdsStreamDeps): AdsStream 
     const versionInfo = versionOf(resources);
     subscription.nonce = String(++sentCount);
     subscription.sentVersion = versionInfo;
+    // An older acknowledgement of the same content does not count: an Envoy may have refused something since.
+    subscription.ackedVersion = null;
     subscription.rejected = null;
     send(create(DiscoveryResponseSchema, { typeUrl, versionInfo, resources, nonce: subscription.nonce }));
   }

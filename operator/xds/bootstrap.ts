@@ -102,7 +102,10 @@ function overloadManager({ maxConnections = DEFAULT_MAX_CONNECTIONS, maxHeapByte
   return {
     refresh_interval: "0.25s",
     resource_monitors: [connections, heap],
-    actions: [heapAction("envoy.overload_actions.shrink_heap", 0.9), heapAction("envoy.overload_actions.stop_accepting_requests", 0.95)],
+    actions: [
+      heapAction("envoy.overload_actions.shrink_heap", 0.9),
+      heapAction("envoy.overload_actions.stop_accepting_requests", 0.95),
+    ],
   };
 }
 

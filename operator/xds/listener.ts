@@ -21,7 +21,9 @@ export function listener(options: ListenerOptions): EnvoyConfig {
     address: socketAddress(options.listen),
     // A request is held whole for the processor: this is the most it may be, and the reason of Envoy's 413 (S21).
     per_connection_buffer_limit_bytes: options.maxRequestBytes,
-    filter_chains: [{ filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager(options) }] }],
+    filter_chains: [
+      { filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager(options) }] },
+    ],
   };
 }
 

@@ -42,7 +42,10 @@ const EARLY_REPLIES: readonly OwnReply[] = [
 function lateReplies(maxRequestBytes: number): OwnReply[] {
   return [
     { filter: detailsMatch("response.code_details.startsWith('ext_proc_error')"), error: processorFailed },
-    { filter: detailsMatch("response.code_details in ['direct_response', 'cluster_not_found', 'overload']"), error: processorFailed },
+    {
+      filter: detailsMatch("response.code_details in ['direct_response', 'cluster_not_found', 'overload']"),
+      error: processorFailed,
+    },
     {
       filter: detailsMatch("response.code_details == 'response_payload_too_large'"),
       error: new GatewayError("upstream_error", "The model server's answer is larger than the gateway can carry."),
@@ -104,7 +107,9 @@ function statusFrom(status: number): EnvoyConfig {
 }
 
 function statusFilter(op: "EQ" | "GE", status: number): EnvoyConfig {
-  return { status_code_filter: { comparison: { op, value: { default_value: status, runtime_key: `gateway.local_reply.${status}` } } } };
+  return {
+    status_code_filter: { comparison: { op, value: { default_value: status, runtime_key: `gateway.local_reply.${status}` } } },
+  };
 }
 
 function detailsMatch(expression: string): EnvoyConfig {

@@ -129,6 +129,8 @@ export async function startXdsServer({ host, port }: SocketAddress, { events }: 
 
 async function bind(server: Server, address: string): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
-  server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => (error === null ? resolve(port) : reject(error)));
+  server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) =>
+    error === null ? resolve(port) : reject(error),
+  );
   return promise;
 }

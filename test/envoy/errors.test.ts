@@ -67,20 +67,25 @@ function expectShape(answer: Answer, protocol: "chat" | "messages"): void {
   const id = answer.headers.get("x-request-id");
   expect(id).toBeTruthy();
   expect(answer.headers.get("request-id")).toBe(id);
-  const body: unknown = JSON.parse(answer.text);
-  if (protocol === "chat") {
-    expect(body).toEqual({
+  const shapes = {
+    chat: {
       error: {
         message: expect.any(String),
         type: expect.any(String),
         param: expect.toSatisfy(isTextOrNull),
         code: expect.toSatisfy(isTextOrNull),
       },
-    });
-  } else {
-    expect(body).toEqual({ type: "error", error: { type: expect.any(String), message: expect.any(String) }, request_id: id });
-  }
+    },
+    messages: { type: "error", error: { type: expect.any(String), message: expect.any(String) }, request_id: id },
+  };
+  expect(JSON.parse(answer.text)).toEqual(shapes[protocol]);
 }
+
+/** How a broken stream's error event begins, and what only a clean end would hold. */
+const STREAM_ENDS = {
+  chat: { error: /^data: \{"error"/, clean: '"finish_reason":"stop"' },
+  messages: { error: /^event: error\ndata: /, clean: "message_stop" },
+};
 
 function isTextOrNull(value: unknown): boolean {
   return value === null || typeof value === "string";
@@ -197,13 +202,8 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
       const answer = await call({ path, body: ask(model, `Break. [[sim ${directive}]]`, { stream: true }) });
       expect(answer.status).toBe(200);
       const events = answer.text.split("\n\n").filter((event) => event.trim() !== "");
-      if (name === "chat") {
-        expect(events.filter((event) => event.startsWith('data: {"error"'))).toHaveLength(1);
-        expect(answer.text).not.toContain('"finish_reason":"stop"');
-      } else {
-        expect(events.at(-1)).toMatch(/^event: error\ndata: /);
-        expect(answer.text).not.toContain("message_stop");
-      }
+      expect(events.filter((event) => STREAM_ENDS[name].error.test(event))).toHaveLength(1);
+      expect(answer.text).not.toContain(STREAM_ENDS[name].clean);
     });
 
     test("a connection that is reset in mid-stream does not look like an end (S22)", async () => {

@@ -17,7 +17,11 @@ const MODELS = [
   { upstream: "messages", model: "modelx-v4-flash" },
 ] as const;
 
-const weatherSchema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] } as const;
+const weatherSchema: Anthropic.Tool.InputSchema = {
+  type: "object",
+  properties: { city: { type: "string" } },
+  required: ["city"],
+};
 
 describe.for(MODELS)("chat completions, answered by a $upstream server", ({ model, upstream }) => {
   const client = () => new OpenAI({ apiKey: stack.apiKey, baseURL: `${stack.baseUrl}/v1`, maxRetries: 0 });
@@ -160,7 +164,7 @@ describe.for(MODELS)("messages, answered by a $upstream server", ({ model, upstr
         messages: [{ role: "user", content: "Count to twenty. [[sim chunk-ms=5]]" }],
       })
       .withResponse();
-    const types = (await Array.fromAsync(data)).map((event) => event.type).filter((type) => type !== ("ping" as string));
+    const types = (await Array.fromAsync(data)).map((event) => event.type).filter((type) => !isPing(type));
     expect(types.at(0)).toBe("message_start");
     expect(types.at(1)).toBe("content_block_start");
     expect(types.slice(-3)).toEqual(["content_block_stop", "message_delta", "message_stop"]);
@@ -188,7 +192,7 @@ describe.for(MODELS)("messages, answered by a $upstream server", ({ model, upstr
     const first = await client().messages.create({
       model,
       max_tokens: 256,
-      tools: structuredClone(tools) as never,
+      tools,
       messages: [question],
     });
     const call = first.content.find((block) => block.type === "tool_use");
@@ -199,7 +203,7 @@ describe.for(MODELS)("messages, answered by a $upstream server", ({ model, upstr
     const second = await client().messages.create({
       model,
       max_tokens: 256,
-      tools: structuredClone(tools) as never,
+      tools,
       messages: [
         question,
         { role: "assistant", content: first.content },
@@ -286,4 +290,9 @@ async function expectSettled(response: Response, expected: Expected): Promise<vo
 
 function promptOf(usage: Anthropic.Usage): number {
   return usage.input_tokens + (usage.cache_read_input_tokens ?? 0) + (usage.cache_creation_input_tokens ?? 0);
+}
+
+/** Pings may stand anywhere; the SDK's own types do not know them. */
+function isPing(type: string): boolean {
+  return type === "ping";
 }

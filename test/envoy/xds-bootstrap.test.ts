@@ -1,7 +1,9 @@
 import { connect as connectHttp2 } from "node:http2";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
+import { buildBootstrap, type BootstrapOptions } from "../../operator/xds/bootstrap.ts";
 import { buildSnapshot } from "../../operator/xds/snapshot.ts";
+import { validateBootstrap } from "../support/envoy-process.ts";
 import { eventually } from "../support/eventually.ts";
 import { sendRaw } from "../support/raw-http.ts";
 import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
@@ -83,6 +85,27 @@ function expectIds(headers: Headers): string {
   expect(headers.get("content-type")).toBe("application/json");
   return id;
 }
+
+test.for<{ name: string; options: Partial<BootstrapOptions> }>([
+  { name: "a Unix socket to the processor", options: { extproc: { path: "/run/gateway/extproc.sock" } } },
+  { name: "a name for the operator", options: { xds: { host: "operator.gateway.svc", port: 9004 } } },
+  { name: "the access log on standard output", options: {} },
+  { name: "a bound on the heap", options: { maxHeapBytes: 2 ** 30, maxConnections: 100 } },
+])("Envoy finds the bootstrap valid: $name", async ({ options }) => {
+  await expect(
+    validateBootstrap(
+      buildBootstrap({
+        nodeId: "envoy",
+        listen: { host: "0.0.0.0", port: 8080 },
+        extproc: { host: "127.0.0.1", port: 9002 },
+        xds: { host: "127.0.0.1", port: 9004 },
+        admin: { host: "127.0.0.1", port: 9901 },
+        maxRequestBytes: MAX_REQUEST_BYTES,
+        ...options,
+      }),
+    ),
+  ).resolves.toContain("OK");
+});
 
 describe("what reaches the processor and the upstream", () => {
   test("a client cannot name a backend, steer Envoy, or choose a request id", async () => {

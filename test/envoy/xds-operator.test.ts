@@ -146,7 +146,9 @@ test("a manifest with an error is refused in words and changes neither; its Secr
   await save(manifest(`http://127.0.0.1:${upstream.port}/v1`, "very-secret").split("---")[0] ?? "");
   await eventually(async () => expect(await catalogue(database)).toEqual([]));
   await eventually(() =>
-    expect(logLines.join("")).toContain("models.yaml: Model modelx: SecretNotFound: backend primary: there is no Secret default/provider"),
+    expect(logLines.join("")).toContain(
+      "models.yaml: Model modelx: SecretNotFound: backend primary: there is no Secret default/provider",
+    ),
   );
   expect(logLines.join("")).not.toContain("very-secret");
 });

@@ -1,8 +1,9 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { findEnvoy } from "../../local/envoy.ts";
 import type { EnvoyConfig } from "../../operator/xds/envoy-config.ts";
 import { eventually } from "./eventually.ts";
@@ -74,4 +75,18 @@ export async function startEnvoyProcess(config: {
       await rm(directory, { recursive: true });
     },
   };
+}
+
+/** What Envoy says about a bootstrap without starting it. @throws with Envoy's complaint. */
+export async function validateBootstrap(bootstrap: EnvoyConfig): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), "gateway-envoy-"));
+  const file = join(directory, "envoy.json");
+  try {
+    await writeFile(file, JSON.stringify(bootstrap));
+    const binary = await findEnvoy({ environment: process.env, onProgress: (line) => console.log(line) });
+    const { stdout, stderr } = await promisify(execFile)(binary, ["--mode", "validate", "-c", file]);
+    return stdout + stderr;
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 }

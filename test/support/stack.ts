@@ -16,14 +16,14 @@ import { scrape } from "./metrics.ts";
 /** The account that `npm start` makes, with 5 USD. */
 const DEMO = "demo";
 
-export interface TestCustomer {
+interface TestCustomer {
   apiKey: string;
   accountId: string;
   /** Deletes the key in the database, as the dashboard would. */
   revoke(): Promise<void>;
 }
 
-export interface UsageRow {
+interface UsageRow {
   model: string;
   interface: string;
   upstreamProtocol: string;

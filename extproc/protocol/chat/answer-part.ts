@@ -20,14 +20,21 @@ export interface AnswerPart {
   matchedStop: string | null;
 }
 
-/** @param body the choice's `message` or `delta`; both have the same members. */
-export function readPart(choice: Readonly<Record<string, unknown>>, body: Readonly<Record<string, unknown>>): AnswerPart {
+export interface ChoiceBody {
+  choice: Readonly<Record<string, unknown>>;
+  /** The choice's `message` or `delta`; both have the same members. */
+  body: Readonly<Record<string, unknown>>;
+  /** A message: each of its tool calls is a whole one, and its place is its index. */
+  isWhole: boolean;
+}
+
+export function readPart({ choice, body, isWhole }: ChoiceBody): AnswerPart {
   const content = readContent(body["content"]);
   return {
     reasoning: readReasoning(body) + content.reasoning,
     text: content.text,
     refusal: text(body["refusal"]),
-    tools: readTools(body),
+    tools: readTools(body, isWhole),
     finishReason: typeof choice["finish_reason"] === "string" ? choice["finish_reason"] : null,
     matchedStop: firstText(choice["stop_reason"], choice["matched_stop"]),
   };
@@ -54,21 +61,21 @@ function readContent(content: unknown): { text: string; reasoning: string } {
   return answer;
 }
 
-function readTools(body: Readonly<Record<string, unknown>>): ToolPart[] {
+function readTools(body: Readonly<Record<string, unknown>>, isWhole: boolean): ToolPart[] {
   const calls = body["tool_calls"];
-  if (Array.isArray(calls)) return calls.filter(isObject).map(readTool);
+  if (Array.isArray(calls)) return calls.filter(isObject).map((call, place) => readTool(call, isWhole ? place : null));
   const legacy = body["function_call"];
   return isObject(legacy)
     ? [{ index: 0, id: "", name: text(legacy["name"]), arguments: readArguments(legacy["arguments"]) }]
     : [];
 }
 
-function readTool(call: Readonly<Record<string, unknown>>): ToolPart {
+function readTool(call: Readonly<Record<string, unknown>>, place: number | null): ToolPart {
   const { index, id } = call;
   const body = call["function"];
   const described = isObject(body) ? body : {};
   return {
-    index: typeof index === "number" && Number.isInteger(index) ? index : null,
+    index: place ?? (typeof index === "number" && Number.isInteger(index) ? index : null),
     id: text(id),
     name: text(described["name"]),
     arguments: readArguments(described["arguments"]),

@@ -1,7 +1,7 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import type { Usage } from "../../../contract/usage.ts";
 import { isObject } from "../json/object.ts";
-import { readUpstreamErrorPayload } from "../upstream-error.ts";
+import { readUpstreamErrorPayload, type ModelNames } from "../upstream-error.ts";
 import { readPart, type AnswerPart } from "./answer-part.ts";
 import { chatUsage, type ChatUsageOptions } from "./usage.ts";
 
@@ -14,19 +14,25 @@ export interface ChatAnswer {
   usage: Partial<Usage> | undefined;
 }
 
+export interface ChatAnswerOptions extends ChatUsageOptions {
+  /** For the text of an error that the answer may hold. */
+  modelNames?: ModelNames;
+}
+
 /**
  * Reads a completion (`message`) or a chunk (`delta`). Of several choices only the first counts: the gateway asks
  * for one.
  *
  * @throws GatewayError `upstream_error` when it is no JSON object, and the upstream's own error where it holds one.
  */
-export function parseChatAnswer(json: string, options: ChatUsageOptions = {}): ChatAnswer {
+export function parseChatAnswer(json: string, options: ChatAnswerOptions = {}): ChatAnswer {
   const parsed = parseObject(json);
   const { id, error } = parsed;
-  if (error !== undefined && error !== null && error !== false) throw readUpstreamErrorPayload(parsed, "messages");
+  if (error !== undefined && error !== null && error !== false)
+    throw readUpstreamErrorPayload(parsed, "messages", options.modelNames);
   const choice = firstChoice(parsed["choices"]);
   const failure = choice?.["error"];
-  if (isObject(failure)) throw readUpstreamErrorPayload(failure, "messages");
+  if (isObject(failure)) throw readUpstreamErrorPayload(failure, "messages", options.modelNames);
   return {
     id: typeof id === "string" ? id : "",
     part: choice === null ? null : partOf(choice),
@@ -36,9 +42,9 @@ export function parseChatAnswer(json: string, options: ChatUsageOptions = {}): C
 
 function partOf(choice: Readonly<Record<string, unknown>>): AnswerPart | null {
   const { delta, message } = choice;
-  if (isObject(delta)) return readPart(choice, delta);
-  if (isObject(message)) return readPart(choice, message);
-  return typeof choice["finish_reason"] === "string" ? readPart(choice, {}) : null;
+  if (isObject(delta)) return readPart({ choice, body: delta, isWhole: false });
+  if (isObject(message)) return readPart({ choice, body: message, isWhole: true });
+  return typeof choice["finish_reason"] === "string" ? readPart({ choice, body: {}, isWhole: true }) : null;
 }
 
 function firstChoice(choices: unknown): Readonly<Record<string, unknown>> | null {

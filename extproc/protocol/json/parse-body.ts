@@ -7,11 +7,13 @@ import type { JsonObject } from "../../translate/translation.ts";
  * @throws GatewayError `invalid_request` that tells where the text stops being JSON, never quotes it (S21).
  */
 export function parseBody(body: Buffer): JsonObject {
-  if (body.length === 0) throw new GatewayError("invalid_request", "The request has no body. Send a JSON object with `model` and `messages`.");
+  if (body.length === 0)
+    throw new GatewayError("invalid_request", "The request has no body. Send a JSON object with `model` and `messages`.");
   // Decoding would replace broken sequences in silence, and what is sent on would not be what was meant.
   if (!isUtf8(body)) throw new GatewayError("invalid_request", "The request body is not valid UTF-8.");
   const parsed = parseJson(body.toString("utf8"));
-  if (!isObject(parsed)) throw new GatewayError("invalid_request", "The request body must be a JSON object with `model` and `messages`.");
+  if (!isObject(parsed))
+    throw new GatewayError("invalid_request", "The request body must be a JSON object with `model` and `messages`.");
   return parsed;
 }
 

@@ -12,7 +12,7 @@ export type MessagesEvent =
   | { type: "message_stop" }
   | { type: "ping" };
 
-export interface MessageStart {
+interface MessageStart {
   id: string;
   type: "message";
   role: "assistant";

@@ -141,7 +141,6 @@ export const systemSchema = z.preprocess(
 
 export type Block = z.infer<typeof block>;
 export type BlockOf<Type extends Block["type"]> = Extract<Block, { type: Type }>;
-export type TextBlock = z.infer<typeof textBlock>;
 export type ImageBlock = z.infer<typeof imageBlock>;
 export type DocumentBlock = z.infer<typeof documentBlock>;
 export type ResultBlock = z.infer<typeof resultBlock>;

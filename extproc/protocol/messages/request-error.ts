@@ -14,7 +14,7 @@ export function requestError(issues: readonly z.core.$ZodIssue[], request: unkno
 }
 
 /** `messages[2].content`: the notation of every field in an error. */
-export function fieldName(path: readonly PropertyKey[]): string {
+function fieldName(path: readonly PropertyKey[]): string {
   let name = "";
   for (const step of path) {
     if (typeof step === "number") name += `[${step}]`;

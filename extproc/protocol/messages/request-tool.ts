@@ -52,7 +52,6 @@ export const toolChoiceSchema = z.discriminatedUnion(
 export type Tool = z.infer<typeof toolSchema>;
 export type CustomTool = Extract<Tool, { kind: "custom" }>;
 export type TypedTool = Extract<Tool, { kind: "typed" }>;
-export type ToolChoice = z.infer<typeof toolChoiceSchema>;
 
 function isCustom(type: string | null | undefined): type is "custom" | null | undefined {
   return type === undefined || type === null || type === "custom";

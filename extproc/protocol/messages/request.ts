@@ -64,7 +64,6 @@ const requestSchema = z.object({
 export type MessagesRequest = z.infer<typeof requestSchema>;
 export type Turn = MessagesRequest["messages"][number];
 export type Thinking = NonNullable<MessagesRequest["thinking"]>;
-export type OutputFormat = z.infer<typeof outputFormat>;
 
 /** @throws GatewayError `invalid_request` that names the first wrong field, what it holds and what to send (S21). */
 export function parseMessagesRequest(parsed: unknown): MessagesRequest {

@@ -83,17 +83,16 @@ export function createAnswerBlocks({ model, names, ids, hasArgumentSnapshots }: 
 
   /**
    * The call that a piece continues: by index, else by id, else the latest. Some servers number every parallel
-   * call 0: another id together with a name starts a new one all the same.
+   * call 0: another id together with a name starts a new one all the same. So does a name behind a whole call where
+   * there is neither index nor id.
    */
   function findCall(part: ToolPart): Call | undefined {
-    const known =
-      part.index !== null
-        ? calls.findLast((call) => call.index === part.index)
-        : part.id !== ""
-          ? calls.findLast((call) => call.upstreamId === part.id)
-          : calls.at(-1);
-    if (known === undefined) return undefined;
-    const isOther = part.id !== "" && known.upstreamId !== "" && part.id !== known.upstreamId && part.name !== "";
+    if (part.index === null && part.id === "") {
+      const latest = calls.at(-1);
+      return part.name !== "" && latest?.arguments.isComplete === true ? undefined : latest;
+    }
+    const known = calls.findLast((call) => (part.index === null ? call.upstreamId === part.id : call.index === part.index));
+    const isOther = part.id !== "" && known?.upstreamId !== "" && part.id !== known?.upstreamId && part.name !== "";
     return isOther ? undefined : known;
   }
 

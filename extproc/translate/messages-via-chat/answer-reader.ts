@@ -2,6 +2,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { NO_USAGE, type Usage } from "../../../contract/usage.ts";
 import type { Meter } from "../../meter/meter.ts";
 import type { ChatAnswer } from "../../protocol/chat/answer.ts";
+import type { ModelNames } from "../../protocol/upstream-error.ts";
 import type { AnswerPart } from "../../protocol/chat/answer-part.ts";
 import type { MessagesEvent } from "../../protocol/messages/encode-event.ts";
 import { encodeMessagesUsage } from "../../protocol/messages/encode-usage.ts";
@@ -15,6 +16,7 @@ import { createToolCallIds } from "./tool-call-ids.ts";
 export interface AnswerContext {
   /** The model name as the client wrote it: answers repeat it. */
   model: string;
+  modelNames: ModelNames;
   requestId: string;
   names: ToolNames;
   usedToolIds: ReadonlySet<string>;

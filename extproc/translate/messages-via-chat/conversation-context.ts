@@ -1,6 +1,6 @@
 import type { Profile } from "../../../contract/profile.ts";
 import type { Turn } from "../../protocol/messages/request.ts";
-import { originalToolId, shortToolId } from "../ids.ts";
+import { messagesToolId, originalToolId, shortToolId } from "../ids.ts";
 import type { ToolNames } from "../names.ts";
 import type { DroppedFields } from "./dropped-fields.ts";
 import type { RequestText } from "./request-text.ts";
@@ -22,5 +22,12 @@ export interface PlacedTurn {
 /** The upstream's own id of a tool call, as far as the upstream accepts it. */
 export function upstreamToolId(id: string, profile: Profile): string {
   const original = originalToolId(id);
-  return profile.toolIds === "openai40" ? shortToolId(original) : original;
+  switch (profile.toolIds) {
+    case "any":
+      return original;
+    case "openai40":
+      return shortToolId(original);
+    case "messages":
+      return messagesToolId(original);
+  }
 }

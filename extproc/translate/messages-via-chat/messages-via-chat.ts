@@ -14,6 +14,7 @@ export function createMessagesViaChat(input: TranslationInput): Translation {
   const wantsStream = request.stream === true;
   const context: AnswerContext = {
     model: request.model,
+    modelNames: { upstream: input.backend.upstreamModel, client: request.model },
     requestId: input.requestId,
     names,
     usedToolIds: new Set(

@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -8,6 +8,7 @@ import type { LocalUpstreams } from "../../../operator/source/local-upstreams.ts
 import { describeRefusal, type Source } from "../../../operator/source/source.ts";
 import { eventually } from "../../support/eventually.ts";
 
+let root: string;
 let folder: string;
 let source: Source | undefined;
 let refusals: string[];
@@ -16,13 +17,15 @@ let recovered: string[];
 let changes: number;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "gateway-manifests-"));
+  root = await mkdtemp(join(tmpdir(), "gateway-manifests-"));
+  folder = join(root, "manifests");
+  await mkdir(folder);
   [refusals, complaints, recovered, changes] = [[], [], [], 0];
 });
 afterEach(async () => {
   await source?.stop();
   source = undefined;
-  await rm(folder, { recursive: true, force: true });
+  await rm(root, { recursive: true });
 });
 
 const model = (name: string, { price = '"1"', url = "http://a", modelName = name } = {}) => `
@@ -62,8 +65,11 @@ test("files are read in the order of their names, documents in theirs; other fil
 test("a saved change is in force, and told once", async () => {
   await write("a.yaml", model("one"));
   const started = await start();
-  await write("a.yaml", `${model("one", { price: '"5"' })}---${model("two")}---
-${secret("s")}`);
+  await write(
+    "a.yaml",
+    `${model("one", { price: '"5"' })}---${model("two")}---
+${secret("s")}`,
+  );
   await eventually(() => expect(prices(started)).toEqual([5_000_000n, 1_000_000n]));
   expect(started.current().secrets.get("default/provider")?.get("api-key")).toBe("s");
   expect(changes).toBe(1);
@@ -80,8 +86,11 @@ test("a bad document is refused with file, field and remedy; its last good versi
 });
 
 test("a bad document that was never good is refused and not served", async () => {
-  await write("models.yaml", `${model("one", { price: "0.3" })}---${model("two")}---
-{ kind: Service }`);
+  await write(
+    "models.yaml",
+    `${model("one", { price: "0.3" })}---${model("two")}---
+{ kind: Service }`,
+  );
   expect(names(await start())).toEqual(["two"]);
   expect(refusals).toEqual([
     'models.yaml: Model one: spec.pricing.inputPerMillion must be a decimal string such as "0.30"',

@@ -163,6 +163,15 @@ describe("nothing from inside leaks (S17)", () => {
     expect(text).not.toMatch(/openai|litellm|10\.1\.2\.3|sk-proj|abc\.def|svc|org-A|Error/i);
   });
 
+  test("the upstream's own name of the model is not shown", () => {
+    const body = Buffer.from(
+      JSON.stringify({ error: { message: "vendor/model-7b reads no images; use vendor/model-7b-vision" } }),
+    );
+    const model = { upstream: "vendor/model-7b", client: "$&-pro" };
+    const error = readUpstreamError({ status: 400, headers: NO_HEADERS, body, upstream: "chat", model });
+    expect(error.message).toBe("$&-pro reads no images; use $&-pro-vision");
+  });
+
   test("the text is bounded and one line", () => {
     const text = read(400, { error: { message: `a\r\n\u0000b ${"x".repeat(100_000)}` } }).message;
     expect(text.length).toBeLessThanOrEqual(1_000);
