@@ -35,6 +35,8 @@ export function readUpstreamError({ status, headers, body, client, model }: Upst
 /**
  * An error that came inside a body or stream which began with 200: `{"error": …}`, `{"type": "error", …}`.
  * Its status is what it names, or what its type means.
+ *
+ * @param payload parsed, or the text of an `event: error`.
  */
 export function readUpstreamErrorPayload(payload: unknown, client?: Protocol, model?: ModelNames): GatewayError {
   const details = readErrorDetails(payload);
@@ -89,8 +91,13 @@ function isAboutRequest(status: number): boolean {
   return status === 400 || status === 409 || status === 422;
 }
 
+/** A shorter name would be found inside other words. */
+const MIN_HIDDEN_LENGTH = 4;
+
 function renameModel(message: string, model: ModelNames | undefined): string {
-  return model === undefined || model.upstream === "" ? message : message.replaceAll(model.upstream, () => model.client);
+  return model === undefined || model.upstream.length < MIN_HIDDEN_LENGTH
+    ? message
+    : message.replaceAll(model.upstream, () => model.client);
 }
 
 /** How an error without a status is meant. */

@@ -28,8 +28,10 @@ export interface ChatAnswerOptions extends ChatUsageOptions {
 export function parseChatAnswer(json: string, options: ChatAnswerOptions = {}): ChatAnswer {
   const parsed = parseObject(json);
   const { id, error } = parsed;
-  if (error !== undefined && error !== null && error !== false)
+  // Older vLLM and SGLang put nothing around the error's own members.
+  if ((error ?? false) !== false || parsed["object"] === "error") {
     throw readUpstreamErrorPayload(parsed, "messages", options.modelNames);
+  }
   const choice = firstChoice(parsed["choices"]);
   const failure = choice?.["error"];
   if (isObject(failure)) throw readUpstreamErrorPayload(failure, "messages", options.modelNames);

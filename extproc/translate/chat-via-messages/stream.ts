@@ -19,6 +19,7 @@ import { mapStopReason } from "./finish.ts";
 
 /** Turns a message's events into a chat stream, event by event. Its text is what the client gets. */
 export interface AnswerMachine {
+  /** Not to be called once the outcome is known. */
   accept(event: AnswerEvent): string;
   /** The upstream closed. */
   end(): string;
@@ -57,7 +58,6 @@ export function createAnswerMachine(meter: Meter, context: AnswerContext): Answe
   let outcome: StreamOutcome = "open";
 
   function accept(event: AnswerEvent): string {
-    if (outcome !== "open") return "";
     switch (event.type) {
       case "message_start":
         return encoder === undefined ? start(event.id, event.usage) : "";

@@ -2,6 +2,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import type { Meter } from "../../meter/meter.ts";
 import { parseChatAnswer } from "../../protocol/chat/answer.ts";
 import type { MessagesEvent } from "../../protocol/messages/encode-event.ts";
+import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
 import { createSseParser, type SseEvent } from "../../protocol/sse.ts";
 import type { StreamOutcome } from "../translation.ts";
 import { createAnswerReader, type AnswerContext } from "./answer-reader.ts";
@@ -57,8 +58,9 @@ export function createEventStream(context: AnswerContext, meter: Meter): EventSt
     });
   }
 
-  function take({ data }: SseEvent, events: MessagesEvent[]): void {
+  function take({ event, data }: SseEvent, events: MessagesEvent[]): void {
     if (outcome !== "open") return;
+    if (event === "error") throw readUpstreamErrorPayload(data, "messages", context.modelNames);
     if (data.trim() !== "[DONE]") {
       events.push(...reader.read(parseChatAnswer(data, context)));
       return;

@@ -5,7 +5,7 @@ import { inputFor } from "../input.ts";
 
 interface Turn {
   role: string;
-  content: { type: string; id?: string; tool_use_id?: string; text?: string }[];
+  content: { type: string; id?: string; tool_use_id?: string; text?: string; content?: unknown }[];
 }
 
 function translateBody(messages: object[]): string {
@@ -76,6 +76,23 @@ describe("any history becomes one that a messages server accepts", () => {
       }),
     );
   });
+});
+
+test("two calls with one id in a turn get the results in their order", () => {
+  const turns = turnsOf([
+    { role: "user", content: "go" },
+    { role: "assistant", tool_calls: [call("call_0"), call("call_0")] },
+    { role: "tool", tool_call_id: "call_0", content: "first" },
+    { role: "tool", tool_call_id: "call_0", content: "second" },
+    { role: "tool", tool_call_id: "call_0", content: "third" },
+  ]);
+  const said = turns[2]?.content.map((block) => JSON.stringify(block.content ?? block.text));
+  expect(said).toEqual([
+    expect.stringContaining("first"),
+    expect.stringContaining("second"),
+    '"[result of the earlier tool call call_0]"',
+    '"third"',
+  ]);
 });
 
 test("a conversation of twenty turns grows by prefix only, so that prompt caches hit", () => {

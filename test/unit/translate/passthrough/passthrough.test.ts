@@ -159,6 +159,13 @@ describe("how a stream ends", () => {
   });
 });
 
+test("a start that says zero input tokens is no count: a stream cut after it is estimated", () => {
+  const text = 'data: {"type":"message_start","message":{"usage":{"input_tokens":0,"output_tokens":0}}}\n\n';
+  const { metered } = play(MESSAGES, [Buffer.from(text)], { protocol: "messages" });
+  // Ten bytes of request, at four a token.
+  expect(metered).toMatchObject({ usage: { inputTokens: 3 }, isEstimated: true });
+});
+
 describe("the official SDKs read what passes", () => {
   test("chat, renamed and with its usage hidden", async () => {
     const text = chunk({ role: "assistant", content: "a" }, { usage: null, model: "other" }) + FINISH + USAGE + DONE;
