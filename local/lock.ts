@@ -1,5 +1,6 @@
-import { link, rename, rm, writeFile } from "node:fs/promises";
+import { link, mkdir, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { readOptional } from "./data-directory.ts";
 import { startMark } from "./processes.ts";
@@ -39,11 +40,31 @@ async function takeWith(own: string, file: string): Promise<void> {
         `Another start (process ${holder}) uses this data directory: stop that one first, or give this one its own with --data and --port.`,
       );
     }
-    const stale = `${own}.stale`;
-    if (!(await succeeds(rename(file, stale)))) continue;
-    // Another may have taken the dead one's lock over in between: then it was the new lock that we moved.
-    if ((await readOptional(stale)) !== text) await succeeds(link(stale, file));
-    await rm(stale, { force: true });
+    await removeDead(file);
+  }
+}
+
+const GATE_RETRY_MS = 20;
+/** A gate that stands longer was left by a process that died inside it. */
+const GATE_STALE_MS = 10_000;
+
+/**
+ * Removes a dead process's lock. Only who made the gate may, after a second look: without it two could find the same
+ * dead lock, and the slower one would remove the quicker one's new lock.
+ */
+async function removeDead(file: string): Promise<void> {
+  const gate = `${file}.gate`;
+  if (!(await succeeds(mkdir(gate)))) {
+    const made = await stat(gate).catch(() => undefined);
+    if (made !== undefined && Date.now() - made.mtimeMs > GATE_STALE_MS) await succeeds(rmdir(gate));
+    await sleep(GATE_RETRY_MS);
+    return;
+  }
+  try {
+    const text = await readOptional(file);
+    if (text !== undefined && (await livingHolder(text)) === undefined) await rm(file, { force: true });
+  } finally {
+    await rmdir(gate);
   }
 }
 

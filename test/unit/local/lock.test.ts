@@ -33,7 +33,9 @@ test("a lock that is not readable is taken over", async () => {
 });
 
 test("of many starts at once that find a dead lock, one gets it", async () => {
-  await writeFile(file, JSON.stringify({ pid: 1, mark: "none" }));
-  const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => takeLock(file)));
-  expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  for (let round = 0; round < 20; round++) {
+    await writeFile(file, JSON.stringify({ pid: 1, mark: "none" }));
+    const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => takeLock(file)));
+    expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  }
 });
