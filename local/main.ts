@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { parseOptions } from "./options.ts";
 import { COLOURED, PLAIN, renderScreen } from "./screen.ts";
 import { startStack, type Stack } from "./stack.ts";
-import { createStopSignals } from "./stop-signals.ts";
+import { createStopSignals } from "./process/stop-signals.ts";
 
 const manifestsDirectory = path.relative(process.cwd(), fileURLToPath(new URL("./manifests", import.meta.url)));
 const options = parseOptions(process.argv.slice(2), process.env, { manifestsDirectory });

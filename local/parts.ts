@@ -6,9 +6,9 @@ import { stringify } from "yaml";
 import { MAX_REQUEST_BYTES } from "../contract/headers.ts";
 import { buildBootstrap } from "../operator/xds/bootstrap.ts";
 import { drainEnvoy } from "./envoy-drain.ts";
-import type { Part } from "./part.ts";
-import { LOOPBACK } from "./ports.ts";
-import type { StopStep } from "./processes.ts";
+import type { Part } from "./process/part.ts";
+import { LOOPBACK } from "./process/ports.ts";
+import type { StopStep } from "./process/processes.ts";
 
 /** Running requests get this long to finish when the stack stops. */
 const DRAIN_MS = 10_000;

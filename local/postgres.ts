@@ -3,11 +3,11 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort, isPortFree, LOOPBACK } from "./ports.ts";
+import { freePort, isPortFree, LOOPBACK } from "./process/ports.ts";
 import { findPostgresBinaries } from "./postgres/binaries.ts";
 import { prepareCluster, SUPERUSER, type Cluster } from "./postgres/cluster.ts";
 import { commandAs, SYSTEM_PATH } from "./postgres/identity.ts";
-import { commandLine, stopProcess, type StopStep } from "./processes.ts";
+import { commandLine, stopProcess, type StopStep } from "./process/processes.ts";
 
 export interface PostgresOptions {
   /** Made where missing; holds the cluster and its password. One server at a time. */

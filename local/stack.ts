@@ -7,14 +7,14 @@ import { migrate } from "../ledger/migrate.ts";
 import { openDataDirectory, type DataDirectory } from "./data-directory.ts";
 import { prepareDemo, readPepper } from "./demo.ts";
 import { findEnvoy } from "./envoy.ts";
-import { takeLock } from "./lock.ts";
-import { rotateLog } from "./log-file.ts";
+import { takeLock } from "./process/lock.ts";
+import { rotateLog } from "./process/log-file.ts";
 import { listServed, type Served } from "./served.ts";
-import { startPart, type Part, type PartContext, type RunningPart } from "./part.ts";
+import { startPart, type Part, type PartContext, type RunningPart } from "./process/part.ts";
 import { envoyPart, extprocPart, operatorPart, simulatorPart } from "./parts.ts";
-import { freePort, freePorts, isPortFree, LOOPBACK } from "./ports.ts";
+import { freePort, freePorts, isPortFree, LOOPBACK } from "./process/ports.ts";
 import { startPostgres } from "./postgres.ts";
-import { createRegister, stopLeftovers } from "./register.ts";
+import { createRegister, stopLeftovers } from "./process/register.ts";
 import { mapUpstreams, type UpstreamOptions } from "./upstreams.ts";
 
 export interface StackOptions {

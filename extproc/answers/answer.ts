@@ -1,12 +1,13 @@
 import type { Caller } from "../auth/authenticate.ts";
-import type { ExchangeDeps } from "../exchange-deps.ts";
 import { requestIdHeaders } from "../headers.ts";
 import * as reply from "../reply.ts";
 import type { Endpoint } from "../route/endpoint.ts";
 import type { ProcessingResponse } from "../../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
 import { describeBalance } from "./balance.ts";
 import { describeModels } from "./models.ts";
-import { describeUsage } from "./usage.ts";
+import type { Credit } from "../meter/credit.ts";
+import type { World } from "../world/world.ts";
+import { describeUsage, type UsageReport } from "./usage.ts";
 
 /** Answers that the gateway itself gives, without an upstream. */
 export interface Answers {
@@ -27,11 +28,18 @@ export function createAnswers({ publicBaseUrl }: { publicBaseUrl: string }): Ans
   };
 }
 
+export interface AnswerDeps {
+  world: World;
+  credit: Credit;
+  readUsage: UsageReport;
+  clock: { nowMs(): number };
+}
+
 export interface AnswerRouteInput {
   endpoint: Extract<Endpoint, { kind: "models" | "balance" | "usage" }>;
   caller: Caller;
   requestId: string;
-  deps: ExchangeDeps;
+  deps: AnswerDeps;
 }
 
 /** `/v1/models`, `/v1/balance` and `/v1/usage` (S10, S29). Only the last one asks the database. */

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { LOOPBACK } from "../ports.ts";
+import { LOOPBACK } from "../process/ports.ts";
 import { createJournal } from "./journal.ts";
 import { createRoutes } from "./routes.ts";
 

@@ -4,8 +4,8 @@ import path from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
-import { LOOPBACK } from "../../local/ports.ts";
-import { isAlive } from "../../local/processes.ts";
+import { LOOPBACK } from "../../local/process/ports.ts";
+import { isAlive } from "../../local/process/processes.ts";
 import { eventually } from "../support/eventually.ts";
 import { makePlace } from "../support/local-process.ts";
 

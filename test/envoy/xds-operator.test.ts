@@ -6,7 +6,7 @@ import * as z from "zod";
 import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 import { catalogueModelSchema } from "../../contract/catalogue.ts";
 import type { Database } from "../../ledger/database.ts";
-import { freePort } from "../../local/ports.ts";
+import { freePort } from "../../local/process/ports.ts";
 import { startOperator } from "../../operator/operator.ts";
 import { buildBootstrap } from "../../operator/xds/bootstrap.ts";
 import { createLifecycle } from "../../runtime/lifecycle.ts";

@@ -5,9 +5,9 @@ import path from "node:path";
 import process from "node:process";
 import { Client } from "pg";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
-import { LOOPBACK } from "../../local/ports.ts";
+import { LOOPBACK } from "../../local/process/ports.ts";
 import { startPostgres, type Postgres, type PostgresOptions } from "../../local/postgres.ts";
-import { isAlive } from "../../local/processes.ts";
+import { isAlive } from "../../local/process/processes.ts";
 
 let directory: string;
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "vitest";
 import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
-import { freePorts } from "../../local/ports.ts";
+import { freePorts } from "../../local/process/ports.ts";
 import { buildBootstrap } from "../../operator/xds/bootstrap.ts";
 import { startEnvoyProcess } from "./envoy-process.ts";
 import { eventually } from "./eventually.ts";

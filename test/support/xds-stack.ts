@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../../local/ports.ts";
+import { freePort } from "../../local/process/ports.ts";
 import { buildBootstrap, type BootstrapOptions } from "../../operator/xds/bootstrap.ts";
 import type { Endpoint } from "../../operator/xds/cluster.ts";
 import { startXdsServer, type XdsServer } from "../../operator/xds/serve.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readComplaint } from "../../../local/complaint.ts";
+import { readComplaint } from "../../../local/process/complaint.ts";
 
 test("the message of a warning or an error is shown, the rest of its line is not", () => {
   expect(readComplaint('{"level":"warn","time":"2026-01-01","secretly":"x","msg":"models.yaml: price must be a decimal"}')).toBe(

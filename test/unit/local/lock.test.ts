@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import process from "node:process";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { takeLock } from "../../../local/lock.ts";
+import { takeLock } from "../../../local/process/lock.ts";
 
 let directory: string;
 let file: string;

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import process from "node:process";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { isAlive } from "../../../local/processes.ts";
-import { createRegister, stopLeftovers } from "../../../local/register.ts";
+import { isAlive } from "../../../local/process/processes.ts";
+import { createRegister, stopLeftovers } from "../../../local/process/register.ts";
 
 let directory: string;
 let file: string;

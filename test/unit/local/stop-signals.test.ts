@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
-import { createStopSignals } from "../../../local/stop-signals.ts";
+import { createStopSignals } from "../../../local/process/stop-signals.ts";
 
 function receiver() {
   const source = new EventEmitter();

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import * as z from "zod";
-import { readOptional } from "./data-directory.ts";
+import { readOptional } from "../data-directory.ts";
 import { startMark, stopProcess } from "./processes.ts";
 
 /** The running processes of a stack, on disk: what a start finds after a stack that was killed. */

@@ -2,7 +2,7 @@ import { link, mkdir, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
-import { readOptional } from "./data-directory.ts";
+import { readOptional } from "../data-directory.ts";
 import { startMark } from "./processes.ts";
 
 export interface Lock {
