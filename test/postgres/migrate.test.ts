@@ -8,7 +8,7 @@ import { migrate } from "../../ledger/migrate.ts";
 import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();
-const MIGRATIONS = new URL("../../ledger/migrations", import.meta.url);
+const MIGRATIONS = new URL("../../ledger/migrations/", import.meta.url);
 
 test("the second run applies nothing", async () => {
   const { database } = await postgres.empty();
