@@ -44,7 +44,7 @@ type Response =
   /** Envoy's own: its configuration gives it the caller's shape (operator/xds/local-replies.ts). */
   | { kind: "local_reply" }
   | { kind: "upstream_error"; status: number; headers: ReadonlyMap<string, string> }
-  /** One JSON document; `asStream`: the client waits for a stream of the other protocol, which is made from it. */
+  /** One JSON document; `asStream`: the client waits for a stream, which is made from it. */
   | { kind: "whole"; asStream: boolean }
   | { kind: "stream"; machine: StreamTranslation; isBroken: boolean };
 
@@ -144,7 +144,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       const changes = responseChanges({ headers, isStream, requestId, dropped: translation.dropped });
       if (!isGood) response = { kind: "upstream_error", status, headers };
       else if (isStream) response = { kind: "stream", machine: translation.stream(run.meter), isBroken: false };
-      else response = { kind: "whole", asStream: translation.wantsStream && run.backend.protocol !== protocol };
+      else response = { kind: "whole", asStream: translation.wantsStream };
 
       if (isEnd)
         throw isGood
@@ -216,7 +216,10 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   }
 
   function upstreamError(status: number, headers: ReadonlyMap<string, string>, body: Buffer): GatewayError {
-    return readUpstreamError({ status, headers, body, upstream: run?.backend.protocol ?? protocol });
+    if (run === undefined) throw new Error("an upstream's error came for a request that was not forwarded");
+    const { backend, model } = run;
+    const names = { upstream: backend.upstreamModel, client: model.name };
+    return readUpstreamError({ status, headers, body, upstream: backend.protocol, client: protocol, model: names });
   }
 
   /** Runs one step; what it throws is answered in the caller's protocol (S17). */

@@ -169,7 +169,9 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
       [429, 429, "rate_limit_error", "rate_limit_error"],
       [500, 500, "server_error", "api_error"],
       [503, 503, "server_error", "overloaded_error"],
-    ] as const)("a %i reaches the caller as %i and costs nothing (S22)", async ([sent, status, chat, messages]) => {
+    ] as const)("a %i reaches the caller as %i and costs nothing (S22)", async ([sent, asked, chat, messages]) => {
+      // The message protocol has a status of its own for an overloaded server.
+      const status = name === "messages" && asked === 503 ? 529 : asked;
       const answer = await call({ path, body: ask(model, `Fail. [[sim status=${sent} retry-after=7]]`) });
       expect(answer.status).toBe(status);
       expect(answer.type).toBe(type(chat, messages));
