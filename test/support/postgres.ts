@@ -18,7 +18,7 @@ export interface TestPostgres {
   start(): Promise<void>;
 }
 
-export interface TestDatabase {
+interface TestDatabase {
   database: Database;
   /** Holds the test server's password. */
   url: string;

@@ -25,7 +25,7 @@ export type Script =
   | { kind: "route-then-fail"; cluster: string; path: string; afterMs: number };
 
 /** What the processor saw of a request and of its response. */
-export interface Seen {
+interface Seen {
   requestHeaders: Record<string, string>;
   responseStatus: string | null;
   /** Envoy's attribute `response.code_details`. */
