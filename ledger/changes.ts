@@ -14,6 +14,9 @@ export interface AccountRow {
   accountId: string;
   isSuspended: boolean;
   postedNanoUsd: bigint;
+  overdraftNanoUsd: bigint;
+  /** Of the balance: rises with each change. */
+  version: bigint;
 }
 
 export interface KeyRow {
@@ -66,11 +69,14 @@ const accountRow: z.ZodType<AccountRow> = z.strictObject({
   accountId: z.string(),
   isSuspended: z.boolean(),
   postedNanoUsd: z.bigint(),
+  overdraftNanoUsd: z.bigint(),
+  version: z.bigint(),
 });
 
 async function readAccounts(transaction: Queryable, sinceXid: bigint): Promise<AccountRow[]> {
   return transaction.query({
-    text: `SELECT id AS "accountId", status = 'suspended' AS "isSuspended", posted_nano_usd AS "postedNanoUsd"
+    text: `SELECT id AS "accountId", status = 'suspended' AS "isSuspended", posted_nano_usd AS "postedNanoUsd",
+             overdraft_nano_usd AS "overdraftNanoUsd", version
            FROM account JOIN account_balance ON account_id = id
            WHERE id IN (
              SELECT id FROM account WHERE changed_xid >= $1

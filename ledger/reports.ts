@@ -36,11 +36,11 @@ export async function usageByModelAndDay(
   { keyId, fromDay, toDay }: { keyId: string; fromDay: string; toDay: string },
 ): Promise<UsageByModelAndDay[]> {
   return database.query({
-    text: `SELECT day, model, count(*) AS requests, sum(input_tokens)::bigint AS "inputTokens",
+    text: `SELECT day, model, sum(requests)::bigint AS requests, sum(input_tokens)::bigint AS "inputTokens",
              sum(cached_input_tokens)::bigint AS "cachedInputTokens", sum(cache_write_tokens)::bigint AS "cacheWriteTokens",
              sum(output_tokens)::bigint AS "outputTokens", sum(reasoning_tokens)::bigint AS "reasoningTokens",
              sum(charge_nano_usd)::bigint AS "chargeNanoUsd"
-           FROM usage_event WHERE key_id = $1 AND day BETWEEN $2 AND $3
+           FROM usage_by_day WHERE key_id = $1 AND day BETWEEN $2 AND $3
            GROUP BY day, model ORDER BY day, model`,
     values: [keyId, fromDay, toDay],
     row: usageRow,

@@ -26,8 +26,11 @@ export interface Settlement {
   isEstimated: boolean;
   /** From 0 up; 0 leaves a usage row and no ledger entry. */
   chargeNanoUsd: bigint;
+  /** The credit lease that pays, if it is still open; null: the balance pays. */
+  leaseId: string | null;
   httpStatus: number;
-  outcome: "complete" | "truncated" | "failed" | "aborted";
+  /** "stopped": the gateway ended it because credit ran out. "lost": its process died; what was noted last is charged. */
+  outcome: "complete" | "truncated" | "failed" | "aborted" | "stopped" | "lost";
   isStream: boolean;
   startedAt: Date;
   durationMs: number;
@@ -37,8 +40,14 @@ export interface Settlement {
 export interface SettleResult {
   /** How many landed with this call; what had landed before is not among them. */
   settled: number;
-  /** Posted balance of each account in the batch, nano-USD, after it. */
-  balances: ReadonlyMap<string, bigint>;
+  /** Balance of each account in the batch, after it. */
+  balances: ReadonlyMap<string, SettledBalance>;
+}
+
+export interface SettledBalance {
+  postedNanoUsd: bigint;
+  /** Rises with each change of the balance: of two readings, the one with the higher version is the later. */
+  version: bigint;
 }
 
 /** The batch names an account that does not exist; nothing of it was settled. Where it is charged, Postgres says so itself. */
@@ -72,74 +81,116 @@ export async function settle(database: Database, settlements: readonly Settlemen
 }
 
 /**
- * Rows are written, and balances locked, in sorted order, usage before balances: writers wait for one another, and
- * never in a circle.
+ * Balances are locked first, in sorted order: from there on nobody else moves these accounts' money, leases and rollups,
+ * so that writers wait for one another and never in a circle.
  */
 async function settleIn(transaction: Queryable, settlements: readonly Settlement[]): Promise<SettleResult> {
-  const inserted = await insertUsage(transaction, settlements);
   const balances = await lockBalances(transaction, new Set(settlements.map(({ accountId }) => accountId)));
-  const charged = inserted.filter(({ chargeNanoUsd }) => chargeNanoUsd > 0n);
-  for (const { accountId, postedNanoUsd } of await charge(transaction, charged)) balances.set(accountId, postedNanoUsd);
+  const values = SETTLEMENT_COLUMNS.map(({ read }) => settlements.map(read));
+  const landed = await transaction.query({ text: LAND, values, row: landedRow });
   await markKeysUsed(transaction, settlements);
-  return { settled: inserted.reduce((sum, { settled }) => sum + settled, 0), balances };
+  let settled = 0;
+  for (const row of landed) {
+    settled += row.settled;
+    if (row.postedNanoUsd !== null && row.version !== null)
+      balances.set(row.accountId, { postedNanoUsd: row.postedNanoUsd, version: row.version });
+  }
+  return { settled, balances };
 }
 
 const names = SETTLEMENT_COLUMNS.map(({ name }) => name).join(", ");
 const parameters = SETTLEMENT_COLUMNS.map(({ type }, index) => `$${index + 1}::${type}[]`).join(", ");
 
-const insertedRow = z.strictObject({ accountId: z.string(), settled: z.int(), chargeNanoUsd: z.bigint() });
+/** Columns that rollups add up; each row of usage counts as one request. */
+const COUNTED = [
+  "requests",
+  "input_tokens",
+  "cached_input_tokens",
+  "cache_write_tokens",
+  "output_tokens",
+  "reasoning_tokens",
+  "charge_nano_usd",
+] as const;
+
+function rollUp(table: string, period: "day" | "hour", from: string): string {
+  return `INSERT INTO ${table} AS rolled (account_id, ${period}, key_id, model, ${COUNTED.join(", ")})
+    SELECT account_id, ${period}, key_id, model, ${COUNTED.map((name) => `sum(${name})`).join(", ")}
+    FROM ${from} GROUP BY account_id, ${period}, key_id, model ORDER BY account_id, ${period}, key_id, model
+    ON CONFLICT (account_id, ${period}, key_id, model) DO UPDATE SET
+      ${COUNTED.map((name) => `${name} = rolled.${name} + excluded.${name}`).join(", ")}`;
+}
 
 /**
- * Money moves by the entries that are new, not by the usage rows that are new: usage is dropped after its retention
- * time, entries never.
+ * One statement: what each part inserts is what the next one adds up. Money moves by the entries that are new, not by the
+ * usage rows that are new: usage is dropped after its retention time, entries never. An open lease pays as far as it
+ * reaches, which lowers what is leased as well.
  */
-const INSERT_USAGE = `
+const LAND = `
   WITH incoming AS (
     SELECT * FROM unnest(${parameters}) AS incoming (${names})
   ), fresh AS (
     INSERT INTO usage_event (day, ${names})
     SELECT usage_day(request_id), ${names} FROM incoming ORDER BY request_id, attempt
     ON CONFLICT DO NOTHING
-    RETURNING request_id, attempt, account_id, charge_nano_usd
+    RETURNING *
   ), entered AS (
     INSERT INTO ledger_entry (account_id, kind, amount_nano_usd, counter_account, request_id, attempt)
     SELECT account_id, 'usage', -charge_nano_usd, 'revenue', request_id, attempt
     FROM fresh WHERE charge_nano_usd > 0 ORDER BY request_id, attempt
     ON CONFLICT DO NOTHING
-    RETURNING request_id, attempt, amount_nano_usd
+    RETURNING request_id, attempt, account_id, -amount_nano_usd AS charge
+  ), hourly AS (
+    SELECT account_id, min(day) AS day, usage_hour(request_id) AS hour, key_id, model, count(*) AS requests,
+      ${COUNTED.slice(1)
+        .map((name) => `sum(${name}) AS ${name}`)
+        .join(", ")}
+    FROM fresh GROUP BY account_id, usage_hour(request_id), key_id, model
+  ), rolled_hours AS (
+    ${rollUp("usage_by_hour", "hour", "hourly")}
+  ), rolled_days AS (
+    ${rollUp("usage_by_day", "day", "hourly")}
+  ), owed AS (
+    SELECT lease_id, sum(charge) AS charge FROM entered JOIN fresh USING (request_id, attempt)
+    WHERE lease_id IS NOT NULL GROUP BY lease_id
+  ), payable AS (
+    SELECT lease_id, least(charge, granted_nano_usd - settled_nano_usd) AS taken
+    FROM credit_lease JOIN owed USING (lease_id) WHERE ended_at IS NULL
+  ), paid AS (
+    UPDATE credit_lease SET settled_nano_usd = settled_nano_usd + taken
+    FROM payable WHERE credit_lease.lease_id = payable.lease_id
+    RETURNING account_id, taken
+  ), moves AS (
+    SELECT account_id, sum(charge)::bigint AS charge, coalesce(min(account_paid.taken), 0)::bigint AS taken
+    FROM entered LEFT JOIN (SELECT account_id, sum(taken) AS taken FROM paid GROUP BY account_id) AS account_paid USING (account_id)
+    GROUP BY account_id
+  ), moved AS (
+    UPDATE account_balance
+    SET posted_nano_usd = posted_nano_usd - charge, leased_nano_usd = leased_nano_usd - taken, version = version + 1
+    FROM moves WHERE account_balance.account_id = moves.account_id
+    RETURNING account_balance.account_id, posted_nano_usd, version
   )
-  SELECT account_id AS "accountId", count(*)::integer AS settled, coalesce(-sum(amount_nano_usd), 0)::bigint AS "chargeNanoUsd"
-  FROM fresh LEFT JOIN entered USING (request_id, attempt) GROUP BY account_id`;
+  SELECT account_id AS "accountId", count(*)::integer AS settled, min(posted_nano_usd) AS "postedNanoUsd", min(version) AS version
+  FROM fresh LEFT JOIN moved USING (account_id) GROUP BY account_id`;
 
-async function insertUsage(transaction: Queryable, settlements: readonly Settlement[]) {
-  const values = SETTLEMENT_COLUMNS.map(({ read }) => settlements.map(read));
-  return transaction.query({ text: INSERT_USAGE, values, row: insertedRow });
-}
+const landedRow = z.strictObject({
+  accountId: z.string(),
+  settled: z.int(),
+  postedNanoUsd: z.bigint().nullable(),
+  version: z.bigint().nullable(),
+});
 
-const balanceRow = z.strictObject({ accountId: z.string(), postedNanoUsd: z.bigint() });
+const balanceRow = z.strictObject({ accountId: z.string(), postedNanoUsd: z.bigint(), version: z.bigint() });
 
-async function lockBalances(transaction: Queryable, accountIds: ReadonlySet<string>): Promise<Map<string, bigint>> {
+async function lockBalances(transaction: Queryable, accountIds: ReadonlySet<string>): Promise<Map<string, SettledBalance>> {
   const rows = await transaction.query({
-    text: `SELECT account_id AS "accountId", posted_nano_usd AS "postedNanoUsd" FROM account_balance
+    text: `SELECT account_id AS "accountId", posted_nano_usd AS "postedNanoUsd", version FROM account_balance
            WHERE account_id = ANY($1) ORDER BY account_id FOR NO KEY UPDATE`,
     values: [[...accountIds]],
     row: balanceRow,
   });
-  const balances = new Map(rows.map(({ accountId, postedNanoUsd }) => [accountId, postedNanoUsd]));
+  const balances = new Map(rows.map(({ accountId, ...balance }) => [accountId, balance]));
   if (balances.size < accountIds.size) throw new UnknownAccountError([...accountIds].filter((id) => !balances.has(id)));
   return balances;
-}
-
-async function charge(transaction: Queryable, charged: readonly { accountId: string; chargeNanoUsd: bigint }[]) {
-  if (charged.length === 0) return [];
-  return transaction.query({
-    text: `UPDATE account_balance SET posted_nano_usd = posted_nano_usd - charge_nano_usd, version = version + 1
-           FROM unnest($1::text[], $2::bigint[]) AS charged (charged_id, charge_nano_usd)
-           WHERE account_id = charged_id
-           RETURNING account_id AS "accountId", posted_nano_usd AS "postedNanoUsd"`,
-    values: [charged.map(({ accountId }) => accountId), charged.map(({ chargeNanoUsd }) => chargeNanoUsd)],
-    row: balanceRow,
-  });
 }
 
 /** To the minute: most batches write nothing here. A key that another batch marks right now needs no second mark. */

@@ -29,6 +29,7 @@ export const SETTLEMENT_COLUMNS: readonly SettlementColumn[] = [
   { name: "reasoning_tokens", type: "bigint", read: ({ usage }) => usage.reasoningTokens },
   { name: "is_estimated", type: "boolean", read: ({ isEstimated }) => isEstimated },
   { name: "charge_nano_usd", type: "bigint", read: ({ chargeNanoUsd }) => chargeNanoUsd },
+  { name: "lease_id", type: "uuid", read: ({ leaseId }) => leaseId },
   { name: "http_status", type: "smallint", read: ({ httpStatus }) => httpStatus },
   { name: "outcome", type: "text", read: ({ outcome }) => outcome },
   { name: "is_stream", type: "boolean", read: ({ isStream }) => isStream },

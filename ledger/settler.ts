@@ -44,7 +44,7 @@ const PARTITIONS_AHEAD_DAYS = 4;
 export function createSettler({
   database,
   flushMs = 200,
-  maxBatch = 500,
+  maxBatch = 2_000,
   maxQueued = 100_000,
   clock = { nowMs: () => Date.now() },
   log = createLog({ process: "settler", level: "silent" }),

@@ -70,6 +70,7 @@ export function startRun(start: RunStart, { clock, events, settler }: RunDeps): 
         isEstimated,
         // The price is the one read at admission: this object was not changed since (S28).
         chargeNanoUsd: chargeNanoUsd(usage, model.price),
+        leaseId: null,
         httpStatus,
         outcome,
         isStream: start.isStream,

@@ -1,6 +1,7 @@
 import type { CatalogueModel } from "../../contract/catalogue.ts";
 import type { AccountRow, FeedChange, KeyRow, ModelRow } from "../../ledger/feed.ts";
 import type { PriceVersion } from "../../ledger/catalogue.ts";
+import type { SettledBalance } from "../../ledger/settle.ts";
 
 export type WorldKey = KeyRow;
 export type WorldAccount = AccountRow;
@@ -23,7 +24,7 @@ export interface World {
   isCurrent(nowMs: number): boolean;
   apply(change: FeedChange): void;
   /** Balances that a settlement returned, ahead of the feed. */
-  applyBalances(postedNanoUsd: ReadonlyMap<string, bigint>): void;
+  applyBalances(balances: ReadonlyMap<string, SettledBalance>): void;
 }
 
 /** A key made elsewhere reaches the feed well within this. */
@@ -63,14 +64,23 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
     },
     apply(change) {
       for (const key of change.keys) keys.set(key.publicId, key);
-      for (const account of change.accounts) accounts.set(account.accountId, account);
+      for (const account of change.accounts) {
+        const known = accounts.get(account.accountId);
+        // A reading that began before a settlement may arrive after it.
+        const isOlder = known !== undefined && account.version < known.version;
+        accounts.set(account.accountId, isOlder ? { ...account, ...balanceOf(known) } : account);
+      }
       if (change.models.length > 0) applyModels(change.models);
     },
-    applyBalances(postedNanoUsd) {
-      for (const [accountId, posted] of postedNanoUsd) {
+    applyBalances(balances) {
+      for (const [accountId, balance] of balances) {
         const account = accounts.get(accountId);
-        if (account !== undefined) accounts.set(accountId, { ...account, postedNanoUsd: posted });
+        if (account !== undefined && balance.version > account.version) accounts.set(accountId, { ...account, ...balance });
       }
     },
   };
+}
+
+function balanceOf({ postedNanoUsd, version }: SettledBalance): SettledBalance {
+  return { postedNanoUsd, version };
 }

@@ -23,7 +23,7 @@ test("a settlement leaves one usage row, one entry and the balance less its char
   const settlement = settlementOf(customer, { requestId, startedAt, isStream: true, firstTokenMs: 33, interface: "messages" });
   const result = await settle(database, [settlement]);
 
-  expect(result).toEqual({ settled: 1, balances: new Map([["acme", 4_999_910_000n]]) });
+  expect(result).toEqual({ settled: 1, balances: new Map([["acme", { postedNanoUsd: 4_999_910_000n, version: expect.any(BigInt) }]]) });
   expect((await readBalance(database, "acme")).postedNanoUsd).toBe(4_999_910_000n);
   expect(await everything(database, "usage_event")).toMatchObject([
     {
@@ -62,28 +62,28 @@ test("settling twice moves nothing the second time and still tells the balance",
   const customer = await seedLedger(database);
   const batch = [settlementOf(customer), settlementOf(customer)];
   expect((await settle(database, batch)).settled).toBe(2);
-  expect(await settle(database, batch)).toEqual({ settled: 0, balances: new Map([["acme", -180_000n]]) });
+  expect(await settle(database, batch)).toEqual({ settled: 0, balances: new Map([["acme", { postedNanoUsd: -180_000n, version: expect.any(BigInt) }]]) });
   expect(await countRows(database, "ledger_entry")).toBe(2n);
 });
 
 test("a settlement that is twice in one batch counts once", async () => {
   const { database } = await postgres.migrated();
   const settlement = settlementOf(await seedLedger(database));
-  expect(await settle(database, [settlement, settlement])).toEqual({ settled: 1, balances: new Map([["acme", -90_000n]]) });
+  expect(await settle(database, [settlement, settlement])).toEqual({ settled: 1, balances: new Map([["acme", { postedNanoUsd: -90_000n, version: expect.any(BigInt) }]]) });
 });
 
 test("a second attempt of the same request is charged for itself", async () => {
   const { database } = await postgres.migrated();
   const settlement = settlementOf(await seedLedger(database));
   await settle(database, [settlement]);
-  expect((await settle(database, [{ ...settlement, attempt: 2 }])).balances.get("acme")).toBe(-180_000n);
+  expect((await settle(database, [{ ...settlement, attempt: 2 }])).balances.get("acme")?.postedNanoUsd).toBe(-180_000n);
 });
 
 test("a zero charge leaves a usage row and no entry", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const result = await settle(database, [settlementOf(customer, { chargeNanoUsd: 0n, outcome: "failed", httpStatus: 503 })]);
-  expect(result).toEqual({ settled: 1, balances: new Map([["acme", 0n]]) });
+  expect(result).toEqual({ settled: 1, balances: new Map([["acme", { postedNanoUsd: 0n, version: expect.any(BigInt) }]]) });
   expect(await countRows(database, "usage_event")).toBe(1n);
   expect(await countRows(database, "ledger_entry")).toBe(0n);
 });
@@ -95,18 +95,15 @@ test("usage that was dropped after its retention time is not charged again by a 
   await database.execute(
     `DO $$ DECLARE part regclass; BEGIN FOR part IN SELECT inhrelid FROM pg_inherits WHERE inhparent = 'usage_event'::regclass LOOP EXECUTE format('DROP TABLE %s', part); END LOOP; END $$`,
   );
-  expect((await settle(database, [settlement])).balances.get("acme")).toBe(-90_000n);
+  expect((await settle(database, [settlement])).balances.get("acme")?.postedNanoUsd).toBe(-90_000n);
   expect(await wrongBalances(database)).toEqual([]);
 });
 
-test.for([
-  [90_000n, "foreign key constraint"],
-  [0n, "There is no account nobody"],
-] as const)("an account that does not exist, charged %s, refuses the whole batch", async ([chargeNanoUsd, reason]) => {
+test.for([90_000n, 0n])("an account that does not exist, charged %s, refuses the whole batch", async (chargeNanoUsd) => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const batch = [settlementOf(customer), settlementOf({ ...customer, accountId: "nobody" }, { chargeNanoUsd })];
-  await expect(settle(database, batch)).rejects.toThrow(reason);
+  await expect(settle(database, batch)).rejects.toThrow("There is no account nobody");
   expect(await countRows(database, "usage_event")).toBe(0n);
   expect((await readBalance(database, "acme")).postedNanoUsd).toBe(0n);
 });

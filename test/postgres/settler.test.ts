@@ -22,7 +22,7 @@ test("what is added is settled in batches behind the caller's back", async () =>
 
   await eventually(() => expect(settler.queued).toBe(0));
   expect(results.map(({ settled }) => settled)).toEqual([100, 100, 50]);
-  expect(results.at(-1)?.balances.get("acme")).toBe(-250n * 90_000n);
+  expect(results.at(-1)?.balances.get("acme")?.postedNanoUsd).toBe(-250n * 90_000n);
   expect(settler.pendingNanoUsd("acme")).toBe(0n);
   expect(await wrongBalances(database)).toEqual([]);
 });
@@ -46,7 +46,7 @@ test("from outside, no charge is ever missing from balance and pending sum toget
     flushMs: 1,
     maxBatch: 7,
     onSettled({ balances }) {
-      posted = balances.get("acme") ?? posted;
+      posted = balances.get("acme")?.postedNanoUsd ?? posted;
       seenWhenTold.push(posted - settler.pendingNanoUsd("acme") + owed);
     },
   });

@@ -79,6 +79,7 @@ export function settlementOf(
     usage: { inputTokens: 100, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 50, reasoningTokens: 10 },
     isEstimated: false,
     chargeNanoUsd: 90_000n,
+    leaseId: null,
     httpStatus: 200,
     outcome: "complete",
     isStream: false,

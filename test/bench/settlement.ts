@@ -1,0 +1,76 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createDatabase } from "../../ledger/database.ts";
+import { migrate } from "../../ledger/migrate.ts";
+import { createSettler } from "../../ledger/settler.ts";
+import { startPostgres } from "../../local/postgres.ts";
+import { createCustomer, seedLedger, settlementOf, type Customer } from "../support/ledger.ts";
+
+export interface SettlementBench {
+  /** How many accounts share the load evenly. */
+  accounts: number;
+  settlements: number;
+}
+
+export interface SettlementBenchResult {
+  perSecond: number;
+  /** From the moment a settlement was added to its commit, at the end of the run. */
+  lagMs: number;
+  heapMiB: number;
+}
+
+/** Settlements through the real settler into a real PostgreSQL on this machine, kept `AHEAD` in front of it. */
+export async function benchSettlement({ accounts, settlements }: SettlementBench): Promise<SettlementBenchResult> {
+  const dataDirectory = await mkdtemp(path.join(tmpdir(), "gateway-bench-"));
+  const server = await startPostgres({ dataDirectory });
+  const database = createDatabase({ url: server.url, applicationName: "bench", maxConnections: 4 });
+  try {
+    await migrate(database);
+    const customers: Customer[] = [await seedLedger(database, "account-0")];
+    for (let number = 1; number < accounts; number++) customers.push(await createCustomer(database, `account-${number}`));
+    return await run(database, customers, settlements);
+  } finally {
+    await database.close();
+    await server.stop();
+    await rm(dataDirectory, { recursive: true, force: true });
+  }
+}
+
+const AHEAD = 10_000;
+
+async function run(
+  database: ReturnType<typeof createDatabase>,
+  customers: readonly Customer[],
+  settlements: number,
+): Promise<SettlementBenchResult> {
+  const settler = createSettler({ database, onSettled: refill, onFailed: ({ error }) => stopped.reject(error) });
+  const stopped = Promise.withResolvers<void>();
+  const addedAt: number[] = [];
+  let added = 0;
+  let landed = 0;
+  let lagMs = 0;
+
+  function refill({ settled }: { settled: number }): void {
+    landed += settled;
+    lagMs = performance.now() - (addedAt[landed - 1] ?? 0);
+    fill();
+    if (landed === settlements) stopped.resolve();
+  }
+
+  function fill(): void {
+    while (added < settlements && added - landed < AHEAD) {
+      const customer = customers[added % customers.length];
+      if (customer === undefined) throw new Error("A bench needs an account.");
+      addedAt.push(performance.now());
+      settler.add(settlementOf(customer));
+      added++;
+    }
+  }
+
+  const startedMs = performance.now();
+  fill();
+  await stopped.promise;
+  const seconds = (performance.now() - startedMs) / 1000;
+  return { perSecond: settlements / seconds, lagMs, heapMiB: process.memoryUsage().heapUsed / 2 ** 20 };
+}

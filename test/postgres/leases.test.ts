@@ -1,0 +1,157 @@
+import { v7 as uuidv7 } from "uuid";
+import { expect, test } from "vitest";
+import { readBalance } from "../../ledger/accounts.ts";
+import { checkLedger } from "../../ledger/check.ts";
+import type { Database } from "../../ledger/database.ts";
+import { postCredit } from "../../ledger/entries.ts";
+import { endLeasesOf, growLease, reapLeases, renewLeases, returnLease, type LeaseRules } from "../../ledger/leases.ts";
+import { settle } from "../../ledger/settle.ts";
+import { seedLedger, settlementOf } from "../support/ledger.ts";
+import { usePostgres } from "../support/postgres.ts";
+
+const postgres = usePostgres();
+const RULES: LeaseRules = { ttlMs: 45_000, leastNanoUsd: 10_000n, mostNanoUsd: 400_000n };
+const EXPIRED: LeaseRules = { ...RULES, ttlMs: -60_000 };
+
+async function accountWith(database: Database, amountNanoUsd: bigint) {
+  const customer = await seedLedger(database);
+  await postCredit(database, { accountId: "acme", kind: "grant", amountNanoUsd, reference: "start" });
+  return customer;
+}
+
+const request = (leaseId: string, wantedNanoUsd = 0n, holder = "one") => ({ leaseId, accountId: "acme", holder, wantedNanoUsd });
+
+test("a lease takes half of what is free, within its bounds, and grows", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  const leaseId = uuidv7();
+  const first = await growLease(database, request(leaseId), RULES);
+  expect(first).toEqual({ isOpen: true, addedNanoUsd: 400_000n, spendableNanoUsd: 1_000_000n, leasedByOthersNanoUsd: 0n });
+  expect((await growLease(database, request(leaseId), RULES)).addedNanoUsd).toBe(300_000n);
+  expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(700_000n);
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("a request that needs more than the slice gets it, and never more than there is", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  const leaseId = uuidv7();
+  expect((await growLease(database, request(leaseId, 900_000n), RULES)).addedNanoUsd).toBe(900_000n);
+  expect((await growLease(database, request(leaseId, 900_000n), RULES)).addedNanoUsd).toBe(100_000n);
+  expect((await growLease(database, request(leaseId, 1n), RULES)).addedNanoUsd).toBe(0n);
+});
+
+test("with other processes on the account, shares are smaller", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  await growLease(database, request(uuidv7(), 0n, "one"), RULES);
+  const second = await growLease(database, request(uuidv7(), 0n, "two"), RULES);
+  expect(second).toMatchObject({ addedNanoUsd: 150_000n, leasedByOthersNanoUsd: 400_000n });
+});
+
+test("any number of processes that grow at once never lease more than there is", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  const grants = await Promise.all(
+    Array.from({ length: 40 }, (_, index) => growLease(database, request(uuidv7(), 60_000n, `holder-${index}`), RULES)),
+  );
+  expect(grants.reduce((sum, { addedNanoUsd }) => sum + addedNanoUsd, 0n)).toBe(1_000_000n);
+  expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(1_000_000n);
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("a charge lowers balance and lease together; what is beyond the lease comes from the balance alone", async () => {
+  const { database } = await postgres.migrated();
+  const customer = await accountWith(database, 1_000_000n);
+  const leaseId = uuidv7();
+  await growLease(database, request(leaseId, 100_000n), { ...RULES, mostNanoUsd: 0n });
+  await settle(database, [settlementOf(customer, { leaseId })]);
+  expect(await readBalance(database, "acme")).toMatchObject({ postedNanoUsd: 910_000n, leasedNanoUsd: 10_000n });
+  await settle(database, [settlementOf(customer, { leaseId })]);
+  expect(await readBalance(database, "acme")).toMatchObject({ postedNanoUsd: 820_000n, leasedNanoUsd: 0n });
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("a settlement that comes again takes nothing from the lease", async () => {
+  const { database } = await postgres.migrated();
+  const customer = await accountWith(database, 1_000_000n);
+  const leaseId = uuidv7();
+  await growLease(database, request(leaseId), RULES);
+  const settlement = settlementOf(customer, { leaseId });
+  await settle(database, [settlement]);
+  await settle(database, [settlement, settlement]);
+  expect(await readBalance(database, "acme")).toMatchObject({ postedNanoUsd: 910_000n, leasedNanoUsd: 310_000n });
+});
+
+test("a returned lease frees its rest, once, and cannot grow again", async () => {
+  const { database } = await postgres.migrated();
+  const customer = await accountWith(database, 1_000_000n);
+  const leaseId = uuidv7();
+  await growLease(database, request(leaseId), RULES);
+  await settle(database, [settlementOf(customer, { leaseId })]);
+  expect(await returnLease(database, { leaseId, accountId: "acme" })).toBe(310_000n);
+  expect(await returnLease(database, { leaseId, accountId: "acme" })).toBe(0n);
+  expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(0n);
+  expect(await growLease(database, request(leaseId, 1n), RULES)).toMatchObject({ isOpen: false, addedNanoUsd: 0n });
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("a lease that nobody renews is reaped after its grace; its late settlement is charged to the balance", async () => {
+  const { database } = await postgres.migrated();
+  const customer = await accountWith(database, 1_000_000n);
+  const [dead, alive] = [uuidv7(), uuidv7()];
+  await growLease(database, request(dead, 0n, "one"), EXPIRED);
+  await growLease(database, request(alive, 0n, "two"), RULES);
+  expect(await reapLeases(database, { graceMs: 600_000 })).toBe(0n);
+  expect(await reapLeases(database, { graceMs: 10_000 })).toBe(400_000n);
+  expect(await renewLeases(database, [dead, alive], RULES)).toEqual(new Set([alive]));
+
+  await settle(database, [settlementOf(customer, { leaseId: dead })]);
+  expect(await readBalance(database, "acme")).toMatchObject({ postedNanoUsd: 910_000n, leasedNanoUsd: 150_000n });
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("a renewed lease is not reaped", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  const leaseId = uuidv7();
+  await growLease(database, request(leaseId), EXPIRED);
+  await renewLeases(database, [leaseId], RULES);
+  expect(await reapLeases(database, { graceMs: 0 })).toBe(0n);
+});
+
+test("the leases of a process that is gone end together", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  await growLease(database, request(uuidv7(), 0n, "one"), RULES);
+  await growLease(database, request(uuidv7(), 0n, "two"), RULES);
+  expect(await endLeasesOf(database, "one")).toBe(400_000n);
+  expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(150_000n);
+});
+
+test("an overdraft is leased like credit", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 50_000n);
+  await database.execute("UPDATE account_balance SET overdraft_nano_usd = 50000 WHERE account_id = 'acme'");
+  expect((await growLease(database, request(uuidv7(), 100_000n), RULES)).addedNanoUsd).toBe(100_000n);
+});
+
+test("growing, settling, renewing, returning and reaping at once leave no difference and no deadlock behind", async () => {
+  const { database } = await postgres.migrated();
+  const customer = await accountWith(database, 50_000_000n);
+  const work = Array.from({ length: 60 }, async (_, index) => {
+    const leaseId = uuidv7();
+    const holder = `holder-${index % 7}`;
+    await growLease(database, request(leaseId, 90_000n, holder), index % 5 === 0 ? EXPIRED : RULES);
+    await Promise.all([
+      settle(database, [settlementOf(customer, { leaseId }), settlementOf(customer)]),
+      renewLeases(database, [leaseId], RULES),
+      reapLeases(database, { graceMs: 0 }),
+    ]);
+    if (index % 3 === 0) await returnLease(database, { leaseId, accountId: "acme" });
+    if (index % 11 === 0) await endLeasesOf(database, holder);
+  });
+  await Promise.all(work);
+  expect(await checkLedger(database)).toEqual([]);
+  expect((await readBalance(database, "acme")).postedNanoUsd).toBe(50_000_000n - 120n * 90_000n);
+});
