@@ -18,7 +18,13 @@ export interface EventsDeps {
   log: Logger;
   metrics: Registry;
   /** Read when metrics are scraped. */
-  gauges: { openStreams(): number; queuedSettlements(): number };
+  gauges: {
+    openStreams(): number;
+    queuedSettlements(): number;
+    openHolds(): number;
+    heldNanoUsd(): bigint;
+    journalBytes(): number;
+  };
 }
 
 const DURATION_BUCKETS_S = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
@@ -83,6 +89,13 @@ export function createEvents({ log, metrics, gauges }: EventsDeps): Events {
   metrics.registerMetric(gauge("gateway_open_streams", "Requests in flight.", gauges.openStreams));
   metrics.registerMetric(
     gauge("gateway_queued_settlements", "Settlements that wait for the database.", gauges.queuedSettlements),
+  );
+  metrics.registerMetric(gauge("gateway_open_holds", "Requests that hold credit.", gauges.openHolds));
+  metrics.registerMetric(
+    gauge("gateway_held_usd", "Credit held by running requests, in USD.", () => Number(gauges.heldNanoUsd()) / 1e9),
+  );
+  metrics.registerMetric(
+    gauge("gateway_journal_bytes", "Bytes in the journal of usage that the database has not got yet.", gauges.journalBytes),
   );
 
   return {

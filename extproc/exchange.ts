@@ -6,8 +6,10 @@ import { authenticate, type Caller } from "./auth/authenticate.ts";
 import { checkVersion, hasVersion } from "./auth/version.ts";
 import type { ExchangeDeps } from "./exchange-deps.ts";
 import { requestChanges, responseChanges } from "./headers.ts";
+import { countAnswers, sizeHold } from "./meter/hold-size.ts";
 import { createMeter } from "./meter/meter.ts";
 import { startRun, type Run } from "./meter/run.ts";
+import type { Hold } from "./meter/wallet.ts";
 import { parseBody } from "./protocol/json/parse-body.ts";
 import { readUpstreamError } from "./protocol/upstream-error.ts";
 import { encodeRefusal } from "./refusal.ts";
@@ -25,7 +27,7 @@ import type { StreamTranslation, Translation } from "./translate/translation.ts"
  */
 export interface Exchange {
   requestHeaders(headers: ReadonlyMap<string, string>, isEnd: boolean): ProcessingResponse | Promise<ProcessingResponse>;
-  requestBody(body: Buffer): ProcessingResponse;
+  requestBody(body: Buffer): ProcessingResponse | Promise<ProcessingResponse>;
   responseHeaders(headers: ReadonlyMap<string, string>, facts: { isLocalReply: boolean; isEnd: boolean }): ProcessingResponse;
   responseBody(body: Buffer, isEnd: boolean): ProcessingResponse;
   /** The gRPC stream is over: normally, because the client left, or because the upstream broke off. */
@@ -56,6 +58,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   let translation: Translation | undefined;
   let run: Run | undefined;
   let response: Response | undefined;
+  const closing = new AbortController();
 
   // 1. Who asks, for what, and may they? Decided before the body is read.
   function requestHeaders(headers: ReadonlyMap<string, string>, isEnd: boolean) {
@@ -70,7 +73,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       if (endpoint.kind !== "generate" && endpoint.kind !== "count_tokens") {
         return answerRoute({ endpoint, caller, requestId, deps }).catch(refuse);
       }
-      if (endpoint.kind === "generate") deps.credit.admit(caller.account);
+      if (endpoint.kind === "generate") deps.credit.check(caller.account);
       if (isEnd)
         throw new GatewayError("invalid_request", "The request has no body. Send a JSON object with `model` and `messages`.");
       if (headers.has("content-encoding"))
@@ -96,7 +99,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       }
 
       const backend = chooseBackend(model.backends, deps.random());
-      translation = createTranslation(protocol, {
+      const chosen = createTranslation(protocol, {
         body,
         parsed,
         headers,
@@ -105,24 +108,22 @@ export function createExchange(deps: ExchangeDeps): Exchange {
         requestId,
         nowSeconds: Math.floor(startedMs / 1000),
       });
-      run = startRun(
-        {
-          requestId,
-          caller,
-          model,
-          backend,
-          protocol,
-          isStream: translation.wantsStream,
-          startedMs,
-          meter: createMeter(body.length),
-        },
-        deps,
-      );
-      const { upstream } = translation;
-      return reply.forwardRequest(
-        upstream.body === body ? "unchanged" : upstream.body,
-        requestChanges({ headers, backend, upstream, requestId }),
-      );
+      translation = chosen;
+      const { wantsStream: isStream, maxOutputTokens } = chosen;
+      const size = sizeHold({ promptBytes: body.length, maxOutputTokens, answers: countAnswers(parsed), isStream, model });
+      const forward = (hold: Hold) => {
+        const meter = createMeter(body.length);
+        run = startRun({ requestId, caller, model, backend, protocol, isStream, startedMs, meter, hold }, deps);
+        // The client left while its credit was waited for.
+        if (closing.signal.aborted) run.settle("aborted", 499);
+        const { upstream } = chosen;
+        return reply.forwardRequest(
+          upstream.body === body ? "unchanged" : upstream.body,
+          requestChanges({ headers, backend, upstream, requestId }),
+        );
+      };
+      const hold = deps.credit.admit(caller.account, size, closing.signal);
+      return hold instanceof Promise ? hold.then(forward).catch(refuse) : forward(hold);
     });
   }
 
@@ -192,7 +193,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
     if (stream.isBroken) return reply.passChunk(Buffer.alloc(0));
     try {
       const pushed = body.length === 0 ? "unchanged" : machine.push(body);
-      run.noteOutput();
+      if (run.noteOutput() === "stop" && !isEnd && machine.outcome === "open") return stopForCredit(pushed, body, stream, run);
       if (!isEnd) return reply.passChunk(pushed);
       const end = machine.end();
       run.settle(endOutcome(machine), 200);
@@ -207,8 +208,21 @@ export function createExchange(deps: ExchangeDeps): Exchange {
     }
   }
 
+  /** The client gets its protocol's own finish for a limit; what the upstream still sends is thrown away. */
+  function stopForCredit(
+    pushed: Buffer | "unchanged",
+    body: Buffer,
+    stream: Extract<Response, { kind: "stream" }>,
+    run: Run,
+  ): ProcessingResponse {
+    stream.isBroken = true;
+    run.settle("stopped", 200);
+    return reply.passChunk(Buffer.concat([pushed === "unchanged" ? body : pushed, stream.machine.stopForCredit()]));
+  }
+
   // 5. Over. What was produced before the client left, or the upstream broke off, is charged (S28).
   function closed() {
+    closing.abort();
     // A client may hang up on the last event, before the upstream closes: that is no abort.
     const outcome = response?.kind === "stream" ? response.machine.outcome : "open";
     if (outcome === "open") run?.settle("aborted", 499);

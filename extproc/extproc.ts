@@ -6,12 +6,17 @@ import type { Logger } from "../runtime/log.ts";
 import { createDatabase } from "../ledger/database.ts";
 import { startFeed } from "../ledger/feed.ts";
 import { usageByModelAndDay } from "../ledger/reports.ts";
+import { createLeaseBank } from "../ledger/lease-bank.ts";
+import { endLeasesOf, type LeaseRules } from "../ledger/leases.ts";
 import { createSettler } from "../ledger/settler.ts";
 import { createAnswers } from "./answers/answer.ts";
 import { createEvents } from "./events.ts";
 import { createExchange } from "./exchange.ts";
 import type { ExchangeDeps } from "./exchange-deps.ts";
+import { openJournal } from "./journal/journal.ts";
+import { recoverJournals, type Recovery } from "./journal/recovery.ts";
 import { createCredit } from "./meter/credit.ts";
+import { startLeaseKeeper } from "./meter/lease-keeper.ts";
 import { startServer, type ExtprocServer } from "./server.ts";
 import { createWorld } from "./world/world.ts";
 
@@ -24,6 +29,9 @@ export interface ExtprocConfig {
   pepper: Buffer;
   /** Base address that clients use; part of texts. */
   publicBaseUrl: string;
+  /** Where usage is kept until Postgres has it; survives this process, and is this machine's alone. */
+  journalDirectory: string;
+  lease: LeaseRules;
   /** How long running streams may take to finish at shutdown. */
   drainMs: number;
 }
@@ -40,19 +48,51 @@ export async function startExtproc(
   const database = createDatabase({ url: config.databaseUrl, applicationName: "extproc", log });
 
   const world = createWorld({ lastHeardMs: () => feed.lastSuccessAt });
-  const settler = createSettler({ database, log, onSettled: (result) => world.applyBalances(result.balances) });
+  const holder = uuidv7();
+  const journal = await openJournal({
+    root: config.journalDirectory,
+    holder,
+    onFailed: (error) => log.error({ err: error }, "the journal could not be written"),
+  });
+  let recovery: Recovery | undefined;
+  const settler = createSettler({
+    database,
+    log,
+    onSettled: (result, settlements) => {
+      world.applyBalances(result.balances);
+      journal.committed(settlements);
+      recovery?.committed(settlements);
+    },
+  });
   const feed = startFeed({ database, log, onChange: (change) => world.apply(change) });
 
   const events = createEvents({
     log,
     metrics,
-    gauges: { openStreams: () => server?.openStreams ?? 0, queuedSettlements: () => settler.queued },
+    gauges: {
+      openStreams: () => server?.openStreams ?? 0,
+      queuedSettlements: () => settler.queued,
+      openHolds: () => credit.openHolds,
+      heldNanoUsd: () => credit.heldNanoUsd(),
+      journalBytes: () => journal.bytes,
+    },
+  });
+  const bank = createLeaseBank(database, holder, config.lease);
+  const credit = createCredit({
+    bank,
+    pendingNanoUsd: settler.pendingNanoUsd,
+    isSettlingBehind: () => settler.isFull,
+    clock: { nowMs: () => performance.now() },
+    newLeaseId: () => uuidv7(),
+    topUpUrl: `${config.publicBaseUrl}/dashboard`,
+    onLeaseFailed: (error) => log.warn({ err: error }, "credit could not be leased"),
   });
   const deps: ExchangeDeps = {
     world,
-    credit: createCredit({ pendingNanoUsd: settler.pendingNanoUsd, topUpUrl: `${config.publicBaseUrl}/dashboard` }),
+    credit,
     events,
     settler,
+    journal,
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
     pepper: config.pepper,
     readUsage: (range) => usageByModelAndDay(database, range),
@@ -73,6 +113,13 @@ export async function startExtproc(
     ],
   });
   await feed.ready;
+  recovery = await recoverJournals({
+    root: config.journalDirectory,
+    settler,
+    endLeasesOf: (gone) => endLeasesOf(database, gone),
+    log,
+  });
+  const leaseKeeper = startLeaseKeeper({ credit, bank, log });
   const opened = await startServer(config.listen, { createExchange: () => createExchange(deps), log });
   server = opened;
   log.info({ listen: config.listen, admin: admin.port }, "ready");
@@ -83,6 +130,15 @@ export async function startExtproc(
     run: () => opened.stop(config.drainMs),
   });
   lifecycle.onShutdown({ name: "settle what is queued", deadlineMs: 15_000, run: () => settler.drain(14_000) });
+  lifecycle.onShutdown({
+    name: "give back credit leases",
+    deadlineMs: 3_000,
+    async run() {
+      await leaseKeeper.stop();
+      await credit.close();
+    },
+  });
+  lifecycle.onShutdown({ name: "close the journal", deadlineMs: 2_000, run: () => journal.close() });
   lifecycle.onShutdown({ name: "stop the feed", deadlineMs: 2_000, run: () => feed.stop() });
   lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
   lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin.close() });

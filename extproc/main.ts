@@ -2,8 +2,13 @@ import * as z from "zod";
 import { portVariable, readEnv } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createLog } from "../runtime/log.ts";
+import { parseNanoUsd } from "../ledger/money.ts";
 import { startExtproc } from "./extproc.ts";
 
+const usdVariable = z
+  .string()
+  .regex(/^\d+(\.\d{1,9})?$/, "must be an amount such as 0.05")
+  .transform(parseNanoUsd);
 const environment = readEnv(
   {
     DATABASE_URL: z.string().min(1),
@@ -12,6 +17,10 @@ const environment = readEnv(
     ADMIN_PORT: portVariable.default(9003),
     KEY_PEPPER: z.base64().min(44, "must be at least 32 random bytes in base64"),
     PUBLIC_BASE_URL: z.url(),
+    JOURNAL_DIRECTORY: z.string().min(1),
+    LEASE_SECONDS: z.coerce.number().min(10).default(90),
+    LEASE_LEAST_USD: usdVariable.default(50_000_000n),
+    LEASE_MOST_USD: usdVariable.default(5_000_000_000n),
     DRAIN_SECONDS: z.coerce.number().nonnegative().default(10),
     LOG_LEVEL: z.string().default("info"),
   },
@@ -29,6 +38,12 @@ await startExtproc(
     adminPort: environment.ADMIN_PORT,
     pepper: Buffer.from(environment.KEY_PEPPER, "base64"),
     publicBaseUrl: environment.PUBLIC_BASE_URL.replace(/\/+$/, ""),
+    journalDirectory: environment.JOURNAL_DIRECTORY,
+    lease: {
+      ttlMs: environment.LEASE_SECONDS * 1000,
+      leastNanoUsd: environment.LEASE_LEAST_USD,
+      mostNanoUsd: environment.LEASE_MOST_USD,
+    },
     drainMs: environment.DRAIN_SECONDS * 1000,
   },
   { log, lifecycle },

@@ -31,7 +31,9 @@ export interface LeaseGrant {
   addedNanoUsd: bigint;
   /** Sum of the account's entries and its overdraft: all it could spend if nothing were leased. */
   spendableNanoUsd: bigint;
-  /** Held by open leases of other processes. */
+  /** What is left to lease after this. Below zero where more was used than there was. */
+  freeNanoUsd: bigint;
+  /** In open leases of other processes. */
   leasedByOthersNanoUsd: bigint;
 }
 
@@ -58,16 +60,14 @@ export async function growLease(
       row: leaseRow,
     });
     const others = await readOthers(transaction, accountId, holder);
-    const facts = {
-      spendableNanoUsd: account.postedNanoUsd + account.overdraftNanoUsd,
-      leasedByOthersNanoUsd: others.leasedNanoUsd,
-    };
-    if (lease?.isOpen === false) return { isOpen: false, addedNanoUsd: 0n, ...facts };
+    const spendableNanoUsd = account.postedNanoUsd + account.overdraftNanoUsd;
+    const freeNanoUsd = spendableNanoUsd - account.leasedNanoUsd;
+    const facts = { spendableNanoUsd, leasedByOthersNanoUsd: others.leasedNanoUsd };
+    if (lease?.isOpen === false) return { isOpen: false, addedNanoUsd: 0n, freeNanoUsd, ...facts };
 
-    const freeNanoUsd = facts.spendableNanoUsd - account.leasedNanoUsd;
     const shareNanoUsd = freeNanoUsd / (2n * (others.holders + 1n));
     const addedNanoUsd = smallest(freeNanoUsd, largest(wantedNanoUsd, largest(leastNanoUsd, smallest(mostNanoUsd, shareNanoUsd))));
-    if (addedNanoUsd <= 0n) return { isOpen: lease !== undefined, addedNanoUsd: 0n, ...facts };
+    if (addedNanoUsd <= 0n) return { isOpen: lease !== undefined, addedNanoUsd: 0n, freeNanoUsd, ...facts };
 
     await transaction.execute(
       `INSERT INTO credit_lease (lease_id, account_id, holder, granted_nano_usd, expires_at)
@@ -77,7 +77,7 @@ export async function growLease(
       [leaseId, accountId, holder, addedNanoUsd, ttlMs],
     );
     await moveLeased(transaction, accountId, addedNanoUsd);
-    return { isOpen: true, addedNanoUsd, ...facts };
+    return { isOpen: true, addedNanoUsd, freeNanoUsd: freeNanoUsd - addedNanoUsd, ...facts };
   });
 }
 

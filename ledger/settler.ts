@@ -19,7 +19,7 @@ export interface Settler {
   readonly refused: number;
   /** More wait than `maxQueued`: time to admit nothing new. What is running must still be added. */
   readonly isFull: boolean;
-  /** Settles what there is, without waiting for full batches; what is left after `withinMs` is logged as lost with this process. */
+  /** Settles what there is, without waiting for full batches; what is left after `withinMs` is logged. */
   drain(withinMs: number): Promise<void>;
 }
 
@@ -31,7 +31,8 @@ export interface SettlerOptions {
   maxQueued?: number;
   clock?: { nowMs(): number };
   log?: Logger;
-  readonly onSettled?: (result: SettleResult) => void;
+  /** These settlements are committed, now or before. */
+  readonly onSettled?: (result: SettleResult, settlements: readonly Settlement[]) => void;
   /** A batch failed and is tried again, or a single settlement was refused. */
   readonly onFailed?: (failure: { error: unknown; isRefused: boolean; settlements: number }) => void;
 }
@@ -101,7 +102,7 @@ export function createSettler({
       return land(batch.slice(middle));
     }
     // The new balances are told before their charges leave the pending sum: seen from outside, no money appears between.
-    report(() => onSettled(result));
+    report(() => onSettled(result, batch));
     for (const settlement of batch) {
       queue.delete(settlement);
       addPending(settlement.accountId, -settlement.chargeNanoUsd);
@@ -172,7 +173,7 @@ export function createSettler({
       }, withinMs);
       while (queue.size > 0 && !giveUp.signal.aborted) await Promise.race([running, late.promise]);
       clearTimeout(timer);
-      for (const settlement of [...queue, ...refused]) log.error(describe(settlement), "a settlement is lost with this process");
+      for (const settlement of [...queue, ...refused]) log.error(describe(settlement), "a settlement did not reach the database before the end");
     },
   };
 }

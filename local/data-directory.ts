@@ -6,6 +6,8 @@ export interface DataDirectory {
   readonly root: string;
   readonly postgres: string;
   readonly logs: string;
+  /** Usage that Postgres has not got yet. */
+  readonly journal: string;
   /** Secret that keys are hashed with; base64. */
   readonly pepper: string;
   /** GATEWAY_BASE_URL and GATEWAY_API_KEY, for `source`. */
@@ -27,6 +29,7 @@ export async function openDataDirectory(directory: string): Promise<DataDirector
   return {
     root,
     logs,
+    journal: path.join(root, "journal"),
     postgres: path.join(root, "postgres"),
     pepper: path.join(root, "pepper"),
     settings: path.join(root, "local.env"),

@@ -67,6 +67,7 @@ export function extprocPart(options: {
   baseUrl: string;
   port: number;
   adminPort: number;
+  journalDirectory: string;
 }): Part {
   return nodePart({
     name: "extproc",
@@ -77,6 +78,7 @@ export function extprocPart(options: {
       PUBLIC_BASE_URL: options.baseUrl,
       EXTPROC_LISTEN: `${LOOPBACK}:${options.port}`,
       ADMIN_PORT: String(options.adminPort),
+      JOURNAL_DIRECTORY: options.journalDirectory,
       // Envoy has drained before this process is told to stop.
       DRAIN_SECONDS: "2",
       LOG_LEVEL: "info",

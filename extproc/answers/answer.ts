@@ -48,7 +48,15 @@ export async function answerRoute({ endpoint, caller, requestId, deps }: AnswerR
     case "models":
       return reply.answerNow(encodeAnswer(requestId, describeModels({ endpoint, key: caller.key, world: deps.world })));
     case "balance":
-      return reply.answerNow(encodeAnswer(requestId, describeBalance(deps.credit.availableNanoUsd(caller.account))));
+      return reply.answerNow(
+        encodeAnswer(
+          requestId,
+          describeBalance({
+            availableNanoUsd: deps.credit.availableNanoUsd(caller.account),
+            heldNanoUsd: deps.credit.heldNanoUsd(caller.account.accountId),
+          }),
+        ),
+      );
     case "usage":
       return reply.answerNow(
         encodeAnswer(

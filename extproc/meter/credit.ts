@@ -1,35 +1,126 @@
 import { GatewayError } from "../../contract/errors.ts";
+import type { LeaseBank } from "../../ledger/lease-bank.ts";
 import type { WorldAccount } from "../world/world.ts";
+import type { HoldSize } from "./hold-size.ts";
+import { createWallet, type Hold, type Wallet } from "./wallet.ts";
 
-/** Decides from memory whether an account can pay for one more request (S6, S19). */
+/** Decides from memory whether an account can pay for one more request (S6, S19, S30). */
 export interface Credit {
-  /** @throws GatewayError `insufficient_balance` when the balance is known to be used up. */
-  admit(account: WorldAccount): void;
-  /** Nano-USD left: the posted balance less what is used but not settled yet. */
+  /**
+   * Before the body is read.
+   * @throws GatewayError `insufficient_balance` when the balance is known to be used up; `billing_unavailable` when
+   *   settling is so far behind that nothing more may be used.
+   */
+  check(account: WorldAccount): void;
+  /**
+   * Reserves what a request may cost: at once where this process has leased enough of the account, else after asking
+   * the database, at most 2 s.
+   * @throws GatewayError (or rejects with one) `insufficient_balance`; `billing_unavailable` where nobody can say.
+   */
+  admit(account: WorldAccount, size: HoldSize, signal: AbortSignal): Hold | Promise<Hold>;
+  /** Nano-USD left: the posted balance less what is used but not settled yet and what running requests hold. */
   availableNanoUsd(account: WorldAccount): bigint;
+  /** Held by running requests of this process, nano-USD; of all accounts where none is named. */
+  heldNanoUsd(accountId?: string): bigint;
+  readonly openHolds: number;
+  /** Renews leases that are in use and gives back those that are not. */
+  keepLeases(): Promise<void>;
+  /** Gives every lease back; nothing is admitted afterwards. */
+  close(): Promise<void>;
 }
 
 export interface CreditDeps {
+  bank: LeaseBank;
   /** Charges of an account that wait for settlement, nano-USD. */
   pendingNanoUsd(accountId: string): bigint;
+  /** Too many settlements wait for the database. */
+  isSettlingBehind(): boolean;
+  /** Monotonic, ms. */
+  clock: { nowMs(): number };
+  newLeaseId(): string;
   /** Where credit is added; part of the refusal's text. */
   topUpUrl: string;
+  onLeaseFailed(error: unknown): void;
+  /** A lease that nothing used for so long goes back. */
+  idleMs?: number;
 }
 
-export function createCredit({ pendingNanoUsd, topUpUrl }: CreditDeps): Credit {
-  const availableNanoUsd = (account: WorldAccount) => account.postedNanoUsd - pendingNanoUsd(account.accountId);
+export function createCredit(deps: CreditDeps): Credit {
+  const { bank, clock, pendingNanoUsd, idleMs = 10_000 } = deps;
+  const wallets = new Map<string, Wallet>();
+  let isClosed = false;
+
+  function walletOf(accountId: string): Wallet {
+    const known = wallets.get(accountId);
+    if (known !== undefined) return known;
+    const wallet = createWallet({ ...deps, accountId });
+    wallets.set(accountId, wallet);
+    return wallet;
+  }
+
+  const heldNanoUsd = (accountId?: string) =>
+    accountId === undefined
+      ? wallets.values().reduce((sum, wallet) => sum + wallet.heldNanoUsd, 0n)
+      : (wallets.get(accountId)?.heldNanoUsd ?? 0n);
+  const usedNanoUsd = (account: WorldAccount) => account.postedNanoUsd - pendingNanoUsd(account.accountId);
+
+  async function renew(): Promise<void> {
+    const nowMs = clock.nowMs();
+    const due = [...wallets.values()].filter((wallet) => wallet.isDue(nowMs) && !wallet.isIdle(nowMs, idleMs));
+    const leaseIds = due.map(({ leaseId }) => leaseId).filter((id) => id !== null);
+    if (leaseIds.length === 0) return;
+    const inForce = await bank.renew(leaseIds);
+    for (const wallet of due) {
+      const { leaseId } = wallet;
+      if (leaseId === null || !leaseIds.includes(leaseId)) continue;
+      if (inForce.has(leaseId)) wallet.renewed(nowMs);
+      else wallet.lost();
+    }
+  }
+
+  async function giveBackIdle(): Promise<void> {
+    const nowMs = clock.nowMs();
+    for (const [accountId, wallet] of wallets) {
+      // A charge on its way is paid by the lease: given back before, its credit would be leased again meanwhile.
+      if (!wallet.isIdle(nowMs, idleMs) || pendingNanoUsd(accountId) > 0n) continue;
+      await wallet.giveBack();
+      if (wallet.isIdle(clock.nowMs(), idleMs)) wallets.delete(accountId);
+    }
+  }
+
   return {
-    availableNanoUsd,
-    admit(account) {
-      if (availableNanoUsd(account) > 0n) return;
+    heldNanoUsd,
+    availableNanoUsd: (account) => usedNanoUsd(account) - heldNanoUsd(account.accountId),
+    check(account) {
+      if (deps.isSettlingBehind())
+        throw new GatewayError("billing_unavailable", "Usage cannot be recorded right now. Try again in a few seconds.", {
+          headers: { "retry-after": "5" },
+        });
+      if (usedNanoUsd(account) + account.overdraftNanoUsd > 0n) return;
       throw new GatewayError(
         "insufficient_balance",
-        `Insufficient balance: this account has no credit left. Add credit at ${topUpUrl}.`,
+        `Insufficient balance: this account has no credit left. Add credit at ${deps.topUpUrl}.`,
         {
           // SDKs must not retry what only a payment can mend.
           headers: { "x-should-retry": "false" },
         },
       );
+    },
+    admit(account, size, signal) {
+      if (isClosed) throw new GatewayError("overloaded", "The gateway is shutting down.", { headers: { "retry-after": "1" } });
+      return walletOf(account.accountId).admit(size, signal);
+    },
+    get openHolds() {
+      return wallets.values().reduce((sum, wallet) => sum + wallet.holds, 0);
+    },
+    async keepLeases() {
+      await renew();
+      await giveBackIdle();
+    },
+    async close() {
+      isClosed = true;
+      await Promise.allSettled([...wallets.values()].map((wallet) => wallet.giveBack()));
+      wallets.clear();
     },
   };
 }

@@ -5,18 +5,24 @@ import { chargeNanoUsd } from "../../ledger/money.ts";
 import type { Settlement } from "../../ledger/settle.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import type { Events } from "../events.ts";
+import type { Journal } from "../journal/journal.ts";
 import type { WorldModel } from "../world/world.ts";
+import { FIRST_STRETCH_TOKENS } from "./hold-size.ts";
 import type { Meter } from "./meter.ts";
+import type { Hold } from "./wallet.ts";
 
-type Outcome = Settlement["outcome"];
+type Outcome = Exclude<Settlement["outcome"], "lost">;
 
 /** One attempt at an upstream, from the moment its request is sent: it is settled exactly once. */
 export interface Run {
   readonly model: WorldModel;
   readonly backend: Backend;
   readonly meter: Meter;
-  /** Something was passed to the client: marks the time to the first token once. */
-  noteOutput(): void;
+  /**
+   * Something was passed to the client: marks the time to the first token once, notes what was used now and then, and
+   * keeps the hold ahead of it. "stop": credit has run out, and the stream must end here.
+   */
+  noteOutput(): "go_on" | "stop";
   /** The first call counts, later ones are no news: `closed` comes after every end. */
   settle(outcome: Outcome, httpStatus: number): void;
 }
@@ -30,25 +36,76 @@ export interface RunStart {
   isStream: boolean;
   startedMs: number;
   meter: Meter;
+  /** Ends with the run. */
+  hold: Hold;
 }
 
 export interface RunDeps {
   clock: { nowMs(): number };
   events: Events;
   settler: { add(settlement: Settlement): void };
+  journal: Pick<Journal, "start" | "checkpoint" | "end">;
 }
 
-export function startRun(start: RunStart, { clock, events, settler }: RunDeps): Run {
-  const { caller, model, backend, meter, startedMs } = start;
+const CHECKPOINT_MS = 1_000;
+/** The hold is extended so many stretches beyond what was used. */
+const STRETCHES_AHEAD = 4n;
+
+/** @throws GatewayError `billing_unavailable` where the journal takes nothing more; the hold is freed then. */
+export function startRun(start: RunStart, { clock, events, settler, journal }: RunDeps): Run {
+  const { requestId, caller, model, backend, meter, startedMs, hold } = start;
+  // How far a stream may be ahead of its hold while more credit is asked for: one stretch of output (docs/billing.md).
+  const stretchNanoUsd = chargeNanoUsd({ ...NO_USAGE, outputTokens: FIRST_STRETCH_TOKENS }, model.price);
   let firstTokenMs: number | null = null;
+  let checkpointMs: number | null = null;
   let isSettled = false;
+
+  const facts = {
+    requestId,
+    attempt: 1,
+    accountId: caller.account.accountId,
+    keyId: caller.key.publicId,
+    model: model.name,
+    interface: start.protocol,
+    upstreamProtocol: backend.protocol,
+    backend: backend.name,
+    priceVersionId: model.price.id,
+    isStream: start.isStream,
+    startedAt: new Date(startedMs),
+  };
+  try {
+    const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd } = model.price;
+    journal.start({ ...facts, price: { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd } });
+  } catch (error) {
+    hold.release();
+    throw error;
+  }
+
+  function noteCheckpoint(): void {
+    const nowMs = clock.nowMs();
+    if (checkpointMs !== null && nowMs - checkpointMs < CHECKPOINT_MS) return;
+    checkpointMs = nowMs;
+    journal.checkpoint({ requestId, usage: meter.final().usage, durationMs: nowMs - startedMs, firstTokenMs });
+  }
+
+  function keepAhead(): "go_on" | "stop" {
+    const usedNanoUsd = chargeNanoUsd(meter.final().usage, model.price);
+    if (usedNanoUsd + stretchNanoUsd <= hold.heldNanoUsd) return "go_on";
+    const covered = hold.cover(usedNanoUsd + STRETCHES_AHEAD * stretchNanoUsd);
+    if (covered === "covered" || usedNanoUsd < hold.heldNanoUsd) return "go_on";
+    const isBeyondSlack = usedNanoUsd >= hold.heldNanoUsd + stretchNanoUsd;
+    return covered === "short" || isBeyondSlack ? "stop" : "go_on";
+  }
 
   return {
     model,
     backend,
     meter,
     noteOutput() {
-      if (firstTokenMs === null && meter.hasOutput) firstTokenMs = clock.nowMs() - startedMs;
+      if (isSettled || !meter.hasOutput) return "go_on";
+      firstTokenMs ??= clock.nowMs() - startedMs;
+      noteCheckpoint();
+      return keepAhead();
     },
     settle(outcome, httpStatus) {
       if (isSettled) return;
@@ -56,28 +113,20 @@ export function startRun(start: RunStart, { clock, events, settler }: RunDeps): 
       // An upstream that failed before its first token costs nothing (S28).
       const isFree = outcome !== "complete" && !meter.hasOutput;
       const { usage, isEstimated } = isFree ? { usage: { ...NO_USAGE }, isEstimated: false } : meter.final();
+      // The price is the one read at admission: this object was not changed since (S28).
+      const charge = chargeNanoUsd(usage, model.price);
       const settlement: Settlement = {
-        requestId: start.requestId,
-        attempt: 1,
-        accountId: caller.account.accountId,
-        keyId: caller.key.publicId,
-        model: model.name,
-        interface: start.protocol,
-        upstreamProtocol: backend.protocol,
-        backend: backend.name,
-        priceVersionId: model.price.id,
+        ...facts,
         usage,
         isEstimated,
-        // The price is the one read at admission: this object was not changed since (S28).
-        chargeNanoUsd: chargeNanoUsd(usage, model.price),
-        leaseId: null,
+        chargeNanoUsd: charge,
+        leaseId: hold.settle(charge),
         httpStatus,
         outcome,
-        isStream: start.isStream,
-        startedAt: new Date(startedMs),
         durationMs: clock.nowMs() - startedMs,
         firstTokenMs,
       };
+      journal.end(settlement);
       settler.add(settlement);
       events.requestSettled(settlement);
     },

@@ -2,6 +2,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Profile } from "../../contract/profile.ts";
 import type { Meter } from "../meter/meter.ts";
 import { outputLimit, parseChatEnvelope, type ChatEnvelope } from "../protocol/chat/request.ts";
+import { createChunkEncoder, type AnswerHead } from "../protocol/chat/encode.ts";
 import { chatUsage } from "../protocol/chat/usage.ts";
 import { isObject } from "../protocol/json/object.ts";
 import { editMembers, remove, replace, write, type MemberEdit } from "../protocol/json/splice.ts";
@@ -79,6 +80,7 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
   const model: Record<string, MemberEdit> = wishes.model === null ? {} : { model: replace(wishes.model) };
   let outcome: StreamRules["outcome"] = "open";
   let isDone = false;
+  let head: AnswerHead = { id: "", created: 0, model: wishes.model ?? "" };
 
   function read(data: string, json: JsonObject | null): EventEdit {
     if (data.trim() === "[DONE]") {
@@ -90,11 +92,26 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
       outcome = "failed";
       return "keep";
     }
+    head = headOf(json, head);
     const choices = objectsIn(json["choices"]);
     meter.report(chatUsage(json, profile) ?? {});
     for (const text of chatOutput(json)) meter.produced(text);
     if (outcome === "open" && choices.some((choice) => typeof choice["finish_reason"] === "string")) outcome = "complete";
     return editChunk(json, choices.length === 0);
+  }
+
+  function headOf({ id, created, model }: JsonObject, before: AnswerHead): AnswerHead {
+    return {
+      id: typeof id === "string" ? id : before.id,
+      created: typeof created === "number" ? created : before.created,
+      model: wishes.model ?? (typeof model === "string" ? model : before.model),
+    };
+  }
+
+  function limited(): string {
+    const encoder = createChunkEncoder(head, wishes.usage);
+    const usage = wishes.usage ? encoder.usage(meter.final().usage) : "";
+    return encoder.finish({ finishReason: "length", stopSequence: null }) + usage + encoder.done();
   }
 
   function editChunk(json: JsonObject, isWithoutChoices: boolean): EventEdit {
@@ -118,5 +135,6 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
     },
     // The answer is whole once it has its finish_reason, and clients wait for this line.
     closing: () => (isDone ? "" : encodeSseEvent(null, "[DONE]")),
+    limited,
   };
 }

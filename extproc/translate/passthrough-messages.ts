@@ -4,6 +4,8 @@ import { HEADERS, MESSAGES_VERSION } from "../../contract/headers.ts";
 import type { Meter } from "../meter/meter.ts";
 import { isObject } from "../protocol/json/object.ts";
 import { editMembers, replace, within, write, type MemberEdit } from "../protocol/json/splice.ts";
+import { encodeMessagesEvent } from "../protocol/messages/encode-event.ts";
+import { encodeMessagesUsage } from "../protocol/messages/encode-usage.ts";
 import { requestError } from "../protocol/messages/request-error.ts";
 import { messagesUsage } from "../protocol/messages/usage.ts";
 import { parseWhole } from "./passthrough-answer.ts";
@@ -77,6 +79,7 @@ function passAnswer(body: Buffer, meter: Meter, { model, isUsageInclusive }: Ans
 function createRules(meter: Meter, { model, isUsageInclusive }: AnswerRules): StreamRules {
   const usage = createStreamUsage(meter, { isInclusive: isUsageInclusive });
   const renamed: Record<string, MemberEdit> | null = model === null ? null : { message: within({ model: replace(model) }) };
+  const openBlocks = new Set<number>();
   let outcome: StreamRules["outcome"] = "open";
 
   function read(_: string, json: JsonObject | null): EventEdit {
@@ -86,10 +89,14 @@ function createRules(meter: Meter, { model, isUsageInclusive }: AnswerRules): St
         if (isObject(json["message"])) usage.start(json["message"]["usage"]);
         return renamed ?? "keep";
       case "content_block_start":
+        if (typeof json["index"] === "number") openBlocks.add(json["index"]);
         for (const text of messagesOutput(json["content_block"])) meter.produced(text);
         return "keep";
       case "content_block_delta":
         for (const text of messagesOutput(json["delta"])) meter.produced(text);
+        return "keep";
+      case "content_block_stop":
+        if (typeof json["index"] === "number") openBlocks.delete(json["index"]);
         return "keep";
       case "message_delta":
         usage.update(json["usage"]);
@@ -112,5 +119,15 @@ function createRules(meter: Meter, { model, isUsageInclusive }: AnswerRules): St
       return outcome;
     },
     closing: () => "",
+    limited: () =>
+      [
+        ...[...openBlocks].map((index) => encodeMessagesEvent({ type: "content_block_stop", index })),
+        encodeMessagesEvent({
+          type: "message_delta",
+          delta: { stop_reason: "max_tokens", stop_sequence: null },
+          usage: encodeMessagesUsage(meter.final().usage),
+        }),
+        encodeMessagesEvent({ type: "message_stop" }),
+      ].join(""),
   };
 }

@@ -18,6 +18,8 @@ export interface StreamRules {
   readonly outcome: Exclude<StreamOutcome, "truncated">;
   /** What an upstream that was complete has left out of its ending. */
   closing(): string;
+  /** The ending of an answer that ran into its limit of output tokens. */
+  limited(): string;
 }
 
 const LF = 10;
@@ -34,7 +36,7 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
   /** An event that is not sent as it came ended here; if that was a CR, its LF may still follow. */
   let replacedEnd = -1;
   let isClosed = false;
-  let failure: StreamOutcome | undefined;
+  let ending: StreamOutcome | undefined;
 
   function push(chunk: Buffer): Buffer | "unchanged" {
     if (isClosed) return Buffer.alloc(0);
@@ -96,21 +98,29 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
     if (isClosed) return Buffer.alloc(0);
     const last = release(readEvents(parser.end()));
     isClosed = true;
-    const ending = rules.outcome === "open" ? truncation() : Buffer.from(rules.outcome === "complete" ? rules.closing() : "");
-    const separator = last.length > 0 && ending.length > 0 ? missingBlank(last) : "";
-    return Buffer.concat([last, Buffer.from(separator), ending]);
+    const closing = rules.outcome === "open" ? truncation() : Buffer.from(rules.outcome === "complete" ? rules.closing() : "");
+    const separator = last.length > 0 && closing.length > 0 ? missingBlank(last) : "";
+    return Buffer.concat([last, Buffer.from(separator), closing]);
   }
 
   function truncation(): Buffer {
-    failure = "truncated";
+    ending = "truncated";
     return errorEvent(new GatewayError("upstream_error", "The model server broke off in the middle of its answer."));
   }
 
   function fail(error: GatewayError): Buffer {
     if (isClosed) return Buffer.alloc(0);
     isClosed = true;
-    failure = "failed";
+    ending = "failed";
     return errorEvent(error);
+  }
+
+  /** The bytes of an unfinished event are left out: the client has whole events only. */
+  function stopForCredit(): Buffer {
+    if (isClosed || rules.outcome !== "open") return Buffer.alloc(0);
+    isClosed = true;
+    ending = "complete";
+    return Buffer.from(rules.limited());
   }
 
   function errorEvent(error: GatewayError): Buffer {
@@ -122,8 +132,9 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
     push,
     end,
     fail,
+    stopForCredit,
     get outcome() {
-      return failure ?? rules.outcome;
+      return ending ?? rules.outcome;
     },
   };
 }

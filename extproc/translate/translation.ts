@@ -53,5 +53,7 @@ export interface StreamTranslation {
   end(): Buffer;
   /** The gateway itself must end the stream (credit ran out, a bug): the protocol's error event. */
   fail(error: GatewayError): Buffer;
+  /** The account's credit ran out: finishes what is open, with the protocol's finish for a limit of output tokens. */
+  stopForCredit(): Buffer;
   readonly outcome: StreamOutcome;
 }

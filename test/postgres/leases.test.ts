@@ -26,7 +26,13 @@ test("a lease takes half of what is free, within its bounds, and grows", async (
   await accountWith(database, 1_000_000n);
   const leaseId = uuidv7();
   const first = await growLease(database, request(leaseId), RULES);
-  expect(first).toEqual({ isOpen: true, addedNanoUsd: 400_000n, spendableNanoUsd: 1_000_000n, leasedByOthersNanoUsd: 0n });
+  expect(first).toEqual({
+    isOpen: true,
+    addedNanoUsd: 400_000n,
+    spendableNanoUsd: 1_000_000n,
+    freeNanoUsd: 600_000n,
+    leasedByOthersNanoUsd: 0n,
+  });
   expect((await growLease(database, request(leaseId), RULES)).addedNanoUsd).toBe(300_000n);
   expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(700_000n);
   expect(await checkLedger(database)).toEqual([]);

@@ -68,6 +68,7 @@ function createStream(meter: Meter, context: AnswerContext): StreamTranslation {
       return Buffer.from(text + machine.end());
     },
     fail: (error) => Buffer.from(machine.fail(error)),
+    stopForCredit: () => Buffer.from(machine.stopForCredit()),
     get outcome() {
       return machine.outcome;
     },

@@ -24,6 +24,8 @@ export interface AnswerMachine {
   /** The upstream closed. */
   end(): string;
   fail(error: GatewayError): string;
+  /** Ends the answer as one that ran into its limit of output tokens. */
+  stopForCredit(): string;
   readonly outcome: StreamOutcome;
 }
 
@@ -270,6 +272,12 @@ export function createAnswerMachine(meter: Meter, context: AnswerContext): Answe
     return encodeSseEvent(null, JSON.stringify(encodeError("chat", error, requestId)));
   }
 
+  function stopForCredit(): string {
+    if (outcome !== "open") return "";
+    stop = { stopReason: "max_tokens", stopSequence: null, explanation: null };
+    return opening() + finish();
+  }
+
   function end(): string {
     if (outcome !== "open") return "";
     const text = fail(new GatewayError("upstream_error", "The model server broke off in the middle of its answer."));
@@ -281,6 +289,7 @@ export function createAnswerMachine(meter: Meter, context: AnswerContext): Answe
     accept,
     end,
     fail,
+    stopForCredit,
     get outcome() {
       return outcome;
     },

@@ -33,6 +33,8 @@ export interface AnswerReader {
    * @throws GatewayError `upstream_error` where it has neither a choice nor usage.
    */
   readWhole(answer: ChatAnswer): MessagesEvent[];
+  /** Ends here, as if the limit of output tokens were reached; `finish` comes next. */
+  limit(): void;
   /**
    * The one ending: open blocks, stop reason, usage.
    * @throws GatewayError where the upstream's finish reason is a failure.
@@ -112,6 +114,10 @@ export function createAnswerReader(context: AnswerContext, meter: Meter): Answer
     read,
     readWhole,
     finish,
+    limit() {
+      finishReason = "length";
+      matchedStop = null;
+    },
     get isStarted() {
       return isStarted;
     },

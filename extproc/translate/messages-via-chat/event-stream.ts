@@ -19,6 +19,8 @@ export interface EventStream {
   push(chunk: Buffer): Step;
   /** The upstream closed. */
   end(): Step;
+  /** Ends the answer as one that ran into its limit of output tokens. */
+  stopForCredit(): Step;
   /** Ends the stream from outside; false where it had ended before. */
   fail(): boolean;
   readonly outcome: StreamOutcome;
@@ -108,6 +110,11 @@ export function createEventStream(context: AnswerContext, meter: Meter): EventSt
   return {
     push,
     end,
+    stopForCredit: () =>
+      attempt((events) => {
+        reader.limit();
+        finish(events);
+      }),
     fail() {
       if (outcome !== "open") return false;
       outcome = "failed";

@@ -14,6 +14,7 @@ export function createMessagesStream(context: AnswerContext, meter: Meter): Stre
   return {
     push: (chunk) => encode(stream.push(chunk)),
     end: () => encode(stream.end()),
+    stopForCredit: () => encode(stream.stopForCredit()),
     fail: (error) => Buffer.from(stream.fail() ? encodeError(error) : ""),
     get outcome() {
       return stream.outcome;

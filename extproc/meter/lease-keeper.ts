@@ -1,0 +1,45 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { LeaseBank } from "../../ledger/lease-bank.ts";
+import type { Logger } from "../../runtime/log.ts";
+import type { Credit } from "./credit.ts";
+
+export interface LeaseKeeper {
+  stop(): Promise<void>;
+}
+
+export interface LeaseKeeperDeps {
+  credit: Pick<Credit, "keepLeases">;
+  bank: Pick<LeaseBank, "reap">;
+  log: Logger;
+}
+
+const EVERY_MS = 1_000;
+/** Any process ends what a dead one has left; how soon matters little. */
+const REAP_EVERY_TURNS = 10;
+
+/** Keeps this process's leases in force, and ends those of processes that no longer do. */
+export function startLeaseKeeper({ credit, bank, log }: LeaseKeeperDeps): LeaseKeeper {
+  const stopping = new AbortController();
+  let failures = 0;
+
+  async function run(): Promise<void> {
+    for (let turn = 1; !stopping.signal.aborted; turn++) {
+      await sleep(EVERY_MS, undefined, { signal: stopping.signal }).catch(() => {});
+      try {
+        await credit.keepLeases();
+        if (turn % REAP_EVERY_TURNS === 0) await bank.reap();
+        failures = 0;
+      } catch (error) {
+        if (++failures === 1) log.warn({ err: error }, "credit leases cannot be kept; they stay in force until their time");
+      }
+    }
+  }
+
+  const ended = run();
+  return {
+    async stop() {
+      stopping.abort();
+      await ended;
+    },
+  };
+}
