@@ -112,10 +112,13 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       const { wantsStream: isStream, maxOutputTokens } = chosen;
       const size = sizeHold({ promptBytes: body.length, maxOutputTokens, answers: countAnswers(parsed), isStream, model });
       const forward = (hold: Hold) => {
+        // The client left while its credit was waited for: nothing runs, and nobody reads this answer.
+        if (closing.signal.aborted) {
+          hold.release();
+          return reply.passChunk("unchanged");
+        }
         const meter = createMeter(body.length);
         run = startRun({ requestId, caller, model, backend, protocol, isStream, startedMs, meter, hold }, deps);
-        // The client left while its credit was waited for.
-        if (closing.signal.aborted) run.settle("aborted", 499);
         const { upstream } = chosen;
         return reply.forwardRequest(
           upstream.body === body ? "unchanged" : upstream.body,

@@ -105,6 +105,7 @@ export async function openJournal({
   }
 
   function drop(segment: Segment): void {
+    if (segment === current && segment.needed.size === 0 && segment.bytes >= segmentBytes) rotate();
     if (segment === current || segment.needed.size > 0 || !segments.delete(segment)) return;
     bytes -= segment.bytes;
     unlinkSync(segment.file);

@@ -1,0 +1,238 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { GatewayError } from "../../../contract/errors.ts";
+import { createWallet, type Hold } from "../../../extproc/meter/wallet.ts";
+import type { LeaseGrant } from "../../../ledger/leases.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const never = new AbortController().signal;
+const size = (fullNanoUsd: bigint, leastNanoUsd = fullNanoUsd) => ({ fullNanoUsd, leastNanoUsd });
+
+/** A wallet whose bank has `free` to give, `slice` at a time, or is away. */
+function start({ free = 1_000n, slice = 100n, others = 0n } = {}) {
+  const account = { free, others, isAway: false, isEnded: false, grows: 0 };
+  let leases = 0;
+  const known = new Set<string>();
+  const wallet = createWallet({
+    accountId: "acme",
+    bank: {
+      ttlMs: 90_000,
+      async grow({ leaseId, wantedNanoUsd }): Promise<LeaseGrant> {
+        account.grows++;
+        await Promise.resolve();
+        if (account.isAway) throw new Error("connection refused");
+        if (account.isEnded) {
+          account.isEnded = false;
+          return { isOpen: false, addedNanoUsd: 0n, spendableNanoUsd: 0n, freeNanoUsd: 0n, leasedByOthersNanoUsd: 0n };
+        }
+        const wanted = wantedNanoUsd > slice ? wantedNanoUsd : slice;
+        const addedNanoUsd = wanted < account.free ? wanted : account.free;
+        account.free -= addedNanoUsd;
+        const facts = { spendableNanoUsd: 0n, freeNanoUsd: account.free, leasedByOthersNanoUsd: account.others };
+        if (addedNanoUsd > 0n) known.add(leaseId);
+        return { isOpen: known.has(leaseId), addedNanoUsd, ...facts };
+      },
+      giveBack: async () => {},
+    },
+    clock: { nowMs: () => Date.now() },
+    newLeaseId: () => `lease-${++leases}`,
+    topUpUrl: "https://example.test/dashboard",
+    onLeaseFailed: () => {},
+  });
+  return { account, wallet };
+}
+
+/** A refusal as its code and text; the hold where there is one. */
+async function outcomeOf(hold: Hold | Promise<Hold>): Promise<Hold | string> {
+  try {
+    return await hold;
+  } catch (error) {
+    if (error instanceof GatewayError) return `${error.code} ${JSON.stringify(error.headers)}`;
+    throw error;
+  }
+}
+
+async function opened() {
+  const started = start();
+  const first = await started.wallet.admit(size(10n), never);
+  first.release();
+  return started;
+}
+
+test("with a lease that covers it, a request is admitted at once, without the database", async () => {
+  const { wallet, account } = await opened();
+  const { grows } = account;
+  const hold = wallet.admit(size(40n), never);
+  expect(hold).not.toBeInstanceOf(Promise);
+  expect(wallet.heldNanoUsd).toBe(40n);
+  expect(account.grows).toBe(grows);
+});
+
+test("the lease is refilled in the background when half of it is used", async () => {
+  const { wallet, account } = await opened();
+  await wallet.admit(size(60n), never);
+  expect(account.grows).toBe(2);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(wallet.admit(size(130n), never)).not.toBeInstanceOf(Promise);
+});
+
+test("a settled hold frees what it did not use, and its charge stays taken", async () => {
+  const { wallet, account } = await opened();
+  account.free = 0n;
+  const hold = await wallet.admit(size(100n), never);
+  expect(hold.settle(30n)).toBe("lease-1");
+  expect(wallet.heldNanoUsd).toBe(0n);
+  expect(wallet.admit(size(70n), never)).not.toBeInstanceOf(Promise);
+});
+
+test("a hold ends once", async () => {
+  const { wallet } = await opened();
+  const hold = await wallet.admit(size(10n), never);
+  hold.release();
+  expect(() => hold.settle(1n)).toThrow("ended twice");
+  expect(wallet.heldNanoUsd).toBe(0n);
+});
+
+describe("an account that has leased all it has", () => {
+  async function drained() {
+    const started = start({ free: 100n });
+    const hold = await started.wallet.admit(size(80n), never);
+    return { ...started, hold };
+  }
+
+  test("makes a request wait for one that runs, and then lets it in", async () => {
+    const { wallet, hold } = await drained();
+    const waiting = wallet.admit(size(50n), never);
+    await vi.advanceTimersByTimeAsync(1_000);
+    hold.settle(20n);
+    expect((await waiting).heldNanoUsd).toBe(50n);
+  });
+
+  test("lets requests in by their turn: a small one does not pass a large one", async () => {
+    const { wallet, hold } = await drained();
+    const order: string[] = [];
+    const large = wallet.admit(size(90n), never);
+    const small = wallet.admit(size(10n), never);
+    void Promise.resolve(large).then((each) => (order.push("large"), each.settle(0n)));
+    void Promise.resolve(small).then(() => order.push("small"));
+    await vi.advanceTimersByTimeAsync(500);
+    expect(order).toEqual([]);
+    hold.settle(10n);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(order).toEqual(["large", "small"]);
+  });
+
+  test("refuses after two seconds with a retry-after: credit is held, not gone", async () => {
+    const { wallet } = await drained();
+    const waiting = outcomeOf(wallet.admit(size(50n), never));
+    await vi.advanceTimersByTimeAsync(2_001);
+    expect(await waiting).toBe('insufficient_balance {"retry-after":"2"}');
+  });
+
+  test("refuses at once what could not be paid even if nothing ran", async () => {
+    const { wallet } = await drained();
+    const waiting = outcomeOf(wallet.admit(size(101n), never));
+    await vi.advanceTimersByTimeAsync(300);
+    expect(await waiting).toBe('insufficient_balance {"x-should-retry":"false"}');
+  });
+
+  test("lets a stream begin on what is left, which it may not pass", async () => {
+    const { wallet } = await drained();
+    const waiting = wallet.admit(size(500n, 15n), never);
+    await vi.advanceTimersByTimeAsync(300);
+    const hold = await waiting;
+    expect(hold.heldNanoUsd).toBe(20n);
+    expect(hold.cover(21n)).toBe("asked");
+    await vi.advanceTimersByTimeAsync(1);
+    expect(hold.cover(21n)).toBe("short");
+  });
+
+  test("sees a top-up within a quarter of a second", async () => {
+    const { wallet, account } = await drained();
+    account.free = 1_000n;
+    await vi.advanceTimersByTimeAsync(250);
+    const waiting = wallet.admit(size(200n), never);
+    await vi.advanceTimersByTimeAsync(1);
+    expect((await waiting).heldNanoUsd).toBe(200n);
+  });
+
+  test("does not ask the database for each of many refused requests", async () => {
+    const { wallet, account } = await drained();
+    const { grows } = account;
+    const all = Array.from({ length: 500 }, () => outcomeOf(wallet.admit(size(101n), never)));
+    await vi.advanceTimersByTimeAsync(100);
+    expect(new Set(await Promise.all(all))).toEqual(new Set(['insufficient_balance {"x-should-retry":"false"}']));
+    expect(account.grows - grows).toBeLessThanOrEqual(1);
+  });
+
+  test("asks again while other processes hold what is missing", async () => {
+    const { wallet, account } = await drained();
+    account.others = 500n;
+    await vi.advanceTimersByTimeAsync(300);
+    const waiting = wallet.admit(size(150n), never);
+    await vi.advanceTimersByTimeAsync(600);
+    account.free = 500n;
+    await vi.advanceTimersByTimeAsync(300);
+    expect((await waiting).heldNanoUsd).toBe(150n);
+  });
+});
+
+describe("while the database is away", () => {
+  test("an account with a lease goes on", async () => {
+    const { wallet, account } = await opened();
+    account.isAway = true;
+    for (let number = 0; number < 10; number++) {
+      const hold = wallet.admit(size(50n), never);
+      expect(hold).not.toBeInstanceOf(Promise);
+      (await hold).settle(1n);
+      await vi.advanceTimersByTimeAsync(5_000);
+    }
+  });
+
+  test("an account without one is refused as unavailable, never as short", async () => {
+    const { wallet, account } = start();
+    account.isAway = true;
+    const waiting = outcomeOf(wallet.admit(size(50n), never));
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await waiting).toBe('billing_unavailable {"retry-after":"5"}');
+  });
+
+  test("a lease that could not be renewed in time admits nothing more", async () => {
+    const { wallet, account } = await opened();
+    account.isAway = true;
+    await vi.advanceTimersByTimeAsync(88_001);
+    expect(await outcomeOf(wallet.admit(size(50n), never))).toBe('billing_unavailable {"retry-after":"5"}');
+  });
+
+  test("a stream that runs may still extend within its lease", async () => {
+    const { wallet, account } = await opened();
+    const hold = await wallet.admit(size(10n), never);
+    account.isAway = true;
+    await vi.advanceTimersByTimeAsync(100_000);
+    expect(hold.cover(90n)).toBe("covered");
+  });
+});
+
+test("after its lease was taken away, a wallet asks for another one that covers what still runs", async () => {
+  const { wallet, account } = await opened();
+  const running = await wallet.admit(size(90n), never);
+  await vi.advanceTimersByTimeAsync(1);
+  wallet.lost();
+  const next = await wallet.admit(size(50n), never);
+  expect(next.heldNanoUsd).toBe(50n);
+  expect(account.free).toBeLessThanOrEqual(1_000n - 240n);
+  expect(running.settle(80n)).toBe("lease-2");
+});
+
+test("a lease that had ended before it could grow is replaced at once", async () => {
+  const { wallet, account } = await opened();
+  account.isEnded = true;
+  const hold = await wallet.admit(size(150n), never);
+  expect(hold.heldNanoUsd).toBe(150n);
+  expect(wallet.leaseId).toBe("lease-2");
+});
