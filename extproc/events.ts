@@ -24,6 +24,7 @@ export interface EventsDeps {
     openHolds(): number;
     heldNanoUsd(): bigint;
     journalBytes(): number;
+    ledgerDifferences(): number;
   };
 }
 
@@ -96,6 +97,9 @@ export function createEvents({ log, metrics, gauges }: EventsDeps): Events {
   );
   metrics.registerMetric(
     gauge("gateway_journal_bytes", "Bytes in the journal of usage that the database has not got yet.", gauges.journalBytes),
+  );
+  metrics.registerMetric(
+    gauge("gateway_ledger_differences", "Numbers that did not add up at the ledger's last check.", gauges.ledgerDifferences),
   );
 
   return {

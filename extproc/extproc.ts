@@ -8,6 +8,7 @@ import { startFeed } from "../ledger/feed.ts";
 import { usageByModelAndDay } from "../ledger/reports.ts";
 import { createLeaseBank } from "../ledger/lease-bank.ts";
 import { endLeasesOf, type LeaseRules } from "../ledger/leases.ts";
+import { startNightly } from "../ledger/nightly.ts";
 import { createSettler } from "../ledger/settler.ts";
 import { createAnswers } from "./answers/answer.ts";
 import { createEvents } from "./events.ts";
@@ -32,6 +33,8 @@ export interface ExtprocConfig {
   /** Where usage is kept until Postgres has it; survives this process, and is this machine's alone. */
   journalDirectory: string;
   lease: LeaseRules;
+  /** Days for which single requests' usage is kept; null: for ever. */
+  usageRetentionDays: number | null;
   /** How long running streams may take to finish at shutdown. */
   drainMs: number;
 }
@@ -48,6 +51,7 @@ export async function startExtproc(
   const database = createDatabase({ url: config.databaseUrl, applicationName: "extproc", log });
 
   const world = createWorld({ lastHeardMs: () => feed.lastSuccessAt });
+  let ledgerDifferences = 0;
   const holder = uuidv7();
   const journal = await openJournal({
     root: config.journalDirectory,
@@ -75,6 +79,7 @@ export async function startExtproc(
       openHolds: () => credit.openHolds,
       heldNanoUsd: () => credit.heldNanoUsd(),
       journalBytes: () => journal.bytes,
+      ledgerDifferences: () => ledgerDifferences,
     },
   });
   const bank = createLeaseBank(database, holder, config.lease);
@@ -120,6 +125,12 @@ export async function startExtproc(
     log,
   });
   const leaseKeeper = startLeaseKeeper({ credit, bank, log });
+  const nightly = startNightly({
+    database,
+    retentionDays: config.usageRetentionDays,
+    log,
+    onChecked: (differences) => (ledgerDifferences = differences),
+  });
   const opened = await startServer(config.listen, { createExchange: () => createExchange(deps), log });
   server = opened;
   log.info({ listen: config.listen, admin: admin.port }, "ready");
@@ -134,7 +145,7 @@ export async function startExtproc(
     name: "give back credit leases",
     deadlineMs: 3_000,
     async run() {
-      await leaseKeeper.stop();
+      await Promise.all([leaseKeeper.stop(), nightly.stop()]);
       await credit.close();
     },
   });

@@ -15,7 +15,7 @@ export interface Difference {
 const ROLLED = ["requests", "input_tokens", "cached_input_tokens", "cache_write_tokens", "output_tokens", "charge_nano_usd"];
 
 /** A period's usage rows against its rollups; days whose usage rows were dropped keep their rollups, and are left out. */
-function rollupCheck(table: string, period: string, periodOf: string): string {
+function rollupCheck(table: string, period: string, { of: periodOf, from }: { of: string; from: string }): string {
   const sums = ROLLED.map((name) => (name === "requests" ? "count(*) AS requests" : `sum(${name})::bigint AS ${name}`));
   const pairs = ROLLED.map((name) => `('${name}', coalesce(truth.${name}, 0), coalesce(kept.${name}, 0))`);
   return `
@@ -23,7 +23,7 @@ function rollupCheck(table: string, period: string, periodOf: string): string {
       SELECT account_id, ${periodOf} AS ${period}, key_id, model, ${sums.join(", ")}
       FROM usage_event GROUP BY account_id, ${periodOf}, key_id, model
     ), kept AS (
-      SELECT * FROM ${table} WHERE ${period} >= (SELECT min(day) FROM usage_event)
+      SELECT * FROM ${table} WHERE ${period} >= (SELECT ${from} FROM usage_event)
     )
     SELECT concat_ws(' ', account_id, ${period}, key_id, model, name) AS subject, expected::bigint AS expected, found::bigint AS found
     FROM truth FULL JOIN kept USING (account_id, ${period}, key_id, model)
@@ -44,8 +44,13 @@ const CHECKS = {
     SELECT request_id || ' ' || attempt AS subject, charge_nano_usd AS expected, coalesce(-amount_nano_usd, 0) AS found
     FROM usage_event LEFT JOIN ledger_entry USING (request_id, attempt)
     WHERE charge_nano_usd <> coalesce(-amount_nano_usd, 0)`,
-  hours: rollupCheck("usage_by_hour", "hour", "usage_hour(request_id)"),
-  days: rollupCheck("usage_by_day", "day", "day"),
+  codes: `
+    SELECT 'code:' || code.id AS subject, CASE WHEN redeemed_by IS NULL THEN 0 ELSE code.amount_nano_usd END AS expected,
+      coalesce(entry.amount_nano_usd, 0) AS found
+    FROM redeem_code AS code LEFT JOIN ledger_entry AS entry ON reference = 'code:' || code.id
+    WHERE coalesce(entry.amount_nano_usd, 0) <> CASE WHEN redeemed_by IS NULL THEN 0 ELSE code.amount_nano_usd END`,
+  hours: rollupCheck("usage_by_hour", "hour", { of: "usage_hour(request_id)", from: "min(day)::timestamp AT TIME ZONE 'UTC'" }),
+  days: rollupCheck("usage_by_day", "day", { of: "day", from: "min(day)" }),
 } as const;
 
 const differenceRow = z.strictObject({ subject: z.string(), expected: z.bigint(), found: z.bigint() });
@@ -69,4 +74,11 @@ export async function checkLedger(database: Database): Promise<Difference[]> {
   );
 }
 
-const CHECK_NAMES = ["balances", "leases", "charges", "hours", "days"] as const satisfies readonly (keyof typeof CHECKS)[];
+const CHECK_NAMES = [
+  "balances",
+  "leases",
+  "charges",
+  "codes",
+  "hours",
+  "days",
+] as const satisfies readonly (keyof typeof CHECKS)[];

@@ -3,12 +3,19 @@ import { GatewayError } from "../contract/errors.ts";
 import type { Database, Queryable } from "./database.ts";
 
 /** Where the money of a credit comes from: the other side of its double entry. */
-const COUNTER_ACCOUNTS = { grant: "promotion", topup: "payment_clearing", adjust: "adjustment" } as const;
+const COUNTER_ACCOUNTS = {
+  grant: "promotion",
+  topup: "payment_clearing",
+  adjust: "adjustment",
+  refund: "revenue",
+  code: "voucher",
+  expire: "promotion",
+} as const;
 
 export interface Credit {
   accountId: string;
   kind: keyof typeof COUNTER_ACCOUNTS;
-  /** Above zero; an adjustment may take away. */
+  /** Above zero; an adjustment may take away, and an expiry does. */
   amountNanoUsd: bigint;
   /** What it is posted for, such as a payment's id. Unique over all accounts: it is posted once (S26). */
   reference: string;
@@ -32,38 +39,46 @@ const balanceRow = z.strictObject({ postedNanoUsd: z.bigint() });
  *   and for a reference that was posted with another account, kind or amount.
  */
 export async function postCredit(database: Database, credit: Credit): Promise<PostedCredit> {
+  return database.transaction((transaction) => postCreditIn(transaction, credit));
+}
+
+/** As `postCredit`, as a part of something larger. */
+export async function postCreditIn(transaction: Queryable, credit: Credit): Promise<PostedCredit> {
   checkCredit(credit);
-  return database.transaction(async (transaction) => {
-    const appended = await transaction.execute(
-      `INSERT INTO ledger_entry (account_id, kind, amount_nano_usd, counter_account, reference, note)
-       SELECT id, $2, $3, $4, $5, $6 FROM account WHERE id = $1
-       ON CONFLICT (reference) WHERE reference IS NOT NULL DO NOTHING`,
-      [credit.accountId, credit.kind, credit.amountNanoUsd, COUNTER_ACCOUNTS[credit.kind], credit.reference, credit.note ?? null],
-    );
-    const isNew = appended === 1;
-    if (!isNew) await checkReplay(transaction, credit);
-    const [balance] = await transaction.query({
-      text: isNew
-        ? `UPDATE account_balance SET posted_nano_usd = posted_nano_usd + $2, version = version + 1
-           WHERE account_id = $1 RETURNING posted_nano_usd AS "postedNanoUsd"`
-        : `SELECT posted_nano_usd AS "postedNanoUsd" FROM account_balance WHERE account_id = $1`,
-      values: isNew ? [credit.accountId, credit.amountNanoUsd] : [credit.accountId],
-      row: balanceRow,
-    });
-    if (balance === undefined) throw new Error(`The account ${credit.accountId} has no balance row.`);
-    return { isNew, postedNanoUsd: balance.postedNanoUsd };
+  const appended = await transaction.execute(
+    `INSERT INTO ledger_entry (account_id, kind, amount_nano_usd, counter_account, reference, note)
+     SELECT id, $2, $3, $4, $5, $6 FROM account WHERE id = $1
+     ON CONFLICT (reference) WHERE reference IS NOT NULL DO NOTHING`,
+    [credit.accountId, credit.kind, credit.amountNanoUsd, COUNTER_ACCOUNTS[credit.kind], credit.reference, credit.note ?? null],
+  );
+  const isNew = appended === 1;
+  if (!isNew) await checkReplay(transaction, credit);
+  const [balance] = await transaction.query({
+    text: isNew
+      ? `UPDATE account_balance SET posted_nano_usd = posted_nano_usd + $2, version = version + 1
+         WHERE account_id = $1 RETURNING posted_nano_usd AS "postedNanoUsd"`
+      : `SELECT posted_nano_usd AS "postedNanoUsd" FROM account_balance WHERE account_id = $1`,
+    values: isNew ? [credit.accountId, credit.amountNanoUsd] : [credit.accountId],
+    row: balanceRow,
   });
+  if (balance === undefined) throw new Error(`The account ${credit.accountId} has no balance row.`);
+  return { isNew, postedNanoUsd: balance.postedNanoUsd };
 }
 
 function checkCredit({ kind, amountNanoUsd, reference }: Credit): void {
   if (reference === "")
     throw new GatewayError("invalid_request", "A credit needs a reference, so that it is posted once.", { field: "reference" });
-  if (kind === "adjust" ? amountNanoUsd === 0n : amountNanoUsd <= 0n)
+  if (isWrongAmount(kind, amountNanoUsd))
     throw new GatewayError(
       "invalid_request",
       kind === "adjust" ? "An adjustment needs an amount other than zero." : "A credit needs an amount above zero.",
       { field: "amountNanoUsd" },
     );
+}
+
+function isWrongAmount(kind: Credit["kind"], amountNanoUsd: bigint): boolean {
+  if (kind === "adjust") return amountNanoUsd === 0n;
+  return kind === "expire" ? amountNanoUsd >= 0n : amountNanoUsd <= 0n;
 }
 
 /** The reference was posted before: as the same credit, which is a replay, or as another, which is a mistake to tell. */

@@ -1,5 +1,13 @@
 import type { Database } from "./database.ts";
-import { growLease, reapLeases, renewLeases, returnLease, type LeaseGrant, type LeaseRequest, type LeaseRules } from "./leases.ts";
+import {
+  growLease,
+  reapLeases,
+  renewLeases,
+  returnLease,
+  type LeaseGrant,
+  type LeaseRequest,
+  type LeaseRules,
+} from "./leases.ts";
 
 /** What one process does with leases, as its own holder. Each call asks the database and may fail when that is away. */
 export interface LeaseBank {

@@ -66,7 +66,10 @@ export async function growLease(
     if (lease?.isOpen === false) return { isOpen: false, addedNanoUsd: 0n, freeNanoUsd, ...facts };
 
     const shareNanoUsd = freeNanoUsd / (2n * (others.holders + 1n));
-    const addedNanoUsd = smallest(freeNanoUsd, largest(wantedNanoUsd, largest(leastNanoUsd, smallest(mostNanoUsd, shareNanoUsd))));
+    const addedNanoUsd = smallest(
+      freeNanoUsd,
+      largest(wantedNanoUsd, largest(leastNanoUsd, smallest(mostNanoUsd, shareNanoUsd))),
+    );
     if (addedNanoUsd <= 0n) return { isOpen: lease !== undefined, addedNanoUsd: 0n, freeNanoUsd, ...facts };
 
     await transaction.execute(

@@ -173,7 +173,8 @@ export function createSettler({
       }, withinMs);
       while (queue.size > 0 && !giveUp.signal.aborted) await Promise.race([running, late.promise]);
       clearTimeout(timer);
-      for (const settlement of [...queue, ...refused]) log.error(describe(settlement), "a settlement did not reach the database before the end");
+      for (const settlement of [...queue, ...refused])
+        log.error(describe(settlement), "a settlement did not reach the database before the end");
     },
   };
 }

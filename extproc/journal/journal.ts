@@ -79,7 +79,7 @@ export async function openJournal({
     if (current.bytes >= segmentBytes) rotate();
     const frame = encodeFrame(encodeRecord(record));
     try {
-      for (let written = 0; written < frame.length; ) written += writeSync(current.descriptor, frame, written);
+      for (let written = 0; written < frame.length;) written += writeSync(current.descriptor, frame, written);
     } catch (error) {
       // Part of the record may be there, and whatever came behind it would not be found.
       rotate();

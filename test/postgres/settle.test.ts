@@ -23,7 +23,10 @@ test("a settlement leaves one usage row, one entry and the balance less its char
   const settlement = settlementOf(customer, { requestId, startedAt, isStream: true, firstTokenMs: 33, interface: "messages" });
   const result = await settle(database, [settlement]);
 
-  expect(result).toEqual({ settled: 1, balances: new Map([["acme", { postedNanoUsd: 4_999_910_000n, version: expect.any(BigInt) }]]) });
+  expect(result).toEqual({
+    settled: 1,
+    balances: new Map([["acme", { postedNanoUsd: 4_999_910_000n, version: expect.any(BigInt) }]]),
+  });
   expect((await readBalance(database, "acme")).postedNanoUsd).toBe(4_999_910_000n);
   expect(await everything(database, "usage_event")).toMatchObject([
     {
@@ -62,14 +65,20 @@ test("settling twice moves nothing the second time and still tells the balance",
   const customer = await seedLedger(database);
   const batch = [settlementOf(customer), settlementOf(customer)];
   expect((await settle(database, batch)).settled).toBe(2);
-  expect(await settle(database, batch)).toEqual({ settled: 0, balances: new Map([["acme", { postedNanoUsd: -180_000n, version: expect.any(BigInt) }]]) });
+  expect(await settle(database, batch)).toEqual({
+    settled: 0,
+    balances: new Map([["acme", { postedNanoUsd: -180_000n, version: expect.any(BigInt) }]]),
+  });
   expect(await countRows(database, "ledger_entry")).toBe(2n);
 });
 
 test("a settlement that is twice in one batch counts once", async () => {
   const { database } = await postgres.migrated();
   const settlement = settlementOf(await seedLedger(database));
-  expect(await settle(database, [settlement, settlement])).toEqual({ settled: 1, balances: new Map([["acme", { postedNanoUsd: -90_000n, version: expect.any(BigInt) }]]) });
+  expect(await settle(database, [settlement, settlement])).toEqual({
+    settled: 1,
+    balances: new Map([["acme", { postedNanoUsd: -90_000n, version: expect.any(BigInt) }]]),
+  });
 });
 
 test("a second attempt of the same request is charged for itself", async () => {

@@ -1,0 +1,17 @@
+import process from "node:process";
+import * as z from "zod";
+import { readEnv } from "../../runtime/env.ts";
+import { checkLedger } from "../check.ts";
+import { createDatabase } from "../database.ts";
+
+const environment = readEnv({ DATABASE_URL: z.string().min(1) }, process.env);
+const database = createDatabase({ url: environment.DATABASE_URL, applicationName: "ledger check" });
+try {
+  const differences = await checkLedger(database);
+  for (const { check, subject, expected, found } of differences)
+    console.log(`${check}: ${subject}: expected ${expected}, found ${found}`);
+  console.log(differences.length === 0 ? "The ledger adds up." : `${differences.length} differences.`);
+  process.exitCode = differences.length === 0 ? 0 : 1;
+} finally {
+  await database.close();
+}

@@ -1,0 +1,120 @@
+import * as z from "zod";
+import type { Database, Queryable } from "./database.ts";
+import { postCreditIn, type PostedCredit } from "./entries.ts";
+
+export interface ExpiringGrant {
+  accountId: string;
+  amountNanoUsd: bigint;
+  /** Unique over all accounts: it is posted once. */
+  reference: string;
+  expiresAt: Date;
+  note?: string;
+}
+
+/**
+ * Credits an account with what it may use until a time. Usage is counted against the grants that end first, before any
+ * other credit.
+ * @throws GatewayError as `postCredit`.
+ */
+export async function postExpiringGrant(database: Database, grant: ExpiringGrant): Promise<PostedCredit> {
+  const { accountId, amountNanoUsd, reference, expiresAt, note } = grant;
+  return database.transaction(async (transaction) => {
+    // What was used before this grant is not used from it.
+    const usedNanoUsd = await countUsage(transaction, accountId);
+    const posted = await postCreditIn(transaction, {
+      accountId,
+      kind: "grant",
+      amountNanoUsd,
+      reference,
+      ...(note === undefined ? {} : { note }),
+    });
+    if (posted.isNew)
+      await transaction.execute(
+        `INSERT INTO expiring_grant (reference, account_id, amount_nano_usd, counted_nano_usd, expires_at) VALUES ($1, $2, $3, $4, $5)`,
+        [reference, accountId, amountNanoUsd, usedNanoUsd, expiresAt],
+      );
+    return posted;
+  });
+}
+
+/**
+ * Takes back what is left of grants whose time is over, as entries; never more than the account has.
+ * @returns how many ended.
+ */
+export async function expireGrants(database: Database): Promise<number> {
+  const due = await database.query({
+    text: `SELECT DISTINCT account_id AS "accountId" FROM expiring_grant WHERE ended_at IS NULL AND expires_at <= now() ORDER BY 1`,
+    row: z.strictObject({ accountId: z.string() }),
+  });
+  let ended = 0;
+  for (const { accountId } of due) ended += await database.transaction((transaction) => expireGrantsOf(transaction, accountId));
+  return ended;
+}
+
+const grantRow = z.strictObject({
+  reference: z.string(),
+  restNanoUsd: z.bigint(),
+  countedNanoUsd: z.bigint(),
+  isOver: z.boolean(),
+});
+
+async function expireGrantsOf(transaction: Queryable, accountId: string): Promise<number> {
+  await countUsage(transaction, accountId);
+  const over = (await readGrants(transaction, accountId)).filter(({ isOver }) => isOver);
+  for (const { reference, restNanoUsd } of over) {
+    const [balance] = await transaction.query({
+      text: `SELECT greatest(posted_nano_usd, 0) AS "mostNanoUsd" FROM account_balance WHERE account_id = $1`,
+      values: [accountId],
+      row: z.strictObject({ mostNanoUsd: z.bigint() }),
+    });
+    const mostNanoUsd = balance?.mostNanoUsd ?? 0n;
+    const takenNanoUsd = restNanoUsd < mostNanoUsd ? restNanoUsd : mostNanoUsd;
+    if (takenNanoUsd > 0n)
+      await postCreditIn(transaction, {
+        accountId,
+        kind: "expire",
+        amountNanoUsd: -takenNanoUsd,
+        reference: `expire:${reference}`,
+      });
+    await transaction.execute("UPDATE expiring_grant SET ended_at = now() WHERE reference = $1", [reference]);
+  }
+  return over.length;
+}
+
+async function readGrants(transaction: Queryable, accountId: string): Promise<z.infer<typeof grantRow>[]> {
+  return transaction.query({
+    text: `SELECT reference, amount_nano_usd - used_nano_usd AS "restNanoUsd", counted_nano_usd AS "countedNanoUsd",
+             expires_at <= now() AS "isOver"
+           FROM expiring_grant WHERE account_id = $1 AND ended_at IS NULL ORDER BY expires_at, reference`,
+    values: [accountId],
+    row: grantRow,
+  });
+}
+
+/**
+ * Counts what was used since the last time against the open grants, the one that ends first at first. All of an
+ * account's open grants are brought up to the same point. The balance row stays locked.
+ * @returns what the account has used in all: everything credited to it less its balance.
+ */
+async function countUsage(transaction: Queryable, accountId: string): Promise<bigint> {
+  // In a statement of its own: the next one's snapshot is then younger than the lock that was waited for.
+  await transaction.execute("SELECT FROM account_balance WHERE account_id = $1 FOR NO KEY UPDATE", [accountId]);
+  const [used] = await transaction.query({
+    text: `SELECT (coalesce((SELECT sum(amount_nano_usd) FROM ledger_entry WHERE account_id = $1 AND kind <> 'usage'), 0)
+             - posted_nano_usd)::bigint AS "usedNanoUsd" FROM account_balance WHERE account_id = $1`,
+    values: [accountId],
+    row: z.strictObject({ usedNanoUsd: z.bigint() }),
+  });
+  const usedNanoUsd = used?.usedNanoUsd ?? 0n;
+  const grants = await readGrants(transaction, accountId);
+  let restNanoUsd = usedNanoUsd - (grants[0]?.countedNanoUsd ?? usedNanoUsd);
+  for (const grant of grants) {
+    const takenNanoUsd = grant.restNanoUsd < restNanoUsd ? grant.restNanoUsd : restNanoUsd;
+    restNanoUsd -= takenNanoUsd;
+    await transaction.execute(
+      "UPDATE expiring_grant SET used_nano_usd = used_nano_usd + $2, counted_nano_usd = $3 WHERE reference = $1",
+      [grant.reference, takenNanoUsd, usedNanoUsd],
+    );
+  }
+  return usedNanoUsd;
+}

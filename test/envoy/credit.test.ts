@@ -1,0 +1,153 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { checkLedger } from "../../ledger/check.ts";
+import { eventually } from "../support/eventually.ts";
+import { killAndRestart } from "../support/restart.ts";
+import { startTestStack, type TestCustomer, type TestStack } from "../support/stack.ts";
+
+/** Prepaid credit through a real Envoy: streams that outlast it, and a processor that is killed. */
+let stack: TestStack;
+beforeAll(async () => {
+  stack = await startTestStack({ creditNanoUsd: 1_000_000_000_000n });
+});
+afterAll(() => stack.stop());
+
+const PAIRS = [
+  { path: "/v1/chat/completions", model: "modelx-v4-pro", upstream: "chat" },
+  { path: "/v1/chat/completions", model: "modelx-v4-flash", upstream: "messages" },
+  { path: "/v1/messages", model: "modelx-v4-pro", upstream: "chat" },
+  { path: "/v1/messages", model: "modelx-v4-flash", upstream: "messages" },
+] as const;
+
+const FINISH = {
+  "/v1/chat/completions": [/"finish_reason":"length"/, /data: \[DONE\]\n\n$/],
+  "/v1/messages": [/"stop_reason":"max_tokens"/, /event: message_stop\ndata: .*\n\n$/],
+} as const;
+
+async function send(path: string, key: string, body: object): Promise<Response> {
+  return fetch(stack.baseUrl + path, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+    body: JSON.stringify(body),
+  });
+}
+
+const longStream = (model: string, directive: string) => ({
+  model,
+  max_tokens: 8_000,
+  stream: true,
+  messages: [{ role: "user", content: `Go on. [[sim ${directive}]]` }],
+});
+
+describe.for(PAIRS)("$path by a $upstream server", ({ path, model, upstream }) => {
+  test("a stream that outlasts the account's credit ends with the protocol's own finish, charged, within the slack (S30)", async () => {
+    // Enough to begin on, far from enough for all.
+    const [price] = (await pricesOf(model)).map(({ outputPicoUsd }) => outputPicoUsd);
+    const perToken = (price ?? 0n) / 1_000n;
+    const poor = await stack.createAccount({ name: `poor-${upstream}-${path.length}`, creditNanoUsd: perToken * 1_000n });
+    const response = await send(path, poor.apiKey, longStream(model, "tokens=6000 chunk-ms=1"));
+    expect(response.status).toBe(200);
+    const text = await response.text();
+    for (const part of FINISH[path]) expect(text).toMatch(part);
+    expect(text.match(/event: content_block_start/g)?.length).toBe(text.match(/event: content_block_stop/g)?.length);
+    const [usage] = await stack.usageOf(response.headers.get("x-request-id") ?? "");
+    expect(usage).toMatchObject({ outcome: "stopped", isEstimated: true });
+    expect(usage?.usage.outputTokens).toBeGreaterThan(500);
+    const balance = await stack.balanceNanoUsd(poor.accountId);
+    expect(balance).toBeLessThan(perToken * 300n);
+    expect(balance).toBeGreaterThan(-perToken * 300n);
+
+    const next = await send(path, poor.apiKey, longStream(model, "tokens=6000 chunk-ms=1"));
+    expect(next.status).toBe(402);
+  });
+});
+
+test("what cannot be stopped half-way is refused where credit does not cover all that it may cost", async () => {
+  const poor = await stack.createAccount({ name: "whole", creditNanoUsd: 1_000n });
+  const { stream: _, ...whole } = longStream("modelx-v4-pro", "tokens=5");
+  const response = await send("/v1/chat/completions", poor.apiKey, whole);
+  expect(response.status).toBe(402);
+  expect(await response.text()).toContain("Set a lower limit of output tokens");
+});
+
+test(
+  "SIGKILL of extproc in the middle of 200 streams: each is settled once, as far as it was noted, and its leases are freed",
+  { timeout: 180_000 },
+  async () => {
+    const customer = await stack.createAccount({ name: "killed", creditNanoUsd: 100_000_000_000n });
+    const streams = Array.from({ length: 200 }, (_, index) => openStream(customer, index));
+    const requestIds = await Promise.all(streams.map(({ begun }) => begun));
+    expect(new Set(requestIds).size).toBe(200);
+    await sleep(1_500);
+    await killAndRestart(stack.pids["extproc"] ?? 0, `${stack.extprocAdminUrl}/readyz`);
+    await Promise.all(streams.map(({ ended }) => ended));
+
+    const rows = await eventually(
+      async () => {
+        const found = await usageOfAccount(customer.accountId);
+        expect(found.length).toBe(200);
+        return found;
+      },
+      { withinMs: 30_000 },
+    );
+    expect(new Set(rows.map(({ requestId }) => requestId))).toEqual(new Set(requestIds));
+    expect(new Set(rows.map(({ outcome }) => outcome))).toEqual(new Set(["lost"]));
+    expect(rows.every(({ isEstimated }) => isEstimated)).toBe(true);
+    // Noted at the first token and each second from there.
+    expect(rows.filter(({ chargeNanoUsd }) => chargeNanoUsd === 0n)).toEqual([]);
+    const charged = rows.reduce((sum, row) => sum + row.chargeNanoUsd, 0n);
+    expect(await stack.balanceNanoUsd(customer.accountId)).toBe(100_000_000_000n - charged);
+    await eventually(async () => expect(await openLeasesOf(customer.accountId)).toBe(0), { withinMs: 20_000 });
+    expect(await checkLedger(stack.database)).toEqual([]);
+    // It serves again.
+    await eventually(async () => {
+      const response = await send("/v1/chat/completions", customer.apiKey, {
+        model: "modelx-v4-pro",
+        messages: [{ role: "user", content: "Hi." }],
+      });
+      expect(response.status).toBe(200);
+    });
+  },
+);
+
+/** begun: the request id, when the answer has begun. */
+function openStream(customer: TestCustomer, index: number): { begun: Promise<string>; ended: Promise<void> } {
+  const pair = PAIRS[index % PAIRS.length] ?? PAIRS[0];
+  const response = send(pair.path, customer.apiKey, longStream(pair.model, "tokens=600 chunk-ms=100"));
+  const reader = response.then(({ body }) => body?.getReader());
+  const begun = reader.then(async (each) => {
+    await each?.read();
+    return (await response).headers.get("x-request-id") ?? "";
+  });
+  return { begun, ended: begun.then(async () => drain(await reader)) };
+}
+
+async function drain(reader: ReadableStreamDefaultReader | undefined): Promise<void> {
+  try {
+    while (!((await reader?.read())?.done ?? true)) continue;
+  } catch {
+    // Envoy cuts the streams whose processor is gone.
+  }
+}
+
+async function pricesOf(model: string) {
+  return stack.database.query({
+    text: `SELECT output_pico_usd AS "outputPicoUsd" FROM price_version WHERE model = $1 ORDER BY version DESC`,
+    values: [model],
+    row: z.strictObject({ outputPicoUsd: z.bigint() }),
+  });
+}
+
+async function usageOfAccount(accountId: string) {
+  return stack.database.query({
+    text: `SELECT request_id AS "requestId", outcome, is_estimated AS "isEstimated", charge_nano_usd AS "chargeNanoUsd"
+           FROM usage_event WHERE account_id = $1`,
+    values: [accountId],
+    row: z.strictObject({ requestId: z.string(), outcome: z.string(), isEstimated: z.boolean(), chargeNanoUsd: z.bigint() }),
+  });
+}
+
+async function openLeasesOf(accountId: string): Promise<number> {
+  return stack.database.execute("SELECT FROM credit_lease WHERE account_id = $1 AND ended_at IS NULL", [accountId]);
+}
