@@ -15,6 +15,34 @@ export const HEADERS = {
   version: "anthropic-version",
 } as const;
 
+/** How each protocol tells its clients what is left of a minute's requests and tokens (S23). */
+export const RATE_LIMIT_HEADERS = {
+  chat: {
+    requests: {
+      limit: "x-ratelimit-limit-requests",
+      remaining: "x-ratelimit-remaining-requests",
+      reset: "x-ratelimit-reset-requests",
+    },
+    tokens: {
+      limit: "x-ratelimit-limit-tokens",
+      remaining: "x-ratelimit-remaining-tokens",
+      reset: "x-ratelimit-reset-tokens",
+    },
+  },
+  messages: {
+    requests: {
+      limit: "anthropic-ratelimit-requests-limit",
+      remaining: "anthropic-ratelimit-requests-remaining",
+      reset: "anthropic-ratelimit-requests-reset",
+    },
+    tokens: {
+      limit: "anthropic-ratelimit-tokens-limit",
+      remaining: "anthropic-ratelimit-tokens-remaining",
+      reset: "anthropic-ratelimit-tokens-reset",
+    },
+  },
+} as const;
+
 /**
  * Versions of the message interface that clients may name (S4, docs/decisions/0005): the first is the service's own and
  * stands for a missing header; the official SDKs send the second since October 2026.

@@ -8,8 +8,8 @@ import type { ExchangeDeps } from "./exchange-deps.ts";
 import { requestChanges, responseChanges } from "./headers.ts";
 import { countAnswers, sizeHold } from "./meter/hold-size.ts";
 import { createMeter } from "./meter/meter.ts";
+import { release, reserve, type Reservation } from "./meter/reservation.ts";
 import { startRun, type Run } from "./meter/run.ts";
-import type { Hold } from "./meter/wallet.ts";
 import { parseBody } from "./protocol/json/parse-body.ts";
 import { readUpstreamError } from "./protocol/upstream-error.ts";
 import { encodeRefusal } from "./refusal.ts";
@@ -73,7 +73,10 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       if (endpoint.kind !== "generate" && endpoint.kind !== "count_tokens") {
         return answerRoute({ endpoint, caller, requestId, deps }).catch(refuse);
       }
-      if (endpoint.kind === "generate") deps.credit.check(caller.account);
+      if (endpoint.kind === "generate") {
+        deps.limits.check(caller, protocol);
+        deps.credit.check(caller.account);
+      }
       if (isEnd)
         throw new GatewayError("invalid_request", "The request has no body. Send a JSON object with `model` and `messages`.");
       if (headers.has("content-encoding"))
@@ -111,22 +114,22 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       translation = chosen;
       const { wantsStream: isStream, maxOutputTokens } = chosen;
       const size = sizeHold({ promptBytes: body.length, maxOutputTokens, answers: countAnswers(parsed), isStream, model });
-      const forward = (hold: Hold) => {
+      const reserved = reserve(deps, { caller, protocol, size, signal: closing.signal });
+      const forward = (reservation: Reservation) => {
         // The client left while its credit was waited for: nothing runs, and nobody reads this answer.
         if (closing.signal.aborted) {
-          hold.release();
+          release(reservation);
           return reply.passChunk("unchanged");
         }
         const meter = createMeter(body.length);
-        run = startRun({ requestId, caller, model, backend, protocol, isStream, startedMs, meter, hold }, deps);
+        run = startRun({ requestId, caller, model, backend, protocol, isStream, startedMs, meter, reservation }, deps);
         const { upstream } = chosen;
         return reply.forwardRequest(
           upstream.body === body ? "unchanged" : upstream.body,
           requestChanges({ headers, backend, upstream, requestId }),
         );
       };
-      const hold = deps.credit.admit(caller.account, size, closing.signal);
-      return hold instanceof Promise ? hold.then(forward).catch(refuse) : forward(hold);
+      return reserved instanceof Promise ? reserved.then(forward).catch(refuse) : forward(reserved);
     });
   }
 
@@ -145,7 +148,13 @@ export function createExchange(deps: ExchangeDeps): Exchange {
 
       const isGood = status >= 200 && status < 300;
       const isStream = isGood && translation.wantsStream && isEventStream(headers);
-      const changes = responseChanges({ headers, isStream, requestId, dropped: translation.dropped });
+      const changes = responseChanges({
+        headers,
+        isStream,
+        requestId,
+        dropped: translation.dropped,
+        limits: run.limitHeaders,
+      });
       if (!isGood) response = { kind: "upstream_error", status, headers };
       else if (isStream) response = { kind: "stream", machine: translation.stream(run.meter), isBroken: false };
       else response = { kind: "whole", asStream: translation.wantsStream };

@@ -8,6 +8,7 @@ import { startFeed } from "../ledger/feed.ts";
 import { usageByModelAndDay } from "../ledger/reports.ts";
 import { createLeaseBank } from "../ledger/lease-bank.ts";
 import { endLeasesOf, type LeaseRules } from "../ledger/leases.ts";
+import { claimLimits } from "../ledger/limits.ts";
 import { startNightly } from "../ledger/nightly.ts";
 import { createSettler } from "../ledger/settler.ts";
 import { createAnswers } from "./answers/answer.ts";
@@ -16,6 +17,8 @@ import { createExchange } from "./exchange.ts";
 import type { ExchangeDeps } from "./exchange-deps.ts";
 import { openJournal } from "./journal/journal.ts";
 import { recoverJournals, type Recovery } from "./journal/recovery.ts";
+import { startLimitExchange } from "./limits/limit-exchange.ts";
+import { createLimits } from "./limits/limits.ts";
 import { createCredit } from "./meter/credit.ts";
 import { startLeaseKeeper } from "./meter/lease-keeper.ts";
 import { startServer, type ExtprocServer } from "./server.ts";
@@ -92,9 +95,11 @@ export async function startExtproc(
     topUpUrl: `${config.publicBaseUrl}/dashboard`,
     onLeaseFailed: (error) => log.warn({ err: error }, "credit could not be leased"),
   });
+  const limits = createLimits({ clock, claim: (claims) => claimLimits(database, holder, claims) });
   const deps: ExchangeDeps = {
     world,
     credit,
+    limits,
     events,
     settler,
     journal,
@@ -125,6 +130,7 @@ export async function startExtproc(
     log,
   });
   const leaseKeeper = startLeaseKeeper({ credit, bank, log });
+  const limitExchange = startLimitExchange({ limits, log });
   const nightly = startNightly({
     database,
     retentionDays: config.usageRetentionDays,
@@ -145,7 +151,7 @@ export async function startExtproc(
     name: "give back credit leases",
     deadlineMs: 3_000,
     async run() {
-      await Promise.all([leaseKeeper.stop(), nightly.stop()]);
+      await Promise.all([leaseKeeper.stop(), limitExchange.stop(), nightly.stop()]);
       await credit.close();
     },
   });

@@ -42,11 +42,13 @@ export interface ResponseChangesInput {
   isStream: boolean;
   requestId: string;
   dropped: readonly string[];
+  /** What is left of the caller's own limits; the upstream's say what is left to us, and never pass. */
+  limits: Readonly<Record<string, string>>;
 }
 
 /** Turns the upstream's response headers into those for the client. */
-export function responseChanges({ headers, isStream, requestId, dropped }: ResponseChangesInput): HeaderChanges {
-  const set: Record<string, string> = { ...requestIdHeaders(requestId) };
+export function responseChanges({ headers, isStream, requestId, dropped, limits }: ResponseChangesInput): HeaderChanges {
+  const set: Record<string, string> = { ...requestIdHeaders(requestId), ...limits };
   if (dropped.length > 0) set[HEADERS.dropped] = encodeFieldNames(dropped);
   if (isStream) set["cache-control"] = "no-cache";
   else set["content-type"] = "application/json";

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { catalogueModelSchema, type CatalogueModel } from "../contract/catalogue.ts";
+import { limitsSchema, type Limits } from "../contract/limits.ts";
 import type { PriceVersion } from "./catalogue.ts";
 import type { Database, Queryable } from "./database.ts";
 
@@ -17,6 +18,7 @@ export interface AccountRow {
   overdraftNanoUsd: bigint;
   /** Of the balance: rises with each change. */
   version: bigint;
+  limits: Limits;
 }
 
 export interface KeyRow {
@@ -30,6 +32,7 @@ export interface KeyRow {
   expiresAt: Date | null;
   /** null: all models. */
   allowedModels: string[] | null;
+  limits: Limits;
 }
 
 export type ModelRow = { model: CatalogueModel; price: PriceVersion } | { name: string; isWithdrawn: true };
@@ -71,12 +74,13 @@ const accountRow: z.ZodType<AccountRow> = z.strictObject({
   postedNanoUsd: z.bigint(),
   overdraftNanoUsd: z.bigint(),
   version: z.bigint(),
+  limits: limitsSchema,
 });
 
 async function readAccounts(transaction: Queryable, sinceXid: bigint): Promise<AccountRow[]> {
   return transaction.query({
     text: `SELECT id AS "accountId", status = 'suspended' AS "isSuspended", posted_nano_usd AS "postedNanoUsd",
-             overdraft_nano_usd AS "overdraftNanoUsd", version
+             overdraft_nano_usd AS "overdraftNanoUsd", version, limits
            FROM account JOIN account_balance ON account_id = id
            WHERE id IN (
              SELECT id FROM account WHERE changed_xid >= $1
@@ -96,13 +100,14 @@ const keyRow: z.ZodType<KeyRow> = z.strictObject({
   isDisabled: z.boolean(),
   expiresAt: z.date().nullable(),
   allowedModels: z.array(z.string()).nullable(),
+  limits: limitsSchema,
 });
 
 async function readKeys(transaction: Queryable, sinceXid: bigint): Promise<KeyRow[]> {
   return transaction.query({
     text: `SELECT public_id AS "publicId", account_id AS "accountId", name, secret_hash AS "secretHash",
              revoked_at IS NOT NULL AS "isRevoked", disabled_at IS NOT NULL AS "isDisabled", expires_at AS "expiresAt",
-             allowed_models AS "allowedModels"
+             allowed_models AS "allowedModels", limits
            FROM api_key WHERE changed_xid >= $1`,
     values: [sinceXid],
     row: keyRow,

@@ -4,6 +4,7 @@ import type { Logger } from "../runtime/log.ts";
 import { checkLedger } from "./check.ts";
 import type { Database } from "./database.ts";
 import { expireGrants } from "./grants.ts";
+import { dropOldLimitUse } from "./limits.ts";
 
 export interface Nightly {
   stop(): Promise<void>;
@@ -31,6 +32,7 @@ export function startNightly({ database, retentionDays, log, onChecked, everyMs 
       "UPDATE ledger_check SET ended_at = now(), differences = $1 WHERE day = (now() AT TIME ZONE 'UTC')::date",
       [differences.length],
     );
+    await dropOldLimitUse(database);
     if (retentionDays !== null) await dropUsage(database, retentionDays);
   }
 

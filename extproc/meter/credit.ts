@@ -17,7 +17,11 @@ export interface Credit {
    * the database, at most 2 s.
    * @throws GatewayError (or rejects with one) `insufficient_balance`; `billing_unavailable` where nobody can say.
    */
-  admit(account: WorldAccount, size: HoldSize, signal: AbortSignal): Hold | Promise<Hold>;
+  admit(
+    account: Pick<WorldAccount, "accountId">,
+    size: Pick<HoldSize, "fullNanoUsd" | "leastNanoUsd">,
+    signal: AbortSignal,
+  ): Hold | Promise<Hold>;
   /** Nano-USD left: the posted balance less what is used but not settled yet and what running requests hold. */
   availableNanoUsd(account: WorldAccount): bigint;
   /** Held by running requests of this process, nano-USD; of all accounts where none is named. */

@@ -7,6 +7,8 @@ export interface HoldSize {
   fullNanoUsd: bigint;
   /** The least with which it may begin: a stream that can be stopped needs only its prompt and a first stretch. */
   leastNanoUsd: bigint;
+  /** The prompt as it is held. */
+  promptTokens: number;
 }
 
 export interface HoldSizeInput {
@@ -40,7 +42,7 @@ export function sizeHold({ promptBytes, maxOutputTokens, answers, isStream, mode
   };
   const cost = (output: number) => chargeNanoUsd({ ...NO_USAGE, inputTokens: promptTokens, outputTokens: output }, dearest);
   const fullNanoUsd = cost(outputTokens);
-  return { fullNanoUsd, leastNanoUsd: isStream ? cost(Math.min(outputTokens, FIRST_STRETCH_TOKENS)) : fullNanoUsd };
+  return { promptTokens, fullNanoUsd, leastNanoUsd: isStream ? cost(Math.min(outputTokens, FIRST_STRETCH_TOKENS)) : fullNanoUsd };
 }
 
 /** How many answers a chat request asks for; what is no number is the upstream's to refuse. */

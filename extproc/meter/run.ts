@@ -1,6 +1,6 @@
 import type { Backend } from "../../contract/catalogue.ts";
 import type { Protocol } from "../../contract/protocol.ts";
-import { NO_USAGE } from "../../contract/usage.ts";
+import { NO_USAGE, type Usage } from "../../contract/usage.ts";
 import { chargeNanoUsd } from "../../ledger/money.ts";
 import type { Settlement } from "../../ledger/settle.ts";
 import type { Caller } from "../auth/authenticate.ts";
@@ -9,7 +9,7 @@ import type { Journal } from "../journal/journal.ts";
 import type { WorldModel } from "../world/world.ts";
 import { FIRST_STRETCH_TOKENS } from "./hold-size.ts";
 import type { Meter } from "./meter.ts";
-import type { Hold } from "./wallet.ts";
+import { release, type Reservation } from "./reservation.ts";
 
 type Outcome = Exclude<Settlement["outcome"], "lost">;
 
@@ -18,6 +18,8 @@ export interface Run {
   readonly model: WorldModel;
   readonly backend: Backend;
   readonly meter: Meter;
+  /** What was left of the caller's limits when it began, for the response. */
+  readonly limitHeaders: Readonly<Record<string, string>>;
   /**
    * Something was passed to the client: marks the time to the first token once, notes what was used now and then, and
    * keeps the hold ahead of it. "stop": credit has run out, and the stream must end here.
@@ -37,7 +39,7 @@ export interface RunStart {
   startedMs: number;
   meter: Meter;
   /** Ends with the run. */
-  hold: Hold;
+  reservation: Reservation;
 }
 
 export interface RunDeps {
@@ -51,9 +53,10 @@ const CHECKPOINT_MS = 1_000;
 /** The hold is extended so many stretches beyond what was used. */
 const STRETCHES_AHEAD = 4n;
 
-/** @throws GatewayError `billing_unavailable` where the journal takes nothing more; the hold is freed then. */
+/** @throws GatewayError `billing_unavailable` where the journal takes nothing more; hold and limits are freed then. */
 export function startRun(start: RunStart, { clock, events, settler, journal }: RunDeps): Run {
-  const { requestId, caller, model, backend, meter, startedMs, hold } = start;
+  const { requestId, caller, model, backend, meter, startedMs, reservation } = start;
+  const { hold, limited } = reservation;
   // How far a stream may be ahead of its hold while more credit is asked for: one stretch of output (docs/billing.md).
   const stretchNanoUsd = chargeNanoUsd({ ...NO_USAGE, outputTokens: FIRST_STRETCH_TOKENS }, model.price);
   let firstTokenMs: number | null = null;
@@ -77,7 +80,7 @@ export function startRun(start: RunStart, { clock, events, settler, journal }: R
     const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd } = model.price;
     journal.start({ ...facts, price: { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd } });
   } catch (error) {
-    hold.release();
+    release(reservation);
     throw error;
   }
 
@@ -101,6 +104,7 @@ export function startRun(start: RunStart, { clock, events, settler, journal }: R
     model,
     backend,
     meter,
+    limitHeaders: limited.headers,
     noteOutput() {
       if (isSettled || !meter.hasOutput) return "go_on";
       firstTokenMs ??= clock.nowMs() - startedMs;
@@ -126,9 +130,14 @@ export function startRun(start: RunStart, { clock, events, settler, journal }: R
         durationMs: clock.nowMs() - startedMs,
         firstTokenMs,
       };
+      limited.end({ tokens: countTokens(usage), nanoUsd: charge });
       journal.end(settlement);
       settler.add(settlement);
       events.requestSettled(settlement);
     },
   };
+}
+
+function countTokens({ inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens }: Usage): number {
+  return inputTokens + cachedInputTokens + cacheWriteTokens + outputTokens;
 }

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { checkLedger } from "../../ledger/check.ts";
+import { parseApiKey } from "../../ledger/keys.ts";
+import { setKeyLimits } from "../../ledger/limits.ts";
 import { eventually } from "../support/eventually.ts";
 import { killAndRestart } from "../support/restart.ts";
 import { startTestStack, type TestCustomer, type TestStack } from "../support/stack.ts";
@@ -46,7 +48,7 @@ describe.for(PAIRS)("$path by a $upstream server", ({ path, model, upstream }) =
     const [price] = (await pricesOf(model)).map(({ outputPicoUsd }) => outputPicoUsd);
     const perToken = (price ?? 0n) / 1_000n;
     const poor = await stack.createAccount({ name: `poor-${upstream}-${path.length}`, creditNanoUsd: perToken * 1_000n });
-    const response = await send(path, poor.apiKey, longStream(model, "tokens=6000 chunk-ms=1"));
+    const response = await send(path, poor.apiKey, longStream(model, "tokens=2500 chunk-ms=1"));
     expect(response.status).toBe(200);
     const text = await response.text();
     for (const part of FINISH[path]) expect(text).toMatch(part);
@@ -58,7 +60,7 @@ describe.for(PAIRS)("$path by a $upstream server", ({ path, model, upstream }) =
     expect(balance).toBeLessThan(perToken * 300n);
     expect(balance).toBeGreaterThan(-perToken * 300n);
 
-    const next = await send(path, poor.apiKey, longStream(model, "tokens=6000 chunk-ms=1"));
+    const next = await send(path, poor.apiKey, longStream(model, "tokens=2500 chunk-ms=1"));
     expect(next.status).toBe(402);
   });
 });
@@ -151,3 +153,28 @@ async function usageOfAccount(accountId: string) {
 async function openLeasesOf(accountId: string): Promise<number> {
   return stack.database.execute("SELECT FROM credit_lease WHERE account_id = $1 AND ended_at IS NULL", [accountId]);
 }
+
+test("a key over its limit gets a 429 that names it, and its headers before that say what is left (S23)", async () => {
+  const customer = await stack.createAccount({ name: "limited", creditNanoUsd: 1_000_000_000n });
+  const parsed = parseApiKey(customer.apiKey);
+  const publicId = parsed.kind === "key" ? parsed.publicId : "";
+  await setKeyLimits(stack.database, publicId, { requestsPerMinute: 2 });
+  const ask = { model: "modelx-v4-pro", messages: [{ role: "user", content: "Hi." }] };
+  const refused = await eventually(async () => {
+    const response = await send("/v1/chat/completions", customer.apiKey, ask);
+    expect(response.status).toBe(429);
+    return response;
+  });
+  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+  expect(refused.headers.get("x-ratelimit-remaining-requests")).toBe("0");
+  expect(await refused.json()).toMatchObject({
+    error: { code: "rate_limit_exceeded", message: expect.stringContaining("This API key may send 2 requests a minute") },
+  });
+  await setKeyLimits(stack.database, publicId, { requestsPerMinute: 1_000 });
+  const served = await eventually(async () => {
+    const response = await send("/v1/chat/completions", customer.apiKey, ask);
+    expect(response.status).toBe(200);
+    return response;
+  });
+  expect(served.headers.get("x-ratelimit-limit-requests")).toBe("1000");
+});

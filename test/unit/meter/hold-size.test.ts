@@ -11,7 +11,7 @@ const input: HoldSizeInput = {
 };
 
 test("a hold is the prompt at three bytes a token and every token that may come", () => {
-  expect(sizeHold(input)).toEqual({ fullNanoUsd: 1_500_000n, leastNanoUsd: 1_500_000n });
+  expect(sizeHold(input)).toEqual({ promptTokens: 1_000, fullNanoUsd: 1_500_000n, leastNanoUsd: 1_500_000n });
 });
 
 test("without a limit, or with one above the model's, the model's own limit counts", () => {

@@ -1,0 +1,29 @@
+import { RATE_LIMIT_HEADERS } from "../../contract/headers.ts";
+import type { Protocol } from "../../contract/protocol.ts";
+import type { Counter } from "./counter.ts";
+
+/**
+ * The protocols' rate-limit headers for requests and tokens a minute: of several limits of a kind, the one with the least
+ * left. Chat tells the time to the reset, messages its moment.
+ */
+export function describeLimits(protocol: Protocol, counters: readonly Counter[], nowMs: number): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const kind of ["requests", "tokens"] as const) {
+    const counter = tightest(
+      counters.filter((each) => each.kind === kind),
+      nowMs,
+    );
+    if (counter === undefined) continue;
+    const names = RATE_LIMIT_HEADERS[protocol][kind];
+    headers[names.limit] = String(counter.limit);
+    headers[names.remaining] = String(counter.remaining(nowMs));
+    const resetsMs = counter.resetsMs(nowMs);
+    headers[names.reset] =
+      protocol === "chat" ? `${Math.ceil((resetsMs - nowMs) / 1000)}s` : new Date(resetsMs).toISOString().replace(/\.\d+Z$/, "Z");
+  }
+  return headers;
+}
+
+function tightest(counters: readonly Counter[], nowMs: number): Counter | undefined {
+  return counters.toSorted((a, b) => (a.remaining(nowMs) < b.remaining(nowMs) ? -1 : 1)).at(0);
+}
