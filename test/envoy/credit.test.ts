@@ -73,6 +73,32 @@ test("what cannot be stopped half-way is refused where credit does not cover all
   expect(await response.text()).toContain("Set a lower limit of output tokens");
 });
 
+test("a key over its limit gets a 429 that names it, and its headers before that say what is left (S23)", async () => {
+  const customer = await stack.createAccount({ name: "limited", creditNanoUsd: 1_000_000_000n });
+  const parsed = parseApiKey(customer.apiKey);
+  const publicId = parsed.kind === "key" ? parsed.publicId : "";
+  await setKeyLimits(stack.database, publicId, { requestsPerMinute: 2 });
+  const ask = { model: "modelx-v4-pro", messages: [{ role: "user", content: "Hi." }] };
+  const refused = await eventually(async () => {
+    const response = await send("/v1/chat/completions", customer.apiKey, ask);
+    expect(response.status).toBe(429);
+    return response;
+  });
+  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+  expect(refused.headers.get("x-ratelimit-remaining-requests")).toBe("0");
+  expect(await refused.json()).toMatchObject({
+    error: { code: "rate_limit_exceeded", message: expect.stringContaining("This API key may send 2 requests a minute") },
+  });
+  await setKeyLimits(stack.database, publicId, { requestsPerMinute: 1_000 });
+  const served = await eventually(async () => {
+    const response = await send("/v1/chat/completions", customer.apiKey, ask);
+    expect(response.status).toBe(200);
+    return response;
+  });
+  expect(served.headers.get("x-ratelimit-limit-requests")).toBe("1000");
+});
+
+// Last: the process that it starts ends with it.
 test(
   "SIGKILL of extproc in the middle of 200 streams: each is settled once, as far as it was noted, and its leases are freed",
   { timeout: 180_000 },
@@ -153,28 +179,3 @@ async function usageOfAccount(accountId: string) {
 async function openLeasesOf(accountId: string): Promise<number> {
   return stack.database.execute("SELECT FROM credit_lease WHERE account_id = $1 AND ended_at IS NULL", [accountId]);
 }
-
-test("a key over its limit gets a 429 that names it, and its headers before that say what is left (S23)", async () => {
-  const customer = await stack.createAccount({ name: "limited", creditNanoUsd: 1_000_000_000n });
-  const parsed = parseApiKey(customer.apiKey);
-  const publicId = parsed.kind === "key" ? parsed.publicId : "";
-  await setKeyLimits(stack.database, publicId, { requestsPerMinute: 2 });
-  const ask = { model: "modelx-v4-pro", messages: [{ role: "user", content: "Hi." }] };
-  const refused = await eventually(async () => {
-    const response = await send("/v1/chat/completions", customer.apiKey, ask);
-    expect(response.status).toBe(429);
-    return response;
-  });
-  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
-  expect(refused.headers.get("x-ratelimit-remaining-requests")).toBe("0");
-  expect(await refused.json()).toMatchObject({
-    error: { code: "rate_limit_exceeded", message: expect.stringContaining("This API key may send 2 requests a minute") },
-  });
-  await setKeyLimits(stack.database, publicId, { requestsPerMinute: 1_000 });
-  const served = await eventually(async () => {
-    const response = await send("/v1/chat/completions", customer.apiKey, ask);
-    expect(response.status).toBe(200);
-    return response;
-  });
-  expect(served.headers.get("x-ratelimit-limit-requests")).toBe("1000");
-});
