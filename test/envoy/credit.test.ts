@@ -6,7 +6,7 @@ import { parseApiKey } from "../../ledger/keys.ts";
 import { setKeyLimits } from "../../ledger/limits.ts";
 import { eventually } from "../support/eventually.ts";
 import { killAndRestart } from "../support/restart.ts";
-import { startTestStack, type TestCustomer, type TestStack } from "../support/stack.ts";
+import { startTestStack, type TestStack } from "../support/stack.ts";
 
 /** Prepaid credit through a real Envoy: streams that outlast it, and a processor that is killed. */
 let stack: TestStack;
@@ -140,7 +140,7 @@ test(
 );
 
 /** begun: the request id, when the answer has begun. */
-function openStream(customer: TestCustomer, index: number): { begun: Promise<string>; ended: Promise<void> } {
+function openStream(customer: { apiKey: string }, index: number): { begun: Promise<string>; ended: Promise<void> } {
   const pair = PAIRS[index % PAIRS.length] ?? PAIRS[0];
   const response = send(pair.path, customer.apiKey, longStream(pair.model, "tokens=600 chunk-ms=100"));
   const reader = response.then(({ body }) => body?.getReader());

@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createDatabase } from "../../ledger/database.ts";
-import { migrate } from "../../ledger/migrate.ts";
-import { createSettler } from "../../ledger/settler.ts";
-import { startPostgres } from "../../local/postgres.ts";
-import { createCustomer, seedLedger, settlementOf, type Customer } from "../support/ledger.ts";
+import { createDatabase } from "../../../ledger/database.ts";
+import { migrate } from "../../../ledger/migrate.ts";
+import { createSettler } from "../../../ledger/settler.ts";
+import { startPostgres } from "../../../local/postgres.ts";
+import { createCustomer, seedLedger, settlementOf, type Customer } from "../../support/ledger.ts";
 
 export interface SettlementBench {
   /** How many accounts share the load evenly. */
@@ -37,7 +37,7 @@ export async function benchSettlement({ accounts, settlements }: SettlementBench
   }
 }
 
-const AHEAD = 10_000;
+const AHEAD = 15_000;
 
 async function run(
   database: ReturnType<typeof createDatabase>,
