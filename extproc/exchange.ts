@@ -20,6 +20,7 @@ import { findEndpoint, protocolOf, type Endpoint } from "./route/endpoint.ts";
 import { createTranslation } from "./translate/choose.ts";
 import { estimateInputTokens } from "./translate/count-tokens.ts";
 import type { StreamTranslation, Translation } from "./translate/translation.ts";
+import { pricedAt } from "./world/world.ts";
 
 /**
  * One request's life, in the order in which it happens. Envoy sends one message a step and waits for its
@@ -96,7 +97,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       if (admitted === undefined) throw new Error("a request body came before its headers were accepted");
       const { caller, headers } = admitted;
       const parsed = parseBody(body);
-      const model = chooseModel({ world: deps.world, key: caller.key, protocol, name: parsed["model"] });
+      const model = pricedAt(chooseModel({ world: deps.world, key: caller.key, protocol, name: parsed["model"] }), startedMs);
       if (admitted.endpoint.kind === "count_tokens") {
         return reply.answerNow(deps.answers.json(requestId, { input_tokens: estimateInputTokens(parsed) }));
       }

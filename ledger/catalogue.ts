@@ -3,17 +3,21 @@ import * as z from "zod";
 import type { CatalogueModel } from "../contract/catalogue.ts";
 import type { Database, Queryable } from "./database.ts";
 import type { Price } from "./money.ts";
+import { encodeSchedule, scheduleColumn, type PriceRule } from "./price-schedule.ts";
 
 /** A price as it was published. It never changes. */
 export interface PriceVersion extends Price {
   id: bigint;
   /** Counts up from 1 for each model. */
   version: number;
+  /** Other prices at other times (`priceAt`). */
+  schedule: PriceRule[];
 }
 
 export interface PublishedModel {
   model: CatalogueModel;
   price: Price;
+  schedule?: readonly PriceRule[];
 }
 
 /** Names of models, sorted; each is in at most one of `added`, `changed` and `withdrawn`. */
@@ -42,6 +46,7 @@ const currentRow = z.strictObject({
   cachedInputPicoUsd: z.bigint(),
   cacheWritePicoUsd: z.bigint(),
   outputPicoUsd: z.bigint(),
+  schedule: scheduleColumn,
 });
 
 const idRow = z.strictObject({ id: z.bigint() });
@@ -57,14 +62,18 @@ export async function publishModels(database: Database, models: readonly Publish
     const current = await readCurrent(transaction);
     const result: PublishResult = { added: [], changed: [], withdrawn: [], repriced: [] };
 
-    for (const { model, price } of models.toSorted((a, b) => (a.model.name < b.model.name ? -1 : 1))) {
+    for (const { model, price, schedule = [] } of models.toSorted((a, b) => (a.model.name < b.model.name ? -1 : 1))) {
       const before = current.get(model.name);
-      const isRepriced = before === undefined || !isSamePrice(before.price, price);
+      const isRepriced = before === undefined || !isSamePrice(before.price, { ...price, schedule });
       // As the column gives it back: without members that are undefined.
       const spec: unknown = JSON.parse(JSON.stringify(model));
       if (!isRepriced && !before.isWithdrawn && isDeepStrictEqual(before.spec, spec)) continue;
       const priceVersionId = isRepriced
-        ? await appendPrice(transaction, { model: model.name, version: (before?.price.version ?? 0) + 1, price })
+        ? await appendPrice(transaction, {
+            model: model.name,
+            version: (before?.price.version ?? 0) + 1,
+            price: { ...price, schedule },
+          })
         : before.price.id;
       await writeModel(transaction, model, priceVersionId);
       if (isRepriced) result.repriced.push(model.name);
@@ -86,30 +95,41 @@ async function readCurrent(transaction: Queryable): Promise<Map<string, Current>
   const rows = await transaction.query({
     text: `SELECT name, spec, withdrawn_at IS NOT NULL AS "isWithdrawn", id, version, input_pico_usd AS "inputPicoUsd",
              cached_input_pico_usd AS "cachedInputPicoUsd", cache_write_pico_usd AS "cacheWritePicoUsd",
-             output_pico_usd AS "outputPicoUsd"
+             output_pico_usd AS "outputPicoUsd", schedule
            FROM model JOIN price_version ON price_version.id = price_version_id ORDER BY name COLLATE "C"`,
     row: currentRow,
   });
   return new Map(rows.map(({ name, spec, isWithdrawn, ...price }) => [name, { spec, isWithdrawn, price }]));
 }
 
-function isSamePrice(a: Price, b: Price): boolean {
+type ScheduledPrice = Price & { schedule: readonly PriceRule[] };
+
+function isSamePrice(a: ScheduledPrice, b: ScheduledPrice): boolean {
   return (
     a.inputPicoUsd === b.inputPicoUsd &&
     a.cachedInputPicoUsd === b.cachedInputPicoUsd &&
     a.cacheWritePicoUsd === b.cacheWritePicoUsd &&
-    a.outputPicoUsd === b.outputPicoUsd
+    a.outputPicoUsd === b.outputPicoUsd &&
+    encodeSchedule(a.schedule) === encodeSchedule(b.schedule)
   );
 }
 
 async function appendPrice(
   transaction: Queryable,
-  { model, version, price }: { model: string; version: number; price: Price },
+  { model, version, price }: { model: string; version: number; price: ScheduledPrice },
 ): Promise<bigint> {
   const [row] = await transaction.query({
-    text: `INSERT INTO price_version (model, version, input_pico_usd, cached_input_pico_usd, cache_write_pico_usd, output_pico_usd)
-           VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`,
-    values: [model, version, price.inputPicoUsd, price.cachedInputPicoUsd, price.cacheWritePicoUsd, price.outputPicoUsd],
+    text: `INSERT INTO price_version (model, version, input_pico_usd, cached_input_pico_usd, cache_write_pico_usd, output_pico_usd, schedule)
+           VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
+    values: [
+      model,
+      version,
+      price.inputPicoUsd,
+      price.cachedInputPicoUsd,
+      price.cacheWritePicoUsd,
+      price.outputPicoUsd,
+      encodeSchedule(price.schedule),
+    ],
     row: idRow,
   });
   if (row === undefined) throw new Error("INSERT … RETURNING returned no row.");

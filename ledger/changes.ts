@@ -3,6 +3,7 @@ import { catalogueModelSchema, type CatalogueModel } from "../contract/catalogue
 import { limitsSchema, type Limits } from "../contract/limits.ts";
 import type { PriceVersion } from "./catalogue.ts";
 import type { Database, Queryable } from "./database.ts";
+import { scheduleColumn } from "./price-schedule.ts";
 
 /** What changed, as whole rows. A row may come again unchanged, and never too late for its successor. */
 export interface Change {
@@ -124,13 +125,14 @@ const modelRow = z.strictObject({
   cachedInputPicoUsd: z.bigint(),
   cacheWritePicoUsd: z.bigint(),
   outputPicoUsd: z.bigint(),
+  schedule: scheduleColumn,
 });
 
 async function readModels(transaction: Queryable, sinceXid: bigint): Promise<Pick<ReadChanges, "models" | "unreadableModels">> {
   const rows = await transaction.query({
     text: `SELECT name, spec, withdrawn_at IS NOT NULL AS "isWithdrawn", id, version, input_pico_usd AS "inputPicoUsd",
              cached_input_pico_usd AS "cachedInputPicoUsd", cache_write_pico_usd AS "cacheWritePicoUsd",
-             output_pico_usd AS "outputPicoUsd"
+             output_pico_usd AS "outputPicoUsd", schedule
            FROM model JOIN price_version ON id = price_version_id WHERE changed_xid >= $1`,
     values: [sinceXid],
     row: modelRow,

@@ -1,6 +1,7 @@
 import type { CatalogueModel } from "../../contract/catalogue.ts";
 import type { AccountRow, FeedChange, KeyRow, ModelRow } from "../../ledger/feed.ts";
 import type { PriceVersion } from "../../ledger/catalogue.ts";
+import { priceAt } from "../../ledger/price-schedule.ts";
 import type { SettledBalance } from "../../ledger/settle.ts";
 
 export type WorldKey = KeyRow;
@@ -83,4 +84,12 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
 
 function balanceOf({ postedNanoUsd, version }: SettledBalance): SettledBalance {
   return { postedNanoUsd, version };
+}
+
+/** The model as a request finds it that is admitted now: with the price of this moment, which it keeps (S28). */
+export function pricedAt(model: WorldModel, nowMs: number): WorldModel {
+  const { price } = model;
+  return price.schedule.length === 0
+    ? model
+    : { ...model, price: { ...price, ...priceAt({ price, schedule: price.schedule }, nowMs) } };
 }

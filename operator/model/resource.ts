@@ -25,21 +25,39 @@ const price = z
 
 const count = z.int(must("be a whole number above 0")).positive("must be a whole number above 0");
 
+const time = z.iso.datetime({ offset: true, ...must('be a time such as "2027-01-31T00:00:00Z"') });
+
+const prices = {
+  inputPerMillion: price,
+  /** Prompt tokens found in the upstream's cache; the input price where absent. */
+  cachedInputPerMillion: price.optional(),
+  /** Prompt tokens written to the upstream's cache; the input price where absent. */
+  cacheWritePerMillion: price.optional(),
+  outputPerMillion: price,
+};
+
+const timeOfDay = z
+  .string(must('be a time of the UTC day such as "08:30"'))
+  .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/, must('be a time of the UTC day such as "08:30"'));
+
+/** Another price, from a time on, at hours of the day, or both; of those that apply, the last one counts. */
+const scheduledPrice = z
+  .strictObject(
+    { from: time.optional(), daily: z.strictObject({ from: timeOfDay, until: timeOfDay }).optional(), ...prices },
+    must("hold inputPerMillion and outputPerMillion"),
+  )
+  .refine(({ from, daily }) => from !== undefined || daily !== undefined, must("say when, by from or daily"))
+  .refine(({ daily }) => daily === undefined || daily.from !== daily.until, must("have a daily window that is not empty"));
+
 const pricing = z.strictObject(
   {
     /** Accounts are kept in US dollars. */
     currency: z.literal("USD", must("be USD")).default("USD"),
-    inputPerMillion: price,
-    /** Prompt tokens found in the upstream's cache; the input price where absent. */
-    cachedInputPerMillion: price.optional(),
-    /** Prompt tokens written to the upstream's cache; the input price where absent. */
-    cacheWritePerMillion: price.optional(),
-    outputPerMillion: price,
+    ...prices,
+    schedule: z.array(scheduledPrice, must("be a list")).max(16, must("have at most 16 entries")).default([]),
   },
   must("hold inputPerMillion and outputPerMillion"),
 );
-
-const time = z.iso.datetime({ offset: true, ...must('be a time such as "2027-01-31T00:00:00Z"') });
 
 const deprecation = z
   .strictObject(

@@ -1,6 +1,7 @@
 import type { Backend, CatalogueModel } from "../../contract/catalogue.ts";
 import { PROFILES, type Profile } from "../../contract/profile.ts";
 import type { Price } from "../../ledger/money.ts";
+import type { PriceRule } from "../../ledger/price-schedule.ts";
 import type { SourcedModel } from "../source/source.ts";
 import type { Endpoint } from "../xds/cluster.ts";
 import type { SecretContent } from "../xds/secret.ts";
@@ -11,6 +12,7 @@ import type { BackendResource } from "./backend-resource.ts";
 export interface ServedModel {
   model: CatalogueModel;
   price: Price;
+  schedule: PriceRule[];
   /** By cluster name. */
   clusters: ReadonlyMap<string, Endpoint>;
   /** By SDS name. */
@@ -35,16 +37,35 @@ export function serveModel({ resource, createdSeconds }: SourcedModel, backends:
       createdSeconds,
       backends: backends.map((backend) => toCatalogue(backend, modelName)),
     },
-    price: {
-      inputPicoUsd: pricing.inputPerMillion,
-      // A price that is not given is the one of ordinary input: nothing is ever free by omission.
-      cachedInputPicoUsd: pricing.cachedInputPerMillion ?? pricing.inputPerMillion,
-      cacheWritePicoUsd: pricing.cacheWritePerMillion ?? pricing.inputPerMillion,
-      outputPicoUsd: pricing.outputPerMillion,
-    },
+    price: toPrice(pricing),
+    schedule: pricing.schedule.map(({ from, daily, ...prices }) => ({
+      fromMs: from === undefined ? null : Date.parse(from),
+      daily: daily === undefined ? null : { fromMinute: minuteOf(daily.from), untilMinute: minuteOf(daily.until) },
+      price: toPrice(prices),
+    })),
     clusters: new Map(backends.map(({ cluster, endpoint }) => [cluster, endpoint])),
     secrets: new Map(backends.flatMap(({ secrets }) => [...secrets])),
   };
+}
+
+type Prices = Pick<
+  SourcedModel["resource"]["spec"]["pricing"],
+  "inputPerMillion" | "cachedInputPerMillion" | "cacheWritePerMillion" | "outputPerMillion"
+>;
+
+function toPrice(prices: Prices): Price {
+  return {
+    inputPicoUsd: prices.inputPerMillion,
+    // A price that is not given is the one of ordinary input: nothing is ever free by omission.
+    cachedInputPicoUsd: prices.cachedInputPerMillion ?? prices.inputPerMillion,
+    cacheWritePicoUsd: prices.cacheWritePerMillion ?? prices.inputPerMillion,
+    outputPicoUsd: prices.outputPerMillion,
+  };
+}
+
+/** "08:30" as 510. */
+function minuteOf(time: string): number {
+  return Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
 }
 
 function toCatalogue({ resource, cluster }: ReadyBackend, modelName: string): Backend {

@@ -43,7 +43,7 @@ test("a price version is appended only when a price changed", async () => {
     { version: 3, input: 300_000n },
   ]);
   const { models } = await readChanges(database, 0n);
-  expect(models).toEqual([{ model: respecified.model, price: { ...PRICE, id: 3n, version: 3 } }]);
+  expect(models).toEqual([{ model: respecified.model, price: { ...PRICE, id: 3n, version: 3, schedule: [] } }]);
 });
 
 test("a model that is gone is withdrawn, and comes back with its last price version", async () => {
@@ -90,3 +90,15 @@ async function prices(database: Database) {
     row: z.strictObject({ version: z.int(), input: z.bigint() }),
   });
 }
+
+test("a schedule of prices is part of a version: the same publishes nothing, another one a new version", async () => {
+  const { database } = await postgres.migrated();
+  const peak = { fromMs: null, daily: { fromMinute: 480, untilMinute: 1080 }, price: { ...PRICE, outputPicoUsd: 9n } };
+  const scheduled = { model: catalogueModel("modelx-v4-pro"), price: PRICE, schedule: [peak] };
+  expect((await publishModels(database, [scheduled])).repriced).toEqual(["modelx-v4-pro"]);
+  expect(await publishModels(database, [scheduled])).toEqual(NOTHING);
+  const later = { ...peak, fromMs: Date.parse("2027-01-31T00:00:00Z") };
+  expect((await publishModels(database, [{ ...scheduled, schedule: [peak, later] }])).repriced).toEqual(["modelx-v4-pro"]);
+  const { models } = await readChanges(database, 0n);
+  expect(models).toMatchObject([{ price: { version: 2, schedule: [peak, later] } }]);
+});
