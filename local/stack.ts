@@ -153,14 +153,16 @@ async function bringUp(options: StackOptions, { directory, register, onStarted }
   await start(simulatorPart(simulatorPort));
   const upstreams = mapUpstreams(options.upstreams ?? {}, simulatorUrl);
   await start(operatorPart({ databaseUrl, manifestsDirectory, upstreams, xdsPort, adminPort: operatorAdmin }));
-  await start(extprocPart({
+  await start(
+    extprocPart({
       databaseUrl,
       pepper,
       baseUrl,
       port: extprocPort,
       adminPort: extprocAdmin,
       journalDirectory: directory.journal,
-    }));
+    }),
+  );
   await rotateLog(directory.logs, "access");
   const { envoy: configFile, logs } = directory;
   await start(await envoyPart({ binary, configFile, logs, port, adminPort: envoyAdmin, extprocPort, xdsPort }));

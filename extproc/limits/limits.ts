@@ -20,7 +20,7 @@ export interface Limits {
   share(): Promise<void>;
 }
 
-export interface Use {
+interface Use {
   tokens: number;
   nanoUsd: bigint;
 }

@@ -10,9 +10,10 @@ import type { LeaseRules } from "../../ledger/leases.ts";
 import { createSettler, type Settler } from "../../ledger/settler.ts";
 import { eventually } from "../support/eventually.ts";
 import { seedLedger, settlementOf, type Customer } from "../support/ledger.ts";
-import { usePostgres, type TestDatabase } from "../support/postgres.ts";
+import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();
+type TestDatabase = Awaited<ReturnType<typeof postgres.migrated>>;
 const CHARGE = 90_000n;
 const never = new AbortController().signal;
 const RULES: LeaseRules = { ttlMs: 60_000, leastNanoUsd: CHARGE, mostNanoUsd: 20n * CHARGE };
