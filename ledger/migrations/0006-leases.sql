@@ -25,8 +25,8 @@ ALTER TABLE usage_event DROP CONSTRAINT usage_event_outcome_check;
 ALTER TABLE usage_event ADD CONSTRAINT usage_event_outcome_check
   CHECK (outcome IN ('complete', 'truncated', 'failed', 'aborted', 'stopped', 'lost'));
 
--- What a settlement pays for is measured in test/bench: the foreign key cost a fifth of it and found nothing, because
--- settling locks the balance row of each account and so finds one that does not exist; crediting selects the account.
+-- The foreign key is a query for each entry, and finds nothing: settling locks the balance row of each account and so
+-- finds one that does not exist; crediting selects the account.
 -- An account's history shows credits; usage is shown from usage_event.
 ALTER TABLE ledger_entry DROP CONSTRAINT ledger_entry_account_id_fkey;
 DROP INDEX ledger_entry_account;
