@@ -4,7 +4,7 @@ import type { Protocol } from "./protocol.ts";
  * Every refusal and failure that a caller can see: HTTP status and the type each dialect gives it
  * (S17–S23). Anything that is not in this table is a bug and answers `internal_error`.
  */
-const ERRORS = {
+export const ERRORS = {
   invalid_request: row(400, "invalid_request_error", null, "invalid_request_error"),
   context_too_long: row(400, "invalid_request_error", "context_length_exceeded", "invalid_request_error"),
   unsupported_version: row(400, "invalid_request_error", "unsupported_version", "invalid_request_error"),

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 /** How hard a model thinks: the words of both protocols together. "none" switches thinking off. */
-const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 export type Effort = (typeof EFFORTS)[number];
 
 /**
@@ -19,6 +19,8 @@ export const profileSchema = z.strictObject({
   thinkingControl: z.enum(["reasoning_effort", "thinking_type", "chat_template_kwargs", "adaptive", "budget", "none"]),
   /** Chat: whether a system message may stand after the first. */
   systemAnywhere: z.boolean(),
+  /** Messages: whether a turn of role system may stand behind a user's turn; else its text joins the user's. */
+  systemTurns: z.boolean(),
   /** Chat: whether `system` content may be an array of parts. */
   systemParts: z.boolean(),
   /** Chat: whether a tool message may hold images. */
@@ -46,8 +48,11 @@ export const profileSchema = z.strictObject({
    * `continue_final_message`, DeepSeek's beta base path takes `prefix`; "refuse" answers 400.
    */
   prefill: z.enum(["continue_final_message", "prefix", "refuse"]),
-  /** Chat: how a response schema is asked for: by `json_schema`, by `json_object` and an instruction, or by the instruction alone. */
-  jsonSchema: z.enum(["native", "json_object", "instruct"]),
+  /**
+   * How a response schema is asked for: in the protocol's own field, by an instruction, for chat together with
+   * `json_object`, for messages by a tool that the model must call, whose input is the answer.
+   */
+  jsonSchema: z.enum(["native", "json_object", "instruct", "tool"]),
   /**
    * Chat: `<system-reminder>` texts behind tool results go into the last tool message, because the server's
    * chat template forgets reasoning when a user message follows.
@@ -64,6 +69,7 @@ const COMMON: Profile = {
   reasoningHistory: "always",
   thinkingControl: "reasoning_effort",
   systemAnywhere: true,
+  systemTurns: false,
   systemParts: false,
   imageInToolResult: false,
   files: false,

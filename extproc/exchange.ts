@@ -1,4 +1,5 @@
 import { GatewayError, toGatewayError, type ErrorCode } from "../contract/errors.ts";
+import type { Backend } from "../contract/catalogue.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import type { ProcessingResponse } from "../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
 import { answerRoute } from "./answers/answer.ts";
@@ -10,7 +11,7 @@ import { countAnswers, sizeHold } from "./meter/hold-size.ts";
 import { createMeter } from "./meter/meter.ts";
 import { release, reserve, type Reservation } from "./meter/reservation.ts";
 import { startRun, type Run } from "./meter/run.ts";
-import { parseBody } from "./protocol/json/parse-body.ts";
+import { checkBodyComes, parseBody } from "./protocol/json/parse-body.ts";
 import { readUpstreamError } from "./protocol/upstream-error.ts";
 import { encodeRefusal } from "./refusal.ts";
 import * as reply from "./reply.ts";
@@ -18,8 +19,8 @@ import { chooseBackend } from "./route/choose-backend.ts";
 import { chooseModel } from "./route/choose-model.ts";
 import { findEndpoint, protocolOf, type Endpoint } from "./route/endpoint.ts";
 import { createTranslation } from "./translate/choose.ts";
-import { estimateInputTokens } from "./translate/count-tokens.ts";
-import type { StreamTranslation, Translation } from "./translate/translation.ts";
+import { createTokenCount, type TokenCount } from "./translate/token-count.ts";
+import type { JsonObject, StreamTranslation, Translation } from "./translate/translation.ts";
 import { pricedAt } from "./world/world.ts";
 
 /**
@@ -46,6 +47,7 @@ interface Admitted {
 type Response =
   /** Envoy's own: its configuration gives it the caller's shape (operator/xds/local-replies.ts). */
   | { kind: "local_reply" }
+  | { kind: "token_count"; count: TokenCount; status: number }
   | { kind: "upstream_error"; status: number; headers: ReadonlyMap<string, string> }
   /** One JSON document; `asStream`: the client waits for a stream, which is made from it. */
   | { kind: "whole"; asStream: boolean }
@@ -78,14 +80,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
         deps.limits.check(caller, protocol);
         deps.credit.check(caller.account);
       }
-      if (isEnd)
-        throw new GatewayError("invalid_request", "The request has no body. Send a JSON object with `model` and `messages`.");
-      if (headers.has("content-encoding"))
-        throw new GatewayError(
-          "invalid_request",
-          "Compressed request bodies are not read. Send the body without `content-encoding`.",
-          { field: "content-encoding" },
-        );
+      checkBodyComes(headers, isEnd);
       admitted = { caller, endpoint, headers };
       return reply.continueToBody();
     });
@@ -98,11 +93,9 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       const { caller, headers } = admitted;
       const parsed = parseBody(body);
       const model = pricedAt(chooseModel({ world: deps.world, key: caller.key, protocol, name: parsed["model"] }), startedMs);
-      if (admitted.endpoint.kind === "count_tokens") {
-        return reply.answerNow(deps.answers.json(requestId, { input_tokens: estimateInputTokens(parsed) }));
-      }
-
       const backend = chooseBackend(model.backends, deps.random());
+      if (admitted.endpoint.kind === "count_tokens") return countTokens({ body, parsed, headers, backend });
+
       const chosen = createTranslation(protocol, {
         body,
         parsed,
@@ -134,6 +127,14 @@ export function createExchange(deps: ExchangeDeps): Exchange {
     });
   }
 
+  // 2b. Tokens are only to be counted: asked upstream where it can count, and free (S16).
+  function countTokens(input: { body: Buffer; parsed: JsonObject; headers: ReadonlyMap<string, string>; backend: Backend }) {
+    const count = createTokenCount(input);
+    if (count.upstream === null) return reply.answerNow(deps.answers.json(requestId, count.estimate));
+    response = { kind: "token_count", count, status: 0 };
+    return reply.forwardRequest(count.upstream.body, requestChanges({ ...input, upstream: count.upstream, requestId }));
+  }
+
   // 3. How does the answer come: whole or streamed, from the upstream or from Envoy itself?
   function responseHeaders(
     headers: ReadonlyMap<string, string>,
@@ -141,6 +142,10 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   ) {
     return refusing(() => {
       const status = Number(headers.get(":status"));
+      if (response?.kind === "token_count") {
+        response.status = status;
+        return isEnd ? wholeBody(Buffer.alloc(0), response, run) : reply.awaitResponseBody({});
+      }
       if (isLocalReply || run === undefined || translation === undefined) {
         response = { kind: "local_reply" };
         if (run !== undefined) noteUpstreamFailure(run, status, "upstream_unavailable");
@@ -181,6 +186,8 @@ export function createExchange(deps: ExchangeDeps): Exchange {
     switch (response.kind) {
       case "local_reply":
         return reply.passChunk("unchanged");
+      case "token_count":
+        return reply.answerNow(deps.answers.json(requestId, response.count.answer(response.status, body)));
       case "upstream_error":
         throw upstreamError(response.status, response.headers, body);
       case "stream":

@@ -72,8 +72,10 @@ export function createSseParser(): SseParser {
       const event = endLine(offset + lineEnd, offset + lineEnd + 1);
       if (event !== null) events.push(event);
       at = lineEnd + 1;
-      isAfterCarriageReturn = lineEnd === nextCr;
-      if (isAfterCarriageReturn && chunk[at] === LF) at = skipLineFeed(at, offset);
+      const isCarriageReturn = lineEnd === nextCr;
+      if (isCarriageReturn && chunk[at] === LF) at = skipLineFeed(at, offset);
+      // Only a CR that is the chunk's last byte can have its LF in the next one.
+      else isAfterCarriageReturn = isCarriageReturn && at === chunk.length;
     }
     offset += chunk.length;
     return events;

@@ -17,6 +17,6 @@ export function parseWhole(body: Buffer, client: Protocol): JsonObject {
   }
   if (!isObject(json)) throw new GatewayError("upstream_error", "The model server's answer is not a JSON object.");
   // Some servers send their error with a 200.
-  if (isObject(json["error"])) throw readUpstreamErrorPayload(json, client);
+  if (isObject(json["error"]) || json["object"] === "error") throw readUpstreamErrorPayload(json, client);
   return json;
 }

@@ -1,15 +1,20 @@
+import type { CatalogueModel } from "../../contract/catalogue.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Profile } from "../../contract/profile.ts";
 import type { Meter } from "../meter/meter.ts";
+import { eventsInBody } from "../protocol/body-sniffer.ts";
 import { outputLimit, parseChatEnvelope, type ChatEnvelope } from "../protocol/chat/request.ts";
 import { createChunkEncoder, type AnswerHead } from "../protocol/chat/encode.ts";
 import { chatUsage } from "../protocol/chat/usage.ts";
 import { isObject } from "../protocol/json/object.ts";
 import { editMembers, remove, replace, write, type MemberEdit } from "../protocol/json/splice.ts";
 import { encodeSseEvent } from "../protocol/sse.ts";
+import { readUpstreamErrorPayload } from "../protocol/upstream-error.ts";
 import { parseWhole } from "./passthrough-answer.ts";
 import { chatOutput, objectsIn } from "./passthrough-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./passthrough-stream.ts";
+import { chunksOf } from "./passthrough-whole.ts";
+import { completionOf } from "./streamed-completion.ts";
 import type { JsonObject, Translation, TranslationInput } from "./translation.ts";
 
 /** What the client asked for, as far as it decides which bytes change. */
@@ -26,7 +31,7 @@ interface Wishes {
  *
  * @throws GatewayError `invalid_request` for what the gateway itself must read (S21); the rest is the upstream's to judge.
  */
-export function createChatPassthrough({ body, parsed, backend, requestId }: TranslationInput): Translation {
+export function createChatPassthrough({ body, parsed, model, backend, requestId }: TranslationInput): Translation {
   const request = parseChatEnvelope(parsed);
   const { profile, upstreamModel } = backend;
   const wantsStream = request.stream === true;
@@ -39,10 +44,17 @@ export function createChatPassthrough({ body, parsed, backend, requestId }: Tran
     upstream: { path: "/chat/completions", body: translateBody(body, request, { upstreamModel, profile }), headers: {} },
     dropped: [],
     wantsStream,
-    maxOutputTokens: outputLimit(request),
+    maxOutputTokens: allOutputLimit(request, model),
     response: (answer, meter) => passAnswer(answer, meter, { wishes, profile }),
     stream: (meter) => createPassthroughStream(createRules(meter, { wishes, profile }), requestId),
   };
+}
+
+/** Several answers (`n`) may each use the whole limit. */
+function allOutputLimit(request: ChatEnvelope, model: CatalogueModel): number | null {
+  const limit = outputLimit(request);
+  const answers = request.n ?? 1;
+  return answers === 1 ? limit : answers * (limit ?? model.maxOutputTokens);
 }
 
 function translateBody(body: Buffer, request: ChatEnvelope, to: { upstreamModel: string; profile: Profile }): Buffer {
@@ -68,12 +80,19 @@ interface AnswerRules {
 }
 
 function passAnswer(body: Buffer, meter: Meter, { wishes, profile }: AnswerRules): Buffer {
+  const events = eventsInBody(body);
+  const answer = events === null ? body : completionOf(events);
+  const json = parseCompletion(answer);
+  meter.report(chatUsage(json, profile) ?? {});
+  for (const text of chatOutput(json)) meter.produced(text);
+  return wishes.model === null ? answer : editMembers(answer, { model: replace(wishes.model) });
+}
+
+function parseCompletion(body: Buffer): JsonObject {
   const json = parseWhole(body, "chat");
   if (!Array.isArray(json["choices"]))
     throw new GatewayError("upstream_error", "The model server's answer is not a chat completion.");
-  meter.report(chatUsage(json, profile) ?? {});
-  for (const text of chatOutput(json)) meter.produced(text);
-  return wishes.model === null ? body : editMembers(body, { model: replace(wishes.model) });
+  return json;
 }
 
 function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRules {
@@ -90,7 +109,12 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
     if (json === null) return "keep";
     if (json["error"] !== undefined && json["error"] !== null) {
       outcome = "failed";
-      return "keep";
+      return editChunk(json, false);
+    }
+    // Some servers send the error without its envelope, which no chat client knows.
+    if (json["object"] === "error") {
+      outcome = "failed";
+      return readUpstreamErrorPayload(json, "chat");
     }
     head = headOf(json, head);
     const choices = objectsIn(json["choices"]);
@@ -136,5 +160,9 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
     // The answer is whole once it has its finish_reason, and clients wait for this line.
     closing: () => (isDone ? "" : encodeSseEvent(null, "[DONE]")),
     limited,
+    toStream(answer) {
+      parseCompletion(answer);
+      return chunksOf(answer);
+    },
   };
 }

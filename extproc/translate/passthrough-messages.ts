@@ -2,16 +2,20 @@ import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { HEADERS, MESSAGES_VERSION } from "../../contract/headers.ts";
 import type { Meter } from "../meter/meter.ts";
+import { eventsInBody } from "../protocol/body-sniffer.ts";
 import { isObject } from "../protocol/json/object.ts";
 import { editMembers, replace, within, write, type MemberEdit } from "../protocol/json/splice.ts";
 import { encodeMessagesEvent } from "../protocol/messages/encode-event.ts";
 import { encodeMessagesUsage } from "../protocol/messages/encode-usage.ts";
 import { requestError } from "../protocol/messages/request-error.ts";
 import { messagesUsage } from "../protocol/messages/usage.ts";
+import { readUpstreamErrorPayload } from "../protocol/upstream-error.ts";
 import { parseWhole } from "./passthrough-answer.ts";
 import { messagesOutput, objectsIn } from "./passthrough-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./passthrough-stream.ts";
+import { eventsOf } from "./passthrough-whole.ts";
 import { createStreamUsage } from "./stream-usage.ts";
+import { messageOf } from "./streamed-message.ts";
 import type { JsonObject, Translation, TranslationInput } from "./translation.ts";
 
 /** What the gateway itself reads of a request for a messages upstream; the rest is the upstream's to judge. */
@@ -51,7 +55,7 @@ export function createMessagesPassthrough({ body, parsed, headers, backend, requ
     upstream: {
       path: "/v1/messages",
       body: isRenamed ? editMembers(body, { model: write(backend.upstreamModel) }) : body,
-      headers: upstreamHeaders(headers),
+      headers: messagesHeaders(headers),
     },
     dropped: [],
     wantsStream: request.stream === true,
@@ -62,18 +66,25 @@ export function createMessagesPassthrough({ body, parsed, headers, backend, requ
 }
 
 /** A beta's header and its body fields go together: one without the other is refused upstream. */
-function upstreamHeaders(headers: ReadonlyMap<string, string>): Record<string, string> {
+export function messagesHeaders(headers: ReadonlyMap<string, string>): Record<string, string> {
   const version = headers.get(HEADERS.version) ?? headers.get(HEADERS.versionNeutral) ?? MESSAGES_VERSION;
   const beta = headers.get(BETA_HEADER);
   return { [HEADERS.version]: version, ...(beta !== undefined && { [BETA_HEADER]: beta }) };
 }
 
 function passAnswer(body: Buffer, meter: Meter, { model, isUsageInclusive }: AnswerRules): Buffer {
-  const json = parseWhole(body, "messages");
-  if (!Array.isArray(json["content"])) throw new GatewayError("upstream_error", "The model server's answer is not a message.");
+  const events = eventsInBody(body);
+  const answer = events === null ? body : messageOf(events, "messages");
+  const json = parseMessage(answer);
   meter.report(messagesUsage(json["usage"], { isInclusive: isUsageInclusive }) ?? {});
   for (const block of objectsIn(json["content"])) for (const text of messagesOutput(block)) meter.produced(text);
-  return model === null ? body : editMembers(body, { model: replace(model) });
+  return model === null ? answer : editMembers(answer, { model: replace(model) });
+}
+
+function parseMessage(body: Buffer): JsonObject {
+  const json = parseWhole(body, "messages");
+  if (!Array.isArray(json["content"])) throw new GatewayError("upstream_error", "The model server's answer is not a message.");
+  return json;
 }
 
 function createRules(meter: Meter, { model, isUsageInclusive }: AnswerRules): StreamRules {
@@ -84,6 +95,10 @@ function createRules(meter: Meter, { model, isUsageInclusive }: AnswerRules): St
 
   function read(_: string, json: JsonObject | null): EventEdit {
     if (json === null) return "keep";
+    // Proxies in front of a server send errors in shapes that no messages client knows.
+    const isForeignError = json["type"] !== "error" && isObject(json["error"]);
+    if (outcome === "open" && (json["type"] === "error" || isForeignError)) outcome = "failed";
+    if (isForeignError) return readUpstreamErrorPayload(json, "messages");
     switch (json["type"]) {
       case "message_start":
         if (isObject(json["message"])) usage.start(json["message"]["usage"]);
@@ -103,9 +118,6 @@ function createRules(meter: Meter, { model, isUsageInclusive }: AnswerRules): St
         return "keep";
       case "message_stop":
         if (outcome === "open") outcome = "complete";
-        return "keep";
-      case "error":
-        if (outcome === "open") outcome = "failed";
         return "keep";
       default:
         return "keep";
@@ -129,5 +141,9 @@ function createRules(meter: Meter, { model, isUsageInclusive }: AnswerRules): St
         }),
         encodeMessagesEvent({ type: "message_stop" }),
       ].join(""),
+    toStream(answer) {
+      parseMessage(answer);
+      return eventsOf(answer);
+    },
   };
 }

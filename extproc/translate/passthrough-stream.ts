@@ -3,11 +3,11 @@ import type { Protocol } from "../../contract/protocol.ts";
 import { createByteBuffer } from "../protocol/byte-buffer.ts";
 import { isObject } from "../protocol/json/object.ts";
 import { editMembers, type MemberEdit } from "../protocol/json/splice.ts";
-import { createSseParser, encodeSseEvent, type SseEvent } from "../protocol/sse.ts";
+import { createSseParser, encodeSseEvent, MAX_EVENT_BYTES, type SseEvent } from "../protocol/sse.ts";
 import type { JsonObject, StreamOutcome, StreamTranslation } from "./translation.ts";
 
-/** What the client gets in an event's place. */
-export type EventEdit = "keep" | "hide" | Readonly<Record<string, MemberEdit>>;
+/** What the client gets in an event's place; an error replaces it in the client's own shape. */
+export type EventEdit = "keep" | "hide" | GatewayError | Readonly<Record<string, MemberEdit>>;
 
 /** What one protocol's passthrough does with the events that it sees. Its state dies with the stream. */
 export interface StreamRules {
@@ -20,9 +20,13 @@ export interface StreamRules {
   closing(): string;
   /** The ending of an answer that ran into its limit of output tokens. */
   limited(): string;
+  /** A whole answer as the stream that the client asked for. */
+  toStream(answer: Buffer): string;
 }
 
 const LF = 10;
+const OPEN_BRACE = 123;
+const NOTHING = Buffer.alloc(0);
 
 /**
  * A stream whose bytes pass as they are, but for the members that `rules` edits. Whole events leave at once; the
@@ -35,11 +39,26 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
   let heldFrom = 0;
   /** An event that is not sent as it came ended here; if that was a CR, its LF may still follow. */
   let replacedEnd = -1;
+  const answer = createByteBuffer();
+  let isWholeAnswer: boolean | null = null;
   let isClosed = false;
   let ending: StreamOutcome | undefined;
 
   function push(chunk: Buffer): Buffer | "unchanged" {
-    if (isClosed) return Buffer.alloc(0);
+    if (isClosed) return NOTHING;
+    // Some servers answer a stream request with a whole answer; no line of a stream begins with a brace.
+    if (chunk.length > 0) isWholeAnswer ??= chunk[0] === OPEN_BRACE;
+    return isWholeAnswer === true ? collect(chunk) : pass(chunk);
+  }
+
+  function collect(chunk: Buffer): Buffer {
+    if (answer.length + chunk.length > MAX_EVENT_BYTES)
+      throw new GatewayError("upstream_error", "The model server's answer is too large.");
+    answer.append(chunk);
+    return NOTHING;
+  }
+
+  function pass(chunk: Buffer): Buffer | "unchanged" {
     const edits = readEvents(parser.push(chunk));
     const isWhole = held.length === 0 && parser.settled === heldFrom + chunk.length;
     if (isWhole && edits.length === 0 && replacedEnd !== heldFrom) {
@@ -65,8 +84,9 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
     for (const { event, edit } of edits) {
       keep(at, event.start - heldFrom);
       // Hidden or written anew, an event takes along the LF of its own last CR LF.
-      if (edit === "hide" || event.dataRange === null) replacedEnd = event.end;
-      if (edit !== "hide") parts.push(...editEvent(event, edit));
+      if (edit === "hide" || edit instanceof GatewayError || event.dataRange === null) replacedEnd = event.end;
+      if (edit instanceof GatewayError) parts.push(errorEvent(edit));
+      else if (edit !== "hide") parts.push(...editEvent(event, edit));
       at = event.end - heldFrom;
     }
     const end = parser.settled - heldFrom;
@@ -95,12 +115,20 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
   }
 
   function end(): Buffer {
-    if (isClosed) return Buffer.alloc(0);
-    const last = release(readEvents(parser.end()));
+    if (isClosed) return NOTHING;
+    const streamed = isWholeAnswer === true ? restream() : NOTHING;
+    const last = Buffer.concat([streamed, release(readEvents(parser.end()))]);
     isClosed = true;
     const closing = rules.outcome === "open" ? truncation() : Buffer.from(rules.outcome === "complete" ? rules.closing() : "");
     const separator = last.length > 0 && closing.length > 0 ? missingBlank(last) : "";
     return Buffer.concat([last, Buffer.from(separator), closing]);
+  }
+
+  /** @throws GatewayError `upstream_error` when it is no answer; the upstream's own error when it is one. */
+  function restream(): Buffer {
+    const stream = Buffer.from(rules.toStream(answer.view()));
+    const passed = pass(stream);
+    return passed === "unchanged" ? stream : passed;
   }
 
   function truncation(): Buffer {
@@ -109,7 +137,7 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
   }
 
   function fail(error: GatewayError): Buffer {
-    if (isClosed) return Buffer.alloc(0);
+    if (isClosed) return NOTHING;
     isClosed = true;
     ending = "failed";
     return errorEvent(error);

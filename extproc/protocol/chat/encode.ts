@@ -50,7 +50,7 @@ export function encodeCompletion(head: AnswerHead, message: AnswerMessage, endin
 }
 
 /** A part of the answer in a stream: what it adds to the message. */
-interface Delta {
+export interface Delta {
   role?: "assistant";
   content?: string;
   refusal?: string;

@@ -4,8 +4,8 @@ import * as z from "zod";
 
 const text = z.string({ error: "a string" });
 
-/** Marks that some clients put on parts for the upstream's prompt cache. */
-const marks = { cache_control: z.unknown().optional(), prompt_cache_breakpoint: z.unknown().optional() };
+/** Marks that some clients put on parts and messages for the upstream's prompt cache. */
+export const marks = { cache_control: z.unknown().optional(), prompt_cache_breakpoint: z.unknown().optional() };
 
 const textPart = z.object({ type: z.literal(["text", "input_text", "output_text"]), text, ...marks });
 
@@ -15,7 +15,10 @@ const imagePart = z.object({
   type: z.literal("image_url"),
   image_url: z.preprocess(
     (value) => (typeof value === "string" ? { url: value } : value),
-    z.object({ url: z.string({ error: "the image's URL, a string" }) }, { error: "an object with a url" }),
+    z.object(
+      { url: z.string({ error: "the image's URL, a string" }), detail: z.unknown().optional() },
+      { error: "an object with a url" },
+    ),
   ),
   ...marks,
 });

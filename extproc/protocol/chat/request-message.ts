@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { contentSchema } from "./request-content.ts";
+import { contentSchema, marks } from "./request-content.ts";
 
 const text = z.string({ error: "a string" });
 const name = z.string({ error: "the function's name, a string" }).min(1, { error: "the function's name" });
@@ -35,20 +35,25 @@ const toolCall = z
     return z.NEVER;
   });
 
-const systemMessage = z.object({ role: z.literal(["system", "developer"]), content: contentSchema });
-const userMessage = z.object({ role: z.literal("user"), content: contentSchema });
-const toolMessage = z.object({ role: z.literal("tool"), tool_call_id: text, content: contentSchema });
+/** Members that messages of several roles may carry. */
+const common = { content: contentSchema, name: z.unknown().optional(), ...marks };
+
+const systemMessage = z.object({ role: z.literal(["system", "developer"]), ...common });
+const userMessage = z.object({ role: z.literal("user"), ...common });
+const toolMessage = z.object({ role: z.literal("tool"), tool_call_id: text, ...common });
 /** The form from before tools: the name stands for the id. */
-const functionMessage = z.object({ role: z.literal("function"), name, content: contentSchema });
+const functionMessage = z.object({ role: z.literal("function"), ...common, name });
 const assistantMessage = z.object({
   role: z.literal("assistant"),
-  content: contentSchema,
+  ...common,
   refusal: text.nullish(),
   tool_calls: z.array(toolCall, { error: "an array of tool calls" }).nullish(),
   function_call: functionCall.nullish(),
   reasoning_content: z.unknown().optional(),
   reasoning: z.unknown().optional(),
   reasoning_details: z.unknown().optional(),
+  annotations: z.unknown().optional(),
+  audio: z.unknown().optional(),
 });
 
 export const messagesSchema = z

@@ -38,7 +38,14 @@ const tool = z
     }
     if (type === "custom") {
       const described = tool.custom ?? (tool.name ? { ...tool, name: tool.name } : undefined);
-      if (described) return { kind: "custom" as const, name: described.name, description: described.description, cache_control };
+      if (described)
+        return {
+          kind: "custom" as const,
+          name: described.name,
+          description: described.description,
+          format: described.format,
+          cache_control,
+        };
     }
     const isKnown = type === "function" || type === "custom" || type === undefined || type === null;
     context.addIssue({

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { EFFORTS } from "../../../contract/profile.ts";
 import { requestError } from "../messages/request-error.ts";
 import { messagesSchema } from "./request-message.ts";
 import { functionCallChoiceSchema, functionsSchema, toolChoiceSchema, toolsSchema } from "./request-tool.ts";
@@ -8,7 +9,6 @@ const flag = z.boolean({ error: "true or false" });
 const number = z.number({ error: "a number" });
 const text = z.string({ error: "a string" });
 
-const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 const effort = z.enum(EFFORTS, { error: `one of ${EFFORTS.join(", ")}` });
 
 const responseFormat = z.discriminatedUnion(
@@ -34,6 +34,7 @@ const envelope = {
   stream_options: z.object({ include_usage: flag.nullish() }, { error: "an object" }).nullish(),
   max_tokens: positive.nullish(),
   max_completion_tokens: positive.nullish(),
+  n: positive.nullish(),
 };
 
 /** For a chat upstream: it reads the rest itself, in shapes this gateway need not know. */
@@ -56,7 +57,6 @@ const requestSchema = z.object({
     (value) => (typeof value === "string" ? [value] : value),
     z.array(text, { error: "a string or an array of strings" }).nullish(),
   ),
-  n: positive.nullish(),
   logprobs: flag.nullish(),
   top_logprobs: z.int({ error: "an integer" }).nullish(),
   modalities: z.array(text, { error: "an array of strings" }).nullish(),
@@ -92,7 +92,6 @@ const requestSchema = z.object({
 export type ChatEnvelope = z.infer<typeof envelopeSchema>;
 /** A chat request, checked: string contents are one text part, tools are in one shape. */
 export type ChatRequest = z.infer<typeof requestSchema>;
-export type ReasoningEffort = (typeof EFFORTS)[number];
 
 /** @throws GatewayError `invalid_request` that names the first wrong field, what it holds and what to send (S21). */
 export function parseChatRequest(parsed: unknown): ChatRequest {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
+import { isObject } from "../json/object.ts";
 import { rawMember } from "../json/scan.ts";
 import type { SseEvent } from "../sse.ts";
 import { readUpstreamErrorPayload } from "../upstream-error.ts";
@@ -61,11 +62,13 @@ const DELTA_TYPES = namesOf(deltaSchema.options);
  * One event of an upstream's stream; null for what this gateway need not know (new event types, `[DONE]`).
  * @throws GatewayError `upstream_error` when a known event is malformed.
  */
-export function parseEvent({ data }: Pick<SseEvent, "data">): AnswerEvent | null {
+export function parseEvent({ event, data }: Pick<SseEvent, "event" | "data">): AnswerEvent | null {
   if (data.trim() === "[DONE]") return null;
   const json = parseUpstreamJson(data);
-  if (!TYPES.has(json["type"])) return null;
-  const parsed = eventSchema.safeParse(json);
+  // Proxies in front of a server send errors in their own shapes, without a type.
+  const type = json["type"] ?? event ?? (isObject(json["error"]) ? "error" : null);
+  if (!TYPES.has(type)) return null;
+  const parsed = eventSchema.safeParse({ ...json, type });
   if (!parsed.success) throw malformed(parsed.error);
   return toEvent(parsed.data, data);
 }

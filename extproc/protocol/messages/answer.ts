@@ -33,7 +33,7 @@ const answerSchema = z.object({
 export function parseAnswer(body: Buffer): MessagesAnswer {
   const json = parseUpstreamJson(body.toString("utf8"));
   // Some servers send their error with a 200.
-  if (json["type"] === "error") throw readUpstreamErrorPayload(json, "chat");
+  if (json["type"] === "error" || isObject(json["error"])) throw readUpstreamErrorPayload(json, "chat");
   const parsed = answerSchema.safeParse(json);
   if (!parsed.success)
     throw new GatewayError("upstream_error", "The model server's answer is not a message.", { cause: parsed.error });

@@ -68,7 +68,7 @@ function encodeBlock({ start, text, signature }: OpenBlock): Encodable {
 }
 
 /** `input` must be an object; text that is none (cut off by max_tokens) is kept where a client can see it. */
-function encodeInput(text: string): Encodable {
+export function encodeInput(text: string): Encodable {
   try {
     const parsed: unknown = JSON.parse(text);
     if (isObject(parsed)) return new RawJson(text);

@@ -79,32 +79,36 @@ const thinkingBlock = z.object({ type: z.literal("thinking"), thinking: text, si
 const redactedThinkingBlock = z.object({ type: z.literal("redacted_thinking"), data: text, ...marks });
 
 /** What a server-side tool of the messages protocol did in an earlier turn. */
+const SERVER_TOOL_USES = ["server_tool_use", "mcp_tool_use"] as const;
 const serverToolUseBlock = z.object({
-  type: z.literal(["server_tool_use", "mcp_tool_use"]),
+  type: z.literal(SERVER_TOOL_USES),
   id: text,
   name: text,
   input: z.unknown().optional(),
   ...marks,
 });
+const SERVER_TOOL_RESULTS = [
+  "web_search_tool_result",
+  "web_fetch_tool_result",
+  "code_execution_tool_result",
+  "bash_code_execution_tool_result",
+  "text_editor_code_execution_tool_result",
+  "tool_search_tool_result",
+  "advisor_tool_result",
+  "mcp_tool_result",
+] as const;
 const serverToolResultBlock = z.object({
-  type: z.literal([
-    "web_search_tool_result",
-    "web_fetch_tool_result",
-    "code_execution_tool_result",
-    "bash_code_execution_tool_result",
-    "text_editor_code_execution_tool_result",
-    "tool_search_tool_result",
-    "advisor_tool_result",
-    "mcp_tool_result",
-  ]),
+  type: z.literal(SERVER_TOOL_RESULTS),
   tool_use_id: text,
   content: z.unknown().optional(),
   ...marks,
 });
 
 const compactionBlock = z.object({ type: z.literal("compaction"), content: text.nullish(), ...marks });
+/** Notes of the messages service to itself. */
+const BOOKKEEPING = ["fallback", "tool_addition", "tool_removal", "mcp_tool_listing", "browser_state"] as const;
 const bookkeepingBlock = z.object({
-  type: z.literal(["fallback", "tool_addition", "tool_removal", "mcp_tool_listing", "browser_state"]),
+  type: z.literal(BOOKKEEPING),
   ...marks,
 });
 const containerUploadBlock = z.object({ type: z.literal("container_upload"), file_id: text, ...marks });
@@ -147,6 +151,19 @@ export type ResultBlock = z.infer<typeof resultBlock>;
 export type ToolResultBlock = z.infer<typeof toolResultBlock>;
 export type ServerToolUseBlock = z.infer<typeof serverToolUseBlock>;
 export type ServerToolResultBlock = z.infer<typeof serverToolResultBlock>;
+type BookkeepingBlock = z.infer<typeof bookkeepingBlock>;
+
+export function isServerToolUse(block: Block): block is ServerToolUseBlock {
+  return SERVER_TOOL_USES.some((type) => type === block.type);
+}
+
+export function isServerToolResult(block: Block): block is ServerToolResultBlock {
+  return SERVER_TOOL_RESULTS.some((type) => type === block.type);
+}
+
+export function isBookkeeping(block: Block): block is BookkeepingBlock {
+  return BOOKKEEPING.some((type) => type === block.type);
+}
 
 function oneText(value: unknown): unknown {
   return typeof value === "string" ? [{ type: "text", text: value }] : value;

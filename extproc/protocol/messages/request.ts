@@ -19,9 +19,9 @@ const message = z.object(
 const thinking = z.discriminatedUnion(
   "type",
   [
-    z.object({ type: z.literal("enabled"), budget_tokens: positive }),
+    z.object({ type: z.literal("enabled"), budget_tokens: positive, display: z.unknown().optional() }),
     z.object({ type: z.literal("disabled") }),
-    z.object({ type: z.literal(["adaptive", "between_tools"]) }),
+    z.object({ type: z.literal(["adaptive", "between_tools"]), display: z.unknown().optional() }),
   ],
   { error: "an object whose type is enabled, disabled or adaptive" },
 );
@@ -51,6 +51,7 @@ const requestSchema = z.object({
       {
         effort: z.enum(["low", "medium", "high", "xhigh", "max"], { error: "low, medium, high, xhigh or max" }).nullish(),
         format: outputFormat.nullish(),
+        task_budget: z.unknown().optional(),
       },
       { error: "an object" },
     )

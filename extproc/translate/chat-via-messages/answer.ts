@@ -1,4 +1,5 @@
 import type { Meter } from "../../meter/meter.ts";
+import { eventsInBody } from "../../protocol/body-sniffer.ts";
 import type { AnswerBlock, Citation } from "../../protocol/messages/answer-block.ts";
 import { parseAnswer } from "../../protocol/messages/answer.ts";
 import { messagesUsage } from "../../protocol/messages/usage.ts";
@@ -10,6 +11,8 @@ import {
   type UrlCitation,
 } from "../../protocol/chat/encode.ts";
 import { mintToolId } from "../ids.ts";
+import { messageOf } from "../streamed-message.ts";
+import { unwrapAnswer } from "./answer-tool.ts";
 import { mapStopReason } from "./finish.ts";
 import { REASONING_FORMAT } from "./reasoning-history.ts";
 import type { AnswerFacts } from "./request.ts";
@@ -27,14 +30,17 @@ export interface AnswerContext {
  */
 export function translateAnswer(body: Buffer, meter: Meter, context: AnswerContext): Buffer {
   const { facts, requestId, nowSeconds } = context;
-  const answer = parseAnswer(body);
+  const events = eventsInBody(body);
+  const message = parseAnswer(events === null ? body : messageOf(events, "chat"));
+  const { answerTool } = facts;
+  const answer = answerTool === null ? message : { ...message, content: unwrapAnswer(message.content, answerTool) };
   meter.report(messagesUsage(answer.usage, { isInclusive: context.isUsageInclusive }) ?? {});
   for (const block of answer.content) meter.produced(textOf(block));
 
   const content = answer.content.map((block) => (block.type === "text" ? block.text : "")).join("");
   const calls = translateCalls(answer.content, context);
   const ending = mapStopReason({ ...answer, hasToolCalls: calls.length > 0, isLegacy: facts.isLegacy });
-  const message: AnswerMessage = {
+  const said: AnswerMessage = {
     role: "assistant",
     content: content === "" && calls.length > 0 ? null : content,
     refusal: ending.finishReason === "content_filter" && content === "" ? answer.explanation : null,
@@ -44,7 +50,7 @@ export function translateAnswer(body: Buffer, meter: Meter, context: AnswerConte
   };
   return encodeCompletion(
     { id: completionId(answer.id, requestId), created: nowSeconds, model: facts.model },
-    message,
+    said,
     ending,
     meter.final().usage,
   );

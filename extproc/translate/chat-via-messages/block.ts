@@ -4,6 +4,6 @@ import type { RawJson } from "../../protocol/json/raw.ts";
 export type Block = { readonly [name: string]: Block | readonly Block[] | string | number | boolean | RawJson | undefined };
 
 export interface Turn {
-  role: "user" | "assistant";
+  role: "user" | "assistant" | "system";
   content: Block[];
 }

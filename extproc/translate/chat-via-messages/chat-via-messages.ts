@@ -3,8 +3,8 @@ import { MESSAGES_VERSION } from "../../../contract/headers.ts";
 import type { Meter } from "../../meter/meter.ts";
 import { eventsOf, parseEvent } from "../../protocol/messages/answer-event.ts";
 import { parseAnswer } from "../../protocol/messages/answer.ts";
-import { createSseParser } from "../../protocol/sse.ts";
-import { createBodySniffer } from "../messages-via-chat/body-sniffer.ts";
+import { createSseParser, type SseEvent } from "../../protocol/sse.ts";
+import { createBodySniffer } from "../../protocol/body-sniffer.ts";
 import type { StreamTranslation, Translation, TranslationInput } from "../translation.ts";
 import { translateAnswer, type AnswerContext } from "./answer.ts";
 import { translateRequest } from "./request.ts";
@@ -42,7 +42,7 @@ function createStream(meter: Meter, context: AnswerContext): StreamTranslation {
     return events.map((event) => toText(event)).join("");
   }
 
-  function toText(event: { data: string }): string {
+  function toText(event: SseEvent): string {
     // What follows an ending need not even be well-formed.
     if (machine.outcome !== "open") return "";
     try {

@@ -10,6 +10,8 @@ export interface ContentOptions {
   field: string;
   /** How long cache marks last; null leaves it to the upstream. */
   cacheTtl: "1h" | null;
+  /** Takes the names of what is left out. */
+  dropped: Set<string>;
 }
 
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
@@ -39,6 +41,7 @@ function translatePart(part: Part, options: ContentOptions): Block[] {
     case "refusal":
       return textBlocks(part.refusal, {});
     case "image_url":
+      if (!isNeutralDetail(part.image_url.detail)) options.dropped.add("messages[].content[].image_url.detail");
       return [{ type: "image", source: imageSource(part.image_url.url, options), ...cacheMark(part, options) }];
     case "file":
       return [documentBlock(part, options)];
@@ -78,6 +81,10 @@ function documentBlock(part: PartOf<"file">, options: ContentOptions): Block {
   function document(source: Block): Block {
     return { type: "document", source, ...title, ...cacheMark(part, options) };
   }
+}
+
+function isNeutralDetail(detail: unknown): boolean {
+  return detail === undefined || detail === null || detail === "auto";
 }
 
 interface CacheMark {

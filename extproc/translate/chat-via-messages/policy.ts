@@ -1,46 +1,55 @@
-import type { JsonObject } from "../translation.ts";
+import { drop, emulate, map, reject, type Policy } from "../policy.ts";
 
-/** What becomes of a chat request's field on its way to a messages upstream. */
-export interface FieldPolicy {
-  readonly field: string;
-  /**
-   * "map": the same meaning in the other protocol. "emulate": the meaning by other means. "drop": left out, named
-   * in `x-gateway-dropped`. "reject": a 400 that names the field, because leaving it out would change the answer.
-   */
-  readonly action: "map" | "emulate" | "drop" | "reject";
-  readonly note: string;
-  /** A value that the action applies to; the test of this table sends it. */
-  readonly example: unknown;
-  /** Values that ask for nothing: neither named nor refused. Null always is one. */
-  readonly neutral?: readonly unknown[];
-}
-
-/** Every top-level field of a chat request. A field that is not here is unknown to chat and is dropped, named. */
+/** Every top-level field. One that is not here is unknown to chat and is dropped, named: messages servers refuse it. */
 export const FIELD_POLICIES = [
   map("model", "the name that the upstream knows; the client reads its own name back", "modelx-v4-pro"),
-  map("messages", "system and turns; see the table of messages", [{ role: "user", content: "hi" }]),
+  map("messages", "system and turns; see the next table", [{ role: "user", content: "hello" }]),
   map("max_completion_tokens", "max_tokens; the model's own limit where the client sets none", 100),
   map("max_tokens", "max_tokens, unless max_completion_tokens is there", 100),
   map("stream", "stream", true),
   map("stream_options", "include_usage decides whether the client sees a usage chunk", { include_usage: true }),
-  map("temperature", "clamped to 1; left out (named) while thinking, which allows only 1", 0.5),
-  map("top_p", "left out at 1, its default; left out (named) below 0.95 while thinking", 0.9),
-  map("top_k", "left out (named) while thinking", 40),
-  map("stop", "stop_sequences; sequences of white space alone are left out (named)", ["END"]),
-  map("tools", "custom and function tools; parameters go verbatim", [{ type: "function", function: { name: "f" } }]),
-  map("tool_choice", "auto, any, tool or none; allowed_tools filters the tools", "auto"),
-  map("parallel_tool_calls", "false becomes disable_parallel_tool_use", false),
-  map("functions", "tools; answers come back as function_call", [{ name: "f" }]),
-  map("function_call", "tool_choice", "auto"),
-  emulate("response_format", "json_schema becomes output_config.format; json_object a line of the system prompt", {
-    type: "json_object",
+  map("temperature", "at most 1; left out (named) while thinking, which allows only 1", 0.5, {
+    droppedBy: { rejects: ["temperature"] },
   }),
-  map("reasoning_effort", "thinking, with an effort or a budget, as the upstream's profile says", "high"),
-  map("reasoning", "effort or max_tokens as thinking; exclude hides the reasoning", { effort: "low" }),
-  map("thinking", "thinking", { type: "enabled" }),
-  map("chat_template_kwargs", "enable_thinking (or thinking) as thinking; other members have no counterpart", {
-    enable_thinking: false,
+  map("top_p", "left out at 1, its default; left out (named) below 0.95 while thinking", 0.9, {
+    droppedBy: { rejects: ["top_p"] },
   }),
+  map("top_k", "as it is; left out (named) while thinking", 40, { droppedBy: { rejects: ["top_k"] } }),
+  map("stop", "stop_sequences; sequences of white space alone are left out (named)", ["END"], {
+    droppedBy: { rejects: ["stop"] },
+  }),
+  map("tools", "tools; see the next table", [{ type: "function", function: { name: "g" } }]),
+  map("tool_choice", "auto, any, tool or none; allowed_tools filters the tools", "required"),
+  map("parallel_tool_calls", "false becomes disable_parallel_tool_use", false, {
+    droppedBy: { rejects: ["parallel_tool_calls"] },
+  }),
+  map("functions", "tools, one call at a time; answers come back as function_call", [{ name: "g" }]),
+  map("function_call", "tool_choice", { name: "f" }),
+  emulate(
+    "response_format",
+    "json_schema becomes output_config.format (see `jsonSchema`), json_object a line of the system prompt",
+    {
+      type: "json_object",
+    },
+  ),
+  map("reasoning_effort", "thinking, with an effort or a budget, as `thinkingControl` says", "high", {
+    droppedBy: { thinkingControl: "none" },
+  }),
+  map(
+    "reasoning",
+    "effort or max_tokens as thinking; exclude hides the reasoning",
+    { effort: "low" },
+    { droppedBy: { thinkingControl: "none" } },
+  ),
+  map("thinking", "thinking", { type: "enabled" }, { droppedBy: { thinkingControl: "none" } }),
+  map(
+    "chat_template_kwargs",
+    "enable_thinking (or thinking) as thinking; other members have no counterpart",
+    {
+      enable_thinking: false,
+    },
+    { droppedBy: { thinkingControl: "none" } },
+  ),
   map("user", "metadata.user_id; hashed where it could be an address or a phone number", "user-17"),
   map("safety_identifier", "metadata.user_id, unless user is there", "user-17"),
   map("service_tier", "default becomes standard_only; auto is what both do; others are left out (named)", "default"),
@@ -64,62 +73,4 @@ export const FIELD_POLICIES = [
   drop("prompt_cache_key", "messages caches by content", "key"),
   drop("prompt_cache_options", "messages caches by content", {}),
   drop("moderation", "no counterpart", {}),
-] as const satisfies readonly FieldPolicy[];
-
-const POLICY_OF: ReadonlyMap<string, FieldPolicy> = new Map(FIELD_POLICIES.map((policy) => [policy.field, policy]));
-const MAX_NAME_LENGTH = 64;
-const MAX_UNKNOWN_NAMES = 16;
-
-/** Fields of this request that the table drops, and those that it does not know: messages servers refuse unknown ones. */
-export function droppedFields(parsed: JsonObject): string[] {
-  const present = Object.entries(parsed).filter(([, value]) => value !== undefined);
-  const dropped = present.filter(([field, value]) => POLICY_OF.get(field)?.action === "drop" && !isNeutral(field, value));
-  const unknown = present.filter(([field]) => !POLICY_OF.has(field)).map(([field]) => headerSafe(field));
-  return [...dropped.map(([field]) => field), ...unknown.slice(0, MAX_UNKNOWN_NAMES)];
-}
-
-/** Fields of this request that the table refuses. */
-export function rejectedFields(parsed: JsonObject): FieldPolicy[] {
-  return Object.entries(parsed).flatMap(([field, value]) => {
-    const policy = POLICY_OF.get(field);
-    return policy?.action === "reject" && !isNeutral(field, value) ? [policy] : [];
-  });
-}
-
-function isNeutral(field: string, value: unknown): boolean {
-  if (value === null) return true;
-  const neutral = POLICY_OF.get(field)?.neutral ?? [];
-  // Neutral values are small, so a deep client value is told apart by its type or size before it is walked.
-  return neutral.some((candidate) => isSmallEqual(candidate, value));
-}
-
-function isSmallEqual(neutral: unknown, value: unknown): boolean {
-  if (Array.isArray(neutral)) {
-    return Array.isArray(value) && value.length === neutral.length && neutral.every((element, index) => element === value[index]);
-  }
-  if (typeof neutral === "object" && neutral !== null) {
-    return typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
-  }
-  return neutral === value;
-}
-
-/** The name goes into a response header, so only plain characters of it do. */
-function headerSafe(field: string): string {
-  return field.slice(0, MAX_NAME_LENGTH).replaceAll(/[^\w.-]/g, "?");
-}
-
-function map(field: string, note: string, example: unknown): FieldPolicy {
-  return { field, action: "map", note, example };
-}
-
-function emulate(field: string, note: string, example: unknown): FieldPolicy {
-  return { field, action: "emulate", note, example };
-}
-
-function drop(field: string, note: string, example: unknown, neutral: readonly unknown[] = []): FieldPolicy {
-  return { field, action: "drop", note, example, neutral };
-}
-
-function reject(field: string, note: string, example: unknown, neutral: readonly unknown[] = []): FieldPolicy {
-  return { field, action: "reject", note, example, neutral };
-}
+] as const satisfies readonly Policy[];

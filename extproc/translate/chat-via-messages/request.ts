@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 import { GatewayError } from "../../../contract/errors.ts";
 import { outputLimit, parseChatRequest, type ChatRequest } from "../../protocol/chat/request.ts";
-import { encodeJson, RawJson } from "../../protocol/json/raw.ts";
-import { rawMember } from "../../protocol/json/scan.ts";
+import { encodeJson } from "../../protocol/json/raw.ts";
 import { createToolNames, type ToolNames } from "../names.ts";
 import type { TranslationInput } from "../translation.ts";
+import { planAnswerFormat } from "./answer-format.ts";
 import type { Block } from "./block.ts";
-import { droppedFields, rejectedFields } from "./policy.ts";
+import { droppedFields } from "./dropped-fields.ts";
 import { planSampling } from "./sampling.ts";
 import { planThinking } from "./thinking.ts";
-import { describeForgotten, readTools, translateChoice, translateTools } from "./tools.ts";
+import { describeForgotten, readTools, translateChoice, translateTools, type Choice, type OfferedTool } from "./tools.ts";
 import { namesInHistory, translateMessages } from "./turns.ts";
 
 /** A chat request in messages' words, and what the answer's translation must remember of it. */
@@ -31,30 +31,51 @@ export interface AnswerFacts {
   isLegacy: boolean;
   wantsUsage: boolean;
   hidesReasoning: boolean;
+  /** The tool whose input is the answer, by the upstream's name; null where the answer is text as always. */
+  answerTool: string | null;
 }
 
-const JSON_ONLY: Block = { type: "text", text: "Respond with a single JSON object and nothing else." };
 const MAX_USER_ID_LENGTH = 256;
 
 /** @throws GatewayError `invalid_request` that names the field which is wrong or cannot be translated (S21). */
 export function translateRequest({ parsed, body, model, backend }: TranslationInput): TranslatedRequest {
   const request = parseChatRequest(parsed);
-  refuseUntranslatable(request, rejectedFields(parsed));
+  const dropped = droppedFields(parsed);
+  refuseSeveralAnswers(request);
 
-  const { tools, choice, isLegacy } = readTools(request, body);
+  const { tools, choice, isLegacy, dropped: droppedTools } = readTools(request, body);
   const history = namesInHistory(request.messages);
   const forgotten = tools.length === 0 ? describeForgotten(history) : [];
   const names = createToolNames([...tools.map((tool) => tool.name), ...history]);
   const cacheTtl = request.prompt_cache_retention === "24h" ? "1h" : null;
-  const { system, turns, dropped: droppedHistory } = translateMessages(request.messages, { names, cacheTtl });
-
   const { profile } = backend;
+  const {
+    system,
+    turns,
+    dropped: droppedHistory,
+  } = translateMessages(request.messages, {
+    names,
+    cacheTtl,
+    hasSystemTurns: profile.systemTurns,
+  });
+  const {
+    format,
+    instruction,
+    tool: answerTool,
+  } = planAnswerFormat(request, body, {
+    jsonSchema: profile.jsonSchema,
+    hasTools: tools.length > 0 && choice.type !== "none",
+    names: [...tools.map((tool) => tool.name), ...history],
+  });
   const maxTokens = outputLimit(request) ?? model.maxOutputTokens;
-  const plan = planThinking(request, { control: profile.thinkingControl, maxTokens, isToolForced: choice.isForced, turns });
+  const isToolForced = choice.isForced || answerTool !== null;
+  const plan = planThinking(request, { control: profile.thinkingControl, maxTokens, isToolForced, turns });
   const sampling = planSampling(request, { rejects: profile.rejects, isThinking: plan.isOn });
-  const isSerial = request.parallel_tool_calls === false || isLegacy;
+  const isSerial = request.parallel_tool_calls === false || isLegacy || answerTool !== null;
   const mustDropSerial = isSerial && profile.rejects.includes("parallel_tool_calls");
   const tier = translateTier(request.service_tier);
+  const offered = [...tools, ...forgotten, ...(answerTool === null ? [] : [answerTool])];
+  const chosen = chooseTool(choice, { answerTool, isForgotten: forgotten.length > 0 });
 
   return {
     body: Buffer.from(
@@ -66,23 +87,21 @@ export function translateRequest({ parsed, body, model, backend }: TranslationIn
         metadata: userId(request),
         service_tier: tier.value,
         thinking: plan.thinking,
-        output_config: outputConfig(plan.effort, schemaOf(request, body)),
-        tools: nonEmpty(translateTools([...tools, ...forgotten], names, cacheTtl)),
-        tool_choice:
-          forgotten.length > 0
-            ? { type: "none" }
-            : chooseAmong(tools.length, translateChoice(choice, names, !isSerial || mustDropSerial)),
-        system: nonEmpty(request.response_format?.type === "json_object" ? [...system, JSON_ONLY] : system),
+        output_config: outputConfig(plan.effort, format),
+        tools: nonEmpty(translateTools(offered, names, cacheTtl)),
+        tool_choice: offered.length === 0 ? undefined : translateChoice(chosen, names, !isSerial || mustDropSerial),
+        system: nonEmpty(instruction === null ? system : [...system, instruction]),
         // Last, so that a longer conversation starts with the bytes of a shorter one.
         messages: turns.map((turn) => ({ role: turn.role, content: turn.content })),
       }),
     ),
     dropped: [
-      ...droppedFields(parsed),
+      ...dropped,
       ...sampling.dropped,
       ...plan.dropped,
       ...tier.dropped,
       ...(mustDropSerial && request.parallel_tool_calls === false ? ["parallel_tool_calls"] : []),
+      ...droppedTools,
       ...droppedHistory,
     ],
     wantsStream: request.stream === true,
@@ -94,14 +113,12 @@ export function translateRequest({ parsed, body, model, backend }: TranslationIn
       isLegacy,
       wantsUsage: request.stream_options?.include_usage === true,
       hidesReasoning: request.reasoning?.exclude === true,
+      answerTool: answerTool?.name ?? null,
     },
   };
 }
 
-function refuseUntranslatable(request: ChatRequest, rejected: ReturnType<typeof rejectedFields>): void {
-  const first = rejected[0];
-  if (first !== undefined)
-    throw refuse(first.field, `\`${first.field}\` is not possible with this model: ${first.note}. Leave it out.`);
+function refuseSeveralAnswers(request: ChatRequest): void {
   if (typeof request.n === "number" && request.n > 1) {
     throw refuse("n", "`n` must be 1: this model gives one answer a request. Send the request several times instead.");
   }
@@ -111,16 +128,14 @@ function refuse(field: string, sentence: string): GatewayError {
   return new GatewayError("invalid_request", sentence, { field });
 }
 
-/** The schema as the client wrote it. */
-function schemaOf(request: ChatRequest, body: Buffer): RawJson | undefined {
-  if (request.response_format?.type !== "json_schema") return undefined;
-  const raw = rawMember(rawMember(rawMember(body, "response_format"), "json_schema"), "schema");
-  return raw === undefined ? undefined : new RawJson(raw.toString("utf8"));
+/** Tools that are only described for the history's sake must not be called; the one that gives the answer must. */
+function chooseTool(choice: Choice, facts: { answerTool: OfferedTool | null; isForgotten: boolean }): Choice {
+  if (facts.answerTool !== null) return { type: "tool", name: facts.answerTool.name, isForced: true };
+  return facts.isForgotten ? { type: "none", isForced: false } : choice;
 }
 
-function outputConfig(effort: string | undefined, schema: RawJson | undefined): Block | undefined {
-  if (effort === undefined && schema === undefined) return undefined;
-  return { effort, format: schema === undefined ? undefined : { type: "json_schema", schema } };
+function outputConfig(effort: string | undefined, format: Block | null): Block | undefined {
+  return effort === undefined && format === null ? undefined : { effort, format: format ?? undefined };
 }
 
 /** Messages asks for an opaque id; what could be a person's address or number goes as its hash. */
@@ -135,10 +150,6 @@ function translateTier(tier: string | null | undefined): { value: string | undef
   if (tier === "default") return { value: "standard_only", dropped: [] };
   const isNeutral = tier === undefined || tier === null || tier === "auto";
   return { value: undefined, dropped: isNeutral ? [] : ["service_tier"] };
-}
-
-function chooseAmong(count: number, choice: Block | undefined): Block | undefined {
-  return count === 0 ? undefined : choice;
 }
 
 function nonEmpty<Item>(items: Item[]): Item[] | undefined {

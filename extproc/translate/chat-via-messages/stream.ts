@@ -1,20 +1,14 @@
 import { encodeError, GatewayError } from "../../../contract/errors.ts";
 import type { Meter } from "../../meter/meter.ts";
-import { createChunkEncoder, type ChunkEncoder, type UrlCitation } from "../../protocol/chat/encode.ts";
+import { createChunkEncoder, type ChunkEncoder, type Delta, type UrlCitation } from "../../protocol/chat/encode.ts";
 import type { AnswerBlock } from "../../protocol/messages/answer-block.ts";
 import type { AnswerDelta, AnswerEvent } from "../../protocol/messages/answer-event.ts";
 import { encodeSseEvent } from "../../protocol/sse.ts";
 import { createStreamUsage } from "../stream-usage.ts";
 import type { StreamOutcome } from "../translation.ts";
-import {
-  completionId,
-  createCallIds,
-  isReturnable,
-  toAnnotations,
-  toReasoningDetail,
-  translateCall,
-  type AnswerContext,
-} from "./answer.ts";
+import { createAnswerUnwrapper } from "./answer-tool.ts";
+import { completionId, isReturnable, toAnnotations, toReasoningDetail, type AnswerContext } from "./answer.ts";
+import { createCallStream, type StreamedCall } from "./call-stream.ts";
 import { mapStopReason } from "./finish.ts";
 
 /** Turns a message's events into a chat stream, event by event. Its text is what the client gets. */
@@ -33,33 +27,27 @@ export interface AnswerMachine {
 type OpenBlock =
   | { type: "text"; start: number; citations: UrlCitation[] }
   | { type: "thinking"; thinking: string; signature: string }
-  | { type: "tool_use"; call: Call }
+  | { type: "tool_use"; call: StreamedCall }
   | { type: "other" };
-
-interface Call {
-  index: number;
-  id: string;
-  name: string;
-  /** Custom tools and functions of old are told apart by what the client offered. */
-  form: "function" | "legacy" | "custom" | "hidden";
-  startInput: string;
-  arguments: string;
-}
 
 export function createAnswerMachine(meter: Meter, context: AnswerContext): AnswerMachine {
   const { facts, requestId } = context;
-  const callId = createCallIds(requestId);
+  const calls = createCallStream(context, (text) => meter.produced(text));
   const usage = createStreamUsage(meter, { isInclusive: context.isUsageInclusive });
   const blocks = new Map<number, OpenBlock>();
   const annotations: UrlCitation[] = [];
   let encoder: ChunkEncoder | undefined;
   let stop: Pick<Extract<AnswerEvent, { type: "message_delta" }>, "stopReason" | "stopSequence" | "explanation"> | undefined;
   let contentLength = 0;
-  let callCount = 0;
   let detailCount = 0;
   let outcome: StreamOutcome = "open";
+  const unwrap = facts.answerTool === null ? null : createAnswerUnwrapper(facts.answerTool);
 
   function accept(event: AnswerEvent): string {
+    return unwrap === null ? step(event) : unwrap(event).map(step).join("");
+  }
+
+  function step(event: AnswerEvent): string {
     switch (event.type) {
       case "message_start":
         return encoder === undefined ? start(event.id, event.usage) : "";
@@ -117,26 +105,9 @@ export function createAnswerMachine(meter: Meter, context: AnswerContext): Answe
   }
 
   function startCall(index: number, block: Extract<AnswerBlock, { type: "tool_use" }>): string {
-    const name = facts.names.toClient(block.name);
-    const call: Call = {
-      index: callCount,
-      id: callId(block.id, callCount),
-      name: block.name,
-      form: formOf(name),
-      startInput: block.input,
-      arguments: "",
-    };
-    callCount += 1;
+    const call = calls.start(block);
     blocks.set(index, { type: "tool_use", call });
-    if (call.form === "legacy") return delta({ function_call: { name, arguments: "" } });
-    if (call.form !== "function") return "";
-    return delta({ tool_calls: [{ index: call.index, id: call.id, type: "function", function: { name, arguments: "" } }] });
-  }
-
-  /** `function_call` holds one call; the request has asked the upstream for no more. */
-  function formOf(name: string): Call["form"] {
-    if (facts.isLegacy) return callCount === 0 ? "legacy" : "hidden";
-    return facts.customTools.has(name) ? "custom" : "function";
+    return deltas(call.opening);
   }
 
   function addDelta(index: number, change: AnswerDelta): string {
@@ -178,21 +149,7 @@ export function createAnswerMachine(meter: Meter, context: AnswerContext): Answe
     if (partialJson === "") return "";
     meter.produced(partialJson);
     const block = blocks.get(index);
-    if (block?.type !== "tool_use") return "";
-    block.call.arguments += partialJson;
-    return argumentsDelta(block.call, partialJson);
-  }
-
-  function argumentsDelta({ form, index }: Call, text: string): string {
-    switch (form) {
-      case "function":
-        return delta({ tool_calls: [{ index, function: { arguments: text } }] });
-      case "legacy":
-        return delta({ function_call: { arguments: text } });
-      case "custom":
-      case "hidden":
-        return "";
-    }
+    return block?.type === "tool_use" ? deltas(block.call.add(partialJson)) : "";
   }
 
   function addCitations(index: number, citations: Parameters<typeof toAnnotations>[0]): string {
@@ -213,25 +170,11 @@ export function createAnswerMachine(meter: Meter, context: AnswerContext): Answe
       case "thinking":
         return reasoningDetail(block);
       case "tool_use":
-        return stopCall(block.call);
+        return deltas(block.call.stop());
       case "other":
       case undefined:
         return "";
     }
-  }
-
-  function stopCall(call: Call): string {
-    // Some servers put the whole input into the block's start; a call without arguments has none anywhere.
-    const isWholeAtStart = call.arguments === "";
-    if (isWholeAtStart) {
-      call.arguments = call.startInput;
-      meter.produced(call.startInput);
-    }
-    if (call.form === "custom") {
-      const custom = translateCall({ id: call.id, name: call.name, input: call.arguments }, facts);
-      return custom.type === "custom" ? delta({ tool_calls: [{ index: call.index, ...custom }] }) : "";
-    }
-    return isWholeAtStart ? argumentsDelta(call, call.startInput) : "";
   }
 
   function reasoningDetail(block: AnswerBlock): string {
@@ -240,8 +183,12 @@ export function createAnswerMachine(meter: Meter, context: AnswerContext): Answe
     return delta({ reasoning_details: [toReasoningDetail(block, detailCount - 1)] });
   }
 
-  function delta(change: Parameters<ChunkEncoder["delta"]>[0]): string {
+  function delta(change: Delta): string {
     return encoder?.delta(change) ?? "";
+  }
+
+  function deltas(changes: readonly Delta[]): string {
+    return changes.map(delta).join("");
   }
 
   function finish(): string {
@@ -250,7 +197,7 @@ export function createAnswerMachine(meter: Meter, context: AnswerContext): Answe
     const ending = mapStopReason({
       stopReason: stop?.stopReason ?? null,
       stopSequence: stop?.stopSequence ?? null,
-      hasToolCalls: callCount > 0,
+      hasToolCalls: calls.count > 0,
       isLegacy: facts.isLegacy,
     });
     const explanation = ending.finishReason === "content_filter" && contentLength === 0 ? stop?.explanation : null;

@@ -1,5 +1,5 @@
-import type { Profile } from "../../../contract/profile.ts";
-import type { ChatRequest, ReasoningEffort } from "../../protocol/chat/request.ts";
+import type { Effort, Profile } from "../../../contract/profile.ts";
+import type { ChatRequest } from "../../protocol/chat/request.ts";
 import type { Block, Turn } from "./block.ts";
 
 /** How a request asks its upstream to think. */
@@ -23,7 +23,7 @@ export interface ThinkingFacts {
 type Wish =
   | { kind: "none" }
   | { kind: "off" }
-  | { kind: "on"; effort: Exclude<ReasoningEffort, "none"> | null; budgetTokens: number | null };
+  | { kind: "on"; effort: Exclude<Effort, "none"> | null; budgetTokens: number | null };
 
 /** The least budget that the messages protocol takes. */
 const MIN_BUDGET_TOKENS = 1024;
@@ -84,7 +84,8 @@ function budgetTokens(wish: Extract<Wish, { kind: "on" }>, maxTokens: number): n
   return Math.min(Math.max(wanted, MIN_BUDGET_TOKENS), maxTokens - 1);
 }
 
-function isAnsweringUnthoughtCalls(turns: readonly Turn[]): boolean {
+function isAnsweringUnthoughtCalls(all: readonly Turn[]): boolean {
+  const turns = all.filter(({ role }) => role !== "system");
   const isAnswering = turns.at(-1)?.content.some((block) => block["type"] === "tool_result") ?? false;
   const first = turns.at(-2)?.content[0]?.["type"];
   return isAnswering && first !== "thinking" && first !== "redacted_thinking";

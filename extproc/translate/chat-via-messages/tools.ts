@@ -15,6 +15,7 @@ export interface OfferedTools {
   choice: Choice;
   /** The client speaks the form from before tools (`functions`), and must be answered in it. */
   isLegacy: boolean;
+  dropped: string[];
 }
 
 export interface OfferedTool {
@@ -41,10 +42,10 @@ const FREE_TEXT = '{"type":"object","properties":{"input":{"type":"string"}},"re
 export function readTools(request: ChatRequest, body: Buffer): OfferedTools {
   const isLegacy = !request.tools?.length && Boolean(request.functions?.length);
   const all = isLegacy ? legacyTools(request, body) : modernTools(request.tools ?? [], body);
-  if (isLegacy) return { tools: all, choice: legacyChoice(request.function_call, all), isLegacy };
+  if (isLegacy) return { tools: all, choice: legacyChoice(request.function_call, all), isLegacy, dropped: [] };
   const allowed = allowedNames(request.tool_choice);
   const tools = allowed === null ? all : all.filter((tool) => allowed.has(tool.name));
-  return { tools, choice: readChoice(request.tool_choice, tools), isLegacy };
+  return { tools, choice: readChoice(request.tool_choice, tools), isLegacy, dropped: droppedFormats(request.tools ?? []) };
 }
 
 /** Tools in messages' shape. */
@@ -101,6 +102,12 @@ function modernTools(tools: readonly Tool[], body: Buffer): OfferedTool[] {
       cache_control,
     };
   });
+}
+
+/** What a grammar demands of a custom tool's input, messages cannot. */
+function droppedFormats(tools: readonly Tool[]): string[] {
+  const isDropped = tools.some((tool) => tool.kind === "custom" && isObject(tool.format) && tool.format["type"] !== "text");
+  return isDropped ? ["tools[].custom.format"] : [];
 }
 
 function legacyTools(request: ChatRequest, body: Buffer): OfferedTool[] {

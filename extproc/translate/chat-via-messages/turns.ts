@@ -1,8 +1,9 @@
+import { GatewayError } from "../../../contract/errors.ts";
 import type { Message, MessageOf, ToolCall } from "../../protocol/chat/request-message.ts";
-import { messagesToolId } from "../ids.ts";
 import type { ToolNames } from "../names.ts";
 import type { Block, Turn } from "./block.ts";
-import { translateContent, translateText, type ContentOptions } from "./content.ts";
+import { cacheMark, translateContent, translateText, type ContentOptions } from "./content.ts";
+import { createOpenCalls } from "./open-calls.ts";
 import { translateReasoningDetails } from "./reasoning-history.ts";
 import { translateArguments } from "./tool-call.ts";
 
@@ -16,13 +17,8 @@ export interface Conversation {
 export interface ConversationOptions {
   names: ToolNames;
   cacheTtl: ContentOptions["cacheTtl"];
-}
-
-/** A call that waits for its result in the next user turn. */
-interface OpenCall {
-  key: string;
-  id: string;
-  result: Block | null;
+  /** Profile flag: a system turn may stand behind a user's turn. */
+  hasSystemTurns: boolean;
 }
 
 /** Stands where messages demands a turn and the client has none. */
@@ -32,16 +28,21 @@ const CONTINUE: Block = { type: "text", text: "(continue)" };
  * Chat's flat list as messages' turns: user first, then alternating, each tool call answered at the head of the
  * next user turn. Everything is a function of the messages before it, so a longer history starts with the same bytes.
  */
-export function translateMessages(messages: readonly Message[], { names, cacheTtl }: ConversationOptions): Conversation {
+export function translateMessages(
+  messages: readonly Message[],
+  { names, cacheTtl, hasSystemTurns }: ConversationOptions,
+): Conversation {
   const turns: Turn[] = [];
   const dropped = new Set<string>();
-  const seen = new Map<string, number>();
-  let open: OpenCall[] = [];
-  let waiting: Block[] = [];
+  const calls = createOpenCalls();
+  let waiting: WaitingBlock[] = [];
 
   const bodyStart = messages.findIndex((message) => !isSystem(message));
   const head = bodyStart < 0 ? messages.length : bodyStart;
-  const system = messages.slice(0, head).flatMap((message, index) => translateText(message.content, options(index)));
+  const system = messages
+    .slice(0, head)
+    .filter(isSystem)
+    .flatMap((message, index) => textOf(message, index));
 
   for (const [offset, message] of messages.slice(head).entries()) {
     const index = head + offset;
@@ -54,78 +55,97 @@ export function translateMessages(messages: readonly Message[], { names, cacheTt
   return { system, turns, dropped: [...dropped] };
 
   function options(index: number): ContentOptions {
-    return { field: `messages[${index}].content`, cacheTtl };
+    return { field: `messages[${index}].content`, cacheTtl, dropped };
+  }
+
+  function contentOf(message: Message, index: number): Block[] {
+    if (message.role !== "function" && isSet(message.name)) dropped.add("messages[].name");
+    return markLast(translateContent(message.content, options(index)), cacheMark(message, { cacheTtl }));
+  }
+
+  function textOf(message: MessageOf<"system" | "developer">, index: number): Block[] {
+    if (isSet(message.name)) dropped.add("messages[].name");
+    return markLast(translateText(message.content, options(index)), cacheMark(message, { cacheTtl }));
   }
 
   function addAssistant(message: MessageOf<"assistant">, index: number): void {
-    const calls = callsOf(message);
-    const said = [...translateContent(message.content, options(index)), ...refusalBlocks(message)];
+    if (isSet(message.audio)) throw refuseAudio(index);
+    if (Array.isArray(message.annotations) && message.annotations.length > 0) dropped.add("messages[].annotations");
+    const made = callsOf(message);
+    const said = [...contentOf(message, index), ...refusalBlocks(message)];
     const thinking = translateReasoningDetails(message.reasoning_details);
     if (thinking.length === 0 && hasReasoning(message)) dropped.add("messages[].reasoning_content");
     // Some agents put empty turns between others; thinking alone is no turn either.
-    if (said.length === 0 && calls.length === 0) return;
+    if (said.length === 0 && made.length === 0) return;
 
     closeUserTurn();
-    const uses = calls.map((call, position) => addCall(call, `messages[${index}].tool_calls[${position}].function.arguments`));
+    const uses = made.map((call, position) => addCall(call, `messages[${index}].tool_calls[${position}].function.arguments`));
     const last = turns.at(-1);
     if (last?.role === "assistant") last.content.push(...thinking, ...said, ...uses);
     else turns.push({ role: "assistant", content: [...thinking, ...said, ...uses] });
   }
 
   function addCall(call: ToolCall, field: string): Block {
-    const id = uniqueId(call.id);
-    open.push({ key: call.id, id, result: null });
     const input = call.kind === "custom" ? { input: call.input } : translateArguments(call.arguments, field);
-    return { type: "tool_use", id, name: names.toUpstream(call.name), input };
-  }
-
-  /** Many servers count from `call_0` in every answer, but messages wants each id once in a conversation. */
-  function uniqueId(id: string): string {
-    const count = (seen.get(id) ?? 0) + 1;
-    seen.set(id, count);
-    return messagesToolId(count === 1 ? id : `${id}\0${count}`);
+    return { type: "tool_use", id: calls.add(call.id), name: names.toUpstream(call.name), input };
   }
 
   function addToUserTurn(message: Exclude<Message, { role: "assistant" }>, index: number): void {
     switch (message.role) {
       case "system":
       case "developer":
-        waiting.push(...translateText(message.content, options(index)).map(asReminder));
+        say("system", textOf(message, index));
         return;
       case "user":
-        waiting.push(...translateContent(message.content, options(index)));
+        say("user", contentOf(message, index));
         return;
       case "tool":
-        addResult(message.tool_call_id, translateContent(message.content, options(index)));
+        addResult(message.tool_call_id, contentOf(message, index));
         return;
       case "function":
-        addResult(legacyKey(message.name), translateContent(message.content, options(index)));
+        addResult(legacyKey(message.name), contentOf(message, index));
     }
   }
 
-  function addResult(key: string, content: Block[]): void {
-    const call = open.find((candidate) => candidate.key === key && candidate.result === null);
-    if (call === undefined) {
-      // Messages refuses a result without its call; what it says is still worth reading.
-      waiting.push({ type: "text", text: `[result of the earlier tool call ${key}]` }, ...content);
-      return;
-    }
-    const marked = content.findLast((block) => block["cache_control"] !== undefined);
-    call.result = {
-      type: "tool_result",
-      tool_use_id: call.id,
-      content: content.length === 0 ? undefined : content.map(withoutMark),
-      cache_control: marked?.["cache_control"],
-    };
+  function addResult(clientId: string, content: Block[]): void {
+    if (calls.resolve(clientId, content)) return;
+    // Messages refuses a result without its call; what it says is still worth reading.
+    say("user", [{ type: "text", text: `[result of the earlier tool call ${clientId}]` }, ...content]);
   }
 
-  /** Results first, in the order of their calls: messages refuses text before them and calls without one. */
+  function say(role: WaitingBlock["role"], blocks: readonly Block[]): void {
+    waiting.push(...blocks.map((block) => ({ role, block })));
+  }
+
+  /** Results first: messages refuses text before them and calls without one. */
   function closeUserTurn(): void {
-    const content = [...open.map((call) => call.result ?? missingResult(call.id)), ...waiting];
-    open = [];
+    const results = calls.close();
+    // A server that takes system turns takes them behind the user's words alone, one at a time.
+    const lastOfUser = waiting.findLastIndex(({ role }) => role === "user");
+    const hasUserWords = results.length > 0 || lastOfUser >= 0;
+    const systemStart = hasSystemTurns && hasUserWords ? lastOfUser + 1 : waiting.length;
+    const said = waiting.slice(0, systemStart).map(({ role, block }) => (role === "system" ? asReminder(block) : block));
+    const last = waiting.slice(systemStart).map(({ block }) => block);
     waiting = [];
-    if (content.length > 0) turns.push({ role: "user", content });
+    if (results.length + said.length > 0) turns.push({ role: "user", content: [...results, ...said] });
+    if (last.length > 0) turns.push({ role: "system", content: last });
   }
+}
+
+/** What the user's turn will say, or the system behind it. */
+interface WaitingBlock {
+  role: "user" | "system";
+  block: Block;
+}
+
+/** A mark on a message holds for all of it: messages puts that on the last block. */
+function markLast(blocks: Block[], mark: ReturnType<typeof cacheMark>): Block[] {
+  const last = blocks.at(-1);
+  return last === undefined ? blocks : [...blocks.slice(0, -1), { ...last, ...mark }];
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== "";
 }
 
 /** Tool names that a history uses. */
@@ -160,15 +180,6 @@ function asReminder(block: Block): Block {
   return { ...block, text: `<system-reminder>\n${text}\n</system-reminder>` };
 }
 
-/** A mark inside a result moves to the result as a whole: blocks further in have none. */
-function withoutMark(block: Block): Block {
-  return { ...block, cache_control: undefined };
-}
-
-function missingResult(id: string): Block {
-  return { type: "tool_result", tool_use_id: id, content: [{ type: "text", text: "[no result]" }], is_error: true };
-}
-
 /** An answer that the client began must not end in white space: messages refuses that. */
 function trimPrefill(turns: Turn[]): void {
   const last = turns.at(-1);
@@ -177,6 +188,18 @@ function trimPrefill(turns: Turn[]): void {
   if (typeof block?.["text"] === "string") last.content.splice(-1, 1, { ...block, text: block["text"].trimEnd() });
 }
 
-function isSystem(message: Message): message is MessageOf<"system"> {
+/** It stands for words that only the service which spoke them has. */
+function refuseAudio(index: number): GatewayError {
+  const field = `messages[${index}].audio`;
+  return new GatewayError(
+    "invalid_request",
+    `\`${field}\` names stored audio, and the gateway stores none. Send its transcript.`,
+    {
+      field,
+    },
+  );
+}
+
+function isSystem(message: Message): message is MessageOf<"system" | "developer"> {
   return message.role === "system" || message.role === "developer";
 }

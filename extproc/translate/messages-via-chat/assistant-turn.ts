@@ -1,9 +1,10 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import type { Profile } from "../../../contract/profile.ts";
-import type { Block, BlockOf } from "../../protocol/messages/request-block.ts";
+import { isBookkeeping, type Block, type BlockOf } from "../../protocol/messages/request-block.ts";
 import type { ChatMessage, ChatToolCall } from "./chat-message.ts";
 import { upstreamToolId, type ConversationContext, type PlacedTurn } from "./conversation-context.ts";
-import { serverToolResultText, serverToolUseText } from "./server-tool-text.ts";
+import { noteMarks } from "./dropped-fields.ts";
+import { isServerToolBlock, serverToolText } from "./server-tool-text.ts";
 import { unwrapRawArguments } from "./tool-arguments.ts";
 
 /** A run of the assistant's turns as one message: thinking, text and tool calls each in their own order. */
@@ -14,7 +15,15 @@ export function translateAssistantTurns(run: readonly PlacedTurn[], context: Con
 
   for (const { turn, position } of run) {
     for (const [index, block] of turn.content.entries()) {
-      noteMarks(block, context);
+      noteMarks(block, context.dropped);
+      if (isServerToolBlock(block)) {
+        text += serverToolText(block, (member) => context.text.block(position, index, member));
+        continue;
+      }
+      if (isBookkeeping(block)) {
+        context.dropped.add("messages.content.bookkeeping");
+        continue;
+      }
       switch (block.type) {
         case "text":
           text += block.text;
@@ -29,19 +38,8 @@ export function translateAssistantTurns(run: readonly PlacedTurn[], context: Con
         case "tool_use":
           calls.push(translateToolUse(block, argumentsText(block, { position, index }, context), context));
           break;
-        case "server_tool_use":
-        case "mcp_tool_use":
-          text += serverToolUseText(block, context.text.block(position, index, "input")?.text ?? "{}");
-          break;
         case "compaction":
           text += block.content ?? "";
-          break;
-        case "fallback":
-        case "tool_addition":
-        case "tool_removal":
-        case "mcp_tool_listing":
-        case "browser_state":
-          context.dropped.add("messages.content.bookkeeping");
           break;
         case "image":
         case "document":
@@ -50,15 +48,6 @@ export function translateAssistantTurns(run: readonly PlacedTurn[], context: Con
         case "tool_result":
         case "container_upload":
           throw misplaced(block, position, index);
-        case "web_search_tool_result":
-        case "web_fetch_tool_result":
-        case "code_execution_tool_result":
-        case "bash_code_execution_tool_result":
-        case "text_editor_code_execution_tool_result":
-        case "tool_search_tool_result":
-        case "advisor_tool_result":
-        case "mcp_tool_result":
-          text += serverToolResultText(block, context.text.block(position, index, "content")?.text ?? "null");
       }
     }
   }
@@ -109,11 +98,6 @@ function takesReasoning({ reasoningHistory }: Profile, thinking: string, hasCall
     case "never":
       return false;
   }
-}
-
-function noteMarks(block: Block, { dropped }: ConversationContext): void {
-  if (block.cache_control !== undefined && block.cache_control !== null) dropped.add("messages.content.cache_control");
-  if (block.citations !== undefined && block.citations !== null) dropped.add("messages.content.citations");
 }
 
 function misplaced(block: Block, position: number, index: number): GatewayError {

@@ -1,6 +1,12 @@
 import { GatewayError } from "../../../contract/errors.ts";
+import { isObject } from "../../protocol/json/object.ts";
+import { createFieldTable } from "../field-table.ts";
 import type { JsonObject } from "../translation.ts";
-import { FIELD_POLICIES, type DroppableName, type FieldPolicy } from "./policy.ts";
+import type { CONTENT_POLICIES } from "./content-policy.ts";
+import { FIELD_POLICIES } from "./policy.ts";
+
+/** A name that `x-gateway-dropped` may carry for something that the tables say is left out, always or on some servers. */
+type DroppableName = (typeof FIELD_POLICIES)[number]["field"] | (typeof CONTENT_POLICIES)[number]["field"];
 
 /** Collects the names of what is left out, each once, in the order in which it was met. */
 export interface DroppedFields {
@@ -8,30 +14,19 @@ export interface DroppedFields {
   readonly names: readonly string[];
 }
 
-const POLICY_OF: ReadonlyMap<string, FieldPolicy> = new Map(FIELD_POLICIES.map((policy) => [policy.field, policy]));
-const MAX_NAME_LENGTH = 64;
-const MAX_UNKNOWN_NAMES = 16;
+const TABLE = createFieldTable(FIELD_POLICIES);
 
 /**
  * Starts with the top-level fields that the table drops, and with those that it does not know.
  * @throws GatewayError `invalid_request` for a field that the table refuses.
  */
 export function createDroppedFields(request: JsonObject): DroppedFields {
-  const names = new Set<string>();
-  let unknown = 0;
-  for (const [field, value] of Object.entries(request)) {
-    const policy = POLICY_OF.get(field);
-    if (asksForNothing(value, policy)) continue;
-    if (policy?.action === "reject") {
-      throw new GatewayError("invalid_request", `\`${field}\` can't be used with this model: ${policy.note}. Leave it out.`, {
-        field,
-      });
-    }
-    if (policy?.action === "drop") names.add(field);
-    if (policy !== undefined) continue;
-    unknown += 1;
-    if (unknown <= MAX_UNKNOWN_NAMES) names.add(headerSafe(field));
+  const { refused, dropped } = TABLE.judge(request);
+  if (refused !== null) {
+    const { field, note } = refused;
+    throw new GatewayError("invalid_request", `\`${field}\` can't be used with this model: ${note}. Leave it out.`, { field });
   }
+  const names = new Set(dropped);
   return {
     add: (name) => void names.add(name),
     get names() {
@@ -40,12 +35,10 @@ export function createDroppedFields(request: JsonObject): DroppedFields {
   };
 }
 
-function asksForNothing(value: unknown, policy: FieldPolicy | undefined): boolean {
-  if (value === null || (Array.isArray(value) && value.length === 0)) return true;
-  return policy?.neutral?.includes(value) ?? false;
-}
-
-/** The name goes into a response header, so only plain characters of it do. */
-function headerSafe(field: string): string {
-  return field.slice(0, MAX_NAME_LENGTH).replaceAll(/[^\w.-]/g, "?");
+/** Marks that a block of any type may carry. */
+export function noteMarks(block: { cache_control?: unknown; citations?: unknown }, dropped: DroppedFields): void {
+  const { cache_control: cacheControl, citations } = block;
+  if (cacheControl !== undefined && cacheControl !== null) dropped.add("messages.content.cache_control");
+  const isWish = isObject(citations) ? citations["enabled"] !== false : Array.isArray(citations) && citations.length > 0;
+  if (isWish) dropped.add("messages.content.citations");
 }

@@ -6,7 +6,7 @@ import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
 import { createSseParser, type SseEvent } from "../../protocol/sse.ts";
 import type { StreamOutcome } from "../translation.ts";
 import { createAnswerReader, type AnswerContext } from "./answer-reader.ts";
-import { createBodySniffer } from "./body-sniffer.ts";
+import { createBodySniffer } from "../../protocol/body-sniffer.ts";
 import { splitAtComments } from "./comments.ts";
 
 /** Events for the client, and the failure that ended the stream behind them. */

@@ -1,6 +1,7 @@
 import type { Profile } from "../../../contract/profile.ts";
 import { RawJson, type Encodable } from "../../protocol/json/raw.ts";
 import type { MessagesRequest } from "../../protocol/messages/request.ts";
+import { schemaInstruction } from "../schema-instruction.ts";
 import type { RequestText } from "./request-text.ts";
 import { isStrictSchema } from "./strict-schema.ts";
 
@@ -19,17 +20,15 @@ export function translateResponseFormat(request: MessagesRequest, text: RequestT
     case "native":
       return { members: { response_format: jsonSchema(format.schema, schema) }, instruction: null };
     case "json_object":
-      return { members: { response_format: { type: "json_object" } }, instruction: instruct(schema) };
+      return { members: { response_format: { type: "json_object" } }, instruction: schemaInstruction(schema) };
+    // A tool in place of a field is for messages upstreams.
+    case "tool":
     case "instruct":
-      return { members: {}, instruction: instruct(schema) };
+      return { members: {}, instruction: schemaInstruction(schema) };
   }
 }
 
 /** Chat demands a name. A schema with optional properties can't be strict there; it is followed all the same. */
 function jsonSchema(parsed: unknown, schema: RawJson): Encodable {
   return { type: "json_schema", json_schema: { name: "response", strict: isStrictSchema(parsed), schema } };
-}
-
-function instruct(schema: RawJson): string {
-  return `Answer with one JSON object and nothing else. It must be valid against this JSON Schema:\n${schema.text}`;
 }

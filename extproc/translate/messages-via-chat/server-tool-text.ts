@@ -1,18 +1,33 @@
 import { isObject } from "../../protocol/json/object.ts";
-import type { ServerToolResultBlock, ServerToolUseBlock } from "../../protocol/messages/request-block.ts";
+import type { RawJson } from "../../protocol/json/raw.ts";
+import {
+  isServerToolResult,
+  isServerToolUse,
+  type Block,
+  type ServerToolResultBlock,
+  type ServerToolUseBlock,
+} from "../../protocol/messages/request-block.ts";
+
+export type ServerToolBlock = ServerToolUseBlock | ServerToolResultBlock;
+
+export function isServerToolBlock(block: Block): block is ServerToolBlock {
+  return isServerToolUse(block) || isServerToolResult(block);
+}
 
 /**
  * What the messages protocol's own tools did in earlier turns, as text: a chat model can't call them, but must know
  * what was found.
+ *
+ * @param written a member of the block as JSON text.
  */
-
-/** @param input the call's input as JSON text. */
-export function serverToolUseText(block: ServerToolUseBlock, input: string): string {
-  return `\n[${block.name} was called with ${input}]\n`;
+export function serverToolText(block: ServerToolBlock, written: (member: string) => RawJson | undefined): string {
+  return isServerToolUse(block)
+    ? `\n[${block.name} was called with ${written("input")?.text ?? "{}"}]\n`
+    : resultText(block, written("content")?.text ?? "null");
 }
 
 /** @param content the result's content as JSON text, for results that are no list of pages. */
-export function serverToolResultText(block: ServerToolResultBlock, content: string): string {
+function resultText(block: ServerToolResultBlock, content: string): string {
   const tool = block.type.replace(/_tool_result$/, "");
   const pages = Array.isArray(block.content) ? block.content.filter(isObject) : [];
   const lines = pages.flatMap((page) => pageLine(page));

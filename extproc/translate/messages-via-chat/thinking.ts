@@ -8,14 +8,19 @@ type Members = { readonly [name: string]: Encodable };
 /** The wish for thinking, and how hard, in the words of the server (profile flag `thinkingControl`). */
 export function translateThinking(request: MessagesRequest, profile: Profile, dropped: DroppedFields): Members {
   const { thinking } = request;
+  noteUnsaid(request, dropped);
   const effort = request.output_config?.effort ?? null;
+  // An effort would switch on again what was switched off.
+  const isOff = thinking?.type === "disabled";
+  if (isOff && effort !== null) dropped.add("output_config");
+  const wanted = isOff ? null : (effort ?? budgetEffort(thinking));
   switch (profile.thinkingControl) {
     case "reasoning_effort":
-      return effortMember(effort ?? effortOf(thinking), profile);
+      return effortMember(isOff ? "none" : wanted, profile);
     case "thinking_type":
-      return { ...thinkingType(thinking), ...effortMember(effort ?? budgetEffort(thinking), profile) };
+      return { ...thinkingType(thinking), ...effortMember(wanted, profile) };
     case "chat_template_kwargs":
-      return { ...templateSwitch(thinking), ...effortMember(effort ?? budgetEffort(thinking), profile) };
+      return { ...templateSwitch(thinking), ...effortMember(wanted, profile) };
     // These are for messages upstreams, or for models that don't think.
     case "adaptive":
     case "budget":
@@ -30,8 +35,10 @@ function effortMember(effort: Effort | null, { efforts }: Profile): Members {
   return effort === null ? {} : { reasoning_effort: efforts[effort] ?? effort };
 }
 
-function effortOf(thinking: Thinking | null | undefined): Effort | null {
-  return thinking?.type === "disabled" ? "none" : budgetEffort(thinking);
+/** Members whose absence the model can't notice. */
+function noteUnsaid({ thinking, output_config: output }: MessagesRequest, dropped: DroppedFields): void {
+  if (thinking && "display" in thinking && thinking.display === "omitted") dropped.add("thinking.display");
+  if ((output?.task_budget ?? null) !== null) dropped.add("output_config.task_budget");
 }
 
 /** Chat knows words where messages counts tokens: the nearest word. Adaptive leaves it to the model. */

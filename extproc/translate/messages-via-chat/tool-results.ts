@@ -1,6 +1,7 @@
 import type { ResultBlock, ToolResultBlock } from "../../protocol/messages/request-block.ts";
 import type { ChatMessage } from "./chat-message.ts";
 import { upstreamToolId, type ConversationContext } from "./conversation-context.ts";
+import { noteMarks } from "./dropped-fields.ts";
 import { encodeContent, textPart, translateDocument, translateImage, type Part } from "./parts.ts";
 import { searchResultText } from "./search-result.ts";
 
@@ -22,12 +23,13 @@ export function createToolResults({ profile, dropped }: ConversationContext): To
   let attached = 0;
 
   function add(block: ToolResultBlock, field: string): void {
-    if (block.cache_control !== undefined && block.cache_control !== null) dropped.add("messages.content.cache_control");
+    noteMarks(block, dropped);
     const parts = block.content.flatMap((inner, index) => readBlock(inner, `${field}.content[${index}]`));
     results.push({ id: upstreamToolId(block.tool_use_id, profile), parts: block.is_error === true ? markError(parts) : parts });
   }
 
   function readBlock(block: ResultBlock, field: string): Part[] {
+    noteMarks(block, dropped);
     switch (block.type) {
       case "text":
         return [textPart(block.text)];

@@ -1,12 +1,13 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import type { Profile } from "../../../contract/profile.ts";
-import type { Block } from "../../protocol/messages/request-block.ts";
+import { isBookkeeping, type Block } from "../../protocol/messages/request-block.ts";
 import type { ChatMessage } from "./chat-message.ts";
 import type { ConversationContext, PlacedTurn } from "./conversation-context.ts";
+import { noteMarks } from "./dropped-fields.ts";
 import { foldSystemEntries, reminderText, type Entry } from "./system-reminder.ts";
 import { encodeContent, textPart, translateDocument, translateImage, type Part } from "./parts.ts";
 import { searchResultText } from "./search-result.ts";
-import { serverToolResultText, serverToolUseText } from "./server-tool-text.ts";
+import { isServerToolBlock, serverToolText } from "./server-tool-text.ts";
 import { createToolResults, type ToolResults } from "./tool-results.ts";
 
 /**
@@ -41,8 +42,15 @@ interface BlockPlace {
 function readBlock(block: Block, place: BlockPlace, results: ToolResults, context: ConversationContext): Part[] {
   const { role, position, index } = place;
   const field = `messages[${position}].content[${index}]`;
-  if (block.cache_control !== undefined && block.cache_control !== null) context.dropped.add("messages.content.cache_control");
+  noteMarks(block, context.dropped);
   if (role === "system" && block.type !== "text") throw misplaced(block, field, "the system");
+  if (isServerToolBlock(block)) {
+    return [textPart(serverToolText(block, (member) => context.text.block(position, index, member)).trim())];
+  }
+  if (isBookkeeping(block)) {
+    context.dropped.add("messages.content.bookkeeping");
+    return [];
+  }
   switch (block.type) {
     case "text":
       return [textPart(block.text)];
@@ -59,16 +67,6 @@ function readBlock(block: Block, place: BlockPlace, results: ToolResults, contex
       return [];
     case "compaction":
       return block.content ? [textPart(block.content)] : [];
-    case "server_tool_use":
-    case "mcp_tool_use":
-      return [textPart(serverToolUseText(block, context.text.block(position, index, "input")?.text ?? "{}").trim())];
-    case "fallback":
-    case "tool_addition":
-    case "tool_removal":
-    case "mcp_tool_listing":
-    case "browser_state":
-      context.dropped.add("messages.content.bookkeeping");
-      return [];
     case "tool_use":
     case "thinking":
     case "redacted_thinking":
@@ -77,15 +75,6 @@ function readBlock(block: Block, place: BlockPlace, results: ToolResults, contex
       throw new GatewayError("invalid_request", `\`${field}\`: files in a container can't be read. Send their content.`, {
         field,
       });
-    case "web_search_tool_result":
-    case "web_fetch_tool_result":
-    case "code_execution_tool_result":
-    case "bash_code_execution_tool_result":
-    case "text_editor_code_execution_tool_result":
-    case "tool_search_tool_result":
-    case "advisor_tool_result":
-    case "mcp_tool_result":
-      return [textPart(serverToolResultText(block, context.text.block(position, index, "content")?.text ?? "null").trim())];
   }
 }
 

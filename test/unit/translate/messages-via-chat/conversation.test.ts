@@ -98,7 +98,9 @@ describe("tool results", () => {
     expect(() => translate(request(["user", "go"], ["assistant", [use("a"), use("b")]], ["user", [result("a")]]))).toThrow(
       refusedAt("messages[1]"),
     );
-    expect(() => translate(request(["user", "go"], ["assistant", [use("a")]]))).toThrow(refusedAt("messages[1]"));
+    expect(() => translate(request(["user", "go"], ["assistant", [use("a")]]), { profile: "vllm" })).toThrow(
+      refusedAt("messages[1]"),
+    );
     expect(() => translate(request(["user", [text("x"), result("a")]]))).toThrow(refusedAt("messages[0].content[1].tool_use_id"));
     expect(() =>
       translate(
@@ -112,6 +114,15 @@ describe("tool results", () => {
       ),
     ).toThrow(refusedAt("messages[4].content[0].tool_use_id"));
   });
+});
+
+test("marks inside tool results and documents are named, wishes for none are not", () => {
+  const marked = [{ ...text("x"), cache_control: { type: "ephemeral" } }];
+  const document = (enabled: boolean) => ({ type: "document", source: { type: "text", data: "x" }, citations: { enabled } });
+  const within = turns(["user", "go"], ["assistant", [use("a")]], ["user", [result("a", marked)]]);
+  expect(translate({ ...PLAIN, ...within }).dropped).toEqual(["messages.content.cache_control"]);
+  expect(translate({ ...PLAIN, ...turns(["user", [document(true)]]) }).dropped).toEqual(["messages.content.citations"]);
+  expect(translate({ ...PLAIN, ...turns(["user", [document(false)]]) }).dropped).toEqual([]);
 });
 
 describe("the assistant's turns", () => {

@@ -123,6 +123,13 @@ describe("thinking", () => {
     });
   });
 
+  test("that is off stays off, whatever effort is named", () => {
+    const request = { ...PLAIN, thinking: { type: "disabled" }, output_config: { effort: "high" } };
+    expect(chatFor(request)).toMatchObject({ reasoning_effort: "none" });
+    expect(chatFor(request, { profile: "deepseek" })).not.toHaveProperty("reasoning_effort");
+    expect(translate(request).dropped).toEqual(["output_config"]);
+  });
+
   test("is left out and named where the server has no switch", () => {
     const translation = translate(
       { ...PLAIN, ...on(2048), output_config: { effort: "high" } },

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Protocol } from "../../../../contract/protocol.ts";
 import { createMeter, type MeteredUsage } from "../../../../extproc/meter/meter.ts";
 import { createTranslation } from "../../../../extproc/translate/choose.ts";
+import type { StreamOutcome } from "../../../../extproc/translate/translation.ts";
 import { messageArbitrary, toTranscript } from "../chat-via-messages/messages.ts";
 import { inputFor, type InputOptions } from "../input.ts";
 import { replayChat, replayMessages } from "../replay.ts";
@@ -13,7 +14,7 @@ const WITH_USAGE = { ...CHAT, stream_options: { include_usage: true } };
 
 interface Run {
   text: string;
-  outcome: string;
+  outcome: StreamOutcome;
   /** Chunks that passed without a copy. */
   unchanged: number;
   metered: MeteredUsage;
@@ -164,6 +165,92 @@ test("a start that says zero input tokens is no count: a stream cut after it is 
   const { metered } = play(MESSAGES, [Buffer.from(text)], { protocol: "messages" });
   // Ten bytes of request, at four a token.
   expect(metered).toMatchObject({ usage: { inputTokens: 3 }, isEstimated: true });
+});
+
+test("whatever an upstream streams, the client's stream ends exactly once, and only edits change it", () => {
+  const type = fc.constantFrom("message_start", "message_delta", "message_stop", "content_block_delta", "error", null);
+  const choices = fc.constantFrom(
+    undefined,
+    null,
+    [],
+    [{ delta: { content: "a" }, finish_reason: null }],
+    [{ finish_reason: "stop" }],
+    [null],
+    "x",
+  );
+  const usage = fc.constantFrom(undefined, null, 5, { prompt_tokens: 1, completion_tokens: 1 }, { input_tokens: "x" });
+  const event = fc.record({
+    type,
+    choices,
+    usage,
+    model: fc.constantFrom("m", "other", 5),
+    error: fc.constantFrom(undefined, null, { message: "x" }),
+  });
+  const data = fc.oneof(
+    { weight: 9, arbitrary: event.map((value) => JSON.stringify(value)) },
+    fc.constantFrom("[DONE]", "{", "[]", "null"),
+  );
+  fc.assert(
+    fc.property(fc.constantFrom("chat" as const, "messages" as const), fc.array(data, { maxLength: 8 }), (protocol, all) => {
+      // Errors in foreign shapes are written anew; the golden fixtures show them.
+      const events =
+        protocol === "chat" ? all : all.filter((data) => !data.includes('"error":{') || data.includes('"type":"error"'));
+      // What comes behind an ending is the upstream's, and passes.
+      const text = events.map((data) => `data: ${data}\n\n`).join("");
+      const run = play(protocol === "chat" ? WITH_USAGE : MESSAGES, [Buffer.from(text)], { protocol });
+      expect(run.text.startsWith(text)).toBe(true);
+      const added = run.text.slice(text.length);
+      const expected = { truncated: /"error"/, complete: /^(data: \[DONE\]\n\n)?$/, failed: /^$/, open: /never/ };
+      expect(added).toMatch(expected[run.outcome]);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+describe("a whole answer to a stream request becomes a stream", () => {
+  test("messages, as the anthropic SDK reads it", async () => {
+    await fc.assert(
+      fc.asyncProperty(messageArbitrary, async (message) => {
+        const run = play(MESSAGES, [Buffer.from(JSON.stringify({ ...message, model: "m" }, null, 1))], { protocol: "messages" });
+        expect(run.outcome).toBe("complete");
+        const { content, stop_reason, usage } = await replayMessages(run.text);
+        expect({ content, stop_reason, usage }).toMatchObject({
+          content: message.content,
+          stop_reason: message.stop_reason,
+          usage: message.usage,
+        });
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("chat, as the openai SDK reads it", async () => {
+    const call = { id: "1", type: "function", function: { name: "f", arguments: '{"a":1}' } };
+    const message = { role: "assistant", content: "é\n", refusal: null, tool_calls: [call, { ...call, id: "2" }] };
+    const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
+    const completion = {
+      id: "c",
+      object: "chat.completion",
+      created: 1,
+      model: "m",
+      choices: [{ index: 0, message, finish_reason: "tool_calls" }],
+      usage,
+    };
+    const run = play(WITH_USAGE, [Buffer.from(JSON.stringify(completion, null, 1))], { protocol: "chat" });
+    expect(run).toMatchObject({
+      outcome: "complete",
+      metered: { usage: { inputTokens: 5, outputTokens: 2 }, isEstimated: false },
+    });
+    expect(await replayChat(run.text)).toMatchObject({ ...completion, choices: [{ finish_reason: "tool_calls", message }] });
+  });
+});
+
+test("several answers may each use the whole output limit", () => {
+  const limits = [{}, { n: 3 }, { max_tokens: 10 }, { n: 3, max_tokens: 10 }].map((fields) => {
+    const input = inputFor({ ...CHAT, ...fields }, { upstream: "chat", maxOutputTokens: 100 });
+    return createTranslation("chat", input).maxOutputTokens;
+  });
+  expect(limits).toEqual([null, 300, 10, 30]);
 });
 
 describe("the official SDKs read what passes", () => {

@@ -1,5 +1,5 @@
-import { GatewayError } from "../../../contract/errors.ts";
-import { MAX_EVENT_BYTES } from "../../protocol/sse.ts";
+import { GatewayError } from "../../contract/errors.ts";
+import { createSseParser, MAX_EVENT_BYTES, type SseEvent } from "./sse.ts";
 
 /** Tells a JSON body from a stream of events by its first byte: servers that can't stream answer in JSON. */
 export interface BodySniffer {
@@ -48,4 +48,16 @@ export function createBodySniffer(): BodySniffer {
             .replace(/^\uFEFF/, "")
         : null,
   };
+}
+
+/**
+ * The events of a body that is a stream although JSON was asked for; null where it is none.
+ * @throws GatewayError `upstream_error` when one event is larger than 32 MiB.
+ */
+export function eventsInBody(body: Buffer): SseEvent[] | null {
+  const first = body.find((byte) => !BEFORE.has(byte));
+  if (first === undefined || first === OPEN_BRACE) return null;
+  const parser = createSseParser();
+  const events = [...parser.push(body), ...parser.end()];
+  return events.length === 0 ? null : events;
 }

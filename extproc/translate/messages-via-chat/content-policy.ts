@@ -1,0 +1,168 @@
+import { drop, emulate, map, reject, type Policy } from "../policy.ts";
+
+const HELLO = { role: "user", content: "hi" };
+const CALL = { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "f", input: {} }] };
+
+/** What stands inside `system`, `messages` and `tools`. The example is the part of a request that holds it. */
+export const CONTENT_POLICIES = [
+  map("messages.content.text", "text", saying({ type: "text", text: "hello" })),
+  map("messages.content.image", "image_url, from base64 or a URL", saying(image({ type: "url", url: "https://x/a.png" }))),
+  reject(
+    "messages.content.image.file",
+    "a file id is known only to the service that keeps the file",
+    saying(image({ type: "file", file_id: "f" })),
+  ),
+  map(
+    "messages.content.document",
+    "text in `<document>`; a PDF is a file part where the server takes files (`files`), else refused",
+    saying(document({ type: "text", data: "text" })),
+  ),
+  reject(
+    "messages.content.document.url",
+    "documents are never fetched: the address could be an inner one",
+    saying(document({ type: "url", url: "https://x/a.pdf" })),
+  ),
+  reject(
+    "messages.content.document.file",
+    "a file id is known only to the service that keeps the file",
+    saying(document({ type: "file", file_id: "f" })),
+  ),
+  emulate(
+    "messages.content.search_result",
+    "text in `<search_result>` with title and source",
+    saying({ type: "search_result", source: "s", title: "t", content: [] }),
+  ),
+  map(
+    "messages.content.thinking",
+    "the server's reasoning field (`reasoningField`), whoever signed it",
+    answering({ type: "thinking", thinking: "hm", signature: "s" }),
+    { droppedBy: { reasoningHistory: "never" } },
+  ),
+  drop("messages.content.redacted_thinking", "only its maker can read it", answering({ type: "redacted_thinking", data: "x" })),
+  map("messages.content.tool_use", "tool_calls; arguments as they are written", { messages: [HELLO, CALL, resulting([])] }),
+  map("messages.content.tool_result", "a message of role tool; images and files in one user message behind the last", {
+    messages: [HELLO, CALL, resulting([{ type: "text", text: "1" }])],
+  }),
+  emulate("messages.content.tool_result.is_error", "the text begins with `Error: `", {
+    messages: [HELLO, CALL, resulting([], true)],
+  }),
+  emulate("messages.content.tool_reference", "text; all tools are sent, deferred or not", {
+    messages: [HELLO, CALL, resulting([{ type: "tool_reference", tool_name: "g" }])],
+  }),
+  emulate(
+    "messages.content.server_tool_use",
+    "text: what was called, and with what",
+    answering({ type: "server_tool_use", id: "s", name: "web_search", input: {} }),
+  ),
+  emulate(
+    "messages.content.server_tool_result",
+    "text: titles and addresses, or the result",
+    answering({ type: "web_search_tool_result", tool_use_id: "s", content: [] }),
+  ),
+  emulate("messages.content.compaction", "its text", saying({ type: "compaction", content: "so far" })),
+  reject(
+    "messages.content.container_upload",
+    "files in a container exist only there",
+    saying({ type: "container_upload", file_id: "f" }),
+  ),
+  drop(
+    "messages.content.bookkeeping",
+    "notes of the service about itself: fallback, tool_addition and their like",
+    saying({ type: "tool_addition" }),
+  ),
+  drop(
+    "messages.content.cache_control",
+    "chat servers cache prefixes by themselves",
+    saying({ type: "text", text: "hi", cache_control: { type: "ephemeral" } }),
+  ),
+  drop(
+    "messages.content.citations",
+    "the cited text stands in the block itself",
+    answering({ type: "text", text: "hi", citations: [{}] }),
+  ),
+  map(
+    "messages.system",
+    "a system message in its place, or a `<system-reminder>` where the server allows none there (`systemAnywhere`)",
+    {
+      messages: [HELLO, { role: "system", content: "now" }],
+    },
+  ),
+  reject("messages.prefill", "continued where the server can (`prefill`), else refused: it would answer, not continue", {
+    messages: [HELLO, { role: "assistant", content: "The answer is" }],
+  }),
+  drop("system.cache_control", "chat servers cache prefixes by themselves", {
+    system: [{ type: "text", text: "s", cache_control: { type: "ephemeral" } }],
+  }),
+  map(
+    "tools.custom",
+    "a function; the schema as it is written",
+    offering({ name: "g", description: "d", input_schema: { type: "object", properties: {} } }),
+  ),
+  emulate(
+    "tools.client",
+    "bash, text_editor, memory and computer are spelled out as functions",
+    offering({ type: "bash_20250124", name: "bash" }),
+  ),
+  drop(
+    "tools.tool_search",
+    "all tools are sent, deferred or not",
+    offering({ type: "tool_search_tool_bm25_20251119", name: "tool_search_tool_bm25" }),
+  ),
+  reject(
+    "tools.server",
+    "web search, web fetch, code execution, toolsets and advisors run on the messages service",
+    offering({ type: "web_search_20250305", name: "web_search" }),
+  ),
+  map(
+    "tools.strict",
+    "strict; left out (named) where the schema has optional properties, which chat's strict has not",
+    offering({ name: "f", strict: true, input_schema: { type: "object", properties: {}, additionalProperties: false } }),
+  ),
+  drop(
+    "tools.cache_control",
+    "chat servers cache prefixes by themselves",
+    offering({ name: "f", cache_control: { type: "ephemeral" } }),
+  ),
+  drop("tools.defer_loading", "all tools are sent", offering({ name: "f", defer_loading: true })),
+  drop(
+    "tools.eager_input_streaming",
+    "arguments are streamed as they come",
+    offering({ name: "f", eager_input_streaming: true }),
+  ),
+  drop("tools.allowed_callers", "only the model itself calls tools", offering({ name: "f", allowed_callers: ["direct"] })),
+  drop("tools.input_examples", "the schema says what an input is", offering({ name: "f", input_examples: [{}] })),
+  drop("thinking.display", "the reasoning is shown: a model that gets none back in the next turn works worse", {
+    thinking: { type: "adaptive", display: "omitted" },
+  }),
+  drop("output_config.task_budget", "a hint, no limit", { output_config: { task_budget: { type: "tokens", total: 9 } } }),
+  map(
+    "tool_choice.disable_parallel_tool_use",
+    "parallel_tool_calls",
+    { ...offering({ name: "f" }), tool_choice: { type: "auto", disable_parallel_tool_use: true } },
+    { droppedBy: { rejects: ["parallel_tool_calls"] } },
+  ),
+] as const satisfies readonly Policy[];
+
+function saying(block: object): object {
+  return { messages: [{ role: "user", content: [block] }] };
+}
+
+function answering(block: object): object {
+  return { messages: [HELLO, { role: "assistant", content: [block] }, HELLO] };
+}
+
+function resulting(content: readonly object[], isError = false): object {
+  return { role: "user", content: [{ type: "tool_result", tool_use_id: "toolu_1", content, is_error: isError }] };
+}
+
+function offering(tool: object): object {
+  return { tools: [tool] };
+}
+
+function image(source: object): object {
+  return { type: "image", source };
+}
+
+function document(source: object): object {
+  return { type: "document", source };
+}

@@ -1,0 +1,63 @@
+import type { Profile } from "../../contract/profile.ts";
+
+/**
+ * What becomes of one field, or of one thing inside a field, on its way to an upstream of the other protocol. The tables of
+ * both directions are what the translators read, what the tests try and what docs/translation.md shows.
+ */
+export interface Policy<Field extends string = string> {
+  readonly field: Field;
+  /**
+   * "map": the same meaning in the other protocol. "emulate": the meaning by other means. "drop": left out, named
+   * in `x-gateway-dropped`. "reject": a 400 that names the field, because leaving it out would change the answer (S21).
+   */
+  readonly action: "map" | "emulate" | "drop" | "reject";
+  /** In one line of prose: what it becomes, or why it is left out or refused. */
+  readonly note: string;
+  /** A value that the action applies to; of things inside a field, the request's members that hold it. */
+  readonly example: unknown;
+  /** Values that ask for nothing: neither named nor refused. Null and an empty array always are. */
+  readonly neutral?: readonly unknown[];
+  /** Profile flags of servers that do not take it: there it is left out and named. */
+  readonly droppedBy?: Partial<Profile>;
+}
+
+export interface PolicyOptions {
+  neutral?: readonly unknown[];
+  droppedBy?: Partial<Profile>;
+}
+
+export function map<const Field extends string>(
+  field: Field,
+  note: string,
+  example: unknown,
+  options: PolicyOptions = {},
+): Policy<Field> {
+  return { field, action: "map", note, example, ...options };
+}
+
+export function emulate<const Field extends string>(
+  field: Field,
+  note: string,
+  example: unknown,
+  options: PolicyOptions = {},
+): Policy<Field> {
+  return { field, action: "emulate", note, example, ...options };
+}
+
+export function drop<const Field extends string>(
+  field: Field,
+  note: string,
+  example: unknown,
+  neutral: readonly unknown[] = [],
+): Policy<Field> {
+  return { field, action: "drop", note, example, neutral };
+}
+
+export function reject<const Field extends string>(
+  field: Field,
+  note: string,
+  example: unknown,
+  neutral: readonly unknown[] = [],
+): Policy<Field> {
+  return { field, action: "reject", note, example, neutral };
+}

@@ -1,0 +1,165 @@
+import { GatewayError } from "../../contract/errors.ts";
+import { isObject } from "../protocol/json/object.ts";
+import { encodeJson, RawJson, type Encodable } from "../protocol/json/raw.ts";
+import { rawMembers } from "../protocol/json/raw-members.ts";
+import { rawMember, scanElements } from "../protocol/json/scan.ts";
+import type { SseEvent } from "../protocol/sse.ts";
+import { readUpstreamErrorPayload } from "../protocol/upstream-error.ts";
+
+/** A value that grows from chunk to chunk: text, a list, an object of such values, or what the last chunk said. */
+type Grown = string | RawJson | RawJson[] | GrownCalls | GrownObject;
+interface GrownObject {
+  kind: "object";
+  members: Map<string, Grown>;
+}
+interface GrownCalls {
+  kind: "calls";
+  calls: Map<string, GrownObject>;
+}
+
+/** Members that come in pieces; any other text comes whole. */
+const PIECES: ReadonlySet<string> = new Set([
+  "content",
+  "reasoning_content",
+  "reasoning",
+  "refusal",
+  "arguments",
+  "input",
+  "data",
+  "transcript",
+]);
+/** Members that hold further pieces. */
+const HOLDERS: ReadonlySet<string> = new Set(["function", "custom", "function_call", "audio", "logprobs"]);
+
+/**
+ * The completion that a stream would have been, from servers that stream although JSON was asked for. What chunks
+ * do not take apart stays as it was written.
+ *
+ * @throws GatewayError `upstream_error` when the stream is cut or holds no chunk; the upstream's own error when it holds one.
+ */
+export function completionOf(events: readonly SseEvent[]): Buffer {
+  const head = new Map<string, Encodable>();
+  const choices = new Map<string, { members: GrownObject; message: GrownObject }>();
+  let isDone = false;
+  for (const { event, data } of events) {
+    if (data.trim() === "[DONE]") {
+      isDone = true;
+      break;
+    }
+    const chunk = readChunk(event, data);
+    for (const [name, value] of Object.entries(rawMembers(chunk, ["choices", "object"]))) {
+      if (value.text !== "null" || !head.has(name)) head.set(name, value);
+    }
+    for (const choice of scanElements(rawMember(chunk, "choices") ?? NOTHING)) {
+      const index = rawMember(choice, "index")?.toString("utf8") ?? "0";
+      const grown = choices.get(index) ?? { members: newObject(), message: newObject() };
+      choices.set(index, grown);
+      grow(grown.members, rawMembers(choice, ["delta", "message"]));
+      grow(grown.message, rawMembers(rawMember(choice, "delta") ?? rawMember(choice, "message") ?? NOTHING));
+    }
+  }
+  const isEnded = isDone || [...choices.values()].some(({ members }) => isText(members.members.get("finish_reason")));
+  if (!isEnded) throw new GatewayError("upstream_error", "The model server broke off in the middle of its answer.");
+  if (choices.size === 0) throw new GatewayError("upstream_error", "The model server sent an answer without content. Try again.");
+  const { id, ...rest } = Object.fromEntries(head);
+  return Buffer.from(
+    encodeJson({
+      id,
+      object: "chat.completion",
+      ...rest,
+      choices: [...choices.values()].map(({ members, message }) => ({
+        ...encodeObject(members),
+        message: encodeObject(message),
+      })),
+    }),
+  );
+}
+
+const NOTHING = Buffer.alloc(0);
+
+function readChunk(event: string | null, data: string): Buffer {
+  let json: unknown;
+  try {
+    json = JSON.parse(data);
+  } catch (cause) {
+    throw new GatewayError("upstream_error", "The model server sent something that is not JSON.", { cause });
+  }
+  const isError = event === "error" || (isObject(json) && ((json["error"] ?? null) !== null || json["object"] === "error"));
+  if (isError) throw readUpstreamErrorPayload(json, "chat");
+  return Buffer.from(data);
+}
+
+function newObject(): GrownObject {
+  return { kind: "object", members: new Map() };
+}
+
+/** The deepest that pieces stand: a call of a message, its function, the arguments. */
+const MAX_DEPTH = 3;
+
+function grow(into: GrownObject, piece: Record<string, RawJson>, depth = 0): void {
+  for (const [name, value] of Object.entries(piece)) {
+    into.members.set(name, growValue({ name, value, depth }, into.members.get(name)));
+  }
+}
+
+interface Piece {
+  name: string;
+  value: RawJson;
+  depth: number;
+}
+
+function growValue({ name, value, depth }: Piece, earlier: Grown | undefined): Grown {
+  const written = Buffer.from(value.text);
+  const isList = value.text.startsWith("[");
+  // Null, and a text that is empty, say nothing that was not said before.
+  if (value.text === "null" || value.text === '""') return earlier ?? value;
+  if (name === "tool_calls" && isList) return growCalls(isCalls(earlier) ? earlier : undefined, written);
+  if (HOLDERS.has(name) && depth < MAX_DEPTH && value.text.startsWith("{")) {
+    const holder = isGrownObject(earlier) ? earlier : newObject();
+    grow(holder, rawMembers(written), depth + 1);
+    return holder;
+  }
+  if (isList) return [...(Array.isArray(earlier) ? earlier : []), ...scanElements(written).map(toRaw)];
+  if (PIECES.has(name) && value.text.startsWith('"')) {
+    return (typeof earlier === "string" ? earlier : "") + String(JSON.parse(value.text));
+  }
+  return value;
+}
+
+/** By index; where a server leaves it out, a name begins a new call and anything else continues the last. */
+function growCalls(earlier: GrownCalls | undefined, written: Buffer): GrownCalls {
+  const calls = earlier?.calls ?? new Map<string, GrownObject>();
+  for (const piece of scanElements(written)) {
+    const isNew = rawMember(rawMember(piece, "function"), "name") !== undefined;
+    const index = rawMember(piece, "index")?.toString("utf8") ?? String(isNew ? calls.size : calls.size - 1);
+    const call = calls.get(index) ?? newObject();
+    calls.set(index, call);
+    grow(call, rawMembers(piece, ["index"]), 1);
+  }
+  return { kind: "calls", calls };
+}
+
+function encode(grown: Grown): Encodable {
+  if (typeof grown === "string" || grown instanceof RawJson || Array.isArray(grown)) return grown;
+  return grown.kind === "object" ? encodeObject(grown) : [...grown.calls.values()].map(encodeObject);
+}
+
+function encodeObject({ members }: GrownObject): { readonly [name: string]: Encodable } {
+  return Object.fromEntries([...members].map(([name, grown]) => [name, encode(grown)]));
+}
+
+function toRaw(written: Buffer): RawJson {
+  return new RawJson(written.toString("utf8"));
+}
+
+function isText(grown: Grown | undefined): boolean {
+  return grown instanceof RawJson && grown.text.startsWith('"');
+}
+
+function isCalls(grown: Grown | undefined): grown is GrownCalls {
+  return typeof grown === "object" && "kind" in grown && grown.kind === "calls";
+}
+
+function isGrownObject(grown: Grown | undefined): grown is GrownObject {
+  return typeof grown === "object" && "kind" in grown && grown.kind === "object";
+}

@@ -1,0 +1,119 @@
+import { GatewayError } from "../../contract/errors.ts";
+import type { Protocol } from "../../contract/protocol.ts";
+import { isObject } from "../protocol/json/object.ts";
+import { encodeJson, RawJson, type Encodable } from "../protocol/json/raw.ts";
+import { rawMembers } from "../protocol/json/raw-members.ts";
+import { rawMember } from "../protocol/json/scan.ts";
+import { encodeInput } from "../protocol/messages/encode-message.ts";
+import type { SseEvent } from "../protocol/sse.ts";
+import { readUpstreamErrorPayload } from "../protocol/upstream-error.ts";
+import type { JsonObject } from "./translation.ts";
+
+type Members = Record<string, Encodable>;
+
+/** A content block: its members as they came with its start, and what its deltas added. */
+interface StreamedBlock {
+  members: Members;
+  texts: Map<string, string>;
+  citations: RawJson[];
+}
+
+/** The member that each kind of delta makes longer. */
+const GROWING: Readonly<Record<string, string>> = {
+  text_delta: "text",
+  thinking_delta: "thinking",
+  input_json_delta: "partial_json",
+  compaction_delta: "content",
+};
+
+/**
+ * The message that a stream would have been, from servers that stream although JSON was asked for. What the events
+ * do not take apart stays as it was written.
+ *
+ * @param client for the status of an error that the stream holds.
+ * @throws GatewayError `upstream_error` when the stream is cut or no message; the upstream's own error when it holds one.
+ */
+export function messageOf(events: readonly SseEvent[], client: Protocol): Buffer {
+  let message: Members = {};
+  let usage: Members = {};
+  const blocks = new Map<unknown, StreamedBlock>();
+  for (const { event, data } of events) {
+    const json = parseEvent(data);
+    const written = Buffer.from(data);
+    if (json["type"] === "error" || event === "error" || isObject(json["error"])) throw readUpstreamErrorPayload(json, client);
+    switch (json["type"]) {
+      case "message_start": {
+        const start = rawMember(written, "message") ?? NOTHING;
+        message = rawMembers(start);
+        usage = rawMembers(rawMember(start, "usage") ?? NOTHING);
+        break;
+      }
+      case "content_block_start": {
+        const start = rawMember(written, "content_block") ?? NOTHING;
+        blocks.set(json["index"], startBlock(rawMembers(start), json["content_block"]));
+        break;
+      }
+      case "content_block_delta":
+        addDelta(blocks.get(json["index"]), json["delta"], written);
+        break;
+      case "message_delta":
+        message = { ...message, ...rawMembers(rawMember(written, "delta") ?? NOTHING) };
+        usage = { ...usage, ...named(rawMembers(rawMember(written, "usage") ?? NOTHING)) };
+        message = { ...message, ...rawMembers(written, ["type", "delta", "usage"]) };
+        break;
+      case "message_stop":
+        return Buffer.from(encodeJson({ ...message, content: [...blocks.values()].map(encodeBlock), usage }));
+    }
+  }
+  throw new GatewayError("upstream_error", "The model server broke off in the middle of its answer.");
+}
+
+const NOTHING = Buffer.alloc(0);
+
+function parseEvent(data: string): JsonObject {
+  // The protocol has no such line, but servers of both protocols end every stream with it.
+  if (data.trim() === "[DONE]") return {};
+  try {
+    const json: unknown = JSON.parse(data);
+    if (isObject(json)) return json;
+  } catch (cause) {
+    throw new GatewayError("upstream_error", "The model server sent something that is not JSON.", { cause });
+  }
+  throw new GatewayError("upstream_error", "The model server sent something that is not a JSON object.");
+}
+
+function startBlock(members: Members, block: unknown): StreamedBlock {
+  const texts = new Map<string, string>();
+  for (const name of ["text", "thinking", "content"]) {
+    const value = isObject(block) ? block[name] : undefined;
+    if (typeof value === "string") texts.set(name, value);
+  }
+  return { members, texts, citations: [] };
+}
+
+function addDelta(block: StreamedBlock | undefined, delta: unknown, written: Buffer): void {
+  if (block === undefined || !isObject(delta)) return;
+  const type = String(delta["type"]);
+  const raw = rawMember(written, "delta");
+  if (type === "signature_delta") block.members = { ...block.members, ...rawMembers(raw ?? NOTHING, ["type"]) };
+  const citation = type === "citations_delta" ? rawMember(raw, "citation") : undefined;
+  if (citation !== undefined) block.citations.push(new RawJson(citation.toString("utf8")));
+  const name = Object.hasOwn(GROWING, type) ? GROWING[type] : undefined;
+  const value = name === undefined ? undefined : delta[name];
+  if (name !== undefined && typeof value === "string") block.texts.set(name, (block.texts.get(name) ?? "") + value);
+}
+
+function encodeBlock({ members, texts, citations }: StreamedBlock): Encodable {
+  const { partial_json: partialJson = "", ...grown } = Object.fromEntries(texts);
+  return {
+    ...members,
+    ...grown,
+    ...(partialJson !== "" && { input: encodeInput(partialJson) }),
+    ...(citations.length > 0 && { citations }),
+  };
+}
+
+/** Null names nothing: usage is cumulative, and keeps what an earlier event said. */
+function named(members: Record<string, RawJson>): Members {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value.text !== "null"));
+}

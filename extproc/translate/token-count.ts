@@ -1,0 +1,48 @@
+import * as z from "zod";
+import type { Backend } from "../../contract/catalogue.ts";
+import { editMembers, write } from "../protocol/json/splice.ts";
+import { estimateInputTokens } from "./count-tokens.ts";
+import { messagesHeaders } from "./passthrough-messages.ts";
+import type { JsonObject, Translation } from "./translation.ts";
+
+/** One question for the number of tokens of a prompt (S16). It never becomes a run, so it costs nothing. */
+export interface TokenCount {
+  /** What goes upstream; null where the upstream's protocol cannot count. */
+  readonly upstream: Translation["upstream"] | null;
+  /** The upstream's own count, or our estimate where it gave none. */
+  answer(status: number, body: Buffer): { input_tokens: number };
+  readonly estimate: { input_tokens: number };
+}
+
+export interface TokenCountInput {
+  body: Buffer;
+  parsed: JsonObject;
+  headers: ReadonlyMap<string, string>;
+  backend: Backend;
+}
+
+const countSchema = z.object({ input_tokens: z.int().nonnegative() });
+
+/** A messages upstream is asked itself, byte-true but for the model's name; for a chat upstream the gateway estimates. */
+export function createTokenCount({ body, parsed, headers, backend }: TokenCountInput): TokenCount {
+  const estimate = { input_tokens: estimateInputTokens(parsed) };
+  const upstream = {
+    path: "/v1/messages/count_tokens",
+    body: editMembers(body, { model: write(backend.upstreamModel) }),
+    headers: messagesHeaders(headers),
+  };
+  return {
+    upstream: backend.protocol === "messages" ? upstream : null,
+    answer: (status, counted) => (status === 200 ? readCount(counted) : undefined) ?? estimate,
+    estimate,
+  };
+}
+
+/** Not every server of the message protocol counts; what it answers instead is no count. */
+function readCount(body: Buffer): { input_tokens: number } | undefined {
+  try {
+    return countSchema.safeParse(JSON.parse(body.toString("utf8"))).data;
+  } catch {
+    return undefined;
+  }
+}

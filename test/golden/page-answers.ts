@@ -1,0 +1,84 @@
+import { encodeError, ERRORS, toGatewayError } from "../../contract/errors.ts";
+import { PROTOCOLS, type Protocol } from "../../contract/protocol.ts";
+import { readUpstreamError } from "../../extproc/protocol/upstream-error.ts";
+import { mapStopReason } from "../../extproc/translate/chat-via-messages/finish.ts";
+import { mapFinishReason } from "../../extproc/translate/messages-via-chat/stop-reason.ts";
+import { code, markdownTable } from "../support/markdown-table.ts";
+
+const STOP_REASONS = [
+  "end_turn",
+  "stop_sequence",
+  "max_tokens",
+  "model_context_window_exceeded",
+  "tool_use",
+  "refusal",
+  "pause_turn",
+  "compaction",
+  "something new",
+];
+const FINISH_REASONS = [
+  "stop",
+  "length",
+  "tool_calls",
+  "function_call",
+  "content_filter",
+  "error",
+  "abort",
+  "insufficient_system_resource",
+  "something new",
+];
+const UPSTREAM_STATUSES = [400, 401, 402, 403, 404, 405, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529];
+
+/** Messages' stop reasons for a chat client. */
+export function finishTable(): string {
+  const rows = STOP_REASONS.map((stopReason) => {
+    const facts = { stopReason, stopSequence: "END", isLegacy: false };
+    const finish = (hasToolCalls: boolean) => code(mapStopReason({ ...facts, hasToolCalls }).finishReason);
+    return [code(stopReason), finish(false), finish(true)];
+  });
+  return markdownTable(["The upstream's `stop_reason`", "`finish_reason` without tool calls", "with tool calls"], rows);
+}
+
+/** Chat's finish reasons for a messages client. */
+export function stopTable(): string {
+  const rows = FINISH_REASONS.map((finishReason) => [
+    code(finishReason),
+    stopText(finishReason, false),
+    stopText(finishReason, true),
+  ]);
+  return markdownTable(["The upstream's `finish_reason`", "`stop_reason` without tool calls", "with tool calls"], rows);
+}
+
+function stopText(finishReason: string, hasTools: boolean): string {
+  try {
+    const ending = { finishReason, matchedStop: null, stopSequences: [], hasRefusal: false };
+    return code(mapFinishReason({ ...ending, hasTools }).stop_reason);
+  } catch (thrown) {
+    return `the error ${code(toGatewayError(thrown).code)}`;
+  }
+}
+
+/** Every error of the gateway's own, in both dialects. */
+export function errorTable(): string {
+  const rows = Object.entries(ERRORS).map(([name, { status, chat, messages }]) => [
+    code(name),
+    String(status),
+    code(chat.type),
+    code(String(chat.code)),
+    code(messages.type),
+  ]);
+  return markdownTable(["Error", "Status", "chat `type`", "chat `code`", "messages `type`"], rows);
+}
+
+/** What a model server's own failure becomes. */
+export function upstreamErrorTable(): string {
+  const rows = UPSTREAM_STATUSES.map((status) => [String(status), ...PROTOCOLS.map((client) => failureText(status, client))]);
+  return markdownTable(["The server answers", "a chat client gets", "a messages client gets"], rows);
+}
+
+function failureText(status: number, client: Protocol): string {
+  const body = Buffer.from(JSON.stringify({ error: { message: "why", type: "x" } }));
+  const error = readUpstreamError({ status, headers: new Map(), body, upstream: client, client });
+  const encoded: { error: { type: string } } = JSON.parse(JSON.stringify(encodeError(client, error, "id")));
+  return `${error.status} ${code(encoded.error.type)}${error.message === "why" ? ", the server's own text" : ""}`;
+}

@@ -1,0 +1,68 @@
+import { toGatewayError } from "../../contract/errors.ts";
+import type { Profile } from "../../contract/profile.ts";
+import { rawMembers } from "../../extproc/protocol/json/raw-members.ts";
+import type { Policy } from "../../extproc/translate/policy.ts";
+import { code, markdownTable } from "../support/markdown-table.ts";
+import { exampleRequest, translateRequest, type PolicyDirection } from "../support/policy-direction.ts";
+
+const ACTIONS = { map: "mapped", emulate: "emulated", drop: "dropped", reject: "refused" } as const;
+
+/** The table of a direction's top-level fields, each with what its example becomes. */
+export function fieldTable(direction: PolicyDirection): string {
+  const rows = direction.fields.map((policy) => [
+    code(policy.field),
+    ACTIONS[policy.action],
+    note(policy),
+    code(JSON.stringify(policy.example)),
+    outcome(direction, policy),
+  ]);
+  return markdownTable(["Field", "Policy", "What becomes of it", "For example", "The upstream gets"], rows);
+}
+
+/** The table of what stands inside the fields. */
+export function contentTable({ contents }: PolicyDirection): string {
+  const rows = contents.map((policy) => [code(policy.field), ACTIONS[policy.action], note(policy)]);
+  return markdownTable(["What", "Policy", "What becomes of it"], rows);
+}
+
+/** What the examples of that table become: members of the client's request, and of the upstream's. */
+export function contentExamples(direction: PolicyDirection): string {
+  const shown = direction.contents.filter(({ action }) => action !== "drop");
+  const rows = shown.map((policy) => [
+    code(policy.field),
+    code(JSON.stringify(policy.example).slice(1, -1)),
+    outcome(direction, policy),
+  ]);
+  return markdownTable(["What", "The client sends", "The upstream gets"], rows);
+}
+
+function note({ note, droppedBy }: Policy): string {
+  return droppedBy === undefined ? note : `${note}; left out and named where ${flagsText(droppedBy)}`;
+}
+
+function flagsText(flags: Partial<Profile>): string {
+  const texts = Object.entries(flags).map(([flag, value]) =>
+    Array.isArray(value)
+      ? `${code(flag)} lists ${value.map(code).join(", ")}`
+      : `${code(flag)} is ${code(typeof value === "string" ? value : JSON.stringify(value))}`,
+  );
+  return texts.join(" and ");
+}
+
+function outcome(direction: PolicyDirection, policy: Policy): string {
+  if (policy.action === "drop") return `nothing; ${code(policy.field)} is named`;
+  try {
+    return changes(direction, translateRequest(direction, exampleRequest(direction, policy)).upstream.body);
+  } catch (thrown) {
+    const { status, field } = toGatewayError(thrown);
+    return `${status}, naming ${code(field ?? "")}`;
+  }
+}
+
+/** The members of the upstream's request that differ from those of the plain one, as they are written. */
+function changes(direction: PolicyDirection, body: Buffer): string {
+  const plain = rawMembers(translateRequest(direction, direction.plain).upstream.body);
+  const changed = Object.entries(rawMembers(body)).filter(([name, { text }]) => plain[name]?.text !== text);
+  const texts = changed.map(([name, { text }]) => `"${name}":${text}`);
+  return texts.length === 0 ? "what every request gets" : code(texts.join(","));
+}

@@ -1,0 +1,67 @@
+import { PROFILES, type Profile } from "../../contract/profile.ts";
+import type { Protocol } from "../../contract/protocol.ts";
+import { CONTENT_POLICIES as CHAT_CONTENT } from "../../extproc/translate/chat-via-messages/content-policy.ts";
+import { FIELD_POLICIES as CHAT_FIELDS } from "../../extproc/translate/chat-via-messages/policy.ts";
+import { createTranslation } from "../../extproc/translate/choose.ts";
+import { CONTENT_POLICIES as MESSAGES_CONTENT } from "../../extproc/translate/messages-via-chat/content-policy.ts";
+import { FIELD_POLICIES as MESSAGES_FIELDS } from "../../extproc/translate/messages-via-chat/policy.ts";
+import type { Policy } from "../../extproc/translate/policy.ts";
+import type { Translation } from "../../extproc/translate/translation.ts";
+import { inputFor } from "../unit/translate/input.ts";
+
+/** One direction of translation with its tables, and a plain request that their examples are put into. */
+export interface PolicyDirection {
+  readonly name: "chat-via-messages" | "messages-via-chat";
+  readonly client: Protocol;
+  readonly upstream: Protocol;
+  readonly fields: readonly Policy[];
+  readonly contents: readonly Policy[];
+  readonly plain: Readonly<Record<string, unknown>>;
+  /** An upstream that takes everything which some server of its protocol takes. */
+  readonly profile: Profile;
+}
+
+export const CHAT_VIA_MESSAGES: PolicyDirection = {
+  name: "chat-via-messages",
+  client: "chat",
+  upstream: "messages",
+  fields: CHAT_FIELDS,
+  contents: CHAT_CONTENT,
+  plain: {
+    model: "modelx-v4-pro",
+    messages: [{ role: "user", content: "hi" }],
+    tools: [{ type: "function", function: { name: "f" } }],
+  },
+  profile: PROFILES.anthropic,
+};
+
+export const MESSAGES_VIA_CHAT: PolicyDirection = {
+  name: "messages-via-chat",
+  client: "messages",
+  upstream: "chat",
+  fields: MESSAGES_FIELDS,
+  contents: MESSAGES_CONTENT,
+  plain: {
+    model: "modelx-v4-pro",
+    max_tokens: 50,
+    messages: [{ role: "user", content: "hi" }],
+    tools: [{ name: "f" }],
+  },
+  profile: { ...PROFILES.generic, rejects: [] },
+};
+
+/** The form from before tools stands only where there are none. */
+const LEGACY = new Set(["functions", "function_call"]);
+
+/** The whole request that shows a policy: its example within the plain one. */
+export function exampleRequest({ plain, fields }: PolicyDirection, policy: Policy): Readonly<Record<string, unknown>> {
+  if (!fields.includes(policy)) return { ...plain, ...Object(policy.example) };
+  const around = LEGACY.has(policy.field) ? { ...plain, tools: undefined, functions: [{ name: "f" }] } : plain;
+  return { ...around, [policy.field]: policy.example };
+}
+
+/** @throws GatewayError where the direction refuses the request. */
+export function translateRequest(direction: PolicyDirection, request: object, flags: Partial<Profile> = {}): Translation {
+  const input = inputFor(request, { upstream: direction.upstream, flags: { ...direction.profile, ...flags } });
+  return createTranslation(direction.client, input);
+}
