@@ -83,13 +83,15 @@ test("1,000 requests at once over three replicas never overdraw, and strand no m
   const on = await postgres.migrated();
   const customer = await seedLedger(on.database);
   await grant(on, 100n * CHARGE);
+  const hold = (CHARGE * 3n) / 2n;
   const replicas = ["one", "two", "three"].map((name) => startReplica(on, name));
   const outcomes = await Promise.all(
-    replicas.flatMap((replica) => Array.from({ length: 334 }, () => request(replica, customer, (CHARGE * 3n) / 2n))),
+    replicas.flatMap((replica) => Array.from({ length: 334 }, () => request(replica, customer, hold))),
   );
   const served = outcomes.filter((each) => each === "served").length;
   expect(served).toBeLessThanOrEqual(100);
-  expect(served).toBeGreaterThanOrEqual(97);
+  // What a replica has left at the end is too small for one more hold, so it is less than one.
+  expect(BigInt(100 - served) * CHARGE).toBeLessThan(BigInt(replicas.length) * hold);
   for (const { settler, credit } of replicas) {
     await settler.drain(10_000);
     await credit.close();
