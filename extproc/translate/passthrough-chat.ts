@@ -58,8 +58,8 @@ function allOutputLimit(request: ChatEnvelope, model: CatalogueModel): number | 
 }
 
 function translateBody(body: Buffer, request: ChatEnvelope, to: { upstreamModel: string; profile: Profile }): Buffer {
-  const edits: Record<string, MemberEdit> = {};
-  if (to.upstreamModel !== request.model) edits["model"] = write(to.upstreamModel);
+  // Always: of two `model` members the gateway reads the last, and a server that reads the first must not serve another.
+  const edits: Record<string, MemberEdit> = { model: write(to.upstreamModel) };
   if (request.stream === true) edits["stream_options"] = askForUsage(to.profile);
   return editMembers(body, edits);
 }

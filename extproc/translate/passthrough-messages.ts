@@ -54,7 +54,8 @@ export function createMessagesPassthrough({ body, parsed, headers, backend, requ
   return {
     upstream: {
       path: "/v1/messages",
-      body: isRenamed ? editMembers(body, { model: write(backend.upstreamModel) }) : body,
+      // Always: of two `model` members the gateway reads the last, and a server that reads the first must not serve another.
+      body: editMembers(body, { model: write(backend.upstreamModel) }),
       headers: messagesHeaders(headers),
     },
     dropped: [],

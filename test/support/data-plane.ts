@@ -46,6 +46,7 @@ export async function startDataPlane(stack: TestStack): Promise<DataPlane> {
         EXTPROC_LISTEN: `127.0.0.1:${extprocPort}`,
         ADMIN_PORT: String(extprocAdmin),
         DRAIN_SECONDS: "30",
+        JOURNAL_DIRECTORY: path.join(directory, "journal"),
       },
     });
     await eventually(async () => expect((await fetch(`${extprocAdminUrl}/readyz`)).status).toBe(200));
