@@ -14,6 +14,8 @@ export interface Prompt {
   wantsStream: boolean;
   maxOutputTokens: number | undefined;
   stopSequences: readonly string[];
+  /** JSON schema that the answer's text has to fit; undefined where free text is asked for. */
+  responseSchema: unknown;
 }
 
 export interface Tool {

@@ -91,6 +91,7 @@ function parseBody<Parsed>(
   } catch (error) {
     if (error instanceof PromptError) return { refused: { ...refusal(400, error.message), field: error.field } };
     if (error instanceof SyntaxError) return { refused: refusal(400, "The body is not JSON.") };
+    if (error instanceof RangeError) return { refused: refusal(400, "The body nests too deep.") };
     throw error;
   }
 }

@@ -49,7 +49,8 @@ async function serve(answer: Routes, request: IncomingMessage, response: ServerR
   try {
     await answer(request, response);
   } catch (error) {
-    if (response.destroyed || request.destroyed) return;
+    // A request whose body was read counts as destroyed; only its connection tells whether the client is still there.
+    if (response.destroyed || request.socket.destroyed) return;
     process.stderr.write(`${JSON.stringify({ level: "error", process: "simulator", msg: String(error) })}\n`);
     if (response.headersSent) response.destroy();
     else response.writeHead(500).end();

@@ -75,4 +75,4 @@ export function playWhole(fixture: Fixture, body: Buffer): { text: string; meter
   return { text: bytes.toString("utf8"), metered: meter.final() };
 }
 
-export { REQUEST_ID as GOLDEN_REQUEST_ID };
+export { REQUEST_ID as GOLDEN_REQUEST_ID, NOW_SECONDS as GOLDEN_NOW_SECONDS };

@@ -23,7 +23,7 @@ interface TestCustomer {
   revoke(): Promise<void>;
 }
 
-interface UsageRow {
+export interface UsageRow {
   model: string;
   interface: string;
   upstreamProtocol: string;

@@ -39,6 +39,9 @@ const chatRequest = z.looseObject({
   max_tokens: z.int().positive().nullish(),
   max_completion_tokens: z.int().positive().nullish(),
   stop: z.union([z.string(), z.array(z.string())]).nullish(),
+  response_format: z
+    .looseObject({ type: z.string(), json_schema: z.looseObject({ schema: z.unknown().optional() }).nullish() })
+    .nullish(),
 });
 
 type ChatRequest = z.infer<typeof chatRequest>;
@@ -65,6 +68,7 @@ export function parseChatRequest(body: unknown): Prompt {
     wantsReasoning: wantsReasoning(request),
     wantsStream: request.stream ?? false,
     maxOutputTokens: request.max_completion_tokens ?? request.max_tokens ?? undefined,
+    responseSchema: request.response_format?.json_schema?.schema,
     stopSequences: typeof request.stop === "string" ? [request.stop] : (request.stop ?? []),
   };
 }

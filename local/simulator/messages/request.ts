@@ -29,6 +29,7 @@ const messagesRequest = z.looseObject({
     .nullish(),
   thinking: z.looseObject({ type: z.enum(["enabled", "disabled", "adaptive"]) }).nullish(),
   stop_sequences: z.array(z.string()).nullish(),
+  output_config: z.looseObject({ format: z.looseObject({ schema: z.unknown().optional() }).nullish() }).nullish(),
 });
 
 type MessagesRequest = z.infer<typeof messagesRequest>;
@@ -67,6 +68,7 @@ function toPrompt(request: MessagesRequest): Prompt {
     wantsReasoning: request.thinking == null ? request.model.includes("reasoner") : request.thinking.type !== "disabled",
     wantsStream: request.stream ?? false,
     maxOutputTokens: request.max_tokens,
+    responseSchema: request.output_config?.format?.schema,
     stopSequences: request.stop_sequences ?? [],
   };
 }

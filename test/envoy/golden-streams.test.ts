@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { NO_USAGE } from "../../contract/usage.ts";
+import { editMembers, write } from "../../extproc/protocol/json/splice.ts";
+import { loadFixtures, type Answer, type Fixture } from "../golden/harness-fixture.ts";
+import { readGoldenStream, toGolden, type GoldenStream } from "../support/golden-file.ts";
+import { makeManifests, type TestModel } from "../support/manifests-folder.ts";
+import { startReplayUpstream, type ReplayUpstream } from "../support/replay-upstream.ts";
+import { onlyRow } from "../support/settlement.ts";
+import { startTestStack, type TestStack } from "../support/stack.ts";
+
+/**
+ * Every streamed answer of test/golden, sent by a real server through a real Envoy: the client gets the golden file's
+ * bytes, and the ledger its usage, whatever the pieces.
+ */
+const PAIRS = ["chat-via-chat", "chat-via-messages", "messages-via-chat", "messages-via-messages"] as const;
+const PATHS = { chat: "/v1/chat/completions", messages: "/v1/messages" } as const;
+
+interface Played {
+  name: string;
+  fixture: Fixture;
+  answer: Answer;
+  model: string;
+}
+const PLAYED: Played[] = PAIRS.flatMap(loadFixtures).flatMap((fixture, index) =>
+  fixture.answers
+    .filter(({ kind }) => kind === "stream")
+    .map((answer) => ({ name: `${fixture.name}/${answer.name}`, fixture, answer, model: modelName(index) })),
+);
+
+let upstream: ReplayUpstream;
+let stack: TestStack;
+let removeManifests: () => Promise<void>;
+beforeAll(async () => {
+  upstream = await startReplayUpstream();
+  const models = new Map(PLAYED.map((played) => [played.model, toModel(played)]));
+  const manifests = await makeManifests([...models.values()]);
+  removeManifests = manifests.remove;
+  stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 100_000_000_000n });
+});
+afterAll(async () => {
+  await stack.stop();
+  await upstream.stop();
+  await removeManifests();
+});
+
+/** A Model a fixture, named as long as the golden one: an estimate counts the request's bytes. */
+function modelName(index: number): string {
+  return `replayed-${String(index).padStart(4, "0")}`;
+}
+
+function toModel({ fixture: { setup, upstream: protocol }, model }: Played): TestModel {
+  return {
+    name: model,
+    upstream: protocol,
+    url: protocol === "chat" ? `${upstream.url}/v1` : upstream.url,
+    upstreamModel: isRenamed({ setup }) ? setup.upstreamModel : model,
+    maxOutputTokens: setup.maxOutputTokens,
+    profile: { preset: setup.profile, ...setup.flags },
+  };
+}
+
+function isRenamed({ setup }: Pick<Fixture, "setup">): boolean {
+  return setup.upstreamModel !== setup.model;
+}
+
+async function play({ fixture, answer, model }: Played, pieceBytes?: number) {
+  const { setup } = fixture;
+  expect(model).toHaveLength(setup.model.length);
+  const bytes = isRenamed(fixture) ? answer.bytes : Buffer.from(answer.bytes.toString("utf8").replaceAll(setup.model, model));
+  upstream.replay({ bytes, contentType: "text/event-stream", ...(pieceBytes === undefined ? {} : { pieceBytes }) });
+  const response = await fetch(stack.baseUrl + PATHS[fixture.client], {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}`, ...setup.headers },
+    body: new Uint8Array(editMembers(fixture.request, { model: write(model) })),
+  });
+  const text = await response.text();
+  expect(response.status, `answered ${text}`).toBe(200);
+  const requestId = response.headers.get("x-request-id") ?? "";
+  return { requestId, text: toGolden(text, { requestId, model, goldenModel: setup.model }) };
+}
+
+describe.for(PLAYED)("$name", (played) => {
+  const golden = readGoldenStream(played.fixture.golden, played.answer.name);
+
+  test.for([
+    ["whole", undefined],
+    ["byte by byte", 1],
+  ] as const)("sent %s, gives the client and the ledger what the golden file says", async ([, pieceBytes]) => {
+    const { requestId, text } = await play(played, pieceBytes);
+    expect(text).toBe(golden.clientText);
+    const row = await onlyRow(stack, requestId);
+    expect({ outcome: row.outcome, isEstimated: row.isEstimated, usage: row.usage }).toEqual(settled(golden));
+  });
+});
+
+/** An answer that ended before its first token costs nothing (docs/decisions/0003). */
+function settled({ outcome, isEstimated, usage }: GoldenStream): Omit<GoldenStream, "clientText"> {
+  const isFree = outcome !== "complete" && usage.outputTokens === 0;
+  return isFree ? { outcome, isEstimated: false, usage: NO_USAGE } : { outcome, isEstimated, usage };
+}

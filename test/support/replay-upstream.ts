@@ -1,0 +1,50 @@
+import { createServer, type ServerResponse } from "node:http";
+import { setImmediate } from "node:timers/promises";
+
+interface Replay {
+  bytes: Buffer;
+  contentType: string;
+  /** In writes of this many bytes; all at once where absent. */
+  pieceBytes?: number;
+}
+
+export interface ReplayUpstream {
+  readonly url: string;
+  /** What every request is answered with from now on, with status 200. */
+  replay(answer: Replay): void;
+  stop(): Promise<void>;
+}
+
+/** A model server that answers with given bytes, whatever it is asked. */
+export async function startReplayUpstream(): Promise<ReplayUpstream> {
+  let current: Replay = { bytes: Buffer.from("{}"), contentType: "application/json" };
+  const server = createServer((request, response) => {
+    request.resume();
+    request.on("end", () => void deliver(response, current));
+  });
+  const { promise: listening, resolve } = Promise.withResolvers<void>();
+  server.listen(0, "127.0.0.1", resolve);
+  await listening;
+  const address = server.address();
+  if (typeof address !== "object" || address === null) throw new Error("the upstream has no port");
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    replay: (answer) => void (current = answer),
+    async stop() {
+      const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>();
+      server.close(() => onClosed());
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/** Each piece is a chunk of its own on the wire: the next is written in a later turn of the event loop. */
+async function deliver(response: ServerResponse, { bytes, contentType, pieceBytes = bytes.length }: Replay): Promise<void> {
+  response.writeHead(200, { "content-type": contentType });
+  for (let at = 0; at < bytes.length && !response.destroyed; at += pieceBytes) {
+    response.write(bytes.subarray(at, at + pieceBytes));
+    await setImmediate();
+  }
+  response.end();
+}

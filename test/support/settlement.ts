@@ -1,0 +1,46 @@
+import { expect } from "vitest";
+import type { Protocol } from "../../contract/protocol.ts";
+import { chargeNanoUsd } from "../../ledger/money.ts";
+import type { TestStack, UsageRow } from "./stack.ts";
+
+export interface ExpectedSettlement {
+  model: string;
+  interface: Protocol;
+  upstreamProtocol: Protocol;
+  /** What the client saw, in tokens; not compared where it saw none. `prompt` counts cached tokens too. */
+  prompt?: number | undefined;
+  cached?: number | undefined;
+  output?: number | undefined;
+}
+
+/** One usage row of a complete answer, with the tokens that the client saw, and one ledger entry of its charge (S27, S28). */
+export async function expectComplete(stack: TestStack, requestId: string, expected: ExpectedSettlement): Promise<void> {
+  const row = await onlyRow(stack, requestId);
+  expect(row).toMatchObject({
+    model: expected.model,
+    interface: expected.interface,
+    upstreamProtocol: expected.upstreamProtocol,
+    outcome: "complete",
+    httpStatus: 200,
+    isEstimated: false,
+  });
+  const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens } = row.usage;
+  const prompt = inputTokens + cachedInputTokens + cacheWriteTokens;
+  expect({ prompt, cached: cachedInputTokens, output: outputTokens }).toEqual({
+    prompt: expected.prompt ?? prompt,
+    cached: expected.cached ?? cachedInputTokens,
+    output: expected.output ?? outputTokens,
+  });
+  expect(outputTokens).toBeGreaterThan(0);
+}
+
+/** The one usage row of a request; what it charges is what its tokens cost, and what the ledger took. */
+export async function onlyRow(stack: TestStack, requestId: string): Promise<UsageRow> {
+  const rows = await stack.usageOf(requestId);
+  expect(rows, `usage rows of ${requestId}`).toHaveLength(1);
+  const [row] = rows;
+  if (row === undefined) throw new Error(`${requestId} has no usage row`);
+  expect(row.chargeNanoUsd).toBe(chargeNanoUsd(row.usage, row.price));
+  expect(await stack.entriesOf(requestId)).toEqual(row.chargeNanoUsd === 0n ? [] : [-row.chargeNanoUsd]);
+  return row;
+}
