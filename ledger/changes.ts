@@ -28,6 +28,8 @@ export interface KeyRow {
   name: string;
   /** HMAC-SHA256 of the secret part. */
   secretHash: Buffer;
+  /** The secret that a rotation replaced, while it still counts. */
+  previousSecret: { hash: Buffer; until: Date } | null;
   isRevoked: boolean;
   isDisabled: boolean;
   expiresAt: Date | null;
@@ -92,11 +94,13 @@ async function readAccounts(transaction: Queryable, sinceXid: bigint): Promise<A
   });
 }
 
-const keyRow: z.ZodType<KeyRow> = z.strictObject({
+const keyRow = z.strictObject({
   publicId: z.string(),
   accountId: z.string(),
   name: z.string(),
   secretHash: z.instanceof(Buffer),
+  previousHash: z.instanceof(Buffer).nullable(),
+  previousUntil: z.date().nullable(),
   isRevoked: z.boolean(),
   isDisabled: z.boolean(),
   expiresAt: z.date().nullable(),
@@ -105,14 +109,18 @@ const keyRow: z.ZodType<KeyRow> = z.strictObject({
 });
 
 async function readKeys(transaction: Queryable, sinceXid: bigint): Promise<KeyRow[]> {
-  return transaction.query({
+  const rows = await transaction.query({
     text: `SELECT public_id AS "publicId", account_id AS "accountId", name, secret_hash AS "secretHash",
-             revoked_at IS NOT NULL AS "isRevoked", disabled_at IS NOT NULL AS "isDisabled", expires_at AS "expiresAt",
+             previous_secret_hash AS "previousHash", previous_until AS "previousUntil", revoked_at IS NOT NULL AS "isRevoked", disabled_at IS NOT NULL AS "isDisabled", expires_at AS "expiresAt",
              allowed_models AS "allowedModels", limits
            FROM api_key WHERE changed_xid >= $1`,
     values: [sinceXid],
     row: keyRow,
   });
+  return rows.map(({ previousHash, previousUntil, ...row }) => ({
+    ...row,
+    previousSecret: previousHash === null || previousUntil === null ? null : { hash: previousHash, until: previousUntil },
+  }));
 }
 
 const modelRow = z.strictObject({

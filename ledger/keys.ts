@@ -46,10 +46,25 @@ export function hashSecret(pepper: Buffer, secret: string): Buffer {
   return createHmac("sha256", pepper).update(secret).digest();
 }
 
-/** Compares in constant time. */
-export function secretMatches({ pepper, secret, hash }: { pepper: Buffer; secret: string; hash: Buffer }): boolean {
-  const expected = hashSecret(pepper, secret);
-  return expected.length === hash.length && timingSafeEqual(expected, hash);
+/** What is stored of a key's secret. */
+export interface StoredSecret {
+  secretHash: Buffer;
+  /** The one before it, while it still counts. */
+  previousSecret: { hash: Buffer; until: Date } | null;
+}
+
+/** Is this the key's secret, or the one before it while that counts? Compares in constant time. */
+export function isSecretOf(
+  { secretHash, previousSecret }: StoredSecret,
+  { secret, pepper, nowMs }: { secret: string; pepper: Buffer; nowMs: number },
+): boolean {
+  const hash = hashSecret(pepper, secret);
+  if (isEqual(hash, secretHash)) return true;
+  return previousSecret !== null && nowMs < previousSecret.until.getTime() && isEqual(hash, previousSecret.hash);
+}
+
+function isEqual(one: Buffer, other: Buffer): boolean {
+  return one.length === other.length && timingSafeEqual(one, other);
 }
 
 export interface NewApiKey {
@@ -79,6 +94,45 @@ export async function createApiKey(
   );
   if (created === 0) throw new GatewayError("not_found", `There is no account \`${accountId}\`.`, { field: "accountId" });
   return { publicId, value };
+}
+
+export interface Rotation {
+  publicId: string;
+  pepper: Buffer;
+  /** How long the secret in use until now still counts; null: no longer. One more rotation ends it at once. */
+  previousUntil: Date | null;
+}
+
+/**
+ * Gives a key a new secret. Public id, limits and usage stay as they are.
+ * @returns the new value, which exists nowhere else.
+ * @throws GatewayError `not_found` when there is no such key, or it was deleted.
+ */
+export async function rotateApiKey(
+  database: Queryable,
+  { randomBytes = systemRandomBytes, ...rotation }: Rotation & { randomBytes?: (size: number) => Buffer },
+): Promise<{ value: string }> {
+  const secret = randomBase62(SECRET_LENGTH, randomBytes);
+  if (!(await replaceSecret(database, { ...rotation, secret })))
+    throw new GatewayError("not_found", "There is no such key, or it was deleted.", { field: "publicId" });
+  return { value: `${PREFIX}${rotation.publicId}${secret}` };
+}
+
+/**
+ * The same with a secret that was made elsewhere. Called again with the one in use, it changes nothing.
+ * @returns whether anything changed.
+ */
+export async function replaceSecret(
+  database: Queryable,
+  { publicId, secret, pepper, previousUntil }: Rotation & { secret: string },
+): Promise<boolean> {
+  const changed = await database.execute(
+    `UPDATE api_key SET secret_hash = $2, previous_until = $3,
+       previous_secret_hash = CASE WHEN $3::timestamptz IS NULL THEN NULL ELSE secret_hash END
+     WHERE public_id = $1 AND revoked_at IS NULL AND secret_hash <> $2`,
+    [publicId, hashSecret(pepper, secret), previousUntil],
+  );
+  return changed > 0;
 }
 
 /** Deletes a key for good; its row stays, because usage names it. @returns false when it was gone already. */

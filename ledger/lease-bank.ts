@@ -1,5 +1,6 @@
 import type { Database } from "./database.ts";
 import {
+  endLeasesOf,
   growLease,
   reapLeases,
   renewLeases,
@@ -15,6 +16,8 @@ export interface LeaseBank {
   /** @returns those that are still in force. */
   renew(leaseIds: readonly string[]): Promise<ReadonlySet<string>>;
   giveBack(lease: Pick<LeaseRequest, "leaseId" | "accountId">): Promise<void>;
+  /** Ends every lease of this holder, also one whose granting it never heard of. */
+  giveBackAll(): Promise<void>;
   /** Ends what holders that are gone have left, whoever they were. */
   reap(): Promise<void>;
   readonly ttlMs: number;
@@ -30,6 +33,9 @@ export function createLeaseBank(database: Database, holder: string, rules: Lease
     renew: (leaseIds) => renewLeases(database, leaseIds, rules),
     async giveBack(lease) {
       await returnLease(database, lease);
+    },
+    async giveBackAll() {
+      await endLeasesOf(database, holder);
     },
     async reap() {
       await reapLeases(database, { graceMs: GRACE_MS });

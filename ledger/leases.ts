@@ -29,6 +29,8 @@ export interface LeaseGrant {
   /** False: the lease has ended, and another one is needed. */
   isOpen: boolean;
   addedNanoUsd: bigint;
+  /** All that the lease has been given, with what an earlier call gave whose answer was lost. */
+  grantedNanoUsd: bigint;
   /** Sum of the account's entries and its overdraft: all it could spend if nothing were leased. */
   spendableNanoUsd: bigint;
   /** What is left to lease after this. Below zero where more was used than there was. */
@@ -38,7 +40,7 @@ export interface LeaseGrant {
 }
 
 const accountRow = z.strictObject({ postedNanoUsd: z.bigint(), leasedNanoUsd: z.bigint(), overdraftNanoUsd: z.bigint() });
-const leaseRow = z.strictObject({ restNanoUsd: z.bigint(), isOpen: z.boolean() });
+const leaseRow = z.strictObject({ grantedNanoUsd: z.bigint(), isOpen: z.boolean() });
 const othersRow = z.strictObject({ holders: z.bigint(), leasedNanoUsd: z.bigint() });
 
 /**
@@ -54,7 +56,7 @@ export async function growLease(
   return database.transaction(async (transaction) => {
     const account = await lockAccount(transaction, accountId);
     const [lease] = await transaction.query({
-      text: `SELECT granted_nano_usd - settled_nano_usd AS "restNanoUsd", ended_at IS NULL AS "isOpen"
+      text: `SELECT granted_nano_usd AS "grantedNanoUsd", ended_at IS NULL AS "isOpen"
              FROM credit_lease WHERE lease_id = $1 FOR UPDATE`,
       values: [leaseId],
       row: leaseRow,
@@ -62,15 +64,17 @@ export async function growLease(
     const others = await readOthers(transaction, accountId, holder);
     const spendableNanoUsd = account.postedNanoUsd + account.overdraftNanoUsd;
     const freeNanoUsd = spendableNanoUsd - account.leasedNanoUsd;
+    const grantedNanoUsd = lease?.grantedNanoUsd ?? 0n;
     const facts = { spendableNanoUsd, leasedByOthersNanoUsd: others.leasedNanoUsd };
-    if (lease?.isOpen === false) return { isOpen: false, addedNanoUsd: 0n, freeNanoUsd, ...facts };
+    const unchanged = { addedNanoUsd: 0n, grantedNanoUsd, freeNanoUsd, ...facts };
+    if (lease?.isOpen === false) return { isOpen: false, ...unchanged };
 
     const shareNanoUsd = freeNanoUsd / (2n * (others.holders + 1n));
     const addedNanoUsd = smallest(
       freeNanoUsd,
       largest(wantedNanoUsd, largest(leastNanoUsd, smallest(mostNanoUsd, shareNanoUsd))),
     );
-    if (addedNanoUsd <= 0n) return { isOpen: lease !== undefined, addedNanoUsd: 0n, freeNanoUsd, ...facts };
+    if (addedNanoUsd <= 0n) return { isOpen: lease !== undefined, ...unchanged };
 
     await transaction.execute(
       `INSERT INTO credit_lease (lease_id, account_id, holder, granted_nano_usd, expires_at)
@@ -80,7 +84,13 @@ export async function growLease(
       [leaseId, accountId, holder, addedNanoUsd, ttlMs],
     );
     await moveLeased(transaction, accountId, addedNanoUsd);
-    return { isOpen: true, addedNanoUsd, freeNanoUsd: freeNanoUsd - addedNanoUsd, ...facts };
+    return {
+      isOpen: true,
+      addedNanoUsd,
+      grantedNanoUsd: grantedNanoUsd + addedNanoUsd,
+      freeNanoUsd: freeNanoUsd - addedNanoUsd,
+      ...facts,
+    };
   });
 }
 

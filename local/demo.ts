@@ -3,7 +3,7 @@ import { createAccount } from "../ledger/accounts.ts";
 import { readChanges } from "../ledger/changes.ts";
 import type { Database } from "../ledger/database.ts";
 import { postCredit } from "../ledger/entries.ts";
-import { createApiKey, parseApiKey, secretMatches } from "../ledger/keys.ts";
+import { createApiKey, isSecretOf, parseApiKey } from "../ledger/keys.ts";
 import { parseNanoUsd } from "../ledger/money.ts";
 import { readOptional, writeSecret } from "./data-directory.ts";
 
@@ -58,5 +58,5 @@ async function isValid(database: Database, value: string, pepper: Buffer): Promi
   const { keys } = await readChanges(database, 0n);
   const row = keys.find(({ publicId }) => publicId === parsed.publicId);
   if (row === undefined || row.isRevoked || row.isDisabled) return false;
-  return secretMatches({ pepper, secret: parsed.secret, hash: row.secretHash });
+  return isSecretOf(row, { secret: parsed.secret, pepper, nowMs: Date.now() });
 }

@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import { parseApiKey, secretMatches } from "../../ledger/keys.ts";
+import { isSecretOf, parseApiKey } from "../../ledger/keys.ts";
 import type { World, WorldAccount, WorldKey } from "../world/world.ts";
 import { findCredential } from "./credential.ts";
 
@@ -44,7 +44,7 @@ export function authenticate({ headers, world, pepper, nowMs }: AuthenticateInpu
       });
     throw new GatewayError("invalid_api_key", `The API key is not valid. ${REMEDY}`);
   }
-  if (!secretMatches({ pepper, secret: parsed.secret, hash: key.secretHash }))
+  if (!isSecretOf(key, { secret: parsed.secret, pepper, nowMs }))
     throw new GatewayError("invalid_api_key", `The API key is not valid. ${REMEDY}`);
   if (key.isRevoked) throw new GatewayError("invalid_api_key", `The API key was deleted. ${REMEDY}`);
   if (key.isDisabled)

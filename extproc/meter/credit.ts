@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { GatewayError } from "../../contract/errors.ts";
+import { backOffMs } from "../../ledger/back-off.ts";
 import type { LeaseBank } from "../../ledger/lease-bank.ts";
 import type { WorldAccount } from "../world/world.ts";
 import type { HoldSize } from "./hold-size.ts";
@@ -29,7 +31,7 @@ export interface Credit {
   readonly openHolds: number;
   /** Renews leases that are in use and gives back those that are not. */
   keepLeases(): Promise<void>;
-  /** Gives every lease back; nothing is admitted afterwards. */
+  /** Gives every lease back whose charges are settled; nothing is admitted afterwards. */
   close(): Promise<void>;
 }
 
@@ -48,6 +50,9 @@ export interface CreditDeps {
   /** A lease that nothing used for so long goes back. */
   idleMs?: number;
 }
+
+const MOST_CLOSING_ATTEMPTS = 5;
+const CLOSING_RETRY = { firstMs: 100, mostMs: 1_000 };
 
 export function createCredit(deps: CreditDeps): Credit {
   const { bank, clock, pendingNanoUsd, idleMs = 10_000 } = deps;
@@ -92,6 +97,18 @@ export function createCredit(deps: CreditDeps): Credit {
     }
   }
 
+  /** The first statement after a restart of the database often finds a dead connection: that is no reason to keep credit. */
+  async function giveBackAll(): Promise<void> {
+    for (let attempts = 1; attempts <= MOST_CLOSING_ATTEMPTS; attempts++) {
+      try {
+        return await bank.giveBackAll();
+      } catch (error) {
+        deps.onLeaseFailed(error);
+        await sleep(backOffMs(CLOSING_RETRY, attempts, Math.random()));
+      }
+    }
+  }
+
   return {
     heldNanoUsd,
     availableNanoUsd: (account) => usedNanoUsd(account) - heldNanoUsd(account.accountId),
@@ -123,8 +140,11 @@ export function createCredit(deps: CreditDeps): Credit {
     },
     async close() {
       isClosed = true;
-      await Promise.allSettled([...wallets.values()].map((wallet) => wallet.giveBack()));
+      await Promise.all(wallets.values().map((wallet) => wallet.close()));
+      // A charge on its way is paid by its lease, which then ends with the recovery of this process's journal.
+      const isSettled = wallets.keys().every((accountId) => pendingNanoUsd(accountId) === 0n);
       wallets.clear();
+      if (isSettled) await giveBackAll();
     },
   };
 }

@@ -34,6 +34,8 @@ export interface Wallet {
   isIdle(nowMs: number, idleMs: number): boolean;
   /** Gives the lease back; what was charged to it must be settled. */
   giveBack(): Promise<void>;
+  /** Asks for nothing more. Resolves when what was asked has been answered. */
+  close(): Promise<void>;
 }
 
 export interface WalletDeps {
@@ -83,6 +85,10 @@ export function createWallet(deps: WalletDeps): Wallet {
   let holds = 0;
   let answer: Answer | undefined;
   let isAsking = false;
+  let asked = Promise.resolve();
+  /** Of a lease that was asked for without an answer: asked for again under its id, it is there once. */
+  let unansweredId: string | undefined;
+  let isClosed = false;
   let lastUsedMs = clock.nowMs();
 
   function restNanoUsd(): bigint {
@@ -135,7 +141,7 @@ export function createWallet(deps: WalletDeps): Wallet {
       return true;
     }
     if (answer?.kind !== "grant" || answer.freeNanoUsd > 0n || nowMs - answer.atMs >= EMPTY_FOR_MS) {
-      void grow(fullNanoUsd - restNanoUsd());
+      ask(fullNanoUsd - restNanoUsd());
       return false;
     }
     if (isHeldHere) return false;
@@ -169,26 +175,32 @@ export function createWallet(deps: WalletDeps): Wallet {
     const nowMs = clock.nowMs();
     const pauseMs = answer?.kind === "grant" && answer.freeNanoUsd > 0n ? 0 : AWAY_FOR_MS;
     if (answer !== undefined && nowMs - answer.atMs < pauseMs) return;
-    void grow(0n);
+    ask(0n);
+  }
+
+  function ask(wantedNanoUsd: bigint): void {
+    if (!isClosed) asked = grow(wantedNanoUsd);
   }
 
   /** Never rejects: what fails is told to the waiting. */
   async function grow(wantedNanoUsd: bigint): Promise<void> {
     isAsking = true;
     const sentMs = clock.nowMs();
-    const leaseId = lease?.id ?? deps.newLeaseId();
+    const before = lease;
+    const leaseId = before?.id ?? (unansweredId ??= deps.newLeaseId());
     try {
       const grant = await bank.grow({ leaseId, accountId, wantedNanoUsd: wantedNanoUsd > 0n ? wantedNanoUsd : 0n });
       const atMs = clock.nowMs();
       answer = { kind: "grant", atMs, freeNanoUsd: grant.freeNanoUsd, othersNanoUsd: grant.leasedByOthersNanoUsd };
-      if (!grant.isOpen) {
-        // Another one is asked for at once where this one was taken from us.
-        if (lease?.id === leaseId) answer = undefined;
+      unansweredId = undefined;
+      if (!grant.isOpen || lease !== before) {
+        // The lease was taken from us, before or while it grew: another one is asked for at once.
+        if (before !== undefined) answer = undefined;
         lease = undefined;
-      } else if (grant.addedNanoUsd > 0n) {
-        lease ??= { id: leaseId, grantedNanoUsd: 0n, spentNanoUsd: 0n, expiresAtMs: 0, refilledNanoUsd: 0n };
-        lease.grantedNanoUsd += grant.addedNanoUsd;
-        lease.expiresAtMs = sentMs + bank.ttlMs;
+      } else {
+        lease = before ?? { id: leaseId, grantedNanoUsd: 0n, spentNanoUsd: 0n, expiresAtMs: 0, refilledNanoUsd: 0n };
+        lease.grantedNanoUsd = grant.grantedNanoUsd;
+        if (grant.addedNanoUsd > 0n) lease.expiresAtMs = sentMs + bank.ttlMs;
         lease.refilledNanoUsd = restNanoUsd();
       }
     } catch (error) {
@@ -231,7 +243,7 @@ export function createWallet(deps: WalletDeps): Wallet {
         if (isAsking) return "asked";
         const isFresh = answer !== undefined && clock.nowMs() - answer.atMs < EMPTY_FOR_MS;
         if (isFresh && (answer?.kind === "away" || answer?.freeNanoUsd === 0n)) return "short";
-        void grow(more - restNanoUsd());
+        ask(more - restNanoUsd());
         return "asked";
       },
       settle(chargeNanoUsd) {
@@ -283,12 +295,25 @@ export function createWallet(deps: WalletDeps): Wallet {
     },
     isIdle: (nowMs, idleMs) => holds === 0 && waiting.size === 0 && !isAsking && nowMs - lastUsedMs >= idleMs,
     async giveBack() {
-      if (lease === undefined || isAsking) return;
-      const leaseId = lease.id;
+      const given = lease;
+      const leaseId = given?.id ?? unansweredId;
+      if (leaseId === undefined || isAsking) return;
       // From here on nothing is admitted against it.
       lease = undefined;
+      unansweredId = undefined;
       answer = undefined;
-      await bank.giveBack({ leaseId, accountId });
+      try {
+        await bank.giveBack({ leaseId, accountId });
+      } catch (error) {
+        // Perhaps it has ended, perhaps not: kept, but of no use until the database has said so.
+        if (given !== undefined && lease === undefined && !isAsking) lease = { ...given, expiresAtMs: 0 };
+        throw error;
+      }
+    },
+    async close() {
+      isClosed = true;
+      for (const waiter of waiting) refuse(waiter, unavailable());
+      await asked;
     },
   };
 }

@@ -1,7 +1,15 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createAccount, findAccount, readBalance } from "../../ledger/accounts.ts";
 import { postCredit } from "../../ledger/entries.ts";
-import { createApiKey, disableApiKey, parseApiKey, revokeApiKey, secretMatches } from "../../ledger/keys.ts";
+import {
+  createApiKey,
+  disableApiKey,
+  isSecretOf,
+  parseApiKey,
+  replaceSecret,
+  revokeApiKey,
+  rotateApiKey,
+} from "../../ledger/keys.ts";
 import { readChanges } from "../../ledger/changes.ts";
 import { countRows, createCustomer, PEPPER, wrongBalances } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
@@ -116,9 +124,52 @@ test("of an API key only the keyed hash of the secret is stored (S24)", async ()
     expiresAt,
     allowedModels: ["modelx-v4-pro"],
   });
-  const parsed = parseApiKey(value);
-  const secret = parsed.kind === "key" ? parsed.secret : "";
-  expect(secretMatches({ pepper: PEPPER, secret, hash: key?.secretHash ?? Buffer.alloc(0) })).toBe(true);
+  expect(isSecretOf(found(key), { secret: secretOf(value), pepper: PEPPER, nowMs: Date.now() })).toBe(true);
+});
+
+describe("a rotated key", () => {
+  async function rotated({ previousUntil }: { previousUntil: Date | null }) {
+    const { database } = await postgres.migrated();
+    await createAccount(database, { id: "acme", name: "Acme" });
+    const before = await createApiKey(database, { accountId: "acme", name: "laptop", pepper: PEPPER });
+    const { nextXid } = await readChanges(database, 0n);
+    const after = await rotateApiKey(database, { publicId: before.publicId, pepper: PEPPER, previousUntil });
+    const [key] = (await readChanges(database, nextXid)).keys;
+    const accepts = (value: string, nowMs: number) => isSecretOf(found(key), { secret: secretOf(value), pepper: PEPPER, nowMs });
+    return { database, publicId: before.publicId, before: before.value, after: after.value, accepts };
+  }
+
+  test("keeps its public id, and its former secret until the overlap ends (S35)", async () => {
+    const until = new Date("2030-01-01T00:00:00Z");
+    const { publicId, before, after, accepts } = await rotated({ previousUntil: until });
+    expect(parseApiKey(after)).toMatchObject({ kind: "key", publicId });
+    expect(accepts(after, until.getTime() + 1)).toBe(true);
+    expect(accepts(before, until.getTime() - 1)).toBe(true);
+    expect(accepts(before, until.getTime())).toBe(false);
+  });
+
+  test("without an overlap loses its former secret at once", async () => {
+    const { before, after, accepts } = await rotated({ previousUntil: null });
+    expect(accepts(after, 0)).toBe(true);
+    expect(accepts(before, 0)).toBe(false);
+  });
+
+  test("that is given the secret in use once more stays as it is", async () => {
+    const { database, publicId, before, after } = await rotated({ previousUntil: new Date("2030-01-01T00:00:00Z") });
+    const { nextXid } = await readChanges(database, 0n);
+    const again = { publicId, pepper: PEPPER, previousUntil: null, secret: secretOf(after) };
+    expect(await replaceSecret(database, again)).toBe(false);
+    expect((await readChanges(database, nextXid)).keys).toEqual([]);
+    expect(await replaceSecret(database, { ...again, secret: secretOf(before) })).toBe(true);
+  });
+
+  test("must be there", async () => {
+    const { database, publicId } = await rotated({ previousUntil: null });
+    const rotation = { pepper: PEPPER, previousUntil: null };
+    await expect(rotateApiKey(database, { publicId: "000000000000", ...rotation })).rejects.toMatchObject({ code: "not_found" });
+    await revokeApiKey(database, publicId);
+    await expect(rotateApiKey(database, { publicId, ...rotation })).rejects.toMatchObject({ code: "not_found" });
+  });
 });
 
 test("a key for an unknown account is refused", async () => {
@@ -137,3 +188,14 @@ test("a key is revoked once and disabled once", async () => {
   expect(await revokeApiKey(database, keyId)).toBe(false);
   expect(await revokeApiKey(database, "000000000000")).toBe(false);
 });
+
+function found<Row>(row: Row | undefined): Row {
+  if (row === undefined) throw new Error("There is no such row.");
+  return row;
+}
+
+function secretOf(value: string): string {
+  const parsed = parseApiKey(value);
+  if (parsed.kind !== "key") throw new Error("That is no key.");
+  return parsed.secret;
+}

@@ -128,6 +128,19 @@ test("a renewed lease stays; one that was reaped is replaced by the next request
   expect(await checkLedger(on.database)).toEqual([]);
 });
 
+test("a process that ends gives its credit back over a new connection when the old ones are cut", async () => {
+  const on = await postgres.migrated();
+  const customer = await seedLedger(on.database);
+  await grant(on, 100n * CHARGE);
+  const replica = startReplica(on, "ending");
+  expect(await request(replica, customer, CHARGE)).toBe("served");
+  await replica.settler.drain(5_000);
+  await postgres.stop();
+  await postgres.start();
+  await replica.credit.close();
+  expect((await readBalance(on.database, "acme")).leasedNanoUsd).toBe(0n);
+});
+
 test("while Postgres is away a leased account goes on and another is unavailable; afterwards nothing is missing", async () => {
   const on = await postgres.migrated();
   const customer = await seedLedger(on.database);

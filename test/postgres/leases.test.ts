@@ -29,6 +29,7 @@ test("a lease takes half of what is free, within its bounds, and grows", async (
   expect(first).toEqual({
     isOpen: true,
     addedNanoUsd: 400_000n,
+    grantedNanoUsd: 400_000n,
     spendableNanoUsd: 1_000_000n,
     freeNanoUsd: 600_000n,
     leasedByOthersNanoUsd: 0n,

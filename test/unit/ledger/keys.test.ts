@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { hashSecret, maskApiKey, mintApiKey, parseApiKey, secretMatches } from "../../../ledger/keys.ts";
+import { hashSecret, isSecretOf, maskApiKey, mintApiKey, parseApiKey } from "../../../ledger/keys.ts";
 
 const PEPPER = Buffer.alloc(32, 1);
 const PUBLIC_ID = "AbCdEfGh1234";
@@ -61,15 +61,16 @@ test("the display form shows both ends of the public id and nothing of the secre
 });
 
 describe("a stored hash", () => {
-  const hash = hashSecret(PEPPER, SECRET);
+  const stored = { secretHash: hashSecret(PEPPER, SECRET), previousSecret: null };
 
   test("matches its own secret", () => {
-    expect(secretMatches({ pepper: PEPPER, secret: SECRET, hash })).toBe(true);
+    expect(isSecretOf(stored, { pepper: PEPPER, secret: SECRET, nowMs: 0 })).toBe(true);
   });
 
   test("matches no other secret, no other pepper and no cut hash", () => {
-    expect(secretMatches({ pepper: PEPPER, secret: `${SECRET.slice(1)}t`, hash })).toBe(false);
-    expect(secretMatches({ pepper: Buffer.alloc(32, 2), secret: SECRET, hash })).toBe(false);
-    expect(secretMatches({ pepper: PEPPER, secret: SECRET, hash: hash.subarray(1) })).toBe(false);
+    expect(isSecretOf(stored, { pepper: PEPPER, secret: `${SECRET.slice(1)}t`, nowMs: 0 })).toBe(false);
+    expect(isSecretOf(stored, { pepper: Buffer.alloc(32, 2), secret: SECRET, nowMs: 0 })).toBe(false);
+    const cut = { ...stored, secretHash: stored.secretHash.subarray(1) };
+    expect(isSecretOf(cut, { pepper: PEPPER, secret: SECRET, nowMs: 0 })).toBe(false);
   });
 });

@@ -15,6 +15,7 @@ function callerWith(ofKey: LimitSettings, ofAccount: LimitSettings = {}): Caller
       accountId: "acme",
       name: "test",
       secretHash: Buffer.alloc(32),
+      previousSecret: null,
       isRevoked: false,
       isDisabled: false,
       expiresAt: null,

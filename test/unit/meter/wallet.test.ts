@@ -15,9 +15,10 @@ const size = (fullNanoUsd: bigint, leastNanoUsd = fullNanoUsd) => ({ fullNanoUsd
 
 /** A wallet whose bank has `free` to give, `slice` at a time, or is away. */
 function start({ free = 1_000n, slice = 100n, others = 0n } = {}) {
-  const account = { free, others, isAway: false, isEnded: false, grows: 0 };
+  const account = { free, others, isAway: false, isAnswerLost: false, isEnded: false, grows: 0 };
+  const returned: string[] = [];
   let leases = 0;
-  const known = new Set<string>();
+  const granted = new Map<string, bigint>();
   const wallet = createWallet({
     accountId: "acme",
     bank: {
@@ -28,23 +29,35 @@ function start({ free = 1_000n, slice = 100n, others = 0n } = {}) {
         if (account.isAway) throw new Error("connection refused");
         if (account.isEnded) {
           account.isEnded = false;
-          return { isOpen: false, addedNanoUsd: 0n, spendableNanoUsd: 0n, freeNanoUsd: 0n, leasedByOthersNanoUsd: 0n };
+          return {
+            isOpen: false,
+            addedNanoUsd: 0n,
+            grantedNanoUsd: 0n,
+            spendableNanoUsd: 0n,
+            freeNanoUsd: 0n,
+            leasedByOthersNanoUsd: 0n,
+          };
         }
         const wanted = wantedNanoUsd > slice ? wantedNanoUsd : slice;
         const addedNanoUsd = wanted < account.free ? wanted : account.free;
         account.free -= addedNanoUsd;
         const facts = { spendableNanoUsd: 0n, freeNanoUsd: account.free, leasedByOthersNanoUsd: account.others };
-        if (addedNanoUsd > 0n) known.add(leaseId);
-        return { isOpen: known.has(leaseId), addedNanoUsd, ...facts };
+        const grantedNanoUsd = (granted.get(leaseId) ?? 0n) + addedNanoUsd;
+        if (grantedNanoUsd > 0n) granted.set(leaseId, grantedNanoUsd);
+        if (account.isAnswerLost) throw new Error("connection lost");
+        return { isOpen: granted.has(leaseId), addedNanoUsd, grantedNanoUsd, ...facts };
       },
-      giveBack: async () => {},
+      async giveBack({ leaseId }) {
+        if (account.isAway) throw new Error("connection refused");
+        returned.push(leaseId);
+      },
     },
     clock: { nowMs: () => Date.now() },
     newLeaseId: () => `lease-${++leases}`,
     topUpUrl: "https://example.test/dashboard",
     onLeaseFailed: () => {},
   });
-  return { account, wallet };
+  return { account, wallet, returned };
 }
 
 /** A refusal as its code and text; the hold where there is one. */
@@ -235,4 +248,66 @@ test("a lease that had ended before it could grow is replaced at once", async ()
   const hold = await wallet.admit(size(150n), never);
   expect(hold.heldNanoUsd).toBe(150n);
   expect(wallet.leaseId).toBe("lease-2");
+});
+
+describe("when the answer to a grant is lost", () => {
+  test("the next request asks for the same lease, and finds what it was given", async () => {
+    const { wallet, account } = start({ free: 100n });
+    account.isAnswerLost = true;
+    await expect(outcomeOf(wallet.admit(size(80n), never))).resolves.toMatch("billing_unavailable");
+    account.isAnswerLost = false;
+    await vi.advanceTimersByTimeAsync(1_000);
+    // All of the account's credit is in that lease: it comes into force with its renewal.
+    const waiting = outcomeOf(wallet.admit(size(80n), never));
+    await vi.advanceTimersByTimeAsync(10);
+    expect(wallet.leaseId).toBe("lease-1");
+    wallet.renewed(Date.now());
+    const hold = await wallet.admit(size(20n), never);
+    expect(hold.settle(20n)).toBe("lease-1");
+    await expect(waiting).resolves.toMatchObject({ heldNanoUsd: 80n });
+  });
+
+  test("and nothing asks any more, the lease is given back", async () => {
+    const { wallet, account, returned } = start({ free: 100n });
+    account.isAnswerLost = true;
+    await outcomeOf(wallet.admit(size(80n), never));
+    await wallet.giveBack();
+    expect(returned).toEqual(["lease-1"]);
+  });
+});
+
+describe("a lease whose return failed", () => {
+  async function unreturned() {
+    const started = await opened();
+    started.account.isAway = true;
+    await expect(started.wallet.giveBack()).rejects.toThrow("connection refused");
+    return started;
+  }
+
+  test("is returned by the next try", async () => {
+    const { wallet, account, returned } = await unreturned();
+    account.isAway = false;
+    await wallet.giveBack();
+    expect(returned).toEqual(["lease-1"]);
+  });
+
+  test("admits nothing before the database has said that it is in force", async () => {
+    const { wallet, account } = await unreturned();
+    await expect(outcomeOf(wallet.admit(size(10n), never))).resolves.toMatch("billing_unavailable");
+    account.isAway = false;
+    account.isEnded = true;
+    await vi.advanceTimersByTimeAsync(1_000);
+    const hold = await wallet.admit(size(10n), never);
+    expect(hold.settle(1n)).toBe("lease-2");
+  });
+});
+
+test("a wallet that closes waits for what it has asked, and asks no more", async () => {
+  const { wallet, account } = await opened();
+  await wallet.admit(size(60n), never);
+  const { grows } = account;
+  await wallet.close();
+  expect(wallet.leaseId).toBe("lease-1");
+  void outcomeOf(wallet.admit(size(500n), never));
+  expect(account.grows).toBe(grows);
 });
