@@ -1,5 +1,8 @@
 import { defineConfig } from "vitest/config";
 
+/** Builds the API server, kubectl and helm where they are not built yet. */
+const KUBE_TOOLS = "./test/support/kube/global-setup.ts";
+
 /** One project a folder of test/, named after what must be real for it. Slow ones run one file at a time. */
 export default defineConfig({
   test: {
@@ -10,6 +13,8 @@ export default defineConfig({
       project("golden", { testTimeout: 60_000 }),
       project("postgres", { testTimeout: 60_000, hookTimeout: 120_000, fileParallelism: false }),
       project("envoy", { testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false }),
+      project("kube", { testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false, globalSetup: KUBE_TOOLS }),
+      project("chart", { testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false, globalSetup: KUBE_TOOLS }),
     ],
   },
 });
@@ -18,6 +23,7 @@ interface ProjectOptions {
   testTimeout: number;
   hookTimeout?: number;
   fileParallelism?: boolean;
+  globalSetup?: string;
 }
 
 function project(name: string, options: ProjectOptions) {

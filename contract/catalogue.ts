@@ -31,5 +31,7 @@ export const catalogueModelSchema = z.strictObject({
   /** Unix seconds; `created` in the model list. */
   createdSeconds: z.int().nonnegative(),
   backends: z.array(backendSchema).min(1),
+  /** That the model will go, in Unix seconds: answers carry it as `deprecation` and `sunset` headers. */
+  deprecation: z.strictObject({ sinceSeconds: z.int().optional(), sunsetSeconds: z.int().optional() }).optional(),
 });
 export type CatalogueModel = z.infer<typeof catalogueModelSchema>;

@@ -9,57 +9,59 @@ export type Effort = (typeof EFFORTS)[number];
  * a preset and may override single flags; the operator resolves both into the catalogue.
  */
 export const profileSchema = z.strictObject({
-  /** Chat: the field that carries the output limit. */
-  maxTokensField: z.enum(["max_tokens", "max_completion_tokens"]),
-  /** Chat: where reasoning text is found and sent back. */
-  reasoningField: z.enum(["reasoning_content", "reasoning", "none"]),
-  /** Chat: whether earlier reasoning is sent back in history; "tool-turns" sends it with tool calls, empty where none is known. */
-  reasoningHistory: z.enum(["always", "tool-turns", "never"]),
-  /** How a wish for (no) thinking is expressed. */
-  thinkingControl: z.enum(["reasoning_effort", "thinking_type", "chat_template_kwargs", "adaptive", "budget", "none"]),
-  /** Chat: whether a system message may stand after the first. */
-  systemAnywhere: z.boolean(),
-  /** Messages: whether a turn of role system may stand behind a user's turn; else its text joins the user's. */
-  systemTurns: z.boolean(),
-  /** Chat: whether `system` content may be an array of parts. */
-  systemParts: z.boolean(),
-  /** Chat: whether a tool message may hold images. */
-  imageInToolResult: z.boolean(),
-  /** Chat: whether `file` parts (PDF) are understood. */
-  files: z.boolean(),
-  /** Chat: asks for usage on every chunk, so that a cut stream has exact counts. */
-  continuousUsage: z.boolean(),
-  /** Sampling fields that the server rejects; they are dropped and named. */
-  rejects: z.array(z.enum(["temperature", "top_p", "top_k", "parallel_tool_calls", "seed", "stop", "user", "service_tier"])),
-  /** Which tool ids the server accepts. */
-  toolIds: z.enum(["any", "openai40", "messages"]),
-  /** Messages: `input_tokens` already holds the cached ones. */
-  usageInclusive: z.boolean(),
-  /** Chat: `completion_tokens` leaves reasoning out. */
-  reasoningExcluded: z.boolean(),
-  /** Chat: effort words that the server knows by another name; a word that is not here is sent as it is. */
-  efforts: z.partialRecord(z.enum(EFFORTS), z.string().min(1)),
-  /** Chat: whether the content of a message may be an array of text parts; else texts are joined by a line feed. */
-  contentParts: z.boolean(),
-  /** Chat: how many stop sequences the server takes; null for no limit. */
-  maxStopSequences: z.int().positive().nullable(),
-  /**
-   * Chat: how a last message of the assistant is continued instead of answered. vLLM and SGLang take
-   * `continue_final_message`, DeepSeek's beta base path takes `prefix`; "refuse" answers 400.
-   */
-  prefill: z.enum(["continue_final_message", "prefix", "refuse"]),
-  /**
-   * How a response schema is asked for: in the protocol's own field, by an instruction, for chat together with
-   * `json_object`, for messages by a tool that the model must call, whose input is the answer.
-   */
-  jsonSchema: z.enum(["native", "json_object", "instruct", "tool"]),
-  /**
-   * Chat: `<system-reminder>` texts behind tool results go into the last tool message, because the server's
-   * chat template forgets reasoning when a user message follows.
-   */
-  remindersInToolResult: z.boolean(),
-  /** Chat: streamed tool arguments are repeated whole in each chunk instead of in pieces. */
-  argumentSnapshots: z.boolean(),
+  maxTokensField: z.enum(["max_tokens", "max_completion_tokens"]).describe("Chat: the field that carries the output limit."),
+  reasoningField: z
+    .enum(["reasoning_content", "reasoning", "none"])
+    .describe("Chat: where reasoning text is found and sent back."),
+  reasoningHistory: z
+    .enum(["always", "tool-turns", "never"])
+    .describe(
+      'Chat: whether earlier reasoning is sent back in history; "tool-turns" sends it with tool calls, empty where none is known.',
+    ),
+  thinkingControl: z
+    .enum(["reasoning_effort", "thinking_type", "chat_template_kwargs", "adaptive", "budget", "none"])
+    .describe("How a wish for (no) thinking is expressed."),
+  systemAnywhere: z.boolean().describe("Chat: whether a system message may stand after the first."),
+  systemTurns: z
+    .boolean()
+    .describe("Messages: whether a turn of role system may stand behind a user's turn; else its text joins the user's."),
+  systemParts: z.boolean().describe("Chat: whether `system` content may be an array of parts."),
+  imageInToolResult: z.boolean().describe("Chat: whether a tool message may hold images."),
+  files: z.boolean().describe("Chat: whether `file` parts (PDF) are understood."),
+  continuousUsage: z.boolean().describe("Chat: asks for usage on every chunk, so that a cut stream has exact counts."),
+  rejects: z
+    .array(z.enum(["temperature", "top_p", "top_k", "parallel_tool_calls", "seed", "stop", "user", "service_tier"]))
+    .describe("Sampling fields that the server rejects; they are dropped and named."),
+  toolIds: z.enum(["any", "openai40", "messages"]).describe("Which tool ids the server accepts."),
+  usageInclusive: z.boolean().describe("Messages: `input_tokens` already holds the cached ones."),
+  reasoningExcluded: z.boolean().describe("Chat: `completion_tokens` leaves reasoning out."),
+  efforts: z
+    .partialRecord(z.enum(EFFORTS), z.string().min(1))
+    .describe("Chat: effort words that the server knows by another name; a word that is not here is sent as it is."),
+  contentParts: z
+    .boolean()
+    .describe("Chat: whether the content of a message may be an array of text parts; else texts are joined by a line feed."),
+  maxStopSequences: z
+    .int()
+    .positive("must be a whole number above 0")
+    .nullable()
+    .describe("Chat: how many stop sequences the server takes; null for no limit."),
+  prefill: z
+    .enum(["continue_final_message", "prefix", "refuse"])
+    .describe(
+      'Chat: how a last message of the assistant is continued instead of answered. vLLM and SGLang take `continue_final_message`, DeepSeek\'s beta base path takes `prefix`; "refuse" answers 400.',
+    ),
+  jsonSchema: z
+    .enum(["native", "json_object", "instruct", "tool"])
+    .describe(
+      "How a response schema is asked for: in the protocol's own field, by an instruction, for chat together with `json_object`, for messages by a tool that the model must call, whose input is the answer.",
+    ),
+  remindersInToolResult: z
+    .boolean()
+    .describe(
+      "Chat: `<system-reminder>` texts behind tool results go into the last tool message, because the server's chat template forgets reasoning when a user message follows.",
+    ),
+  argumentSnapshots: z.boolean().describe("Chat: streamed tool arguments are repeated whole in each chunk instead of in pieces."),
 });
 export type Profile = z.infer<typeof profileSchema>;
 

@@ -160,6 +160,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
         requestId,
         dropped: translation.dropped,
         limits: run.limitHeaders,
+        notice: run.model.notice,
       });
       if (!isGood) response = { kind: "upstream_error", status, headers };
       else if (isStream) response = { kind: "stream", machine: translation.stream(run.meter), isBroken: false };

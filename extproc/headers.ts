@@ -44,11 +44,13 @@ export interface ResponseChangesInput {
   dropped: readonly string[];
   /** What is left of the caller's own limits; the upstream's say what is left to us, and never pass. */
   limits: Readonly<Record<string, string>>;
+  /** What the model has to tell: that it will go. */
+  notice: Readonly<Record<string, string>>;
 }
 
 /** Turns the upstream's response headers into those for the client. */
-export function responseChanges({ headers, isStream, requestId, dropped, limits }: ResponseChangesInput): HeaderChanges {
-  const set: Record<string, string> = { ...requestIdHeaders(requestId), ...limits };
+export function responseChanges({ headers, isStream, requestId, dropped, limits, notice }: ResponseChangesInput): HeaderChanges {
+  const set: Record<string, string> = { ...requestIdHeaders(requestId), ...limits, ...notice };
   if (dropped.length > 0) set[HEADERS.dropped] = encodeFieldNames(dropped);
   if (isStream) set["cache-control"] = "no-cache";
   else set["content-type"] = "application/json";

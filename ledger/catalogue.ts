@@ -90,6 +90,16 @@ export async function publishModels(database: Database, models: readonly Publish
   });
 }
 
+/** Is the catalogue exactly these models already? Prices are not compared: they are no reason to wait. */
+export async function isPublished(database: Database, models: readonly PublishedModel[]): Promise<boolean> {
+  const current = [...(await readCurrent(database))].filter(([, { isWithdrawn }]) => !isWithdrawn);
+  const served = new Map(current.map(([name, { spec }]) => [name, spec]));
+  return (
+    served.size === models.length &&
+    models.every(({ model }) => isDeepStrictEqual(served.get(model.name), JSON.parse(JSON.stringify(model))))
+  );
+}
+
 /** Each model's price here is its last version: publishing is the only writer, and points the model at it. */
 async function readCurrent(transaction: Queryable): Promise<Map<string, Current>> {
   const rows = await transaction.query({

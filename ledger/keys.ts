@@ -33,6 +33,12 @@ export function mintApiKey(randomBytes: (size: number) => Buffer): MintedApiKey 
   return { publicId, secret, value: `${PREFIX}${publicId}${secret}` };
 }
 
+/** Another value for a key that is there: its public id with a new secret, for `replaceSecret`. */
+export function renewApiKey(publicId: string, randomBytes: (size: number) => Buffer): MintedApiKey {
+  const secret = randomBase62(SECRET_LENGTH, randomBytes);
+  return { publicId, secret, value: `${PREFIX}${publicId}${secret}` };
+}
+
 /** The display form, `sk-mg-AbCd****WxYz`: both ends of the public id, so that it shows no part of the secret (S24). */
 export function maskApiKey(publicId: string): string {
   return `${PREFIX}${publicId.slice(0, 4)}****${publicId.slice(-4)}`;

@@ -1,8 +1,8 @@
 import { execFile, type ExecFileOptions } from "node:child_process";
 import { access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
-import { homedir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
+import { cacheDirectory } from "./cache-directory.ts";
 
 const run = promisify(execFile);
 
@@ -32,7 +32,7 @@ export async function findEnvoy({ environment, onProgress, signal }: FindEnvoyOp
   const installed = await findOnPath(environment.PATH ?? "");
   if (installed !== undefined) return installed;
 
-  const cache = path.join(cacheDirectory(environment), "model-gateway");
+  const cache = cacheDirectory(environment);
   const binary = path.join(cache, `envoy-${OLDEST.major}.${OLDEST.minor}`, "envoy");
   if (await isExecutable(binary)) return binary;
   onProgress(`Fetching Envoy ${OLDEST.major}.${OLDEST.minor} (37 MB), once …`);
@@ -131,13 +131,6 @@ async function versionOf(file: string): Promise<Version | undefined> {
 
 function isNewEnough({ major, minor }: Version): boolean {
   return major > OLDEST.major || (major === OLDEST.major && minor >= OLDEST.minor);
-}
-
-function cacheDirectory(environment: FindEnvoyOptions["environment"]): string {
-  const configured = environment.XDG_CACHE_HOME;
-  // The XDG rule: a relative path there is to be ignored.
-  if (configured !== undefined && path.isAbsolute(configured)) return configured;
-  return path.join(environment.HOME ?? homedir(), ".cache");
 }
 
 async function isExecutable(file: string): Promise<boolean> {

@@ -5,7 +5,7 @@ import path from "node:path";
 import { stringify } from "yaml";
 import { MAX_REQUEST_BYTES } from "../contract/headers.ts";
 import { buildBootstrap } from "../operator/xds/bootstrap.ts";
-import { drainEnvoy } from "./envoy-drain.ts";
+import { drainEnvoy } from "../runtime/envoy-drain.ts";
 import type { Part } from "./process/part.ts";
 import { LOOPBACK } from "./process/ports.ts";
 import type { StopStep } from "./process/processes.ts";
@@ -125,6 +125,6 @@ export async function envoyPart(options: {
     hasChannel: false,
     readyUrl: `${adminUrl}/ready`,
     stopSteps: stopWithin(10_000),
-    beforeStop: () => drainEnvoy(adminUrl, DRAIN_MS),
+    beforeStop: async () => void (await drainEnvoy(adminUrl, { mostMs: DRAIN_MS })),
   };
 }

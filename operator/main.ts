@@ -3,13 +3,24 @@ import * as z from "zod";
 import { portVariable, readEnv } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createLog } from "../runtime/log.ts";
-import { startOperator } from "./operator.ts";
+import { startOperator, type OperatorConfig } from "./operator.ts";
 import { localUpstreamsSchema } from "./source/local-upstreams.ts";
 
 const environment = readEnv(
   {
     DATABASE_URL: z.string().min(1),
-    GATEWAY_MANIFESTS: z.string().min(1),
+    /** Where Models come from: a folder of manifests on one machine, or the cluster that this Pod runs in. */
+    GATEWAY_SOURCE: z.enum(["folder", "kubernetes"]).default("folder"),
+    GATEWAY_MANIFESTS: z.string().min(1).optional(),
+    WATCH_NAMESPACES: z
+      .string()
+      .default("")
+      .transform((text) => text.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()]))),
+    POD_NAME: z.string().default(""),
+    POD_NAMESPACE: z.string().default(""),
+    LEASE_NAME: z.string().min(1).default("model-gateway-operator"),
+    KEY_PEPPER: z.base64().min(44, "must be at least 32 random bytes in base64").optional(),
+    KUBE_PATH_PREFIX: z.string().default(""),
     XDS_HOST: z.string().default("127.0.0.1"),
     XDS_PORT: portVariable.default(9004),
     ADMIN_HOST: z.string().default("127.0.0.1"),
@@ -38,8 +49,7 @@ exitOnSignals(lifecycle);
 await startOperator(
   {
     databaseUrl: environment.DATABASE_URL,
-    manifests: environment.GATEWAY_MANIFESTS,
-    localUpstreams: environment.GATEWAY_LOCAL_UPSTREAMS,
+    source: readSource(),
     xds: { host: environment.XDS_HOST, port: environment.XDS_PORT },
     admin: { host: environment.ADMIN_HOST, port: environment.ADMIN_PORT },
     // Node's own list, with what NODE_EXTRA_CA_CERTS adds: the same on every machine, whatever Envoy's image holds.
@@ -47,3 +57,26 @@ await startOperator(
   },
   { log, lifecycle },
 );
+
+/** @throws Error that names the variable that is missing, or is one too many. */
+function readSource(): OperatorConfig["source"] {
+  const { GATEWAY_MANIFESTS: manifests, GATEWAY_LOCAL_UPSTREAMS: localUpstreams, POD_NAMESPACE, KEY_PEPPER } = environment;
+  if (environment.GATEWAY_SOURCE === "folder") {
+    if (manifests === undefined) throw new Error("The environment is not usable: GATEWAY_MANIFESTS: name a folder of manifests.");
+    return { kind: "folder", manifests, localUpstreams };
+  }
+  if (manifests !== undefined)
+    throw new Error("The environment is not usable: GATEWAY_MANIFESTS: not with GATEWAY_SOURCE=kubernetes.");
+  if (KEY_PEPPER === undefined)
+    throw new Error("The environment is not usable: KEY_PEPPER: needed for GATEWAY_SOURCE=kubernetes.");
+  if (POD_NAMESPACE === "")
+    throw new Error("The environment is not usable: POD_NAMESPACE: needed for GATEWAY_SOURCE=kubernetes.");
+  return {
+    kind: "kubernetes",
+    namespaces: environment.WATCH_NAMESPACES.length === 0 ? null : environment.WATCH_NAMESPACES,
+    pod: { namespace: POD_NAMESPACE, name: environment.POD_NAME },
+    leaseName: environment.LEASE_NAME,
+    pathPrefix: environment.KUBE_PATH_PREFIX,
+    pepper: Buffer.from(KEY_PEPPER, "base64"),
+  };
+}

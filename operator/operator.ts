@@ -1,23 +1,24 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
-import { publishModels } from "../ledger/catalogue.ts";
+import { isPublished, publishModels, type PublishedModel, type PublishResult } from "../ledger/catalogue.ts";
 import { createDatabase } from "../ledger/database.ts";
 import { MAX_REQUEST_BYTES } from "../contract/headers.ts";
 import { startAdmin } from "../runtime/admin.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import type { Logger } from "../runtime/log.ts";
 import { createOperatorEvents } from "./events.ts";
+import { startKubernetes, type KubernetesConfig, type KubernetesDeps } from "./kubernetes.ts";
 import { startLoop } from "./loop.ts";
+import { NO_PEERS, type Peers } from "./peers.ts";
 import { createRollout } from "./rollout.ts";
 import { startFolderSource } from "./source/folder.ts";
 import type { LocalUpstreams } from "./source/local-upstreams.ts";
+import type { Source } from "./source/source.ts";
 import { startXdsServer } from "./xds/serve.ts";
 import type { SocketAddress } from "./xds/socket-address.ts";
 
 export interface OperatorConfig {
   databaseUrl: string;
-  /** Folder of YAML manifests. */
-  manifests: string;
-  localUpstreams: LocalUpstreams;
+  source: FolderConfig | KubernetesConfig;
   /** Where Envoys ask for their configuration. */
   xds: SocketAddress;
   admin: SocketAddress;
@@ -25,6 +26,13 @@ export interface OperatorConfig {
   rootsPem: string;
   ackTimeoutMs?: number;
   graceMs?: number;
+}
+
+interface FolderConfig {
+  kind: "folder";
+  /** Folder of YAML manifests. */
+  manifests: string;
+  localUpstreams: LocalUpstreams;
 }
 
 export interface Operator {
@@ -44,9 +52,33 @@ export async function startOperator(
   const database = createDatabase({ url: config.databaseUrl, applicationName: "operator", log });
 
   const xds = await startXdsServer(config.xds, { events });
+  let wake: () => void = () => undefined;
+  const { source, peers, isLeader, registerShutdown } = await startSource(config.source, {
+    database,
+    log,
+    metrics,
+    lifecycle,
+    events,
+    clock,
+    onChange: () => wake(),
+  });
+
+  async function publish(models: readonly PublishedModel[]): Promise<PublishResult | null> {
+    if (isLeader()) return await publishModels(database, models);
+    return (await isPublished(database, models)) ? { added: [], changed: [], withdrawn: [], repriced: [] } : null;
+  }
+
+  let isServing = false;
   const rollout = createRollout({
-    xds,
-    publish: (models) => publishModels(database, models),
+    xds: {
+      push(snapshot) {
+        isServing = true;
+        xds.push(snapshot);
+      },
+      waitForAck: xds.waitForAck,
+    },
+    peers,
+    publish,
     events,
     clock,
     limits: { bufferBytes: MAX_REQUEST_BYTES },
@@ -54,29 +86,32 @@ export async function startOperator(
     ackTimeoutMs: config.ackTimeoutMs ?? 10_000,
     graceMs: config.graceMs ?? 30_000,
   });
-  let wake: () => void = () => undefined;
-  const source = await startFolderSource(
-    { folder: config.manifests, upstreams: config.localUpstreams },
-    { events, onChange: () => wake() },
-  );
   const loop = startLoop({
     async work() {
-      const { statuses, nextMs } = await rollout.run(source.current());
-      await source.reportStatuses(statuses);
+      const set = source.current();
+      const { statuses, version, nextMs } = await rollout.run(set);
+      await source.reportStatuses({ set, statuses, version });
       return nextMs;
     },
     clock,
     onFailure: events.rolloutFailed,
   });
-  wake = loop.wake;
-  wake();
+  // Until the source is complete, Envoys that know more keep what they have.
+  async function begin(): Promise<void> {
+    await source.synced;
+    wake = loop.wake;
+    wake();
+  }
+  void begin();
+  // Whoever serves Envoys is fit for it, also while the database is away; on one machine, nothing works before the catalogue.
+  const isReady = () => (config.source.kind === "kubernetes" ? isServing : loop.hasSucceeded);
 
   const admin = await startAdmin({
     host: config.admin.host,
     port: config.admin.port,
     metrics,
     notReadyBecause: () => [
-      ...(loop.hasSucceeded ? [] : ["the resources have not been published yet"]),
+      ...(isReady() ? [] : ["the resources have not been published yet"]),
       ...(lifecycle.isStopping ? ["shutting down"] : []),
     ],
   });
@@ -84,8 +119,29 @@ export async function startOperator(
 
   lifecycle.onShutdown({ name: "stop the source", deadlineMs: 2_000, run: () => source.stop() });
   lifecycle.onShutdown({ name: "finish the rollout", deadlineMs: 5_000, run: () => loop.stop() });
+  registerShutdown();
   lifecycle.onShutdown({ name: "close the discovery port", deadlineMs: 2_000, run: () => xds.stop() });
   lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
   lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin.close() });
   return { ports: { xds: xds.port, admin: admin.port } };
+}
+
+interface StartedSource {
+  /** `synced`: everything was read once. */
+  source: Source & { readonly synced: Promise<void> };
+  peers: Peers;
+  /** Is publishing this process's task? */
+  isLeader(): boolean;
+  registerShutdown(): void;
+}
+
+async function startSource(config: OperatorConfig["source"], deps: KubernetesDeps): Promise<StartedSource> {
+  if (config.kind === "kubernetes") return await startKubernetes(config, deps);
+  const source = await startFolderSource({ folder: config.manifests, upstreams: config.localUpstreams }, deps);
+  return {
+    source: { ...source, synced: Promise.resolve() },
+    peers: NO_PEERS,
+    isLeader: () => true,
+    registerShutdown: () => undefined,
+  };
 }

@@ -8,6 +8,8 @@ export type WorldKey = KeyRow;
 export type WorldAccount = AccountRow;
 export interface WorldModel extends CatalogueModel {
   price: PriceVersion;
+  /** Headers of every answer from it: made once, not for each request. */
+  notice: Readonly<Record<string, string>>;
 }
 
 /**
@@ -46,7 +48,7 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
   function applyModels(rows: readonly ModelRow[]): void {
     for (const row of rows) {
       if ("isWithdrawn" in row) byName.delete(row.name);
-      else byName.set(row.model.name, { ...row.model, price: row.price });
+      else byName.set(row.model.name, { ...row.model, price: row.price, notice: noticeOf(row.model) });
     }
     sorted = [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
     byNameOrAlias = new Map(sorted.flatMap((model) => model.aliases.map((alias) => [alias, model] as const)));
@@ -84,6 +86,15 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
 
 function balanceOf({ postedNanoUsd, version }: SettledBalance): SettledBalance {
   return { postedNanoUsd, version };
+}
+
+/** That the model will go, as RFC 9745 and RFC 8594 say it. */
+function noticeOf({ deprecation }: CatalogueModel): Readonly<Record<string, string>> {
+  const { sinceSeconds, sunsetSeconds } = deprecation ?? {};
+  return {
+    ...(sinceSeconds === undefined ? {} : { deprecation: `@${sinceSeconds}` }),
+    ...(sunsetSeconds === undefined ? {} : { sunset: new Date(sunsetSeconds * 1000).toUTCString() }),
+  };
 }
 
 /** The model as a request finds it that is admitted now: with the price of this moment, which it keeps (S28). */

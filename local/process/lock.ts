@@ -18,28 +18,37 @@ let taken = 0;
  * @throws Error with one sentence where a living process holds it.
  */
 export async function takeLock(file: string): Promise<Lock> {
+  const attempt = await tryLock(file);
+  if (attempt.kind === "taken") return attempt.lock;
+  throw new Error(
+    `Another start (process ${attempt.holder}) uses this data directory: stop that one first, or give this one its own with --data and --port.`,
+  );
+}
+
+export type LockAttempt = { kind: "taken"; lock: Lock } | { kind: "held"; holder: number };
+
+/** Takes a lock, or says which living process holds it. */
+export async function tryLock(file: string): Promise<LockAttempt> {
   const own = `${file}.${process.pid}.${++taken}`;
   await writeFile(own, JSON.stringify({ pid: process.pid, mark: await startMark(process.pid) }));
   try {
-    await takeWith(own, file);
+    const holder = await takeWith(own, file);
+    if (holder !== undefined) return { kind: "held", holder };
   } finally {
     await rm(own, { force: true });
   }
-  return { release: () => rm(file, { force: true }) };
+  return { kind: "taken", lock: { release: () => rm(file, { force: true }) } };
 }
 
-async function takeWith(own: string, file: string): Promise<void> {
+/** @returns the living process that holds the lock; undefined once it is ours. */
+async function takeWith(own: string, file: string): Promise<number | undefined> {
   for (;;) {
     // A link appears with its whole content, or not at all when another was first.
-    if (await succeeds(link(own, file))) return;
+    if (await succeeds(link(own, file))) return undefined;
     const text = await readOptional(file);
     if (text === undefined) continue;
     const holder = await livingHolder(text);
-    if (holder !== undefined) {
-      throw new Error(
-        `Another start (process ${holder}) uses this data directory: stop that one first, or give this one its own with --data and --port.`,
-      );
-    }
+    if (holder !== undefined) return holder;
     await removeDead(file);
   }
 }

@@ -96,6 +96,8 @@ function findSecret(secrets: ResourceSet["secrets"], namespace: string, referenc
 
 function isCertificates(pem: string): boolean {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  // Half a block is nothing to Node, and makes Envoy refuse the whole of what it is sent.
+  if (blocks.length !== pem.split("-----BEGIN").length - 1) return false;
   try {
     return blocks.length > 0 && blocks.every((block) => new X509Certificate(block).ca);
   } catch {

@@ -28,6 +28,8 @@ export interface Plan {
   statuses: ReadonlyMap<string, ModelStatus>;
   /** Every cluster that the resources ask for, those that were refused included. */
   wantedClusters: ReadonlySet<string>;
+  /** When time alone makes another plan of the same resources: a sunset. Null for never. */
+  nextMs: number | null;
 }
 
 /** What to serve, and what to say about each Model. Pure: all that it knows comes in. */
@@ -41,7 +43,16 @@ export function reconcile(input: ReconcileInput): Plan {
     snapshot: snapshotOf(served, decisions),
     statuses: new Map(decisions.map(({ model, status }) => [model.key, status])),
     wantedClusters: new Set(decisions.flatMap(({ wanted }) => wanted)),
+    nextMs: nextSunsetMs(input),
   };
+}
+
+function nextSunsetMs({ set, nowMs }: ReconcileInput): number | null {
+  const times = set.models.flatMap(({ resource }) => {
+    const sunsetMs = Date.parse(resource.spec.deprecation?.sunsetTime ?? "");
+    return sunsetMs > nowMs ? [sunsetMs] : [];
+  });
+  return times.length === 0 ? null : Math.min(...times);
 }
 
 interface Decision {

@@ -1,107 +1,171 @@
 import * as z from "zod";
 import { parsePrice } from "../../ledger/money.ts";
+import { explain } from "../crd/explain.ts";
+import { GROUP, VERSION } from "../crd/group.ts";
 import { backendResourceSchema, INTERFACES } from "./backend-resource.ts";
 import { describeProblems, must } from "./field-message.ts";
 
-const MODEL_API_VERSION = "modelgateway.dev/v1alpha1";
+const MODEL_API_VERSION = `${GROUP}/${VERSION}` as const;
 
-const modelName = z
+// What is checked both here and by the API server is said in the same words.
+const PRICE_EXAMPLE = 'must be a decimal string such as "0.30"';
+const WHEN = "must say when, by from or daily";
+const EMPTY_WINDOW = "must have a daily window that is not empty";
+const TOO_EARLY = "must not precede deprecatedTime";
+const ABOVE_CONTEXT = "must not exceed contextWindow";
+const NO_WEIGHT = "must have at least one entry with a weight above 0";
+const REPEATED = "must not repeat modelName";
+
+export const modelName = z
   .string(must("be a string"))
   .regex(/^[A-Za-z0-9][A-Za-z0-9._:/-]*$/, "must begin with a letter or digit and hold only letters, digits and . _ : / -")
-  .max(128, "must be at most 128 characters");
+  .max(128, "must be at most 128 characters")
+  .describe("Name of a model, as clients send it.");
 
 const price = z
-  .string({ error: (issue) => (issue.input === undefined ? "is required" : 'must be a decimal string such as "0.30"') })
-  .regex(/^(0|[1-9][0-9]{0,8})(\.[0-9]{1,9})?$/, 'must be a decimal string such as "0.30"')
-  .transform((text, context) => {
-    try {
-      return parsePrice(text);
-    } catch {
-      // The one thing that the pattern lets through and the money does not.
-      context.addIssue({ code: "custom", message: "must have at most 6 decimal places" });
-      return z.NEVER;
-    }
-  });
+  .string({ error: (issue) => (issue.input === undefined ? "is required" : PRICE_EXAMPLE) })
+  .max(16, PRICE_EXAMPLE)
+  .regex(/^(0|[1-9][0-9]{0,8})(\.[0-9]+)?$/, PRICE_EXAMPLE)
+  .regex(/^[^.]*(\.[0-9]{0,6})?$/, "must have at most 6 decimal places");
 
 const count = z.int(must("be a whole number above 0")).positive("must be a whole number above 0");
 
 const time = z.iso.datetime({ offset: true, ...must('be a time such as "2027-01-31T00:00:00Z"') });
 
 const prices = {
-  inputPerMillion: price,
-  /** Prompt tokens found in the upstream's cache; the input price where absent. */
-  cachedInputPerMillion: price.optional(),
-  /** Prompt tokens written to the upstream's cache; the input price where absent. */
-  cacheWritePerMillion: price.optional(),
-  outputPerMillion: price,
+  inputPerMillion: price.describe("USD for a million prompt tokens.").transform(parsePrice),
+  cachedInputPerMillion: price
+    .describe("USD for a million prompt tokens found in the upstream's cache; the input price where absent.")
+    .transform(parsePrice)
+    .optional(),
+  cacheWritePerMillion: price
+    .describe("USD for a million prompt tokens written to the upstream's cache; the input price where absent.")
+    .transform(parsePrice)
+    .optional(),
+  outputPerMillion: price.describe("USD for a million tokens of the answer, reasoning included.").transform(parsePrice),
 };
 
 const timeOfDay = z
   .string(must('be a time of the UTC day such as "08:30"'))
-  .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/, must('be a time of the UTC day such as "08:30"'));
+  .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/, must('be a time of the UTC day such as "08:30"'))
+  .max(5, must('be a time of the UTC day such as "08:30"'));
+
+const daily = z.strictObject({
+  from: timeOfDay.describe('First minute, as "22:00".'),
+  until: timeOfDay.describe('First minute that is no longer in it, as "06:00"; before from, it is one of the next day.'),
+});
 
 /** Another price, from a time on, at hours of the day, or both; of those that apply, the last one counts. */
 const scheduledPrice = z
   .strictObject(
-    { from: time.optional(), daily: z.strictObject({ from: timeOfDay, until: timeOfDay }).optional(), ...prices },
+    {
+      from: time.optional().describe("When the price begins to apply; always where absent."),
+      daily: daily.optional().describe("Hours of the UTC day at which the price applies; all where absent."),
+      ...prices,
+    },
     must("hold inputPerMillion and outputPerMillion"),
   )
-  .refine(({ from, daily }) => from !== undefined || daily !== undefined, must("say when, by from or daily"))
-  .refine(({ daily }) => daily === undefined || daily.from !== daily.until, must("have a daily window that is not empty"));
+  .refine(({ from, daily }) => from !== undefined || daily !== undefined, WHEN)
+  .refine(({ daily }) => daily === undefined || daily.from !== daily.until, EMPTY_WINDOW)
+  .meta(
+    explain("Another price, and when it applies.", {
+      rules: [
+        { rule: "has(self.from) || has(self.daily)", message: WHEN },
+        { rule: "!has(self.daily) || self.daily.from != self.daily.until", message: EMPTY_WINDOW },
+      ],
+    }),
+  );
 
-const pricing = z.strictObject(
-  {
-    /** Accounts are kept in US dollars. */
-    currency: z.literal("USD", must("be USD")).default("USD"),
-    ...prices,
-    schedule: z.array(scheduledPrice, must("be a list")).max(16, must("have at most 16 entries")).default([]),
-  },
-  must("hold inputPerMillion and outputPerMillion"),
-);
+const pricing = z
+  .strictObject(
+    {
+      currency: z.literal("USD", must("be USD")).default("USD").describe("US dollars: accounts are kept in them."),
+      ...prices,
+      schedule: z
+        .array(scheduledPrice, must("be a list"))
+        .max(16, must("have at most 16 entries"))
+        .default([])
+        .describe("Other prices, from a time on, at hours of the day, or both; of those that apply, the last one counts."),
+    },
+    must("hold inputPerMillion and outputPerMillion"),
+  )
+  .describe(
+    "What usage costs: decimal strings, in quotes, with at most 6 places. A change applies to requests admitted after it.",
+  );
 
 const deprecation = z
   .strictObject(
     {
-      deprecatedTime: time.optional(),
-      /** From then on the Model is not served. */
-      sunsetTime: time.optional(),
-      replacement: modelName.optional(),
-      message: z.string(must("be a string")).max(512, "must be at most 512 characters").optional(),
+      deprecatedTime: time.optional().describe("From when on clients are told to move; it may lie ahead."),
+      sunsetTime: time.optional().describe("From then on the Model is not served."),
+      replacement: modelName.optional().describe("The model to use instead."),
+      message: z
+        .string(must("be a string"))
+        .max(512, "must be at most 512 characters")
+        .optional()
+        .describe("More about it, for people."),
     },
     must("hold deprecatedTime, sunsetTime, replacement or message"),
   )
   .refine(({ deprecatedTime, sunsetTime }) => !isAfter(deprecatedTime, sunsetTime), {
     path: ["sunsetTime"],
-    message: "must not precede deprecatedTime",
-  });
+    message: TOO_EARLY,
+  })
+  .meta(
+    explain("That the Model will go, and when.", {
+      rules: [
+        {
+          rule: "!has(self.sunsetTime) || !has(self.deprecatedTime) || self.deprecatedTime <= self.sunsetTime",
+          message: TOO_EARLY,
+          field: "sunsetTime",
+        },
+      ],
+    }),
+  );
 
 const limits = z
   .strictObject(
-    { contextWindow: count.optional(), maxOutputTokens: count.optional() },
+    {
+      contextWindow: count.optional().describe("Most tokens of prompt and answer together."),
+      maxOutputTokens: count.optional().describe("Most tokens of an answer."),
+    },
     must("hold contextWindow or maxOutputTokens"),
   )
   .refine(({ contextWindow = Infinity, maxOutputTokens = 0 }) => maxOutputTokens <= contextWindow, {
     path: ["maxOutputTokens"],
-    message: "must not exceed contextWindow",
-  });
+    message: ABOVE_CONTEXT,
+  })
+  .meta(
+    explain("How much the model takes and gives. What is not named is not limited.", {
+      rules: [
+        {
+          rule: "!has(self.maxOutputTokens) || !has(self.contextWindow) || self.maxOutputTokens <= self.contextWindow",
+          message: ABOVE_CONTEXT,
+          field: "maxOutputTokens",
+        },
+      ],
+    }),
+  );
 
-const spec = z
+/** What an admin says of a Model. */
+export const modelSpecSchema = z
   .strictObject(
     {
-      /** What clients send as `model`. */
-      modelName,
+      modelName: modelName.describe("What clients send as model. It never changes: another name is another Model."),
       aliases: z
         .array(modelName, must("be a list of names"))
         .max(16, "must have at most 16 entries")
         .refine(isDistinct, "must not name the same alias twice")
-        .default([]),
-      /** Not served for the time being. */
-      suspended: z.boolean(must("be true or false")).default(false),
+        .default([])
+        .meta(explain("Other names under which clients find the Model.", { list: "set" })),
+      suspended: z.boolean(must("be true or false")).default(false).describe("Not served for the time being."),
       interfaces: z
         .array(z.enum(INTERFACES, must("be ChatCompletions or Messages")), must("be a list of ChatCompletions and Messages"))
         .min(1, "must name at least one of ChatCompletions and Messages")
+        .max(INTERFACES.length, "must not name an interface twice")
         .refine(isDistinct, "must not name an interface twice")
-        .default(["ChatCompletions", "Messages"]),
+        .default(["ChatCompletions", "Messages"])
+        .meta(explain("Interfaces on which clients may use the Model; both where absent.", { list: "set" })),
       limits: limits.default({}),
       pricing,
       deprecation: deprecation.optional(),
@@ -110,17 +174,29 @@ const spec = z
         .min(1, "must have at least one entry")
         .max(16, "must have at most 16 entries")
         .refine((backends) => isDistinct(backends.map(({ name }) => name)), "must not use a name twice")
-        .refine(
-          (backends) => backends.length === 0 || backends.some(({ weight }) => weight > 0),
-          "must have at least one entry with a weight above 0",
+        .refine((backends) => backends.length === 0 || backends.some(({ weight }) => weight > 0), NO_WEIGHT)
+        .meta(
+          explain("The servers that answer for the Model.", {
+            list: { key: "name" },
+            rules: [{ rule: "self.size() == 0 || self.exists(each, each.weight > 0)", message: NO_WEIGHT }],
+          }),
         ),
     },
     must("be the Model's specification: modelName, pricing and backends"),
   )
-  .refine(({ modelName, aliases }) => !aliases.includes(modelName), {
-    path: ["aliases"],
-    message: "must not repeat modelName",
-  });
+  .refine(({ modelName, aliases }) => !aliases.includes(modelName), { path: ["aliases"], message: REPEATED })
+  .meta(
+    explain("What is served, by whom, for how much.", {
+      rules: [
+        {
+          rule: "self.modelName == oldSelf.modelName",
+          message: "must stay as it is; make another Model for another name",
+          field: "modelName",
+        },
+        { rule: "!has(self.aliases) || !(self.modelName in self.aliases)", message: REPEATED, field: "aliases" },
+      ],
+    }),
+  );
 
 /** `metadata` of any kind; what Kubernetes adds to it is let through. */
 export const metadataSchema = z.looseObject(
@@ -141,7 +217,7 @@ const modelResourceSchema = z.strictObject(
     apiVersion: z.literal(MODEL_API_VERSION, must(`be ${MODEL_API_VERSION}`)),
     kind: z.literal("Model", must("be Model")),
     metadata: metadataSchema,
-    spec,
+    spec: modelSpecSchema,
     /** Written by the operator, never read. */
     status: z.unknown().optional(),
   },

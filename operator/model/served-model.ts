@@ -36,6 +36,7 @@ export function serveModel({ resource, createdSeconds }: SourcedModel, backends:
       maxOutputTokens: limits.maxOutputTokens ?? Math.min(contextWindow ?? Infinity, DEFAULT_MAX_OUTPUT_TOKENS),
       createdSeconds,
       backends: backends.map((backend) => toCatalogue(backend, modelName)),
+      ...toDeprecation(resource.spec.deprecation),
     },
     price: toPrice(pricing),
     schedule: pricing.schedule.map(({ from, daily, ...prices }) => ({
@@ -46,6 +47,22 @@ export function serveModel({ resource, createdSeconds }: SourcedModel, backends:
     clusters: new Map(backends.map(({ cluster, endpoint }) => [cluster, endpoint])),
     secrets: new Map(backends.flatMap(({ secrets }) => [...secrets])),
   };
+}
+
+function toDeprecation(deprecation: SourcedModel["resource"]["spec"]["deprecation"]): Pick<CatalogueModel, "deprecation"> {
+  const sinceSeconds = toSeconds(deprecation?.deprecatedTime);
+  const sunsetSeconds = toSeconds(deprecation?.sunsetTime);
+  if (sinceSeconds === undefined && sunsetSeconds === undefined) return {};
+  return {
+    deprecation: {
+      ...(sinceSeconds === undefined ? {} : { sinceSeconds }),
+      ...(sunsetSeconds === undefined ? {} : { sunsetSeconds }),
+    },
+  };
+}
+
+function toSeconds(time: string | undefined): number | undefined {
+  return time === undefined ? undefined : Math.floor(Date.parse(time) / 1000);
 }
 
 type Prices = Pick<

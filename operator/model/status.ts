@@ -18,6 +18,7 @@ export interface Condition {
 
 export type ConditionReason =
   | "Accepted"
+  | "Invalid"
   | "NameConflict"
   | "Sunset"
   | "ResolvedRefs"

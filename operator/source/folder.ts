@@ -73,9 +73,9 @@ export async function startFolderSource(options: FolderOptions, { events, onChan
 
   return {
     current: () => reading.set,
-    reportStatuses: async (statuses) => {
+    reportStatuses: async ({ set, statuses }) => {
       const next = new Map<string, string>();
-      for (const { key, origin, resource } of reading.set.models) {
+      for (const { key, origin, resource } of set.models) {
         const status = statuses.get(key);
         const complaint = status === undefined ? null : complaintOf(status);
         if (complaint === null) continue;

@@ -34,6 +34,15 @@ export interface Refusal {
   isLastGoodKept: boolean;
 }
 
+interface StatusReport {
+  /** What the statuses are about: `current()` may have moved on. */
+  set: ResourceSet;
+  /** By key. */
+  statuses: ReadonlyMap<string, ModelStatus>;
+  /** Of the configuration that Envoy was given. */
+  version: string;
+}
+
 /**
  * Where Models and Secrets come from. Everything behind this interface is the same for a folder of manifests and
  * for the Kubernetes API.
@@ -41,8 +50,8 @@ export interface Refusal {
 export interface Source {
   /** The last complete, good state; never half a change. */
   current(): ResourceSet;
-  /** Tells the source what became of its Models, by key. */
-  reportStatuses(statuses: ReadonlyMap<string, ModelStatus>): Promise<void>;
+  /** Tells the source what became of its Models. */
+  reportStatuses(report: StatusReport): Promise<void>;
   stop(): Promise<void>;
 }
 

@@ -1,8 +1,10 @@
 import { accessLog } from "./access-log.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { EXTPROC_CLUSTER, extprocCluster, type ExtprocAddress } from "./extproc-cluster.ts";
+import type { ClientTls } from "./client-tls.ts";
 import { listener } from "./listener.ts";
 import { socketAddress, type SocketAddress } from "./socket-address.ts";
+import { adminCluster, statusListener } from "./status-listener.ts";
 
 export interface BootstrapOptions {
   /** Where clients come in. */
@@ -21,6 +23,10 @@ export interface BootstrapOptions {
   accessLogPath?: string;
   /** Downstream connections held at once before new ones are refused. */
   maxConnections?: number;
+  /** Where probes and metrics are answered from outside of the loopback; nowhere where absent. */
+  status?: SocketAddress;
+  /** Clients connect with TLS; without it where absent. */
+  clientTls?: ClientTls;
   /** Heap in bytes from which new requests are refused (at 95 %); no such guard where absent. */
   maxHeapBytes?: number;
 }
@@ -47,8 +53,15 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
       cds_config: { ads: {}, resource_api_version: "V3", initial_fetch_timeout: "0s" },
     },
     static_resources: {
-      listeners: [listener({ ...options, extprocCluster: EXTPROC_CLUSTER, accessLog: accessLog(options.accessLogPath) })],
-      clusters: [extprocCluster(options.extproc, options.maxRequestBytes), xdsCluster(options.xds)],
+      listeners: [
+        listener({ ...options, extprocCluster: EXTPROC_CLUSTER, accessLog: accessLog(options.accessLogPath) }),
+        ...(options.status === undefined ? [] : [statusListener(options.status)]),
+      ],
+      clusters: [
+        extprocCluster(options.extproc, options.maxRequestBytes),
+        xdsCluster(options.xds),
+        ...(options.status === undefined ? [] : [adminCluster(options.admin)]),
+      ],
     },
     overload_manager: overloadManager(options),
   };

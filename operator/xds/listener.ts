@@ -1,6 +1,7 @@
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { HEADERS } from "../../contract/headers.ts";
 import { clientMetadataFilter } from "./client-metadata.ts";
+import { clientTransport, type ClientTls } from "./client-tls.ts";
 import { extprocEnabled, extprocFilter } from "./extproc-filter.ts";
 import { localReplies } from "./local-replies.ts";
 import { requestIdFilter } from "./request-id.ts";
@@ -12,9 +13,11 @@ export interface ListenerOptions {
   maxRequestBytes: number;
   extprocCluster: string;
   accessLog: EnvoyConfig;
+  /** Without TLS where absent. */
+  clientTls?: ClientTls;
 }
 
-/** The port that clients use: HTTP/1.1 and HTTP/2 without TLS, one route, one processor. */
+/** The port that clients use: HTTP/1.1 and HTTP/2, one route, one processor. */
 export function listener(options: ListenerOptions): EnvoyConfig {
   return {
     name: "clients",
@@ -22,7 +25,10 @@ export function listener(options: ListenerOptions): EnvoyConfig {
     // A request is held whole for the processor: this is the most it may be, and the reason of Envoy's 413 (S21).
     per_connection_buffer_limit_bytes: options.maxRequestBytes,
     filter_chains: [
-      { filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager(options) }] },
+      {
+        filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager(options) }],
+        ...(options.clientTls === undefined ? {} : { transport_socket: clientTransport(options.clientTls) }),
+      },
     ],
   };
 }

@@ -50,8 +50,7 @@ async function startStage() {
   const { ports } = await startOperator(
     {
       databaseUrl,
-      manifests: directory,
-      localUpstreams: {},
+      source: { kind: "folder", manifests: directory, localUpstreams: {} },
       xds: { host: "127.0.0.1", port: 0 },
       admin: { host: "127.0.0.1", port: 0 },
       rootsPem: "",

@@ -1,16 +1,13 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { PROFILE_NAMES, profileSchema, PROFILES, type Profile } from "../../contract/profile.ts";
 import { code, markdownTable } from "../support/markdown-table.ts";
 
 const FLAGS = profileSchema.keyof().options;
 
-/** What each profile flag means: the comment that stands over it. */
+/** What each profile flag means, in the words that `kubectl explain` shows. */
 export function flagTable(): string {
-  const source = readFileSync(join(import.meta.dirname, "../../contract/profile.ts"), "utf8");
   return markdownTable(
     ["Flag", "Values", "Meaning"],
-    FLAGS.map((flag) => [code(flag), valuesOf(flag), commentOver(flag, source)]),
+    FLAGS.map((flag) => [code(flag), valuesOf(flag), profileSchema.shape[flag].description ?? ""]),
   );
 }
 
@@ -18,13 +15,6 @@ export function flagTable(): string {
 export function presetTable(): string {
   const rows = FLAGS.map((flag) => [code(flag), ...PROFILE_NAMES.map((name) => valueText(PROFILES[name][flag]))]);
   return markdownTable(["Flag", ...PROFILE_NAMES.map(code)], rows);
-}
-
-function commentOver(flag: string, source: string): string {
-  const comment = new RegExp(String.raw`/\*\*((?:(?!\*/)[\s\S])*)\*/\s*${flag}: z`).exec(source)?.[1];
-  if (comment === undefined)
-    throw new Error(`contract/profile.ts has no comment over \`${flag}\`, which is its text in the page.`);
-  return comment.replaceAll(/\s*\n\s*\* ?/g, " ").trim();
 }
 
 function valuesOf(flag: keyof Profile): string {

@@ -22,7 +22,10 @@ export interface DataPlane {
   stop(): Promise<void>;
 }
 
-export async function startDataPlane(stack: TestStack): Promise<DataPlane> {
+/** What it takes part in. */
+export type DataPlaneStack = Pick<TestStack, "databaseUrl" | "xdsPort"> & { directory: Pick<TestStack["directory"], "pepper"> };
+
+export async function startDataPlane(stack: DataPlaneStack): Promise<DataPlane> {
   const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-data-plane-"));
   const [port = 0, envoyAdmin = 0, extprocPort = 0, extprocAdmin = 0] = await freePorts(4);
   const baseUrl = `http://127.0.0.1:${port}`;

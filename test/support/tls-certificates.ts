@@ -13,8 +13,8 @@ export interface TlsCertificates {
   key: string;
 }
 
-/** An authority of a few days, and a server certificate that it made out to one name. Needs `openssl` on PATH. */
-export async function makeCertificates(name: string): Promise<TlsCertificates> {
+/** An authority of a few days, and a server certificate that it made out to one name and IP address. Needs `openssl` on PATH. */
+export async function makeCertificates(name: string, address?: string): Promise<TlsCertificates> {
   const directory = await mkdtemp(join(tmpdir(), "gateway-tls-"));
   const file = (suffix: string) => join(directory, suffix);
   const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "3"];
@@ -40,7 +40,7 @@ export async function makeCertificates(name: string): Promise<TlsCertificates> {
       "-out",
       file("server.csr"),
     ]);
-    await writeFile(file("names"), `subjectAltName=DNS:${name}`);
+    await writeFile(file("names"), `subjectAltName=DNS:${name}${address === undefined ? "" : `,IP:${address}`}`);
     const signing = ["-CA", file("ca.crt"), "-CAkey", file("ca.key"), "-CAcreateserial", "-days", "3", "-extfile", file("names")];
     await run("openssl", ["x509", "-req", "-in", file("server.csr"), ...signing, "-out", file("server.crt")]);
     const [ca, certificate, key] = await Promise.all(

@@ -182,10 +182,10 @@ test("what became of a Model is told when it changes", async () => {
         },
       ],
     ]);
-  await started.reportStatuses(status("SecretNotFound"));
-  await started.reportStatuses(status("SecretNotFound"));
+  await started.reportStatuses({ set: started.current(), statuses: status("SecretNotFound"), version: "1" });
+  await started.reportStatuses({ set: started.current(), statuses: status("SecretNotFound"), version: "1" });
   expect(complaints).toEqual(["a.yaml: Model one: SecretNotFound: there is no Secret default/x"]);
-  await started.reportStatuses(status("ResolvedRefs"));
+  await started.reportStatuses({ set: started.current(), statuses: status("ResolvedRefs"), version: "1" });
   expect(recovered).toEqual(["default/one"]);
 });
 

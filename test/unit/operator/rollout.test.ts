@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { PublishedModel } from "../../../ledger/catalogue.ts";
+import { NO_PEERS } from "../../../operator/peers.ts";
 import { createRollout, type Rollout } from "../../../operator/rollout.ts";
 import { readFolder } from "../../../operator/source/folder-content.ts";
 import type { ResourceSet } from "../../../operator/source/source.ts";
@@ -24,6 +25,7 @@ beforeEach(() => {
       },
       waitForAck: async () => verdict(pushed),
     },
+    peers: NO_PEERS,
     publish: async (models) => {
       if (publishFails) throw new Error("the database is away");
       steps.push(`publish ${models.map(describeModel).join(" ")}`);
@@ -69,7 +71,11 @@ const programmed = ({ statuses }: Awaited<ReturnType<typeof run>>, name: string)
 test("Envoy first, then the catalogue", async () => {
   const result = await run({ m: "one" });
   expect(steps).toEqual(["push one", "publish m@one"]);
-  expect(programmed(result, "m")).toMatchObject({ isTrue: true, reason: "Programmed", message: "in force in 1 Envoy" });
+  expect(programmed(result, "m")).toMatchObject({
+    isTrue: true,
+    reason: "Programmed",
+    message: "in force in every Envoy that is connected",
+  });
 });
 
 test("with no Envoy connected the catalogue is published at once", async () => {

@@ -1,0 +1,32 @@
+# One image for all of the product's programs; the chart says which one a container runs.
+#   docker build --tag model-gateway:0.1.0 .
+
+FROM node:24-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts
+COPY buf.yaml buf.gen.yaml ./
+COPY runtime/proto runtime/proto
+RUN npm run generate
+
+FROM node:24-slim AS packages
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# The Node that npm scripts use on other machines is this image's own here.
+RUN npm ci --omit=dev --ignore-scripts && rm -rf node_modules/node-linux-*
+
+FROM node:24-slim
+ENV NODE_ENV=production
+WORKDIR /app
+# Nothing is installed at run time.
+RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /opt/yarn-*
+COPY --from=packages /app/node_modules node_modules
+COPY --from=build /app/runtime/gen runtime/gen
+COPY package.json ./
+COPY contract contract
+COPY runtime runtime
+COPY ledger ledger
+COPY extproc extproc
+COPY operator operator
+USER 65532:65532
+CMD ["node", "--version"]

@@ -1,0 +1,73 @@
+import { stringify } from "yaml";
+import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
+import { buildBootstrap } from "../../operator/xds/bootstrap.ts";
+import { clientTlsSecret, type ClientTls } from "../../operator/xds/client-tls.ts";
+
+/** Where the pod mounts what TLS needs. */
+export const CLIENT_TLS: ClientTls = {
+  secretFile: "/etc/envoy/client-tls.yaml",
+  certificateDirectory: "/etc/client-tls",
+};
+
+/** The ports that the pod's containers open. */
+const PORTS = { clients: 8080, extproc: 9002, xds: 9004, envoyAdmin: 9901, envoyStatus: 9902 } as const;
+
+const LOOPBACK = "127.0.0.1";
+
+/** Values of an installation: what stands for each until the text is written (a number where Envoy asks for one), and its expression. */
+const BIND_ADDRESS = { standIn: "BIND_ADDRESS", expression: "{{ .Values.bindAddress | quote }}" } as const;
+const OPERATOR_HOST = { standIn: "OPERATOR_HOST", expression: '{{ include "model-gateway.operator.host" . }}' } as const;
+const NODE_ID = { standIn: "NODE_ID", expression: '{{ include "model-gateway.fullname" . }}-gateway' } as const;
+const MAX_CONNECTIONS = { standIn: 770_000_001, expression: "{{ int64 .Values.gateway.envoy.maxConnections }}" } as const;
+const MAX_HEAP = { standIn: 770_000_002, expression: "{{ int64 .Values.gateway.envoy.maxHeapBytes }}" } as const;
+
+/** Keys of the bootstrap that are there under a condition only. */
+const CONDITIONS: Readonly<Record<string, string>> = { transport_socket: ".Values.tls.enabled" };
+
+/**
+ * Envoy's bootstrap as a Helm template: the same that `buildBootstrap` gives every Envoy, readable in the chart's
+ * ConfigMap, with an expression wherever an installation decides.
+ */
+export function bootstrapTemplate(): string {
+  const bootstrap = buildBootstrap({
+    nodeId: NODE_ID.standIn,
+    listen: { host: BIND_ADDRESS.standIn, port: PORTS.clients },
+    extproc: { host: LOOPBACK, port: PORTS.extproc },
+    xds: { host: OPERATOR_HOST.standIn, port: PORTS.xds },
+    admin: { host: LOOPBACK, port: PORTS.envoyAdmin },
+    status: { host: BIND_ADDRESS.standIn, port: PORTS.envoyStatus },
+    clientTls: CLIENT_TLS,
+    maxRequestBytes: MAX_REQUEST_BYTES,
+    maxConnections: MAX_CONNECTIONS.standIn,
+    maxHeapBytes: MAX_HEAP.standIn,
+  });
+  const text = encode(withConditions(bootstrap))
+    .replaceAll(/^ *IF (.*): null$/gm, "{{- if $1 }}")
+    .replaceAll(/^ *END .*: null$/gm, "{{- end }}");
+  return [BIND_ADDRESS, OPERATOR_HOST, NODE_ID, MAX_CONNECTIONS, MAX_HEAP].reduce(
+    (written, { standIn, expression }) => written.replaceAll(String(standIn), expression),
+    text,
+  );
+}
+
+/** The file that says where Envoy finds the clients' certificate. */
+export function clientTlsFile(): string {
+  return encode(clientTlsSecret(CLIENT_TLS));
+}
+
+/** Puts a key before and behind each conditional one, which become lines of the template. */
+function withConditions(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withConditions);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, content]): [string, unknown][] => {
+      const condition = CONDITIONS[key];
+      const entry: [string, unknown] = [key, withConditions(content)];
+      return condition === undefined ? [entry] : [[`IF ${condition}`, null], entry, [`END ${condition}`, null]];
+    }),
+  );
+}
+
+function encode(config: unknown): string {
+  return stringify(config, { lineWidth: 0, aliasDuplicateObjects: false });
+}

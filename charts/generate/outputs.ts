@@ -1,0 +1,50 @@
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import { parse } from "yaml";
+import { bootstrapTemplate, clientTlsFile } from "./bootstrap.ts";
+import { customResourceTemplate } from "./custom-resources.ts";
+import { valuesTable } from "./values-table.ts";
+
+export const ROOT = path.join(import.meta.dirname, "../..");
+const CHART = "charts/model-gateway";
+const GUIDE = "docs/kubernetes.md";
+const TABLE = /(<!-- values: begin -->\n)[\s\S]*(<!-- values: end -->)/;
+
+export interface Output {
+  /** Below the repository's root. */
+  file: string;
+  text: string;
+}
+
+/** Every file of the chart, and of its guide, that is made from something else: what each should hold. */
+export async function chartOutputs(): Promise<Output[]> {
+  return [
+    { file: `${CHART}/files/envoy.yaml`, text: bootstrapTemplate() },
+    { file: `${CHART}/files/client-tls.yaml`, text: clientTlsFile() },
+    ...(await customResources()),
+    await guide(),
+  ];
+}
+
+async function customResources(): Promise<Output[]> {
+  const names = (await readdir(path.join(ROOT, "crds"))).filter((name) => name.endsWith(".yaml")).sort();
+  return Promise.all(
+    names.map(async (name) => ({
+      file: `${CHART}/templates/crds/${name}`,
+      text: customResourceTemplate(await read(`crds/${name}`)),
+    })),
+  );
+}
+
+async function guide(): Promise<Output> {
+  const schema: unknown = JSON.parse(await read(`${CHART}/values.schema.json`));
+  const table = valuesTable(schema, parse(await read(`${CHART}/values.yaml`)));
+  return {
+    file: GUIDE,
+    text: (await read(GUIDE)).replace(TABLE, (_whole, begin: string, end: string) => `${begin}${table}\n${end}`),
+  };
+}
+
+function read(file: string): Promise<string> {
+  return readFile(path.join(ROOT, file), "utf8");
+}

@@ -1,0 +1,257 @@
+{{/* The release's name for objects; room is left for the longest suffix. */}}
+{{- define "model-gateway.fullname" -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Cluster-wide objects: two releases of one name may live in two namespaces. */}}
+{{- define "model-gateway.clusterName" -}}
+{{- printf "%s-%s" .Release.Namespace (include "model-gateway.fullname" .) -}}
+{{- end -}}
+
+{{/* What selects a component's pods. Takes a list: the root, the component. */}}
+{{- define "model-gateway.selector" -}}
+{{- $root := index . 0 -}}
+app.kubernetes.io/name: {{ default $root.Chart.Name $root.Values.nameOverride | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end -}}
+
+{{/* Labels of a component's objects. Takes a list: the root, the component. */}}
+{{- define "model-gateway.labels" -}}
+{{- $root := index . 0 -}}
+{{ include "model-gateway.selector" . }}
+app.kubernetes.io/part-of: model-gateway
+app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ $root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name ($root.Chart.Version | replace "+" "_") }}
+{{- end -}}
+
+{{/* Takes an image and the tag where it names none. */}}
+{{- define "model-gateway.imageOf" -}}
+{{- $image := index . 0 -}}
+{{- if $image.digest -}}
+{{ $image.repository }}@{{ $image.digest }}
+{{- else -}}
+{{ $image.repository }}:{{ default (index . 1) $image.tag }}
+{{- end -}}
+{{- end -}}
+
+{{- define "model-gateway.image" -}}
+{{ include "model-gateway.imageOf" (list .Values.image .Chart.AppVersion) }}
+{{- end -}}
+
+{{- define "model-gateway.operator.host" -}}
+{{ include "model-gateway.fullname" . }}-operator.{{ .Release.Namespace }}.svc
+{{- end -}}
+
+{{- define "model-gateway.servicePort" -}}
+{{ .Values.gateway.service.port | int | default (ternary 443 80 .Values.tls.enabled) }}
+{{- end -}}
+
+{{/* What clients are configured with, without /v1. */}}
+{{- define "model-gateway.baseUrl" -}}
+{{- if .Values.publicBaseUrl -}}
+{{ trimSuffix "/" .Values.publicBaseUrl }}
+{{- else -}}
+{{ ternary "https" "http" .Values.tls.enabled }}://{{ include "model-gateway.fullname" . }}.{{ .Release.Namespace }}.svc:{{ include "model-gateway.servicePort" . }}
+{{- end -}}
+{{- end -}}
+
+{{- define "model-gateway.pepperSecret" -}}
+{{ default (printf "%s-key-pepper" (include "model-gateway.fullname" .)) .Values.pepper.existingSecret }}
+{{- end -}}
+
+{{- define "model-gateway.tlsSecret" -}}
+{{ default (printf "%s-tls" (include "model-gateway.fullname" .)) .Values.tls.existingSecret }}
+{{- end -}}
+
+{{/* The Secret and key that hold the database's address. */}}
+{{- define "model-gateway.databaseSecretRef" -}}
+{{- if .Values.postgres.enabled -}}
+name: {{ include "model-gateway.fullname" . }}-postgres
+key: uri
+{{- else -}}
+name: {{ .Values.database.existingSecret }}
+key: {{ .Values.database.key }}
+{{- end -}}
+{{- end -}}
+
+{{/* How any of the product's programs reaches Postgres. */}}
+{{- define "model-gateway.databaseEnv" -}}
+- name: DATABASE_URL
+  valueFrom:
+    secretKeyRef:
+      {{- include "model-gateway.databaseSecretRef" . | nindent 6 }}
+{{- include "model-gateway.databaseTlsEnv" . }}
+{{- end -}}
+
+{{- define "model-gateway.databaseTlsEnv" -}}
+{{- with .Values.database.tls.mode }}
+- name: PGSSLMODE
+  value: {{ . }}
+{{- end }}
+{{- if .Values.database.tls.caSecret }}
+- name: NODE_EXTRA_CA_CERTS
+  value: /etc/database-ca/{{ .Values.database.tls.caKey }}
+{{- end }}
+{{- end -}}
+
+{{- define "model-gateway.pepperEnv" -}}
+- name: KEY_PEPPER
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "model-gateway.pepperSecret" . }}
+      key: {{ .Values.pepper.key }}
+{{- end -}}
+
+{{- define "model-gateway.programMounts" -}}
+- name: tmp
+  mountPath: /tmp
+{{- if .Values.database.tls.caSecret }}
+- name: database-ca
+  mountPath: /etc/database-ca
+  readOnly: true
+{{- end }}
+{{- end -}}
+
+{{- define "model-gateway.programVolumes" -}}
+- name: tmp
+  emptyDir:
+    sizeLimit: 64Mi
+{{- if .Values.database.tls.caSecret }}
+- name: database-ca
+  secret:
+    secretName: {{ .Values.database.tls.caSecret }}
+{{- end }}
+{{- end -}}
+
+{{/* Of every pod: the restricted pod security standard. */}}
+{{- define "model-gateway.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}
+
+{{- define "model-gateway.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end -}}
+
+{{/* Where a component's pods run. Takes a list: the root, the component. */}}
+{{- define "model-gateway.scheduling" -}}
+{{- $root := index . 0 -}}
+{{- $component := index . 1 -}}
+{{- $values := index $root.Values $component -}}
+{{- with $root.Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with $values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+topologySpreadConstraints:
+  {{- if $values.topologySpreadConstraints }}
+  {{- toYaml $values.topologySpreadConstraints | nindent 2 }}
+  {{- else }}
+  {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+  - maxSkew: 1
+    topologyKey: {{ . }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "model-gateway.selector" (list $root $component) | nindent 8 }}
+  {{- end }}
+  {{- end }}
+{{- end -}}
+
+{{/* Where Kubernetes resources are watched: namespaces by a comma; none means all. */}}
+{{- define "model-gateway.watchNamespaces" -}}
+{{- if has "*" .Values.watchNamespaces -}}
+{{- else -}}
+{{ .Values.watchNamespaces | default (list .Release.Namespace) | uniq | join "," }}
+{{- end -}}
+{{- end -}}
+
+{{/* What the operator may do with what it watches. */}}
+{{- define "model-gateway.operator.rules" -}}
+- apiGroups: [modelgateway.dev]
+  resources: [models]
+  verbs: [get, list, watch]
+- apiGroups: [modelgateway.dev]
+  resources: [apikeys]
+  # patch: the finalizer that revokes a key before it goes.
+  verbs: [get, list, watch, patch]
+- apiGroups: [modelgateway.dev]
+  resources: [models/status, apikeys/status]
+  verbs: [patch]
+- apiGroups: [modelgateway.dev]
+  resources: [apikeys/finalizers]
+  # Who makes a Secret that blocks its owner's deletion needs it where OwnerReferencesPermissionEnforcement is on.
+  verbs: [update]
+- apiGroups: [""]
+  resources: [secrets]
+  # get: the credentials that Models name. create, patch: the Secrets of ApiKeys. Never list or watch.
+  verbs: [get, create, patch]
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
+{{- end -}}
+
+{{/* Who among this release's pods. Takes a list: the root, the components. */}}
+{{- define "model-gateway.peers" -}}
+{{- $root := index . 0 -}}
+{{- range index . 1 }}
+- podSelector:
+    matchLabels:
+      {{- include "model-gateway.selector" (list $root .) | nindent 6 }}
+{{- end }}
+{{- end -}}
+
+{{/* Egress that every component needs: names, and Postgres. */}}
+{{- define "model-gateway.commonEgress" -}}
+- ports:
+    - { port: 53, protocol: UDP }
+    - { port: 53, protocol: TCP }
+- ports:
+    - { port: {{ .Values.networkPolicy.postgresPort }}, protocol: TCP }
+{{- end -}}
+
+{{/* Anywhere but the addresses where clouds hand out their machines' credentials. */}}
+{{- define "model-gateway.anywhere" -}}
+- namespaceSelector: {}
+- ipBlock:
+    cidr: 0.0.0.0/0
+    except: [169.254.0.0/16]
+- ipBlock:
+    cidr: ::/0
+    except: ["fd00:ec2::254/128", "fe80::/10"]
+{{- end -}}
+
+{{- define "model-gateway.sessionSecret" -}}
+{{ default (printf "%s-dashboard-session" (include "model-gateway.fullname" .)) .Values.dashboard.sessionSecret.existingSecret }}
+{{- end -}}

@@ -1,0 +1,31 @@
+import process from "node:process";
+import * as z from "zod";
+import { drainEnvoy, resumeEnvoy } from "../../runtime/envoy-drain.ts";
+import { portVariable, readEnv } from "../../runtime/env.ts";
+import { createLog } from "../../runtime/log.ts";
+
+/**
+ * Runs before this container is told to stop: Envoy lets go of its clients while extproc still serves them. With the word
+ * `resume` it runs when the container starts, for it may have been stopped alone.
+ */
+const environment = readEnv(
+  {
+    ENVOY_ADMIN_PORT: portVariable.default(9901),
+    ENVOY_DRAIN_LEAST_SECONDS: z.coerce.number().nonnegative().default(10),
+    ENVOY_DRAIN_SECONDS: z.coerce.number().nonnegative(),
+    LOG_LEVEL: z.string().default("info"),
+  },
+  process.env,
+);
+const adminUrl = `http://127.0.0.1:${environment.ENVOY_ADMIN_PORT}`;
+if (process.argv[2] === "resume") {
+  await resumeEnvoy(adminUrl);
+} else {
+  const log = createLog({ process: "drain", level: environment.LOG_LEVEL });
+  const running = await drainEnvoy(adminUrl, {
+    leastMs: environment.ENVOY_DRAIN_LEAST_SECONDS * 1000,
+    mostMs: environment.ENVOY_DRAIN_SECONDS * 1000,
+  });
+  if (running === undefined) log.warn("Envoy does not answer: nothing to wait for");
+  else log.info({ running }, "drained");
+}

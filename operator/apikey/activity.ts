@@ -1,0 +1,55 @@
+import * as z from "zod";
+import type { Database } from "../../ledger/database.ts";
+import { formatNanoUsd } from "../../ledger/money.ts";
+import { readKeyActivity, type KeyActivity } from "../../ledger/resource-keys.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { readConditions } from "../kube/conditions.ts";
+import type { KubeObject } from "../kube/object.ts";
+import { applyStatus } from "../kube/status-writer.ts";
+import { parseApiKeyResource, type ApiKeyResource } from "./resource.ts";
+import { isSpent, spentOf, toTime } from "./status.ts";
+
+/** The part of the status that this writes, under a field manager of its own. */
+export const ACTIVITY_FIELDS = ["lastUsedAt", "spend"];
+const FIELD_MANAGER = "model-gateway-activity";
+const AT_ONCE = 8;
+
+export interface ActivityDeps {
+  client: Pick<KubeClient, "send">;
+  database: Database;
+  origin: string;
+  isLeader(): boolean;
+  find(key: string): KubeObject | undefined;
+  clock: { nowMs(): number };
+  /** A key has reached its limit, or has room again. */
+  onSpendLimit(key: string): void;
+}
+
+const shownSchema = z.object({ lastUsedAt: z.string().optional(), spend: z.object({ amount: z.string() }).optional() }).catch({});
+
+/** Writes when keys were last used and what they have spent, where that is something new. To be called once a minute. */
+export async function writeActivity(deps: ActivityDeps): Promise<void> {
+  const all = await readKeyActivity(deps.database, deps.origin);
+  for (let at = 0; at < all.length && deps.isLeader(); at += AT_ONCE)
+    await Promise.all(all.slice(at, at + AT_ONCE).map((activity) => writeOne(deps, activity)));
+}
+
+async function writeOne({ client, find, clock, onSpendLimit }: ActivityDeps, activity: KeyActivity): Promise<void> {
+  const key = `${activity.namespace}/${activity.name}`;
+  const object = find(key);
+  if (object?.metadata.uid !== activity.uid) return;
+  const shown = shownSchema.parse(object["status"] ?? {});
+  const parsed = parseApiKeyResource(object);
+  if (parsed.kind === "bad") return;
+  if (isLimitNews(parsed.resource, object, activity)) onSpendLimit(key);
+  const amount = formatNanoUsd(spentOf(parsed.resource.spec, activity));
+  const lastUsedAt = activity.lastUsedAt === null ? undefined : toTime(activity.lastUsedAt);
+  if (shown.lastUsedAt === lastUsedAt && shown.spend?.amount === amount) return;
+  const status = { lastUsedAt, spend: { amount, asOf: toTime(new Date(clock.nowMs())) } };
+  await applyStatus(client, { kind: "ApiKey", object, status, manager: FIELD_MANAGER, find: () => find(key) });
+}
+
+function isLimitNews({ spec }: ApiKeyResource, object: KubeObject, spent: KeyActivity): boolean {
+  const ready = readConditions(object["status"]).find(({ type }) => type === "Ready");
+  return (ready?.reason === "SpendLimitReached") !== isSpent(spec.spendLimit, spent);
+}

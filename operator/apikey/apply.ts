@@ -1,0 +1,147 @@
+import { randomBytes } from "node:crypto";
+import type { Database } from "../../ledger/database.ts";
+import { hashSecret, mintApiKey, renewApiKey } from "../../ledger/keys.ts";
+import {
+  addResourceKey,
+  changeResourceKey,
+  readResourceKey,
+  revokeResourceKey,
+  rotateResourceKey,
+} from "../../ledger/resource-keys.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { isKubeError } from "../kube/kube-error.ts";
+import { keyOf, type KubeObject } from "../kube/object.ts";
+import { listPath, objectPath } from "../kube/paths.ts";
+import { FINALIZER, setFinalizer } from "./finalizer.ts";
+import { nextStep, type Observation, type SecretProblem, type Step } from "./reconcile.ts";
+import type { ApiKeyResource } from "./resource.ts";
+import { buildEndOfOverlap, buildRotation, buildSecret, observeSecret, secretPlace } from "./secret-object.ts";
+import { toSettings } from "./settings.ts";
+
+export interface ApplyDeps {
+  client: Pick<KubeClient, "send">;
+  database: Database;
+  pepper: Buffer;
+  /** This installation of the operator. */
+  origin: string;
+  clock: { nowMs(): number };
+  /** May this process write now? */
+  isLeader(): boolean;
+}
+
+export type Applied =
+  | { kind: "done"; key: Observation["key"]; hasAccount: boolean; secretProblem: SecretProblem | null; hasRotated: boolean }
+  /** Come back in so many ms. */
+  | { kind: "wait"; ms: number }
+  /** The ApiKey is let go, or this process no longer leads. */
+  | { kind: "gone" };
+
+/** More steps than any ApiKey takes. */
+const MOST_STEPS = 12;
+
+/** Does what an ApiKey needs, step by step, each decided from what is there. */
+export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource: ApiKeyResource): Promise<Applied> {
+  const { client, database, pepper, origin, clock } = deps;
+  const { uid } = object.metadata;
+  const secret = secretPlace(resource);
+  const secretPath = objectPath("secrets", secret);
+  const identity = { uid, origin, namespace: object.metadata.namespace, resourceName: object.metadata.name };
+  const observation: Observation = {
+    resource,
+    isDeleting: object.metadata.deletionTimestamp !== undefined,
+    hasFinalizer: object.metadata.finalizers.includes(FINALIZER),
+    ...(await readResourceKey(database, { uid, accountId: resource.spec.account })),
+    secret: { kind: "unread" },
+    isForeignKey: false,
+    origin,
+    nowMs: clock.nowMs(),
+    isStored: (secret, hash) => hashSecret(pepper, secret).equals(hash),
+  };
+  let hasRotated = false;
+
+  const observe = (object: unknown) => void (observation.secret = observeSecret(object, { resource, uid }));
+  async function rereadKey(): Promise<void> {
+    Object.assign(observation, await readResourceKey(database, { uid, accountId: resource.spec.account }));
+  }
+  async function readSecret(): Promise<void> {
+    try {
+      observe(await client.send({ method: "GET", path: secretPath }));
+    } catch (error) {
+      if (!isKubeError(error, 404)) throw error;
+      observation.secret = { kind: "missing" };
+    }
+  }
+  async function createSecret(publicId: string | null, rotation: number): Promise<void> {
+    const minted = publicId === null ? mintApiKey(randomBytes) : renewApiKey(publicId, randomBytes);
+    const content = buildSecret(resource, uid, { ...minted, rotation });
+    try {
+      // What comes back is what is stored.
+      observe(
+        await client.send({ method: "POST", path: listPath("secrets", secret.namespace), body: { type: "json", content } }),
+      );
+    } catch (error) {
+      if (!isKubeError(error, 409)) throw error;
+      await readSecret();
+    }
+  }
+  async function patchSecret(content: object): Promise<void> {
+    observe(await client.send({ method: "PATCH", path: secretPath, body: { type: "merge", content } }));
+  }
+
+  async function take(step: Exclude<Step, { kind: "done" | "wait" | "drop finalizer" }>): Promise<void> {
+    switch (step.kind) {
+      case "revoke":
+        await revokeResourceKey(database, uid);
+        return await rereadKey();
+      case "add finalizer":
+        await setFinalizer(client, object, true);
+        observation.hasFinalizer = true;
+        return;
+      case "read secret":
+        return await readSecret();
+      case "create secret":
+        return await createSecret(step.publicId, step.rotation);
+      case "rotate secret": {
+        const { publicId, rotation, resourceVersion, previous } = step;
+        return await patchSecret(
+          buildRotation(resource, { ...renewApiKey(publicId, randomBytes), rotation, resourceVersion, previous }),
+        );
+      }
+      case "end overlap":
+        return await patchSecret(buildEndOfOverlap(resource, step.resourceVersion));
+      case "store key": {
+        const { publicId, secret, rotation } = step;
+        const key = { publicId, secret, rotation, pepper, accountId: resource.spec.account, settings: toSettings(resource) };
+        observation.isForeignKey = !(await addResourceKey(database, { ...identity, ...key }));
+        return await rereadKey();
+      }
+      case "store rotation": {
+        const { publicId, secret, rotation, previousUntilMs } = step;
+        const previousUntil = previousUntilMs === null ? null : new Date(previousUntilMs);
+        await rotateResourceKey(database, { uid, publicId, secret, pepper, rotation, previousUntil });
+        hasRotated = true;
+        return await rereadKey();
+      }
+      case "change settings":
+        await changeResourceKey(database, { uid, origin, settings: toSettings(resource) });
+        return await rereadKey();
+    }
+  }
+
+  for (let steps = 0; steps < MOST_STEPS; steps++) {
+    if (!deps.isLeader()) return { kind: "gone" };
+    const step = nextStep(observation);
+    if (step.kind === "wait") return step;
+    if (step.kind === "done") {
+      const { key, hasAccount, isDeleting } = observation;
+      if (isDeleting) return { kind: "gone" };
+      return { kind: "done", key, hasAccount, secretProblem: step.secretProblem, hasRotated };
+    }
+    if (step.kind === "drop finalizer") {
+      await setFinalizer(client, object, false);
+      return { kind: "gone" };
+    }
+    await take(step);
+  }
+  throw new Error(`ApiKey ${keyOf(object)} does not come to rest.`);
+}

@@ -1,0 +1,165 @@
+import type { Database } from "../../ledger/database.ts";
+import { listResourceKeys, revokeResourceKey } from "../../ledger/resource-keys.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { findTransitions, readConditions, type WantedCondition } from "../kube/conditions.ts";
+import type { KubeEvents } from "../kube/events.ts";
+import { isKubeError } from "../kube/kube-error.ts";
+import { keyOf, kubeObjectSchema, splitKey, type KubeObject } from "../kube/object.ts";
+import { objectPath } from "../kube/paths.ts";
+import type { Recorder } from "../kube/recorder.ts";
+import { applyStatus, isStatusSame } from "../kube/status-writer.ts";
+import { startWorkQueue } from "../kube/work-queue.ts";
+import { applyApiKey, type Applied } from "./apply.ts";
+import { ACTIVITY_FIELDS, writeActivity } from "./activity.ts";
+import { parseApiKeyResource, type ApiKeyResource } from "./resource.ts";
+import { decideConditions, encodeApiKeyStatus, type ApiKeyOutcome } from "./status.ts";
+
+export interface ApiKeyControllerDeps {
+  client: KubeClient;
+  database: Database;
+  pepper: Buffer;
+  /** This installation of the operator. */
+  origin: string;
+  isLeader(): boolean;
+  isWatched(namespace: string): boolean;
+  find(key: string): KubeObject | undefined;
+  keys(): Iterable<string>;
+  recorder: Pick<Recorder, "tell">;
+  clock: { nowMs(): number };
+  events: KubeEvents;
+  times?: Partial<ApiKeyTimes>;
+}
+
+export interface ApiKeyTimes {
+  /** A Secret may have been deleted or changed, which nothing tells. */
+  recheckMs: number;
+  /** How often use and spend are looked at. */
+  activityMs: number;
+  /** How often keys are looked for whose ApiKey is gone. */
+  sweepMs: number;
+}
+
+const TIMES: ApiKeyTimes = { recheckMs: 300_000, activityMs: 60_000, sweepMs: 600_000 };
+const FIELD_MANAGER = "model-gateway-operator";
+const WORKERS = 16;
+/** An account may be made at any time, and nothing tells. */
+const UNKNOWN_ACCOUNT_MS = 5_000;
+
+/** Keeps keys as their ApiKeys say, for as long as this process leads. */
+export interface ApiKeyController {
+  changed(key: string): void;
+  stop(): Promise<void>;
+}
+
+export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyController {
+  const { client, database, origin, isLeader, find, recorder, clock, events } = deps;
+  const { recheckMs, activityMs, sweepMs } = { ...TIMES, ...deps.times };
+
+  async function work(key: string): Promise<number | null> {
+    if (!isLeader()) return null;
+    const object = find(key);
+    if (object === undefined) {
+      await revokeOrphans(splitKey(key));
+      return null;
+    }
+    const parsed = parseApiKeyResource(object);
+    if (parsed.kind === "bad") {
+      await report(object, { kind: "invalid", problems: parsed.problems });
+      return null;
+    }
+    const applied = await apply(object, parsed.resource);
+    switch (applied.kind) {
+      case "gone":
+        return null;
+      case "wait":
+        return applied.ms;
+      case "done":
+        if (applied.hasRotated) tell(object, { type: "Normal", reason: "Rotated", note: "a new value is in the Secret" });
+        await report(object, { ...applied, kind: "valid", resource: parsed.resource });
+        return untilNext(parsed.resource, applied);
+    }
+  }
+
+  async function apply(object: KubeObject, resource: ApiKeyResource): Promise<Applied> {
+    try {
+      return await applyApiKey(deps, object, resource);
+    } catch (error) {
+      // It has gone, or changed, since it was read: the watch tells of it.
+      const isGone = isKubeError(error, 404) && find(`${resource.metadata.namespace}/${resource.metadata.name}`) === undefined;
+      if (isGone) return { kind: "gone" };
+      throw error;
+    }
+  }
+
+  /** When time alone changes what is right. */
+  function untilNext({ spec }: ApiKeyResource, { key, hasAccount }: Extract<Applied, { kind: "done" }>): number {
+    const nowMs = clock.nowMs();
+    const times = [Date.parse(spec.expiresAt ?? ""), key?.previousUntil?.getTime() ?? NaN].filter((time) => time > nowMs);
+    // Spread out, so that ten thousand are not looked at in one moment.
+    const regularMs = hasAccount ? recheckMs * (0.75 + Math.random() / 2) : UNKNOWN_ACCOUNT_MS;
+    return Math.min(regularMs, ...times.map((time) => time - nowMs + 100));
+  }
+
+  async function report(object: KubeObject, outcome: ApiKeyOutcome): Promise<void> {
+    const nowMs = clock.nowMs();
+    const status = encodeApiKeyStatus(object, outcome, nowMs);
+    if (!isLeader() || isStatusSame(object, status, ACTIVITY_FIELDS)) return;
+    const write = { kind: "ApiKey", object, status, manager: FIELD_MANAGER, find: () => find(keyOf(object)) } as const;
+    if (!(await applyStatus(client, write))) return;
+    tellTransitions(object, decideConditions(outcome, nowMs));
+  }
+
+  function tellTransitions(object: KubeObject, conditions: readonly WantedCondition[]): void {
+    for (const { type, isTrue, reason, message } of findTransitions(conditions, readConditions(object["status"]))) {
+      if (type === "Ready") tell(object, { type: isTrue ? "Normal" : "Warning", reason, note: message });
+    }
+  }
+
+  function tell({ metadata }: KubeObject, occurrence: { type: "Normal" | "Warning"; reason: string; note: string }): void {
+    recorder.tell({ kind: "ApiKey", metadata, ...occurrence });
+  }
+
+  /** Whoever took the finalizer away by hand, or deleted while no operator ran, left a key that nothing stands for. */
+  async function revokeOrphans(place?: { namespace: string; name: string }): Promise<void> {
+    const known = await listResourceKeys(database, { origin, ...(place === undefined ? {} : { place }) });
+    for (const resource of known) {
+      if (!deps.isWatched(resource.namespace) || find(`${resource.namespace}/${resource.name}`)?.metadata.uid === resource.uid)
+        continue;
+      // What was listed may be older than the key: the API server itself is asked.
+      if (!isLeader() || (await liveUid(resource)) === resource.uid) continue;
+      if (await revokeResourceKey(database, resource.uid)) events.orphanRevoked(resource);
+    }
+  }
+
+  async function liveUid(place: { namespace: string; name: string }): Promise<string | null> {
+    try {
+      return kubeObjectSchema.parse(await client.send({ method: "GET", path: objectPath("apikeys", place) })).metadata.uid;
+    } catch (error) {
+      if (isKubeError(error, 404)) return null;
+      throw error;
+    }
+  }
+
+  const queue = startWorkQueue({ name: "apikey", work, workers: WORKERS, events });
+  for (const key of deps.keys()) queue.add(key);
+  const rounds = startWorkQueue({
+    name: "round",
+    workers: 2,
+    events,
+    async work(round) {
+      if (!isLeader()) return null;
+      if (round === "sweep") await revokeOrphans();
+      else await writeActivity({ ...deps, onSpendLimit: (key) => queue.add(key) });
+      return round === "sweep" ? sweepMs : activityMs;
+    },
+  });
+  rounds.add("sweep");
+  rounds.add("activity");
+
+  return {
+    changed: (key) => queue.add(key),
+    async stop() {
+      await Promise.all([queue.stop(), rounds.stop()]);
+    },
+  };
+}

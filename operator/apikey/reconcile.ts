@@ -1,0 +1,127 @@
+import { parseApiKey } from "../../ledger/keys.ts";
+import type { ResourceKey } from "../../ledger/resource-keys.ts";
+import type { ApiKeyResource } from "./resource.ts";
+import type { ObservedSecret } from "./secret-object.ts";
+import { areSettingsSame, toSettings } from "./settings.ts";
+
+/** All that a decision about an ApiKey depends on. */
+export interface Observation {
+  resource: ApiKeyResource;
+  isDeleting: boolean;
+  hasFinalizer: boolean;
+  /** Is the account there that it names? */
+  hasAccount: boolean;
+  /** Its key in the ledger. */
+  key: ResourceKey | null;
+  secret: ObservedSecret;
+  /** The ledger has the public id in the Secret as another one's key. */
+  isForeignKey: boolean;
+  /** This installation of the operator. */
+  origin: string;
+  nowMs: number;
+  /** Does this secret part have the hash that the ledger stores? */
+  isStored(secret: string, hash: Buffer): boolean;
+}
+
+/** The one thing to do next; each can be repeated, so that a crash between any two loses nothing. */
+export type Step =
+  | { kind: "revoke" }
+  | { kind: "wait"; ms: number }
+  | { kind: "drop finalizer" }
+  | { kind: "add finalizer" }
+  | { kind: "read secret" }
+  /** publicId null: of a new key. */
+  | { kind: "create secret"; publicId: string | null; rotation: number }
+  | { kind: "rotate secret"; publicId: string; rotation: number; resourceVersion: string; previous: string | null }
+  | { kind: "store key"; publicId: string; secret: string; rotation: number }
+  | { kind: "store rotation"; publicId: string; secret: string; rotation: number; previousUntilMs: number | null }
+  | { kind: "end overlap"; resourceVersion: string }
+  | { kind: "change settings" }
+  /** Nothing more: what is wrong with the Secret, or null. */
+  | { kind: "done"; secretProblem: SecretProblem | null };
+
+export type SecretProblem = "NameTaken" | "SecretMissing" | "SecretChanged";
+
+/**
+ * Deleting a key stops it everywhere within one second (S25). The finalizer stays for that long after the revocation is
+ * committed, so that when `kubectl delete` has returned, the key is refused.
+ */
+const PROPAGATION_MS = 1_000;
+
+/**
+ * What to do next about an ApiKey. A value is in its Secret before its hash is in the ledger: the other way round, a crash
+ * would leave a key whose value nobody has.
+ */
+export function nextStep(observation: Observation): Step {
+  const { resource, key, secret, isDeleting, hasFinalizer, hasAccount } = observation;
+  if (isDeleting) return stepToEnd(observation);
+  if (!hasAccount) return { kind: "done", secretProblem: null };
+  if (!hasFinalizer) return { kind: "add finalizer" };
+  const wanted = resource.spec.rotation?.generation ?? 0;
+  if (key === null) return stepToFirst(observation, wanted);
+  if (key.revokedForMs !== null) return { kind: "done", secretProblem: null };
+  if (key.origin !== observation.origin || !areSettingsSame(key.settings, toSettings(resource)))
+    return { kind: "change settings" };
+
+  const isRotationDue = wanted > key.rotation;
+  switch (secret.kind) {
+    case "unread":
+      return { kind: "read secret" };
+    case "foreign":
+      return { kind: "done", secretProblem: "NameTaken" };
+    case "missing":
+      // Whoever deleted it may still use the value: a new one is made only when it is asked for.
+      if (isRotationDue) return { kind: "create secret", publicId: key.publicId, rotation: wanted };
+      return { kind: "done", secretProblem: "SecretMissing" };
+    case "owned":
+      return stepWithSecret({ ...observation, key, secret }, wanted);
+  }
+}
+
+function stepToEnd({ key, hasFinalizer }: Observation): Step {
+  if (!hasFinalizer) return { kind: "done", secretProblem: null };
+  if (key === null) return { kind: "drop finalizer" };
+  if (key.revokedForMs === null) return { kind: "revoke" };
+  if (key.revokedForMs < PROPAGATION_MS) return { kind: "wait", ms: Math.ceil(PROPAGATION_MS - key.revokedForMs) };
+  return { kind: "drop finalizer" };
+}
+
+/** The ledger has no key of it yet. */
+function stepToFirst({ secret, isForeignKey }: Observation, wanted: number): Step {
+  switch (secret.kind) {
+    case "unread":
+    case "missing":
+      return { kind: "create secret", publicId: null, rotation: wanted };
+    case "foreign":
+      return { kind: "done", secretProblem: "NameTaken" };
+    case "owned": {
+      const value = parseApiKey(secret.value ?? "");
+      if (value.kind !== "key" || isForeignKey) return { kind: "done", secretProblem: "SecretChanged" };
+      return { kind: "store key", publicId: value.publicId, secret: value.secret, rotation: secret.rotation };
+    }
+  }
+}
+
+type WithSecret = Observation & { key: ResourceKey; secret: Extract<ObservedSecret, { kind: "owned" }> };
+
+function stepWithSecret({ resource, key, secret, nowMs, isStored }: WithSecret, wanted: number): Step {
+  const value = parseApiKey(secret.value ?? "");
+  const { publicId, rotation } = key;
+  const isOfKey = value.kind === "key" && value.publicId === publicId;
+  // Made for a rotation that the ledger has not heard of: a crash came in between.
+  if (isOfKey && secret.rotation > rotation && secret.rotation <= wanted) {
+    const overlapMs = resource.spec.rotation?.overlap ?? 0;
+    const previousUntilMs = overlapMs === 0 ? null : nowMs + overlapMs;
+    return { kind: "store rotation", publicId, secret: value.secret, rotation: secret.rotation, previousUntilMs };
+  }
+  const isCurrent = isOfKey && isStored(value.secret, key.secretHash);
+  if (wanted > rotation) {
+    const isKept = isCurrent && (resource.spec.rotation?.overlap ?? 0) > 0;
+    const previous = isKept ? (secret.value ?? null) : null;
+    return { kind: "rotate secret", publicId, rotation: wanted, resourceVersion: secret.resourceVersion, previous };
+  }
+  if (!isCurrent) return { kind: "done", secretProblem: "SecretChanged" };
+  const isOverlapOver = key.previousUntil === null || key.previousUntil.getTime() <= nowMs;
+  if (secret.hasPrevious && isOverlapOver) return { kind: "end overlap", resourceVersion: secret.resourceVersion };
+  return { kind: "done", secretProblem: null };
+}

@@ -1,0 +1,26 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Limits } from "../../contract/limits.ts";
+import type { ResourceKeySettings } from "../../ledger/resource-keys.ts";
+import type { ApiKeyResource } from "./resource.ts";
+
+/** What the ledger stores of an ApiKey. */
+export function toSettings({ metadata, spec }: ApiKeyResource): ResourceKeySettings {
+  return {
+    name: spec.displayName ?? metadata.name,
+    isDisabled: spec.disabled,
+    expiresAt: spec.expiresAt === undefined ? null : new Date(spec.expiresAt),
+    allowedModels: spec.allowedModels.length === 0 ? null : [...spec.allowedModels],
+    limits: toLimits(spec),
+  };
+}
+
+function toLimits({ rateLimits = {}, spendLimit }: ApiKeyResource["spec"]): Limits {
+  const spend = spendLimit === undefined ? {} : { [`spendPer${spendLimit.window}Usd`]: spendLimit.amount };
+  // Without members that are undefined, as the column gives it back.
+  const limits: Limits = { ...rateLimits, ...spend };
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
+}
+
+export function areSettingsSame(first: ResourceKeySettings, second: ResourceKeySettings): boolean {
+  return isDeepStrictEqual(first, second);
+}

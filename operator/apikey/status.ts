@@ -1,0 +1,125 @@
+import { maskApiKey } from "../../ledger/keys.ts";
+import { parseNanoUsd } from "../../ledger/money.ts";
+import type { ResourceKey } from "../../ledger/resource-keys.ts";
+import { encodeConditions, readConditions, summarise, type WantedCondition } from "../kube/conditions.ts";
+import type { KubeObject } from "../kube/object.ts";
+import type { SecretProblem } from "./reconcile.ts";
+import type { ApiKeyResource } from "./resource.ts";
+import { secretPlace } from "./secret-object.ts";
+
+/** What was found out about an ApiKey. */
+export type ApiKeyOutcome =
+  | { kind: "invalid"; problems: readonly string[] }
+  | {
+      kind: "valid";
+      resource: ApiKeyResource;
+      hasAccount: boolean;
+      key: ResourceKey | null;
+      secretProblem: SecretProblem | null;
+    };
+
+/** An ApiKey's conditions, the summary first. */
+export function decideConditions(outcome: ApiKeyOutcome, nowMs: number): WantedCondition[] {
+  if (outcome.kind === "invalid") {
+    const accepted = { type: "Accepted", isTrue: false, reason: "Invalid", message: outcome.problems.join("; ") };
+    return [summarise([accepted], ACTIVE), accepted];
+  }
+  const { resource, hasAccount, key, secretProblem } = outcome;
+  const { account } = resource.spec;
+  if (!hasAccount) {
+    const message = `there is no account ${account}; an administrator makes it`;
+    const accepted = { type: "Accepted", isTrue: false, reason: "AccountUnknown", message };
+    return [summarise([accepted], ACTIVE), accepted];
+  }
+  const accepted = { type: "Accepted", isTrue: true, reason: "Accepted", message: `a key of account ${account}` };
+  const secret = secretCondition(resource, secretProblem);
+  const synced = syncedCondition(key);
+  const wrong = key === null ? null : whyRefused(resource, key, nowMs);
+  const summary = wrong === null ? summarise([accepted, secret, synced], ACTIVE) : { type: "Ready", isTrue: false, ...wrong };
+  return [summary, accepted, secret, synced];
+}
+
+const ACTIVE = { reason: "Active", message: "requests with the key are served" };
+
+function secretCondition(resource: ApiKeyResource, problem: SecretProblem | null): WantedCondition {
+  const { name, key } = secretPlace(resource);
+  const not = (reason: SecretProblem, message: string) => ({ type: "SecretReady", isTrue: false, reason, message });
+  switch (problem) {
+    case null:
+      return { type: "SecretReady", isTrue: true, reason: "SecretReady", message: `Secret ${name}, key ${key}, holds the value` };
+    case "NameTaken":
+      return not(problem, `Secret ${name} is there and is not this ApiKey's; name another one in spec.secretRef of a new ApiKey`);
+    case "SecretMissing":
+      return not(
+        problem,
+        `Secret ${name} was deleted; the key stays valid. Raise spec.rotation.generation to have a new value made, or delete the ApiKey`,
+      );
+    case "SecretChanged":
+      return not(
+        problem,
+        `Secret ${name}, key ${key}, does not hold this key's value; restore it, or raise spec.rotation.generation to have a new one made`,
+      );
+  }
+}
+
+function syncedCondition(key: ResourceKey | null): WantedCondition {
+  const type = "Synced";
+  if (key === null) return { type, isTrue: false, reason: "Pending", message: "the gateway does not know the key yet" };
+  if (key.revokedForMs !== null)
+    return {
+      type,
+      isTrue: false,
+      reason: "Revoked",
+      message: "the key was deleted for good in the dashboard; make another ApiKey",
+    };
+  return { type, isTrue: true, reason: "Synced", message: "the gateway knows the key as it is here" };
+}
+
+/** Why requests with a key that is in order are refused all the same; null where they are served. */
+function whyRefused({ spec }: ApiKeyResource, key: ResourceKey, nowMs: number): { reason: string; message: string } | null {
+  if (key.revokedForMs !== null) return null;
+  if (spec.disabled) return { reason: "Disabled", message: "spec.disabled is true" };
+  if (spec.expiresAt !== undefined && Date.parse(spec.expiresAt) <= nowMs)
+    return { reason: "Expired", message: `spec.expiresAt ${spec.expiresAt} has passed` };
+  if (isSpent(spec.spendLimit, key.spent)) {
+    const window = spec.spendLimit?.window === "Day" ? "day" : "month";
+    return {
+      reason: "SpendLimitReached",
+      message: `spec.spendLimit of ${spec.spendLimit?.amount} USD is used up until the UTC ${window} ends`,
+    };
+  }
+  return null;
+}
+
+/** What counts against the limit: of the month where there is none. */
+export function spentOf({ spendLimit }: Pick<ApiKeyResource["spec"], "spendLimit">, spent: ResourceKey["spent"]): bigint {
+  return spendLimit?.window === "Day" ? spent.dayNanoUsd : spent.monthNanoUsd;
+}
+
+export function isSpent(spendLimit: ApiKeyResource["spec"]["spendLimit"], spent: ResourceKey["spent"]): boolean {
+  return spendLimit !== undefined && spentOf({ spendLimit }, spent) >= parseNanoUsd(spendLimit.amount);
+}
+
+/** The status as `apiKeyStatusSchema` has it, but for what `activity.ts` writes. */
+export function encodeApiKeyStatus(object: KubeObject, outcome: ApiKeyOutcome, nowMs: number): object {
+  const { generation } = object.metadata;
+  const before = readConditions(object["status"]);
+  const conditions = encodeConditions({ wanted: decideConditions(outcome, nowMs), before, generation, nowMs });
+  const key = outcome.kind === "valid" ? outcome.key : null;
+  if (outcome.kind === "invalid" || key === null) return { observedGeneration: generation, conditions };
+  const { previousUntil } = key;
+  return {
+    observedGeneration: generation,
+    keyId: key.publicId,
+    keyPrefix: maskApiKey(key.publicId),
+    secretName: secretPlace(outcome.resource).name,
+    observedRotation: key.rotation,
+    ...(previousUntil !== null && previousUntil.getTime() > nowMs ? { previousKeyExpiresAt: toTime(previousUntil) } : {}),
+    conditions,
+  };
+}
+
+/** To the second, as Kubernetes writes times. */
+export function toTime(date: Date): string {
+  return `${date.toISOString().slice(0, 19)}Z`;
+}

@@ -1,0 +1,29 @@
+import * as z from "zod";
+import { explain } from "./explain.ts";
+
+export const time = (description: string) => z.iso.datetime({ offset: true }).describe(description);
+
+export const observedGeneration = z.int().nonnegative().describe("The metadata.generation that this status is about.");
+
+const condition = z.strictObject({
+  type: z.string().max(316).describe("What the condition is about, in one word."),
+  status: z.enum(["True", "False", "Unknown"]).describe("Whether it holds: True, False or Unknown."),
+  observedGeneration: observedGeneration.optional(),
+  lastTransitionTime: time("When the status was last another."),
+  reason: z
+    .string()
+    .regex(/^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/, "must be a word in CamelCase")
+    .min(1)
+    .max(1_024)
+    .describe("Why, in one word for programs."),
+  message: z.string().max(32_768).describe("Why, and what to do about it, for people."),
+});
+
+/** Conditions as every Kubernetes tool reads them; one is called Ready. */
+export function conditions(description: string) {
+  return z
+    .array(condition)
+    .max(8)
+    .meta(explain(description, { list: { key: "type" } }))
+    .optional();
+}

@@ -1,0 +1,133 @@
+import * as z from "zod";
+import { celPattern, encodeRule } from "./explain.ts";
+
+/** A schema as Kubernetes takes it in a CustomResourceDefinition. */
+export type StructuralSchema = { [keyword: string]: unknown };
+
+/** In the order in which they are written; whatever else zod emits is a bug here. */
+const KEYWORDS = [
+  "description",
+  "type",
+  "format",
+  "enum",
+  "nullable",
+  "default",
+  "pattern",
+  "minLength",
+  "maxLength",
+  "minimum",
+  "maximum",
+  "minItems",
+  "maxItems",
+  "required",
+  "x-kubernetes-list-type",
+  "x-kubernetes-list-map-keys",
+  "x-kubernetes-validations",
+] as const;
+/** Said by being a structural schema: what is not in it is pruned, or refused by strict validation. */
+const IMPLIED = new Set(["additionalProperties", "propertyNames", "properties", "items", "exclusiveMinimum", "allOf"]);
+
+/** RFC 3339 in capitals; the API server checks days and hours by the format, but lets more than that through. */
+const TIME_FORM = String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$`;
+
+/**
+ * What an admin may write, by the zod schema that the operator parses it with. Patterns become CEL rules, so that the API
+ * server refuses in zod's words instead of showing a regular expression.
+ * @throws Error where a field has no description, or a schema says what Kubernetes cannot.
+ */
+export function toStructuralSchema(schema: z.ZodType): StructuralSchema {
+  const json = z.toJSONSchema(schema, {
+    io: "input",
+    target: "openapi-3.0",
+    override: ({ zodSchema, jsonSchema }) => {
+      if (zodSchema instanceof z.core.$ZodString) tellPatterns(zodSchema, jsonSchema);
+      if (zodSchema instanceof z.core.$ZodRecord) spreadRecord(zodSchema, jsonSchema);
+    },
+  });
+  return structural(json, "");
+}
+
+function tellPatterns(schema: z.core.$ZodString, json: z.core.JSONSchema.BaseSchema): void {
+  if (json.format === "date-time") {
+    // CEL sees a time here, not a text.
+    json.pattern = TIME_FORM;
+    return;
+  }
+  delete json.pattern;
+  delete json.allOf;
+  const told = readRules(json);
+  for (const check of schema._zod.def.checks ?? []) {
+    if (!(check instanceof z.core.$ZodCheckRegex)) continue;
+    const { pattern } = check._zod.def;
+    const rule = `self.matches(${celPattern(pattern)})`;
+    // A schema that was described anew comes with the rules of the one that it was made from.
+    if (told.some((each) => each.rule === rule)) continue;
+    told.push(encodeRule({ rule, message: messageOf(check, pattern) }));
+  }
+  if (told.length > 0) json["x-kubernetes-validations"] = told;
+}
+
+function readRules(json: z.core.JSONSchema.BaseSchema): Record<string, string>[] {
+  return z.array(z.record(z.string(), z.string())).parse(json["x-kubernetes-validations"] ?? []);
+}
+
+/** What zod says of a text that is not of the pattern. */
+function messageOf(check: z.core.$ZodCheckRegex, pattern: RegExp): string {
+  const wrong = ["", "\0", "..\0"].find((text) => !pattern.test(text));
+  const message = z.string().check(check).safeParse(wrong).error?.issues[0]?.message;
+  if (message === undefined) throw new Error(`No text is known that ${pattern.source} does not match.`);
+  return message;
+}
+
+/** A record over words that are known is an object with those fields. */
+function spreadRecord(schema: z.core.$ZodRecord, json: z.core.JSONSchema.BaseSchema): void {
+  const { keyType } = schema._zod.def;
+  if (!(keyType instanceof z.core.$ZodEnum)) throw new Error("A record needs keys that are known.");
+  const { additionalProperties } = json;
+  const words = Object.values(keyType._zod.def.entries).map(String);
+  if (typeof additionalProperties === "object")
+    json.properties = Object.fromEntries(
+      words.map((word) => [word, { ...additionalProperties, description: `What stands for ${word}.` }]),
+    );
+  delete json.additionalProperties;
+}
+
+const nodeSchema = z.looseObject({
+  type: z.string(),
+  properties: z.record(z.string(), z.looseObject({ description: z.string().optional() })).optional(),
+  items: z.looseObject({}).optional(),
+  minimum: z.number().optional(),
+  exclusiveMinimum: z.boolean().optional(),
+});
+
+function structural(json: unknown, path: string): StructuralSchema {
+  const node = nodeSchema.parse(json);
+  const unknown = Object.keys(node).filter((keyword) => !KEYWORDS.some((known) => known === keyword) && !IMPLIED.has(keyword));
+  if (unknown.length > 0 || node.allOf !== undefined)
+    throw new Error(`${path}: Kubernetes knows no ${unknown.join(", ") || "allOf"}.`);
+
+  const told = node.type === "integer" ? { ...node, ...integer(node) } : node;
+  const schema: StructuralSchema = Object.fromEntries(
+    KEYWORDS.flatMap((keyword) => (told[keyword] === undefined ? [] : [[keyword, told[keyword]]])),
+  );
+  // Written into every object, it would tell nothing.
+  if (isEmpty(schema.default)) delete schema.default;
+  if (node.items !== undefined) schema.items = structural(node.items, `${path}[]`);
+  if (node.properties !== undefined)
+    schema.properties = Object.fromEntries(
+      Object.entries(node.properties).map(([name, property]) => {
+        if (property.description === undefined) throw new Error(`${path}.${name} has no description.`);
+        return [name, structural(property, `${path}.${name}`)];
+      }),
+    );
+  return schema;
+}
+
+/** Zod says "above 0" where Kubernetes' custom is "from 1". */
+function integer({ minimum, exclusiveMinimum }: z.infer<typeof nodeSchema>): StructuralSchema {
+  return { format: "int64", minimum: exclusiveMinimum === true && minimum !== undefined ? minimum + 1 : minimum };
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}

@@ -1,0 +1,120 @@
+import { Agent, request } from "node:https";
+import type { IncomingMessage } from "node:http";
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+import type { KubeEvents } from "./events.ts";
+import type { KubeAccess } from "./credentials.ts";
+import { toKubeError } from "./kube-error.ts";
+
+const CONTENT_TYPES = {
+  json: "application/json",
+  /** Server-side apply; JSON is YAML. */
+  apply: "application/apply-patch+yaml",
+  merge: "application/merge-patch+json",
+} as const;
+
+interface KubeRequest {
+  method: "GET" | "POST" | "PUT" | "PATCH";
+  path: string;
+  query?: Readonly<Record<string, string>>;
+  body?: { type: keyof typeof CONTENT_TYPES; content: object };
+}
+
+interface WatchRequest {
+  path: string;
+  query: Readonly<Record<string, string>>;
+  signal: AbortSignal;
+  /** The server says something at least this often, or is taken for dead. */
+  silenceMs: number;
+}
+
+export interface KubeClient {
+  /** @returns the answer's JSON. @throws KubeError for an answer that is no success; whatever else when there is none. */
+  send(request: KubeRequest): Promise<unknown>;
+  /** Each line of a watch, until the server ends it. @throws as `send`, and when the connection breaks or falls silent. */
+  watch(request: WatchRequest): AsyncGenerator<unknown, void>;
+  close(): void;
+}
+
+export interface KubeClientDeps {
+  access: KubeAccess;
+  events: Pick<KubeEvents, "kubeAnswered">;
+  requestTimeoutMs?: number;
+}
+
+const DEFAULT_REQUEST_TIMEOUT_MS = 15_000;
+/** Watches stay beside them. */
+const MOST_CONNECTIONS = 64;
+
+/**
+ * The few calls that the operator makes, on connections that are kept. The library's own requests open a connection
+ * each, and its watches end for ever at the first fault (docs/decisions/0011).
+ */
+export function createKubeClient({ access, events, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS }: KubeClientDeps): KubeClient {
+  const agent = new Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS, timeout: 0 });
+
+  async function open({ method, path, query = {}, body }: KubeRequest, signal: AbortSignal): Promise<IncomingMessage> {
+    const url = new URL(path, access.server);
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+    const credentials = await access.authenticate();
+    const content = body === undefined ? undefined : Buffer.from(JSON.stringify(body.content));
+    const headers = {
+      ...credentials.headers,
+      accept: "application/json",
+      ...(body === undefined ? {} : { "content-type": CONTENT_TYPES[body.type] }),
+      ...(content === undefined ? {} : { "content-length": content.length }),
+    };
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const call = request(url, { ...credentials, method, signal, headers, agent }, resolve);
+    call.on("error", reject);
+    call.end(content);
+    try {
+      const response = await promise;
+      events.kubeAnswered({ method, code: String(response.statusCode) });
+      return response;
+    } catch (error) {
+      events.kubeAnswered({ method, code: "<error>" });
+      throw error;
+    }
+  }
+
+  async function read(response: IncomingMessage): Promise<unknown> {
+    const body = await text(response);
+    const parsed: unknown = isJson(response) && body !== "" ? JSON.parse(body) : undefined;
+    const { statusCode = 0 } = response;
+    if (statusCode < 200 || statusCode > 299) throw toKubeError(statusCode, parsed);
+    return parsed;
+  }
+
+  return {
+    async send(request) {
+      return await read(await open(request, AbortSignal.timeout(requestTimeoutMs)));
+    },
+    async *watch({ path, query, signal, silenceMs }) {
+      const silent = new AbortController();
+      const timer = setTimeout(() => silent.abort(new Error(`A watch was silent for ${silenceMs} ms.`)), silenceMs);
+      try {
+        const both = AbortSignal.any([signal, silent.signal]);
+        const response = await open({ method: "GET", path, query: { ...query, watch: "true" } }, both);
+        if (response.statusCode !== 200) await read(response);
+        response.on("data", () => timer.refresh());
+        for await (const line of createInterface({ input: response })) {
+          const event: unknown = JSON.parse(line);
+          yield event;
+        }
+        // A line reader takes a broken connection for an end.
+        if (!response.complete) throw new Error("A watch's connection broke.");
+      } catch (error) {
+        silent.signal.throwIfAborted();
+        throw error;
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+function isJson(response: IncomingMessage): boolean {
+  return response.headers["content-type"]?.startsWith("application/json") ?? false;
+}

@@ -1,0 +1,132 @@
+import { createDoorbell } from "../../ledger/doorbell.ts";
+import type { KubeClient } from "./client.ts";
+import type { KubeEvents } from "./events.ts";
+import { isKubeError } from "./kube-error.ts";
+import { claimLease, leaseSchema, releaseLease, toMicroTime, type Lease } from "./lease.ts";
+import { listPath, objectPath } from "./paths.ts";
+
+export interface ElectorDeps {
+  client: Pick<KubeClient, "send">;
+  lease: { namespace: string; name: string };
+  /** Of this process alone: a restarted Pod is another one. */
+  identity: string;
+  clock: { nowMs(): number };
+  events: Pick<KubeEvents, "leading" | "leaseUnreachable">;
+  onElected(): void;
+  /**
+   * The Lease is another's, or could not be renewed in time: this process may write nothing any more. It stays a
+   * candidate: its Envoys need it also while the API server is away.
+   */
+  onLost(): void;
+  times?: Partial<LeaseTimes>;
+  random?: () => number;
+}
+
+/** As Kubernetes' own components have them. */
+interface LeaseTimes {
+  /** Others wait this long after the last renewal. */
+  durationMs: number;
+  /** The leader stops this long after its last renewal. */
+  deadlineMs: number;
+  retryMs: number;
+}
+
+const TIMES: LeaseTimes = { durationMs: 15_000, deadlineMs: 10_000, retryMs: 2_000 };
+
+export interface Elector {
+  /** May this process write now? False as soon as the last renewal is too old, before anyone else can lead. */
+  isLeader(): boolean;
+  /** Names the Lease, and with it the installation, across all replicas; null before it was seen. */
+  leaseUid(): string | null;
+  /** Lets another one lead at once. */
+  release(): Promise<void>;
+}
+
+export function startElector(deps: ElectorDeps): Elector {
+  const { client, lease: place, identity, clock, events, random = Math.random } = deps;
+  const { durationMs, deadlineMs, retryMs } = { ...TIMES, ...deps.times };
+  const stopping = new AbortController();
+  const path = objectPath("leases", place);
+  let seen = { resourceVersion: "", atMs: 0 };
+  let uid: string | null = null;
+  let renewedAtMs: number | null = null;
+
+  const isInTime = () => renewedAtMs !== null && performance.now() - renewedAtMs < deadlineMs;
+
+  async function read(): Promise<Lease> {
+    try {
+      return leaseSchema.parse(await client.send({ method: "GET", path }));
+    } catch (error) {
+      if (!isKubeError(error, 404)) throw error;
+      const metadata = { name: place.name, namespace: place.namespace };
+      const content = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata, spec: {} };
+      const body = { type: "json", content } as const;
+      return leaseSchema.parse(await client.send({ method: "POST", path: listPath("leases", place.namespace), body }));
+    }
+  }
+
+  /** @throws KubeError 409 where another one was faster: the Lease was not what was read any more. */
+  async function write(lease: Lease, spec: object): Promise<void> {
+    const content = { ...lease, apiVersion: "coordination.k8s.io/v1", kind: "Lease", spec };
+    await client.send({ method: "PUT", path, body: { type: "json", content } });
+  }
+
+  /** @returns whether the Lease is this process's; undefined where that could not be found out. */
+  async function attempt(): Promise<boolean | undefined> {
+    const startedMs = performance.now();
+    try {
+      const lease = await read();
+      uid = lease.metadata.uid;
+      if (lease.metadata.resourceVersion !== seen.resourceVersion)
+        seen = { resourceVersion: lease.metadata.resourceVersion, atMs: startedMs };
+      const unchangedMs = startedMs - seen.atMs;
+      const now = toMicroTime(clock.nowMs());
+      const spec = claimLease({ lease, unchangedMs, identity, durationSeconds: Math.ceil(durationMs / 1000), now });
+      if (spec === null) return false;
+      await write(lease, spec);
+      // Counted from before the write: others count from after it.
+      renewedAtMs = startedMs;
+      return true;
+    } catch (error) {
+      // Another writer came in between. One's own earlier attempt may be that one: the next reading tells.
+      if (isKubeError(error, 409)) return undefined;
+      events.leaseUnreachable({ error });
+      return undefined;
+    }
+  }
+
+  async function run(): Promise<void> {
+    let isLeading = false;
+    while (!stopping.signal.aborted) {
+      const isMine = await attempt();
+      if (stopping.signal.aborted) return;
+      if (isMine === true && !isLeading) {
+        isLeading = true;
+        events.leading({ isLeader: true, identity });
+        deps.onElected();
+      }
+      if (isLeading && (isMine === false || !isInTime())) {
+        isLeading = false;
+        renewedAtMs = null;
+        events.leading({ isLeader: false, identity });
+        deps.onLost();
+      }
+      await createDoorbell().wait(retryMs * (1 + random() * 0.2), stopping.signal);
+    }
+  }
+
+  const ended = run();
+  return {
+    isLeader: isInTime,
+    leaseUid: () => uid,
+    async release() {
+      stopping.abort();
+      await ended;
+      if (!isInTime()) return;
+      renewedAtMs = null;
+      events.leading({ isLeader: false, identity });
+      const lease = await read();
+      if (lease.spec.holderIdentity === identity) await write(lease, releaseLease(lease, toMicroTime(clock.nowMs())));
+    },
+  };
+}

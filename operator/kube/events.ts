@@ -1,0 +1,128 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { Logger } from "../../runtime/log.ts";
+
+/**
+ * What happens between the operator and the Kubernetes API; each writes its log line and counts. Metrics have the names
+ * that controller-runtime and client-go gave them, so that dashboards and alerts for those fit.
+ */
+export interface KubeEvents {
+  kubeAnswered(answer: { method: string; code: string }): void;
+  relisted(list: { kind: string; objects: number }): void;
+  watchEnded(end: { kind: string; error: unknown; failures: number }): void;
+  eventSeen(event: { kind: string }): void;
+  reconciled(run: {
+    name: string;
+    key: string;
+    result: "success" | "requeue_after" | "error";
+    seconds: number;
+    failure?: { error: unknown; retryMs: number };
+  }): void;
+  queueLength(queue: { name: string; length: number }): void;
+  leading(election: { isLeader: boolean; identity: string }): void;
+  leaseUnreachable(failure: { error: unknown }): void;
+  /** An Event could not be written; it is lost. */
+  eventLost(failure: { error: unknown }): void;
+  /** Replicas could not tell each other how far their Envoys are. */
+  peersUnreachable(failure: { error: unknown }): void;
+  /** A key was revoked because its ApiKey is gone, without the operator having been asked. */
+  orphanRevoked(orphan: { namespace: string; name: string }): void;
+  roundFailed(failure: { round: string; error: unknown }): void;
+}
+
+export function createKubeEvents({ log, metrics }: { log: Logger; metrics: Registry }): KubeEvents {
+  const registers = [metrics];
+  const requests = new Counter({
+    name: "rest_client_requests_total",
+    help: "Requests to the Kubernetes API, by status code.",
+    labelNames: ["method", "code"],
+    registers,
+  });
+  const relists = new Counter({
+    name: "gateway_operator_relists_total",
+    help: "Complete lists of a kind: one at the start of each watched namespace, and one whenever the API server had forgotten the place.",
+    labelNames: ["kind"],
+    registers,
+  });
+  const lastEvents = new Gauge({
+    name: "gateway_operator_last_event_timestamp_seconds",
+    help: "When a watch last said something; at most some two minutes ago where all is well.",
+    labelNames: ["kind"],
+    registers,
+  });
+  const reconciles = new Counter({
+    name: "controller_runtime_reconcile_total",
+    help: "Objects worked on, by result.",
+    labelNames: ["controller", "result"],
+    registers,
+  });
+  const durations = new Histogram({
+    name: "controller_runtime_reconcile_time_seconds",
+    help: "How long the work on one object took.",
+    labelNames: ["controller"],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  });
+  const depths = new Gauge({ name: "workqueue_depth", help: "Objects that wait for work.", labelNames: ["name"], registers });
+  const leader = new Gauge({
+    name: "leader_election_master_status",
+    help: "1 in the replica that writes, 0 in the others.",
+    labelNames: ["name"],
+    registers,
+  });
+  leader.set({ name: "operator" }, 0);
+  const orphans = new Counter({
+    name: "gateway_operator_orphans_revoked_total",
+    help: "Keys revoked because their ApiKey was gone.",
+    registers,
+  });
+
+  return {
+    kubeAnswered({ method, code }) {
+      requests.inc({ method, code });
+    },
+    relisted({ kind, objects }) {
+      relists.inc({ kind });
+      lastEvents.set({ kind }, Date.now() / 1000);
+      log.info({ kind, objects }, `listed ${objects} ${kind}`);
+    },
+    watchEnded({ kind, error, failures }) {
+      // A single break is daily business: the next attempt goes on where this one ended.
+      log[failures === 1 ? "info" : "warn"]({ kind, err: error, failures }, `the watch of ${kind} broke; trying again`);
+    },
+    eventSeen({ kind }) {
+      lastEvents.set({ kind }, Date.now() / 1000);
+    },
+    reconciled({ name, key, result, seconds, failure }) {
+      reconciles.inc({ controller: name, result });
+      durations.observe({ controller: name }, seconds);
+      if (failure === undefined) return;
+      log.warn(
+        { key, err: failure.error, retryMs: failure.retryMs },
+        `${name} ${key} could not be brought up to date; trying again`,
+      );
+    },
+    queueLength({ name, length }) {
+      depths.set({ name }, length);
+    },
+    leading({ isLeader, identity }) {
+      leader.set({ name: "operator" }, isLeader ? 1 : 0);
+      log.info({ identity }, isLeader ? "this replica leads" : "this replica no longer leads");
+    },
+    leaseUnreachable({ error }) {
+      log.warn({ err: error }, "the Lease could not be read or renewed");
+    },
+    eventLost({ error }) {
+      log.warn({ err: error }, "an Event could not be written");
+    },
+    peersUnreachable({ error }) {
+      log.warn({ err: error }, "the other replicas could not be asked or told about their Envoys");
+    },
+    orphanRevoked({ namespace, name }) {
+      orphans.inc();
+      log.warn({ namespace, name }, `the key of ApiKey ${namespace}/${name} is revoked: the ApiKey is gone`);
+    },
+    roundFailed({ round, error }) {
+      log.warn({ round, err: error }, `${round} failed; trying again later`);
+    },
+  };
+}

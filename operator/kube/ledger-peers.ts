@@ -1,0 +1,109 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Database } from "../../ledger/database.ts";
+import { createDoorbell } from "../../ledger/doorbell.ts";
+import { readOtherReplicas, removeReplica, reportReplica, type ReplicaStanding } from "../../ledger/replicas.ts";
+import type { AwaitedPlan, Peers } from "../peers.ts";
+import type { PushOutcome } from "../xds/serve.ts";
+import type { KubeEvents } from "./events.ts";
+
+export interface LedgerPeersDeps {
+  database: Database;
+  /** Name of this replica. */
+  replica: string;
+  isLeader(): boolean;
+  /** What Envoys of other replicas refuse has changed. */
+  onChange(): void;
+  events: Pick<KubeEvents, "peersUnreachable">;
+}
+
+const ROUND_MS = 1_000;
+const HEARTBEAT_MS = 4_000;
+const POLL_MS = 100;
+
+/** Replicas that meet in the ledger's database. */
+export function startLedgerPeers(deps: LedgerPeersDeps): Peers & { stop(): Promise<void> } {
+  const { database, replica, isLeader, onChange, events } = deps;
+  const stopping = new AbortController();
+  const doorbell = createDoorbell();
+  let standing: ReplicaStanding | null = null;
+  let isTold = true;
+  let toldAtMs = -Infinity;
+  let rejected: ReadonlyMap<string, string> = new Map();
+
+  async function tell(): Promise<void> {
+    const own = standing;
+    if (own === null || (isTold && performance.now() - toldAtMs < HEARTBEAT_MS)) return;
+    isTold = true;
+    try {
+      await reportReplica(database, replica, own);
+      toldAtMs = performance.now();
+    } catch (error) {
+      isTold = false;
+      throw error;
+    }
+  }
+
+  async function ask() {
+    const others = await readOtherReplicas(database, replica);
+    const next = new Map(others.flatMap(({ standing }) => Object.entries(standing.rejected)));
+    const isChanged = !isDeepStrictEqual(next, rejected);
+    rejected = next;
+    if (isChanged) onChange();
+    return others.map(({ standing, replica }) => ({ ...standing, replica }));
+  }
+
+  async function run(): Promise<void> {
+    let failures = 0;
+    while (!stopping.signal.aborted) {
+      try {
+        await tell();
+        await ask();
+        failures = 0;
+      } catch (error) {
+        failures += 1;
+        if (failures === 1) events.peersUnreachable({ error });
+      }
+      await doorbell.wait(ROUND_MS, stopping.signal);
+    }
+  }
+
+  const ended = run();
+  return {
+    rejected: () => rejected,
+    report(next) {
+      if (isDeepStrictEqual(next, standing)) return;
+      standing = next;
+      isTold = false;
+      doorbell.ring();
+    },
+    async waitForAck(plan) {
+      const deadlineMs = performance.now() + plan.timeoutMs;
+      for (;;) {
+        if (!isLeader()) return { kind: "acked", envoys: 0 };
+        const outcome = judge(await ask(), plan);
+        if (outcome.kind !== "late" || performance.now() > deadlineMs || stopping.signal.aborted) return outcome;
+        await createDoorbell().wait(POLL_MS, stopping.signal);
+      }
+    },
+    async stop() {
+      stopping.abort();
+      await ended;
+      await removeReplica(database, replica);
+    },
+  };
+}
+
+/** What the others' Envoys have made of a plan so far; "late" as long as one of them may still take it. */
+export function judge(
+  others: readonly (ReplicaStanding & { replica: string })[],
+  { version, has }: Pick<AwaitedPlan, "version" | "has">,
+): PushOutcome {
+  const refused = others.flatMap(({ rejected }) => Object.entries(rejected)).filter(([cluster]) => has(cluster));
+  if (refused.length > 0) return { kind: "rejected", message: refused.map(([, words]) => words).join(", ") };
+  const current = others.filter((other) => other.version === version);
+  const refusal = current.find((other) => other.refusal !== null)?.refusal;
+  if (refusal != null) return { kind: "rejected", message: refusal };
+  const late = others.flatMap((other) => (other.version === version ? other.late : [`replica ${other.replica}`]));
+  if (late.length > 0) return { kind: "late", nodes: late };
+  return { kind: "acked", envoys: others.reduce((sum, { envoys }) => sum + envoys, 0) };
+}

@@ -1,0 +1,20 @@
+import { GROUP, VERSION } from "../crd/group.ts";
+
+type Kind = "models" | "apikeys" | "secrets" | "leases" | "events";
+
+const API: Record<Kind, string> = {
+  models: `/apis/${GROUP}/${VERSION}`,
+  apikeys: `/apis/${GROUP}/${VERSION}`,
+  secrets: "/api/v1",
+  leases: "/apis/coordination.k8s.io/v1",
+  events: "/apis/events.k8s.io/v1",
+};
+
+/** @param namespace null for all. */
+export function listPath(kind: Kind, namespace: string | null): string {
+  return namespace === null ? `${API[kind]}/${kind}` : `${API[kind]}/namespaces/${encodeURIComponent(namespace)}/${kind}`;
+}
+
+export function objectPath(kind: Kind, { namespace, name }: { namespace: string; name: string }): string {
+  return `${listPath(kind, namespace)}/${encodeURIComponent(name)}`;
+}

@@ -1,0 +1,80 @@
+import { randomBytes } from "node:crypto";
+import type { KubeClient } from "./client.ts";
+import type { KubeEvents } from "./events.ts";
+import { toMicroTime } from "./lease.ts";
+import type { KubeObject } from "./object.ts";
+import { listPath } from "./paths.ts";
+
+/** What is told about an object, as `kubectl describe` shows it. No secret is ever in it. */
+interface Occurrence {
+  kind: "Model" | "ApiKey";
+  metadata: KubeObject["metadata"];
+  type: "Normal" | "Warning";
+  /** In one word. */
+  reason: string;
+  note: string;
+}
+
+/** Writes Kubernetes Events. One that cannot be written is lost; nothing waits for it. */
+export interface Recorder {
+  tell(occurrence: Occurrence): void;
+  stop(): Promise<void>;
+}
+
+export interface RecorderDeps {
+  client: Pick<KubeClient, "send">;
+  apiVersion: string;
+  /** Name of the replica. */
+  instance: string;
+  clock: { nowMs(): number };
+  events: Pick<KubeEvents, "eventLost">;
+}
+
+/** The same is told once in this time. */
+const QUIET_MS = 600_000;
+const MOST_REMEMBERED = 10_000;
+/** More than this at one time is a storm, which the API server is spared. */
+const MOST_WAITING = 200;
+const LONGEST_NOTE = 1_024;
+
+export function createRecorder({ client, apiVersion, instance, clock, events }: RecorderDeps): Recorder {
+  const toldAtMs = new Map<string, number>();
+  let waiting = 0;
+  let last = Promise.resolve();
+
+  async function write({ kind, metadata, type, reason, note }: Occurrence): Promise<void> {
+    const { name, namespace, uid } = metadata;
+    const content = {
+      apiVersion: "events.k8s.io/v1",
+      kind: "Event",
+      metadata: { name: `${name.slice(0, 200)}.${randomBytes(8).toString("hex")}`, namespace },
+      eventTime: toMicroTime(clock.nowMs()),
+      reportingController: "modelgateway.dev/operator",
+      reportingInstance: instance.slice(0, 128),
+      action: "Reconcile",
+      regarding: { apiVersion, kind, name, namespace, uid },
+      type,
+      reason,
+      note: note.slice(0, LONGEST_NOTE),
+    };
+    try {
+      await client.send({ method: "POST", path: listPath("events", namespace), body: { type: "json", content } });
+    } catch (error) {
+      events.eventLost({ error });
+    }
+  }
+
+  return {
+    tell(occurrence) {
+      const { metadata, reason, note } = occurrence;
+      const same = `${metadata.uid} ${reason} ${note}`;
+      const nowMs = clock.nowMs();
+      if (nowMs - (toldAtMs.get(same) ?? -Infinity) < QUIET_MS || waiting >= MOST_WAITING) return;
+      if (toldAtMs.size >= MOST_REMEMBERED) toldAtMs.clear();
+      toldAtMs.set(same, nowMs);
+      waiting += 1;
+      last = last.then(() => write(occurrence)).finally(() => void (waiting -= 1));
+    },
+    stop: () => last,
+  };
+}

@@ -1,0 +1,134 @@
+import * as z from "zod";
+import { backOffMs } from "../../ledger/back-off.ts";
+import { createDoorbell } from "../../ledger/doorbell.ts";
+import type { KubeClient } from "./client.ts";
+import type { KubeEvents } from "./events.ts";
+import { isKubeError, toKubeError } from "./kube-error.ts";
+import { keyOf, kubeObjectSchema, type KubeObject } from "./object.ts";
+import { listPath } from "./paths.ts";
+
+export interface ReflectorDeps {
+  client: Pick<KubeClient, "send" | "watch">;
+  kind: "models" | "apikeys";
+  /** null for all. */
+  namespace: string | null;
+  /** The object of this key came, changed or went. Must not throw. */
+  onChange(key: string): void;
+  events: Pick<KubeEvents, "relisted" | "watchEnded" | "eventSeen">;
+  random?: () => number;
+  backOff?: { firstMs: number; mostMs: number };
+}
+
+/** A copy in memory of the objects of one kind, kept current by a watch. */
+export interface Reflector {
+  /** Resolves when everything was listed once; never, where that never works. */
+  readonly synced: Promise<void>;
+  get(key: string): KubeObject | undefined;
+  values(): Iterable<KubeObject>;
+  stop(): Promise<void>;
+}
+
+const PAGE = 500;
+const BACK_OFF = { firstMs: 500, mostMs: 30_000 } as const;
+/** The server sends a bookmark each minute: more silence than this is a dead connection. */
+const SILENCE_MS = 90_000;
+const WATCH_SECONDS = 300;
+/** A watch that held so long was no failure. */
+const HELD_MS = 5_000;
+
+const listSchema = z.looseObject({
+  metadata: z.looseObject({ resourceVersion: z.string(), continue: z.string().optional() }),
+  items: z.array(kubeObjectSchema),
+});
+
+const eventSchema = z.discriminatedUnion("type", [
+  z.object({ type: z.enum(["ADDED", "MODIFIED", "DELETED"]), object: kubeObjectSchema }),
+  z.object({ type: z.literal("BOOKMARK"), object: z.object({ metadata: z.object({ resourceVersion: z.string() }) }) }),
+  z.object({ type: z.literal("ERROR"), object: z.looseObject({ code: z.int().default(0) }) }),
+]);
+
+/** Lists, then watches from there; lists again only where the server no longer knows the place (410). Never gives up. */
+export function startReflector(deps: ReflectorDeps): Reflector {
+  const { client, kind, namespace, onChange, events, random = Math.random, backOff = BACK_OFF } = deps;
+  const path = listPath(kind, namespace);
+  const stopping = new AbortController();
+  const synced = Promise.withResolvers<void>();
+  let store = new Map<string, KubeObject>();
+  let resourceVersion: string | null = null;
+
+  async function relist(): Promise<void> {
+    const listed = new Map<string, KubeObject>();
+    let token: string | undefined;
+    let version: string;
+    do {
+      const query: Record<string, string> = { limit: String(PAGE), ...(token === undefined ? {} : { continue: token }) };
+      const page = listSchema.parse(await client.send({ method: "GET", path, query }));
+      for (const object of page.items) listed.set(keyOf(object), object);
+      token = page.metadata.continue === "" ? undefined : page.metadata.continue;
+      version = page.metadata.resourceVersion;
+    } while (token !== undefined);
+    const before = store;
+    store = listed;
+    resourceVersion = version;
+    events.relisted({ kind, objects: listed.size });
+    for (const key of new Set([...before.keys(), ...listed.keys()]))
+      if (before.get(key)?.metadata.resourceVersion !== listed.get(key)?.metadata.resourceVersion) onChange(key);
+    synced.resolve();
+  }
+
+  /** @returns when the server ended it, as it does from time to time. */
+  async function watch(from: string): Promise<void> {
+    const timeoutSeconds = String(Math.round(WATCH_SECONDS * (1 + random())));
+    const query = { resourceVersion: from, allowWatchBookmarks: "true", timeoutSeconds };
+    for await (const line of client.watch({ path, query, signal: stopping.signal, silenceMs: SILENCE_MS })) {
+      const event = eventSchema.parse(line);
+      events.eventSeen({ kind });
+      switch (event.type) {
+        case "BOOKMARK":
+          resourceVersion = event.object.metadata.resourceVersion;
+          break;
+        case "ERROR":
+          throw toKubeError(event.object.code, event.object);
+        case "ADDED":
+        case "MODIFIED":
+        case "DELETED": {
+          const key = keyOf(event.object);
+          resourceVersion = event.object.metadata.resourceVersion;
+          if (event.type === "DELETED") store.delete(key);
+          else store.set(key, event.object);
+          onChange(key);
+        }
+      }
+    }
+  }
+
+  async function run(): Promise<void> {
+    let failures = 0;
+    while (!stopping.signal.aborted) {
+      const startedAt = performance.now();
+      try {
+        if (resourceVersion === null) await relist();
+        if (resourceVersion !== null) await watch(resourceVersion);
+        failures = 0;
+      } catch (error) {
+        if (stopping.signal.aborted) return;
+        // 410 Gone: the place to go on from is no longer kept.
+        if (isKubeError(error, 410)) resourceVersion = null;
+        failures = performance.now() - startedAt > HELD_MS ? 1 : failures + 1;
+        events.watchEnded({ kind, error, failures });
+        await createDoorbell().wait(backOffMs(backOff, failures, random()), stopping.signal);
+      }
+    }
+  }
+
+  const ended = run();
+  return {
+    synced: synced.promise,
+    get: (key) => store.get(key),
+    values: () => store.values(),
+    async stop() {
+      stopping.abort();
+      await ended;
+    },
+  };
+}

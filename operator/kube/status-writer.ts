@@ -1,0 +1,58 @@
+import { isDeepStrictEqual } from "node:util";
+import * as z from "zod";
+import { GROUP, VERSION } from "../crd/group.ts";
+import type { KubeClient } from "./client.ts";
+import { isKubeError } from "./kube-error.ts";
+import type { KubeObject } from "./object.ts";
+import { objectPath } from "./paths.ts";
+
+export interface StatusWrite {
+  kind: "Model" | "ApiKey";
+  object: KubeObject;
+  status: object;
+  /** Each writes the fields that it owns, and nobody else's. */
+  manager: string;
+  /** The object as it is known now. */
+  find(): KubeObject | undefined;
+}
+
+const PLURALS = { Model: "models", ApiKey: "apikeys" } as const;
+
+/**
+ * Makes the manager's part of a status what is given, by server-side apply.
+ * @returns whether it did: nothing is written to an object that is gone, nor to another one of its name.
+ */
+export async function applyStatus(client: Pick<KubeClient, "send">, write: StatusWrite): Promise<boolean> {
+  try {
+    await send(client, write);
+    return true;
+  } catch (error) {
+    // 409 is the other one's uid, or too many writers at one time: then it is to be tried again.
+    const isGone = write.find()?.metadata.uid !== write.object.metadata.uid;
+    if (isKubeError(error, 404) || (isKubeError(error, 409) && isGone)) return false;
+    throw error;
+  }
+}
+
+async function send(client: Pick<KubeClient, "send">, { kind, object, status, manager }: StatusWrite): Promise<void> {
+  const { name, namespace, uid } = object.metadata;
+  const content = { apiVersion: `${GROUP}/${VERSION}`, kind, metadata: { name, namespace, uid }, status };
+  await client.send({
+    method: "PATCH",
+    path: `${objectPath(PLURALS[kind], { namespace, name })}/status`,
+    query: { fieldManager: manager, force: "true" },
+    body: { type: "apply", content },
+  });
+}
+
+const recordSchema = z.record(z.string(), z.unknown()).catch({});
+
+/** Would writing change any field of the status but those that are left out? */
+export function isStatusSame(object: KubeObject, status: object, leftOut: readonly string[] = []): boolean {
+  const before = recordSchema.parse(object["status"]);
+  const after = recordSchema.parse(status);
+  const names = new Set([...Object.keys(before), ...Object.keys(after)].filter((name) => !leftOut.includes(name)));
+  return [...names].every((name) =>
+    isDeepStrictEqual(before[name], JSON.parse(JSON.stringify(after[name] ?? null)) ?? undefined),
+  );
+}

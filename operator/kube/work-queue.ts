@@ -1,0 +1,88 @@
+import { backOffMs } from "../../ledger/back-off.ts";
+import type { KubeEvents } from "./events.ts";
+
+export interface WorkQueueDeps {
+  /** Label of its metrics. */
+  name: string;
+  /** Works on one key, never twice at a time. @returns in how many ms to come back to it anyway; null for never. */
+  work(key: string): Promise<number | null>;
+  workers: number;
+  events: Pick<KubeEvents, "reconciled" | "queueLength">;
+  random?: () => number;
+  backOff?: { firstMs: number; mostMs: number };
+}
+
+/** Keys that need work. One key waits once, however often it is added; a failed one comes back later and later. */
+export interface WorkQueue {
+  add(key: string): void;
+  /** Nothing new begins; resolves when what runs has ended. */
+  stop(): Promise<void>;
+}
+
+const BACK_OFF = { firstMs: 200, mostMs: 300_000 } as const;
+
+export function startWorkQueue(deps: WorkQueueDeps): WorkQueue {
+  const { name, work, workers, events, random = Math.random, backOff = BACK_OFF } = deps;
+  const waiting = new Set<string>();
+  const running = new Map<string, Promise<void>>();
+  const timers = new Map<string, NodeJS.Timeout>();
+  const failures = new Map<string, number>();
+  let isStopped = false;
+
+  function add(key: string): void {
+    if (isStopped) return;
+    clearTimeout(timers.get(key));
+    timers.delete(key);
+    waiting.add(key);
+    fill();
+  }
+
+  function addAfter(key: string, delayMs: number): void {
+    if (isStopped || waiting.has(key)) return;
+    timers.set(
+      key,
+      setTimeout(() => add(key), delayMs),
+    );
+  }
+
+  function fill(): void {
+    for (const key of waiting) {
+      if (isStopped || running.size >= workers) break;
+      // It runs again when this run has ended: what is new may have come too late for it.
+      if (running.has(key)) continue;
+      waiting.delete(key);
+      running.set(key, run(key));
+    }
+    events.queueLength({ name, length: waiting.size });
+  }
+
+  async function run(key: string): Promise<void> {
+    const startedAt = performance.now();
+    const seconds = () => (performance.now() - startedAt) / 1000;
+    try {
+      const againMs = await work(key);
+      failures.delete(key);
+      events.reconciled({ name, key, result: againMs === null ? "success" : "requeue_after", seconds: seconds() });
+      if (againMs !== null) addAfter(key, againMs);
+    } catch (error) {
+      const count = (failures.get(key) ?? 0) + 1;
+      failures.set(key, count);
+      const retryMs = backOffMs(backOff, count, random());
+      events.reconciled({ name, key, result: "error", seconds: seconds(), failure: { error, retryMs } });
+      addAfter(key, retryMs);
+    } finally {
+      running.delete(key);
+      fill();
+    }
+  }
+
+  return {
+    add,
+    async stop() {
+      isStopped = true;
+      waiting.clear();
+      for (const timer of timers.values()) clearTimeout(timer);
+      await Promise.all(running.values());
+    },
+  };
+}

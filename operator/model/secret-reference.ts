@@ -1,0 +1,25 @@
+import * as z from "zod";
+import { must } from "./field-message.ts";
+
+const name = z
+  .string(must("be the name of a Secret"))
+  .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, "must be the name of a Secret: lower-case letters, digits, - and .")
+  .max(253, "must be at most 253 characters")
+  .describe("Name of the Secret.");
+
+const key = z
+  .string(must("be a key of the Secret"))
+  .min(1, "must be a key of the Secret")
+  .max(253, "must be at most 253 characters");
+
+interface Defaults {
+  /** The key that is meant where none is given. */
+  key: string;
+  /** For what is no reference at all. */
+  otherwise?: ReturnType<typeof must>;
+}
+
+/** One value in a Secret of the same namespace. */
+export function secretReference({ key: defaultKey, otherwise = must("name a Secret") }: Defaults) {
+  return z.strictObject({ name, key: key.default(defaultKey).describe(`Key within the Secret.`) }, otherwise);
+}

@@ -1,0 +1,156 @@
+import { backOffMs } from "../../../ledger/back-off.ts";
+import { createDoorbell } from "../../../ledger/doorbell.ts";
+import type { OperatorEvents } from "../../events.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import type { KubeEvents } from "../../kube/events.ts";
+import { startReflectors, type Namespaces } from "../../kube/namespaces.ts";
+import type { Recorder } from "../../kube/recorder.ts";
+import { describeRefusal, type ResourceSet, type Source } from "../source.ts";
+import { createModelReader, namedSecrets, toResourceSet, type ModelReading } from "./model-set.ts";
+import { startModelStatuses, type DecidedStatus } from "./model-statuses.ts";
+import { createSecretStore } from "./secret-store.ts";
+
+export interface KubeSourceDeps {
+  client: KubeClient;
+  namespaces: Namespaces;
+  isLeader(): boolean;
+  recorder: Pick<Recorder, "tell">;
+  clock: { nowMs(): number };
+  events: KubeEvents & Pick<OperatorEvents, "resourceRefused" | "sourceUnreadable">;
+  /** `current()` has changed. */
+  onChange(): void;
+  times?: Partial<KubeSourceTimes>;
+}
+
+interface KubeSourceTimes {
+  /** Secrets that are there may have changed. */
+  secretsMs: number;
+  /** Those that are missing are waited for. */
+  missingMs: number;
+}
+
+const TIMES: KubeSourceTimes = { secretsMs: 60_000, missingMs: 5_000 };
+/** A burst of changes is read once. */
+const GATHER_MS = 20;
+const BACK_OFF = { firstMs: 500, mostMs: 15_000 } as const;
+
+/**
+ * Models from a watch, and the Secrets that they name.
+ * Until everything was read once, `current` is not to be asked: half a state would take the other half from Envoy.
+ */
+export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synced: Promise<void> } {
+  const { client, events, onChange, clock } = deps;
+  const { secretsMs, missingMs } = { ...TIMES, ...deps.times };
+  const stopping = new AbortController();
+  const doorbell = createDoorbell();
+  const synced = Promise.withResolvers<void>();
+  const secrets = createSecretStore(client);
+  const readModels = createModelReader();
+  const changed = new Set<string>();
+  let reading: ModelReading = { models: [], refusals: new Map() };
+  let set: ResourceSet | null = null;
+  let renewAtMs = 0;
+  let told: ReadonlySet<string> = new Set();
+
+  const models = startReflectors(deps.namespaces, {
+    client,
+    kind: "models",
+    events,
+    onChange(key) {
+      changed.add(key);
+      doorbell.ring();
+    },
+  });
+  const statuses = startModelStatuses({ ...deps, find: (key) => models.get(key) });
+
+  async function refresh(): Promise<void> {
+    const next = readModels(models.values());
+    const names = namedSecrets(next.models);
+    const isDue = clock.nowMs() >= renewAtMs;
+    const touched = namedSecrets(next.models.filter(({ key }) => changed.has(key)));
+    const missing = [...names].filter((name) => secrets.get(name) === undefined);
+    changed.clear();
+    await secrets.read(names, isDue ? names : new Set([...touched, ...missing]));
+    if (isDue) renewAtMs = clock.nowMs() + secretsMs;
+    const areRefusalsNew = announce(next);
+    const before = set;
+    set = toResourceSet(next, secrets.get);
+    reading = next;
+    synced.resolve();
+    if (before === null || areRefusalsNew || !isSameSet(before, set)) onChange();
+  }
+
+  /** @returns whether there is any that was not told yet. */
+  function announce({ refusals }: ModelReading): boolean {
+    const untold = [...refusals.values()].filter((refusal) => !told.has(describeRefusal(refusal)));
+    for (const refusal of untold) events.resourceRefused(refusal);
+    told = new Set([...refusals.values()].map(describeRefusal));
+    return untold.length > 0;
+  }
+
+  async function run(): Promise<void> {
+    await Promise.race([models.synced, aborted(stopping.signal)]);
+    let failures = 0;
+    while (!stopping.signal.aborted) {
+      try {
+        await refresh();
+        failures = 0;
+        const areMissing = [...namedSecrets(reading.models)].some((name) => secrets.get(name) === undefined);
+        await doorbell.wait(areMissing ? missingMs : Math.max(0, renewAtMs - clock.nowMs()), stopping.signal);
+        await createDoorbell().wait(GATHER_MS, stopping.signal);
+      } catch (error) {
+        failures += 1;
+        if (failures === 1) events.sourceUnreadable({ source: "the Kubernetes API", error });
+        await createDoorbell().wait(backOffMs(BACK_OFF, failures, Math.random()), stopping.signal);
+      }
+    }
+  }
+
+  const ended = run();
+  return {
+    synced: synced.promise,
+    current() {
+      if (set === null) throw new Error("The Models have not been read yet.");
+      return set;
+    },
+    async reportStatuses({ set, statuses: became, version }) {
+      const decided = new Map<string, DecidedStatus>(
+        set.models.flatMap((model) => {
+          const status = became.get(model.key);
+          return status === undefined ? [] : [[model.key, { model, status, version }] as const];
+        }),
+      );
+      for (const [key, refusal] of reading.refusals) {
+        const suffix = refusal.isLastGoodKept ? "; the last good version stays in force" : "";
+        const message = `${refusal.problem}${suffix}`;
+        const conditions = [{ type: "Accepted", isTrue: false, reason: "Invalid", message }] as const;
+        decided.set(key, { model: null, status: { conditions, backends: [] }, version });
+      }
+      statuses.decide(decided);
+    },
+    async stop() {
+      stopping.abort();
+      await Promise.all([models.stop(), ended, statuses.stop()]);
+    },
+  };
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  signal.addEventListener("abort", () => resolve(), { once: true });
+  await promise;
+}
+
+function isSameSet(first: ResourceSet, second: ResourceSet): boolean {
+  return (
+    first.models.length === second.models.length &&
+    first.models.every(({ resource }, at) => resource === second.models[at]?.resource) &&
+    first.secrets.size === second.secrets.size &&
+    [...first.secrets].every(([name, values]) => isSameValues(values, second.secrets.get(name)))
+  );
+}
+
+function isSameValues(first: ReadonlyMap<string, string>, second: ReadonlyMap<string, string> | undefined): boolean {
+  if (first === second) return true;
+  return first.size === second?.size && [...first].every(([key, value]) => second.get(key) === value);
+}

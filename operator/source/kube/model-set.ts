@@ -1,0 +1,81 @@
+import type { KubeObject } from "../../kube/object.ts";
+import { keyOf } from "../../kube/object.ts";
+import { parseModelResource, type ModelResource, type ParsedModel } from "../../model/resource.ts";
+import type { Refusal, ResourceSet, SourcedModel } from "../source.ts";
+import type { SecretValues } from "./secret-store.ts";
+
+/** Models as the API server has them, read; of those that cannot be read, the last good version. */
+export interface ModelReading {
+  /** Oldest first. */
+  models: readonly SourcedModel[];
+  /** By key. */
+  refusals: ReadonlyMap<string, Refusal>;
+}
+
+/** Reads objects; each generation of one is read once, for most changes of an object are those of its status. */
+export function createModelReader() {
+  const read = new Map<string, { uid: string; generation: number; parsed: ParsedModel }>();
+  let lastGood: ReadonlyMap<string, SourcedModel> = new Map();
+
+  function parse(key: string, object: KubeObject): ParsedModel {
+    const { uid, generation } = object.metadata;
+    const known = read.get(key);
+    if (known?.uid === uid && known.generation === generation) return known.parsed;
+    const parsed = parseModelResource(object);
+    read.set(key, { uid, generation, parsed });
+    return parsed;
+  }
+
+  return function readModels(objects: Iterable<KubeObject>): ModelReading {
+    const models: SourcedModel[] = [];
+    const refusals = new Map<string, Refusal>();
+    const present = new Set<string>();
+    for (const object of objects) {
+      const key = keyOf(object);
+      present.add(key);
+      const parsed = parse(key, object);
+      const before = lastGood.get(key);
+      if (parsed.kind === "good") models.push(sourced(object, parsed.resource));
+      else {
+        if (before !== undefined) models.push(before);
+        const subject = `Model ${object.metadata.name}`;
+        const isLastGoodKept = before !== undefined;
+        refusals.set(key, { origin: key, line: null, subject, problem: parsed.problems.join("; "), isLastGoodKept });
+      }
+    }
+    models.sort(oldestFirst);
+    for (const key of read.keys()) if (!present.has(key)) read.delete(key);
+    lastGood = new Map(models.map((model) => [model.key, model]));
+    return { models, refusals };
+  };
+}
+
+/** As one value with the Secrets that the Models name. */
+export function toResourceSet({ models }: ModelReading, secret: (name: string) => SecretValues): ResourceSet {
+  const values = [...namedSecrets(models)].flatMap((name) => {
+    const found = secret(name);
+    return found === undefined ? [] : [[name, found] as const];
+  });
+  return { models, secrets: new Map(values) };
+}
+
+/** `namespace/name` of every Secret that they name. */
+export function namedSecrets(models: readonly SourcedModel[]): Set<string> {
+  return new Set(
+    models.flatMap(({ resource: { metadata, spec } }) =>
+      spec.backends
+        .flatMap(({ credentialRef, tls }) => [credentialRef, tls?.caSecretRef])
+        .flatMap((reference) => (reference === undefined ? [] : [`${metadata.namespace}/${reference.name}`])),
+    ),
+  );
+}
+
+function sourced(object: KubeObject, resource: ModelResource): SourcedModel {
+  const key = keyOf(object);
+  const createdSeconds = Math.floor(Date.parse(object.metadata.creationTimestamp ?? "1970-01-01T00:00:00Z") / 1000);
+  return { key, origin: key, createdSeconds, resource };
+}
+
+function oldestFirst(first: SourcedModel, second: SourcedModel): number {
+  return first.createdSeconds - second.createdSeconds || (first.key < second.key ? -1 : 1);
+}

@@ -1,0 +1,35 @@
+import type { ModelStatus } from "../../model/status.ts";
+import { encodeConditions, readConditions, summarise, type WantedCondition } from "../../kube/conditions.ts";
+import type { KubeObject } from "../../kube/object.ts";
+
+export interface ModelStatusInput {
+  object: KubeObject;
+  status: ModelStatus;
+  /** Of Envoy's configuration. */
+  version: string;
+  nowMs: number;
+}
+
+/** A Model's conditions with their summary. */
+export function wantedConditions({ conditions }: ModelStatus): WantedCondition[] {
+  return [summarise(conditions, { reason: "Ready", message: "clients can use the Model" }), ...conditions];
+}
+
+/** The status as `modelStatusSchema` has it. */
+export function encodeModelStatus({ object, status, version, nowMs }: ModelStatusInput): object {
+  const { generation } = object.metadata;
+  const before = readConditions(object["status"]);
+  const ready = status.backends.filter(({ isReady }) => isReady).length;
+  const isProgrammed = status.conditions.some(({ type, isTrue }) => type === "Programmed" && isTrue);
+  const backends = status.backends.map(({ name, isReady, message }) => ({
+    name,
+    ready: isReady,
+    ...(isReady ? {} : { message }),
+  }));
+  return {
+    observedGeneration: generation,
+    ...(backends.length === 0 ? {} : { backendsSummary: `${ready}/${backends.length}`, backends }),
+    ...(isProgrammed ? { configVersion: version } : {}),
+    conditions: encodeConditions({ wanted: wantedConditions(status), before, generation, nowMs }),
+  };
+}

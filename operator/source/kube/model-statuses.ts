@@ -1,0 +1,95 @@
+import type { ModelStatus } from "../../model/status.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { findTransitions, readConditions } from "../../kube/conditions.ts";
+import type { KubeEvents } from "../../kube/events.ts";
+import type { KubeObject } from "../../kube/object.ts";
+import type { Recorder } from "../../kube/recorder.ts";
+import { applyStatus, isStatusSame } from "../../kube/status-writer.ts";
+import { startWorkQueue } from "../../kube/work-queue.ts";
+import type { SourcedModel } from "../source.ts";
+import { encodeModelStatus, wantedConditions } from "./model-status.ts";
+
+export interface ModelStatusesDeps {
+  client: Pick<KubeClient, "send">;
+  /** The Model as it is now. */
+  find(key: string): KubeObject | undefined;
+  isLeader(): boolean;
+  recorder: Pick<Recorder, "tell">;
+  clock: { nowMs(): number };
+  events: Pick<KubeEvents, "reconciled" | "queueLength">;
+}
+
+export interface DecidedStatus {
+  /** What it is about; null where that could not be read. */
+  model: SourcedModel | null;
+  status: ModelStatus;
+  version: string;
+}
+
+/** Writes what became of Models into them, as the leader, where it is something new. */
+export interface ModelStatuses {
+  /** By key, all of them. */
+  decide(statuses: ReadonlyMap<string, DecidedStatus>): void;
+  stop(): Promise<void>;
+}
+
+const FIELD_MANAGER = "model-gateway-operator";
+const WORKERS = 4;
+
+export function startModelStatuses(deps: ModelStatusesDeps): ModelStatuses {
+  const { client, find, isLeader, recorder, clock, events } = deps;
+  let decided: ReadonlyMap<string, DecidedStatus> = new Map();
+  /** Deprecations that were told, by uid and generation. */
+  const deprecated = new Set<string>();
+
+  async function work(key: string): Promise<null> {
+    const object = find(key);
+    const decision = decided.get(key);
+    if (object === undefined || decision === undefined || !isLeader()) return null;
+    // It has changed since: the next decision is about it as it is now.
+    const generation = decision.model?.resource.metadata.generation;
+    if (generation !== undefined && generation !== object.metadata.generation) return null;
+    tellDeprecation(object, decision);
+    const { status, version } = decision;
+    const content = encodeModelStatus({ object, status, version, nowMs: clock.nowMs() });
+    // The version moves with every Model: it is written with what this Model's own change brings.
+    if (isStatusSame(object, content, ["configVersion"])) return null;
+    const write = { kind: "Model", object, status: content, manager: FIELD_MANAGER, find: () => find(key) } as const;
+    if (!(await applyStatus(client, write))) return null;
+    tellTransitions(object, status);
+    return null;
+  }
+
+  function tellTransitions(object: KubeObject, status: ModelStatus): void {
+    for (const { type, isTrue, reason, message } of findTransitions(wantedConditions(status), readConditions(object["status"]))) {
+      const isTold = isTrue ? type === "Ready" : type !== "Ready" && reason !== "Pending" && reason !== "Suspended";
+      if (isTold)
+        recorder.tell({ kind: "Model", metadata: object.metadata, type: isTrue ? "Normal" : "Warning", reason, note: message });
+    }
+  }
+
+  function tellDeprecation({ metadata }: KubeObject, { model }: DecidedStatus): void {
+    const deprecation = model?.resource.spec.deprecation;
+    const since = deprecation?.deprecatedTime;
+    const told = `${metadata.uid} ${metadata.generation}`;
+    if (deprecation === undefined || since === undefined || Date.parse(since) > clock.nowMs() || deprecated.has(told)) return;
+    deprecated.add(told);
+    const { sunsetTime, replacement, message } = deprecation;
+    const parts = [
+      `deprecated since ${since}`,
+      ...(sunsetTime === undefined ? [] : [`no longer served from ${sunsetTime}`]),
+      ...(replacement === undefined ? [] : [`use ${replacement} instead`]),
+      ...(message === undefined ? [] : [message]),
+    ];
+    recorder.tell({ kind: "Model", metadata, type: "Warning", reason: "Deprecated", note: parts.join("; ") });
+  }
+
+  const queue = startWorkQueue({ name: "model", work, workers: WORKERS, events });
+  return {
+    decide(statuses) {
+      decided = statuses;
+      if (isLeader()) for (const key of statuses.keys()) queue.add(key);
+    },
+    stop: () => queue.stop(),
+  };
+}

@@ -1,0 +1,52 @@
+import * as z from "zod";
+import type { KubeClient } from "../../kube/client.ts";
+import { isKubeError } from "../../kube/kube-error.ts";
+import { splitKey } from "../../kube/object.ts";
+import { objectPath } from "../../kube/paths.ts";
+
+/** Values by key; undefined where there is no such Secret, or none that may be read. */
+export type SecretValues = ReadonlyMap<string, string> | undefined;
+
+/**
+ * The Secrets that Models name, each asked for by its name: a watch would need the right to read every Secret of a
+ * namespace, those of others included.
+ */
+export interface SecretStore {
+  /**
+   * Reads those that are named and are not known, and all of `renew`; forgets the others.
+   * @throws whatever keeps the API server from answering; what is known stays so.
+   */
+  read(names: ReadonlySet<string>, renew?: ReadonlySet<string>): Promise<void>;
+  get(name: string): SecretValues;
+}
+
+const AT_ONCE = 8;
+
+const secretSchema = z.object({ data: z.record(z.string(), z.string()).nullish() });
+
+export function createSecretStore(client: Pick<KubeClient, "send">): SecretStore {
+  const known = new Map<string, SecretValues>();
+
+  async function readOne(name: string): Promise<void> {
+    known.set(name, await fetchSecret(client, name));
+  }
+
+  return {
+    async read(names, renew = new Set()) {
+      for (const name of known.keys()) if (!names.has(name)) known.delete(name);
+      const wanted = [...names].filter((name) => renew.has(name) || !known.has(name));
+      for (let at = 0; at < wanted.length; at += AT_ONCE) await Promise.all(wanted.slice(at, at + AT_ONCE).map(readOne));
+    },
+    get: (name) => known.get(name),
+  };
+}
+
+async function fetchSecret(client: Pick<KubeClient, "send">, name: string): Promise<SecretValues> {
+  try {
+    const { data } = secretSchema.parse(await client.send({ method: "GET", path: objectPath("secrets", splitKey(name)) }));
+    return new Map(Object.entries(data ?? {}).map(([key, value]) => [key, Buffer.from(value, "base64").toString("utf8")]));
+  } catch (error) {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,44 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+const POLL_MS = 50;
+const ASK_WITHIN_MS = 2_000;
+
+export interface DrainTimes {
+  /** Requests may still be on their way to it this long, from whoever has not heard yet. */
+  leastMs?: number;
+  mostMs: number;
+}
+
+/**
+ * Tells clients to go elsewhere and waits until no request is running, or the deadline. Never throws: Envoy may be gone.
+ * From here on Envoy is not ready, and closes each connection after its answer; `resumeEnvoy` takes that back.
+ * @param adminUrl Envoy's admin interface.
+ * @returns how many requests were still running; undefined where Envoy did not answer.
+ */
+export async function drainEnvoy(adminUrl: string, { leastMs = 0, mostMs }: DrainTimes): Promise<number | undefined> {
+  const startedAt = performance.now();
+  const isDraining = await ask(`${adminUrl}/healthcheck/fail`, "POST");
+  if (isDraining === undefined) return undefined;
+  for (;;) {
+    const text = await ask(`${adminUrl}/stats?filter=^http\\.clients\\.downstream_rq_active$`, "GET");
+    if (text === undefined) return undefined;
+    const active = Number(/downstream_rq_active: (\d+)/.exec(text)?.[1] ?? 0);
+    const waitedMs = performance.now() - startedAt;
+    if (waitedMs >= mostMs || (active === 0 && waitedMs >= leastMs)) return active;
+    await sleep(POLL_MS);
+  }
+}
+
+/** Takes a drain back. Never throws: an Envoy that is not there yet was not drained. */
+export async function resumeEnvoy(adminUrl: string): Promise<void> {
+  await ask(`${adminUrl}/healthcheck/ok`, "POST");
+}
+
+async function ask(url: string, method: string): Promise<string | undefined> {
+  try {
+    const response = await fetch(url, { method, signal: AbortSignal.timeout(ASK_WITHIN_MS) });
+    return await response.text();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,74 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { parse } from "yaml";
+import * as z from "zod";
+import { expect, onTestFinished, test } from "vitest";
+import { CLIENT_TLS } from "../../charts/generate/bootstrap.ts";
+import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
+import { buildBootstrap } from "../../operator/xds/bootstrap.ts";
+import type { EnvoyConfig } from "../../operator/xds/envoy-config.ts";
+import { validateBootstrap } from "../support/envoy-process.ts";
+import { useKubeApi } from "../support/kube/use-kube-api.ts";
+import { makeCertificates } from "../support/tls-certificates.ts";
+import { EXTERNAL_DATABASE, NAME, NAMESPACE, only, render, type Values } from "./harness-render.ts";
+
+const api = useKubeApi();
+const dataSchema = z.object({ data: z.record(z.string(), z.string()) });
+const configSchema: z.ZodType<EnvoyConfig> = z.record(z.string(), z.unknown());
+
+async function configMapOf(values: Values): Promise<Record<string, string>> {
+  return dataSchema.parse(only(await render(api(), values), "ConfigMap", `${NAME}-envoy`)).data;
+}
+
+async function bootstrapOf(values: Values): Promise<EnvoyConfig> {
+  return configSchema.parse(parse((await configMapOf(values))["envoy.yaml"] ?? ""));
+}
+
+const expected = {
+  nodeId: `${NAME}-gateway`,
+  listen: { host: "0.0.0.0", port: 8080 },
+  extproc: { host: "127.0.0.1", port: 9002 },
+  xds: { host: `${NAME}-operator.${NAMESPACE}.svc`, port: 9004 },
+  admin: { host: "127.0.0.1", port: 9901 },
+  status: { host: "0.0.0.0", port: 9902 },
+  maxRequestBytes: MAX_REQUEST_BYTES,
+  maxConnections: 50_000,
+  maxHeapBytes: 1_717_986_918,
+};
+const TLS = { ...EXTERNAL_DATABASE, tls: { enabled: true, existingSecret: "certificate" } };
+
+test("what the chart gives Envoy is what the product builds for every Envoy", async () => {
+  expect(await bootstrapOf(EXTERNAL_DATABASE)).toEqual(buildBootstrap(expected));
+});
+
+test("the same with TLS, and with values of the administrator's own", async () => {
+  const values = { ...TLS, bindAddress: "::", gateway: { envoy: { maxConnections: 1_234_567, maxHeapBytes: 3_435_973_836 } } };
+  expect(await bootstrapOf(values)).toEqual(
+    buildBootstrap({
+      ...expected,
+      listen: { host: "::", port: 8080 },
+      status: { host: "::", port: 9902 },
+      maxConnections: 1_234_567,
+      maxHeapBytes: 3_435_973_836,
+      clientTls: CLIENT_TLS,
+    }),
+  );
+});
+
+test("Envoy finds nothing wrong with it", async () => {
+  expect(await validateBootstrap(await bootstrapOf(EXTERNAL_DATABASE))).toContain("OK");
+});
+
+test("Envoy finds nothing wrong with it with TLS, and with where the certificate is", async () => {
+  const directory = await mkdtemp(path.join(tmpdir(), "gateway-chart-"));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const { certificate, key } = await makeCertificates("gateway.example");
+  await writeFile(path.join(directory, "tls.crt"), certificate);
+  await writeFile(path.join(directory, "tls.key"), key);
+  const files = await configMapOf(TLS);
+  const secretFile = path.join(directory, "client-tls.yaml");
+  await writeFile(secretFile, (files["client-tls.yaml"] ?? "").replaceAll(CLIENT_TLS.certificateDirectory, directory));
+  const bootstrap = (files["envoy.yaml"] ?? "").replaceAll(CLIENT_TLS.secretFile, secretFile);
+  expect(await validateBootstrap(configSchema.parse(parse(bootstrap)))).toContain("OK");
+});

@@ -1,0 +1,157 @@
+import { mkdtemp, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { parse } from "yaml";
+import * as z from "zod";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ROOT } from "../../charts/generate/outputs.ts";
+import { readBalance } from "../../ledger/accounts.ts";
+import { freePorts, LOOPBACK } from "../../local/process/ports.ts";
+import { startSimulator, type Simulator } from "../../local/simulator/simulator.ts";
+import { startEnvoyProcess, type EnvoyProcess } from "../support/envoy-process.ts";
+import { eventually } from "../support/eventually.ts";
+import { useKubeApi } from "../support/kube/use-kube-api.ts";
+import { usePostgres } from "../support/postgres.ts";
+import { createShell, guideSteps } from "./harness-guide.ts";
+import { createNode, type Node } from "./harness-node.ts";
+import type { Container, Pod } from "./harness-pods.ts";
+import { withSockets } from "./harness-sockets.ts";
+
+const api = useKubeApi();
+const postgres = usePostgres();
+const NAMESPACE = "gateway-system";
+const NAME = "gateway-model-gateway";
+const WITHIN = { withinMs: 60_000, everyMs: 200 };
+let directory = "";
+let node: Node;
+let simulator: Simulator;
+let envoy: EnvoyProcess | undefined;
+
+beforeAll(async () => {
+  directory = await mkdtemp(path.join(tmpdir(), "gateway-guide-"));
+  await symlink(path.join(ROOT, "charts"), path.join(directory, "charts"));
+  node = createNode(api(), NAMESPACE);
+  simulator = await startSimulator({ port: 0 });
+});
+afterAll(async () => {
+  await envoy?.stop();
+  await node?.stop();
+  await simulator?.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+function containerOf(pod: Pod, name: string): Container {
+  const container = pod.containers.find((each) => each.name === name);
+  if (container === undefined) throw new Error(`${pod.owner} has no container ${name}.`);
+  return container;
+}
+
+/** The operator's variables, as its Deployment has them. */
+async function operatorEnvironment(): Promise<Record<string, string>> {
+  const pod = await node.podOf("deployment", `${NAME}-operator`);
+  return node.environmentOf(pod, containerOf(pod, "operator"));
+}
+
+interface Ports {
+  xds: number;
+  operatorAdmin: number;
+  extproc: number;
+  extprocAdmin: number;
+  clients: number;
+  envoyAdmin: number;
+  envoyStatus: number;
+}
+
+/** Starts what the release's pods would run, with this machine's addresses in the place of a pod's own. */
+async function startPods(ports: Ports): Promise<void> {
+  const operator = await node.podOf("deployment", `${NAME}-operator`);
+  const mount = await api().mountFor({ namespace: NAMESPACE, name: `${NAME}-operator` });
+  await node.start(containerOf(operator, "operator"), {
+    environment: {
+      ...(await operatorEnvironment()),
+      ...mount.environment,
+      KUBE_PATH_PREFIX: mount.pathPrefix,
+      XDS_HOST: LOOPBACK,
+      XDS_PORT: String(ports.xds),
+      ADMIN_HOST: LOOPBACK,
+      ADMIN_PORT: String(ports.operatorAdmin),
+    },
+    readyUrl: `http://${LOOPBACK}:${ports.operatorAdmin}/readyz`,
+  });
+  const gateway = await node.podOf("statefulset", NAME);
+  const extproc = containerOf(gateway, "extproc");
+  await node.start(extproc, {
+    environment: {
+      ...(await node.environmentOf(gateway, extproc)),
+      EXTPROC_LISTEN: `${LOOPBACK}:${ports.extproc}`,
+      ADMIN_HOST: LOOPBACK,
+      ADMIN_PORT: String(ports.extprocAdmin),
+      JOURNAL_DIRECTORY: path.join(directory, "journal"),
+    },
+    readyUrl: `http://${LOOPBACK}:${ports.extprocAdmin}/readyz`,
+  });
+  const config = await api().kubectl(["get", "configmap", `${NAME}-envoy`, "--namespace", NAMESPACE, "--output", "json"]);
+  const { data } = z.object({ data: z.object({ "envoy.yaml": z.string() }) }).parse(JSON.parse(config));
+  const at = (port: number) => ({ host: LOOPBACK, port });
+  const places = new Map([
+    [8080, at(ports.clients)],
+    [9002, at(ports.extproc)],
+    [9004, at(ports.xds)],
+    [9901, at(ports.envoyAdmin)],
+    [9902, at(ports.envoyStatus)],
+  ]);
+  const bootstrap = z.record(z.string(), z.unknown()).parse(withSockets(parse(data["envoy.yaml"]), places));
+  envoy = await startEnvoyProcess({ bootstrap, adminPort: ports.envoyAdmin, accessLogPath: "" });
+}
+
+test("the guide's commands lead from nothing to the first paid request", async () => {
+  const { url, database } = await postgres.empty();
+  const [xds = 0, operatorAdmin = 0, extproc = 0, extprocAdmin = 0, clients = 0, envoyAdmin = 0, envoyStatus = 0] =
+    await freePorts(7);
+  const shell = await createShell(api(), {
+    directory,
+    variables: { DATABASE_URL: url, PROVIDER_KEY: "provider-key", GATEWAY_URL: `http://${LOOPBACK}:${clients}` },
+    execEnvironment: () => operatorEnvironment().catch(() => ({})),
+  });
+  const steps = await guideSteps();
+  expect(steps).toHaveLength(6);
+  const [prepare = "", install = "", backUp = "", model = "", account = "", request = ""] = steps;
+
+  await shell.run(prepare);
+  // Helm waits for the Job: the migration has run before anything else is there.
+  const [notes] = await Promise.all([shell.run(install), node.runJob(`${NAME}-migrate`)]);
+  expect(notes).toContain("Base address: https://gateway.example\n");
+  await api().kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  await shell.run(backUp);
+  await startPods({ xds, operatorAdmin, extproc, extprocAdmin, clients, envoyAdmin, envoyStatus });
+
+  // The one thing that is not word for word: the model server that stands for the reader's own.
+  await shell.run(model.replace("https://provider.example/v1", `${simulator.url}/v1`));
+  const said = await shell.run(account);
+  expect(said).toContain("Granted 20.000000000 USD.\n");
+  await eventually(() => api().kubectl(["get", "secret", "my-key", "--namespace", "team-a"]), WITHIN);
+
+  // A key is known everywhere within a second, and a Model once Envoy has it.
+  const answers = await eventually(() => shell.run(request), WITHIN);
+  expect(answers).toContain('"object":"chat.completion"');
+  expect(answers).toContain('"object":"balance"');
+  await eventually(
+    async () => expect((await readBalance(database, "team-a")).postedNanoUsd).toBeLessThan(20_000_000_000n),
+    WITHIN,
+  );
+
+  // The chart's Roles are enough for all of that.
+  const metrics = await (await fetch(`http://${LOOPBACK}:${operatorAdmin}/metrics`)).text();
+  expect(metrics).toMatch(/^rest_client_requests_total\{.*code="20\d"/m);
+  expect(metrics).not.toContain('code="403"');
+});
+
+test("an upgrade runs the migration again, and finds nothing to do", async () => {
+  const get = (resource: string, output: string) =>
+    api().kubectl(["get", resource, "--namespace", NAMESPACE, "--output", `jsonpath={${output}}`]);
+  const before = await get(`job/${NAME}-migrate`, ".metadata.uid");
+  const chart = path.join(ROOT, "charts/model-gateway");
+  const upgrade = api().helm(["upgrade", "gateway", chart, "--namespace", NAMESPACE, "--reset-then-reuse-values"]);
+  await Promise.all([upgrade, node.runJob(`${NAME}-migrate`, { otherThan: before })]);
+  expect(await get(`statefulset/${NAME}`, ".metadata.generation")).toBe("1");
+});

@@ -1,0 +1,52 @@
+import { cp, mkdir, readFile, symlink } from "node:fs/promises";
+import path from "node:path";
+import * as z from "zod";
+import { ROOT } from "../../charts/generate/outputs.ts";
+
+const lockSchema = z.object({
+  packages: z.record(z.string(), z.object({ dev: z.boolean().optional(), devOptional: z.boolean().optional() })),
+});
+
+/**
+ * Puts together what the image's last stage holds, as the Dockerfile says: files of the build context, generated code, and
+ * the packages that `npm ci --omit=dev` leaves.
+ * @param directory stands for the image's /app.
+ */
+export async function assembleImage(directory: string): Promise<void> {
+  const lastStage = (await readFile(path.join(ROOT, "Dockerfile"), "utf8")).split(/^FROM /m).at(-1) ?? "";
+  const isInContext = await contextFilter();
+  for (const [, options = "", from = "", to = ""] of lastStage.matchAll(/^COPY (--from=\S+ )?(\S+) (\S+)$/gm)) {
+    const target = path.join(directory, to);
+    if (options === "")
+      await cp(path.join(ROOT, from), path.join(target, to.endsWith("/") ? from : ""), { recursive: true, filter: isInContext });
+    else if (to === "node_modules") await linkPackages(target);
+    else await cp(path.join(ROOT, from.replace(/^\/app\//, "")), target, { recursive: true });
+  }
+}
+
+/** `.dockerignore` shuts everything out, lets names at the top in again, and takes folders in them out. */
+async function contextFilter(): Promise<(file: string) => boolean> {
+  const lines = (await readFile(path.join(ROOT, ".dockerignore"), "utf8"))
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"));
+  const included = new Set(lines.filter((line) => line.startsWith("!")).map((line) => line.slice(1)));
+  const excluded = lines.filter((line) => !line.startsWith("!") && line !== "*");
+  if (!lines.includes("*")) throw new Error(".dockerignore does not shut everything out first.");
+  return (file) => {
+    const relative = path.relative(ROOT, file);
+    return included.has(relative.split(path.sep)[0] ?? "") && !excluded.some((each) => `${relative}/`.startsWith(`${each}/`));
+  };
+}
+
+async function linkPackages(target: string): Promise<void> {
+  const { packages } = lockSchema.parse(JSON.parse(await readFile(path.join(ROOT, "package-lock.json"), "utf8")));
+  const production = Object.entries(packages)
+    .filter(([place, { dev, devOptional }]) => place.startsWith("node_modules/") && dev !== true && devOptional !== true)
+    .map(([place]) => place.slice("node_modules/".length))
+    // What is nested comes with the package that it is nested in.
+    .filter((name) => !name.includes("/node_modules/"));
+  for (const name of production) {
+    await mkdir(path.dirname(path.join(target, name)), { recursive: true });
+    await symlink(path.join(ROOT, "node_modules", name), path.join(target, name));
+  }
+}

@@ -1,0 +1,125 @@
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { promisify } from "node:util";
+import * as z from "zod";
+import { ROOT } from "../../charts/generate/outputs.ts";
+import { eventually } from "../support/eventually.ts";
+import type { KubeApi } from "../support/kube/api.ts";
+import { podsOf, type Container, type Pod } from "./harness-pods.ts";
+import { parseObjects } from "./harness-render.ts";
+
+/** Runs containers of Pods as processes of this machine, since a bare API server has no nodes. */
+export interface Node {
+  /** The container's variables, as kubelet would fill them in. */
+  environmentOf(pod: Pod, container: Container): Promise<Record<string, string>>;
+  /** Runs a command in a container's environment to its end. @throws with what it complained of. */
+  run(words: readonly string[], environment: Record<string, string>): Promise<string>;
+  /** Starts one and waits until its address answers 200. */
+  start(container: Container, options: { environment: Record<string, string>; readyUrl: string }): Promise<void>;
+  /** Runs a Job's container once the Job is there (another one than of a uid), and says that the Job is complete. */
+  runJob(name: string, options?: { otherThan: string }): Promise<void>;
+  /** The Pods that a workload there would make. */
+  podOf(kind: string, name: string): Promise<Pod>;
+  stop(): Promise<void>;
+}
+
+const secretSchema = z.object({ data: z.record(z.string(), z.string()) });
+
+export function createNode(api: KubeApi, namespace: string): Node {
+  const running: ChildProcess[] = [];
+
+  async function secretValue({ name, key }: { name: string; key: string }): Promise<string> {
+    const text = await api.kubectl(["get", "secret", name, "--namespace", namespace, "--output", "json"]);
+    const value = secretSchema.parse(JSON.parse(text)).data[key];
+    if (value === undefined) throw new Error(`The Secret ${name} has no ${key}.`);
+    return Buffer.from(value, "base64").toString();
+  }
+
+  async function environmentOf(pod: Pod, container: Container): Promise<Record<string, string>> {
+    const fields: Record<string, string> = { "metadata.name": `${pod.owner}-0`, "metadata.namespace": namespace };
+    const entries = await Promise.all(
+      container.env.map(async ({ name, value, valueFrom }): Promise<[string, string]> => {
+        if (valueFrom?.secretKeyRef !== undefined) return [name, await secretValue(valueFrom.secretKeyRef)];
+        return [name, valueFrom?.fieldRef === undefined ? (value ?? "") : (fields[valueFrom.fieldRef.fieldPath] ?? "")];
+      }),
+    );
+    return Object.fromEntries(entries);
+  }
+
+  async function podOf(kind: string, name: string): Promise<Pod> {
+    const [pod] = podsOf(parseObjects(await api.kubectl(["get", kind, name, "--namespace", namespace, "--output", "yaml"])));
+    if (pod === undefined) throw new Error(`The ${kind} ${name} makes no Pods.`);
+    return pod;
+  }
+
+  async function run(words: readonly string[], environment: Record<string, string>): Promise<string> {
+    const { stdout } = await promisify(execFile)(process.execPath, [...words], { cwd: ROOT, env: environment, timeout: 120_000 });
+    return stdout;
+  }
+
+  return {
+    environmentOf,
+    run,
+    async start({ name, command: [, ...words] }, { environment, readyUrl }) {
+      const child = spawn(process.execPath, words, { cwd: ROOT, env: environment, stdio: ["ignore", "pipe", "inherit"] });
+      running.push(child);
+      let log = "";
+      child.stdout.setEncoding("utf8").on("data", (text: string) => (log += text));
+      try {
+        await eventually(
+          async () => {
+            const response = await fetch(readyUrl);
+            if (response.status !== 200) throw new Error(await response.text());
+          },
+          { withinMs: 60_000 },
+        );
+      } catch (error) {
+        throw new Error(`${name} is not ready:\n${log}`, { cause: error });
+      }
+    },
+    podOf,
+    async runJob(name, { otherThan } = { otherThan: "" }) {
+      const pod = await eventually(
+        async () => {
+          const uid = await api.kubectl(["get", "job", name, "--namespace", namespace, "--output", "jsonpath={.metadata.uid}"]);
+          if (uid === otherThan) throw new Error(`The Job ${name} is still the one before.`);
+          return podOf("job", name);
+        },
+        { withinMs: 60_000, everyMs: 200 },
+      );
+      const [container] = pod.containers;
+      if (container === undefined) throw new Error(`The Job ${name} runs nothing.`);
+      const startTime = new Date().toISOString();
+      await run(container.command.slice(1), await environmentOf(pod, container));
+      const now = new Date().toISOString();
+      const condition = (type: string) => ({ type, status: "True", lastTransitionTime: now, lastProbeTime: now });
+      const status = {
+        startTime,
+        completionTime: now,
+        succeeded: 1,
+        conditions: [condition("SuccessCriteriaMet"), condition("Complete")],
+        uncountedTerminatedPods: {},
+      };
+      const patch = JSON.stringify({ status });
+      await api.kubectl([
+        "patch",
+        "job",
+        name,
+        "--namespace",
+        namespace,
+        "--subresource=status",
+        "--type=merge",
+        "--patch",
+        patch,
+      ]);
+    },
+    async stop() {
+      for (const child of running.reverse()) {
+        if (child.exitCode !== null || child.signalCode !== null) continue;
+        const exited = once(child, "exit");
+        child.kill("SIGTERM");
+        await exited;
+      }
+    },
+  };
+}

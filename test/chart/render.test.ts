@@ -1,0 +1,134 @@
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import { stringify } from "yaml";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useKubeApi } from "../support/kube/use-kube-api.ts";
+import { CHART, NAMESPACE, parseObjects, render, title, type KubeObject } from "./harness-render.ts";
+import { podsOf } from "./harness-pods.ts";
+import { MATRIX } from "./harness-values.ts";
+
+const api = useKubeApi();
+
+beforeAll(async () => {
+  const foreign = path.join(import.meta.dirname, "foreign/crds.yaml");
+  await api().kubectl(["apply", "--filename", foreign]);
+  for (const name of [NAMESPACE, "team-a", "team-b"]) await api().kubectl(["create", "namespace", name]);
+  const restricted = ["pod-security.kubernetes.io/enforce=restricted", "pod-security.kubernetes.io/warn=restricted"];
+  await api().kubectl(["label", "namespace", NAMESPACE, ...restricted]);
+  await api().kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  await api().kubectl(["config", "set-context", "--current", "--namespace", NAMESPACE]);
+});
+
+/** As one would apply them, without doing it: defaults, validation and admission are the real ones. */
+async function tryToApply(objects: readonly KubeObject[]): Promise<string> {
+  const input = objects.map((object) => `---\n${stringify(object)}`).join("");
+  return api().kubectl(["apply", "--dry-run=server", "--validate=strict", "--filename", "-"], { input });
+}
+
+describe.for(MATRIX)("with $name", ({ values }) => {
+  test("helm lint finds nothing", async () => {
+    const report = await api().helm(["lint", "--strict", CHART, "--values", "-"], { input: stringify(values) });
+    expect(report).toContain("1 chart(s) linted, 0 chart(s) failed");
+  });
+
+  test("the API server accepts every object", async () => {
+    const objects = await render(api(), values);
+    const report = await tryToApply(objects);
+    expect(report.trim().split("\n")).toHaveLength(objects.length);
+  });
+
+  test("every pod passes the restricted pod security standard, and none but the operator's has a token", async () => {
+    const pods = podsOf(await render(api(), values));
+    expect(pods.length).toBeGreaterThanOrEqual(4);
+    for (const { object } of pods)
+      await api().kubectl(["create", "--dry-run=server", "--validate=strict", "--filename", "-"], {
+        input: stringify(object),
+      });
+    const withToken = pods.filter(({ spec }) => spec.automountServiceAccountToken).map(({ owner }) => owner);
+    expect(withToken).toEqual([expect.stringMatching(/-operator$/)]);
+  });
+
+  test("no container can write to its image, or gain rights", async () => {
+    const containers = podsOf(await render(api(), values)).flatMap((pod) => pod.containers);
+    for (const container of containers)
+      expect(container, container.name).toMatchObject({
+        securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+        resources: { requests: { cpu: expect.anything(), memory: expect.anything() }, limits: { memory: expect.anything() } },
+      });
+  });
+
+  test("no two objects have one name", async () => {
+    const names = (await render(api(), values)).map((object) => `${object.metadata.namespace ?? ""} ${title(object)}`);
+    expect(new Set(names).size).toBe(names.length);
+  });
+});
+
+test("a pod without the restricted settings is refused there", async () => {
+  const input = stringify({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "p" },
+    spec: { containers: [{ name: "c", image: "i" }] },
+  });
+  const creating = api().kubectl(["create", "--dry-run=server", "--filename", "-"], { input });
+  await expect(creating).rejects.toThrow(/violates PodSecurity "restricted/);
+});
+
+test("each template makes objects of one kind", async () => {
+  const everything = MATRIX.find(({ name }) => name === "everything that watches it");
+  const yaml = await api().helm(["template", "gw", CHART, "--namespace", NAMESPACE, "--values", "-"], {
+    input: stringify(everything?.values),
+  });
+  const kindsOf = new Map<string, Set<string>>();
+  for (const part of yaml.split(/^---$/m)) {
+    const source = /^# Source: (\S+)$/m.exec(part)?.[1];
+    for (const { kind } of source === undefined ? [] : parseObjects(part))
+      kindsOf.set(source ?? "", (kindsOf.get(source ?? "") ?? new Set()).add(kind));
+  }
+  expect(kindsOf.size).toBeGreaterThan(25);
+  for (const [source, kinds] of kindsOf) expect([...kinds], source).toHaveLength(1);
+});
+
+test("the matrix uses every template", async () => {
+  const yaml = await Promise.all(
+    MATRIX.map(({ values }) => api().helm(["template", "gw", CHART, "--values", "-"], { input: stringify(values) })),
+  );
+  const used = new Set(
+    yaml.flatMap((text) => [...text.matchAll(/^# Source: model-gateway\/(\S+)$/gm)].map((match) => match[1] ?? "")),
+  );
+  const files = await readdir(path.join(CHART, "templates"), { recursive: true });
+  const templates = files.filter((file) => file.endsWith(".yaml") && file !== "validate.yaml").map((file) => `templates/${file}`);
+  expect([...used].sort()).toEqual(templates.sort());
+});
+
+test("the notes give the base address, a Model, an ApiKey and how to read the key", async () => {
+  const report = await api().helm(["install", "gw", CHART, "--namespace", NAMESPACE, "--dry-run=server", "--values", "-"], {
+    input: stringify({ postgres: { enabled: true }, publicBaseUrl: "https://gateway.example/" }),
+  });
+  const notes = report.slice(report.indexOf("NOTES:"));
+  expect(notes).toContain("chat completions  https://gateway.example/v1\n");
+  const manifests = [...notes.matchAll(/<<'END'\n([\s\S]*?)\n +END\n/g)].flatMap((match) => parseObjects(match[1] ?? ""));
+  expect(manifests.map(({ kind }) => kind)).toEqual(["Model", "ApiKey"]);
+  expect(notes).toContain("get secret my-key -o jsonpath='{.data.api-key}' | base64 -d");
+  await api().kubectl(["apply", "--filename", path.join(CHART, "../../crds")]);
+  await api().kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  expect(await tryToApply(manifests)).toContain("created (server dry run)");
+});
+
+test("the schema of the values knows every default, and each has a description", async () => {
+  const schema: unknown = JSON.parse(await readFile(path.join(CHART, "values.schema.json"), "utf8"));
+  const undescribed: string[] = [];
+  function walk(value: unknown, place: string): void {
+    if (typeof value !== "object" || value === null) return;
+    if ("properties" in value && typeof value.properties === "object" && value.properties !== null) {
+      if (!("additionalProperties" in value) || value.additionalProperties !== false) undescribed.push(`${place} is open`);
+      for (const [name, property] of Object.entries(value.properties)) {
+        const isGroup = typeof property === "object" && property !== null && "properties" in property;
+        if (!isGroup && !("description" in property)) undescribed.push(`${place}.${name}`);
+        walk(property, `${place}.${name}`);
+      }
+    }
+  }
+  walk(schema, "values");
+  expect(undescribed).toEqual([]);
+});

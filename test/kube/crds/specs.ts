@@ -1,0 +1,208 @@
+import fc from "fast-check";
+import { EFFORTS, PROFILE_NAMES } from "../../../contract/profile.ts";
+
+/** Mostly one of the good values, now and then one past the edge: a specification has many fields, and one spoils it. */
+function mostly(good: readonly unknown[], other: readonly unknown[]) {
+  return fc.oneof({ weight: 60, arbitrary: fc.constantFrom(...good) }, { weight: 1, arbitrary: fc.constantFrom(...other) });
+}
+
+const NOT_TEXT = [0, 1.5, true, [], {}] as const;
+
+const names = mostly(
+  ["m", "modelx-v4-pro", "vendor/acme:large", "A.b_c-9", "m".repeat(128)],
+  ["", " ", "-m", "a b", "ä", "a\n", "m".repeat(129), ...NOT_TEXT],
+);
+const prices = mostly(
+  ["0", "3", "0.30", "15.000000", "999999999.999999", "0.000001"],
+  ["", ".5", "1.", "01", "-1", "+1", "3e2", "1,5", "0.0000001", "1000000000", " 1", "1\n", "999999999.9999999", ...NOT_TEXT],
+);
+const times = mostly(
+  ["2027-01-31T00:00:00Z", "2027-01-31T23:59:59.999+02:00", "2028-02-29T12:00:00-11:30", "9999-12-31T23:59:59Z"],
+  [
+    "0001-01-01T00:00:00Z",
+    "",
+    "soon",
+    "2027-01-31",
+    "2027-01-31T00:00:00",
+    "2027-02-29T00:00:00Z",
+    "2027-01-31T24:00:00Z",
+    "2027-01-31t00:00:00z",
+    0,
+  ],
+);
+const NO_DURATIONS = ["", "5", "s", "1d", "1.5s", "-5s", "1s1s1s1s1s", 5];
+const connectTimeouts = mostly(
+  ["100ms", "5s", "1m", "0m30s", "0h0m1s1ms", "60000ms"],
+  ["99ms", "0s", "1m1ms", "99999h", ...NO_DURATIONS],
+);
+const overlaps = mostly(["0s", "1h30m", "720h", "99999ms"], ["720h1ms", "99999h", ...NO_DURATIONS]);
+const NO_MINUTES = ["24:00", "8:30", "08:60", "08:30:00", "", 830];
+const counts = mostly([1, 60, 200_000], [2 ** 53 - 1, 0, -1, 1.5, "1", true]);
+const labels = mostly(["a", "primary", "b-2", "a".repeat(63)], ["", "-a", "a-", "A", "a.b", "a".repeat(64), ...NOT_TEXT]);
+const secretNames = mostly(["provider", "a.b-c", "a".repeat(253)], ["", "Provider", "a_b", "-a", "a".repeat(254), ...NOT_TEXT]);
+const secretKeys = mostly(["api-key", "a".repeat(253)], ["", "a".repeat(254), 1]);
+const words = (most: number) => mostly(["x", "Ä words", "x".repeat(most)], ["x".repeat(most + 1), ...NOT_TEXT]);
+const flags = mostly([true, false], ["true", 1]);
+
+const NO_URLS = [
+  "",
+  "/v1",
+  "models.example.com",
+  "ftp://x/v1",
+  "HTTP://x",
+  "http:x",
+  "http://",
+  "http:///v1",
+  "http://x y/",
+  "http://x/a b",
+  "http://x/%zz",
+  String.raw`http://x\y`,
+  "http://10.0.7/",
+  "http://256.1.1.1",
+  "http://1",
+  "http://x.0x7f",
+  "http://x:65536",
+  "http://x:y",
+  "http://user@x/",
+  "http://u:p@x/v1",
+  "http://x?",
+  "http://x/v1?a=b",
+  "http://x/#top",
+  "http://x/v1/chat/completions/",
+  "http://x/messages",
+  `http://x/${"a".repeat(512)}`,
+  "http://ä.example",
+  0,
+];
+const HTTPS = ["https://models.example.com/base", "https://models.example.com./v%20/x", "https://x/v1/messagesx"];
+const HTTP = ["http://a", "http://my_model:8000/v2/", "http://7b-model/base", "http://10.0.0.7:65535", "http://[::1]:8000/"];
+const WITH_VERSION = ["http://x/v1", "https://x:/v1//"];
+
+/** Every field but these may be left out. */
+function object<T extends Record<string, fc.Arbitrary<unknown>>>(fields: T, requiredKeys: (keyof T & string)[]) {
+  const whole = fc.record(fields, { requiredKeys });
+  // Also without what it needs, with what there is not, and as something else.
+  const broken = fc.oneof(
+    fc.record(fields, { requiredKeys: [] }),
+    whole.map((given) => ({ ...given, misspelt: 1 })),
+    fc.constantFrom("text", 1),
+  );
+  return fc.oneof({ weight: 100, arbitrary: whole }, { weight: 1, arbitrary: broken });
+}
+
+const reference = object({ name: secretNames, key: secretKeys }, ["name"]);
+const priceFields = {
+  inputPerMillion: prices,
+  cachedInputPerMillion: prices,
+  cacheWritePerMillion: prices,
+  outputPerMillion: prices,
+};
+const PRICES: ("inputPerMillion" | "outputPerMillion")[] = ["inputPerMillion", "outputPerMillion"];
+
+const profile = object(
+  {
+    preset: mostly([...PROFILE_NAMES], ["", "other", 1]),
+    files: flags,
+    rejects: fc.array(mostly(["top_k", "seed", "stop"], ["other", 1]), { maxLength: 3 }),
+    toolIds: mostly(["any", "openai40", "messages"], ["", "other"]),
+    efforts: fc.dictionary(mostly([...EFFORTS], ["other"]).map(String), mostly(["low"], ["", 1]), { maxKeys: 3 }),
+    maxStopSequences: mostly([1, 4, null], [0, -1, "4"]),
+  },
+  [],
+);
+
+const backendFields = {
+  name: labels,
+  protocol: mostly(["ChatCompletions", "Messages"], ["OpenAI", "", 1]),
+  url: mostly([...HTTPS, ...HTTP], [...WITH_VERSION, ...NO_URLS]),
+  upstreamModel: words(256),
+  weight: mostly([1, 5, 1_000_000], [0, -1, 1_000_001, 0.5, "1"]),
+  priority: mostly([0, 1, 15], [-1, 16, 0.5, "1"]),
+  credentialRef: reference,
+  timeouts: object({ connect: connectTimeouts }, []),
+  profile,
+};
+const tls = object({ serverName: words(253), caSecretRef: reference }, []);
+const BACKEND: ("name" | "protocol" | "url")[] = ["name", "protocol", "url"];
+
+const backend = fc.oneof(
+  { weight: 10, arbitrary: object(backendFields, BACKEND) },
+  { weight: 5, arbitrary: object({ ...backendFields, url: mostly(HTTPS, HTTP), tls }, BACKEND) },
+  {
+    weight: 5,
+    arbitrary: object(
+      { ...backendFields, protocol: mostly(["ChatCompletions"], ["Messages"]), url: mostly(WITH_VERSION, NO_URLS) },
+      BACKEND,
+    ),
+  },
+);
+
+export const modelSpecs = object(
+  {
+    modelName: names,
+    aliases: mostly([[], ["other"], ["other", "an.other"]], [["modelx-v4-pro"], ["m"], ["a", "a"], ["a b"], "other"]),
+    suspended: flags,
+    interfaces: mostly(
+      [["Messages"], ["ChatCompletions", "Messages"]],
+      [[], ["Messages", "Messages"], ["Responses"], "Messages"],
+    ),
+    limits: object({ contextWindow: mostly([200_000, 2 ** 53 - 1], [5, 0, "1"]), maxOutputTokens: counts }, []),
+    pricing: object(
+      {
+        currency: mostly(["USD"], ["EUR", "usd", 1]),
+        ...priceFields,
+        schedule: fc.array(
+          fc.oneof(
+            { weight: 8, arbitrary: scheduled(["from"]) },
+            { weight: 8, arbitrary: scheduled(["daily"]) },
+            { weight: 1, arbitrary: scheduled([]) },
+          ),
+          { maxLength: 2 },
+        ),
+      },
+      PRICES,
+    ),
+    deprecation: object(
+      {
+        deprecatedTime: mostly(["2026-12-31T23:59:59Z"], ["2029-01-01T00:00:00Z", "soon"]),
+        sunsetTime: times,
+        replacement: names,
+        message: words(512),
+      },
+      [],
+    ),
+    backends: fc.oneof(
+      { weight: 20, arbitrary: fc.uniqueArray(backend, { minLength: 1, maxLength: 2, selector: nameOf }) },
+      { weight: 1, arbitrary: fc.array(backend, { maxLength: 3 }) },
+    ),
+  },
+  ["modelName", "pricing", "backends"],
+);
+
+function nameOf(given: unknown): unknown {
+  return typeof given === "object" && given !== null && "name" in given ? given.name : given;
+}
+
+function scheduled(required: ("from" | "daily")[]) {
+  const daily = object(
+    { from: mostly(["00:00", "08:30"], NO_MINUTES), until: mostly(["23:59", "06:00"], ["08:30", ...NO_MINUTES]) },
+    ["from", "until"],
+  );
+  return object({ from: times, daily, ...priceFields }, [...required, ...PRICES]);
+}
+
+export const apiKeySpecs = object(
+  {
+    account: labels,
+    displayName: words(128),
+    description: words(256),
+    disabled: flags,
+    expiresAt: times,
+    allowedModels: fc.array(names, { maxLength: 3 }),
+    spendLimit: object({ amount: prices, window: mostly(["Day", "Month"], ["Total", "", 1]) }, ["amount", "window"]),
+    rateLimits: object({ requestsPerMinute: counts, tokensPerMinute: counts, concurrentRequests: counts }, []),
+    secretRef: reference,
+    rotation: object({ generation: mostly([0, 1, 7], [-1, 0.5, "1"]), overlap: overlaps }, ["generation"]),
+  },
+  ["account"],
+);

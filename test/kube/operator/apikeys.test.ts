@@ -1,0 +1,184 @@
+import { describe, expect, test } from "vitest";
+import { parseApiKey } from "../../../ledger/keys.ts";
+import { setKeyLimits } from "../../../ledger/limits.ts";
+import { eventually } from "../../support/eventually.ts";
+import { apiKey, model, secret } from "./resources.ts";
+import { PATIENCE } from "./stage.ts";
+import { useStage } from "./use-stage.ts";
+
+/** ApiKeys in a real Kubernetes API, and what becomes of requests with their keys (S35). */
+const { stage, api } = useStage("operator-0");
+
+const until = <T>(work: () => Promise<T>) => eventually(work, PATIENCE);
+
+async function expectCondition(name: string, type: string, expected: object): Promise<void> {
+  await until(async () => expect((await stage().team.conditions("apikey", name))[type]).toMatchObject(expected));
+}
+
+/** Status of a request that needs a key and no model. */
+async function statusWith(value: string): Promise<number> {
+  return (await fetch(`${stage().dataPlane.baseUrl}/v1/models`, { headers: { authorization: `Bearer ${value}` } })).status;
+}
+
+async function expectStatus(value: string, status: number): Promise<void> {
+  await until(async () => expect(await statusWith(value)).toBe(status));
+}
+
+/** Makes an ApiKey and waits for its value. */
+async function make(name: string, spec: object = {}): Promise<string> {
+  const { team } = stage();
+  await team.apply(apiKey(name, spec));
+  await expectCondition(name, "Ready", { status: "True", reason: "Active" });
+  return (await team.value(name)) ?? "";
+}
+
+describe("an ApiKey", () => {
+  test("yields a Secret with its value that it owns, and shows nothing of it (S35)", async () => {
+    const { team, database } = stage();
+    const value = await make("first", { displayName: "First" });
+    await expectStatus(value, 200);
+    const object = await team.get("apikey", "first");
+    const parsed = parseApiKey(value);
+    const publicId = parsed.kind === "key" ? parsed.publicId : "";
+    expect(object.status).toMatchObject({
+      keyId: publicId,
+      keyPrefix: `sk-mg-${publicId.slice(0, 4)}****${publicId.slice(-4)}`,
+      secretName: "first",
+      observedRotation: 0,
+      observedGeneration: 1,
+    });
+    expect(object.metadata.finalizers).toEqual(["modelgateway.dev/revoke"]);
+    const held = await team.get("secret", "first");
+    expect(held.metadata.ownerReferences).toEqual([
+      {
+        apiVersion: "modelgateway.dev/v1alpha1",
+        kind: "ApiKey",
+        name: "first",
+        uid: object.metadata.uid,
+        controller: true,
+        blockOwnerDeletion: true,
+      },
+    ]);
+    const shown = `${JSON.stringify(object)}${await team.run(["get", "events", "--output", "json"])}${stage().operators[0]?.log()}`;
+    expect(shown).not.toContain(value.slice(-43));
+    expect(await database.execute("SELECT FROM api_key WHERE name = 'First'")).toBe(1);
+    await until(async () => expect(await team.events("first")).toEqual(["Normal Active"]));
+  });
+
+  test("is refused from the moment on that kubectl delete has returned", async () => {
+    for (const name of ["gone-1", "gone-2", "gone-3"]) {
+      const value = await make(name);
+      await expectStatus(value, 200);
+      await stage().team.remove("apikey", name);
+      expect(await statusWith(value)).toBe(401);
+    }
+  });
+
+  test("that is switched off, expires or has limits is so in the gateway, and says so", async () => {
+    const { team, database } = stage();
+    const value = await make("limited", { rateLimits: { requestsPerMinute: 7 }, spendLimit: { amount: "2.5", window: "Day" } });
+    const { keyId } = (await team.get("apikey", "limited")).status;
+    const read = () =>
+      database.execute(`SELECT FROM api_key WHERE public_id = $1 AND limits = '{"requestsPerMinute":7,"spendPerDayUsd":"2.5"}'`, [
+        keyId,
+      ]);
+    expect(await read()).toBe(1);
+    await team.patch("apikey", "limited", { spec: { disabled: true } });
+    await expectCondition("limited", "Ready", { status: "False", reason: "Disabled" });
+    await expectStatus(value, 401);
+    const expiresAt = new Date(Date.now() + 4_000).toISOString();
+    await team.patch("apikey", "limited", { spec: { disabled: false, expiresAt } });
+    await expectStatus(value, 200);
+    await expectCondition("limited", "Ready", { status: "False", reason: "Expired" });
+    await expectStatus(value, 401);
+    // What was changed past the resource is put right with its next change.
+    await setKeyLimits(database, keyId, {});
+    await team.patch("apikey", "limited", { spec: { description: "another" } });
+    await until(async () => expect(await read()).toBe(1));
+  });
+
+  test("of an account that is not there waits for it", async () => {
+    const { team, database } = stage();
+    await team.apply(apiKey("early", { account: "team-z" }));
+    await expectCondition("early", "Ready", { status: "False", reason: "AccountUnknown" });
+    await expect(team.get("secret", "early")).rejects.toThrow("not found");
+    const { createAccount } = await import("../../../ledger/accounts.ts");
+    await createAccount(database, { id: "team-z", name: "Team Z" });
+    await expectCondition("early", "Ready", { status: "True" });
+  });
+
+  test("takes no Secret that is another's, and no value that was put into its own", async () => {
+    const { team } = stage();
+    await team.apply(secret("taken", { "api-key": "mine" }), apiKey("taken"));
+    await expectCondition("taken", "Ready", { status: "False", reason: "NameTaken" });
+    expect(await team.value("taken")).toBe("mine");
+
+    const stolen = await make("stolen");
+    await make("thief");
+    await team.patch("secret", "thief", { stringData: { "api-key": stolen } });
+    await team.patch("apikey", "thief", { spec: { description: "look again" } });
+    await expectCondition("thief", "Ready", { status: "False", reason: "SecretChanged" });
+    await expectStatus(stolen, 200);
+  });
+});
+
+describe("a rotation", () => {
+  test("puts a new value in, keeps the one before it valid for the overlap, then takes it out", async () => {
+    const { team } = stage();
+    const first = await make("turning");
+    await team.patch("apikey", "turning", { spec: { rotation: { generation: 1, overlap: "6s" } } });
+    await until(async () => expect((await team.get("apikey", "turning")).status.observedRotation).toBe(1));
+    const second = (await team.value("turning")) ?? "";
+    expect(second).not.toBe(first);
+    expect(second.slice(0, 18)).toBe(first.slice(0, 18));
+    expect(await team.value("turning", "api-key-previous")).toBe(first);
+    await expectStatus(second, 200);
+    expect(await statusWith(first)).toBe(200);
+    expect((await team.get("apikey", "turning")).status.previousKeyExpiresAt).toMatch(/^20.*Z$/);
+    await expectStatus(first, 401);
+    await until(async () => expect(await team.value("turning", "api-key-previous")).toBeUndefined());
+    await until(async () => expect((await team.get("apikey", "turning")).status.previousKeyExpiresAt).toBeUndefined());
+    await expectStatus(second, 200);
+    await until(async () => expect(await team.events("turning")).toContain("Normal Rotated"));
+  });
+
+  test("is what a deleted Secret waits for; until then its value stays valid", async () => {
+    const { team } = stage();
+    const first = await make("lost");
+    await team.run(["delete", "secret", "lost"]);
+    await team.patch("apikey", "lost", { spec: { description: "look again" } });
+    await expectCondition("lost", "Ready", { status: "False", reason: "SecretMissing" });
+    await expect(team.get("secret", "lost")).rejects.toThrow("not found");
+    expect(await statusWith(first)).toBe(200);
+
+    await team.patch("apikey", "lost", { spec: { rotation: { generation: 3, overlap: "0s" } } });
+    await expectCondition("lost", "Ready", { status: "True" });
+    await expectStatus((await team.value("lost")) ?? "", 200);
+    await expectStatus(first, 401);
+  });
+});
+
+test("use and spend come into the status, under a field manager of their own", async () => {
+  const { team, ask, upstreamUrl } = stage();
+  const value = await make("spender");
+  await team.apply(model("spent-on", { url: upstreamUrl }));
+  await until(async () => expect((await ask(value, "spent-on")).status).toBe(200));
+  await eventually(
+    async () =>
+      expect((await team.get("apikey", "spender")).status).toMatchObject({
+        lastUsedAt: expect.stringMatching(/Z$/),
+        spend: { amount: expect.stringMatching(/^0\.0+[1-9]/) },
+      }),
+    { withinMs: 90_000, everyMs: 500 },
+  );
+  expect(await team.run(["get", "apikey", "spender", "--output", "yaml", "--show-managed-fields"])).toContain(
+    "model-gateway-activity",
+  );
+});
+
+test("the operator was allowed everything that it asked for", async () => {
+  expect(await api().kubectl(["get", "lease", "--all-namespaces", "--no-headers"])).toContain("operator-0_");
+  for (const { metric } of stage().operators)
+    for (const method of ["GET", "POST", "PUT", "PATCH"])
+      expect(await metric(`rest_client_requests_total{method="${method}",code="403"}`)).toBe(0);
+});

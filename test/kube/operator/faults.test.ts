@@ -1,0 +1,179 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { beforeAll, expect, test } from "vitest";
+import { eventually } from "../../support/eventually.ts";
+import type { OperatorProcess } from "./operator-process.ts";
+import { apiKey, model } from "./resources.ts";
+import { PATIENCE } from "./stage.ts";
+import { startTraffic } from "./traffic.ts";
+import { useStage } from "./use-stage.ts";
+
+/** What breaks around the operator, while a client asks without a pause: none of it may fail one request. */
+const { stage, api } = useStage("operator-0", "operator-1");
+let key = "";
+
+const until = <T>(work: () => Promise<T>) => eventually(work, PATIENCE);
+
+beforeAll(async () => {
+  const { team, upstreamUrl, ask } = stage();
+  await team.apply(apiKey("client"), model("steady", { url: upstreamUrl }));
+  key = await until(async () => (await team.value("client")) ?? "");
+  await until(async () => expect((await ask(key, "steady")).status).toBe(200));
+});
+
+/** Those that run. */
+async function roles(): Promise<{ leader: OperatorProcess; followers: OperatorProcess[] }> {
+  return await until(async () => {
+    const living = [];
+    for (const operator of stage().operators)
+      if (await operator.isReady()) living.push({ operator, leads: await operator.isLeader() });
+    const leaders = living.filter(({ leads }) => leads);
+    expect(leaders.length).toBe(1);
+    const [leader] = leaders;
+    if (leader === undefined) throw new Error("nobody leads");
+    return { leader: leader.operator, followers: living.filter(({ leads }) => !leads).map(({ operator }) => operator) };
+  });
+}
+
+async function only(operators: readonly OperatorProcess[]): Promise<OperatorProcess> {
+  const [operator] = operators;
+  if (operator === undefined) throw new Error("there is no other replica");
+  return operator;
+}
+
+/** Makes a Model, and waits until the administrator is told that it is in force and a client is served. */
+async function expectWorks(name: string): Promise<void> {
+  const { team, upstreamUrl, ask } = stage();
+  await team.apply(model(name, { url: upstreamUrl }));
+  await until(async () => expect((await team.conditions("model", name))["Ready"]).toMatchObject({ status: "True" }));
+  await until(async () => expect((await ask(key, name)).status).toBe(200));
+  await team.remove("model", name);
+}
+
+/** Runs the work under traffic. */
+async function withoutOneFailure(work: () => Promise<void>): Promise<void> {
+  const traffic = startTraffic(stage(), { key, model: "steady" });
+  try {
+    await work();
+  } finally {
+    const { served, failed } = await traffic.stop();
+    expect(failed).toEqual([]);
+    expect(served).toBeGreaterThan(10);
+  }
+}
+
+test("an Envoy of a replica that does not lead counts: what it refuses, the leader tells", async () => {
+  const { team, upstreamUrl } = stage();
+  const follower = await only((await roles()).followers);
+  stage().switchboard.lead(follower.xdsPort);
+  await until(async () => expect(await follower.metric("gateway_operator_envoys")).toBe(1));
+  await withoutOneFailure(async () => {
+    await expectWorks("by-a-follower");
+    const tls = { serverName: "models\u0000.example" };
+    await team.apply(model("nacked", { url: upstreamUrl.replace("http:", "https:"), backend: { tls } }));
+    await until(async () =>
+      expect((await team.conditions("model", "nacked"))["Programmed"]).toMatchObject({
+        status: "False",
+        reason: "RejectedByEnvoy",
+        message: expect.stringContaining("NULL-byte"),
+      }),
+    );
+    await expectWorks("after-a-nack");
+    await team.remove("model", "nacked");
+  });
+});
+
+test("a cut discovery connection is made again", async () => {
+  await withoutOneFailure(async () => {
+    stage().switchboard.cut();
+    await expectWorks("after-a-cut");
+  });
+});
+
+test("when the API server is killed the last state goes on, and what comes after it is taken", async () => {
+  await withoutOneFailure(async () => {
+    await api().kill();
+    await sleep(3_000);
+    await api().restart();
+    await expectWorks("after-the-kill");
+  });
+});
+
+test("a replica that comes back to a compacted history lists again (410)", async () => {
+  const { team, upstreamUrl } = stage();
+  const follower = await only((await roles()).followers);
+  const relists = 'gateway_operator_relists_total{kind="models"}';
+  const before = await follower.metric(relists);
+  // It sees nothing of what happens now.
+  process.kill(follower.pid, "SIGSTOP");
+  try {
+    await team.apply(model("unseen", { url: upstreamUrl }));
+    await team.remove("model", "unseen");
+    await team.apply(model("while-away", { url: upstreamUrl }));
+    await api().compact();
+    await api().restart();
+  } finally {
+    process.kill(follower.pid, "SIGCONT");
+  }
+  await until(async () => expect(await follower.metric(relists)).toBe(before + 1));
+  stage().switchboard.lead(follower.xdsPort);
+  await until(async () => expect((await stage().ask(key, "while-away")).status).toBe(200));
+  await team.remove("model", "while-away");
+});
+
+test("an API server that answers nothing for 40 seconds is waited for; the leader stops writing, and serves on", async () => {
+  const { leader } = await roles();
+  stage().switchboard.lead(leader.xdsPort);
+  await until(async () => expect(await leader.metric("gateway_operator_envoys")).toBe(1));
+  await withoutOneFailure(async () => {
+    const startedMs = performance.now();
+    api().pause();
+    await until(async () => expect(await leader.isLeader()).toBe(false));
+    expect(performance.now() - startedMs).toBeLessThan(30_000);
+    await sleep(40_000 - (performance.now() - startedMs));
+    expect(await leader.isReady()).toBe(true);
+    expect(await leader.metric("gateway_operator_envoys")).toBe(1);
+    api().resume();
+    await expectWorks("after-the-stall");
+  });
+});
+
+test("when the leader is killed another one leads, and nothing is served less", async () => {
+  const { leader, followers } = await roles();
+  stage().switchboard.lead(leader.xdsPort);
+  await until(async () => expect(await leader.metric("gateway_operator_envoys")).toBe(1));
+  await withoutOneFailure(async () => {
+    await leader.end("SIGKILL");
+    const follower = await only(followers);
+    stage().switchboard.lead(follower.xdsPort);
+    await until(async () => expect(await follower.isLeader()).toBe(true));
+    await expectWorks("after-the-leader");
+  });
+});
+
+test("while no operator runs everything goes on; the next one takes nothing away, and revokes what was deleted by force", async () => {
+  const { team } = stage();
+  await team.apply(apiKey("forced"));
+  const forced = await until(async () => (await team.value("forced")) ?? "");
+  await until(async () => expect((await stage().ask(forced, "steady")).status).toBe(200));
+  await withoutOneFailure(async () => {
+    for (const operator of stage().operators) await operator.end("SIGTERM");
+    await team.run(["delete", "apikey", "forced", "--wait=false"]);
+    await team.patch("apikey", "forced", { metadata: { finalizers: null } });
+    await sleep(5_000);
+    const next = await stage().startOperator("operator-2");
+    stage().switchboard.lead(next.xdsPort);
+    await until(async () => expect((await stage().ask(forced, "steady")).status).toBe(401));
+    expect(await next.metric("gateway_operator_orphans_revoked_total")).toBe(1);
+    await expectWorks("after-all");
+  });
+});
+
+test("a leader that is asked to end gives the Lease to the next one at once", async () => {
+  const first = (await roles()).leader;
+  const second = await stage().startOperator("operator-3");
+  const startedMs = performance.now();
+  expect(await first.end("SIGTERM")).toBe(0);
+  await until(async () => expect(await second.isLeader()).toBe(true));
+  // Nobody had to wait for the Lease's 15 seconds.
+  expect(performance.now() - startedMs).toBeLessThan(12_000);
+});

@@ -1,0 +1,158 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { eventually } from "../../support/eventually.ts";
+import { makeCertificates } from "../../support/tls-certificates.ts";
+import { apiKey, model, secret } from "./resources.ts";
+import { PATIENCE } from "./stage.ts";
+import { useStage } from "./use-stage.ts";
+
+/** Models in a real Kubernetes API, as an administrator makes them, and the requests that follow. */
+const { stage } = useStage("operator-0");
+let key = "";
+
+beforeAll(async () => {
+  const { team } = stage();
+  await team.apply(apiKey("client"));
+  key = await eventually(async () => (await team.value("client")) ?? "", PATIENCE);
+});
+
+const until = <T>(work: () => Promise<T>) => eventually(work, PATIENCE);
+
+async function expectCondition(name: string, type: string, expected: object): Promise<void> {
+  await until(async () => expect((await stage().team.conditions("model", name))[type]).toMatchObject(expected));
+}
+
+async function expectServed(name: string): Promise<void> {
+  await until(async () => expect((await stage().ask(key, name)).status).toBe(200));
+}
+
+describe("a Model", () => {
+  test("is served as soon as it is made, says so, and is gone when it is deleted (S34)", async () => {
+    const { team, upstreamUrl, ask } = stage();
+    await team.apply(model("first", { url: upstreamUrl }));
+    await expectServed("first");
+    await expectCondition("first", "Ready", { status: "True", reason: "Ready", observedGeneration: 1 });
+    expect(await team.conditions("model", "first")).toMatchObject({
+      Accepted: { status: "True" },
+      ResolvedRefs: { status: "True" },
+      Programmed: { status: "True", message: "in force in every Envoy that is connected" },
+    });
+    expect((await team.get("model", "first")).status).toMatchObject({
+      backendsSummary: "1/1",
+      backends: [{ name: "primary", ready: true }],
+      configVersion: expect.stringMatching(/^[0-9a-f]{16}$/),
+    });
+    expect(await team.run(["get", "models", "first", "--no-headers"])).toMatch(/^first +first +1\/1 +True +Ready/);
+    await until(async () => expect(await team.events("first")).toEqual(["Normal Ready"]));
+
+    await team.remove("model", "first");
+    await until(async () => expect((await ask(key, "first")).status).toBe(404));
+  });
+
+  test("keeps the time of a condition that stays as it is, and says which generation it has seen", async () => {
+    const { team, upstreamUrl } = stage();
+    await team.apply(model("steady", { url: upstreamUrl }));
+    await expectCondition("steady", "Ready", { status: "True", observedGeneration: 1 });
+    const before = (await team.conditions("model", "steady"))["Ready"];
+    await team.patch("model", "steady", { spec: { pricing: { inputPerMillion: "3" } } });
+    await expectCondition("steady", "Ready", { observedGeneration: 2, lastTransitionTime: before?.lastTransitionTime });
+    await team.patch("model", "steady", { spec: { suspended: true } });
+    await expectCondition("steady", "Ready", { status: "False", reason: "Suspended", observedGeneration: 3 });
+    await team.remove("model", "steady");
+  });
+
+  test("whose Secret is missing says which, and is served once it is made; a new value follows", async () => {
+    const { team, upstreamUrl } = stage();
+    await team.apply(model("private", { url: upstreamUrl, backend: { credentialRef: { name: "provider" } } }));
+    await expectCondition("private", "ResolvedRefs", {
+      status: "False",
+      reason: "SecretNotFound",
+      message: "backend primary: there is no Secret team-a/provider",
+    });
+    await until(async () => expect(await team.events("private")).toContain("Warning SecretNotFound"));
+    await team.apply(secret("provider", { "api-key": "provider-key-1" }));
+    await expectCondition("private", "Ready", { status: "True" });
+    await expectServed("private");
+    await team.remove("model", "private");
+  });
+
+  test("that claims a name which an older one has is refused, until the older one goes", async () => {
+    const { team, upstreamUrl } = stage();
+    await team.apply(model("z-older", { modelName: "contested", url: upstreamUrl }));
+    await expectCondition("z-older", "Ready", { status: "True" });
+    // Times of creation are in whole seconds.
+    const made = Date.parse((await team.get("model", "z-older")).metadata.creationTimestamp);
+    await until(async () => expect(Date.now()).toBeGreaterThan(made + 1_500));
+    await team.apply(model("a-newer", { modelName: "contested", url: upstreamUrl }));
+    await expectCondition("a-newer", "Accepted", {
+      status: "False",
+      reason: "NameConflict",
+      message: expect.stringContaining("the name contested is already taken by Model z-older"),
+    });
+    await expectCondition("z-older", "Ready", { status: "True" });
+    await team.remove("model", "z-older");
+    await expectCondition("a-newer", "Ready", { status: "True" });
+    await expectServed("contested");
+    await team.remove("model", "a-newer");
+  });
+
+  test("with a URL that cannot be is refused by the API server, and the one before it stays in force", async () => {
+    const { team, upstreamUrl } = stage();
+    await team.apply(model("changed", { url: upstreamUrl }));
+    await expectServed("changed");
+    await expect(team.apply(model("changed", { url: "ftp://models.example" }))).rejects.toThrow("spec.backends[0].url");
+    await expectServed("changed");
+    await team.remove("model", "changed");
+  });
+
+  test("that Envoy refuses says so in Envoy's words, and its last good version stays in force", async () => {
+    const { team, upstreamUrl } = stage();
+    await team.apply(model("refused", { url: upstreamUrl }));
+    await expectServed("refused");
+    // One good certificate, and half of another, which nobody but Envoy would read as far as that.
+    const { ca } = await makeCertificates("models.example");
+    await team.apply(secret("roots", { "ca.crt": `${ca}-----BEGIN CERTIFICATE-----\nMIIB` }));
+    const https = upstreamUrl.replace("http:", "https:");
+    await team.apply(model("refused", { url: https, backend: { tls: { caSecretRef: { name: "roots" } } } }));
+    await expectCondition("refused", "ResolvedRefs", { status: "False", reason: "InvalidCertificate" });
+
+    await team.apply(model("refused", { url: upstreamUrl }));
+    await expectServed("refused");
+    await team.apply(model("refused", { url: https, backend: { tls: { serverName: "models\u0000.example" } } }));
+    await expectCondition("refused", "Programmed", {
+      status: "False",
+      reason: "RejectedByEnvoy",
+      message: expect.stringMatching(/^model\/refused\/primary.*NULL-byte.*; the last good version stays in force$/),
+    });
+    await until(async () => expect(await team.events("refused")).toContain("Warning RejectedByEnvoy"));
+    await expectServed("refused");
+    // It is in nobody else's way.
+    await team.apply(model("unharmed", { url: upstreamUrl }));
+    await expectServed("unharmed");
+    await team.remove("model", "unharmed");
+    await team.remove("model", "refused");
+  });
+
+  test("that is deprecated tells it in every answer and in an Event; past its sunset it is gone", async () => {
+    const { team, upstreamUrl, ask } = stage();
+    const deprecation = { deprecatedTime: "2026-01-01T00:00:00Z", sunsetTime: "2099-01-01T00:00:00Z", replacement: "next" };
+    await team.apply(model("old", { url: upstreamUrl, spec: { deprecation } }));
+    await expectServed("old");
+    const { headers } = await ask(key, "old");
+    expect(headers.get("deprecation")).toBe("@1767225600");
+    expect(headers.get("sunset")).toBe("Thu, 01 Jan 2099 00:00:00 GMT");
+    await until(async () => expect(await team.events("old")).toContain("Warning Deprecated"));
+
+    const sunsetTime = new Date(Date.now() + 3_000).toISOString();
+    await team.patch("model", "old", { spec: { deprecation: { sunsetTime } } });
+    await expectCondition("old", "Accepted", { status: "False", reason: "Sunset" });
+    expect((await ask(key, "old")).status).toBe(404);
+    await until(async () => expect(await team.events("old")).toContain("Warning Sunset"));
+    await team.remove("model", "old");
+  });
+});
+
+test("the operator was allowed everything that it asked for", async () => {
+  for (const { metric } of stage().operators)
+    for (const method of ["GET", "POST", "PUT", "PATCH"])
+      expect(await metric(`rest_client_requests_total{method="${method}",code="403"}`)).toBe(0);
+});

@@ -1,0 +1,95 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import path from "node:path";
+import process from "node:process";
+import type { KubeApi } from "../../support/kube/api.ts";
+import { freePorts } from "../../../local/process/ports.ts";
+import { OPERATOR, TEAM } from "./install.ts";
+
+/** One replica of the operator, as a Pod would run it. */
+export interface OperatorProcess {
+  readonly name: string;
+  readonly xdsPort: number;
+  readonly adminUrl: string;
+  readonly pid: number;
+  /** All that it logged. */
+  log(): string;
+  isReady(): Promise<boolean>;
+  /** The value of a sample with these labels, as Prometheus writes it: `name{a="b"}`; 0 where there is none. */
+  metric(sample: string): Promise<number>;
+  isLeader(): Promise<boolean>;
+  end(signal: "SIGKILL" | "SIGTERM"): Promise<number | null>;
+}
+
+export interface OperatorProcessOptions {
+  api: KubeApi;
+  name: string;
+  databaseUrl: string;
+  pepper: Buffer;
+  /** Free ones where not given. */
+  ports?: { xds: number; admin: number };
+}
+
+export async function startOperatorProcess({
+  api,
+  name,
+  databaseUrl,
+  pepper,
+  ports,
+}: OperatorProcessOptions): Promise<OperatorProcess> {
+  const { pathPrefix, environment } = await api.mountFor(OPERATOR);
+  const [freeXds = 0, freeAdmin = 0] = await freePorts(2);
+  const { xds, admin } = ports ?? { xds: freeXds, admin: freeAdmin };
+  const child = spawn(process.execPath, [path.join(import.meta.dirname, "../../../operator/main.ts")], {
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+    env: {
+      ...environment,
+      PATH: process.env["PATH"],
+      DATABASE_URL: databaseUrl,
+      GATEWAY_SOURCE: "kubernetes",
+      WATCH_NAMESPACES: TEAM,
+      POD_NAME: name,
+      POD_NAMESPACE: OPERATOR.namespace,
+      LEASE_NAME: OPERATOR.name,
+      KEY_PEPPER: pepper.toString("base64"),
+      KUBE_PATH_PREFIX: pathPrefix,
+      XDS_PORT: String(xds),
+      ADMIN_PORT: String(admin),
+    },
+  });
+  let log = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding("utf8").on("data", (text: string) => {
+      log += text;
+    });
+  const adminUrl = `http://127.0.0.1:${admin}`;
+
+  async function metric(sample: string): Promise<number> {
+    const text = await (await fetch(`${adminUrl}/metrics`)).text();
+    const line = text.split("\n").find((each) => each.startsWith(`${sample} `));
+    return line === undefined ? 0 : Number(line.slice(sample.length + 1));
+  }
+
+  return {
+    name,
+    xdsPort: xds,
+    adminUrl,
+    pid: child.pid ?? 0,
+    log: () => log,
+    isReady: async () => {
+      const response = await fetch(`${adminUrl}/readyz`).catch(() => undefined);
+      return response?.status === 200;
+    },
+    metric,
+    isLeader: async () => (await metric('leader_election_master_status{name="operator"}').catch(() => 0)) === 1,
+    end: (signal) => end(child, signal),
+  };
+}
+
+async function end(child: ChildProcess, signal: "SIGKILL" | "SIGTERM"): Promise<number | null> {
+  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+  const exited = once(child, "exit");
+  child.kill(signal);
+  await exited;
+  return child.exitCode;
+}

@@ -1,0 +1,100 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect } from "vitest";
+import { createAccount } from "../../../ledger/accounts.ts";
+import { createDatabase, type Database } from "../../../ledger/database.ts";
+import { postCredit } from "../../../ledger/entries.ts";
+import { migrate } from "../../../ledger/migrate.ts";
+import { startPostgres } from "../../../local/postgres.ts";
+import { startSimulator } from "../../../local/simulator/simulator.ts";
+import { startDataPlane, type DataPlane } from "../../support/data-plane.ts";
+import { eventually } from "../../support/eventually.ts";
+import type { KubeApi } from "../../support/kube/api.ts";
+import { TEAM } from "./install.ts";
+import { startOperatorProcess, type OperatorProcess } from "./operator-process.ts";
+import { createTeam, type Team } from "./resources.ts";
+import { startSwitchboard, type Switchboard } from "./switchboard.ts";
+
+interface Answer {
+  status: number;
+  headers: Headers;
+  body: string;
+}
+
+/** The product as a cluster runs it: operators under their ServiceAccount, extproc and Envoy, and a simulated model server. */
+export interface Stage {
+  readonly team: Team;
+  readonly database: Database;
+  readonly dataPlane: DataPlane;
+  readonly switchboard: Switchboard;
+  /** A model server's base address, as a Model of the chat protocol names it. */
+  readonly upstreamUrl: string;
+  readonly operators: OperatorProcess[];
+  startOperator(name: string): Promise<OperatorProcess>;
+  /** Sends one chat request. */
+  ask(apiKey: string, model: string): Promise<Answer>;
+  stop(): Promise<void>;
+}
+
+export interface StageOptions {
+  api: KubeApi;
+  operators?: readonly string[];
+}
+
+/** Generous: the machine may be busy. */
+export const PATIENCE = { withinMs: 60_000, everyMs: 100 };
+
+export async function startStage({ api, operators: names = ["operator-0"] }: StageOptions): Promise<Stage> {
+  const directory = await mkdtemp(path.join(tmpdir(), "gateway-kube-stage-"));
+  const postgres = await startPostgres({ dataDirectory: path.join(directory, "postgres") });
+  const databaseUrl = postgres.url;
+  const database = createDatabase({ url: databaseUrl, applicationName: "test" });
+  await migrate(database);
+  const pepper = randomBytes(32);
+  const pepperFile = path.join(directory, "pepper");
+  await writeFile(pepperFile, pepper.toString("base64"), { mode: 0o600 });
+  await createAccount(database, { id: TEAM, name: "Team A" });
+  await postCredit(database, { accountId: TEAM, kind: "grant", amountNanoUsd: 100_000_000_000n, reference: "test credit" });
+  const simulator = await startSimulator({ port: 0 });
+  const switchboard = await startSwitchboard();
+  const operators: OperatorProcess[] = [];
+
+  async function startOperator(name: string): Promise<OperatorProcess> {
+    const operator = await startOperatorProcess({ api, name, databaseUrl, pepper });
+    operators.push(operator);
+    await eventually(async () => expect(await operator.isReady(), operator.log()).toBe(true), PATIENCE);
+    return operator;
+  }
+  for (const name of names) await startOperator(name);
+  switchboard.lead(operators[0]?.xdsPort ?? 0);
+  const dataPlane = await startDataPlane({ databaseUrl, xdsPort: switchboard.port, directory: { pepper: pepperFile } });
+
+  return {
+    team: createTeam(api),
+    database,
+    dataPlane,
+    switchboard,
+    upstreamUrl: `${simulator.url}/v1`,
+    operators,
+    startOperator,
+    async ask(apiKey, model) {
+      const response = await fetch(`${dataPlane.baseUrl}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+        body: JSON.stringify({ model, messages: [{ role: "user", content: "Say hello." }], max_tokens: 16 }),
+      });
+      return { status: response.status, headers: response.headers, body: await response.text() };
+    },
+    async stop() {
+      await dataPlane.stop();
+      for (const operator of operators) await operator.end("SIGTERM");
+      await switchboard.stop();
+      await simulator.close();
+      await database.close();
+      await postgres.stop();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import { connect, createServer, type Socket } from "node:net";
+
+/** Stands where the operator's Service would: Envoy connects here and is led to one of the replicas. */
+export interface Switchboard {
+  readonly port: number;
+  /** Leads to this port from now on, and cuts what is open. */
+  lead(port: number): void;
+  /** Ends every connection; new ones are led on. */
+  cut(): void;
+  stop(): Promise<void>;
+}
+
+export async function startSwitchboard(): Promise<Switchboard> {
+  const open = new Set<Socket>();
+  let target = 0;
+  const keep = (socket: Socket) => {
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+    // Whoever is led to a replica that is gone finds the connection closed.
+    socket.on("error", () => undefined);
+  };
+  const server = createServer((socket) => {
+    const onward = connect(target, "127.0.0.1");
+    for (const each of [socket, onward]) keep(each);
+    socket.pipe(onward).pipe(socket);
+    socket.once("close", () => onward.destroy());
+    onward.once("close", () => socket.destroy());
+  });
+  const cut = () => {
+    for (const socket of open) socket.destroy();
+  };
+  const { promise: listening, resolve } = Promise.withResolvers<void>();
+  server.listen(0, "127.0.0.1", resolve);
+  await listening;
+  const address = server.address();
+  if (typeof address !== "object" || address === null) throw new Error("the switchboard has no port");
+  return {
+    port: address.port,
+    lead(port) {
+      target = port;
+      cut();
+    },
+    cut,
+    async stop() {
+      cut();
+      const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>();
+      server.close(() => onClosed());
+      await closed;
+    },
+  };
+}

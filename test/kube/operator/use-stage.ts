@@ -1,0 +1,27 @@
+import { afterAll, afterEach, beforeAll } from "vitest";
+import type { KubeApi } from "../../support/kube/api.ts";
+import { useKubeApi } from "../../support/kube/use-kube-api.ts";
+import { installAccess } from "./install.ts";
+import { startStage, type Stage } from "./stage.ts";
+
+/** One stage on a Kubernetes API of its own, for the test file that calls this at its top. */
+export function useStage(...operators: readonly string[]): { api(): KubeApi; stage(): Stage } {
+  const api = useKubeApi();
+  let stage: Stage | undefined;
+  beforeAll(async () => {
+    await installAccess(api());
+    stage = await startStage({ api: api(), operators });
+  });
+  afterEach(({ task }) => {
+    if (task.result?.state !== "fail") return;
+    for (const { name, log } of stage?.operators ?? []) console.log(`The last words of ${name}:\n${log().slice(-4_000)}`);
+  });
+  afterAll(() => stage?.stop());
+  return {
+    api,
+    stage() {
+      if (stage === undefined) throw new Error("The stage is not up: ask for it inside a test.");
+      return stage;
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import { execFile } from "node:child_process";
+import path from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { runAccountCommand } from "../../ledger/account-command/command.ts";
+import { readBalance } from "../../ledger/accounts.ts";
+import type { Database } from "../../ledger/database.ts";
+import { usePostgres } from "../support/postgres.ts";
+
+const postgres = usePostgres();
+
+/** A program of ledger/, as an administrator runs it in a pod. */
+async function run(
+  command: string,
+  databaseUrl: string,
+  words: readonly string[] = [],
+  more: Record<string, string> = {},
+): Promise<string> {
+  const main = path.join(import.meta.dirname, `../../ledger/${command}-command/main.ts`);
+  const environment = { PATH: process.env["PATH"], DATABASE_URL: databaseUrl, ...more };
+  const { stdout } = await promisify(execFile)(process.execPath, [main, ...words], { env: environment, timeout: 60_000 });
+  return stdout;
+}
+
+describe("ledger/migrate-command", () => {
+  test("makes the schema in an empty database, and finds nothing to do the second time", async () => {
+    const { url, database } = await postgres.empty();
+    expect(await run("migrate", url)).toMatch(/^applied 0001-changes\.sql\n[^]*The schema is up to date; \d+ applied\.\n$/);
+    expect(await run("migrate", url)).toBe("The schema is up to date.\n");
+    await runAccountCommand(["team-a"], { database, print: () => undefined });
+    expect(await run("check", url)).toBe("The ledger adds up.\n");
+  });
+
+  test("speaks to Postgres as the chart's database.tls.mode says, where the address says nothing", async () => {
+    const { url } = await postgres.empty();
+    for (const mode of ["verify-full", "no-verify"])
+      await expect(run("migrate", url, [], { PGSSLMODE: mode })).rejects.toThrow("The server does not support SSL connections");
+    expect(await run("migrate", url, [], { PGSSLMODE: "disable" })).toContain("The schema is up to date");
+  });
+
+  test("may run any number of times at once", async () => {
+    const { url } = await postgres.empty();
+    const outputs = await Promise.all([1, 2, 3].map(() => run("migrate", url)));
+    const applied = outputs.flatMap((output) => [...output.matchAll(/^applied (\S+)$/gm)].map(([, name]) => name));
+    expect(new Set(applied).size).toBe(applied.length);
+    expect(applied).toContain("0001-changes.sql");
+  });
+});
+
+describe("ledger/account-command", () => {
+  async function account(database: Database, words: readonly string[]): Promise<string[]> {
+    const lines: string[] = [];
+    await runAccountCommand(words, { database, print: (line) => lines.push(line) });
+    return lines;
+  }
+
+  test("makes an account with credit; the same command again moves nothing", async () => {
+    const { url, database } = await postgres.migrated();
+    const words = ["team-a", "--name", "Team A", "--grant-usd", "20.5", "--reference", "first"];
+    expect(await run("account", url, words)).toBe(
+      "Account team-a is made.\nGranted 20.500000000 USD.\nBalance: 20.500000000 USD.\n",
+    );
+    expect(await account(database, words)).toEqual([
+      "Account team-a is there already.",
+      "That reference was granted before: nothing moved.",
+      "Balance: 20.500000000 USD.",
+    ]);
+    expect((await readBalance(database, "team-a")).postedNanoUsd).toBe(20_500_000_000n);
+  });
+
+  test("refuses an id that is none, and a grant that is none", async () => {
+    const { url, database } = await postgres.migrated();
+    await expect(run("account", url, ["Team A"])).rejects.toThrow(/^Command failed: [^\n]*\nAn account id has 1 to 63 [^\n]*\n$/);
+    await expect(account(database, ["Team A"])).rejects.toThrow("An account id has 1 to 63 lower-case letters");
+    await expect(account(database, ["team-b", "--grant-usd", "0", "--reference", "r"])).rejects.toThrow(/amount/i);
+    await expect(account(database, ["team-b", "--grant-usd", "1e3", "--reference", "r"])).rejects.toThrow(/amount/i);
+    expect((await readBalance(database, "team-b")).postedNanoUsd).toBe(0n);
+  });
+
+  test("says that a grant needs a reference, so that a repeated one is told from a second one", async () => {
+    const { url } = await postgres.migrated();
+    await expect(run("account", url, ["team-c", "--grant-usd", "5"])).rejects.toThrow("--grant-usd and --reference go together.");
+  });
+});

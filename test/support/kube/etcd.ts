@@ -1,0 +1,59 @@
+import path from "node:path";
+import * as z from "zod";
+import { startChild, type Child } from "../../../local/process/child.ts";
+import { freePorts, LOOPBACK } from "../../../local/process/ports.ts";
+import { eventually } from "../eventually.ts";
+import { SERVER_STOP_STEPS, withLog } from "./server.ts";
+
+export interface Etcd {
+  readonly url: string;
+  readonly process: Child;
+  /** Forgets every revision but the last: a watch or list that goes on from an earlier one cannot. */
+  compact(): Promise<void>;
+}
+
+const rangeSchema = z.object({ header: z.object({ revision: z.string() }) });
+
+/** An etcd on loopback whose data is thrown away, and so is never synced to the disk. */
+export async function startEtcd(program: string, directory: string): Promise<Etcd> {
+  const [clientPort = 0, peerPort = 0] = await freePorts(2);
+  const url = `http://${LOOPBACK}:${clientPort}`;
+  const peerUrl = `http://${LOOPBACK}:${peerPort}`;
+  const process = await startChild({
+    name: "etcd",
+    program,
+    parameters: [
+      `--data-dir=${path.join(directory, "etcd")}`,
+      `--listen-client-urls=${url}`,
+      `--advertise-client-urls=${url}`,
+      `--listen-peer-urls=${peerUrl}`,
+      `--initial-advertise-peer-urls=${peerUrl}`,
+      `--initial-cluster=default=${peerUrl}`,
+      "--unsafe-no-fsync",
+      "--log-level=warn",
+    ],
+    environment: {},
+    logs: directory,
+    hasChannel: false,
+    stopSteps: SERVER_STOP_STEPS,
+    onComplaint: () => {},
+  });
+
+  async function call(method: string, body: object): Promise<unknown> {
+    const response = await fetch(`${url}/v3/kv/${method}`, { method: "POST", body: JSON.stringify(body) });
+    if (!response.ok) throw new Error(`etcd answers ${response.status}: ${await response.text()}`);
+    return await response.json();
+  }
+
+  await withLog(process, async () => {
+    await eventually(() => call("range", { key: btoa("/") }), { withinMs: 60_000 });
+  });
+  return {
+    url,
+    process,
+    async compact() {
+      const { header } = rangeSchema.parse(await call("range", { key: btoa("/") }));
+      await call("compaction", { revision: header.revision, physical: true });
+    },
+  };
+}

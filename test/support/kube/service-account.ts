@@ -1,0 +1,49 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { LOOPBACK } from "../../../local/process/ports.ts";
+import { writeKubeconfig, type Command } from "./commands.ts";
+
+export interface ServiceAccount {
+  namespace: string;
+  name: string;
+}
+
+/** What a Pod of a ServiceAccount finds: files below a root of their own, and its environment. */
+export interface PodMount {
+  /** Stands before /var/run/secrets/kubernetes.io/serviceaccount. */
+  pathPrefix: string;
+  environment: { KUBERNETES_SERVICE_HOST: string; KUBERNETES_SERVICE_PORT: string };
+}
+
+interface Deps {
+  kubectl: Command;
+  directory: string;
+  port: number;
+  ca: string;
+}
+
+/** Credentials of ServiceAccounts that are there already, each with the rights that RBAC gives it. */
+export function createServiceAccounts({ kubectl, directory, port, ca }: Deps) {
+  /** A token as kubelet asks for one, by TokenRequest. */
+  async function tokenFor({ namespace, name }: ServiceAccount): Promise<string> {
+    return (await kubectl(["create", "token", name, "--namespace", namespace, "--duration", "2h"])).trim();
+  }
+
+  return {
+    tokenFor,
+    /** For kubectl and helm: the path of a kubeconfig. */
+    async kubeconfigFor(account: ServiceAccount): Promise<string> {
+      const file = path.join(directory, `${account.namespace}.${account.name}.kubeconfig`);
+      return await writeKubeconfig({ file, port, ca, token: await tokenFor(account), namespace: account.namespace });
+    },
+    /** For a process that is to believe that it runs in a Pod. Called again, it renews the token in the same place. */
+    async mountFor(account: ServiceAccount): Promise<PodMount> {
+      const pathPrefix = path.join(directory, "pods", account.namespace, account.name);
+      const mounted = path.join(pathPrefix, "var/run/secrets/kubernetes.io/serviceaccount");
+      await mkdir(mounted, { recursive: true });
+      const files = { token: await tokenFor(account), "ca.crt": ca, namespace: account.namespace };
+      for (const [name, text] of Object.entries(files)) await writeFile(path.join(mounted, name), text, { mode: 0o600 });
+      return { pathPrefix, environment: { KUBERNETES_SERVICE_HOST: LOOPBACK, KUBERNETES_SERVICE_PORT: String(port) } };
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { eventually } from "../../support/eventually.ts";
+import { findKubeTools } from "../../support/kube/tools.ts";
+
+let directory: string;
+let lines: string[];
+
+beforeEach(async () => {
+  lines = [];
+  directory = await mkdtemp(path.join(tmpdir(), "gateway-kube-tools-"));
+  await mkdir(path.join(directory, "bin"));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+const find = (environment: Record<string, string>) =>
+  findKubeTools({ environment: { XDG_CACHE_HOME: directory, ...environment }, onProgress: (line) => void lines.push(line) });
+
+/** A `go` that notes each call and does what the script says; $out is where the programs go. */
+async function withGo(script: string): Promise<{ PATH: string }> {
+  const calls = path.join(directory, "calls");
+  await program(
+    path.join(directory, "bin", "go"),
+    `echo call >> ${calls}\nwhile [ "$1" != -o ]; do shift; done\nout=$2\n${script}`,
+  );
+  return { PATH: `${path.join(directory, "bin")}:/usr/bin:/bin` };
+}
+
+async function program(file: string, script: string): Promise<void> {
+  await writeFile(file, `#!/bin/sh\n${script}\n`);
+  await chmod(file, 0o755);
+}
+
+const MAKE_ALL = `for name in kube-apiserver server kubectl helm; do printf '#!/bin/sh\\n' > "$out$name"; chmod +x "$out$name"; done`;
+
+test("of those who ask at once, one builds, and later ones find what it built", { timeout: 60_000 }, async () => {
+  const mayGoOn = path.join(directory, "may-go-on");
+  const go = await withGo(`until [ -e ${mayGoOn} ]; do sleep 0.02; done; ${MAKE_ALL}`);
+  const finding = [find(go), find(go), find(go)];
+  await eventually(
+    () => {
+      expect(
+        lines.filter((line) => /^Waiting for process \d+, which builds the Kubernetes test tools …$/.test(line)),
+      ).toHaveLength(2);
+    },
+    { withinMs: 20_000 },
+  );
+  await writeFile(mayGoOn, "");
+  const found = await Promise.all(finding);
+  found.push(await find({ PATH: "/nowhere" }));
+
+  expect(new Set(found.map(({ helm }) => helm)).size).toBe(1);
+  expect(await readFile(path.join(directory, "calls"), "utf8")).toBe("call\n");
+  expect(await readdir(path.dirname(found[0]?.etcd ?? ""))).toStrictEqual(["etcd", "helm", "kube-apiserver", "kubectl"]);
+});
+
+test("without Go it is said how to get it", async () => {
+  await expect(find({ PATH: "/nowhere" })).rejects.toThrow(
+    "The Kubernetes test tools are built with Go, and there is no go on PATH: install Go 1.24 or later, or set KUBEBUILDER_ASSETS to a directory with kube-apiserver, etcd, kubectl and helm.",
+  );
+});
+
+test("a build that fails says what Go said, leaves nothing, and is tried again", async () => {
+  const broken = await withGo("echo 'no required module provides package x' >&2; exit 1");
+  await expect(find(broken)).rejects.toThrow(/could not be built.*Go says: no required module provides package x$/);
+  expect(await readdir(path.join(directory, "model-gateway", "kube-tools"))).toStrictEqual([]);
+
+  await expect(find(await withGo(MAKE_ALL))).resolves.toBeDefined();
+});
+
+test("programs that do not run are not kept", async () => {
+  const go = await withGo(`${MAKE_ALL}; printf '#!/bin/sh\\nexit 1\\n' > "\${out}helm"`);
+  await expect(find(go)).rejects.toThrow(/helm version/);
+  expect(await readdir(path.join(directory, "model-gateway", "kube-tools"))).toStrictEqual([]);
+});
+
+test("KUBEBUILDER_ASSETS wins, and has to hold all of them", async () => {
+  const assets = path.join(directory, "bin");
+  for (const name of ["kube-apiserver", "etcd", "kubectl"]) await program(path.join(assets, name), "");
+  await expect(find({ KUBEBUILDER_ASSETS: assets })).rejects.toThrow(
+    `KUBEBUILDER_ASSETS is ${assets}, where there is no helm: put one there, or unset it.`,
+  );
+  await program(path.join(assets, "helm"), "");
+  expect(await find({ KUBEBUILDER_ASSETS: assets })).toMatchObject({ helm: path.join(assets, "helm") });
+});
