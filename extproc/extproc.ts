@@ -21,6 +21,7 @@ import { startLimitExchange } from "./limits/limit-exchange.ts";
 import { createLimits } from "./limits/limits.ts";
 import { createCredit } from "./meter/credit.ts";
 import { startLeaseKeeper } from "./meter/lease-keeper.ts";
+import { startRunWatch } from "./meter/run-watch.ts";
 import { startServer, type ExtprocServer } from "./server.ts";
 import { createWorld } from "./world/world.ts";
 
@@ -96,6 +97,7 @@ export async function startExtproc(
     onLeaseFailed: (error) => log.warn({ err: error }, "credit could not be leased"),
   });
   const limits = createLimits({ clock, claim: (claims) => claimLimits(database, holder, claims) });
+  const runWatch = startRunWatch({ clock: { nowMs: () => performance.now() }, log });
   const deps: ExchangeDeps = {
     world,
     credit,
@@ -103,6 +105,7 @@ export async function startExtproc(
     events,
     settler,
     journal,
+    runWatch,
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
     pepper: config.pepper,
     readUsage: (range) => usageByModelAndDay(database, range),
@@ -151,6 +154,7 @@ export async function startExtproc(
     name: "give back credit leases",
     deadlineMs: 3_000,
     async run() {
+      runWatch.stop();
       await Promise.all([leaseKeeper.stop(), limitExchange.stop(), nightly.stop()]);
       await credit.close();
     },

@@ -49,6 +49,18 @@ const CHECKS = {
       coalesce(entry.amount_nano_usd, 0) AS found
     FROM redeem_code AS code LEFT JOIN ledger_entry AS entry ON reference = 'code:' || code.id
     WHERE coalesce(entry.amount_nano_usd, 0) <> CASE WHEN redeemed_by IS NULL THEN 0 ELSE code.amount_nano_usd END`,
+  // Money that came some other way is a grant: each of these entries has its payment.
+  payments: `
+    WITH entered AS (
+      SELECT CASE WHEN starts_with(reference, 'payment:') THEN split_part(reference, ':', 2) ELSE reference END AS id,
+        sum(amount_nano_usd)::bigint AS amount
+      FROM ledger_entry WHERE kind IN ('topup', 'payment_refund', 'dispute') GROUP BY 1
+    ), kept AS (
+      SELECT id::text AS id, CASE WHEN paid_at IS NULL THEN 0 ELSE amount_nano_usd - refunded_nano_usd - disputed_nano_usd END AS amount
+      FROM payment
+    )
+    SELECT 'payment:' || id AS subject, coalesce(kept.amount, 0) AS expected, coalesce(entered.amount, 0) AS found
+    FROM kept FULL JOIN entered USING (id) WHERE coalesce(kept.amount, 0) <> coalesce(entered.amount, 0)`,
   hours: rollupCheck("usage_by_hour", "hour", { of: "usage_hour(request_id)", from: "min(day)::timestamp AT TIME ZONE 'UTC'" }),
   days: rollupCheck("usage_by_day", "day", { of: "day", from: "min(day)" }),
 } as const;
@@ -79,6 +91,7 @@ const CHECK_NAMES = [
   "leases",
   "charges",
   "codes",
+  "payments",
   "hours",
   "days",
 ] as const satisfies readonly (keyof typeof CHECKS)[];

@@ -10,12 +10,14 @@ const COUNTER_ACCOUNTS = {
   refund: "revenue",
   code: "voucher",
   expire: "promotion",
+  payment_refund: "payment_clearing",
+  dispute: "payment_clearing",
 } as const;
 
 export interface Credit {
   accountId: string;
   kind: keyof typeof COUNTER_ACCOUNTS;
-  /** Above zero; an adjustment may take away, and an expiry does. */
+  /** Above zero; an adjustment or a dispute may take away, an expiry and a payment's refund do. */
   amountNanoUsd: bigint;
   /** What it is posted for, such as a payment's id. Unique over all accounts: it is posted once (S26). */
   reference: string;
@@ -77,8 +79,8 @@ function checkCredit({ kind, amountNanoUsd, reference }: Credit): void {
 }
 
 function isWrongAmount(kind: Credit["kind"], amountNanoUsd: bigint): boolean {
-  if (kind === "adjust") return amountNanoUsd === 0n;
-  return kind === "expire" ? amountNanoUsd >= 0n : amountNanoUsd <= 0n;
+  if (kind === "adjust" || kind === "dispute") return amountNanoUsd === 0n;
+  return kind === "expire" || kind === "payment_refund" ? amountNanoUsd >= 0n : amountNanoUsd <= 0n;
 }
 
 /** The reference was posted before: as the same credit, which is a replay, or as another, which is a mistake to tell. */

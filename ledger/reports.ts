@@ -1,48 +1,124 @@
 import * as z from "zod";
 import type { Queryable } from "./database.ts";
+import { addUsage, NO_USAGE_SUMS, USAGE_SUMS, usageOf, usageSumsShape, type UsageSubject, type UsageSums } from "./usage-sums.ts";
 
-export interface UsageByModelAndDay {
+/**
+ * Usage added up, from rollups alone (docs/decisions/0009): what a report costs to read follows from the days asked for,
+ * not from the requests in them.
+ */
+
+/** UTC days, `YYYY-MM-DD`, both included. */
+interface DayRange {
+  fromDay: string;
+  toDay: string;
+}
+
+export interface UsageByModelAndDay extends UsageSums {
   /** UTC, `YYYY-MM-DD`. */
   day: string;
   model: string;
-  requests: number;
-  inputTokens: number;
-  cachedInputTokens: number;
-  cacheWriteTokens: number;
-  outputTokens: number;
-  /** A part of outputTokens. */
-  reasoningTokens: number;
-  chargeNanoUsd: bigint;
 }
 
-/** Tokens add up far below 2^53, and are shown as JSON numbers; money stays bigint. */
-const tokens = z.bigint().transform(Number);
+const modelAndDayRow = z.strictObject({ day: z.string(), model: z.string(), ...usageSumsShape });
 
-const usageRow = z.strictObject({
-  day: z.string(),
-  model: z.string(),
-  requests: tokens,
-  inputTokens: tokens,
-  cachedInputTokens: tokens,
-  cacheWriteTokens: tokens,
-  outputTokens: tokens,
-  reasoningTokens: tokens,
-  chargeNanoUsd: z.bigint(),
-});
-
-/** What one API key used, by UTC day and model, oldest day first (S29). Both days are included. */
+/** What an account or an API key used, by UTC day and model, oldest day first (S27, S29). */
 export async function usageByModelAndDay(
   database: Queryable,
-  { keyId, fromDay, toDay }: { keyId: string; fromDay: string; toDay: string },
+  { fromDay, toDay, ...subject }: UsageSubject & DayRange,
 ): Promise<UsageByModelAndDay[]> {
+  const { condition, values } = usageOf(subject, 3);
   return database.query({
-    text: `SELECT day, model, sum(requests)::bigint AS requests, sum(input_tokens)::bigint AS "inputTokens",
-             sum(cached_input_tokens)::bigint AS "cachedInputTokens", sum(cache_write_tokens)::bigint AS "cacheWriteTokens",
-             sum(output_tokens)::bigint AS "outputTokens", sum(reasoning_tokens)::bigint AS "reasoningTokens",
-             sum(charge_nano_usd)::bigint AS "chargeNanoUsd"
-           FROM usage_by_day WHERE key_id = $1 AND day BETWEEN $2 AND $3
+    text: `SELECT day, model, ${USAGE_SUMS} FROM usage_by_day AS usage WHERE ${condition} AND day BETWEEN $1 AND $2
            GROUP BY day, model ORDER BY day, model`,
-    values: [keyId, fromDay, toDay],
-    row: usageRow,
+    values: [fromDay, toDay, ...values],
+    row: modelAndDayRow,
   });
+}
+
+export interface UsageByKey extends UsageSums {
+  /** Public id. */
+  keyId: string;
+  name: string;
+  isRevoked: boolean;
+}
+
+const keyRow = z.strictObject({ keyId: z.string(), name: z.string(), isRevoked: z.boolean(), ...usageSumsShape });
+
+/** What each API key of an account used, the dearest first; keys that were not used are left out (S27). */
+export async function usageByKey(
+  database: Queryable,
+  { accountId, fromDay, toDay }: { accountId: string } & DayRange,
+): Promise<UsageByKey[]> {
+  return database.query({
+    text: `SELECT public_id AS "keyId", name, revoked_at IS NOT NULL AS "isRevoked", ${USAGE_SUMS}
+           FROM usage_by_day AS usage JOIN api_key ON public_id = key_id
+           WHERE usage.account_id = $1 AND day BETWEEN $2 AND $3
+           GROUP BY public_id ORDER BY "chargeNanoUsd" DESC, public_id`,
+    values: [accountId, fromDay, toDay],
+    row: keyRow,
+  });
+}
+
+export interface UsageByHour extends UsageSums {
+  /** Start of the UTC hour. */
+  hour: Date;
+  model: string;
+}
+
+const hourRow = z.strictObject({ hour: z.date(), model: z.string(), ...usageSumsShape });
+
+/**
+ * What an account used, or one of its keys, by UTC hour and model, oldest hour first. For days, not for months.
+ * @param from included; `to` is not.
+ */
+export async function usageByHour(
+  database: Queryable,
+  { from, to, ...subject }: { accountId: string; keyId?: string; from: Date; to: Date },
+): Promise<UsageByHour[]> {
+  const { condition, values } = usageOf(subject, 3);
+  return database.query({
+    text: `SELECT hour, model, ${USAGE_SUMS} FROM usage_by_hour AS usage WHERE ${condition} AND hour >= $1 AND hour < $2
+           GROUP BY hour, model ORDER BY hour, model`,
+    values: [from, to, ...values],
+    row: hourRow,
+  });
+}
+
+export interface UsageTotals {
+  today: UsageSums;
+  /** With today. */
+  last7Days: UsageSums;
+  last30Days: UsageSums;
+  /** From the first of the UTC month. */
+  thisMonth: UsageSums;
+}
+
+const dayRow = z.strictObject({ day: z.string(), ...usageSumsShape });
+const DAY_MS = 86_400_000;
+
+/**
+ * What an account or an API key used lately, for the heads of pages.
+ * @param today UTC, `YYYY-MM-DD`.
+ */
+export async function usageTotals(
+  database: Queryable,
+  { today, ...subject }: UsageSubject & { today: string },
+): Promise<UsageTotals> {
+  const sinceDay = (daysAgo: number) => new Date(Date.parse(today) - daysAgo * DAY_MS).toISOString().slice(0, 10);
+  const monthStart = `${today.slice(0, 7)}-01`;
+  const firstDay = sinceDay(29) < monthStart ? sinceDay(29) : monthStart;
+  const { condition, values } = usageOf(subject, 3);
+  const days = await database.query({
+    text: `SELECT day, ${USAGE_SUMS} FROM usage_by_day AS usage WHERE ${condition} AND day BETWEEN $1 AND $2 GROUP BY day`,
+    values: [firstDay, today, ...values],
+    row: dayRow,
+  });
+  // Days are texts that sort as they follow one another.
+  const since = (firstDay: string) => days.filter(({ day }) => day >= firstDay).reduce(addUsage, NO_USAGE_SUMS);
+  return {
+    today: since(today),
+    last7Days: since(sinceDay(6)),
+    last30Days: since(sinceDay(29)),
+    thisMonth: since(monthStart),
+  };
 }

@@ -29,7 +29,7 @@ export interface Settlement {
   /** The credit lease that pays, if it is still open; null: the balance pays. */
   leaseId: string | null;
   httpStatus: number;
-  /** "stopped": the gateway ended it because credit ran out. "lost": its process died; what was noted last is charged. */
+  /** "stopped": the gateway ended it because credit ran out. "lost": its process died, or it never ended; what was noted last is charged. */
   outcome: "complete" | "truncated" | "failed" | "aborted" | "stopped" | "lost";
   isStream: boolean;
   startedAt: Date;
@@ -195,15 +195,18 @@ async function lockBalances(transaction: Queryable, accountIds: ReadonlySet<stri
 
 /** To the minute: most batches write nothing here. A key that another batch marks right now needs no second mark. */
 async function markKeysUsed(transaction: Queryable, settlements: readonly Settlement[]): Promise<void> {
+  const usedAt = new Map<string, Date>();
+  for (const { keyId, startedAt } of settlements) {
+    const before = usedAt.get(keyId);
+    if (before === undefined || before < startedAt) usedAt.set(keyId, startedAt);
+  }
   await transaction.execute(
-    `WITH used AS (
-       SELECT key_id, max(started_at) AS used_at FROM unnest($1::text[], $2::timestamptz[]) AS used (key_id, started_at) GROUP BY key_id
-     ), stale AS (
-       SELECT public_id, used_at FROM api_key JOIN used ON public_id = key_id
+    `WITH stale AS (
+       SELECT public_id, used_at FROM api_key JOIN unnest($1::text[], $2::timestamptz[]) AS used (key_id, used_at) ON public_id = key_id
        WHERE last_used_at IS NULL OR last_used_at < used_at - interval '1 minute'
        FOR NO KEY UPDATE OF api_key SKIP LOCKED
      )
      UPDATE api_key SET last_used_at = used_at FROM stale WHERE api_key.public_id = stale.public_id`,
-    [settlements.map(({ keyId }) => keyId), settlements.map(({ startedAt }) => startedAt)],
+    [[...usedAt.keys()], [...usedAt.values()]],
   );
 }

@@ -6,6 +6,7 @@ import { formatNanoUsd } from "./money.ts";
 import { createPartitionsAhead } from "./partitions.ts";
 import { isDataRefused } from "./postgres-error.ts";
 import { settle, UnknownAccountError, type Settlement, type SettleResult } from "./settle.ts";
+import { createSettlementQueue } from "./settlement-queue.ts";
 
 /** Brings settlements into Postgres in batches, behind the requests. */
 export interface Settler {
@@ -53,7 +54,7 @@ export function createSettler({
   onSettled = () => {},
   onFailed = () => {},
 }: SettlerOptions): Settler {
-  const queue = new Set<Settlement>();
+  const queue = createSettlementQueue();
   const refused = new Set<Settlement>();
   const pending = new Map<string, bigint>();
   const doorbell = createDoorbell();
@@ -78,7 +79,7 @@ export function createSettler({
       try {
         await makePartitionsAhead();
         takeBackRefused();
-        await landInLanes([...queue.values().take(maxBatch)]);
+        await landInLanes(queue.take(maxBatch));
         failures = 0;
       } catch (error) {
         failures++;

@@ -10,6 +10,7 @@ import type { WorldModel } from "../world/world.ts";
 import { FIRST_STRETCH_TOKENS } from "./hold-size.ts";
 import type { Meter } from "./meter.ts";
 import { release, type Reservation } from "./reservation.ts";
+import type { RunWatch } from "./run-watch.ts";
 
 type Outcome = Exclude<Settlement["outcome"], "lost">;
 
@@ -47,6 +48,7 @@ export interface RunDeps {
   events: Events;
   settler: { add(settlement: Settlement): void };
   journal: Pick<Journal, "start" | "checkpoint" | "end">;
+  runWatch: Pick<RunWatch, "begin">;
 }
 
 const CHECKPOINT_MS = 1_000;
@@ -54,7 +56,7 @@ const CHECKPOINT_MS = 1_000;
 const STRETCHES_AHEAD = 4n;
 
 /** @throws GatewayError `billing_unavailable` where the journal takes nothing more; hold and limits are freed then. */
-export function startRun(start: RunStart, { clock, events, settler, journal }: RunDeps): Run {
+export function startRun(start: RunStart, { clock, events, settler, journal, runWatch }: RunDeps): Run {
   const { requestId, caller, model, backend, meter, startedMs, reservation } = start;
   const { hold, limited } = reservation;
   // How far a stream may be ahead of its hold while more credit is asked for: one stretch of output (docs/billing.md).
@@ -62,6 +64,7 @@ export function startRun(start: RunStart, { clock, events, settler, journal }: R
   let firstTokenMs: number | null = null;
   let checkpointMs: number | null = null;
   let isSettled = false;
+  let isGivenUp = false;
 
   const facts = {
     requestId,
@@ -83,6 +86,13 @@ export function startRun(start: RunStart, { clock, events, settler, journal }: R
     release(reservation);
     throw error;
   }
+  const life = runWatch.begin({
+    requestId,
+    giveUp() {
+      isGivenUp = true;
+      end("lost", 504);
+    },
+  });
 
   function noteCheckpoint(): void {
     const nowMs = clock.nowMs();
@@ -100,41 +110,47 @@ export function startRun(start: RunStart, { clock, events, settler, journal }: R
     return covered === "short" || isBeyondSlack ? "stop" : "go_on";
   }
 
+  function end(outcome: Settlement["outcome"], httpStatus: number): void {
+    if (isSettled) return;
+    isSettled = true;
+    life.over();
+    // An upstream that failed before its first token costs nothing (S28).
+    const isFree = outcome !== "complete" && !meter.hasOutput;
+    const { usage, isEstimated } = isFree ? { usage: { ...NO_USAGE }, isEstimated: false } : meter.final();
+    // The price is the one read at admission: this object was not changed since (S28).
+    const charge = chargeNanoUsd(usage, model.price);
+    const settlement: Settlement = {
+      ...facts,
+      usage,
+      isEstimated,
+      chargeNanoUsd: charge,
+      leaseId: hold.settle(charge),
+      httpStatus,
+      outcome,
+      durationMs: clock.nowMs() - startedMs,
+      firstTokenMs,
+    };
+    limited.end({ tokens: countTokens(usage), nanoUsd: charge });
+    journal.end(settlement);
+    settler.add(settlement);
+    events.requestSettled(settlement);
+  }
+
   return {
     model,
     backend,
     meter,
     limitHeaders: limited.headers,
     noteOutput() {
+      life.noteAlive();
+      // Nobody would count what it goes on to produce.
+      if (isGivenUp) return "stop";
       if (isSettled || !meter.hasOutput) return "go_on";
       firstTokenMs ??= clock.nowMs() - startedMs;
       noteCheckpoint();
       return keepAhead();
     },
-    settle(outcome, httpStatus) {
-      if (isSettled) return;
-      isSettled = true;
-      // An upstream that failed before its first token costs nothing (S28).
-      const isFree = outcome !== "complete" && !meter.hasOutput;
-      const { usage, isEstimated } = isFree ? { usage: { ...NO_USAGE }, isEstimated: false } : meter.final();
-      // The price is the one read at admission: this object was not changed since (S28).
-      const charge = chargeNanoUsd(usage, model.price);
-      const settlement: Settlement = {
-        ...facts,
-        usage,
-        isEstimated,
-        chargeNanoUsd: charge,
-        leaseId: hold.settle(charge),
-        httpStatus,
-        outcome,
-        durationMs: clock.nowMs() - startedMs,
-        firstTokenMs,
-      };
-      limited.end({ tokens: countTokens(usage), nanoUsd: charge });
-      journal.end(settlement);
-      settler.add(settlement);
-      events.requestSettled(settlement);
-    },
+    settle: end,
   };
 }
 

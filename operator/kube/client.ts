@@ -48,7 +48,7 @@ const MOST_CONNECTIONS = 64;
 
 /**
  * The few calls that the operator makes, on connections that are kept. The library's own requests open a connection
- * each, and its watches end for ever at the first fault (docs/decisions/0011).
+ * each, and its watches end for ever at the first fault (docs/decisions/0013).
  */
 export function createKubeClient({ access, events, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS }: KubeClientDeps): KubeClient {
   const agent = new Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS, timeout: 0 });

@@ -64,6 +64,9 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
       ],
     },
     overload_manager: overloadManager(options),
+    // Envoy drops a gRPC client that opened no stream for 50 s, and crashes when a stream that was opened before then
+    // ends: one answer of over a minute on a quiet gateway was enough (test/envoy/long-answer).
+    grpc_async_client_manager_config: { max_cached_entry_idle_duration: "315360000s" },
   };
 }
 

@@ -68,7 +68,7 @@ test("a code's text is stored nowhere", async () => {
 test("what is left of a grant is taken back at its time; usage is counted against it before other credit", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
-  await postCredit(database, { accountId: "acme", kind: "topup", amountNanoUsd: 1_000_000n, reference: "payment" });
+  await postCredit(database, { accountId: "acme", kind: "grant", amountNanoUsd: 1_000_000n, reference: "bank transfer" });
   await settle(database, [settlementOf(customer)]);
   const grant = { accountId: "acme", amountNanoUsd: 200_000n, reference: "welcome", expiresAt: soon() };
   expect((await postExpiringGrant(database, grant)).isNew).toBe(true);

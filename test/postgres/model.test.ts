@@ -199,7 +199,7 @@ test(
     async function topUp(): Promise<void> {
       const { accountId } = choose(random, customers);
       const amountNanoUsd = BigInt(1 + random(3_000_000));
-      const credit = { accountId, kind: "topup", amountNanoUsd, reference: uuidv7() } as const;
+      const credit = { accountId, kind: "grant", amountNanoUsd, reference: uuidv7() } as const;
       await Promise.all([postCredit(on.database, credit), postCredit(on.database, credit)]);
       credited.set(accountId, (credited.get(accountId) ?? 0n) + amountNanoUsd);
     }

@@ -1,8 +1,11 @@
 import { v7 as uuidv7 } from "uuid";
 import { expect, test } from "vitest";
-import { usageByModelAndDay } from "../../ledger/reports.ts";
+import { postCredit } from "../../ledger/entries.ts";
+import { listEntries } from "../../ledger/entry-list.ts";
+import { createApiKey, revokeApiKey } from "../../ledger/keys.ts";
+import { usageByHour, usageByKey, usageByModelAndDay, usageTotals } from "../../ledger/reports.ts";
 import { settle, type Settlement } from "../../ledger/settle.ts";
-import { createCustomer, seedLedger, settlementOf, type Customer } from "../support/ledger.ts";
+import { createCustomer, PEPPER, seedLedger, settlementOf, type Customer } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();
@@ -52,6 +55,72 @@ test("a range without usage, or without partitions, is empty", async () => {
   const { database } = await postgres.migrated();
   const { keyId } = await seedLedger(database);
   expect(await usageByModelAndDay(database, { keyId, fromDay: "2001-01-01", toDay: "2001-12-31" })).toEqual([]);
+});
+
+test("an account's usage is that of all its keys, and narrowed to one it is that key's; no report shows another account's (S27)", async () => {
+  const { database } = await postgres.migrated();
+  const customer = await seedLedger(database);
+  const other = await createCustomer(database, "other");
+  const { publicId: secondKeyId } = await createApiKey(database, { accountId: "acme", name: "second", pepper: PEPPER });
+  await settle(database, [
+    at("2026-11-20T10:15:00.000Z", customer),
+    at("2026-11-20T10:45:00.000Z", customer, { keyId: secondKeyId, chargeNanoUsd: 500_000n }),
+    at("2026-11-20T11:00:00.000Z", customer, { model: "modelx-chat" }),
+    at("2026-11-20T10:30:00.000Z", other),
+  ]);
+  await revokeApiKey(database, secondKeyId);
+  const range = { accountId: "acme", fromDay: "2026-11-01", toDay: "2026-11-30" };
+
+  const days = await usageByModelAndDay(database, range);
+  expect(days.map(({ day, model, requests, chargeNanoUsd }) => [day, model, requests, chargeNanoUsd])).toEqual([
+    ["2026-11-20", "modelx-chat", 1, 90_000n],
+    ["2026-11-20", "modelx-v4-pro", 2, 590_000n],
+  ]);
+  expect(await usageByModelAndDay(database, { ...range, keyId: secondKeyId })).toMatchObject([{ chargeNanoUsd: 500_000n }]);
+  expect(await usageByModelAndDay(database, { ...range, keyId: other.keyId })).toEqual([]);
+
+  expect(await usageByKey(database, range)).toMatchObject([
+    { keyId: secondKeyId, name: "second", isRevoked: true, requests: 1, chargeNanoUsd: 500_000n },
+    { keyId: customer.keyId, name: "test", isRevoked: false, requests: 2, chargeNanoUsd: 180_000n, inputTokens: 200 },
+  ]);
+
+  const morning = { accountId: "acme", from: new Date("2026-11-20T10:00:00Z"), to: new Date("2026-11-20T11:00:00Z") };
+  expect(await usageByHour(database, morning)).toMatchObject([
+    { hour: morning.from, model: "modelx-v4-pro", requests: 2, chargeNanoUsd: 590_000n },
+  ]);
+  expect(await usageByHour(database, { ...morning, keyId: customer.keyId })).toMatchObject([{ chargeNanoUsd: 90_000n }]);
+});
+
+test.for([
+  ["2026-11-20", [1, 3, 6, 5]],
+  // The month is longer than thirty days.
+  ["2026-10-31", [0, 0, 1, 2]],
+  ["2027-01-15", [0, 0, 0, 0]],
+] as const)("on %s the totals are those of today, 7 days, 30 days and the month (S27)", async ([today, requests]) => {
+  const { database } = await postgres.migrated();
+  const customer = await seedLedger(database);
+  const days = ["2026-10-01", "2026-10-22", "2026-11-01", "2026-11-13", "2026-11-14", "2026-11-19", "2026-11-20"];
+  await settle(
+    database,
+    days.map((day) => at(`${day}T12:00:00.000Z`, customer)),
+  );
+  const totals = await usageTotals(database, { accountId: "acme", today });
+  expect([totals.today, totals.last7Days, totals.last30Days, totals.thisMonth].map((each) => each.requests)).toEqual(requests);
+  expect(totals.last30Days.chargeNanoUsd).toBe(90_000n * BigInt(requests[2]));
+});
+
+test("credits are listed newest first, a page at a time, without what requests cost (S27)", async () => {
+  const { database } = await postgres.migrated();
+  const customer = await seedLedger(database);
+  for (let number = 0; number < 5; number++)
+    await postCredit(database, { accountId: "acme", kind: "grant", amountNanoUsd: 1n, reference: `r${number}`, note: "hello" });
+  await settle(database, [at("2026-11-20T12:00:00.000Z", customer)]);
+  const first = await listEntries(database, { accountId: "acme", limit: 3 });
+  expect(first.entries[0]).toMatchObject({ kind: "grant", amountNanoUsd: 1n, reference: "r4", note: "hello" });
+  if (first.next === null) throw new Error("there are two more");
+  const rest = await listEntries(database, { accountId: "acme", limit: 3, afterId: first.next });
+  expect([...first.entries, ...rest.entries].map(({ reference }) => reference)).toEqual(["r4", "r3", "r2", "r1", "r0"]);
+  expect(rest.next).toBeNull();
 });
 
 function at(moment: string, customer: Customer, changes: Partial<Settlement> = {}): Settlement {

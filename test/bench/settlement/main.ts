@@ -5,10 +5,15 @@ const SETTLEMENTS = 100_000;
 
 const table: Record<string, Record<string, string>> = {};
 for (const accounts of [1, 1_000]) {
-  const { perSecond, lagMs, heapMiB } = await benchSettlement({ accounts, settlements: SETTLEMENTS });
+  const { perSecond, lagMs, heapMiB, ownCpuMicros, postgresCpuMicros } = await benchSettlement({
+    accounts,
+    settlements: SETTLEMENTS,
+  });
   table[`${accounts} ${accounts === 1 ? "account" : "accounts"}`] = {
     "settlements/s": perSecond.toFixed(0),
-    "lag at the end": `${lagMs.toFixed(0)} ms`,
+    "CPU, gateway": `${ownCpuMicros.toFixed(1)} µs`,
+    "CPU, Postgres": `${postgresCpuMicros.toFixed(1)} µs`,
+    "longest lag": `${lagMs.toFixed(0)} ms`,
     heap: `${heapMiB.toFixed(0)} MiB`,
   };
 }

@@ -1,0 +1,69 @@
+import type { Logger } from "../../runtime/log.ts";
+
+/** Ends runs that have shown no sign of life for long: only a bug leaves one behind, and it would hold credit for ever. */
+export interface RunWatch {
+  begin(run: WatchedRun): WatchedLife;
+  /** Ends those that are silent now. @returns how many. */
+  sweep(): number;
+  stop(): void;
+}
+
+interface WatchedRun {
+  requestId: string;
+  /** Settles what was noted, and frees the hold. */
+  giveUp(): void;
+}
+
+interface WatchedLife {
+  noteAlive(): void;
+  /** The run has ended. */
+  over(): void;
+}
+
+export interface RunWatchDeps {
+  /** Monotonic, ms: a clock that is set must not end what runs. */
+  clock: { nowMs(): number };
+  log: Logger;
+}
+
+/**
+ * Envoy ends a request that is silent for five minutes (operator/xds/listener.ts). Of a whole answer nothing is seen here
+ * before its last byte, and some model servers send blanks for many minutes to keep it open.
+ */
+const SILENT_MS = 3_600_000;
+const SWEEP_EVERY_MS = 60_000;
+
+export function startRunWatch({ clock, log }: RunWatchDeps): RunWatch {
+  const aliveAtMs = new Map<WatchedRun, number>();
+
+  function sweep(): number {
+    const silentSinceMs = clock.nowMs() - SILENT_MS;
+    const silent = [...aliveAtMs].filter(([, atMs]) => atMs <= silentSinceMs).map(([run]) => run);
+    for (const run of silent) {
+      aliveAtMs.delete(run);
+      log.error({ requestId: run.requestId, silentMs: SILENT_MS }, "a request is given up: it has not ended and nothing comes");
+      try {
+        run.giveUp();
+      } catch (error) {
+        // The others must not wait for it; it is not tried again, because a hold ends once.
+        log.error({ err: error, requestId: run.requestId }, "a request could not be given up");
+      }
+    }
+    return silent.length;
+  }
+
+  const timer = setInterval(sweep, SWEEP_EVERY_MS).unref();
+  return {
+    begin(run) {
+      aliveAtMs.set(run, clock.nowMs());
+      return {
+        noteAlive() {
+          if (aliveAtMs.has(run)) aliveAtMs.set(run, clock.nowMs());
+        },
+        over: () => void aliveAtMs.delete(run),
+      };
+    },
+    sweep,
+    stop: () => clearInterval(timer),
+  };
+}

@@ -1,0 +1,50 @@
+import * as z from "zod";
+import type { Queryable } from "./database.ts";
+import type { Credit } from "./entries.ts";
+
+/** One change of an account's credit other than by use. */
+interface ListedEntry {
+  id: bigint;
+  kind: Credit["kind"];
+  /** Below zero where it took away. */
+  amountNanoUsd: bigint;
+  /** What it was posted for: of a payment it begins with "payment:" and the payment's id. */
+  reference: string;
+  note: string | null;
+  createdAt: Date;
+}
+
+export interface EntryPage {
+  /** Newest first. */
+  entries: ListedEntry[];
+  /** Of the next page; null: this is the last one. */
+  next: bigint | null;
+}
+
+const entryRow = z.strictObject({
+  id: z.bigint(),
+  kind: z.enum(["grant", "topup", "adjust", "refund", "code", "expire", "payment_refund", "dispute"]),
+  amountNanoUsd: z.bigint(),
+  reference: z.string(),
+  note: z.string().nullable(),
+  createdAt: z.date(),
+});
+
+/**
+ * A page of an account's credits: payments, grants, codes and what was taken back. What requests cost is in the list of
+ * requests.
+ * @param afterId goes on behind this entry.
+ */
+export async function listEntries(
+  database: Queryable,
+  { accountId, limit, afterId }: { accountId: string; limit: number; afterId?: bigint },
+): Promise<EntryPage> {
+  const rows = await database.query({
+    text: `SELECT id, kind, amount_nano_usd AS "amountNanoUsd", reference, note, created_at AS "createdAt" FROM ledger_entry
+           WHERE account_id = $1 AND kind <> 'usage' AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`,
+    values: [accountId, afterId ?? null, limit + 1],
+    row: entryRow,
+  });
+  const entries = rows.slice(0, limit);
+  return { entries, next: rows.length > limit ? (entries.at(-1)?.id ?? null) : null };
+}

@@ -1,0 +1,144 @@
+import * as z from "zod";
+import { GatewayError } from "../contract/errors.ts";
+import type { Database, Queryable } from "./database.ts";
+import { postCreditIn, type PostedCredit } from "./entries.ts";
+import { lockPayment, type Payment, type PaymentName } from "./payments.ts";
+
+/**
+ * Payments that go back: what the provider returned, or lost in a dispute, is credit no longer. A balance may fall below
+ * zero by it: what was used is not given again.
+ */
+
+export interface PaymentRefund extends PaymentName {
+  /** The provider's id of this refund: it counts once. */
+  refundId: string;
+  /** What is left of the payment where not given. */
+  amountNanoUsd?: bigint;
+}
+
+/**
+ * Takes back the credit of a payment, or a part of it, that the provider returned to the customer.
+ * @throws GatewayError `not_found` for an unknown payment; `invalid_request` for one that was not paid, and for more than
+ *   is left of it.
+ */
+export async function refundPayment(database: Database, refund: PaymentRefund): Promise<PostedCredit> {
+  return database.transaction(async (transaction) => {
+    const payment = await lockPaid(transaction, refund);
+    const reference = `payment:${payment.id}:refund:${refund.refundId}`;
+    const [posted] = await transaction.query({
+      text: `SELECT -amount_nano_usd AS "amountNanoUsd" FROM ledger_entry WHERE reference = $1`,
+      values: [reference],
+      row: amountRow,
+    });
+    const amountNanoUsd = refund.amountNanoUsd ?? posted?.amountNanoUsd ?? leftOf(payment);
+    if (posted === undefined) {
+      checkLeft(payment, amountNanoUsd);
+      await transaction.execute("UPDATE payment SET refunded_nano_usd = refunded_nano_usd + $2 WHERE id = $1", [
+        payment.id,
+        amountNanoUsd,
+      ]);
+      await markStatus(transaction, payment.id);
+    }
+    return postCreditIn(transaction, {
+      accountId: payment.accountId,
+      kind: "payment_refund",
+      amountNanoUsd: -amountNanoUsd,
+      reference,
+    });
+  });
+}
+
+export interface PaymentDispute extends PaymentName {
+  /** The provider's id of this dispute. */
+  disputeId: string;
+  /** "open" and "lost": the provider keeps the money from us. "won": it is ours again. */
+  status: "open" | "won" | "lost";
+  /** What is left of the payment where not given; of the first notice of a dispute. */
+  amountNanoUsd?: bigint;
+}
+
+/**
+ * Notes how a dispute stands. While it is open, and when it is lost, its credit is taken back; when it is won, it is there
+ * again. Notices may come twice and in any order: the first "won" or "lost" is final.
+ * @returns the balance; isNew: whether credit moved.
+ * @throws GatewayError as `refundPayment`.
+ */
+export async function disputePayment(database: Database, dispute: PaymentDispute): Promise<PostedCredit> {
+  return database.transaction(async (transaction) => {
+    const payment = await lockPaid(transaction, dispute);
+    const known = await findDispute(transaction, payment.id, dispute.disputeId);
+    const amountNanoUsd = known?.amountNanoUsd ?? dispute.amountNanoUsd ?? leftOf(payment);
+    if (known === undefined) checkLeft(payment, amountNanoUsd);
+    const status = known === undefined || known.status === "open" ? dispute.status : known.status;
+    const wasTaken = known !== undefined && known.status !== "won";
+    const isTaken = status !== "won";
+    await transaction.execute(
+      `INSERT INTO payment_dispute (payment_id, provider_dispute_id, amount_nano_usd, status) VALUES ($1, $2, $3, $4)
+       ON CONFLICT (payment_id, provider_dispute_id) DO UPDATE SET status = excluded.status`,
+      [payment.id, dispute.disputeId, amountNanoUsd, status],
+    );
+    const moved = (isTaken ? amountNanoUsd : 0n) - (wasTaken ? amountNanoUsd : 0n);
+    await transaction.execute("UPDATE payment SET disputed_nano_usd = disputed_nano_usd + $2 WHERE id = $1", [payment.id, moved]);
+    await markStatus(transaction, payment.id);
+    const reference = `payment:${payment.id}:dispute:${dispute.disputeId}`;
+    const { accountId } = payment;
+    if (moved > 0n) return postCreditIn(transaction, { accountId, kind: "dispute", amountNanoUsd: -moved, reference });
+    if (moved < 0n)
+      return postCreditIn(transaction, { accountId, kind: "dispute", amountNanoUsd: -moved, reference: `${reference}:won` });
+    return { isNew: false, postedNanoUsd: await readPosted(transaction, accountId) };
+  });
+}
+
+const amountRow = z.strictObject({ amountNanoUsd: z.bigint() });
+const disputeRow = z.strictObject({ amountNanoUsd: z.bigint(), status: z.enum(["open", "won", "lost"]) });
+
+async function findDispute(
+  transaction: Queryable,
+  paymentId: string,
+  disputeId: string,
+): Promise<z.infer<typeof disputeRow> | undefined> {
+  const [dispute] = await transaction.query({
+    text: `SELECT amount_nano_usd AS "amountNanoUsd", status FROM payment_dispute WHERE payment_id = $1 AND provider_dispute_id = $2`,
+    values: [paymentId, disputeId],
+    row: disputeRow,
+  });
+  return dispute;
+}
+
+async function lockPaid(transaction: Queryable, name: PaymentName): Promise<Payment> {
+  const payment = await lockPayment(transaction, name);
+  if (payment.paidAt === null)
+    throw new GatewayError("invalid_request", "This payment was not paid, so nothing of it can go back.", {
+      field: "providerPaymentId",
+    });
+  return payment;
+}
+
+function leftOf({ amountNanoUsd, refundedNanoUsd, disputedNanoUsd }: Payment): bigint {
+  return amountNanoUsd - refundedNanoUsd - disputedNanoUsd;
+}
+
+function checkLeft(payment: Payment, amountNanoUsd: bigint): void {
+  if (amountNanoUsd > 0n && amountNanoUsd <= leftOf(payment)) return;
+  throw new GatewayError("invalid_request", "What goes back is above zero, and at most what is left of the payment.", {
+    field: "amountNanoUsd",
+  });
+}
+
+/** What is disputed shows before what was refunded: it asks for somebody's attention. */
+async function markStatus(transaction: Queryable, paymentId: string): Promise<void> {
+  await transaction.execute(
+    `UPDATE payment SET status = CASE WHEN disputed_nano_usd > 0 THEN 'disputed'
+       WHEN refunded_nano_usd = amount_nano_usd THEN 'refunded' ELSE 'paid' END WHERE id = $1`,
+    [paymentId],
+  );
+}
+
+async function readPosted(transaction: Queryable, accountId: string): Promise<bigint> {
+  const [balance] = await transaction.query({
+    text: `SELECT posted_nano_usd AS "amountNanoUsd" FROM account_balance WHERE account_id = $1`,
+    values: [accountId],
+    row: amountRow,
+  });
+  return balance?.amountNanoUsd ?? 0n;
+}

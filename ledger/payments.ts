@@ -1,0 +1,157 @@
+import { v7 as uuidv7 } from "uuid";
+import * as z from "zod";
+import { GatewayError } from "../contract/errors.ts";
+import type { Database, Queryable } from "./database.ts";
+import { postCreditIn, type PostedCredit } from "./entries.ts";
+
+/** One payment through a provider: what the customer was asked for, and what became of it (S26). */
+export interface Payment {
+  /** UUIDv7. */
+  id: string;
+  accountId: string;
+  /** Such as "stripe". */
+  provider: string;
+  providerPaymentId: string;
+  amountNanoUsd: bigint;
+  /** ISO 4217: in which the customer pays. */
+  currency: string;
+  /** "refunded": all of it. "disputed": a dispute is open, or lost. */
+  status: "pending" | "paid" | "refunded" | "disputed" | "failed";
+  refundedNanoUsd: bigint;
+  /** In disputes that are open or lost. */
+  disputedNanoUsd: bigint;
+  createdAt: Date;
+  paidAt: Date | null;
+}
+
+export interface NewPayment {
+  accountId: string;
+  provider: string;
+  /** The provider's id of it, which its notices bring: of a checkout session, say. */
+  providerPaymentId: string;
+  /** What is credited when it is paid. */
+  amountNanoUsd: bigint;
+  /** "USD" where not given. */
+  currency?: string;
+}
+
+/** A payment as its provider names it. */
+export interface PaymentName {
+  provider: string;
+  /** The id that it began with, or the one under which it was paid (`providerChargeId`). */
+  providerPaymentId: string;
+}
+
+const COLUMNS = `id, account_id AS "accountId", provider, provider_payment_id AS "providerPaymentId", amount_nano_usd AS "amountNanoUsd",
+  currency, status, refunded_nano_usd AS "refundedNanoUsd", disputed_nano_usd AS "disputedNanoUsd", created_at AS "createdAt", paid_at AS "paidAt"`;
+
+const paymentRow = z.strictObject({
+  id: z.string(),
+  accountId: z.string(),
+  provider: z.string(),
+  providerPaymentId: z.string(),
+  amountNanoUsd: z.bigint(),
+  currency: z.string(),
+  status: z.enum(["pending", "paid", "refunded", "disputed", "failed"]),
+  refundedNanoUsd: z.bigint(),
+  disputedNanoUsd: z.bigint(),
+  createdAt: z.date(),
+  paidAt: z.date().nullable(),
+});
+
+/**
+ * Notes what a customer is about to pay. Nothing is credited yet. The same payment again is no news.
+ * @throws GatewayError `not_found` for an unknown account; `invalid_request` for an amount that is not above zero, and for
+ *   a provider's id that was noted with another account, amount or currency.
+ */
+export async function beginPayment(database: Queryable, payment: NewPayment): Promise<Payment> {
+  const { accountId, provider, providerPaymentId, amountNanoUsd, currency = "USD" } = payment;
+  if (amountNanoUsd <= 0n)
+    throw new GatewayError("invalid_request", "A payment needs an amount above zero.", { field: "amountNanoUsd" });
+  await database.execute(
+    `INSERT INTO payment (id, account_id, provider, provider_payment_id, amount_nano_usd, currency)
+     SELECT $2, id, $3, $4, $5, $6 FROM account WHERE id = $1 ON CONFLICT DO NOTHING`,
+    [accountId, uuidv7(), provider, providerPaymentId, amountNanoUsd, currency],
+  );
+  const noted = await findPayment(database, payment);
+  if (noted === undefined) throw new GatewayError("not_found", `There is no account \`${accountId}\`.`, { field: "accountId" });
+  if (noted.accountId !== accountId || noted.amountNanoUsd !== amountNanoUsd || noted.currency !== currency)
+    throw new GatewayError("invalid_request", "This payment was noted already, for another account or amount.", {
+      field: "providerPaymentId",
+    });
+  return noted;
+}
+
+export interface CompletedPayment extends PaymentName {
+  /** What the provider says was paid: credited only where it is what was asked for. Not compared where not given. */
+  amountNanoUsd?: bigint;
+  /** Under which the provider will tell of refunds and disputes, where that is another id than before. */
+  providerChargeId?: string;
+}
+
+/**
+ * The provider has the money: credits the account, in one transaction with the payment's state; once, however often and
+ * from how many sides it is told. Also after `failPayment`: what was paid is credited.
+ * @throws GatewayError `not_found` for a payment that was never begun; `invalid_request` for another amount.
+ */
+export async function completePayment(database: Database, completed: CompletedPayment): Promise<PostedCredit> {
+  return database.transaction(async (transaction) => {
+    const { id, accountId, amountNanoUsd } = await lockPayment(transaction, completed);
+    if (completed.amountNanoUsd !== undefined && completed.amountNanoUsd !== amountNanoUsd)
+      throw new GatewayError("invalid_request", "Another amount was paid than was asked for.", { field: "amountNanoUsd" });
+    await transaction.execute(
+      `UPDATE payment SET status = CASE WHEN paid_at IS NULL THEN 'paid' ELSE status END, paid_at = coalesce(paid_at, now()),
+         provider_charge_id = coalesce(provider_charge_id, $2) WHERE id = $1`,
+      [id, completed.providerChargeId ?? null],
+    );
+    return postCreditIn(transaction, { accountId, kind: "topup", amountNanoUsd, reference: `payment:${id}` });
+  });
+}
+
+/** It will not be paid: it was refused, given up or ran out of time. One that is paid stays paid. */
+export async function failPayment(database: Queryable, { provider, providerPaymentId }: PaymentName): Promise<void> {
+  await database.execute(
+    "UPDATE payment SET status = 'failed' WHERE provider = $1 AND provider_payment_id = $2 AND status = 'pending'",
+    [provider, providerPaymentId],
+  );
+}
+
+export async function findPayment(database: Queryable, name: PaymentName): Promise<Payment | undefined> {
+  const [payment] = await database.query({ text: `SELECT ${COLUMNS} ${BY_NAME}`, values: valuesOf(name), row: paymentRow });
+  return payment;
+}
+
+/**
+ * An account's payments, newest first.
+ * @param beforeId goes on after the payment of this id.
+ */
+export async function listPayments(
+  database: Queryable,
+  { accountId, limit, beforeId }: { accountId: string; limit: number; beforeId?: string },
+): Promise<Payment[]> {
+  return database.query({
+    text: `SELECT ${COLUMNS} FROM payment WHERE account_id = $1 AND ($2::uuid IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`,
+    values: [accountId, beforeId ?? null, limit],
+    row: paymentRow,
+  });
+}
+
+/**
+ * The payment, locked until the transaction ends: whatever else is told of it waits.
+ * @throws GatewayError `not_found`.
+ */
+export async function lockPayment(transaction: Queryable, name: PaymentName): Promise<Payment> {
+  const [payment] = await transaction.query({
+    text: `SELECT ${COLUMNS} ${BY_NAME} FOR NO KEY UPDATE`,
+    values: valuesOf(name),
+    row: paymentRow,
+  });
+  if (payment === undefined) throw new GatewayError("not_found", "There is no such payment.", { field: "providerPaymentId" });
+  return payment;
+}
+
+const BY_NAME = "FROM payment WHERE provider = $1 AND (provider_payment_id = $2 OR provider_charge_id = $2)";
+
+function valuesOf({ provider, providerPaymentId }: PaymentName): string[] {
+  return [provider, providerPaymentId];
+}

@@ -1,0 +1,17 @@
+/** A UUIDv7 begins with its time: ids stand in the order in which requests began, and a time is a bound among ids. */
+
+/** The lowest id that a request can have which begins at this moment. */
+export function lowestIdAt(ms: number): string {
+  const hex = Math.max(0, Math.floor(ms)).toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
+}
+
+/** When the request of this id began, Unix ms. */
+export function msOfId(requestId: string): number {
+  return Number.parseInt(requestId.slice(0, 8) + requestId.slice(9, 13), 16);
+}
+
+/** The UTC day, `YYYY-MM-DD`. */
+export function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10);
+}

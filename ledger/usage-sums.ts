@@ -1,0 +1,71 @@
+import * as z from "zod";
+
+/** What requests used and cost together. Tokens are told by class, as they are charged. */
+export interface UsageSums {
+  requests: number;
+  inputTokens: number;
+  cachedInputTokens: number;
+  cacheWriteTokens: number;
+  outputTokens: number;
+  /** A part of outputTokens. */
+  reasoningTokens: number;
+  chargeNanoUsd: bigint;
+}
+
+export const NO_USAGE_SUMS: UsageSums = {
+  requests: 0,
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  chargeNanoUsd: 0n,
+};
+
+export function addUsage(a: UsageSums, b: UsageSums): UsageSums {
+  return {
+    requests: a.requests + b.requests,
+    inputTokens: a.inputTokens + b.inputTokens,
+    cachedInputTokens: a.cachedInputTokens + b.cachedInputTokens,
+    cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    reasoningTokens: a.reasoningTokens + b.reasoningTokens,
+    chargeNanoUsd: a.chargeNanoUsd + b.chargeNanoUsd,
+  };
+}
+
+/** Tokens add up far below 2^53, and are shown as JSON numbers; money stays bigint. */
+export const wholeNumber = z.bigint().transform(Number);
+
+/** Part of a row schema. */
+export const usageSumsShape = {
+  requests: wholeNumber,
+  inputTokens: wholeNumber,
+  cachedInputTokens: wholeNumber,
+  cacheWriteTokens: wholeNumber,
+  outputTokens: wholeNumber,
+  reasoningTokens: wholeNumber,
+  chargeNanoUsd: z.bigint(),
+} as const;
+
+/** Part of a SELECT over a rollup that groups its rows. */
+export const USAGE_SUMS = `sum(requests)::bigint AS requests, sum(input_tokens)::bigint AS "inputTokens",
+  sum(cached_input_tokens)::bigint AS "cachedInputTokens", sum(cache_write_tokens)::bigint AS "cacheWriteTokens",
+  sum(output_tokens)::bigint AS "outputTokens", sum(reasoning_tokens)::bigint AS "reasoningTokens",
+  sum(charge_nano_usd)::bigint AS "chargeNanoUsd"`;
+
+/** Whose usage: an account's, or one API key's. */
+export type UsageSubject = { accountId: string; keyId?: string } | { keyId: string };
+
+/**
+ * A condition on a rollup and its values.
+ * @param position of its first parameter in the statement.
+ */
+export function usageOf(subject: UsageSubject, position: number): { condition: string; values: string[] } {
+  if (!("accountId" in subject)) return { condition: `key_id = $${position}`, values: [subject.keyId] };
+  const { accountId, keyId } = subject;
+  const ofAccount = `usage.account_id = $${position}`;
+  return keyId === undefined
+    ? { condition: ofAccount, values: [accountId] }
+    : { condition: `${ofAccount} AND key_id = $${position + 1}`, values: [accountId, keyId] };
+}

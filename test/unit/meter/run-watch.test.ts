@@ -1,0 +1,168 @@
+import { Registry } from "prom-client";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { createEvents } from "../../../extproc/events.ts";
+import { createMeter } from "../../../extproc/meter/meter.ts";
+import { startRun, type Run } from "../../../extproc/meter/run.ts";
+import { startRunWatch, type RunWatch } from "../../../extproc/meter/run-watch.ts";
+import { createWallet } from "../../../extproc/meter/wallet.ts";
+import type { Settlement } from "../../../ledger/settle.ts";
+import { createLog } from "../../../runtime/log.ts";
+import { catalogueModel, PRICE } from "../../support/ledger.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const MINUTE_MS = 60_000;
+const log = createLog({ process: "test", level: "silent" });
+const clock = { nowMs: () => Date.now() };
+
+function startWatch(): RunWatch {
+  const watch = startRunWatch({ clock, log });
+  onTestFinished(() => watch.stop());
+  return watch;
+}
+
+test("a run that is silent for an hour is given up, once; one that shows life, or has ended, is not", () => {
+  const watch = startWatch();
+  const givenUp: string[] = [];
+  const begin = (requestId: string) => watch.begin({ requestId, giveUp: () => givenUp.push(requestId) });
+  begin("silent");
+  const alive = begin("alive");
+  begin("ended").over();
+  vi.advanceTimersByTime(59 * MINUTE_MS);
+  alive.noteAlive();
+  expect(givenUp).toEqual([]);
+  vi.advanceTimersByTime(30 * MINUTE_MS);
+  expect(givenUp).toEqual(["silent"]);
+  vi.advanceTimersByTime(60 * MINUTE_MS);
+  expect(givenUp).toEqual(["silent", "alive"]);
+});
+
+test("one that cannot be given up keeps no other", () => {
+  const watch = startWatch();
+  const givenUp: string[] = [];
+  watch.begin({
+    requestId: "first",
+    giveUp() {
+      throw new Error("a bug");
+    },
+  });
+  watch.begin({ requestId: "second", giveUp: () => givenUp.push("second") });
+  vi.advanceTimersByTime(61 * MINUTE_MS);
+  expect(givenUp).toEqual(["second"]);
+  expect(watch.sweep()).toBe(0);
+});
+
+/** A run on an account of 1,000,000 nano-USD, all of which it holds. */
+async function startWatchedRun() {
+  const settled: Settlement[] = [];
+  const wallet = createWallet({
+    accountId: "acme",
+    bank: {
+      ttlMs: 90_000,
+      grow: async () => ({
+        isOpen: true,
+        addedNanoUsd: 1_000_000n,
+        grantedNanoUsd: 1_000_000n,
+        spendableNanoUsd: 1_000_000n,
+        freeNanoUsd: 0n,
+        leasedByOthersNanoUsd: 0n,
+      }),
+      giveBack: async () => {},
+    },
+    clock,
+    newLeaseId: () => "lease",
+    topUpUrl: "https://example.test/dashboard",
+    onLeaseFailed: () => {},
+  });
+  const hold = await wallet.admit({ fullNanoUsd: 1_000_000n, leastNanoUsd: 1_000_000n }, new AbortController().signal);
+  const model = catalogueModel("modelx-v4-pro");
+  const [backend] = model.backends;
+  if (backend === undefined) throw new Error("the model has a backend");
+  const run: Run = startRun(
+    {
+      requestId: "01900000-0000-7000-8000-000000000000",
+      caller: {
+        key: {
+          publicId: "key",
+          accountId: "acme",
+          name: "test",
+          secretHash: Buffer.alloc(32),
+          previousSecret: null,
+          isRevoked: false,
+          isDisabled: false,
+          expiresAt: null,
+          allowedModels: null,
+          limits: {},
+        },
+        account: {
+          accountId: "acme",
+          isSuspended: false,
+          postedNanoUsd: 1_000_000n,
+          overdraftNanoUsd: 0n,
+          version: 1n,
+          limits: {},
+        },
+      },
+      model: { ...model, price: { ...PRICE, id: 1n, version: 1, schedule: [] } },
+      backend,
+      protocol: "chat",
+      isStream: true,
+      startedMs: clock.nowMs(),
+      meter: createMeter(400),
+      reservation: { hold, limited: { headers: {}, end() {}, cancel() {} } },
+    },
+    {
+      clock,
+      events: createEvents({
+        log,
+        metrics: new Registry(),
+        gauges: {
+          openStreams: () => 0,
+          queuedSettlements: () => 0,
+          openHolds: () => 0,
+          heldNanoUsd: () => 0n,
+          journalBytes: () => 0,
+          ledgerDifferences: () => 0,
+        },
+      }),
+      settler: { add: (settlement) => settled.push(settlement) },
+      journal: { start() {}, checkpoint() {}, end() {} },
+      runWatch: startWatch(),
+    },
+  );
+  return { run, wallet, settled };
+}
+
+test("a run that never ends is charged what it produced, flagged as lost, and its hold is free again (S30)", async () => {
+  const { run, wallet, settled } = await startWatchedRun();
+  run.meter.produced("x".repeat(40));
+  expect(run.noteOutput()).toBe("go_on");
+  expect(wallet.heldNanoUsd).toBe(1_000_000n);
+  vi.advanceTimersByTime(61 * MINUTE_MS);
+  expect(wallet.heldNanoUsd).toBe(0n);
+  expect(wallet.holds).toBe(0);
+  expect(settled).toMatchObject([
+    {
+      outcome: "lost",
+      httpStatus: 504,
+      isEstimated: true,
+      usage: { inputTokens: 100, outputTokens: 10 },
+      chargeNanoUsd: 42_000n,
+    },
+  ]);
+  // It comes back to life: nothing more is let through, and nothing is charged twice.
+  expect(run.noteOutput()).toBe("stop");
+  run.settle("complete", 200);
+  expect(settled).toHaveLength(1);
+});
+
+test("a run that never ends and produced nothing is free", async () => {
+  const { settled } = await startWatchedRun();
+  vi.advanceTimersByTime(61 * MINUTE_MS);
+  expect(settled).toMatchObject([{ outcome: "lost", chargeNanoUsd: 0n, isEstimated: false }]);
+});
