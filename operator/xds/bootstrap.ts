@@ -1,5 +1,6 @@
 import { accessLog } from "./access-log.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
+import { dashboardCluster } from "./dashboard-route.ts";
 import { EXTPROC_CLUSTER, extprocCluster, type ExtprocAddress } from "./extproc-cluster.ts";
 import { listener } from "./listener.ts";
 import { socketAddress, type SocketAddress } from "./socket-address.ts";
@@ -9,6 +10,8 @@ export interface BootstrapOptions {
   listen: SocketAddress;
   /** The ext_proc server beside this Envoy: TCP on the loopback, or a Unix socket. */
   extproc: ExtprocAddress;
+  /** The dashboard's port, where there is one. */
+  dashboard?: SocketAddress;
   /** The operator's ADS port. */
   xds: SocketAddress;
   /** Envoy's admin interface; it can stop the process and read its config, so the loopback only. */
@@ -47,8 +50,19 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
       cds_config: { ads: {}, resource_api_version: "V3", initial_fetch_timeout: "0s" },
     },
     static_resources: {
-      listeners: [listener({ ...options, extprocCluster: EXTPROC_CLUSTER, accessLog: accessLog(options.accessLogPath) })],
-      clusters: [extprocCluster(options.extproc, options.maxRequestBytes), xdsCluster(options.xds)],
+      listeners: [
+        listener({
+          ...options,
+          extprocCluster: EXTPROC_CLUSTER,
+          accessLog: accessLog(options.accessLogPath),
+          hasDashboard: options.dashboard !== undefined,
+        }),
+      ],
+      clusters: [
+        extprocCluster(options.extproc, options.maxRequestBytes),
+        xdsCluster(options.xds),
+        ...(options.dashboard === undefined ? [] : [dashboardCluster(options.dashboard)]),
+      ],
     },
     overload_manager: overloadManager(options),
     // Envoy drops a gRPC client that opened no stream for 50 s, and crashes when a stream that was opened before then

@@ -1,6 +1,7 @@
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { HEADERS } from "../../contract/headers.ts";
 import { clientMetadataFilter } from "./client-metadata.ts";
+import { dashboardRoutes } from "./dashboard-route.ts";
 import { extprocEnabled, extprocFilter } from "./extproc-filter.ts";
 import { localReplies } from "./local-replies.ts";
 import { requestIdFilter } from "./request-id.ts";
@@ -12,6 +13,8 @@ export interface ListenerOptions {
   maxRequestBytes: number;
   extprocCluster: string;
   accessLog: EnvoyConfig;
+  /** Is there a dashboard behind this port? */
+  hasDashboard: boolean;
 }
 
 /** The port that clients use: HTTP/1.1 and HTTP/2 without TLS, one route, one processor. */
@@ -50,7 +53,7 @@ function connectionManager(options: ListenerOptions): EnvoyConfig {
         },
       },
     ],
-    route_config: routes,
+    route_config: routes(options),
     local_reply_config: localReplies(options.maxRequestBytes),
   };
 }
@@ -133,7 +136,7 @@ const PRIVATE_HEADERS = [
   "x-forwarded-proto",
 ];
 
-const routes: EnvoyConfig = {
+const routes = ({ hasDashboard }: ListenerOptions): EnvoyConfig => ({
   name: "clients",
   virtual_hosts: [
     {
@@ -141,6 +144,7 @@ const routes: EnvoyConfig = {
       domains: ["*"],
       typed_per_filter_config: extprocEnabled,
       routes: [
+        ...(hasDashboard ? dashboardRoutes() : []),
         {
           name: "backend",
           match: { prefix: "/", headers: [{ name: HEADERS.backend, present_match: true }] },
@@ -165,4 +169,4 @@ const routes: EnvoyConfig = {
       ],
     },
   ],
-};
+});
