@@ -41,8 +41,13 @@ const balanceRow = z.strictObject({ postedNanoUsd: z.bigint(), leasedNanoUsd: z.
  * @returns isNew: whether this call made it.
  * @throws GatewayError `invalid_request` for an id or a name that is none.
  */
-export async function createAccount(
-  database: Database,
+export async function createAccount(database: Database, account: NewAccount): Promise<{ isNew: boolean }> {
+  return database.transaction((transaction) => createAccountIn(transaction, account));
+}
+
+/** The same in a transaction of the caller's. */
+export async function createAccountIn(
+  transaction: Queryable,
   { id, name, overdraftNanoUsd = 0n }: NewAccount,
 ): Promise<{ isNew: boolean }> {
   if (!ID_FORM.test(id))
@@ -51,18 +56,13 @@ export async function createAccount(
     });
   if (name === "") throw new GatewayError("invalid_request", "An account needs a name.", { field: "name" });
 
-  return database.transaction(async (transaction) => {
-    const created = await transaction.execute("INSERT INTO account (id, name) VALUES ($1, $2) ON CONFLICT DO NOTHING", [
-      id,
-      name,
-    ]);
-    if (created === 0) return { isNew: false };
-    await transaction.execute("INSERT INTO account_balance (account_id, overdraft_nano_usd) VALUES ($1, $2)", [
-      id,
-      overdraftNanoUsd,
-    ]);
-    return { isNew: true };
-  });
+  const created = await transaction.execute("INSERT INTO account (id, name) VALUES ($1, $2) ON CONFLICT DO NOTHING", [id, name]);
+  if (created === 0) return { isNew: false };
+  await transaction.execute("INSERT INTO account_balance (account_id, overdraft_nano_usd) VALUES ($1, $2)", [
+    id,
+    overdraftNanoUsd,
+  ]);
+  return { isNew: true };
 }
 
 export async function findAccount(database: Queryable, id: string): Promise<Account | undefined> {

@@ -3,7 +3,7 @@ import type { Queryable } from "./database.ts";
 import type { Credit } from "./entries.ts";
 
 /** One change of an account's credit other than by use. */
-interface ListedEntry {
+export interface ListedEntry {
   id: bigint;
   kind: Credit["kind"];
   /** Below zero where it took away. */

@@ -12,11 +12,17 @@ const SECRET_LENGTH = 43;
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const FORM = new RegExp(`^${PREFIX}([0-9A-Za-z]{${PUBLIC_ID_LENGTH}})([0-9A-Za-z]{${SECRET_LENGTH}})$`);
 
+const PUBLIC_ID_FORM = new RegExp(`^[0-9A-Za-z]{${PUBLIC_ID_LENGTH}}$`);
+
 /** Reads `sk-mg-` + public id + secret (S24). */
 export function parseApiKey(text: string): ParsedApiKey {
   const match = FORM.exec(text);
   if (match?.[1] !== undefined && match[2] !== undefined) return { kind: "key", publicId: match[1], secret: match[2] };
   return text.startsWith(PREFIX) && /\*|…|\.\.\./.test(text) ? { kind: "masked" } : { kind: "malformed" };
+}
+
+export function isPublicId(text: string): boolean {
+  return PUBLIC_ID_FORM.test(text);
 }
 
 export interface MintedApiKey {

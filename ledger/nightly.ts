@@ -5,6 +5,7 @@ import { checkLedger } from "./check.ts";
 import type { Database } from "./database.ts";
 import { expireGrants } from "./grants.ts";
 import { dropOldLimitUse } from "./limits.ts";
+import { dropExpired } from "./people/expired.ts";
 
 export interface Nightly {
   stop(): Promise<void>;
@@ -19,7 +20,7 @@ export interface NightlyDeps {
   everyMs?: number;
 }
 
-/** Expires grants as they fall due; once a UTC day, in one of all processes, checks the ledger and drops old usage. */
+/** Expires grants as they fall due; once a UTC day, in one of all processes, checks the ledger and drops what is over. */
 export function startNightly({ database, retentionDays, log, onChecked, everyMs = 60_000 }: NightlyDeps): Nightly {
   const stopping = new AbortController();
 
@@ -33,6 +34,7 @@ export function startNightly({ database, retentionDays, log, onChecked, everyMs 
       [differences.length],
     );
     await dropOldLimitUse(database);
+    await dropExpired(database);
     if (retentionDays !== null) await dropUsage(database, retentionDays);
   }
 

@@ -9,7 +9,7 @@ import { wholeNumber } from "./usage-sums.ts";
 import { findUsedGroups, type UsedGroup } from "./used-groups.ts";
 
 /** One attempt as its account's page shows it (S27). */
-interface ListedRequest {
+export interface ListedRequest {
   requestId: string;
   attempt: number;
   keyId: string;

@@ -10,7 +10,7 @@ export interface DataDirectory {
   readonly journal: string;
   /** Secret that keys are hashed with; base64. */
   readonly pepper: string;
-  /** GATEWAY_BASE_URL and GATEWAY_API_KEY, for `source`. */
+  /** GATEWAY_BASE_URL, GATEWAY_API_KEY and DASHBOARD_…, for `source`. */
   readonly settings: string;
   /** Envoy's bootstrap, to read and to try changes with. */
   readonly envoy: string;

@@ -3,11 +3,13 @@ import { createAccount } from "../ledger/accounts.ts";
 import { readChanges } from "../ledger/changes.ts";
 import type { Database } from "../ledger/database.ts";
 import { postCredit } from "../ledger/entries.ts";
+import { addOwner, findPersonByEmail, setPassword } from "../ledger/people/persons.ts";
 import { createApiKey, isSecretOf, parseApiKey } from "../ledger/keys.ts";
 import { parseNanoUsd } from "../ledger/money.ts";
 import { readOptional, writeSecret } from "./data-directory.ts";
 
 const ACCOUNT = "demo";
+const EMAIL = "demo@example.com";
 const CREDIT_USD = "5.00";
 const PEPPER_BYTES = 32;
 
@@ -36,10 +38,23 @@ export async function prepareDemo(
     reference: "local demo credit",
     note: "Credit to try the gateway with",
   });
-  const kept = readKey(await readOptional(options.settings));
+  const settingsBefore = await readOptional(options.settings);
+  const kept = readSetting(settingsBefore, "GATEWAY_API_KEY");
   const key =
     kept !== undefined && (await isValid(database, kept, options.pepper)) ? kept : await makeKey(database, options.pepper);
-  await writeSecret(options.settings, `GATEWAY_BASE_URL=${options.baseUrl}\nGATEWAY_API_KEY=${key}\n`);
+  const settings = {
+    GATEWAY_BASE_URL: options.baseUrl,
+    GATEWAY_API_KEY: key,
+    DASHBOARD_URL: `${options.baseUrl}/dashboard`,
+    DASHBOARD_EMAIL: EMAIL,
+    DASHBOARD_PASSWORD: await preparePerson(database, settingsBefore),
+  };
+  await writeSecret(
+    options.settings,
+    Object.entries(settings)
+      .map(([name, value]) => `${name}=${value}\n`)
+      .join(""),
+  );
   return key;
 }
 
@@ -47,8 +62,19 @@ async function makeKey(database: Database, pepper: Buffer): Promise<string> {
   return (await createApiKey(database, { accountId: ACCOUNT, name: "local", pepper })).value;
 }
 
-function readKey(settings: string | undefined): string | undefined {
-  return /^GATEWAY_API_KEY=(\S+)$/m.exec(settings ?? "")?.[1];
+/** Somebody who signs in to the dashboard as the account's owner. @returns the password: the one of before, or a new one. */
+async function preparePerson(database: Database, settings: string | undefined): Promise<string> {
+  const kept = readSetting(settings, "DASHBOARD_PASSWORD");
+  const person = await findPersonByEmail(database, EMAIL);
+  if (person !== undefined && kept !== undefined) return kept;
+  const password = randomBytes(12).toString("base64url");
+  if (person === undefined) await addOwner(database, { accountId: ACCOUNT, email: EMAIL, name: "Demo", password });
+  else await setPassword(database, person.id, password);
+  return password;
+}
+
+function readSetting(settings: string | undefined, name: string): string | undefined {
+  return new RegExp(`^${name}=(\\S+)$`, "m").exec(settings ?? "")?.[1];
 }
 
 /** A kept key may have been deleted since, or belong to another database or pepper. */

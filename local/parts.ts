@@ -89,6 +89,30 @@ export function extprocPart(options: {
   });
 }
 
+export function dashboardPart(options: {
+  databaseUrl: string;
+  pepper: Buffer;
+  baseUrl: string;
+  port: number;
+  adminPort: number;
+}): Part {
+  return nodePart({
+    name: "dashboard",
+    entry: "../dashboard/main.ts",
+    environment: {
+      DATABASE_URL: options.databaseUrl,
+      KEY_PEPPER: options.pepper.toString("base64"),
+      PUBLIC_BASE_URL: options.baseUrl,
+      DASHBOARD_PORT: String(options.port),
+      ADMIN_PORT: String(options.adminPort),
+      PAYMENTS: "test",
+      LOG_LEVEL: "info",
+    },
+    readyUrl: `http://${LOOPBACK}:${options.adminPort}/readyz`,
+    stopSteps: stopWithin(15_000),
+  });
+}
+
 /** @param options.configFile Envoy's bootstrap is written there. */
 export async function envoyPart(options: {
   binary: string;
@@ -98,6 +122,7 @@ export async function envoyPart(options: {
   adminPort: number;
   extprocPort: number;
   xdsPort: number;
+  dashboardPort: number;
 }): Promise<Part> {
   const bootstrap = buildBootstrap({
     nodeId: "local",
@@ -105,6 +130,7 @@ export async function envoyPart(options: {
     admin: { host: LOOPBACK, port: options.adminPort },
     extproc: { host: LOOPBACK, port: options.extprocPort },
     xds: { host: LOOPBACK, port: options.xdsPort },
+    dashboard: { host: LOOPBACK, port: options.dashboardPort },
     maxRequestBytes: MAX_REQUEST_BYTES,
     accessLogPath: path.join(options.logs, "access.log"),
   });

@@ -11,7 +11,7 @@ import { takeLock } from "./process/lock.ts";
 import { rotateLog } from "./process/log-file.ts";
 import { listServed, type Served } from "./served.ts";
 import { startPart, type Part, type PartContext, type RunningPart } from "./process/part.ts";
-import { envoyPart, extprocPart, operatorPart, simulatorPart } from "./parts.ts";
+import { dashboardPart, envoyPart, extprocPart, operatorPart, simulatorPart } from "./parts.ts";
 import { freePort, freePorts, isPortFree, LOOPBACK } from "./process/ports.ts";
 import { startPostgres } from "./postgres.ts";
 import { createRegister, stopLeftovers } from "./process/register.ts";
@@ -145,8 +145,16 @@ async function bringUp(options: StackOptions, { directory, register, onStarted }
     signal,
   };
   const start = (part: Part) => startPart(part, context, onStarted);
-  const [simulatorPort = 0, xdsPort = 0, operatorAdmin = 0, extprocPort = 0, extprocAdmin = 0, envoyAdmin = 0] =
-    await freePorts(6);
+  const [
+    simulatorPort = 0,
+    xdsPort = 0,
+    operatorAdmin = 0,
+    extprocPort = 0,
+    extprocAdmin = 0,
+    envoyAdmin = 0,
+    dashboardPort = 0,
+    dashboardAdmin = 0,
+  ] = await freePorts(8);
   const simulatorUrl = `http://${LOOPBACK}:${simulatorPort}`;
 
   onProgress("Starting the gateway …");
@@ -163,9 +171,10 @@ async function bringUp(options: StackOptions, { directory, register, onStarted }
       journalDirectory: directory.journal,
     }),
   );
+  await start(dashboardPart({ databaseUrl, pepper, baseUrl, port: dashboardPort, adminPort: dashboardAdmin }));
   await rotateLog(directory.logs, "access");
   const { envoy: configFile, logs } = directory;
-  await start(await envoyPart({ binary, configFile, logs, port, adminPort: envoyAdmin, extprocPort, xdsPort }));
+  await start(await envoyPart({ binary, configFile, logs, port, adminPort: envoyAdmin, extprocPort, xdsPort, dashboardPort }));
   const served = await listServed({ baseUrl, apiKey, signal });
   return {
     baseUrl,

@@ -1,5 +1,6 @@
 import { accessLog } from "./access-log.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
+import { dashboardCluster } from "./dashboard-route.ts";
 import { EXTPROC_CLUSTER, extprocCluster, type ExtprocAddress } from "./extproc-cluster.ts";
 import type { ClientTls } from "./client-tls.ts";
 import { listener } from "./listener.ts";
@@ -11,6 +12,8 @@ export interface BootstrapOptions {
   listen: SocketAddress;
   /** The ext_proc server beside this Envoy: TCP on the loopback, or a Unix socket. */
   extproc: ExtprocAddress;
+  /** The dashboard's port, where there is one. */
+  dashboard?: SocketAddress;
   /** The operator's ADS port. */
   xds: SocketAddress;
   /** Envoy's admin interface; it can stop the process and read its config, so the loopback only. */
@@ -54,13 +57,19 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
     },
     static_resources: {
       listeners: [
-        listener({ ...options, extprocCluster: EXTPROC_CLUSTER, accessLog: accessLog(options.accessLogPath) }),
+        listener({
+          ...options,
+          extprocCluster: EXTPROC_CLUSTER,
+          accessLog: accessLog(options.accessLogPath),
+          hasDashboard: options.dashboard !== undefined,
+        }),
         ...(options.status === undefined ? [] : [statusListener(options.status)]),
       ],
       clusters: [
         extprocCluster(options.extproc, options.maxRequestBytes),
         xdsCluster(options.xds),
         ...(options.status === undefined ? [] : [adminCluster(options.admin)]),
+        ...(options.dashboard === undefined ? [] : [dashboardCluster(options.dashboard)]),
       ],
     },
     overload_manager: overloadManager(options),

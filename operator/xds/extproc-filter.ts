@@ -10,6 +10,11 @@ export const extprocEnabled: EnvoyConfig = {
   [NAME]: { "@type": "type.googleapis.com/envoy.config.route.v3.FilterConfig", config: {} },
 };
 
+/** Turns it off again for a route. */
+export const extprocDisabled: EnvoyConfig = {
+  [NAME]: { "@type": "type.googleapis.com/envoy.config.route.v3.FilterConfig", config: {}, disabled: true },
+};
+
 /** The one processor of a request: it authenticates, routes, translates and meters. */
 export function extprocFilter(cluster: string): EnvoyConfig {
   return {

@@ -2,6 +2,7 @@ import type { EnvoyConfig } from "./envoy-config.ts";
 import { HEADERS } from "../../contract/headers.ts";
 import { clientMetadataFilter } from "./client-metadata.ts";
 import { clientTransport, type ClientTls } from "./client-tls.ts";
+import { dashboardRoutes } from "./dashboard-route.ts";
 import { extprocEnabled, extprocFilter } from "./extproc-filter.ts";
 import { localReplies } from "./local-replies.ts";
 import { requestIdFilter } from "./request-id.ts";
@@ -15,6 +16,8 @@ export interface ListenerOptions {
   accessLog: EnvoyConfig;
   /** Without TLS where absent. */
   clientTls?: ClientTls;
+  /** Is there a dashboard behind this port? */
+  hasDashboard: boolean;
 }
 
 /** The port that clients use: HTTP/1.1 and HTTP/2, one route, one processor. */
@@ -56,7 +59,7 @@ function connectionManager(options: ListenerOptions): EnvoyConfig {
         },
       },
     ],
-    route_config: routes,
+    route_config: routes(options),
     local_reply_config: localReplies(options.maxRequestBytes),
   };
 }
@@ -139,7 +142,7 @@ const PRIVATE_HEADERS = [
   "x-forwarded-proto",
 ];
 
-const routes: EnvoyConfig = {
+const routes = ({ hasDashboard }: ListenerOptions): EnvoyConfig => ({
   name: "clients",
   virtual_hosts: [
     {
@@ -147,6 +150,7 @@ const routes: EnvoyConfig = {
       domains: ["*"],
       typed_per_filter_config: extprocEnabled,
       routes: [
+        ...(hasDashboard ? dashboardRoutes() : []),
         {
           name: "backend",
           match: { prefix: "/", headers: [{ name: HEADERS.backend, present_match: true }] },
@@ -171,4 +175,4 @@ const routes: EnvoyConfig = {
       ],
     },
   ],
-};
+});

@@ -13,11 +13,30 @@ export function localReplies(maxRequestBytes: number): EnvoyConfig {
     mappers: [
       // The processor's immediate answers are local replies too; theirs is the right shape already.
       { filter: detailsMatch("response.code_details.startsWith('gateway_')") },
+      dashboardIsAway,
       ...EARLY_REPLIES.flatMap((reply) => inBothDialects(reply, EARLY)),
       ...lateReplies(maxRequestBytes).flatMap((reply) => inBothDialects(reply, LATE)),
     ],
   };
 }
+
+/** People get a page. */
+const dashboardIsAway: EnvoyConfig = {
+  filter: {
+    and_filter: {
+      filters: [clientMetadata({ key: CLIENT_PATH, match: { safe_regex: { regex: "^/dashboard(/.*)?$" } } }), statusFrom(500)],
+    },
+  },
+  status_code: 503,
+  headers_to_add: [{ header: { key: "retry-after", value: "5" }, append_action: "OVERWRITE_IF_EXISTS_OR_ADD" }],
+  body_format_override: {
+    text_format_source: {
+      inline_string:
+        '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Away</title><h1>The dashboard is away for a moment</h1><p>Keys and models work as before. Please load this page again in a few seconds.</p>',
+    },
+    content_type: "text/html; charset=utf-8",
+  },
+};
 
 interface OwnReply {
   filter: EnvoyConfig;
@@ -43,7 +62,15 @@ function lateReplies(maxRequestBytes: number): OwnReply[] {
   return [
     { filter: detailsMatch("response.code_details.startsWith('ext_proc_error')"), error: processorFailed },
     {
-      filter: detailsMatch("response.code_details in ['direct_response', 'cluster_not_found', 'overload']"),
+      filter: {
+        and_filter: {
+          // A redirect is a direct response, too, and no failure.
+          filters: [
+            detailsMatch("response.code_details in ['direct_response', 'cluster_not_found', 'overload']"),
+            statusFrom(400),
+          ],
+        },
+      },
       error: processorFailed,
     },
     {

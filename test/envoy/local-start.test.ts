@@ -12,7 +12,10 @@ const READY = /Ctrl-C stops everything/;
 
 async function settings(data: string): Promise<{ baseUrl: string; key: string }> {
   const text = await readFile(path.join(data, "local.env"), "utf8");
-  const match = /^GATEWAY_BASE_URL=(\S+)\nGATEWAY_API_KEY=(\S+)\n$/.exec(text);
+  const match =
+    /^GATEWAY_BASE_URL=(\S+)\nGATEWAY_API_KEY=(\S+)\nDASHBOARD_URL=\S+\nDASHBOARD_EMAIL=\S+\nDASHBOARD_PASSWORD=\S+\n$/.exec(
+      text,
+    );
   return { baseUrl: match?.[1] ?? "", key: match?.[2] ?? "" };
 }
 

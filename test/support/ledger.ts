@@ -92,7 +92,17 @@ export function settlementOf(
 
 const countRow = z.strictObject({ count: z.bigint() });
 
-export async function countRows(database: Queryable, table: "ledger_entry" | "usage_event" | "price_version"): Promise<bigint> {
+type CountedTable =
+  | "ledger_entry"
+  | "usage_event"
+  | "price_version"
+  | "account"
+  | "person"
+  | "session"
+  | "password_reset"
+  | "sign_in_failure";
+
+export async function countRows(database: Queryable, table: CountedTable): Promise<bigint> {
   const [row] = await database.query({ text: `SELECT count(*) AS count FROM ${table}`, row: countRow });
   return row?.count ?? 0n;
 }

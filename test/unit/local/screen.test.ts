@@ -20,7 +20,8 @@ test("the screen is this", () => {
     The gateway is ready at http://127.0.0.1:8080
 
       key        sk-mg-example
-      settings   /data/local.env GATEWAY_BASE_URL, GATEWAY_API_KEY
+      dashboard  http://127.0.0.1:8080/dashboard sign in with DASHBOARD_EMAIL, DASHBOARD_PASSWORD from the settings
+      settings   /data/local.env all of this, for source
       manifests  /manifests watched: change a Model and it takes effect
       logs       /data/logs
 

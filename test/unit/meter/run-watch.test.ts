@@ -108,7 +108,7 @@ async function startWatchedRun() {
           limits: {},
         },
       },
-      model: { ...model, price: { ...PRICE, id: 1n, version: 1, schedule: [] } },
+      model: { ...model, notice: {}, price: { ...PRICE, id: 1n, version: 1, schedule: [] } },
       backend,
       protocol: "chat",
       isStream: true,

@@ -1,0 +1,45 @@
+import { randomUUID } from "node:crypto";
+import cookie from "@fastify/cookie";
+import formbody from "@fastify/formbody";
+import fastify, { type FastifyInstance } from "fastify";
+import type { Database } from "../ledger/database.ts";
+import type { Logger } from "../runtime/log.ts";
+import { serveAssets } from "./assets.ts";
+import type { Payments } from "./payments/payments.ts";
+import { answerError, answerNotFound } from "./failure.ts";
+import { registerRoutes } from "./routes.ts";
+import { guard } from "./session/guard.ts";
+import { setSecurityHeaders } from "./security-headers.ts";
+
+export interface AppDeps {
+  database: Database;
+  log: Logger;
+  pepper: Buffer;
+  publicBaseUrl: string;
+  isSignUpOpen: boolean;
+  /** Not given: nobody can pay. */
+  payments?: Payments | undefined;
+}
+
+const MOST_FORM_BYTES = 64 * 1024;
+
+/** The pages, under /dashboard. */
+export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
+  const app = fastify({
+    logger: false,
+    bodyLimit: MOST_FORM_BYTES,
+    // Envoy is the one hop before this process, and says who came in.
+    trustProxy: (_address, hop) => hop === 0,
+    genReqId: () => randomUUID(),
+    routerOptions: { ignoreTrailingSlash: true },
+  });
+  await app.register(cookie);
+  await app.register(formbody, { bodyLimit: MOST_FORM_BYTES });
+  setSecurityHeaders(app);
+  await serveAssets(app);
+  guard(app, deps);
+  app.setErrorHandler((error, request, reply) => answerError({ error, request, reply, log: deps.log }));
+  app.setNotFoundHandler((request, reply) => answerNotFound(request, reply));
+  registerRoutes(app, deps);
+  return app;
+}

@@ -1,0 +1,42 @@
+import { collectDefaultMetrics, Registry } from "prom-client";
+import { createDatabase } from "../ledger/database.ts";
+import { startAdmin } from "../runtime/admin.ts";
+import type { Lifecycle } from "../runtime/lifecycle.ts";
+import type { Logger } from "../runtime/log.ts";
+import { createApp } from "./app.ts";
+import { createPayments, type PaymentsConfig } from "./payments/payments.ts";
+
+export interface DashboardConfig {
+  databaseUrl: string;
+  /** That keys are hashed with; the same as extproc's. */
+  pepper: Buffer;
+  /** What clients are configured with, without `/v1` and without a slash at the end. */
+  publicBaseUrl: string;
+  /** Reached through Envoy alone. */
+  listen: { host: string; port: number };
+  admin: { host: string; port: number };
+  isSignUpOpen: boolean;
+  payments: PaymentsConfig;
+}
+
+/** Starts the pages and registers how they stop. Resolves when the ports are open. */
+export async function startDashboard(
+  config: DashboardConfig,
+  { log, lifecycle }: { log: Logger; lifecycle: Lifecycle },
+): Promise<void> {
+  const metrics = new Registry();
+  collectDefaultMetrics({ register: metrics });
+  const database = createDatabase({ url: config.databaseUrl, applicationName: "dashboard", log });
+  const app = await createApp({ ...config, payments: createPayments(config.payments, config), database, log });
+  await app.listen(config.listen);
+  const admin = await startAdmin({
+    ...config.admin,
+    metrics,
+    notReadyBecause: () => (lifecycle.isStopping ? ["shutting down"] : []),
+  });
+  log.info({ listen: config.listen, admin: admin.port }, "ready");
+
+  lifecycle.onShutdown({ name: "finish open pages", deadlineMs: 10_000, run: () => app.close() });
+  lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
+  lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin.close() });
+}

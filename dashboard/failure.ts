@@ -1,0 +1,42 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { GatewayError, toGatewayError } from "../contract/errors.ts";
+import type { Logger } from "../runtime/log.ts";
+import { SignInNeeded } from "./session/guard.ts";
+import { failurePage } from "./views/failure.ts";
+
+/** Any failure as a page: what the visitor can act on in words, the rest as "something failed". */
+export function answerError({
+  error,
+  request,
+  reply,
+  log,
+}: {
+  error: unknown;
+  request: FastifyRequest;
+  reply: FastifyReply;
+  log: Logger;
+}) {
+  if (error instanceof SignInNeeded) return reply.redirect(`/dashboard/sign-in?next=${encodeURIComponent(request.url)}`, 303);
+  const known = error instanceof GatewayError ? error : (fromFastify(error) ?? toGatewayError(error));
+  if (known.status >= 500) log.error({ err: error, requestId: request.id, route: request.routeOptions.url }, "a page failed");
+  return reply
+    .status(known.status)
+    .headers({ ...known.headers })
+    .type("text/html; charset=utf-8")
+    .send(failurePage({ visitor: request.visitor, status: known.status, message: known.message, requestId: request.id }));
+}
+
+export function answerNotFound(request: FastifyRequest, reply: FastifyReply) {
+  const message = "There is no such page. It may have been here once: start from the overview.";
+  return reply
+    .status(404)
+    .type("text/html; charset=utf-8")
+    .send(failurePage({ visitor: request.visitor, status: 404, message, requestId: request.id }));
+}
+
+/** The framework's own refusals: a form that is too large, or no form at all. */
+function fromFastify(error: unknown): GatewayError | undefined {
+  if (!(error instanceof Error) || !("statusCode" in error) || typeof error.statusCode !== "number") return undefined;
+  if (error.statusCode < 400 || error.statusCode >= 500) return undefined;
+  return new GatewayError("invalid_request", "This form could not be read.", { status: error.statusCode, cause: error });
+}

@@ -1,0 +1,71 @@
+import * as z from "zod";
+import type { Limits } from "../contract/limits.ts";
+import type { KeySettings } from "../ledger/key-settings.ts";
+
+const amount = z
+  .string()
+  .regex(/^\d{1,9}(\.\d{1,9})?$/, "Write an amount in USD such as 5.00.")
+  .optional();
+const count = z
+  .string()
+  .regex(/^[1-9]\d{0,8}$/, "Write a whole number above 0.")
+  .transform(Number)
+  .optional();
+
+const keyForm = z.object({
+  name: z.string("Give the key a name.").min(1, "Give the key a name.").max(100, "A name has at most 100 characters."),
+  models: z.string().optional(),
+  expires: z.iso.date("Choose a day.").optional(),
+  spendPerDayUsd: amount,
+  spendPerMonthUsd: amount,
+  requestsPerMinute: count,
+  tokensPerMinute: count,
+  concurrentRequests: count,
+});
+
+/**
+ * A key's settings as its form has them; what is left empty is not limited.
+ * @throws ZodError with a sentence for each field that is wrong.
+ */
+export function parseKeyForm(values: Readonly<Record<string, string>>): Omit<KeySettings, "isDisabled"> {
+  const filled = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
+  const { name, models, expires, ...limits } = keyForm.parse(filled);
+  const allowedModels = models?.split(",").filter((model) => model !== "") ?? [];
+  return {
+    name,
+    allowedModels: allowedModels.length === 0 ? null : allowedModels,
+    // The day that is named is the last one.
+    expiresAt: expires === undefined ? null : new Date(Date.parse(expires) + 86_400_000),
+    limits: withoutUndefined(limits),
+  };
+}
+
+/** The other way round, to be shown in the form. */
+export function writeKeyForm({
+  name,
+  allowedModels,
+  expiresAt,
+  limits,
+}: Omit<KeySettings, "isDisabled">): Record<string, string> {
+  const last = expiresAt === null ? "" : new Date(expiresAt.getTime() - 1).toISOString().slice(0, 10);
+  const texts = Object.entries(limits).map(([field, value]) => [field, String(value)] as const);
+  return { name, models: allowedModels?.join(",") ?? "", expires: last, ...Object.fromEntries(texts) };
+}
+
+function withoutUndefined({
+  spendPerDayUsd,
+  spendPerMonthUsd,
+  requestsPerMinute,
+  tokensPerMinute,
+  concurrentRequests,
+}: {
+  [Field in keyof Limits]?: Limits[Field] | undefined;
+}): Limits {
+  return {
+    ...(spendPerDayUsd === undefined ? {} : { spendPerDayUsd }),
+    ...(spendPerMonthUsd === undefined ? {} : { spendPerMonthUsd }),
+    ...(requestsPerMinute === undefined ? {} : { requestsPerMinute }),
+    ...(tokensPerMinute === undefined ? {} : { tokensPerMinute }),
+    ...(concurrentRequests === undefined ? {} : { concurrentRequests }),
+  };
+}

@@ -1,0 +1,38 @@
+import * as z from "zod";
+import { portVariable, readEnv } from "../runtime/env.ts";
+import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
+import { createLog } from "../runtime/log.ts";
+import { startDashboard } from "./dashboard.ts";
+import { PAYMENTS_VARIABLES, paymentsConfig } from "./payments/payments.ts";
+
+const environment = readEnv(
+  {
+    DATABASE_URL: z.string().min(1),
+    KEY_PEPPER: z.base64().min(44, "must be at least 32 random bytes in base64"),
+    PUBLIC_BASE_URL: z.url(),
+    DASHBOARD_HOST: z.string().default("127.0.0.1"),
+    DASHBOARD_PORT: portVariable.default(8090),
+    ADMIN_HOST: z.string().default("127.0.0.1"),
+    ADMIN_PORT: portVariable.default(9006),
+    SIGN_UP: z.enum(["open", "closed"]).default("open"),
+    ...PAYMENTS_VARIABLES,
+    LOG_LEVEL: z.string().default("info"),
+  },
+  process.env,
+);
+const log = createLog({ process: "dashboard", level: environment.LOG_LEVEL });
+const lifecycle = createLifecycle(log);
+exitOnSignals(lifecycle);
+
+await startDashboard(
+  {
+    databaseUrl: environment.DATABASE_URL,
+    pepper: Buffer.from(environment.KEY_PEPPER, "base64"),
+    publicBaseUrl: environment.PUBLIC_BASE_URL.replace(/\/+$/, ""),
+    listen: { host: environment.DASHBOARD_HOST, port: environment.DASHBOARD_PORT },
+    admin: { host: environment.ADMIN_HOST, port: environment.ADMIN_PORT },
+    isSignUpOpen: environment.SIGN_UP === "open",
+    payments: paymentsConfig(environment),
+  },
+  { log, lifecycle },
+);

@@ -1,0 +1,17 @@
+import { formatNanoUsd } from "../ledger/money.ts";
+
+/** For people: "$4.99", with more places where two would hide what is there; never rounded up. */
+export function showUsd(nanoUsd: bigint): string {
+  const [whole = "0", decimals = ""] = formatNanoUsd(nanoUsd < 0n ? -nanoUsd : nanoUsd).split(".");
+  const shown = decimals.replace(/0+$/, "").padEnd(2, "0");
+  return `${nanoUsd < 0n ? "−" : ""}$${whole.replace(/\B(?=(\d{3})+$)/g, ",")}.${whole === "0" ? shown : shown.slice(0, 4)}`;
+}
+
+const PICO_PER_MILLION = 1_000_000n;
+
+/** A price, as it is published: USD per million tokens. */
+export function showPrice(picoUsd: bigint): string {
+  const whole = picoUsd / PICO_PER_MILLION;
+  const decimals = (picoUsd % PICO_PER_MILLION).toString().padStart(6, "0").replace(/0+$/, "").padEnd(2, "0");
+  return `$${whole}.${decimals}`;
+}

@@ -1,0 +1,45 @@
+import type { Database } from "../../ledger/database.ts";
+import { disputePayment, refundPayment, type PaymentDispute } from "../../ledger/payment-reversals.ts";
+import { completePayment, failPayment } from "../../ledger/payments.ts";
+
+/** News of a payment, as its provider signed it. `providerPaymentId` is the checkout's, or what `providerChargeId` was. */
+export type PaymentNotice =
+  | { kind: "paid"; providerPaymentId: string; providerChargeId: string | null; amountNanoUsd: bigint }
+  | { kind: "failed"; providerPaymentId: string }
+  | { kind: "refunded"; providerPaymentId: string; refundId: string; amountNanoUsd: bigint }
+  | {
+      kind: "disputed";
+      providerPaymentId: string;
+      disputeId: string;
+      status: PaymentDispute["status"];
+      amountNanoUsd: bigint;
+    };
+
+/**
+ * Does to the ledger what a notice tells; however often it comes, once. A provider's notices may come in any order: one
+ * that is too early is refused, and the provider sends it again.
+ * @param provider that signed it: it can only speak of its own payments.
+ * @throws GatewayError `not_found` for a payment that is not known, or not yet; `invalid_request` for one that was not paid
+ *   yet, and for another amount than was asked for.
+ */
+export async function applyNotice(database: Database, provider: string, notice: PaymentNotice): Promise<void> {
+  const { providerPaymentId } = notice;
+  const name = { provider, providerPaymentId };
+  switch (notice.kind) {
+    case "paid": {
+      const { amountNanoUsd, providerChargeId } = notice;
+      await completePayment(database, { ...name, amountNanoUsd, ...(providerChargeId === null ? {} : { providerChargeId }) });
+      return;
+    }
+    case "failed":
+      return failPayment(database, name);
+    case "refunded":
+      await refundPayment(database, { ...name, refundId: notice.refundId, amountNanoUsd: notice.amountNanoUsd });
+      return;
+    case "disputed": {
+      const { disputeId, status, amountNanoUsd } = notice;
+      await disputePayment(database, { ...name, disputeId, status, amountNanoUsd });
+      return;
+    }
+  }
+}

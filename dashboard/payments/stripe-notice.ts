@@ -1,0 +1,116 @@
+import { Stripe } from "stripe";
+import * as z from "zod";
+import { GatewayError } from "../../contract/errors.ts";
+import type { PaymentNotice } from "./notice.ts";
+
+/** A cent, Stripe's unit of USD. */
+export const NANO_PER_CENT = 10_000_000n;
+/** A notice that was caught and is sent again later is too old. */
+const MOST_AGE_S = 300;
+
+/**
+ * Reads an event of Stripe's webhook.
+ * @returns null for events that move no credit.
+ * @throws GatewayError `invalid_request` for a wrong or old signature, and for an event of another form or currency.
+ */
+export function readStripeNotice(
+  body: Buffer,
+  { signature, secret }: { signature: string | undefined; secret: string },
+): PaymentNotice | null {
+  const event = eventSchema.safeParse(verify(body, signature ?? "", secret));
+  if (!event.success) throw new GatewayError("invalid_request", "This event is not understood.", { cause: event.error });
+  return noticeOf(event.data);
+}
+
+function verify(body: Buffer, signature: string, secret: string): unknown {
+  // The empty text is a key that everybody knows.
+  if (secret === "") throw new Error("A webhook needs a secret.");
+  try {
+    return Stripe.webhooks.constructEvent(body, signature, secret, MOST_AGE_S);
+  } catch (cause) {
+    throw new GatewayError("invalid_request", "The signature of this event is not valid.", { cause });
+  }
+}
+
+const cents = z
+  .int()
+  .nonnegative()
+  .transform((count) => BigInt(count) * NANO_PER_CENT);
+const usd = z.literal("usd");
+const session = z.object({
+  id: z.string(),
+  payment_status: z.enum(["paid", "unpaid", "no_payment_required"]),
+  amount_total: cents,
+  currency: usd,
+  payment_intent: z.string().nullish(),
+});
+const refund = z.object({
+  id: z.string(),
+  status: z.string().nullish(),
+  amount: cents,
+  currency: usd,
+  payment_intent: z.string().nullish(),
+});
+const dispute = z.object({
+  id: z.string(),
+  status: z.string(),
+  amount: cents,
+  currency: usd,
+  payment_intent: z.string().nullish(),
+});
+
+const SESSION_PAID = ["checkout.session.completed", "checkout.session.async_payment_succeeded"] as const;
+const SESSION_FAILED = ["checkout.session.async_payment_failed", "checkout.session.expired"] as const;
+const REFUND = ["refund.created", "refund.updated"] as const;
+const DISPUTE = ["charge.dispute.created", "charge.dispute.updated", "charge.dispute.closed"] as const;
+/** All that a webhook has to be registered for. */
+const EVENTS = [...SESSION_PAID, ...SESSION_FAILED, ...REFUND, ...DISPUTE] as const;
+const KNOWN: ReadonlySet<string> = new Set(EVENTS);
+
+const knownSchema = z.discriminatedUnion("type", [
+  z.object({ type: z.enum(SESSION_PAID), data: z.object({ object: session }) }),
+  z.object({ type: z.enum(SESSION_FAILED), data: z.object({ object: z.object({ id: z.string() }) }) }),
+  z.object({ type: z.enum(REFUND), data: z.object({ object: refund }) }),
+  z.object({ type: z.enum(DISPUTE), data: z.object({ object: dispute }) }),
+]);
+const otherSchema = z
+  .object({ type: z.string().refine((type) => !KNOWN.has(type)) })
+  .transform(() => ({ type: "other" as const }));
+const eventSchema = z.union([knownSchema, otherSchema]);
+
+function noticeOf(event: z.output<typeof eventSchema>): PaymentNotice | null {
+  switch (event.type) {
+    case "checkout.session.completed":
+    case "checkout.session.async_payment_succeeded": {
+      const { id, payment_status: status, amount_total: amountNanoUsd, payment_intent: intent } = event.data.object;
+      // A bank transfer is completed first and paid days later.
+      if (status !== "paid") return null;
+      return { kind: "paid", providerPaymentId: id, providerChargeId: intent ?? null, amountNanoUsd };
+    }
+    case "checkout.session.async_payment_failed":
+    case "checkout.session.expired":
+      return { kind: "failed", providerPaymentId: event.data.object.id };
+    case "refund.created":
+    case "refund.updated": {
+      const { id, status, amount, payment_intent: intent } = event.data.object;
+      if (status !== "succeeded" || typeof intent !== "string") return null;
+      return { kind: "refunded", providerPaymentId: intent, refundId: id, amountNanoUsd: amount };
+    }
+    case "charge.dispute.created":
+    case "charge.dispute.updated":
+    case "charge.dispute.closed": {
+      const { id, status, amount, payment_intent: intent } = event.data.object;
+      const ours = disputeStatus(status);
+      if (ours === null || typeof intent !== "string") return null;
+      return { kind: "disputed", providerPaymentId: intent, disputeId: id, status: ours, amountNanoUsd: amount };
+    }
+    case "other":
+      return null;
+  }
+}
+
+/** An inquiry ("warning_…") and a dispute that was prevented take no money. */
+function disputeStatus(status: string): "open" | "won" | "lost" | null {
+  if (status === "won" || status === "lost") return status;
+  return /^(appeal_)?(needs_response|under_review)$/.test(status) ? "open" : null;
+}

@@ -1,0 +1,65 @@
+import { createHash } from "node:crypto";
+import { Stripe } from "stripe";
+import { GatewayError } from "../../contract/errors.ts";
+import type { Payment } from "../../ledger/payments.ts";
+import type { PaymentProvider } from "./provider.ts";
+import { NANO_PER_CENT, readStripeNotice } from "./stripe-notice.ts";
+
+export interface TestProviderOptions {
+  /** Notices are signed with it. */
+  secret: string;
+  publicBaseUrl: string;
+}
+
+/** Pays with no money, for trying the product on one machine: the same notices as Stripe's, signed and sent the same way. */
+export interface TestProvider extends PaymentProvider {
+  name: "test";
+  /** Sends the notice of what the customer did on the pay page. */
+  decide(payment: Pick<Payment, "providerPaymentId" | "amountNanoUsd">, decision: "pay" | "decline"): Promise<void>;
+}
+
+const ANSWER_WITHIN_MS = 10_000;
+
+export function createTestProvider({ secret, publicBaseUrl }: TestProviderOptions): TestProvider {
+  async function send(event: unknown): Promise<void> {
+    const body = JSON.stringify(event);
+    const answer = await fetch(`${publicBaseUrl}/dashboard/webhooks/test`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        "stripe-signature": Stripe.webhooks.generateTestHeaderString({ payload: body, secret }),
+      },
+      body,
+      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+    });
+    await answer.body?.cancel();
+    if (!answer.ok) throw new GatewayError("upstream_unavailable", "The notice of this payment was not taken. Try it again.");
+  }
+
+  return {
+    name: "test",
+    checkoutOrigin: null,
+    async openCheckout({ accountId, amountNanoUsd, attemptId }) {
+      const hash = createHash("sha256").update(`${accountId} ${attemptId} ${amountNanoUsd}`).digest("hex").slice(0, 32);
+      const providerPaymentId = `cs_test_${hash}`;
+      return { providerPaymentId, url: `/dashboard/credit/test-pay/${providerPaymentId}` };
+    },
+    readNotice: (body, signature) => readStripeNotice(body, { signature, secret }),
+    decide: ({ providerPaymentId: id, amountNanoUsd }, decision) =>
+      send(
+        decision === "pay"
+          ? { type: "checkout.session.completed", data: { object: paidSession(id, amountNanoUsd) } }
+          : { type: "checkout.session.expired", data: { object: { id } } },
+      ),
+  };
+}
+
+function paidSession(id: string, amountNanoUsd: bigint) {
+  return {
+    id,
+    payment_status: "paid",
+    amount_total: Number(amountNanoUsd / NANO_PER_CENT),
+    currency: "usd",
+    payment_intent: id.replace(/^cs_/, "pi_"),
+  };
+}

@@ -1,0 +1,24 @@
+import * as z from "zod";
+import { formatNanoUsd, parseNanoUsd } from "../../ledger/money.ts";
+
+const LEAST = 5_000_000_000n;
+const MOST = 5_000_000_000_000n;
+
+const topUpForm = z.object({
+  amount: z
+    .string("Write an amount.")
+    .regex(/^\d{1,6}(\.\d{1,2})?$/, "Write an amount in USD such as 20 or 20.00.")
+    .transform(parseNanoUsd)
+    .refine((amount) => amount >= LEAST && amount <= MOST, `At least $${dollars(LEAST)} and at most $${dollars(MOST)} at once.`),
+  attempt: z.uuid("This page is too old: load it again."),
+});
+
+/** @throws ZodError with a sentence for each field that is wrong. */
+export function parseTopUpForm(values: Readonly<Record<string, string>>): { amountNanoUsd: bigint; attemptId: string } {
+  const { amount, attempt } = topUpForm.parse(values);
+  return { amountNanoUsd: amount, attemptId: attempt };
+}
+
+function dollars(nanoUsd: bigint): string {
+  return formatNanoUsd(nanoUsd).split(".")[0] ?? "";
+}

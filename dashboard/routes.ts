@@ -1,0 +1,32 @@
+import type { FastifyInstance } from "fastify";
+import type { AppDeps } from "./app.ts";
+import type { Payments } from "./payments/payments.ts";
+import { creditRoutes } from "./routes/credit.ts";
+import { testPayRoutes } from "./routes/credit-test-pay.ts";
+import { topUpRoutes } from "./routes/credit-top-up.ts";
+import { webhookRoutes } from "./routes/credit-webhook.ts";
+import { keyRoutes } from "./routes/keys.ts";
+import { modelRoutes } from "./routes/models.ts";
+import { overviewRoutes } from "./routes/overview.ts";
+import { signInRoutes } from "./routes/sign-in.ts";
+import { signUpRoutes } from "./routes/sign-up.ts";
+import { usageCsvRoutes } from "./routes/usage-csv.ts";
+import { usageRoutes } from "./routes/usage.ts";
+
+export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
+  signInRoutes(app, deps);
+  signUpRoutes(app, deps);
+  overviewRoutes(app, deps);
+  keyRoutes(app, deps);
+  usageRoutes(app, deps);
+  usageCsvRoutes(app, deps);
+  creditRoutes(app, deps);
+  modelRoutes(app, deps);
+  if (deps.payments !== undefined) paymentRoutes(app, deps, deps.payments);
+}
+
+function paymentRoutes(app: FastifyInstance, deps: AppDeps, payments: Payments): void {
+  topUpRoutes(app, deps, payments);
+  webhookRoutes(app, deps, payments);
+  if (payments.name === "test") testPayRoutes(app, deps, payments);
+}

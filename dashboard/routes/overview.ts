@@ -1,0 +1,25 @@
+import type { FastifyInstance } from "fastify";
+import { readBalance } from "../../ledger/accounts.ts";
+import { listKeys } from "../../ledger/key-list.ts";
+import { usageTotals } from "../../ledger/reports.ts";
+import type { AppDeps } from "../app.ts";
+import { sendPage } from "../reply.ts";
+import { memberOf } from "../session/guard.ts";
+import { overviewPage } from "../views/overview.ts";
+import { listModels } from "../../ledger/model-list.ts";
+import { chooseModels } from "../views/choose-models.ts";
+
+export function overviewRoutes(app: FastifyInstance, { database, publicBaseUrl }: AppDeps): void {
+  app.get("/dashboard", async (request, reply) => {
+    const visitor = memberOf(request);
+    const { accountId } = visitor.membership;
+    const today = new Date().toISOString().slice(0, 10);
+    const [balance, keys, usage, models] = await Promise.all([
+      readBalance(database, accountId),
+      listKeys(database, { accountId }),
+      usageTotals(database, { accountId, today }),
+      listModels(database, Date.now()),
+    ]);
+    return sendPage(reply, overviewPage({ visitor, balance, keys, usage, baseUrl: publicBaseUrl, ...chooseModels(models) }));
+  });
+}

@@ -1,0 +1,38 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { FastifyRequest } from "fastify";
+import { GatewayError } from "../../contract/errors.ts";
+
+/** The hidden field of every form. */
+export const CSRF_FIELD = "form_token";
+
+/** What a form of this session must bring: follows from the session's secret token, which no other site can read. */
+export function csrfToken(sessionToken: string): string {
+  return createHmac("sha256", sessionToken).update("form").digest("base64url");
+}
+
+/**
+ * Was the form sent from a page of ours, by this session's browser?
+ * @throws GatewayError `permission_denied` when not.
+ */
+export function checkForm(
+  request: FastifyRequest,
+  { publicBaseUrl, sessionToken }: { publicBaseUrl: string; sessionToken: string | undefined },
+): void {
+  const { origin, "sec-fetch-site": site } = request.headers;
+  // Every browser of today sends one of them with a form; a tool that sends neither has no cookies of a victim's.
+  const isForeign =
+    origin === undefined
+      ? site !== undefined && site !== "same-origin" && site !== "none"
+      : origin !== new URL(publicBaseUrl).origin;
+  if (isForeign) throw new GatewayError("permission_denied", "This form was sent from another site.");
+  if (sessionToken === undefined) return;
+  const body: unknown = request.body;
+  const sent = typeof body === "object" && body !== null && CSRF_FIELD in body ? body[CSRF_FIELD] : undefined;
+  if (typeof sent === "string" && isEqual(sent, csrfToken(sessionToken))) return;
+  throw new GatewayError("permission_denied", "This page is too old: go back, load it again and send it once more.");
+}
+
+function isEqual(one: string, other: string): boolean {
+  const [a, b] = [Buffer.from(one), Buffer.from(other)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}

@@ -1,0 +1,20 @@
+import type { Membership } from "../../ledger/people/members.ts";
+import type { Person } from "../../ledger/people/persons.ts";
+import type { Session } from "../../ledger/people/sessions.ts";
+
+/** Somebody signed in, with the account in view. */
+export interface Member {
+  person: Person;
+  session: Session;
+  membership: Membership;
+  memberships: readonly Membership[];
+  /** For forms. */
+  csrf: string;
+}
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** null: nobody has signed in. */
+    visitor: Member | null;
+  }
+}

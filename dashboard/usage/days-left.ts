@@ -1,0 +1,13 @@
+const DAYS = 7n;
+/** Beyond this nobody plans. */
+const MOST_DAYS = 999n;
+
+/**
+ * How many whole days a balance lasts at the pace of the last seven days.
+ * @returns undefined where nothing was used, or there is nothing left.
+ */
+export function daysLeft(balanceNanoUsd: bigint, lastSevenDaysNanoUsd: bigint): number | undefined {
+  if (balanceNanoUsd <= 0n || lastSevenDaysNanoUsd <= 0n) return undefined;
+  const days = (balanceNanoUsd * DAYS) / lastSevenDaysNanoUsd;
+  return Number(days > MOST_DAYS ? MOST_DAYS : days);
+}

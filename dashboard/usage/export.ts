@@ -1,0 +1,158 @@
+import type { Queryable } from "../../ledger/database.ts";
+import { formatNanoUsd } from "../../ledger/money.ts";
+import { usageByKey, usageByModelAndDay } from "../../ledger/reports.ts";
+import { listRequests, type ListedRequest, type RequestPosition } from "../../ledger/request-list.ts";
+import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../ledger/usage-sums.ts";
+import type { Cell, CsvFile } from "../csv.ts";
+import type { DayRange } from "./range.ts";
+
+/** Which of an account's usage: an API key's and a model's alone where they are given. */
+export interface UsageSelection {
+  accountId: string;
+  range: DayRange;
+  keyId: string | undefined;
+  model: string | undefined;
+}
+
+const PORTION = 500;
+const DAY_MS = 86_400_000;
+const SUMS = [
+  "requests",
+  "input_tokens",
+  "cached_input_tokens",
+  "cache_write_tokens",
+  "output_tokens",
+  "reasoning_tokens",
+  "charge_usd",
+];
+
+/** By UTC day and model, oldest day first. */
+export function exportDays(database: Queryable, selection: UsageSelection): CsvFile {
+  async function* portions(): AsyncGenerator<Cell[][]> {
+    const rows = await readDays(database, selection);
+    yield rows.map(({ day, model, ...sums }) => [{ number: day }, { text: model }, ...sumCells(sums)]);
+  }
+  return { columns: ["day", "model", ...SUMS], portions: portions() };
+}
+
+export function exportModels(database: Queryable, selection: UsageSelection): CsvFile {
+  async function* portions(): AsyncGenerator<Cell[][]> {
+    const byModel = new Map<string, UsageSums>();
+    for (const row of await readDays(database, selection))
+      byModel.set(row.model, addUsage(byModel.get(row.model) ?? NO_USAGE_SUMS, row));
+    yield [...byModel].map(([model, sums]) => [{ text: model }, ...sumCells(sums)]);
+  }
+  return { columns: ["model", ...SUMS], portions: portions() };
+}
+
+/** All keys that were used, those that are deleted by now too. */
+export function exportKeys(database: Queryable, { accountId, range }: UsageSelection): CsvFile {
+  async function* portions(): AsyncGenerator<Cell[][]> {
+    const { fromDay, toDay } = range;
+    const rows = await usageByKey(database, { accountId, fromDay, toDay });
+    yield rows.map(({ keyId, name, isRevoked, ...sums }) => [
+      { text: keyId },
+      { text: name },
+      { text: isRevoked ? "yes" : "no" },
+      ...sumCells(sums),
+    ]);
+  }
+  return { columns: ["key_id", "key_name", "is_deleted", ...SUMS], portions: portions() };
+}
+
+/** Every request, newest first, read page by page. */
+export function exportRequests(database: Queryable, { accountId, range, keyId, model }: UsageSelection): CsvFile {
+  async function* portions(): AsyncGenerator<Cell[][]> {
+    let after: RequestPosition | null | undefined;
+    while (after !== null) {
+      const page = await listRequests(database, {
+        accountId,
+        from: new Date(range.fromDay),
+        to: new Date(Date.parse(range.toDay) + DAY_MS),
+        limit: PORTION,
+        ...(keyId === undefined ? {} : { keyId }),
+        ...(model === undefined ? {} : { model }),
+        ...(after === undefined ? {} : { after }),
+      });
+      yield page.requests.map(requestCells);
+      after = page.next;
+    }
+  }
+  return { columns: REQUEST_COLUMNS, portions: portions() };
+}
+
+async function readDays(database: Queryable, { accountId, range, keyId, model }: UsageSelection) {
+  const { fromDay, toDay } = range;
+  const rows = await usageByModelAndDay(database, { accountId, fromDay, toDay, ...(keyId === undefined ? {} : { keyId }) });
+  return model === undefined ? rows : rows.filter((row) => row.model === model);
+}
+
+function sumCells(sums: UsageSums): Cell[] {
+  return [
+    { number: String(sums.requests) },
+    { number: String(sums.inputTokens) },
+    { number: String(sums.cachedInputTokens) },
+    { number: String(sums.cacheWriteTokens) },
+    { number: String(sums.outputTokens) },
+    { number: String(sums.reasoningTokens) },
+    { number: formatNanoUsd(sums.chargeNanoUsd) },
+  ];
+}
+
+const REQUEST_COLUMNS = [
+  "request_id",
+  "attempt",
+  "started_at",
+  "key_id",
+  "model",
+  "interface",
+  "is_stream",
+  "http_status",
+  "outcome",
+  "is_estimated",
+  "input_tokens",
+  "cached_input_tokens",
+  "cache_write_tokens",
+  "output_tokens",
+  "reasoning_tokens",
+  "duration_ms",
+  "first_token_ms",
+  "input_usd_per_million",
+  "cached_input_usd_per_million",
+  "cache_write_usd_per_million",
+  "output_usd_per_million",
+  "charge_usd",
+];
+
+function requestCells(request: ListedRequest): Cell[] {
+  const { price } = request;
+  return [
+    { text: request.requestId },
+    { number: String(request.attempt) },
+    { number: request.startedAt.toISOString() },
+    { text: request.keyId },
+    { text: request.model },
+    { text: request.interface },
+    { text: request.isStream ? "yes" : "no" },
+    { number: String(request.httpStatus) },
+    { text: request.outcome },
+    { text: request.isEstimated ? "yes" : "no" },
+    { number: String(request.inputTokens) },
+    { number: String(request.cachedInputTokens) },
+    { number: String(request.cacheWriteTokens) },
+    { number: String(request.outputTokens) },
+    { number: String(request.reasoningTokens) },
+    { number: String(request.durationMs) },
+    { number: request.firstTokenMs === null ? "" : String(request.firstTokenMs) },
+    { number: perMillion(price.inputPicoUsd) },
+    { number: perMillion(price.cachedInputPicoUsd) },
+    { number: perMillion(price.cacheWritePicoUsd) },
+    { number: perMillion(price.outputPicoUsd) },
+    { number: formatNanoUsd(request.chargeNanoUsd) },
+  ];
+}
+
+/** Pico-USD a token is micro-USD for a million tokens. */
+function perMillion(picoUsd: bigint): string {
+  return formatNanoUsd(picoUsd * 1000n).slice(0, -3);
+}

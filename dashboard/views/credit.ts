@@ -1,0 +1,83 @@
+import { html } from "ghtml";
+import type { Balance } from "../../ledger/accounts.ts";
+import type { EntryPage, ListedEntry } from "../../ledger/entry-list.ts";
+import { formatNanoUsd } from "../../ledger/money.ts";
+import type { FormState } from "../form.ts";
+import { showUsd } from "../money.ts";
+import type { Member } from "../session/visitor.ts";
+import { field, formProblem } from "./field.ts";
+import { csrfField, layout } from "./layout.ts";
+import { moment } from "./time.ts";
+
+const KINDS: Record<ListedEntry["kind"], string> = {
+  grant: "Granted",
+  topup: "Paid",
+  adjust: "Adjusted",
+  refund: "Refund of a charge",
+  code: "Code redeemed",
+  expire: "Grant expired",
+  payment_refund: "Payment returned",
+  dispute: "Payment disputed",
+};
+
+export interface CreditView {
+  visitor: Member;
+  balance: Balance;
+  page: EntryPage;
+  form: FormState;
+  /** Is there a payment provider? */
+  canPay: boolean;
+}
+
+export function creditPage({ visitor, balance, page, form, canPay }: CreditView): string {
+  const body = html`<div class="title">
+      <h1>Credit</h1>
+      !${canPay ? html`<a class="button primary" href="/dashboard/credit/top-up">Add credit</a>` : ""}
+    </div>
+    <div class="cards">
+      <div class="card figure">
+        <h2>Balance</h2>
+        <p class="value">${showUsd(balance.postedNanoUsd)}</p>
+        <p class="muted small">Of it, ${showUsd(balance.leasedNanoUsd)} are set aside at most for requests that run now.</p>
+      </div>
+      !${visitor.membership.role === "viewer" ? "" : redeem(visitor, form)}
+    </div>
+    <h2>History</h2>
+    <p class="muted">What requests cost is under <a href="/dashboard/usage">Billing &amp; Usage</a>.</p>
+    !${page.entries.length === 0 ? html`<div class="card empty"><p>No credit was added yet.</p></div>` : table(page.entries)}
+    !${page.next === null ? "" : html`<p class="more"><a class="button" href="/dashboard/credit?after=${page.next}">Older entries</a></p>`}`;
+  return layout({ title: "Credit", visitor, path: "/dashboard/credit", body });
+}
+
+function redeem({ csrf }: Member, form: FormState): string {
+  return html`<form method="post" action="/dashboard/credit/redeem" class="card stack">
+    !${formProblem(form)} !${csrfField(csrf)}
+    !${field({ name: "code", label: "Redeem a code", help: "Capitals, spaces and dashes do not matter.", isRequired: true }, form)}
+    <button>Redeem</button>
+  </form>`;
+}
+
+function table(entries: readonly ListedEntry[]): string {
+  const rows = entries.map(
+    ({ kind, amountNanoUsd, note, createdAt }) =>
+      html`<tr>
+        <th scope="row" data-label="Time">!${moment(createdAt)}</th>
+        <td data-label="What">${KINDS[kind]}</td>
+        <td data-label="Note">${note ?? ""}</td>
+        <td data-label="Amount in USD" class="number">${amountNanoUsd > 0n ? "+" : ""}${formatNanoUsd(amountNanoUsd)}</td>
+      </tr>`,
+  );
+  return html`<table class="responsive">
+    <thead>
+      <tr>
+        <th scope="col">Time</th>
+        <th scope="col">What</th>
+        <th scope="col">Note</th>
+        <th scope="col" class="number">Amount in USD</th>
+      </tr>
+    </thead>
+    <tbody>
+      !${rows.join("")}
+    </tbody>
+  </table>`;
+}

@@ -1,0 +1,24 @@
+import { html } from "ghtml";
+import type { Member } from "../session/visitor.ts";
+import { layout } from "./layout.ts";
+
+const TITLES: Readonly<Record<number, string>> = { 403: "Not allowed", 404: "Not found", 429: "Too many tries" };
+
+export function failurePage({
+  visitor,
+  status,
+  message,
+  requestId,
+}: {
+  visitor: Member | null;
+  status: number;
+  message: string;
+  requestId: string;
+}): string {
+  const title = TITLES[status] ?? (status >= 500 ? "Something failed" : "That did not work");
+  const body = html`<h1>${title}</h1>
+    <p>${message}</p>
+    <p class="muted small">Id of this request, for whoever helps you: <code>${requestId}</code></p>
+    <p><a class="button" href="/dashboard">To the overview</a></p>`;
+  return layout({ title, visitor, body, isNarrow: true });
+}

@@ -1,0 +1,43 @@
+import { html } from "ghtml";
+import type { FormState } from "../form.ts";
+
+export interface Field {
+  name: string;
+  label: string;
+  type?: "text" | "email" | "password" | "date";
+  help?: string;
+  /** For browsers' and password managers' own filling. */
+  autocomplete?: string;
+  isRequired?: boolean;
+  inputMode?: "decimal" | "numeric";
+  placeholder?: string;
+}
+
+/** A field with its label, its help, and what was wrong with it. */
+export function field(
+  { name, label, type = "text", help, autocomplete = "off", isRequired = false, inputMode, placeholder }: Field,
+  form: FormState,
+): string {
+  const problem = form.problems[name];
+  const described = [...(help === undefined ? [] : [`${name}-help`]), ...(problem === undefined ? [] : [`${name}-problem`])];
+  const attributes = [
+    html`type="${type}" id="${name}" name="${name}" value="${form.values[name] ?? ""}" autocomplete="${autocomplete}"`,
+    ...(isRequired ? ["required"] : []),
+    ...(inputMode === undefined ? [] : [html`inputmode="${inputMode}"`]),
+    ...(placeholder === undefined ? [] : [html`placeholder="${placeholder}"`]),
+    ...(described.length === 0 ? [] : [html`aria-describedby="${described.join(" ")}"`]),
+    ...(problem === undefined ? [] : ['aria-invalid="true"']),
+  ];
+  return html`<div class="field">
+    <label for="${name}">${label}</label>
+    <input !${attributes.join(" ")} />
+    !${help === undefined ? "" : html`<p class="help" id="${name}-help">${help}</p>`}
+    !${problem === undefined ? "" : html`<p class="problem" id="${name}-problem">${problem}</p>`}
+  </div>`;
+}
+
+/** What is wrong with the form as a whole. */
+export function formProblem({ problems }: FormState): string {
+  const problem = problems[""];
+  return problem === undefined ? "" : html`<p class="problem" role="alert">${problem}</p>`;
+}

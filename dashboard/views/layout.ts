@@ -1,0 +1,70 @@
+import { html } from "ghtml";
+import { asset } from "../assets.ts";
+import { CSRF_FIELD } from "../session/csrf.ts";
+import type { Member } from "../session/visitor.ts";
+
+export interface Page {
+  title: string;
+  /** null: nobody has signed in. */
+  visitor: Member | null;
+  /** Address of the page, to mark it in the navigation. */
+  path?: string;
+  /** HTML. */
+  body: string;
+  /** A form stands alone in the middle. */
+  isNarrow?: boolean;
+}
+
+const SECTIONS = [
+  { path: "/dashboard", name: "Overview" },
+  { path: "/dashboard/keys", name: "Keys" },
+  { path: "/dashboard/usage", name: "Billing & Usage" },
+  { path: "/dashboard/credit", name: "Credit" },
+  { path: "/dashboard/models", name: "Models" },
+];
+
+/** A whole page. In templates `!` marks what is HTML already; all else is escaped. */
+export function layout({ title, visitor, path, body, isNarrow = false }: Page): string {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${title} · Model Gateway</title>
+        <link rel="icon" href="${asset("icon.svg")}" type="image/svg+xml" />
+        <link rel="stylesheet" href="${asset("style.css")}" />
+        <script type="module" src="${asset("copy.js")}"></script>
+      </head>
+      <body>
+        <a class="skip" href="#main">To the page's content</a>
+        <header class="top">
+          <a class="brand" href="/dashboard"><img src="${asset("icon.svg")}" alt="" width="24" height="24" />Model Gateway</a>
+          !${visitor === null ? guestNavigation(path) : memberNavigation(visitor, path)}
+        </header>
+        <main id="main" class="${isNarrow ? "narrow" : ""}">!${body}</main>
+      </body>
+    </html>`;
+}
+
+function memberNavigation({ person, membership, csrf }: Member, path: string | undefined): string {
+  return html`<nav aria-label="Sections">!${SECTIONS.map((section) => link(section, path)).join("")}</nav>
+    <div class="who">
+      <span class="muted" title="${person.email}">${membership.accountName}</span>
+      <form method="post" action="/dashboard/sign-out">!${csrfField(csrf)}<button class="quiet">Sign out</button></form>
+    </div>`;
+}
+
+function guestNavigation(path: string | undefined): string {
+  return html`<nav aria-label="Sections">!${link({ path: "/dashboard/models", name: "Models" }, path)}</nav>
+    <div class="who"><a class="button quiet" href="/dashboard/sign-in">Sign in</a></div>`;
+}
+
+function link({ path, name }: { path: string; name: string }, here: string | undefined): string {
+  return html`<a href="${path}" !${path === here ? 'aria-current="page"' : ""}>${name}</a>`;
+}
+
+/** In every form of a member's. */
+export function csrfField(csrf: string): string {
+  return html`<input type="hidden" name="${CSRF_FIELD}" value="${csrf}" />`;
+}

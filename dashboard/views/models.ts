@@ -1,0 +1,60 @@
+import { html } from "ghtml";
+import type { ListedModel } from "../../ledger/model-list.ts";
+import { showPrice } from "../money.ts";
+import type { Member } from "../session/visitor.ts";
+import { layout } from "./layout.ts";
+
+const INTERFACES = { chat: "chat completions", messages: "messages" } as const;
+
+export function modelsPage({
+  visitor,
+  models,
+  baseUrl,
+}: {
+  visitor: Member | null;
+  models: readonly ListedModel[];
+  baseUrl: string;
+}): string {
+  const body = html`<h1>Models</h1>
+    <p class="muted">
+      Prices are in USD for a million tokens. Base address: <code>${baseUrl}/v1</code> for OpenAI-style clients,
+      <code>${baseUrl}</code> for Anthropic-style ones.
+    </p>
+    !${models.length === 0 ? html`<div class="card empty"><p>No model is served at the moment.</p></div>` : table(models)}`;
+  return layout({ title: "Models", visitor, path: "/dashboard/models", body });
+}
+
+function table(models: readonly ListedModel[]): string {
+  return html`<table class="responsive">
+    <thead>
+      <tr>
+        <th scope="col">Model</th>
+        <th scope="col">Interfaces</th>
+        <th scope="col" class="number">Input</th>
+        <th scope="col" class="number">Cached input</th>
+        <th scope="col" class="number">Output</th>
+        <th scope="col" class="number">Context</th>
+        <th scope="col" class="number">Longest answer</th>
+      </tr>
+    </thead>
+    <tbody>
+      !${models.map(row).join("")}
+    </tbody>
+  </table>`;
+}
+
+function row({ model, price }: ListedModel): string {
+  return html`<tr>
+    <th scope="row" data-label="Model"><code>${model.name}</code></th>
+    <td data-label="Interfaces">${model.interfaces.map((each) => INTERFACES[each]).join(", ")}</td>
+    <td data-label="Input" class="number">${showPrice(price.inputPicoUsd)}</td>
+    <td data-label="Cached input" class="number">${showPrice(price.cachedInputPicoUsd)}</td>
+    <td data-label="Output" class="number">${showPrice(price.outputPicoUsd)}</td>
+    <td data-label="Context" class="number">${model.contextWindow === null ? "–" : tokens(model.contextWindow)}</td>
+    <td data-label="Longest answer" class="number">${tokens(model.maxOutputTokens)}</td>
+  </tr>`;
+}
+
+function tokens(count: number): string {
+  return `${count.toLocaleString("en-US")} tokens`;
+}

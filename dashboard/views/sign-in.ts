@@ -1,0 +1,17 @@
+import { html } from "ghtml";
+import type { FormState } from "../form.ts";
+import { field, formProblem } from "./field.ts";
+import { layout } from "./layout.ts";
+
+export function signInPage({ form, next, isSignUpOpen }: { form: FormState; next: string; isSignUpOpen: boolean }): string {
+  const body = html`<h1>Sign in</h1>
+    <form method="post" action="/dashboard/sign-in" class="card stack">
+      !${formProblem(form)}
+      <input type="hidden" name="next" value="${next}" />
+      !${field({ name: "email", label: "E-mail", type: "email", autocomplete: "username", isRequired: true }, form)}
+      !${field({ name: "password", label: "Password", type: "password", autocomplete: "current-password", isRequired: true }, form)}
+      <button class="primary">Sign in</button>
+    </form>
+    !${isSignUpOpen ? html`<p class="muted">No account yet? <a href="/dashboard/sign-up">Sign up</a></p>` : ""}`;
+  return layout({ title: "Sign in", visitor: null, body, isNarrow: true });
+}

@@ -1,0 +1,118 @@
+import { v7 as uuidv7 } from "uuid";
+import * as z from "zod";
+import { GatewayError } from "../../contract/errors.ts";
+import { createAccountIn } from "../accounts.ts";
+import type { Database, Queryable } from "../database.ts";
+import { addMember } from "./members.ts";
+import { hashPassword } from "./password.ts";
+
+/** Somebody who signs in. */
+export interface Person {
+  /** UUIDv7. */
+  id: string;
+  email: string;
+  name: string;
+  isAdmin: boolean;
+}
+
+export interface NewPerson {
+  email: string;
+  name: string;
+  password: string;
+}
+
+const COLUMNS = `id, email, name, is_admin AS "isAdmin"`;
+const personRow = z.strictObject({ id: z.string(), email: z.string(), name: z.string(), isAdmin: z.boolean() });
+
+/**
+ * Makes a person, as owner of an account of their own.
+ * @throws GatewayError `invalid_request` with the field at fault; `email` also when the address is known already.
+ */
+export async function signUp(database: Database, person: NewPerson): Promise<{ person: Person; accountId: string }> {
+  const made = await makePerson(database, person);
+  const accountId = accountIdFor(made);
+  await database.transaction(async (transaction) => {
+    await insertPerson(transaction, made);
+    await createAccountIn(transaction, { id: accountId, name: made.name });
+    await addMember(transaction, { accountId, personId: made.id, role: "owner" });
+  });
+  return { person: found(await findPerson(database, made.id)), accountId };
+}
+
+/** Makes a person as owner of an account that is there. @throws as `signUp`. */
+export async function addOwner(database: Database, { accountId, ...person }: NewPerson & { accountId: string }): Promise<void> {
+  const made = await makePerson(database, person);
+  await database.transaction(async (transaction) => {
+    await insertPerson(transaction, made);
+    await addMember(transaction, { accountId, personId: made.id, role: "owner" });
+  });
+}
+
+export async function findPerson(database: Queryable, id: string): Promise<Person | undefined> {
+  const [person] = await database.query({ text: `SELECT ${COLUMNS} FROM person WHERE id = $1`, values: [id], row: personRow });
+  return person;
+}
+
+export async function findPersonByEmail(database: Queryable, email: string): Promise<Person | undefined> {
+  const [person] = await database.query({
+    text: `SELECT ${COLUMNS} FROM person WHERE lower(email) = lower($1)`,
+    values: [email.trim()],
+    row: personRow,
+  });
+  return person;
+}
+
+/** @throws GatewayError `invalid_request` for a password that cannot be one. */
+export async function setPassword(database: Queryable, personId: string, password: string): Promise<void> {
+  const passwordHash = await hashPassword(password);
+  await database.execute("UPDATE person SET password_hash = $2 WHERE id = $1", [personId, passwordHash]);
+}
+
+interface MadePerson {
+  id: string;
+  email: string;
+  name: string;
+  passwordHash: string;
+}
+
+async function makePerson(database: Queryable, { email, name, password }: NewPerson): Promise<MadePerson> {
+  const person = { id: uuidv7(), email: email.trim(), name: name.trim() };
+  if (!z.email().max(254).safeParse(person.email).success)
+    throw new GatewayError("invalid_request", "This is not an e-mail address.", { field: "email" });
+  if (person.name === "" || person.name.length > 100)
+    throw new GatewayError("invalid_request", "A name has 1 to 100 characters.", { field: "name" });
+  const passwordHash = await hashPassword(password);
+  if ((await findPersonByEmail(database, person.email)) !== undefined) throw emailTaken();
+  return { ...person, passwordHash };
+}
+
+async function insertPerson(transaction: Queryable, { id, email, name, passwordHash }: MadePerson): Promise<void> {
+  const made = await transaction.execute(
+    "INSERT INTO person (id, email, name, password_hash) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+    [id, email, name, passwordHash],
+  );
+  // Two sign-ups at once.
+  if (made === 0) throw emailTaken();
+}
+
+function emailTaken(): GatewayError {
+  return new GatewayError("invalid_request", "Somebody with this e-mail address has signed up already. Sign in instead.", {
+    field: "email",
+  });
+}
+
+/** Readable in logs and resources, and nobody else's: the person's name and the end of their id. */
+function accountIdFor({ id, name }: MadePerson): string {
+  const words = name
+    .normalize("NFKD")
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-+|-+$/g, "")
+    .slice(0, 40);
+  return [...(words === "" ? ["account"] : [words.replace(/-+$/, "")]), id.slice(-8)].join("-");
+}
+
+function found(person: Person | undefined): Person {
+  if (person === undefined) throw new Error("A person who was just made is not there.");
+  return person;
+}

@@ -1,0 +1,85 @@
+import * as z from "zod";
+import type { Queryable } from "../database.ts";
+import { hashToken, mintToken } from "./token.ts";
+
+/** One signed-in browser. */
+export interface Session {
+  /** The hash of its token, in hex: names it, opens nothing. */
+  id: string;
+  personId: string;
+  /** The account in view. */
+  accountId: string;
+  userAgent: string;
+  createdAt: Date;
+  /** To the minute. */
+  lastSeenAt: Date;
+}
+
+/** A session ends when nobody came for a week, and after 30 days in any case. */
+const IN_FORCE = "last_seen_at > now() - interval '7 days' AND created_at > now() - interval '30 days'";
+const COLUMNS = `encode(token_hash, 'hex') AS id, person_id AS "personId", account_id AS "accountId", user_agent AS "userAgent",
+  created_at AS "createdAt", last_seen_at AS "lastSeenAt"`;
+const sessionRow = z.strictObject({
+  id: z.string(),
+  personId: z.string(),
+  accountId: z.string(),
+  userAgent: z.string(),
+  createdAt: z.date(),
+  lastSeenAt: z.date(),
+});
+
+/** @returns the token for the browser: a new one at each sign-in, so that nobody can plant one before it. */
+export async function startSession(
+  database: Queryable,
+  { personId, accountId, userAgent }: Pick<Session, "personId" | "accountId" | "userAgent">,
+): Promise<string> {
+  const { token, hash } = mintToken();
+  await database.execute("INSERT INTO session (token_hash, person_id, account_id, user_agent) VALUES ($1, $2, $3, $4)", [
+    hash,
+    personId,
+    accountId,
+    userAgent.slice(0, 200),
+  ]);
+  return token;
+}
+
+export async function findSession(database: Queryable, token: string): Promise<Session | undefined> {
+  const hash = hashToken(token);
+  const [session] = await database.query({
+    text: `SELECT ${COLUMNS} FROM session WHERE token_hash = $1 AND ${IN_FORCE}`,
+    values: [hash],
+    row: sessionRow,
+  });
+  if (session !== undefined && Date.now() - session.lastSeenAt.getTime() > 60_000)
+    await database.execute("UPDATE session SET last_seen_at = now() WHERE token_hash = $1", [hash]);
+  return session;
+}
+
+/** A person's sessions, the last seen first. */
+export async function listSessions(database: Queryable, personId: string): Promise<Session[]> {
+  return database.query({
+    text: `SELECT ${COLUMNS} FROM session WHERE person_id = $1 AND ${IN_FORCE} ORDER BY last_seen_at DESC`,
+    values: [personId],
+    row: sessionRow,
+  });
+}
+
+/** @returns false when the person has no such session. */
+export async function endSession(database: Queryable, { personId, id }: Pick<Session, "personId" | "id">): Promise<boolean> {
+  const ended = await database.execute("DELETE FROM session WHERE person_id = $1 AND encode(token_hash, 'hex') = $2", [
+    personId,
+    id,
+  ]);
+  return ended > 0;
+}
+
+/** Ends all of a person's sessions but one. */
+export async function endOtherSessions(
+  database: Queryable,
+  { personId, id }: { personId: string; id: string | null },
+): Promise<void> {
+  await database.execute("DELETE FROM session WHERE person_id = $1 AND encode(token_hash, 'hex') IS DISTINCT FROM $2", [
+    personId,
+    id,
+  ]);
+}

@@ -1,0 +1,101 @@
+import * as z from "zod";
+import { GatewayError } from "../../contract/errors.ts";
+import type { Database, Queryable } from "../database.ts";
+import { countAttempt, forgiveAttempts, forgiveEmail } from "./attempts.ts";
+import { isOutdated, isPassword, rehashPassword } from "./password.ts";
+import { findPerson, findPersonByEmail, setPassword, type Person } from "./persons.ts";
+import { endOtherSessions } from "./sessions.ts";
+import { hashToken, mintToken } from "./token.ts";
+
+export interface SignIn {
+  email: string;
+  password: string;
+  /** IP address that it comes from. */
+  address: string;
+}
+
+const RESET_FOR = "interval '1 hour'";
+/** Within that hour: whoever types in a stranger's address must not fill their mailbox. */
+const MOST_RESETS = 5;
+
+/**
+ * @throws GatewayError `permission_denied` for a wrong address or password, in the same words and time for both;
+ *   `rate_limited` after too many failures, whether or not the password is right.
+ */
+export async function signIn(database: Database, { email, password, address }: SignIn): Promise<Person> {
+  await countAttempt(database, { email, address });
+  const person = await findPersonByEmail(database, email);
+  const stored = await readHash(database, person?.id);
+  const isRight = await isPassword(password, stored);
+  if (!isRight || person === undefined || stored === undefined) throw wrong();
+  await forgiveAttempts(database, { email, address });
+  if (isOutdated(stored)) await replaceHash(database, { personId: person.id, stored, password });
+  return person;
+}
+
+/** @throws GatewayError `permission_denied` with field `current`. */
+export async function checkPassword(database: Queryable, personId: string, password: string): Promise<void> {
+  if (await isPassword(password, await readHash(database, personId))) return;
+  throw new GatewayError("permission_denied", "This is not your password.", { field: "current" });
+}
+
+/** @returns what goes by mail to the person; undefined for an address that nobody has, or that was written to too often. */
+export async function requestReset(database: Queryable, email: string): Promise<{ person: Person; token: string } | undefined> {
+  const person = await findPersonByEmail(database, email);
+  if (person === undefined) return undefined;
+  const { token, hash } = mintToken();
+  const isMade = await database.execute(
+    `INSERT INTO password_reset (token_hash, person_id, expires_at) SELECT $1, $2, now() + ${RESET_FOR}
+     WHERE (SELECT count(*) FROM password_reset WHERE person_id = $2 AND expires_at > now()) < $3`,
+    [hash, person.id, MOST_RESETS],
+  );
+  if (isMade === 0) return undefined;
+  return { person, token };
+}
+
+/**
+ * Sets a new password and ends every session. The token counts once.
+ * @throws GatewayError `not_found` for one that was used, ran out or never was; `invalid_request` for the password.
+ */
+export async function resetPassword(database: Database, token: string, password: string): Promise<Person> {
+  return database.transaction(async (transaction) => {
+    const [reset] = await transaction.query({
+      text: `DELETE FROM password_reset WHERE token_hash = $1 AND expires_at > now() RETURNING person_id AS "personId"`,
+      values: [hashToken(token)],
+      row: z.strictObject({ personId: z.string() }),
+    });
+    const person = reset === undefined ? undefined : await findPerson(transaction, reset.personId);
+    if (person === undefined) throw new GatewayError("not_found", "This link was used already, or ran out. Ask for a new one.");
+    await setPassword(transaction, person.id, password);
+    await transaction.execute("DELETE FROM password_reset WHERE person_id = $1", [person.id]);
+    await endOtherSessions(transaction, { personId: person.id, id: null });
+    await forgiveEmail(transaction, person.email);
+    return person;
+  });
+}
+
+/** Unless the password was changed meanwhile. */
+async function replaceHash(
+  database: Queryable,
+  { personId, stored, password }: { personId: string; stored: string; password: string },
+): Promise<void> {
+  await database.execute("UPDATE person SET password_hash = $3 WHERE id = $1 AND password_hash = $2", [
+    personId,
+    stored,
+    await rehashPassword(password),
+  ]);
+}
+
+async function readHash(database: Queryable, personId: string | undefined): Promise<string | undefined> {
+  if (personId === undefined) return undefined;
+  const [row] = await database.query({
+    text: `SELECT password_hash AS "passwordHash" FROM person WHERE id = $1`,
+    values: [personId],
+    row: z.strictObject({ passwordHash: z.string() }),
+  });
+  return row?.passwordHash;
+}
+
+function wrong(): GatewayError {
+  return new GatewayError("permission_denied", "E-mail address or password is wrong.", { field: "password" });
+}

@@ -1,0 +1,11 @@
+import { createHash, randomBytes } from "node:crypto";
+
+/** Something that opens a thing for whoever has it: 256 random bits, of which only the hash is stored. */
+export function mintToken(): { token: string; hash: Buffer } {
+  const token = randomBytes(32).toString("base64url");
+  return { token, hash: hashToken(token) };
+}
+
+export function hashToken(token: string): Buffer {
+  return createHash("sha256").update(token).digest();
+}

@@ -1,0 +1,44 @@
+import { HEADERS } from "../../contract/headers.ts";
+import type { EnvoyConfig } from "./envoy-config.ts";
+import { extprocDisabled } from "./extproc-filter.ts";
+import { socketAddress, type SocketAddress } from "./socket-address.ts";
+
+const DASHBOARD_CLUSTER = "dashboard";
+
+/** The dashboard's process, whose port is reached through Envoy alone. */
+export function dashboardCluster(address: SocketAddress): EnvoyConfig {
+  return {
+    name: DASHBOARD_CLUSTER,
+    type: "STRICT_DNS",
+    connect_timeout: "1s",
+    load_assignment: {
+      cluster_name: DASHBOARD_CLUSTER,
+      endpoints: [{ lb_endpoints: [{ endpoint: { address: socketAddress(address) } }] }],
+    },
+  };
+}
+
+/**
+ * The pages' paths, which no processor sees. Never where it has named a backend: the path is a model server's then, and may
+ * begin with the same word.
+ */
+export function dashboardRoutes(): EnvoyConfig[] {
+  const isForClients = [{ name: HEADERS.backend, present_match: true, invert_match: true }];
+  return [
+    {
+      name: "front door",
+      match: { path: "/", headers: [...isForClients, { name: ":method", string_match: { exact: "GET" } }, asksForHtml] },
+      redirect: { path_redirect: "/dashboard", response_code: "FOUND" },
+      typed_per_filter_config: extprocDisabled,
+    },
+    {
+      name: "dashboard",
+      match: { path_separated_prefix: "/dashboard", headers: isForClients },
+      route: { cluster: DASHBOARD_CLUSTER, timeout: "0s", idle_timeout: "60s" },
+      typed_per_filter_config: extprocDisabled,
+    },
+  ];
+}
+
+/** A browser does; tools that probe the base address get JSON. */
+const asksForHtml = { name: "accept", string_match: { contains: "text/html" } };

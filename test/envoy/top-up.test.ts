@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createBrowser } from "../support/browser.ts";
+import { eventually } from "../support/eventually.ts";
+import { startTestStack, type TestStack } from "../support/stack.ts";
+
+let stack: TestStack;
+beforeAll(async () => {
+  stack = await startTestStack();
+});
+afterAll(() => stack.stop());
+
+test("without credit a key is refused; paid for in the dashboard, it answers, and the file has what it cost (S19, S26, S27)", async () => {
+  const browser = createBrowser(stack.baseUrl);
+  await browser.post("/dashboard/sign-up", { name: "Ada", email: "ada@example.com", password: "a few words together" });
+  const made = await browser.submit("/dashboard/keys/new", "/dashboard/keys/new", { name: "laptop" });
+  const key = /sk-mg-[0-9A-Za-z]{55}/.exec(made.text)?.[0] ?? "";
+  const call = async () => {
+    const response = await fetch(`${stack.baseUrl}/v1/messages`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-api-key": key },
+      body: JSON.stringify({ model: "modelx-v4-pro", max_tokens: 50, messages: [{ role: "user", content: "Hello." }] }),
+    });
+    await response.text();
+    return response.status;
+  };
+  await eventually(async () => expect(await call()).toBe(402), { withinMs: 20_000 });
+
+  const page = "/dashboard/credit/top-up";
+  const attempt = /name="attempt" value="([^"]+)"/.exec((await browser.get(page)).text)?.[1] ?? "";
+  const payPage = (await browser.submit(page, page, { amount: "5", attempt })).headers["location"] ?? "";
+  expect((await browser.submit(payPage, payPage, { decision: "pay" })).status).toBe(303);
+  expect((await browser.get("/dashboard/credit")).text).toContain("+5.000000000");
+  await eventually(async () => expect(await call()).toBe(200), { withinMs: 20_000 });
+
+  await stack.idle();
+  const file = await browser.get("/dashboard/usage/csv/requests");
+  expect(file.headers["content-type"]).toBe("text/csv; charset=utf-8");
+  expect(file.text.split("\r\n").filter((row) => row.includes(",modelx-v4-pro,messages,no,200,complete,"))).toHaveLength(1);
+});

@@ -1,0 +1,136 @@
+import { onTestFinished, expect, test } from "vitest";
+import { createApp } from "../../dashboard/app.ts";
+import { CSRF_FIELD, csrfToken } from "../../dashboard/session/csrf.ts";
+import type { Database } from "../../ledger/database.ts";
+import { listKeys } from "../../ledger/key-list.ts";
+import { createApiKey } from "../../ledger/keys.ts";
+import { listActions } from "../../ledger/people/audit.ts";
+import { startSession } from "../../ledger/people/sessions.ts";
+import { createLog } from "../../runtime/log.ts";
+import { PEPPER } from "../support/ledger.ts";
+import { createMember, createPerson } from "../support/people.ts";
+import { usePostgres } from "../support/postgres.ts";
+
+const postgres = usePostgres();
+const BASE_URL = "http://gateway.example";
+const GETS = ["", "/rotate", "/delete"];
+const POSTS = ["", "/disable", "/enable", "/rotate", "/delete"];
+
+test("a key goes through its whole life on the pages, and each step is noted (S24)", async () => {
+  const { database } = await postgres.migrated();
+  const { accountId, personId } = await ownerOf(database, "ann@example.com");
+  const ann = await browse(database, { personId, accountId });
+  const made = await ann.send("/dashboard/keys/new", { name: "ci", spendPerDayUsd: "2.50", models: "modelx-chat" });
+  expect(made.statusCode).toBe(200);
+  const [value = ""] = /sk-mg-[0-9A-Za-z]{55}/.exec(made.body) ?? [];
+  const publicId = value.slice(6, 18);
+  const page = `/dashboard/keys/${publicId}`;
+  const shown = async () => (await listKeys(database, { accountId, publicId }))[0];
+  expect(await shown()).toMatchObject({ name: "ci", allowedModels: ["modelx-chat"], limits: { spendPerDayUsd: "2.50" } });
+
+  await ann.send(`${page}/disable`, {});
+  await ann.send(page, { name: "renamed" });
+  expect(await shown()).toMatchObject({ name: "renamed", allowedModels: null, limits: {}, status: "disabled" });
+  await ann.send(`${page}/enable`, {});
+  expect(await shown()).toMatchObject({ status: "active" });
+  const rotated = await ann.send(`${page}/rotate`, {});
+  expect(rotated.body).toMatch(new RegExp(`sk-mg-${publicId}[0-9A-Za-z]{43}`));
+  expect(rotated.body).not.toContain(value);
+  expect((await shown())?.previousUntil).toBeInstanceOf(Date);
+
+  for (const path of ["/dashboard/keys", page]) {
+    const { body } = await ann.open(path);
+    expect(body).toContain("renamed");
+    expect(body).not.toContain(value.slice(0, 18 + 4));
+  }
+  await ann.send(`${page}/delete`, {});
+  expect(await shown()).toBeUndefined();
+  expect((await ann.open(page)).statusCode).toBe(404);
+  const actions = await listActions(database, { accountId, limit: 20 });
+  expect(actions.map(({ by, action, subject }) => [by, action, subject])).toEqual(
+    ["deleted", "rotated", "enabled", "changed", "disabled", "created"].map((done) => [
+      "ann@example.com",
+      `key.${done}`,
+      publicId,
+    ]),
+  );
+});
+
+test("each page of another account's key answers as if there were none, and changes nothing", async () => {
+  const { database } = await postgres.migrated();
+  const ann = await ownerOf(database, "ann@example.com");
+  const { publicId } = await createApiKey(database, { accountId: ann.accountId, name: "ann's", pepper: PEPPER });
+  const before = await listKeys(database, { accountId: ann.accountId });
+  const bob = await browse(database, await ownerOf(database, "bob@example.com"));
+  for (const id of [publicId, "0".repeat(12), "%00", "a'b"]) {
+    for (const path of GETS) expect((await bob.open(`/dashboard/keys/${id}${path}`)).statusCode).toBe(404);
+    for (const path of POSTS) expect((await bob.send(`/dashboard/keys/${id}${path}`, { name: "taken" })).statusCode).toBe(404);
+  }
+  expect(await listKeys(database, { accountId: ann.accountId })).toEqual(before);
+  expect(await listActions(database, { accountId: ann.accountId, limit: 1 })).toEqual([]);
+});
+
+test("a viewer sees the keys and changes none", async () => {
+  const { database } = await postgres.migrated();
+  const { accountId } = await ownerOf(database, "ann@example.com");
+  const { publicId } = await createApiKey(database, { accountId, name: "ann's", pepper: PEPPER });
+  const person = await createMember(database, { accountId, email: "vic@example.com", role: "viewer" });
+  const before = await listKeys(database, { accountId });
+  const viewer = await browse(database, { personId: person.id, accountId });
+  expect((await viewer.open("/dashboard/keys")).body).toContain("ann&#39;s");
+  for (const path of ["new", ...POSTS.map((end) => `${publicId}${end}`)])
+    expect((await viewer.send(`/dashboard/keys/${path}`, { name: "changed" })).statusCode).toBe(403);
+  expect(await listKeys(database, { accountId })).toEqual(before);
+});
+
+test("a form from another site, or without its page's token, changes nothing; without a session it leads to the sign-in", async () => {
+  const { database } = await postgres.migrated();
+  const owner = await ownerOf(database, "ann@example.com");
+  const ann = await browse(database, owner);
+  const form = { name: "forged" };
+  expect((await ann.send("/dashboard/keys/new", { ...form, [CSRF_FIELD]: "" })).statusCode).toBe(403);
+  expect((await ann.send("/dashboard/keys/new", form, { origin: "https://evil.example" })).statusCode).toBe(403);
+  const guest = await ann.send("/dashboard/keys/new", form, { cookie: "" });
+  expect(guest.headers.location).toMatch(/^\/dashboard\/sign-in/);
+  expect(await listKeys(database, owner)).toEqual([]);
+});
+
+test.for([
+  [{ name: "" }, "Give the key a name."],
+  [{ name: "x", spendPerDayUsd: "-1" }, "Write an amount in USD"],
+  [{ name: "x", requestsPerMinute: "0" }, "Write a whole number above 0."],
+  [{ name: "x", expires: "tomorrow" }, "Choose a day."],
+  [{ name: "a\0b" }, "This form could not be read."],
+] as const)("a key form with %j says what is wrong beside the field and makes no key", async ([form, problem]) => {
+  const { database } = await postgres.migrated();
+  const owner = await ownerOf(database, "ann@example.com");
+  const ann = await browse(database, owner);
+  const answer = await ann.send("/dashboard/keys/new", form);
+  expect(answer.statusCode).toBe(400);
+  expect(answer.body).toContain(problem);
+  expect(await listKeys(database, owner)).toEqual([]);
+});
+
+async function ownerOf(database: Database, email: string): Promise<{ personId: string; accountId: string }> {
+  const { person, accountId } = await createPerson(database, email);
+  return { personId: person.id, accountId };
+}
+
+/** A browser that this person has signed in with. */
+async function browse(database: Database, owner: { personId: string; accountId: string }) {
+  const log = createLog({ process: "dashboard", level: "silent" });
+  const app = await createApp({ database, log, pepper: PEPPER, publicBaseUrl: BASE_URL, isSignUpOpen: true });
+  onTestFinished(() => app.close());
+  const token = await startSession(database, { ...owner, userAgent: "browser" });
+  const headers = { cookie: `session=${token}`, origin: BASE_URL };
+  return {
+    open: (url: string) => app.inject({ method: "GET", url, headers }),
+    send: (url: string, form: Record<string, string>, changed: Record<string, string> = {}) =>
+      app.inject({
+        method: "POST",
+        url,
+        headers: { ...headers, "content-type": "application/x-www-form-urlencoded", ...changed },
+        payload: new URLSearchParams({ [CSRF_FIELD]: csrfToken(token), ...form }).toString(),
+      }),
+  };
+}

@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import { parseKeyForm, writeKeyForm } from "../../../dashboard/key-form.ts";
+
+const full = {
+  name: "laptop",
+  models: "modelx-v4-pro,modelx-chat",
+  expires: "2027-01-31",
+  spendPerDayUsd: "5.00",
+  spendPerMonthUsd: "50",
+  requestsPerMinute: "60",
+  tokensPerMinute: "100000",
+  concurrentRequests: "4",
+};
+
+test("a key's form is read and written without loss", () => {
+  const settings = parseKeyForm(full);
+  expect(settings).toEqual({
+    name: "laptop",
+    allowedModels: ["modelx-v4-pro", "modelx-chat"],
+    // The last day counts whole.
+    expiresAt: new Date("2027-02-01T00:00:00Z"),
+    limits: {
+      spendPerDayUsd: "5.00",
+      spendPerMonthUsd: "50",
+      requestsPerMinute: 60,
+      tokensPerMinute: 100_000,
+      concurrentRequests: 4,
+    },
+  });
+  expect(writeKeyForm(settings)).toEqual(full);
+});
+
+test("what is left empty is not limited", () => {
+  const empty = Object.fromEntries(Object.keys(full).map((field) => [field, ""]));
+  expect(parseKeyForm({ ...empty, name: "laptop" })).toEqual({
+    name: "laptop",
+    allowedModels: null,
+    expiresAt: null,
+    limits: {},
+  });
+});
+
+test.for([
+  ["name", "", "Give the key a name."],
+  ["expires", "soon", "Choose a day."],
+  ["spendPerDayUsd", "5,00", "Write an amount in USD such as 5.00."],
+  ["requestsPerMinute", "0", "Write a whole number above 0."],
+  ["tokensPerMinute", "1e3", "Write a whole number above 0."],
+] as const)("%s: %j is refused in words", ([field, value, message]) => {
+  expect(() => parseKeyForm({ ...full, [field]: value })).toThrow(
+    expect.objectContaining({ issues: [expect.objectContaining({ path: [field], message })] }),
+  );
+});
