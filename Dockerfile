@@ -28,5 +28,6 @@ COPY runtime runtime
 COPY ledger ledger
 COPY extproc extproc
 COPY operator operator
+COPY dashboard dashboard
 USER 65532:65532
 CMD ["node", "--version"]

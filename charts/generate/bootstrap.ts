@@ -10,19 +10,27 @@ export const CLIENT_TLS: ClientTls = {
 };
 
 /** The ports that the pod's containers open. */
-const PORTS = { clients: 8080, extproc: 9002, xds: 9004, envoyAdmin: 9901, envoyStatus: 9902 } as const;
+const PORTS = { clients: 8080, extproc: 9002, xds: 9004, dashboard: 8090, envoyAdmin: 9901, envoyStatus: 9902 } as const;
 
 const LOOPBACK = "127.0.0.1";
 
 /** Values of an installation: what stands for each until the text is written (a number where Envoy asks for one), and its expression. */
 const BIND_ADDRESS = { standIn: "BIND_ADDRESS", expression: "{{ .Values.bindAddress | quote }}" } as const;
 const OPERATOR_HOST = { standIn: "OPERATOR_HOST", expression: '{{ include "model-gateway.operator.host" . }}' } as const;
+const DASHBOARD_HOST = {
+  standIn: "DASHBOARD_HOST",
+  expression: '{{ include "model-gateway.fullname" . }}-dashboard.{{ .Release.Namespace }}.svc',
+} as const;
 const NODE_ID = { standIn: "NODE_ID", expression: '{{ include "model-gateway.fullname" . }}-gateway' } as const;
 const MAX_CONNECTIONS = { standIn: 770_000_001, expression: "{{ int64 .Values.gateway.envoy.maxConnections }}" } as const;
 const MAX_HEAP = { standIn: 770_000_002, expression: "{{ int64 .Values.gateway.envoy.maxHeapBytes }}" } as const;
 
 /** Keys of the bootstrap that are there under a condition only. */
 const CONDITIONS: Readonly<Record<string, string>> = { transport_socket: ".Values.tls.enabled" };
+/** The same of items of lists, by their name. */
+const ITEM_CONDITIONS: Readonly<Record<string, string>> = Object.fromEntries(
+  ["front door", "dashboard"].map((name) => [name, ".Values.dashboard.enabled"]),
+);
 
 /**
  * Envoy's bootstrap as a Helm template: the same that `buildBootstrap` gives every Envoy, readable in the chart's
@@ -34,6 +42,7 @@ export function bootstrapTemplate(): string {
     listen: { host: BIND_ADDRESS.standIn, port: PORTS.clients },
     extproc: { host: LOOPBACK, port: PORTS.extproc },
     xds: { host: OPERATOR_HOST.standIn, port: PORTS.xds },
+    dashboard: { host: DASHBOARD_HOST.standIn, port: PORTS.dashboard },
     admin: { host: LOOPBACK, port: PORTS.envoyAdmin },
     status: { host: BIND_ADDRESS.standIn, port: PORTS.envoyStatus },
     clientTls: CLIENT_TLS,
@@ -42,9 +51,9 @@ export function bootstrapTemplate(): string {
     maxHeapBytes: MAX_HEAP.standIn,
   });
   const text = encode(withConditions(bootstrap))
-    .replaceAll(/^ *IF (.*): null$/gm, "{{- if $1 }}")
-    .replaceAll(/^ *END .*: null$/gm, "{{- end }}");
-  return [BIND_ADDRESS, OPERATOR_HOST, NODE_ID, MAX_CONNECTIONS, MAX_HEAP].reduce(
+    .replaceAll(/^ *(?:- )?IF (.*?)(?:: null)?$/gm, "{{- if $1 }}")
+    .replaceAll(/^ *(?:- )?END .*$/gm, "{{- end }}");
+  return [BIND_ADDRESS, OPERATOR_HOST, DASHBOARD_HOST, NODE_ID, MAX_CONNECTIONS, MAX_HEAP].reduce(
     (written, { standIn, expression }) => written.replaceAll(String(standIn), expression),
     text,
   );
@@ -55,9 +64,14 @@ export function clientTlsFile(): string {
   return encode(clientTlsSecret(CLIENT_TLS));
 }
 
-/** Puts a key before and behind each conditional one, which become lines of the template. */
+/** Puts a key or an item before and behind each conditional one, which become lines of the template. */
 function withConditions(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withConditions);
+  if (Array.isArray(value)) {
+    return value.flatMap((item: unknown) => {
+      const condition = ITEM_CONDITIONS[nameOf(item)];
+      return condition === undefined ? [withConditions(item)] : [`IF ${condition}`, withConditions(item), `END ${condition}`];
+    });
+  }
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, content]): [string, unknown][] => {
@@ -66,6 +80,10 @@ function withConditions(value: unknown): unknown {
       return condition === undefined ? [entry] : [[`IF ${condition}`, null], entry, [`END ${condition}`, null]];
     }),
   );
+}
+
+function nameOf(item: unknown): string {
+  return typeof item === "object" && item !== null && "name" in item && typeof item.name === "string" ? item.name : "";
 }
 
 function encode(config: unknown): string {

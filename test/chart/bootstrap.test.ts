@@ -30,6 +30,7 @@ const expected = {
   listen: { host: "0.0.0.0", port: 8080 },
   extproc: { host: "127.0.0.1", port: 9002 },
   xds: { host: `${NAME}-operator.${NAMESPACE}.svc`, port: 9004 },
+  dashboard: { host: `${NAME}-dashboard.${NAMESPACE}.svc`, port: 8090 },
   admin: { host: "127.0.0.1", port: 9901 },
   status: { host: "0.0.0.0", port: 9902 },
   maxRequestBytes: MAX_REQUEST_BYTES,
@@ -40,6 +41,11 @@ const TLS = { ...EXTERNAL_DATABASE, tls: { enabled: true, existingSecret: "certi
 
 test("what the chart gives Envoy is what the product builds for every Envoy", async () => {
   expect(await bootstrapOf(EXTERNAL_DATABASE)).toEqual(buildBootstrap(expected));
+});
+
+test("without a dashboard there is no way to one", async () => {
+  const { dashboard: _, ...others } = expected;
+  expect(await bootstrapOf({ ...EXTERNAL_DATABASE, dashboard: { enabled: false } })).toEqual(buildBootstrap(others));
 });
 
 test("the same with TLS, and with values of the administrator's own", async () => {

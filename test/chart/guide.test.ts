@@ -57,6 +57,8 @@ interface Ports {
   operatorAdmin: number;
   extproc: number;
   extprocAdmin: number;
+  dashboard: number;
+  dashboardAdmin: number;
   clients: number;
   envoyAdmin: number;
   envoyStatus: number;
@@ -90,6 +92,18 @@ async function startPods(ports: Ports): Promise<void> {
     },
     readyUrl: `http://${LOOPBACK}:${ports.extprocAdmin}/readyz`,
   });
+  const pages = await node.podOf("deployment", `${NAME}-dashboard`);
+  const dashboard = containerOf(pages, "dashboard");
+  await node.start(dashboard, {
+    environment: {
+      ...(await node.environmentOf(pages, dashboard)),
+      DASHBOARD_HOST: LOOPBACK,
+      DASHBOARD_PORT: String(ports.dashboard),
+      ADMIN_HOST: LOOPBACK,
+      ADMIN_PORT: String(ports.dashboardAdmin),
+    },
+    readyUrl: `http://${LOOPBACK}:${ports.dashboardAdmin}/readyz`,
+  });
   const config = await api().kubectl(["get", "configmap", `${NAME}-envoy`, "--namespace", NAMESPACE, "--output", "json"]);
   const { data } = z.object({ data: z.object({ "envoy.yaml": z.string() }) }).parse(JSON.parse(config));
   const at = (port: number) => ({ host: LOOPBACK, port });
@@ -97,6 +111,7 @@ async function startPods(ports: Ports): Promise<void> {
     [8080, at(ports.clients)],
     [9002, at(ports.extproc)],
     [9004, at(ports.xds)],
+    [8090, at(ports.dashboard)],
     [9901, at(ports.envoyAdmin)],
     [9902, at(ports.envoyStatus)],
   ]);
@@ -106,8 +121,8 @@ async function startPods(ports: Ports): Promise<void> {
 
 test("the guide's commands lead from nothing to the first paid request", async () => {
   const { url, database } = await postgres.empty();
-  const [xds = 0, operatorAdmin = 0, extproc = 0, extprocAdmin = 0, clients = 0, envoyAdmin = 0, envoyStatus = 0] =
-    await freePorts(7);
+  const [xds = 0, operatorAdmin = 0, extproc = 0, extprocAdmin = 0, dashboard = 0, dashboardAdmin = 0] = await freePorts(6);
+  const [clients = 0, envoyAdmin = 0, envoyStatus = 0] = await freePorts(3);
   const shell = await createShell(api(), {
     directory,
     variables: { DATABASE_URL: url, PROVIDER_KEY: "provider-key", GATEWAY_URL: `http://${LOOPBACK}:${clients}` },
@@ -123,7 +138,7 @@ test("the guide's commands lead from nothing to the first paid request", async (
   expect(notes).toContain("Base address: https://gateway.example\n");
   await api().kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
   await shell.run(backUp);
-  await startPods({ xds, operatorAdmin, extproc, extprocAdmin, clients, envoyAdmin, envoyStatus });
+  await startPods({ xds, operatorAdmin, extproc, extprocAdmin, dashboard, dashboardAdmin, clients, envoyAdmin, envoyStatus });
 
   // The one thing that is not word for word: the model server that stands for the reader's own.
   await shell.run(model.replace("https://provider.example/v1", `${simulator.url}/v1`));
@@ -139,6 +154,9 @@ test("the guide's commands lead from nothing to the first paid request", async (
     async () => expect((await readBalance(database, "team-a")).postedNanoUsd).toBeLessThan(20_000_000_000n),
     WITHIN,
   );
+
+  const prices = await (await fetch(`http://${LOOPBACK}:${clients}/dashboard/models`)).text();
+  expect(prices).toContain("modelx-v4-pro");
 
   // The chart's Roles are enough for all of that.
   const metrics = await (await fetch(`http://${LOOPBACK}:${operatorAdmin}/metrics`)).text();

@@ -100,6 +100,7 @@ export const MATRIX: readonly { name: string; values: Values }[] = [
       networkPolicy: { enabled: false },
       gateway: { autoscaling: { enabled: false }, podDisruptionBudget: { enabled: false }, journal: { persistent: false } },
       operator: { podDisruptionBudget: { enabled: false } },
+      dashboard: { enabled: false },
     },
   },
   {
@@ -119,7 +120,7 @@ export const MATRIX: readonly { name: string; values: Values }[] = [
         extproc: { usageRetentionDays: 90, extraEnv: [{ name: "NODE_OPTIONS", value: "--max-old-space-size=1500" }] },
       },
       operator: { ...PODS, extraEnv: [{ name: "NODE_OPTIONS", value: "--max-old-space-size=400" }] },
-      dashboard: { ...PODS, enabled: true, settingsSecret: "payments", sessionSecret: { existingSecret: "session" } },
+      dashboard: { ...PODS, enabled: true, settingsSecret: "payments", signUp: "closed" },
       postgres: { enabled: true, storage: { className: "fast" }, image: { digest: DIGEST } },
     },
   },

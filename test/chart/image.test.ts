@@ -39,6 +39,7 @@ describe("the image", () => {
       .map(({ command }) => command)
       .filter(([program, file]) => program === "node" && file?.endsWith(".ts"));
     expect(commands.map(([, file = ""]) => file).sort()).toEqual([
+      "dashboard/main.ts",
       "extproc/main.ts",
       "ledger/migrate-command/main.ts",
       "operator/main.ts",

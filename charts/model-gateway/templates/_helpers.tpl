@@ -251,7 +251,3 @@ topologySpreadConstraints:
     cidr: ::/0
     except: ["fd00:ec2::254/128", "fe80::/10"]
 {{- end -}}
-
-{{- define "model-gateway.sessionSecret" -}}
-{{ default (printf "%s-dashboard-session" (include "model-gateway.fullname" .)) .Values.dashboard.sessionSecret.existingSecret }}
-{{- end -}}
