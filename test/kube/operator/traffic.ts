@@ -7,6 +7,8 @@ export interface Traffic {
 }
 
 const PAUSE_MS = 20;
+/** So many are asked at least, however short the work was. */
+const LEAST = 30;
 
 /** One client that asks again and again. */
 export function startTraffic(stage: Stage, { key, model }: { key: string; model: string }): Traffic {
@@ -14,7 +16,7 @@ export function startTraffic(stage: Stage, { key, model }: { key: string; model:
   let served = 0;
   const failed: string[] = [];
   async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
+    while (!stopping.signal.aborted || served + failed.length < LEAST) {
       const { status, body } = await stage.ask(key, model);
       if (status === 200) served += 1;
       else failed.push(`${status} ${body}`);
