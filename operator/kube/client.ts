@@ -18,6 +18,8 @@ interface KubeRequest {
   path: string;
   query?: Readonly<Record<string, string>>;
   body?: { type: keyof typeof CONTENT_TYPES; content: object };
+  /** The client's own where not given. */
+  timeoutMs?: number;
 }
 
 interface WatchRequest {
@@ -88,7 +90,7 @@ export function createKubeClient({ access, events, requestTimeoutMs = DEFAULT_RE
 
   return {
     async send(request) {
-      return await read(await open(request, AbortSignal.timeout(requestTimeoutMs)));
+      return await read(await open(request, AbortSignal.timeout(request.timeoutMs ?? requestTimeoutMs)));
     },
     async *watch({ path, query, signal, silenceMs }) {
       const silent = new AbortController();

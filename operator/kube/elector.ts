@@ -42,6 +42,15 @@ export interface Elector {
   release(): Promise<void>;
 }
 
+type Attempt =
+  | { kind: "held"; sinceMs: number }
+  | { kind: "another's" }
+  /** It could not be found out. */
+  | { kind: "unknown" };
+
+/** Within the deadline, so that there is time for another: one attempt that hangs must not cost the Lease. */
+const ATTEMPT_WITHIN_MS = 4_000;
+
 export function startElector(deps: ElectorDeps): Elector {
   const { client, lease: place, identity, clock, events, random = Math.random } = deps;
   const { durationMs, deadlineMs, retryMs } = { ...TIMES, ...deps.times };
@@ -55,7 +64,7 @@ export function startElector(deps: ElectorDeps): Elector {
 
   async function read(): Promise<Lease> {
     try {
-      return leaseSchema.parse(await client.send({ method: "GET", path }));
+      return leaseSchema.parse(await client.send({ method: "GET", path, timeoutMs: ATTEMPT_WITHIN_MS }));
     } catch (error) {
       if (!isKubeError(error, 404)) throw error;
       const metadata = { name: place.name, namespace: place.namespace };
@@ -68,11 +77,10 @@ export function startElector(deps: ElectorDeps): Elector {
   /** @throws KubeError 409 where another one was faster: the Lease was not what was read any more. */
   async function write(lease: Lease, spec: object): Promise<void> {
     const content = { ...lease, apiVersion: "coordination.k8s.io/v1", kind: "Lease", spec };
-    await client.send({ method: "PUT", path, body: { type: "json", content } });
+    await client.send({ method: "PUT", path, body: { type: "json", content }, timeoutMs: ATTEMPT_WITHIN_MS });
   }
 
-  /** @returns whether the Lease is this process's; undefined where that could not be found out. */
-  async function attempt(): Promise<boolean | undefined> {
+  async function attempt(): Promise<Attempt> {
     const startedMs = performance.now();
     try {
       const lease = await read();
@@ -82,34 +90,36 @@ export function startElector(deps: ElectorDeps): Elector {
       const unchangedMs = startedMs - seen.atMs;
       const now = toMicroTime(clock.nowMs());
       const spec = claimLease({ lease, unchangedMs, identity, durationSeconds: Math.ceil(durationMs / 1000), now });
-      if (spec === null) return false;
+      if (spec === null) return { kind: "another's" };
       await write(lease, spec);
-      // Counted from before the write: others count from after it.
-      renewedAtMs = startedMs;
-      return true;
+      return { kind: "held", sinceMs: startedMs };
     } catch (error) {
       // Another writer came in between. One's own earlier attempt may be that one: the next reading tells.
-      if (isKubeError(error, 409)) return undefined;
-      events.leaseUnreachable({ error });
-      return undefined;
+      if (!isKubeError(error, 409)) events.leaseUnreachable({ error });
+      return { kind: "unknown" };
     }
   }
 
   async function run(): Promise<void> {
     let isLeading = false;
     while (!stopping.signal.aborted) {
-      const isMine = await attempt();
+      const outcome = await attempt();
       if (stopping.signal.aborted) return;
-      if (isMine === true && !isLeading) {
-        isLeading = true;
-        events.leading({ isLeader: true, identity });
-        deps.onElected();
-      }
-      if (isLeading && (isMine === false || !isInTime())) {
+      // Also where it was renewed in the end: what was to be written in between was left out.
+      if (isLeading && (outcome.kind === "another's" || !isInTime())) {
         isLeading = false;
         renewedAtMs = null;
         events.leading({ isLeader: false, identity });
         deps.onLost();
+      }
+      if (outcome.kind === "held") {
+        // Counted from before the write: others count from after it. One that hung is too old to lead by; the next may do.
+        renewedAtMs = outcome.sinceMs;
+        if (!isLeading && isInTime()) {
+          isLeading = true;
+          events.leading({ isLeader: true, identity });
+          deps.onElected();
+        }
       }
       await createDoorbell().wait(retryMs * (1 + random() * 0.2), stopping.signal);
     }

@@ -60,7 +60,7 @@ describe("a Model", () => {
     await team.remove("model", "steady");
   });
 
-  test("whose Secret is missing says which, and is served once it is made; a new value follows", async () => {
+  test("whose Secret is missing says which, and is served once it is made", async () => {
     const { team, upstreamUrl } = stage();
     await team.apply(model("private", { url: upstreamUrl, backend: { credentialRef: { name: "provider" } } }));
     await expectCondition("private", "ResolvedRefs", {
