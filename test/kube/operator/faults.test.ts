@@ -103,9 +103,10 @@ test("a replica that comes back to a compacted history lists again (410)", async
   const follower = await only((await roles()).followers);
   const relists = 'gateway_operator_relists_total{kind="models"}';
   const before = await follower.metric(relists);
-  // It sees nothing of what happens now.
+  // It sees nothing of what happens now: without the restart its socket would keep the events for it.
   process.kill(follower.pid, "SIGSTOP");
   try {
+    await api().restart();
     await team.apply(model("unseen", { url: upstreamUrl }));
     await team.remove("model", "unseen");
     await team.apply(model("while-away", { url: upstreamUrl }));
