@@ -13,6 +13,7 @@ export default defineConfig({
       project("golden", { testTimeout: 60_000 }),
       project("postgres", { testTimeout: 60_000, hookTimeout: 120_000, fileParallelism: false }),
       project("envoy", { testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false }),
+      project("browser", { testTimeout: 180_000, hookTimeout: 300_000, fileParallelism: false }),
       project("kube", { testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false, globalSetup: KUBE_TOOLS }),
       project("chart", { testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false, globalSetup: KUBE_TOOLS }),
     ],

@@ -1,0 +1,35 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll } from "vitest";
+import { launchChromium } from "../support/chromium/chromium.ts";
+import { startTestStack, type TestStack } from "../support/stack.ts";
+import { visit, type Visit, type VisitOptions } from "./harness-visit.ts";
+
+/** The whole product and one browser for a file of tests. */
+export function useStage(): { stack: () => TestStack; visit: (options?: Omit<VisitOptions, "baseUrl">) => Promise<Visit> } {
+  let stack: TestStack | undefined;
+  let browser: Browser | undefined;
+  const visits: Visit[] = [];
+
+  beforeAll(async () => {
+    [browser, stack] = await Promise.all([launchChromium(), startTestStack()]);
+  });
+  afterAll(async () => {
+    for (const { close } of visits) await close();
+    await browser?.close();
+    await stack?.stop();
+  });
+
+  const running = (): TestStack => {
+    if (stack === undefined) throw new Error("The product is not running yet.");
+    return stack;
+  };
+  return {
+    stack: running,
+    async visit(options = {}) {
+      if (browser === undefined) throw new Error("The browser is not running yet.");
+      const made = await visit(browser, { ...options, baseUrl: running().baseUrl });
+      visits.push(made);
+      return made;
+    },
+  };
+}

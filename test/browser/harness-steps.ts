@@ -1,0 +1,56 @@
+import type { Page } from "playwright-core";
+import { expect } from "vitest";
+import { eventually } from "../support/eventually.ts";
+
+/** What people do in the dashboard, by the words that they read there. */
+
+export const PASSWORD = "a few words together";
+
+export async function signUp(page: Page, { name, email }: { name: string; email: string }): Promise<void> {
+  await page.goto("/dashboard/sign-up");
+  await page.getByLabel("Name").fill(name);
+  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign up" }).click();
+}
+
+export async function topUp(page: Page, amount: string): Promise<void> {
+  await page.goto("/dashboard/credit/top-up");
+  await page.getByLabel("Amount in USD").fill(amount);
+  await page.getByRole("button", { name: "Go on to pay" }).click();
+  await page.getByRole("button", { name: /^Pay/ }).click();
+  await page.waitForURL(/\/dashboard\/credit/);
+}
+
+/** @returns the key's full value, which the page shows this once. */
+export async function makeKey(page: Page, name: string): Promise<string> {
+  await page.goto("/dashboard/keys/new");
+  await page.getByLabel("Name", { exact: true }).fill(name);
+  await page.getByRole("button", { name: "Make the key" }).click();
+  return await keyOnPage(page);
+}
+
+export async function keyOnPage(page: Page): Promise<string> {
+  await page.getByText("you will not see it again").waitFor();
+  const value = /sk-mg-[0-9A-Za-z]{55}/.exec(await page.content())?.[0];
+  if (value === undefined) throw new Error("The page shows no key.");
+  return value;
+}
+
+/** Calls both interfaces, until the new key is known and its credit counts. */
+export async function callBoth(baseUrl: string, key: string): Promise<void> {
+  for (const path of ["/v1/chat/completions", "/v1/messages"]) {
+    await eventually(
+      async () => {
+        const response = await fetch(baseUrl + path, {
+          method: "POST",
+          headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+          body: JSON.stringify({ model: "modelx-v4-pro", max_tokens: 50, messages: [{ role: "user", content: "Hello." }] }),
+        });
+        const text = await response.text();
+        expect(response.status, text).toBe(200);
+      },
+      { withinMs: 20_000 },
+    );
+  }
+}

@@ -1,0 +1,51 @@
+import { describe, expect, test } from "vitest";
+import { callBoth, makeKey, signUp, topUp } from "./harness-steps.ts";
+import { useStage } from "./harness-stage.ts";
+import type { Device, Scheme } from "./harness-visit.ts";
+
+const { stack, visit } = useStage();
+const LOOKS: [Device, Scheme][] = [
+  ["desktop", "light"],
+  ["desktop", "dark"],
+  ["phone", "light"],
+  ["phone", "dark"],
+];
+
+describe.each(LOOKS)("on a %s, %s", (device, scheme) => {
+  test("from signing up to seeing what answers cost (S24–S29)", async () => {
+    const { page, look, complaints } = await visit({ device, scheme });
+    const email = `${device}-${scheme}@example.com`;
+    await page.goto("/dashboard/sign-in");
+    await look("sign-in");
+    await signUp(page, { name: "Ada Lovelace", email });
+    await page.waitForURL(/\/dashboard/);
+    await look("new");
+
+    await page.goto("/dashboard/credit/top-up");
+    await look("top-up");
+    await topUp(page, "20");
+    await look("paid");
+    await page.goto("/dashboard/keys/new");
+    await look("key-form");
+    const key = await makeKey(page, "laptop");
+    await look("key-value");
+    await callBoth(stack().baseUrl, key);
+    await stack().idle();
+
+    await page.goto("/dashboard/keys");
+    expect(await page.content()).not.toContain(key);
+    await look("keys");
+    await page.goto("/dashboard/usage");
+    await page.getByRole("table").getByText("modelx-v4-pro").first().waitFor();
+    await look("usage");
+    await page.goto("/dashboard/usage/requests");
+    expect(await page.getByText("complete", { exact: true }).count()).toBe(2);
+    await look("requests");
+    for (const path of ["", "/credit", "/models", "/keys/new", "/nothing-here"]) {
+      await page.goto(`/dashboard${path}`);
+      await look(`page${path.replaceAll("/", "-")}`);
+    }
+    // The page that is not there is the one complaint.
+    expect(complaints.filter((complaint) => !complaint.includes("404"))).toEqual([]);
+  });
+});

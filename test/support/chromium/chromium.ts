@@ -1,0 +1,71 @@
+import { execFile } from "node:child_process";
+import { access, mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
+import path from "node:path";
+import process from "node:process";
+import { promisify } from "node:util";
+import { chromium, type Browser } from "playwright-core";
+import * as z from "zod";
+import { cacheDirectory } from "../../../local/cache-directory.ts";
+
+const run = promisify(execFile);
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Nothing here is for the outside: pages of loopback alone are opened, by the tests. */
+const ARGUMENTS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--font-render-hinting=none",
+];
+
+/** Starts a real browser without a window. @throws Error with one sentence that says what to install or set. */
+export async function launchChromium(environment: Environment = process.env): Promise<Browser> {
+  const { program, settings } = await findChromium(environment);
+  return chromium.launch({
+    executablePath: program,
+    args: ARGUMENTS,
+    env: Object.fromEntries(
+      Object.entries({ ...environment, ...settings }).flatMap(([k, v]) => (v === undefined ? [] : [[k, v]])),
+    ),
+  });
+}
+
+/** The browser in CHROMIUM; else the one that came with the packages, unpacked once into the user's cache directory. */
+async function findChromium(environment: Environment): Promise<{ program: string; settings: Record<string, string> }> {
+  const given = environment["CHROMIUM"];
+  if (given !== undefined && given !== "") return { program: given, settings: {} };
+  if (process.platform !== "linux" || process.arch !== "x64")
+    throw new Error("The browser tests need Chromium or Chrome: install one and set CHROMIUM to its program.");
+  const directory = path.join(cacheDirectory(environment), `chromium-${await version()}`);
+  if (!(await isThere(directory))) await unpackInto(directory);
+  return {
+    program: path.join(directory, "chromium"),
+    settings: {
+      LD_LIBRARY_PATH: path.join(directory, "al2023", "lib"),
+      FONTCONFIG_PATH: path.join(directory, "fonts"),
+    },
+  };
+}
+
+/** Of the package: it exports no package.json. */
+async function version(): Promise<string> {
+  const file = new URL("../package.json", import.meta.resolve("@sparticuz/chromium"));
+  return z.object({ version: z.string() }).parse(JSON.parse(await readFile(file, "utf8"))).version;
+}
+
+async function unpackInto(directory: string): Promise<void> {
+  await mkdir(path.dirname(directory), { recursive: true });
+  const unpacked = await mkdtemp(`${directory}.`);
+  await run(process.execPath, [path.join(import.meta.dirname, "unpack.ts")], { env: { ...process.env, TMPDIR: unpacked } });
+  // Of two that unpacked at once, the second finds it there.
+  await rename(unpacked, directory).catch(() => rm(unpacked, { recursive: true, force: true }));
+}
+
+async function isThere(file: string): Promise<boolean> {
+  return access(file).then(
+    () => true,
+    () => false,
+  );
+}
