@@ -1,13 +1,16 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { GatewayError } from "../../contract/errors.ts";
 
 /** The hidden field of every form. */
 export const CSRF_FIELD = "form_token";
 
-/** What a form of this session must bring: follows from the session's secret token, which no other site can read. */
-export function csrfToken(sessionToken: string): string {
-  return createHmac("sha256", sessionToken).update("form").digest("base64url");
+/**
+ * What a form of this session must bring: follows from the session's secret token, which no other site can read. Another
+ * one on each page, so that the size of a compressed page tells nothing of it.
+ */
+export function csrfToken(sessionToken: string, salt = randomBytes(16).toString("base64url")): string {
+  return `${salt}.${createHmac("sha256", sessionToken).update(`form ${salt}`).digest("base64url")}`;
 }
 
 /**
@@ -28,7 +31,7 @@ export function checkForm(
   if (sessionToken === undefined) return;
   const body: unknown = request.body;
   const sent = typeof body === "object" && body !== null && CSRF_FIELD in body ? body[CSRF_FIELD] : undefined;
-  if (typeof sent === "string" && isEqual(sent, csrfToken(sessionToken))) return;
+  if (typeof sent === "string" && isEqual(sent, csrfToken(sessionToken, sent.split(".", 1)[0]))) return;
   throw new GatewayError("permission_denied", "This page is too old: go back, load it again and send it once more.");
 }
 

@@ -1,4 +1,4 @@
-import type { Page } from "playwright-core";
+import type { Page, Request } from "playwright-core";
 import { expect, test } from "vitest";
 import { callBoth, keyOnPage, makeKey, PASSWORD, signUp, topUp } from "./harness-steps.ts";
 import { useStage } from "./harness-stage.ts";
@@ -45,11 +45,25 @@ test("with the keyboard alone, from signing up to the key's value", async () => 
 
   await tabTo(page, "Copy");
   await page.keyboard.press("Enter");
-  await page.getByText("Copied").waitFor();
+  await page.getByRole("button", { name: "Copied" }).waitFor();
   await page.goto("/dashboard/keys/new");
   await tabTo(page, "Name");
   await page.keyboard.press("Control+V");
   expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe(value);
+});
+
+test("the first load of the heaviest page takes less than 60 KB, compressed", async () => {
+  const { page } = await visit();
+  await signUp(page, { name: "Light", email: "light@example.com" });
+  await page.waitForURL((url) => url.pathname !== "/dashboard/sign-up");
+  const requests: Request[] = [];
+  page.on("requestfinished", (request) => requests.push(request));
+  await page.goto("/dashboard/usage");
+  const sizes = await Promise.all(requests.map((request) => request.sizes()));
+  expect(sizes.length).toBeGreaterThan(0);
+  const bytes = sizes.reduce((sum, { responseBodySize, responseHeadersSize }) => sum + responseBodySize + responseHeadersSize, 0);
+  expect(bytes).toBeLessThan(60_000);
+  expect(await requests[0]?.response().then((response) => response?.headerValue("content-encoding"))).toBe("br");
 });
 
 test("every focused part shows that it has the focus", async () => {
