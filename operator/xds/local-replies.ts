@@ -55,6 +55,16 @@ const EARLY_REPLIES: readonly OwnReply[] = [
     filter: statusIs(431),
     error: new GatewayError("invalid_request", "The request headers are larger than 64 KiB or too many.", { status: 431 }),
   },
+  {
+    filter: statusIs(501),
+    error: new GatewayError(
+      "invalid_request",
+      "This transfer-encoding is not supported: send the body chunked or with its length.",
+      {
+        status: 501,
+      },
+    ),
+  },
   { filter: statusIs(503), error: processorFailed },
 ];
 
