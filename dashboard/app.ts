@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import cookie from "@fastify/cookie";
 import formbody from "@fastify/formbody";
-import fastify, { type FastifyInstance } from "fastify";
+import fastify, { type FastifyInstance, type RouteOptions } from "fastify";
 import type { Database } from "../ledger/database.ts";
 import type { Logger } from "../runtime/log.ts";
+import { serveApi } from "./api/api.ts";
 import { serveAssets } from "./assets.ts";
 import type { Payments } from "./payments/payments.ts";
 import { answerError, answerNotFound } from "./failure.ts";
@@ -19,11 +20,13 @@ export interface AppDeps {
   isSignUpOpen: boolean;
   /** Not given: nobody can pay. */
   payments?: Payments | undefined;
+  /** Told of each route, so that a test can try them all. */
+  onRoute?: (route: RouteOptions) => void;
 }
 
 const MOST_FORM_BYTES = 64 * 1024;
 
-/** The pages, under /dashboard. */
+/** The pages, under /dashboard, and the management API, under /api/v1. */
 export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   const app = fastify({
     logger: false,
@@ -33,6 +36,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     genReqId: () => randomUUID(),
     routerOptions: { ignoreTrailingSlash: true },
   });
+  if (deps.onRoute !== undefined) app.addHook("onRoute", deps.onRoute);
   await app.register(cookie);
   await app.register(formbody, { bodyLimit: MOST_FORM_BYTES });
   setSecurityHeaders(app);
@@ -41,5 +45,6 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   app.setErrorHandler((error, request, reply) => answerError({ error, request, reply, log: deps.log }));
   app.setNotFoundHandler((request, reply) => answerNotFound(request, reply));
   registerRoutes(app, deps);
+  await serveApi(app, deps);
   return app;
 }

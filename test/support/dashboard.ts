@@ -1,0 +1,103 @@
+import { randomUUID } from "node:crypto";
+import type { InjectOptions, LightMyRequestResponse, RouteOptions } from "fastify";
+import { onTestFinished } from "vitest";
+import { createApp, type AppDeps } from "../../dashboard/app.ts";
+import { CSRF_FIELD, csrfToken } from "../../dashboard/session/csrf.ts";
+import type { Database } from "../../ledger/database.ts";
+import { addMember, type Role } from "../../ledger/people/members.ts";
+import { createManagementToken } from "../../ledger/people/management-tokens.ts";
+import { startSession } from "../../ledger/people/sessions.ts";
+import { PEPPER } from "./ledger.ts";
+import { captureLog } from "./log.ts";
+import { createPerson } from "./people.ts";
+
+export const BASE_URL = "http://gateway.example";
+type Send = (url: string, options?: InjectOptions) => Promise<LightMyRequestResponse>;
+
+/** Somebody signed in, or a program with a token: how they ask for a page, send a form, or speak to the API. */
+export interface Client {
+  get: Send;
+  /** A form of a page's. */
+  post(url: string, form?: Readonly<Record<string, string>>, headers?: Record<string, string>): Promise<LightMyRequestResponse>;
+  /** JSON, as a page's script or a program sends it. */
+  call(method: "GET" | "POST" | "PATCH" | "DELETE", url: string, body?: object): Promise<LightMyRequestResponse>;
+}
+
+export interface TestDashboard {
+  database: Database;
+  routes: RouteOptions[];
+  /** All that was logged. */
+  logged(): string;
+  guest: Client;
+  /** A person with an account of their own, signed in to it. */
+  owner(email: string): Promise<Client & { personId: string; accountId: string }>;
+  /** Another person, signed in to this account. */
+  inAccount(accountId: string, role: Role, email?: string): Promise<Client & { personId: string }>;
+  /** A program with a management token. */
+  program(accountId: string, personId: string, role: Role): Promise<Client & { token: string; tokenId: string }>;
+  /** Whoever sends these headers. */
+  client(headers: Readonly<Record<string, string>>, csrf?: string): Client;
+}
+
+/** The dashboard's process on a real database, without a port. */
+export async function openDashboard(database: Database, options: Partial<AppDeps> = {}): Promise<TestDashboard> {
+  const { log, lines } = captureLog();
+  const routes: RouteOptions[] = [];
+  const app = await createApp({
+    database,
+    log,
+    pepper: PEPPER,
+    publicBaseUrl: BASE_URL,
+    isSignUpOpen: true,
+    onRoute: (route) => void routes.push(route),
+    ...options,
+  });
+  onTestFinished(() => app.close());
+
+  function client(headers: Readonly<Record<string, string>>, csrf = ""): Client {
+    return {
+      get: (url, options = {}) => app.inject({ method: "GET", url, headers: { ...headers, ...options.headers } }),
+      post: (url, form = {}, changed = {}) =>
+        app.inject({
+          method: "POST",
+          url,
+          headers: { origin: BASE_URL, ...headers, "content-type": "application/x-www-form-urlencoded", ...changed },
+          payload: new URLSearchParams({ [CSRF_FIELD]: csrf, ...form }).toString(),
+        }),
+      call: (method, url, body) =>
+        app.inject({
+          method,
+          url,
+          headers: { origin: BASE_URL, ...headers, ...(method === "GET" ? {} : { "content-type": "application/json" }) },
+          ...(method === "GET" ? {} : { payload: JSON.stringify(body ?? {}) }),
+        }),
+    };
+  }
+
+  async function signedIn(personId: string, accountId: string): Promise<Client> {
+    const token = await startSession(database, { personId, accountId, userAgent: "test" });
+    return client({ cookie: `session=${token}` }, csrfToken(token));
+  }
+
+  return {
+    database,
+    routes,
+    logged: () => JSON.stringify(lines),
+    guest: client({}),
+    client,
+    async owner(email) {
+      const { person, accountId } = await createPerson(database, email);
+      return { ...(await signedIn(person.id, accountId)), personId: person.id, accountId };
+    },
+    async inAccount(accountId, role, email = `${role}-${randomUUID()}@example.com`) {
+      const { person } = await createPerson(database, email);
+      await addMember(database, { accountId, personId: person.id, role });
+      return { ...(await signedIn(person.id, accountId)), personId: person.id };
+    },
+    async program(accountId, personId, role) {
+      const made = { accountId, name: `a ${role}'s program`, role, createdBy: personId, expiresAt: null };
+      const { id, value } = await createManagementToken(database, made);
+      return { ...client({ authorization: `Bearer ${value}` }), token: value, tokenId: id };
+    },
+  };
+}
