@@ -1,7 +1,7 @@
 import rateLimit from "@fastify/rate-limit";
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
-import { jsonSchemaTransform, serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
+import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
 import { GatewayError } from "../../contract/errors.ts";
 import type { AppDeps } from "../app.ts";
 import { recognizeCallers } from "./caller.ts";
@@ -36,7 +36,7 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps): Promise<voi
         throw new GatewayError("not_found", `There is no such method and path. ${PREFIX}/openapi.json has all that there are.`);
       });
       recognizeCallers(scope, deps);
-      await scope.register(swagger, { ...describeApi(deps.publicBaseUrl), transform: jsonSchemaTransform });
+      await scope.register(swagger, describeApi(deps.publicBaseUrl));
       await scope.register(rateLimit, {
         max: REQUESTS_PER_MINUTE,
         timeWindow: "1 minute",

@@ -1,8 +1,11 @@
 import type { FastifyDynamicSwaggerOptions } from "@fastify/swagger";
+import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
 
 /** The head of the API's description; what is below it follows from the routes. */
-export function describeApi(publicBaseUrl: string): Pick<FastifyDynamicSwaggerOptions, "openapi"> {
+export function describeApi(publicBaseUrl: string): FastifyDynamicSwaggerOptions {
   return {
+    transform: jsonSchemaTransform,
+    transformObject: (document) => withoutInputs(jsonSchemaTransformObject(document)),
     openapi: {
       openapi: "3.1.0",
       info: {
@@ -28,4 +31,13 @@ export function describeApi(publicBaseUrl: string): Pick<FastifyDynamicSwaggerOp
       security: [{ token: [] }],
     },
   };
+}
+
+type Document = ReturnType<typeof jsonSchemaTransformObject>;
+
+/** Each named schema is there twice, once as an answer and once as a request's; only answers are named here. */
+function withoutInputs(document: Document): Document {
+  const schemas = "components" in document ? document.components?.schemas : undefined;
+  for (const name of Object.keys(schemas ?? {})) if (name.endsWith("Input")) delete schemas?.[name];
+  return document;
 }

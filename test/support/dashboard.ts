@@ -23,6 +23,12 @@ export interface Client {
   call(method: "GET" | "POST" | "PATCH" | "DELETE", url: string, body?: object): Promise<LightMyRequestResponse>;
 }
 
+export interface SignedIn extends Client {
+  cookie: string;
+  personId: string;
+  accountId: string;
+}
+
 export interface TestDashboard {
   database: Database;
   routes: RouteOptions[];
@@ -30,9 +36,9 @@ export interface TestDashboard {
   logged(): string;
   guest: Client;
   /** A person with an account of their own, signed in to it. */
-  owner(email: string): Promise<Client & { personId: string; accountId: string }>;
+  owner(email: string): Promise<SignedIn>;
   /** Another person, signed in to this account. */
-  inAccount(accountId: string, role: Role, email?: string): Promise<Client & { personId: string }>;
+  inAccount(accountId: string, role: Role, email?: string): Promise<SignedIn>;
   /** A program with a management token. */
   program(accountId: string, personId: string, role: Role): Promise<Client & { token: string; tokenId: string }>;
   /** Whoever sends these headers. */
@@ -56,7 +62,7 @@ export async function openDashboard(database: Database, options: Partial<AppDeps
 
   function client(headers: Readonly<Record<string, string>>, csrf = ""): Client {
     return {
-      get: (url, options = {}) => app.inject({ method: "GET", url, headers: { ...headers, ...options.headers } }),
+      get: (url, options = {}) => app.inject({ method: "GET", url, ...options, headers: { ...headers, ...options.headers } }),
       post: (url, form = {}, changed = {}) =>
         app.inject({
           method: "POST",
@@ -74,9 +80,10 @@ export async function openDashboard(database: Database, options: Partial<AppDeps
     };
   }
 
-  async function signedIn(personId: string, accountId: string): Promise<Client> {
+  async function signedIn(personId: string, accountId: string): Promise<SignedIn> {
     const token = await startSession(database, { personId, accountId, userAgent: "test" });
-    return client({ cookie: `session=${token}` }, csrfToken(token));
+    const cookie = `session=${token}`;
+    return { ...client({ cookie }, csrfToken(token)), cookie, personId, accountId };
   }
 
   return {
@@ -87,12 +94,12 @@ export async function openDashboard(database: Database, options: Partial<AppDeps
     client,
     async owner(email) {
       const { person, accountId } = await createPerson(database, email);
-      return { ...(await signedIn(person.id, accountId)), personId: person.id, accountId };
+      return signedIn(person.id, accountId);
     },
     async inAccount(accountId, role, email = `${role}-${randomUUID()}@example.com`) {
       const { person } = await createPerson(database, email);
       await addMember(database, { accountId, personId: person.id, role });
-      return { ...(await signedIn(person.id, accountId)), personId: person.id };
+      return signedIn(person.id, accountId);
     },
     async program(accountId, personId, role) {
       const made = { accountId, name: `a ${role}'s program`, role, createdBy: personId, expiresAt: null };

@@ -12,4 +12,11 @@ const apiError = z
 export type ApiError = z.infer<typeof apiError>;
 
 /** Part of each route's answers. */
-export const failures = { "4xx": apiError, "5xx": apiError };
+export const failures = {
+  "4xx": failure("Refused: the message says what to do about it."),
+  "5xx": failure("Something failed here; the same request may go well later."),
+};
+
+function failure(description: string) {
+  return { description, content: { "application/json": { schema: apiError } } };
+}
