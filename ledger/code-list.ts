@@ -55,8 +55,8 @@ export async function listRedeemCodes(
  * @throws GatewayError `not_found` when there is no such code, or it was revoked before.
  */
 export async function revokeRedeemCode(database: Queryable, id: string): Promise<void> {
-  const revoked = await database.execute("UPDATE redeem_code SET revoked_at = now() WHERE id::text = $1 AND revoked_at IS NULL", [
-    id,
-  ]);
+  const revoked = z.uuid().safeParse(id).success
+    ? await database.execute("UPDATE redeem_code SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL", [id])
+    : 0;
   if (revoked === 0) throw new GatewayError("not_found", "There is no such code, or it was revoked already.");
 }

@@ -66,6 +66,17 @@ export function memberOf(request: FastifyRequest, least: Role = "viewer"): Membe
   return visitor;
 }
 
+/**
+ * For those who run this service.
+ * @throws GatewayError `not_found` for everybody else: that there is such a page stays untold.
+ */
+export function adminOf({ visitor }: FastifyRequest): Member {
+  if (visitor === null || !visitor.person.isAdmin) throw new GatewayError("not_found", NO_SUCH_PAGE);
+  return visitor;
+}
+
+export const NO_SUCH_PAGE = "There is no such page. It may have been here once: start from the overview.";
+
 declare module "fastify" {
   interface FastifyContextConfig {
     /** Sent by a machine, which proves itself in the body. */

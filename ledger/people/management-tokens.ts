@@ -108,9 +108,11 @@ export async function revokeManagementToken(
   database: Queryable,
   { accountId, id }: { accountId: string; id: string },
 ): Promise<void> {
-  const revoked = await database.execute(
-    "UPDATE management_token SET revoked_at = now() WHERE account_id = $1 AND id::text = $2 AND revoked_at IS NULL",
-    [accountId, id],
-  );
+  const revoked = z.uuid().safeParse(id).success
+    ? await database.execute(
+        "UPDATE management_token SET revoked_at = now() WHERE account_id = $1 AND id = $2 AND revoked_at IS NULL",
+        [accountId, id],
+      )
+    : 0;
   if (revoked === 0) throw new GatewayError("not_found", "This account has no such token.");
 }
