@@ -261,7 +261,7 @@ test("the description is OpenAPI 3.1 with every route of the API, and needs no t
   );
   const served = routes
     .filter(({ url, method }) => url.startsWith("/api/v1/") && method !== "HEAD" && !url.endsWith("openapi.json"))
-    .map(({ url, method }) => `${String(method)} ${url}`);
+    .map(({ url, method }) => `${method} ${url}`);
   expect(described.toSorted()).toEqual(served.toSorted());
   expect(Object.keys(description.components.schemas)).toEqual(expect.arrayContaining(["Key", "NewKey", "Error", "Request"]));
   expect(answer.body).not.toContain("$schema");
