@@ -51,7 +51,7 @@ function page(least: "viewer" | "member" | "owner", status: number, more: Partia
 }
 
 /** The same in the API, where a guest is told to bring a token. */
-const api: typeof page = (least, status, more = {}) => ({ ...page(least, status, more), guest: 401 });
+const api: typeof page = (least, status, more) => ({ ...page(least, status, more), guest: 401 });
 
 /** For those who run the service; for all others there is no such page. */
 const admin = (status: number, more: Partial<Access> = {}): Access => ({ ...forAll(404), admin: status, ...more });
