@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import type { AppDeps } from "./app.ts";
 import type { Payments } from "./payments/payments.ts";
+import { adminRoutes } from "./routes/admin.ts";
 import { creditRoutes } from "./routes/credit.ts";
 import { testPayRoutes } from "./routes/credit-test-pay.ts";
 import { topUpRoutes } from "./routes/credit-top-up.ts";
@@ -10,6 +11,7 @@ import { modelRoutes } from "./routes/models.ts";
 import { overviewRoutes } from "./routes/overview.ts";
 import { signInRoutes } from "./routes/sign-in.ts";
 import { signUpRoutes } from "./routes/sign-up.ts";
+import { tokenRoutes } from "./routes/tokens.ts";
 import { usageCsvRoutes } from "./routes/usage-csv.ts";
 import { usageRoutes } from "./routes/usage.ts";
 
@@ -22,6 +24,8 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   usageCsvRoutes(app, deps);
   creditRoutes(app, deps);
   modelRoutes(app, deps);
+  tokenRoutes(app, deps);
+  adminRoutes(app, deps);
   if (deps.payments !== undefined) paymentRoutes(app, deps, deps.payments);
 }
 

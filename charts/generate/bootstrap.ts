@@ -29,7 +29,7 @@ const MAX_HEAP = { standIn: 770_000_002, expression: "{{ int64 .Values.gateway.e
 const CONDITIONS: Readonly<Record<string, string>> = { transport_socket: ".Values.tls.enabled" };
 /** The same of items of lists, by their name. */
 const ITEM_CONDITIONS: Readonly<Record<string, string>> = Object.fromEntries(
-  ["front door", "dashboard"].map((name) => [name, ".Values.dashboard.enabled"]),
+  ["front door", "dashboard", "management API"].map((name) => [name, ".Values.dashboard.enabled"]),
 );
 
 /**

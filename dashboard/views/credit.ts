@@ -9,7 +9,7 @@ import { field, formProblem } from "./field.ts";
 import { csrfField, layout } from "./layout.ts";
 import { moment } from "./time.ts";
 
-const KINDS: Record<ListedEntry["kind"], string> = {
+export const ENTRY_KINDS: Record<ListedEntry["kind"], string> = {
   grant: "Granted",
   topup: "Paid",
   adjust: "Adjusted",
@@ -62,7 +62,7 @@ function table(entries: readonly ListedEntry[]): string {
     ({ kind, amountNanoUsd, note, createdAt }) =>
       html`<tr>
         <th scope="row" data-label="Time">!${moment(createdAt)}</th>
-        <td data-label="What">${KINDS[kind]}</td>
+        <td data-label="What">${ENTRY_KINDS[kind]}</td>
         <td data-label="Note">${note ?? ""}</td>
         <td data-label="Amount in USD" class="number">${amountNanoUsd > 0n ? "+" : ""}${formatNanoUsd(amountNanoUsd)}</td>
       </tr>`,

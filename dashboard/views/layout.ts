@@ -21,7 +21,9 @@ const SECTIONS = [
   { path: "/dashboard/usage", name: "Billing & Usage" },
   { path: "/dashboard/credit", name: "Credit" },
   { path: "/dashboard/models", name: "Models" },
+  { path: "/dashboard/tokens", name: "API tokens" },
 ];
+const ADMIN = { path: "/dashboard/admin", name: "Admin" };
 
 /** A whole page. In templates `!` marks what is HTML already; all else is escaped. */
 export function layout({ title, visitor, path, body, isNarrow = false }: Page): string {
@@ -48,7 +50,8 @@ export function layout({ title, visitor, path, body, isNarrow = false }: Page): 
 }
 
 function memberNavigation({ person, membership, csrf }: Member, path: string | undefined): string {
-  return html`<nav aria-label="Sections">!${SECTIONS.map((section) => link(section, path)).join("")}</nav>
+  const sections = person.isAdmin ? [...SECTIONS, ADMIN] : SECTIONS;
+  return html`<nav aria-label="Sections">!${sections.map((section) => link(section, path)).join("")}</nav>
     <div class="who">
       <span class="muted" title="${person.email}">${membership.accountName}</span>
       <form method="post" action="/dashboard/sign-out">!${csrfField(csrf)}<button class="quiet">Sign out</button></form>

@@ -31,6 +31,11 @@ export function authenticate({ headers, world, pepper, nowMs }: AuthenticateInpu
       `This is the masked display form of a key. The full value is shown only once, when the key is made. ${REMEDY}`,
     );
   }
+  if (parsed.kind === "management")
+    throw new GatewayError(
+      "invalid_api_key",
+      "This is a management token: it is for the API under /api/v1 and calls no model. Use an API key, `sk-mg-…`, here.",
+    );
   if (parsed.kind === "malformed") {
     throw new GatewayError("invalid_api_key", `The API key does not have this service's form, \`sk-mg-…\`. ${REMEDY}`);
   }

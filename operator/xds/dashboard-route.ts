@@ -19,7 +19,7 @@ export function dashboardCluster(address: SocketAddress): EnvoyConfig {
 }
 
 /**
- * The pages' paths, which no processor sees. Never where it has named a backend: the path is a model server's then, and may
+ * The paths of the pages and of the management API, which no processor sees. Never where it has named a backend: the path is a model server's then, and may
  * begin with the same word.
  */
 export function dashboardRoutes(): EnvoyConfig[] {
@@ -31,12 +31,12 @@ export function dashboardRoutes(): EnvoyConfig[] {
       redirect: { path_redirect: "/dashboard", response_code: "FOUND" },
       typed_per_filter_config: extprocDisabled,
     },
-    {
-      name: "dashboard",
-      match: { path_separated_prefix: "/dashboard", headers: isForClients },
+    ...["/dashboard", "/api/v1"].map((prefix) => ({
+      name: prefix === "/dashboard" ? "dashboard" : "management API",
+      match: { path_separated_prefix: prefix, headers: isForClients },
       route: { cluster: DASHBOARD_CLUSTER, timeout: "0s", idle_timeout: "60s" },
       typed_per_filter_config: extprocDisabled,
-    },
+    })),
   ];
 }
 

@@ -14,6 +14,7 @@ export function localReplies(maxRequestBytes: number): EnvoyConfig {
       // The processor's immediate answers are local replies too; theirs is the right shape already.
       { filter: detailsMatch("response.code_details.startsWith('gateway_')") },
       dashboardIsAway,
+      managementApiIsAway,
       ...EARLY_REPLIES.flatMap((reply) => inBothDialects(reply, EARLY)),
       ...lateReplies(maxRequestBytes).flatMap((reply) => inBothDialects(reply, LATE)),
     ],
@@ -35,6 +36,23 @@ const dashboardIsAway: EnvoyConfig = {
         '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Away</title><h1>The dashboard is away for a moment</h1><p>Keys and models work as before. Please load this page again in a few seconds.</p>',
     },
     content_type: "text/html; charset=utf-8",
+  },
+};
+
+/** Programs get the API's own shape. */
+const managementApiIsAway: EnvoyConfig = {
+  filter: {
+    and_filter: {
+      filters: [clientMetadata({ key: CLIENT_PATH, match: { safe_regex: { regex: "^/api/v1(/.*)?$" } } }), statusFrom(500)],
+    },
+  },
+  status_code: 503,
+  headers_to_add: [{ header: { key: "retry-after", value: "5" }, append_action: "OVERWRITE_IF_EXISTS_OR_ADD" }],
+  body_format_override: {
+    json_format: {
+      error: { type: "overloaded", message: "The management API is away for a moment. Try again in a few seconds.", field: null },
+    },
+    content_type: "application/json",
   },
 };
 

@@ -99,6 +99,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
     ["a wrong key", "sk-mg-000000000000" + "0".repeat(43), "not valid"],
     ["another provider's key", "sk-proj-abcdefgh", "does not have this service's form"],
     ["a masked key", "sk-mg-AbCd****WxYz", "masked display form"],
+    ["a management token", "mgmt_" + "0".repeat(43), "it is for the API under /api/v1 and calls no model"],
   ] as const)("%s is 401 (S18)", async ([, key, sentence]) => {
     const answer = await call({ path, key, body: ask("modelx-v4-pro") });
     expect(answer.status).toBe(401);
