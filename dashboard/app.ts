@@ -8,6 +8,8 @@ import type { Database } from "../ledger/database.ts";
 import type { Logger } from "../runtime/log.ts";
 import { serveApi } from "./api/api.ts";
 import { serveAssets } from "./assets.ts";
+import type { Mailer } from "./mail/mailer.ts";
+import type { SignUpRules } from "./sign-up-rules.ts";
 import type { Payments } from "./payments/payments.ts";
 import { answerError, answerNotFound } from "./failure.ts";
 import { registerRoutes } from "./routes.ts";
@@ -19,7 +21,9 @@ export interface AppDeps {
   log: Logger;
   pepper: Buffer;
   publicBaseUrl: string;
-  isSignUpOpen: boolean;
+  signUp: SignUpRules;
+  /** Not given: nobody can be written to. */
+  mailer?: Mailer | undefined;
   /** Not given: nobody can pay. */
   payments?: Payments | undefined;
   /** Told of each route, so that a test can try them all. */

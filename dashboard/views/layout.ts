@@ -21,7 +21,12 @@ const SECTIONS = [
   { path: "/dashboard/usage", name: "Billing & Usage" },
   { path: "/dashboard/credit", name: "Credit" },
   { path: "/dashboard/models", name: "Models" },
+];
+/** In the menu under the account's name. */
+const ACCOUNT_SECTIONS = [
+  { path: "/dashboard/members", name: "Members" },
   { path: "/dashboard/tokens", name: "API tokens" },
+  { path: "/dashboard/settings", name: "Settings" },
 ];
 const ADMIN = { path: "/dashboard/admin", name: "Admin" };
 
@@ -49,13 +54,29 @@ export function layout({ title, visitor, path, body, isNarrow = false }: Page): 
     </html>`;
 }
 
-function memberNavigation({ person, membership, csrf }: Member, path: string | undefined): string {
-  const sections = person.isAdmin ? [...SECTIONS, ADMIN] : SECTIONS;
-  return html`<nav aria-label="Sections">!${sections.map((section) => link(section, path)).join("")}</nav>
-    <div class="who">
-      <span class="muted" title="${person.email}">${membership.accountName}</span>
+function memberNavigation(visitor: Member, path: string | undefined): string {
+  return html`<nav aria-label="Sections">!${SECTIONS.map((section) => link(section, path)).join("")}</nav>
+    !${accountMenu(visitor, path)}`;
+}
+
+/** Opens without script. */
+function accountMenu({ person, membership, memberships, csrf }: Member, path: string | undefined): string {
+  const sections = person.isAdmin ? [...ACCOUNT_SECTIONS, ADMIN] : ACCOUNT_SECTIONS;
+  const others = memberships.filter(({ accountId }) => accountId !== membership.accountId);
+  const switches = others.map(
+    ({ accountId, accountName }) =>
+      html`<form method="post" action="/dashboard/accounts/${accountId}/view">
+        !${csrfField(csrf)}<button class="quiet">${accountName}</button>
+      </form>`,
+  );
+  return html`<details class="menu">
+    <summary title="${person.email}">${membership.accountName}</summary>
+    <nav aria-label="Account">
+      !${sections.map((section) => link(section, path)).join("")}
+      !${switches.length === 0 ? "" : html`<p class="muted small">Your other accounts</p>`} !${switches.join("")}
       <form method="post" action="/dashboard/sign-out">!${csrfField(csrf)}<button class="quiet">Sign out</button></form>
-    </div>`;
+    </nav>
+  </details>`;
 }
 
 function guestNavigation(path: string | undefined): string {

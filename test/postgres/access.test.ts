@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { createOutbox } from "../../dashboard/mail/outbox.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
 import { createRedeemCode } from "../../ledger/codes.ts";
 import type { Database } from "../../ledger/database.ts";
@@ -8,6 +9,9 @@ import { createApiKey } from "../../ledger/keys.ts";
 import { beginPayment } from "../../ledger/payments.ts";
 import { setAdmin } from "../../ledger/people/admins.ts";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
+import { addMember, invite, listInvitations } from "../../ledger/people/members.ts";
+import { signUp } from "../../ledger/people/persons.ts";
+import { listSessions, startSession } from "../../ledger/people/sessions.ts";
 import { freePort, LOOPBACK } from "../../local/process/ports.ts";
 import { ACCESS, type Access, type Thing } from "../support/access-table.ts";
 import { openDashboard, type Client, type Route, type SignedIn, type TestDashboard } from "../support/dashboard.ts";
@@ -44,7 +48,11 @@ async function openWorld(): Promise<World> {
   const publicBaseUrl = `http://${LOOPBACK}:${port}`;
   const payments = [{ provider: "test" }, { provider: "stripe", secretKey: "sk_test_1", webhookSecret: "whsec_1" }] as const;
   const open = (config: (typeof payments)[number]) =>
-    openDashboard(database, { publicBaseUrl, payments: createPayments(config, { publicBaseUrl, pepper: PEPPER }) });
+    openDashboard(database, {
+      publicBaseUrl,
+      payments: createPayments(config, { publicBaseUrl, pepper: PEPPER }),
+      mailer: createOutbox(),
+    });
   const [dashboard, withStripe] = [await open(payments[0]), await open(payments[1])];
   // Paying without money sends notices there.
   await dashboard.app.listen({ host: LOOPBACK, port });
@@ -235,6 +243,18 @@ async function make(thing: Thing, { database, people: { owner } }: World): Promi
     }
     case "code":
       return (await createRedeemCode(database, { amountNanoUsd: 1n, pepper: PEPPER, note: MARK })).id;
+    case "session":
+      await startSession(database, { personId, accountId, userAgent: "" });
+      return (await listSessions(database, personId))[0]?.id ?? "";
+    case "invitation":
+      await invite(database, { accountId, email: `${MARK}@example.org`, role: "viewer", invitedBy: personId });
+      return (await listInvitations(database, accountId)).at(-1)?.id ?? "";
+    case "person": {
+      const email = `${MARK}-${randomBytes(8).toString("hex")}@example.com`;
+      const { person } = await signUp(database, { email, name: MARK, password: "correct horse battery" });
+      await addMember(database, { accountId, personId: person.id, role: "member" });
+      return person.id;
+    }
     case "payment": {
       const providerPaymentId = `cs_test_${randomBytes(16).toString("hex")}`;
       await beginPayment(database, { accountId, provider: "test", providerPaymentId, amountNanoUsd: 5_000_000_000n });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { createOutbox } from "../../dashboard/mail/outbox.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
 import { publishModels } from "../../ledger/catalogue.ts";
 import { createRedeemCode, redeemCode } from "../../ledger/codes.ts";
@@ -9,11 +10,12 @@ import { createApiKey } from "../../ledger/keys.ts";
 import { beginPayment } from "../../ledger/payments.ts";
 import { setAdmin } from "../../ledger/people/admins.ts";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
+import { invite, listInvitations } from "../../ledger/people/members.ts";
 import { addMember } from "../../ledger/people/members.ts";
 import { signUp } from "../../ledger/people/persons.ts";
 import { settle } from "../../ledger/settle.ts";
 import { freePort, LOOPBACK } from "../../local/process/ports.ts";
-import { ACCESS } from "../support/access-table.ts";
+import { ACCESS, type Thing } from "../support/access-table.ts";
 import { openDashboard, type Client, type SignedIn, type TestDashboard } from "../support/dashboard.ts";
 import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
 import { PASSWORD } from "../support/people.ts";
@@ -29,7 +31,7 @@ interface Full {
   database: Database;
   /** Owner of an account that has one of everything, and an admin. */
   root: SignedIn;
-  ids: Readonly<Record<"key" | "token" | "account" | "payment" | "code", string>>;
+  ids: Readonly<Record<Exclude<Thing, object>, string>>;
   key: string;
 }
 
@@ -39,7 +41,7 @@ async function openFull(name: string): Promise<Full> {
   const port = await freePort();
   const publicBaseUrl = `http://${LOOPBACK}:${port}`;
   const payments = createPayments({ provider: "test" }, { publicBaseUrl, pepper: PEPPER });
-  const dashboard = await openDashboard(database, { publicBaseUrl, payments });
+  const dashboard = await openDashboard(database, { publicBaseUrl, payments, mailer: createOutbox() });
   // Paying without money sends notices there.
   await dashboard.app.listen({ host: LOOPBACK, port });
   const { person, accountId } = await signUp(database, { email: "root@example.com", name, password: PASSWORD });
@@ -66,20 +68,36 @@ async function openFull(name: string): Promise<Full> {
     "INSERT INTO ledger_check_run (id, ended_at, differences, found) VALUES (uuidv7(), now(), 1, jsonb_build_array($1::jsonb))",
     [JSON.stringify({ check: name, subject: name, expected: name, found: name })],
   );
-  const ids = { key: publicId, token: tokenId, account: accountId, payment: PAYMENT, code: code.id };
+  await invite(database, { accountId, email: "new@example.com", role: "viewer", invitedBy: person.id });
+  const ids = {
+    key: publicId,
+    token: tokenId,
+    account: accountId,
+    payment: PAYMENT,
+    code: code.id,
+    person: person.id,
+    invitation: (await listInvitations(database, accountId))[0]?.id ?? "",
+    session: "0".repeat(64),
+  };
   return { dashboard, database, root: await dashboard.signIn(person.id, accountId), ids, key: value };
 }
 
 /** The address of each page that there is to look at. */
 function pagesOf({ dashboard, ids }: Full): string[] {
   return dashboard.routes
-    .filter(({ method, url }) => method === "GET" && !url.includes("/assets/"))
+    .filter(({ method, url }) => method === "GET" && !url.includes("/assets/") && isForSomebody(`GET ${url}`))
     .map(({ url }) =>
       Object.entries(ACCESS[`GET ${url}`]?.ids ?? {}).reduce(
         (address, [name, thing]) => address.replace(`:${name}`, typeof thing === "string" ? ids[thing] : thing.text),
         url,
       ),
     );
+}
+
+/** An invitation's page is there with an invitation's token alone. */
+function isForSomebody(name: string): boolean {
+  const { owner = 200, admin = 200 } = ACCESS[name] ?? {};
+  return Math.min(owner, admin) < 400;
 }
 
 /** A page without the markup as markup; what is no page is declared as what it is. */
@@ -121,7 +139,23 @@ test("markup in any name is shown as text on every page, and is a string in ever
 
 test("markup in an address or a form comes back as text, if at all", async () => {
   const full = await openFull("Ann");
-  const names = ["search", "account", "after", "before", "key", "model", "range", "from", "to", "next", "paid", "unit", "cursor"];
+  const names = [
+    "search",
+    "account",
+    "after",
+    "before",
+    "key",
+    "model",
+    "range",
+    "from",
+    "to",
+    "next",
+    "paid",
+    "unit",
+    "cursor",
+    "token",
+    "invitation",
+  ];
   const query = new URLSearchParams(Object.fromEntries(names.map((name) => [name, MARKUP]))).toString();
   for (const page of pagesOf(full)) {
     for (const client of [full.root, full.dashboard.guest]) {
@@ -143,6 +177,10 @@ test("markup in an address or a form comes back as text, if at all", async () =>
       "code",
       "amount",
       "reason",
+      "token",
+      "current",
+      "threshold",
+      "invitation",
       "expires",
       "attempt",
       "models",

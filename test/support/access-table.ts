@@ -23,7 +23,7 @@ export interface Access {
   isWebhook?: boolean;
 }
 
-export type Thing = "key" | "token" | "code" | "account" | "payment" | { text: string };
+export type Thing = "key" | "person" | "invitation" | "session" | "token" | "code" | "account" | "payment" | { text: string };
 
 /** The same for everybody, signed in or not. */
 const forAll = (status: number, more: Partial<Access> = {}): Access => ({
@@ -60,6 +60,7 @@ const KEY = { publicId: "key" } as const;
 const API_KEY = { id: "key" } as const;
 const TOKEN = { id: "token" } as const;
 const ACCOUNT = { accountId: "account" } as const;
+const PERSON = { personId: "person" } as const;
 const ATTEMPT = "0199d8a0-0000-4000-8000-00000000000";
 
 export const ACCESS: Readonly<Record<string, Access>> = {
@@ -100,6 +101,31 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "POST /dashboard/credit/test-pay/:id": page("member", 303, { ids: { id: "payment" }, body: { decision: "decline" } }),
   "POST /dashboard/webhooks/test": forAll(400, { isWebhook: true }),
   "POST /dashboard/webhooks/stripe": forAll(400, { isWebhook: true }),
+
+  "POST /dashboard/credit/alert": page("member", 303, { body: { threshold: "2" } }),
+
+  // Oneself.
+  "GET /dashboard/forgot": forAll(200),
+  "POST /dashboard/forgot": forAll(200, { body: { email: "nobody@example.com" } }),
+  "GET /dashboard/reset": forAll(200),
+  "POST /dashboard/reset": forAll(400, { body: { token: "none", password: "correct horse battery" } }),
+  "GET /dashboard/outbox": forAll(200),
+  "GET /dashboard/settings": page("viewer", 200),
+  "POST /dashboard/settings/name": page("viewer", 303, { body: { name: "new name" } }),
+  "POST /dashboard/settings/password": page("viewer", 400, { body: { current: "wrong", password: "correct horse battery" } }),
+  "POST /dashboard/settings/sessions/:id/end": { ...forAll(404, { ids: { id: "session" } }), guest: 303, owner: 303 },
+  "POST /dashboard/settings/sessions/end-others": page("viewer", 303),
+
+  // Who is in the account.
+  "GET /dashboard/members": page("viewer", 200),
+  "POST /dashboard/members/invite": page("owner", 200, { body: { email: "new@example.com", role: "viewer" } }),
+  "POST /dashboard/members/invitations/:id/revoke": page("owner", 303, { ids: { id: "invitation" } }),
+  "POST /dashboard/members/:personId/role": page("owner", 303, { ids: PERSON, body: { role: "viewer" } }),
+  "GET /dashboard/members/:personId/remove": page("owner", 200, { ids: PERSON }),
+  "POST /dashboard/members/:personId/remove": page("owner", 303, { ids: PERSON }),
+  "GET /dashboard/invitation": forAll(404),
+  "POST /dashboard/invitation": forAll(404, { guest: 303, body: { token: "none" } }),
+  "POST /dashboard/accounts/:accountId/view": page("viewer", 303, { ids: ACCOUNT }),
 
   // Management tokens.
   "GET /dashboard/tokens": page("viewer", 200),

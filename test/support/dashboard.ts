@@ -69,7 +69,7 @@ export async function openDashboard(database: Database, options: Partial<AppDeps
     log,
     pepper: PEPPER,
     publicBaseUrl,
-    isSignUpOpen: true,
+    signUp: { isOpen: true, domains: null },
     onRoute: ({ method, url }) => void routes.push(...[method].flat().map((each) => ({ method: each, url }))),
     ...options,
   });
