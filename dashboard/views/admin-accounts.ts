@@ -16,7 +16,7 @@ const PATH = "/dashboard/admin";
 export function adminAccountsPage({ visitor, accounts, search, next }: AdminAccountsView): string {
   const kept: Record<string, string> = search === "" ? {} : { search };
   const body = html`<h1>Accounts</h1>
-    <form method="get" action="${PATH}" class="card" role="search">
+    <form method="get" action="${PATH}" class="card stack" role="search">
       <div class="field">
         <label for="search">Search</label>
         <input type="search" id="search" name="search" value="${search}" aria-describedby="search-help" />

@@ -18,7 +18,7 @@ export interface AdminAuditView {
 export function adminAuditPage({ visitor, actions, account, next }: AdminAuditView): string {
   const kept: Record<string, string> = account === undefined ? {} : { account };
   const body = html`<h1>Audit log</h1>
-    <form method="get" action="${PATH}" class="card">
+    <form method="get" action="${PATH}" class="card stack">
       <div class="field">
         <label for="account">Account id</label>
         <input type="text" id="account" name="account" value="${account ?? ""}" aria-describedby="account-help" />

@@ -26,7 +26,7 @@ export function adminCodesPage({ visitor, codes, form, next }: AdminCodesView): 
       <div class="grid">
         !${field({ name: "count", label: "How many", inputMode: "numeric", isRequired: true }, shown)}
         !${field({ name: "amount", label: "USD of each", inputMode: "decimal", isRequired: true }, shown)}
-        !${field({ name: "uses", label: "Accounts that may use each", inputMode: "numeric", isRequired: true }, shown)}
+        !${field({ name: "uses", label: "Uses of each", help: "By so many accounts, each once.", inputMode: "numeric", isRequired: true }, shown)}
         !${field({ name: "expires", label: "Last day", type: "date", help: "Left empty, it does not expire. Days are UTC." }, shown)}
       </div>
       !${field({ name: "reason", label: "Reason", help: "Who they are for. Those who redeem them do not see it.", isRequired: true }, shown)}
