@@ -1,6 +1,6 @@
 import { GatewayError, toGatewayError, type ErrorCode } from "../contract/errors.ts";
 import type { Backend } from "../contract/catalogue.ts";
-import type { Protocol } from "../contract/protocol.ts";
+import type { Interface } from "../contract/protocol.ts";
 import type { ProcessingResponse } from "../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
 import { answerRoute } from "./answers/answer.ts";
 import { authenticate, type Caller } from "./auth/authenticate.ts";
@@ -56,7 +56,7 @@ type Response =
 export function createExchange(deps: ExchangeDeps): Exchange {
   const startedMs = deps.clock.nowMs();
   const requestId = deps.newRequestId(startedMs);
-  let protocol: Protocol = "chat";
+  let protocol: Interface = "chat";
   let admitted: Admitted | undefined;
   let translation: Translation | undefined;
   let run: Run | undefined;
@@ -69,6 +69,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       const line = { method: headers.get(":method") ?? "", path: headers.get(":path") ?? "", hasVersion: hasVersion(headers) };
       protocol = protocolOf(line);
       const endpoint = findEndpoint(line);
+      if (endpoint.kind === "generate") protocol = endpoint.protocol;
       if (protocol === "messages") checkVersion(headers);
       if (endpoint.kind === "root") return reply.answerNow(deps.answers.root(requestId));
 

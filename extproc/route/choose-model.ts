@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Interface } from "../../contract/protocol.ts";
 import type { WorldKey, WorldModel, World } from "../world/world.ts";
 
 const RECOMMENDED = ["modelx-v4-pro", "modelx-v4-flash"];
@@ -7,7 +7,7 @@ const RECOMMENDED = ["modelx-v4-pro", "modelx-v4-flash"];
 export interface ModelWish {
   world: World;
   key: WorldKey;
-  protocol: Protocol;
+  protocol: Interface;
   /** The request's `model`, of any type. */
   name: unknown;
 }

@@ -1,9 +1,9 @@
 import { GatewayError } from "../../contract/errors.ts";
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Interface, Protocol } from "../../contract/protocol.ts";
 
 /** What a request asks for, known from its method and path alone. */
 export type Endpoint =
-  | { kind: "generate"; protocol: Protocol }
+  | { kind: "generate"; protocol: Interface }
   | { kind: "count_tokens"; protocol: "messages" }
   | { kind: "models"; id: string | null; protocol: Protocol }
   | { kind: "balance"; protocol: "chat" }
@@ -33,6 +33,8 @@ export function findEndpoint(line: RequestLine): Endpoint {
       return only(line, "POST", { kind: "generate", protocol: "messages" });
     case "/v1/messages/count_tokens":
       return only(line, "POST", { kind: "count_tokens", protocol: "messages" });
+    case "/v1/responses":
+      return only(line, "POST", { kind: "generate", protocol: "responses" });
     case "/v1/models":
       return only(line, "GET", { kind: "models", id: null, protocol: protocolOf(line) });
     case "/v1/balance":
@@ -54,8 +56,6 @@ function describeUnknownPath(path: string): string {
   }
   if (path === "/chat/completions" || path === "/messages")
     return `There is nothing at this path: \`/v1\` is missing. POST to /v1${path}.`;
-  if (path === "/v1/responses")
-    return "The Responses interface is not served here. Use POST /v1/chat/completions or POST /v1/messages.";
   return "There is nothing at this path. The interfaces are POST /v1/chat/completions and POST /v1/messages; GET /v1/models lists the models.";
 }
 
