@@ -56,6 +56,8 @@ function describeUnknownPath(path: string): string {
   }
   if (path === "/chat/completions" || path === "/messages")
     return `There is nothing at this path: \`/v1\` is missing. POST to /v1${path}.`;
+  if (path.startsWith("/v1/responses/"))
+    return "No responses are stored here, so there is none to ask for. POST /v1/responses with the whole conversation in `input`.";
   return "There is nothing at this path. The interfaces are POST /v1/chat/completions and POST /v1/messages; GET /v1/models lists the models.";
 }
 

@@ -19,7 +19,7 @@ export type ResponseState =
   | { status: "in_progress" }
   | { status: "completed"; usage: Usage }
   | { status: "incomplete"; reason: "max_output_tokens" | "content_filter"; usage: Usage }
-  | { status: "failed"; error: GatewayError; usage: Usage };
+  | { status: "failed"; error: GatewayError };
 
 /** The response object as JSON text. */
 export function encodeResponse(head: ResponseHead, state: ResponseState, output: readonly OutputItem[]): string {
@@ -45,7 +45,8 @@ export function encodeResponse(head: ResponseHead, state: ResponseState, output:
     tools: [],
     top_p: null,
     truncation: "disabled",
-    usage: state.status === "in_progress" ? null : { ...encodeUsage(state.usage) },
+    // Of a failed one it would depend on how far the gateway had read.
+    usage: "usage" in state ? encodeUsage(state.usage) : null,
     user: null,
     metadata: {},
     ...head.echoed,

@@ -56,7 +56,7 @@ export function translateRequest({ parsed, body, model, backend }: TranslationIn
   } = translateMessages(request.messages, {
     names,
     cacheTtl,
-    hasSystemTurns: profile.systemTurns,
+    systemTurns: profile.systemTurns ? "behind_user" : "nowhere",
   });
   const {
     format,

@@ -8,6 +8,7 @@ import { encodeResponse, type ResponseHead, type ResponseState } from "../../pro
 import { createAnswerUnwrapper } from "../chat-via-messages/answer-tool.ts";
 import { createCallIds } from "../chat-via-messages/answer.ts";
 import { plainToolId } from "../ids.ts";
+import { isGatewaySignature } from "../signature.ts";
 import { limitOf } from "./finish.ts";
 import {
   openCustomCall,
@@ -172,12 +173,16 @@ export function createAnswerMachine({ facts, requestId, nowSeconds, usage }: Mac
   }
 
   function openThinking(block: ThinkingBlock): string {
-    const { thinker: model, wantsEncryptedReasoning } = facts;
-    const encrypted = () =>
-      wantsEncryptedReasoning ? encodeThought({ model, thinking: block.thinking, signature: block.signature }) : undefined;
+    const encrypted = () => (facts.wantsEncryptedReasoning ? pack(block) : undefined);
     const item = openReasoning(nextPlace("rs"), encrypted);
     block.item = item;
     return start(item);
+  }
+
+  /** The gateway's own signatures say nothing to anyone. */
+  function pack({ thinking, signature }: ThinkingBlock): string {
+    const isServers = signature !== "" && !isGatewaySignature(signature);
+    return encodeThought({ model: facts.thinker, thinking, ...(isServers && { signature }) });
   }
 
   /** Nobody but its server can read it: it is worth an item only where it can go back. */
@@ -283,7 +288,7 @@ export function createAnswerMachine({ facts, requestId, nowSeconds, usage }: Mac
   function fail(error: GatewayError): string {
     if (end !== undefined) return "";
     const opened = opening();
-    end = { status: "failed", error, usage: usage() };
+    end = { status: "failed", error };
     return opened + encoder.error(error) + encoder.response("failed", end, items());
   }
 

@@ -77,7 +77,12 @@ function checkPart(part: unknown, field: string): void {
 
 function checkTool(tool: unknown, field: string): void {
   if (!isObject(tool)) return;
-  const { type } = tool;
+  const { type, name } = tool;
+  if (isObject(tool["function"]) && name === undefined)
+    throw refuse(
+      `${field}.name`,
+      "is missing: here `name`, `description` and `parameters` stand beside `type`, not inside `function`.",
+    );
   if (typeof type !== "string" || type === "function" || type === "custom" || type === "namespace") return;
   throw refuse(
     `${field}.type`,

@@ -1,10 +1,11 @@
+import type { Backend } from "../../../contract/catalogue.ts";
 import { encodeJson, RawJson } from "../../protocol/json/raw.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
 import { parseResponsesRequest, type ResponsesRequest } from "../../protocol/responses/request.ts";
 import type { FormatWish } from "../chat-via-messages/answer-format.ts";
 import { userId } from "../chat-via-messages/request.ts";
 import { describeForgotten, translateChoice, translateTools } from "../chat-via-messages/tools.ts";
-import { namesInHistory, translateMessages, type Conversation } from "../chat-via-messages/turns.ts";
+import { namesInHistory, translateMessages, type Conversation, type ConversationOptions } from "../chat-via-messages/turns.ts";
 import { createToolNames, type ToolNames } from "../names.ts";
 import type { JsonObject, TranslationInput } from "../translation.ts";
 import { checkFields, inRequestWords } from "./dropped-fields.ts";
@@ -69,7 +70,7 @@ export function translateRequest({ parsed, body, model, backend }: TranslationIn
   const forgotten = upstream === "messages" && tools.length === 0 ? describeForgotten(history) : [];
   const names = createToolNames([...tools.map((tool) => tool.name), ...history]);
   const conversation = inInputWords(places, request.input, () =>
-    translateMessages(messages, { names, cacheTtl: null, hasSystemTurns: upstream === "chat" || profile.systemTurns }),
+    translateMessages(messages, { names, cacheTtl: null, systemTurns: placeOfSystem(backend) }),
   );
 
   const plan = planForUpstream(request, {
@@ -117,6 +118,12 @@ export function translateRequest({ parsed, body, model, backend }: TranslationIn
   };
 }
 
+/** What a chat server allows is for the next step to know. */
+function placeOfSystem({ protocol, profile }: Backend): ConversationOptions["systemTurns"] {
+  if (protocol === "chat") return "anywhere";
+  return profile.systemTurns ? "behind_user" : "nowhere";
+}
+
 function systemBlocks(request: ResponsesRequest, conversation: Conversation, instruction: string | null) {
   return [
     ...(request.instructions?.trim() ? [{ type: "text", text: request.instructions }] : []),
@@ -139,11 +146,15 @@ function readFormat(request: ResponsesRequest, body: Buffer): FormatWish | null 
   };
 }
 
-/** As they were written: a schema's big integers survive. */
+/** As they were written: a schema's big integers survive. On one line, which is how clients like an event's data. */
 function echo(parsed: JsonObject, body: Buffer): { readonly [name: string]: RawJson } {
   const there = ECHOED.filter((name) => (parsed[name] ?? null) !== null);
-  return Object.fromEntries(there.map((name) => [name, new RawJson(rawMember(body, name)?.toString("utf8") ?? "null")]));
+  const text = (name: string) => rawMember(body, name)?.toString("utf8").replaceAll(LINE_BREAKS, "") ?? "null";
+  return Object.fromEntries(there.map((name) => [name, new RawJson(text(name))]));
 }
+
+/** In JSON they stand only between values, never inside a string. */
+const LINE_BREAKS = /[\r\n]+\s*/g;
 
 function nonEmpty<Item>(items: Item[]): Item[] | undefined {
   return items.length === 0 ? undefined : items;
