@@ -1,4 +1,5 @@
 import { drop, emulate, map, reject, type Policy } from "../policy.ts";
+import { encodeThought } from "./thought.ts";
 
 const HELLO = { role: "user", content: "hi" };
 const CALL = { type: "function_call", call_id: "c", name: "f", arguments: '{"a":1}' };
@@ -28,9 +29,8 @@ export const CONTENT_POLICIES = [
   }),
   map(
     "input[].reasoning",
-    "goes back with the turn that it belongs to: to a chat server as its text, to a messages server only with the `encrypted_content` that the same model's answer had",
-    thinking({ encrypted_content: null }),
-    { droppedBy: { reasoningHistory: "never" } },
+    "goes back with the turn that it belongs to: to a chat server as its text (not where `reasoningHistory` is `never`: named), to a messages server only with the `encrypted_content` that the same model's answer had",
+    thinking({ encrypted_content: encodeThought({ model: "modelx-v4-pro", thinking: "t", signature: "c2ln" }) }),
   ),
   drop(
     "input[].encrypted_content",

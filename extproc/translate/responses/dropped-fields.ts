@@ -14,7 +14,6 @@ const REQUEST_WORDS: Readonly<Record<string, string>> = {
   reasoning_effort: "reasoning",
   thinking: "reasoning",
   output_config: "reasoning",
-  metadata: "user",
   "messages.content.thinking": "input[].reasoning",
   "messages.content.redacted_thinking": "input[].reasoning",
   "tools.strict": "tools[].strict",

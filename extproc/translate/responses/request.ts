@@ -85,12 +85,15 @@ export function translateRequest({ parsed, body, model, backend }: TranslationIn
   });
   const offered = [...tools, ...forgotten, ...(plan.answerTool === null ? [] : [plan.answerTool])];
   const chosen = forgotten.length > 0 && plan.answerTool === null ? ({ type: "none", isForced: false } as const) : plan.choice;
+  const namesUser = !profile.rejects.includes("user");
+  if (!namesUser && request.safety_identifier) dropped.add("safety_identifier");
+  if (!namesUser && request.user) dropped.add("user");
   const text = encodeJson({
     model: request.model,
     max_tokens: plan.maxTokens,
     stream: request.stream === true ? true : undefined,
     ...plan.fields,
-    metadata: userId(request),
+    metadata: namesUser ? userId(request) : undefined,
     tools: nonEmpty(translateTools(offered, names, null)),
     tool_choice: offered.length === 0 ? undefined : translateChoice(chosen, names, plan.isParallel),
     system: nonEmpty(systemBlocks(request, conversation, plan.instruction)),
