@@ -73,7 +73,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       if (protocol === "messages") checkVersion(headers);
       if (endpoint.kind === "root") return reply.answerNow(deps.answers.root(requestId));
 
-      const caller = authenticate({ headers, world: deps.world, pepper: deps.pepper, nowMs: startedMs });
+      const caller = authenticate({ headers, world: deps.world, pepper: deps.pepper, nowMs: startedMs, keysUrl: deps.keysUrl });
       if (endpoint.kind !== "generate" && endpoint.kind !== "count_tokens") {
         return answerRoute({ endpoint, caller, requestId, deps }).catch(refuse);
       }
@@ -81,7 +81,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
         deps.limits.check(caller, protocol);
         deps.credit.check(caller.account);
       }
-      checkBodyComes(headers, isEnd);
+      checkBodyComes({ headers, interface: protocol }, isEnd);
       admitted = { caller, endpoint, headers };
       return reply.continueToBody();
     });
@@ -92,7 +92,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
     return refusing(() => {
       if (admitted === undefined) throw new Error("a request body came before its headers were accepted");
       const { caller, headers } = admitted;
-      const parsed = parseBody(body);
+      const parsed = parseBody(body, { headers, interface: protocol });
       const model = pricedAt(chooseModel({ world: deps.world, key: caller.key, protocol, name: parsed["model"] }), startedMs);
       const backend = chooseBackend(model.backends, deps.random());
       if (admitted.endpoint.kind === "count_tokens") return countTokens({ body, parsed, headers, backend });

@@ -1,5 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
 import type { Interface, Protocol } from "../../contract/protocol.ts";
+import { describeUnknownPath } from "./unknown-path.ts";
 
 /** What a request asks for, known from its method and path alone. */
 export type Endpoint =
@@ -50,21 +51,19 @@ export function findEndpoint(line: RequestLine): Endpoint {
   throw new GatewayError("not_found", describeUnknownPath(path));
 }
 
-function describeUnknownPath(path: string): string {
-  if (/^\/+v1\/+v1(\/|$)/.test(path)) {
-    return "The path has one `/v1` too many. An Anthropic-style client takes the base address without `/v1`, an OpenAI-style client with exactly one.";
-  }
-  if (path === "/chat/completions" || path === "/messages")
-    return `There is nothing at this path: \`/v1\` is missing. POST to /v1${path}.`;
-  if (path.startsWith("/v1/responses/"))
-    return "No responses are stored here, so there is none to ask for. POST /v1/responses with the whole conversation in `input`.";
-  return "There is nothing at this path. The interfaces are POST /v1/chat/completions and POST /v1/messages; GET /v1/models lists the models.";
-}
-
 function only(line: RequestLine, method: "GET" | "POST", endpoint: Endpoint): Endpoint {
   if (line.method === method || (method === "GET" && line.method === "HEAD")) return endpoint;
   const allow = method === "GET" ? "GET, HEAD" : "POST";
-  throw new GatewayError("method_not_allowed", `This path takes ${method} only.`, { headers: { allow } });
+  throw new GatewayError(
+    "method_not_allowed",
+    `This path takes ${method}, not ${described(line.method)}.${method === "POST" ? " To try a key, GET /v1/models." : ""}`,
+    { headers: { allow } },
+  );
+}
+
+/** A method is a client's own word; only known ones are repeated. */
+function described(method: string): string {
+  return /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$/.test(method) ? method : "that method";
 }
 
 function split(path: string): [string, string] {
