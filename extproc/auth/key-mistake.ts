@@ -39,7 +39,7 @@ export function explainKey(credential: string): KeyMistake {
     return other("This is the masked display form of a key. The full value is shown only once, when the key is made.");
   if (PLACEHOLDER.test(text))
     return other("This is a placeholder, not an API key. The setting that should hold the key is not set.");
-  if (/^mgmt_/.test(text))
+  if (text.startsWith("mgmt_"))
     return other("This is a management token, which is for the management API alone. Models are asked with an API key.");
   if (/^eyJ[\w-]+\.[\w-]+\.[\w-]*$/.test(text))
     return other("This is a token of a sign-in or of a Kubernetes cluster, not an API key.");

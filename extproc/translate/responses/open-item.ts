@@ -15,7 +15,7 @@ export interface OpenItem {
   item(status: ItemStatus): OutputItem;
 }
 
-interface ItemPlace {
+export interface ItemPlace {
   item_id: string;
   output_index: number;
 }
