@@ -108,6 +108,7 @@ export async function startExtproc(
     runWatch,
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
     pepper: config.pepper,
+    keysUrl: `${config.publicBaseUrl}/dashboard/keys`,
     readUsage: (range) => usageByModelAndDay(database, range),
     newRequestId: (nowMs) => uuidv7({ msecs: nowMs }),
     random: Math.random,

@@ -23,6 +23,7 @@ export function createAnswers({ publicBaseUrl }: { publicBaseUrl: string }): Ans
         object: "gateway",
         chat_completions: { base_url: `${publicBaseUrl}/v1`, endpoint: `POST ${publicBaseUrl}/v1/chat/completions` },
         messages: { base_url: publicBaseUrl, endpoint: `POST ${publicBaseUrl}/v1/messages` },
+        responses: { base_url: `${publicBaseUrl}/v1`, endpoint: `POST ${publicBaseUrl}/v1/responses` },
         models: `${publicBaseUrl}/v1/models`,
       }),
   };

@@ -122,6 +122,12 @@ function lateReplies(maxRequestBytes: number): OwnReply[] {
   ];
 }
 
+/** The one reply to plain HTTP on a port with TLS, whatever was asked. */
+export function plainHttpReplies(error: GatewayError): EnvoyConfig {
+  const stage = { filter: null, messagesClient: EARLY.messagesClient, requestId: LATE.requestId };
+  return { mappers: inBothDialects({ filter: statusFrom(400), error }, stage) };
+}
+
 interface Stage {
   /** Does the reply belong here? */
   filter: EnvoyConfig | null;

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { INTERFACES } from "../../../contract/protocol.ts";
 import { listModels } from "../../../ledger/model-list.ts";
 import type { AppDeps } from "../../app.ts";
 import { showPricePerMillion } from "../../money.ts";
@@ -11,7 +12,7 @@ const listedModel = z
   .object({
     name: z.string(),
     aliases: z.array(z.string()),
-    interfaces: z.array(z.enum(["chat", "messages"])),
+    interfaces: z.array(z.enum(INTERFACES)),
     context_window: z.int().nullable(),
     max_output_tokens: z.int(),
     price: z.object({ input: price, cached_input: price, cache_write: price, output: price }),

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { INTERFACES } from "../../../contract/protocol.ts";
 import { GatewayError } from "../../../contract/errors.ts";
 import type { ListedRequest } from "../../../ledger/request-list.ts";
 import type { UsageSums } from "../../../ledger/usage-sums.ts";
@@ -63,7 +64,7 @@ export const listedRequest = z
     attempt: z.int(),
     key_id: keyId,
     model: z.string(),
-    interface: z.enum(["chat", "messages"]),
+    interface: z.enum(INTERFACES),
     started_at: moment,
     duration_ms: z.int(),
     first_token_ms: z.int().nullable(),
