@@ -22,6 +22,8 @@ export interface AppDeps {
   pepper: Buffer;
   publicBaseUrl: string;
   signUp: SignUpRules;
+  /** The service's terms, plain text. */
+  terms?: string | undefined;
   /** Not given: nobody can be written to. */
   mailer?: Mailer | undefined;
   /** Not given: nobody can pay. */

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { createDatabase } from "../ledger/database.ts";
 import { startAdmin } from "../runtime/admin.ts";
@@ -20,6 +21,8 @@ export interface DashboardConfig {
   admin: { host: string; port: number };
   signUp: SignUpRules;
   mail: MailConfig;
+  /** Path of a plain text. */
+  termsFile: string | undefined;
   payments: PaymentsConfig;
 }
 
@@ -32,7 +35,8 @@ export async function startDashboard(
   collectDefaultMetrics({ register: metrics });
   const database = createDatabase({ url: config.databaseUrl, applicationName: "dashboard", log });
   const mailer = createMailer(config.mail);
-  const app = await createApp({ ...config, payments: createPayments(config.payments, config), mailer, database, log });
+  const terms = config.termsFile === undefined ? undefined : await readFile(config.termsFile, "utf8");
+  const app = await createApp({ ...config, terms, payments: createPayments(config.payments, config), mailer, database, log });
   await app.listen(config.listen);
   const admin = await startAdmin({
     ...config.admin,

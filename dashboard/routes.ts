@@ -13,6 +13,8 @@ import { memberRoutes } from "./routes/members.ts";
 import { modelRoutes } from "./routes/models.ts";
 import { outboxRoutes } from "./routes/outbox.ts";
 import { overviewRoutes } from "./routes/overview.ts";
+import { playgroundRoutes } from "./routes/playground.ts";
+import { publicRoutes } from "./routes/public.ts";
 import { settingsRoutes } from "./routes/settings.ts";
 import { signInRoutes } from "./routes/sign-in.ts";
 import { signUpRoutes } from "./routes/sign-up.ts";
@@ -23,6 +25,8 @@ import { usageRoutes } from "./routes/usage.ts";
 export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   signInRoutes(app, deps);
   signUpRoutes(app, deps);
+  publicRoutes(app, deps);
+  playgroundRoutes(app, deps);
   settingsRoutes(app, deps);
   memberRoutes(app, deps);
   invitationRoutes(app, deps);

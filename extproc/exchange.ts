@@ -93,7 +93,9 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       if (admitted === undefined) throw new Error("a request body came before its headers were accepted");
       const { caller, headers } = admitted;
       const parsed = parseBody(body, { headers, interface: protocol });
-      const model = pricedAt(chooseModel({ world: deps.world, key: caller.key, protocol, name: parsed["model"] }), startedMs);
+      const { world, modelsUrl } = deps;
+      const chosenModel = chooseModel({ world, key: caller.key, protocol, modelsUrl, name: parsed["model"] });
+      const model = pricedAt(chosenModel, startedMs);
       const backend = chooseBackend(model.backends, deps.random());
       if (admitted.endpoint.kind === "count_tokens") return countTokens({ body, parsed, headers, backend });
 

@@ -21,6 +21,7 @@ const SECTIONS = [
   { path: "/dashboard/usage", name: "Billing & Usage" },
   { path: "/dashboard/credit", name: "Credit" },
   { path: "/dashboard/models", name: "Models" },
+  { path: "/dashboard/playground", name: "Playground" },
 ];
 /** In the menu under the account's name. */
 const ACCOUNT_SECTIONS = [
@@ -50,6 +51,10 @@ export function layout({ title, visitor, path, body, isNarrow = false }: Page): 
           !${visitor === null ? guestNavigation(path) : memberNavigation(visitor, path)}
         </header>
         <main id="main" class="${isNarrow ? "narrow" : ""}">!${body}</main>
+        <footer class="muted small">
+          <a href="/dashboard/models">Models</a> <a href="/dashboard/status">Status</a> <a href="/dashboard/terms">Terms</a>
+          <a href="/api/v1/openapi.json">API</a>
+        </footer>
       </body>
     </html>`;
 }

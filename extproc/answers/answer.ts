@@ -30,6 +30,8 @@ export function createAnswers({ publicBaseUrl }: { publicBaseUrl: string }): Ans
 }
 
 export interface AnswerDeps {
+  /** Where people see which models there are. */
+  modelsUrl: string;
   world: World;
   credit: Credit;
   readUsage: UsageReport;
@@ -47,7 +49,9 @@ export interface AnswerRouteInput {
 export async function answerRoute({ endpoint, caller, requestId, deps }: AnswerRouteInput): Promise<ProcessingResponse> {
   switch (endpoint.kind) {
     case "models":
-      return reply.answerNow(encodeAnswer(requestId, describeModels({ endpoint, key: caller.key, world: deps.world })));
+      return reply.answerNow(
+        encodeAnswer(requestId, describeModels({ endpoint, key: caller.key, world: deps.world, modelsUrl: deps.modelsUrl })),
+      );
     case "balance":
       return reply.answerNow(
         encodeAnswer(

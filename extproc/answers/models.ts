@@ -7,16 +7,18 @@ export interface DescribeModelsInput {
   endpoint: Extract<Endpoint, { kind: "models" }>;
   key: WorldKey;
   world: World;
+  /** Where people see which models there are. */
+  modelsUrl: string;
 }
 
 /** The model list, or one model, in the caller's protocol and only with what this key may use (S10). */
-export function describeModels({ endpoint, key, world }: DescribeModelsInput): object {
+export function describeModels({ endpoint, key, world, modelsUrl }: DescribeModelsInput): object {
   const { protocol, id } = endpoint;
   // One list serves chat completions and Responses: their clients ask for it in the same way.
   const interfaces: readonly Interface[] = protocol === "chat" ? ["chat", "responses"] : ["messages"];
   if (id !== null) {
     const there = interfaces.find((each) => world.findModel(id)?.interfaces.includes(each));
-    return describe[protocol](chooseModel({ world, key, protocol: there ?? protocol, name: id }));
+    return describe[protocol](chooseModel({ world, key, protocol: there ?? protocol, modelsUrl, name: id }));
   }
 
   const models = [...new Set(interfaces.flatMap((each) => listUsable({ world, key, protocol: each })))];

@@ -8,6 +8,8 @@ export interface ModelWish {
   world: World;
   key: WorldKey;
   protocol: Interface;
+  /** Where people see which models there are. */
+  modelsUrl: string;
   /** The request's `model`, of any type. */
   name: unknown;
 }
@@ -16,19 +18,18 @@ export interface ModelWish {
  * The model that a name or alias stands for, on this interface and for this key (S7–S9).
  * @throws GatewayError `invalid_request` without a usable name, `model_not_found` else; the text names what there is.
  */
-export function chooseModel({ world, key, protocol, name }: ModelWish): WorldModel {
+export function chooseModel({ world, key, protocol, modelsUrl, name }: ModelWish): WorldModel {
   if (typeof name !== "string" || name === "")
     throw new GatewayError("invalid_request", "`model` is missing. Send the name of a model as a string.", { field: "model" });
   const model = world.findModel(name);
   const usable = listUsable({ world, key, protocol });
   if (model !== undefined && usable.includes(model)) return model;
-  throw new GatewayError("model_not_found", `${explain({ world, key, protocol, name }, model)} ${recommend(usable, protocol)}`, {
-    field: "model",
-  });
+  const why = explain({ world, key, protocol, name }, model);
+  throw new GatewayError("model_not_found", `${why} ${recommend(usable, protocol)} All are at ${modelsUrl}`, { field: "model" });
 }
 
 /** Models that this key may use on this interface, by name (S10). */
-export function listUsable({ world, key, protocol }: Omit<ModelWish, "name">): WorldModel[] {
+export function listUsable({ world, key, protocol }: Omit<ModelWish, "name" | "modelsUrl">): WorldModel[] {
   return world.models().filter((model) => model.interfaces.includes(protocol) && isAllowed(key, model));
 }
 
@@ -37,7 +38,10 @@ function isAllowed(key: WorldKey, model: WorldModel): boolean {
 }
 
 /** Why a name is none here, with what was probably meant. */
-function explain({ world, key, protocol, name }: ModelWish & { name: string }, model: WorldModel | undefined): string {
+function explain(
+  { world, key, protocol, name }: Omit<ModelWish, "modelsUrl"> & { name: string },
+  model: WorldModel | undefined,
+): string {
   const shown = JSON.stringify(name.slice(0, 128));
   if (model !== undefined && isAllowed(key, model)) {
     const elsewhere = model.interfaces.filter((other) => other !== protocol).map((other) => PATHS[other]);

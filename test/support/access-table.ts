@@ -67,6 +67,8 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   // For everybody.
   "GET /dashboard/assets/*": forAll(200, { ids: { "*": { text: "style.css" } } }),
   "GET /dashboard/models": forAll(200),
+  "GET /dashboard/status": forAll(200),
+  "GET /dashboard/terms": forAll(200),
   "GET /dashboard/sign-in": forAll(303, { guest: 200 }),
   "POST /dashboard/sign-in": forAll(401, { body: { email: "nobody@example.com", password: "wrong password" } }),
   "GET /dashboard/sign-up": forAll(303, { guest: 200 }),
@@ -86,6 +88,8 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "POST /dashboard/keys/:publicId/rotate": page("member", 200, { ids: KEY }),
   "GET /dashboard/keys/:publicId/delete": page("member", 200, { ids: KEY }),
   "POST /dashboard/keys/:publicId/delete": page("member", 303, { ids: KEY }),
+
+  "GET /dashboard/playground": page("viewer", 200),
 
   // Usage.
   "GET /dashboard/usage": page("viewer", 200),
