@@ -28,7 +28,7 @@ export function settingsPage({ visitor, sessions, actions, form, saved }: Settin
     !${sessionList(sessions, visitor)}
     <h2>Done in ${visitor.membership.accountName} lately</h2>
     !${actionTable(actions)}`;
-  return layout({ title: "Settings", visitor, path: PATH, body, isNarrow: true });
+  return layout({ title: "Settings", visitor, path: PATH, body });
 }
 
 function nameForm({ csrf, person }: Member, form: FormState): string {
