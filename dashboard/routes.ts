@@ -5,6 +5,7 @@ import { creditRoutes } from "./routes/credit.ts";
 import { testPayRoutes } from "./routes/credit-test-pay.ts";
 import { topUpRoutes } from "./routes/credit-top-up.ts";
 import { webhookRoutes } from "./routes/credit-webhook.ts";
+import { installRoutes } from "./routes/install.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { modelRoutes } from "./routes/models.ts";
 import { overviewRoutes } from "./routes/overview.ts";
@@ -22,6 +23,7 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   usageCsvRoutes(app, deps);
   creditRoutes(app, deps);
   modelRoutes(app, deps);
+  installRoutes(app, deps);
   if (deps.payments !== undefined) paymentRoutes(app, deps, deps.payments);
 }
 

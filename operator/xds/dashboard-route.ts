@@ -37,8 +37,17 @@ export function dashboardRoutes(): EnvoyConfig[] {
       route: { cluster: DASHBOARD_CLUSTER, timeout: "0s", idle_timeout: "60s" },
       typed_per_filter_config: extprocDisabled,
     },
+    ...INSTALLER_PATHS.map((path) => ({
+      name: path.slice(1),
+      match: { path, headers: isForClients },
+      route: { cluster: DASHBOARD_CLUSTER, timeout: "30s" },
+      typed_per_filter_config: extprocDisabled,
+    })),
   ];
 }
+
+/** At the root, where a person looks for them (S31, S32). */
+const INSTALLER_PATHS = ["/install.sh", "/install.ps1", "/install.md", "/llms.txt"];
 
 /** A browser does; tools that probe the base address get JSON. */
 const asksForHtml = { name: "accept", string_match: { contains: "text/html" } };
