@@ -3,6 +3,9 @@ import { defineConfig } from "vitest/config";
 /** Builds the API server, kubectl and helm where they are not built yet. */
 const KUBE_TOOLS = "./test/support/kube/global-setup.ts";
 
+/** Fetches the coding tools and SDKs where they are not yet. */
+const CLIENT_PACKAGES = "./test/support/clients/global-setup.ts";
+
 /** One project a folder of test/, named after what must be real for it. Slow ones run one file at a time. */
 export default defineConfig({
   test: {
@@ -13,6 +16,7 @@ export default defineConfig({
       project("golden", { testTimeout: 60_000 }),
       project("postgres", { testTimeout: 60_000, hookTimeout: 120_000, fileParallelism: false }),
       project("envoy", { testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false }),
+      project("clients", { testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false, globalSetup: CLIENT_PACKAGES }),
       project("kube", { testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false, globalSetup: KUBE_TOOLS }),
       project("chart", { testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false, globalSetup: KUBE_TOOLS }),
     ],

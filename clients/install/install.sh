@@ -71,11 +71,8 @@ main() {
   data >"$work/data"
   json_program >"$work/json.awk"
   lines_program >"$work/lines.awk"
-  if [ -n "$is_uninstall" ]; then
-    uninstall
-    return
-  fi
-  install_tools
+  [ -n "$(sum_of "$work/data" 2>/dev/null)" ] || die "cksum or sha256sum is needed, to see later which files were changed: install one first."
+  if [ -n "$is_uninstall" ]; then uninstall; else install_tools; fi
 }
 
 read_options() {
@@ -429,8 +426,10 @@ set_up_file() {
   variable=$(printf '%s' "$line" | cut -f 6)
   folder=$(printf '%s' "$line" | cut -f 7)
   names=$(printf '%s' "$line" | cut -f 8)
-  directory=$home/$folder
+  directory=$home
+  if [ "$folder" != . ]; then directory=$home/$folder; fi
   if [ "$variable" != - ]; then
+    moved=''
     eval "moved=\${$variable:-}"
     case $moved in /*) directory=$moved ;; esac
   fi
@@ -537,10 +536,9 @@ replace_file() {
     chmod "$3" "$2" && cat "$1" >"$2"
     return
   fi
-  cat "$1" >"$2.model-gateway" && chmod "$3" "$2.model-gateway" && mv -f "$2.model-gateway" "$2" || {
-    rm -f "$2.model-gateway"
-    return 1
-  }
+  if cat "$1" >"$2.model-gateway" && chmod "$3" "$2.model-gateway" && mv -f "$2.model-gateway" "$2"; then return 0; fi
+  rm -f "$2.model-gateway"
+  return 1
 }
 
 make_folders() {
@@ -599,8 +597,9 @@ record_of() {
   awk -F "$tab" -v path="$1" '$1 == "file" && $6 == path' "$manifest"
 }
 
+# Small systems have one or the other.
 sum_of() {
-  cksum <"$1" | tr ' ' '-'
+  if command -v cksum >/dev/null 2>&1; then cksum <"$1" | tr ' ' '-'; else sha256sum <"$1" | cut -c 1-64; fi
 }
 
 # --- Variables of other providers -----------------------------------------------------------------------------------------
@@ -692,6 +691,10 @@ uninstall() {
 }
 
 put_back() {
+  if [ -z "$file" ]; then
+    warn "  $state/manifest has a line that says no file."
+    return 1
+  fi
   if [ ! -e "$file" ]; then
     say "  $file is gone already."
     return 0

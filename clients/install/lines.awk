@@ -14,7 +14,7 @@ BEGIN {
   read_ops()
   if (ENVIRON["MG_MODE"] == "apply") apply()
   else revert()
-  for (i = 1; i <= count; i++) printf "%s%s", lines[i], i < count || final ? "\n" : ""
+  for (i = 1; i <= count; i++) printf "%s%s", lines[i], ((i < count || final) ? "\n" : "")
   exit 0
 }
 

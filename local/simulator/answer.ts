@@ -123,6 +123,7 @@ function hash(texts: readonly string[]): string {
 }
 
 function composeText(prompt: Prompt, directive: Directive, asked: string, toolCalls: readonly ToolCall[]): string {
+  if (directive.say !== undefined) return directive.say;
   if (directive.tokens !== undefined) return composeTokens(directive.tokens);
   if (toolCalls.length > 0) return "";
   if (prompt.responseSchema !== undefined) return JSON.stringify(sampleObject(prompt.responseSchema));

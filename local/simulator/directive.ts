@@ -13,6 +13,7 @@
  * | json            | answers JSON although a stream was asked for                                               |
  * | delay-ms=N      | waits before the response headers                                                          |
  * | chunk-ms=N      | waits between events                                                                       |
+ * | say=TEXT        | the answer's text, percent-encoded                                                         |
  * | tokens=N        | the answer is exactly N tokens of text, one an event                                       |
  * | cached=N        | N prompt tokens count as cached                                                            |
  * | no-usage        | no usage anywhere                                                                          |
@@ -40,6 +41,7 @@ export interface Directive {
   isJson: boolean;
   delayMs: number;
   chunkMs: number;
+  say: string | undefined;
   tokens: number | undefined;
   cachedTokens: number | undefined;
   withoutUsage: boolean;
@@ -78,6 +80,7 @@ export function parseDirective(text: string, toolRounds = 0): Directive {
     isJson: words.has("json"),
     delayMs: count("delay-ms") ?? 0,
     chunkMs: count("chunk-ms") ?? 0,
+    say: readEncoded(words.get("say")),
     tokens: count("tokens"),
     cachedTokens: count("cached"),
     withoutUsage: words.has("no-usage"),
@@ -115,10 +118,17 @@ function readWords(text: string): Map<string, string> {
   );
 }
 
-function readJson(value: string | undefined): string | undefined {
-  if (value === undefined) return undefined;
+function readEncoded(value: string | undefined): string | undefined {
   try {
-    return JSON.stringify(JSON.parse(decodeURIComponent(value)));
+    return value === undefined ? undefined : decodeURIComponent(value);
+  } catch {
+    return undefined;
+  }
+}
+
+function readJson(value: string | undefined): string | undefined {
+  try {
+    return JSON.stringify(JSON.parse(readEncoded(value) ?? ""));
   } catch {
     return undefined;
   }
