@@ -11,8 +11,8 @@ const variable = z.string().regex(/^[A-Z][A-Z0-9_]*$/);
  * cheapest model), `@context@` and `@output@` (limits of the chosen model); with `each`, once for every model, `@id@`.
  */
 const setting = z.strictObject({
-  /** `default` leaves what is there; `each` is said once a model. */
-  kind: z.enum(["set", "default", "each"]).default("set"),
+  /** `default` leaves what is there, and `touch` too, but the tool writes it anew; `each` is said once a model. */
+  kind: z.enum(["set", "default", "touch", "each"]).default("set"),
   /** JSON: names, of which `[id=x]` is an item of a list. TOML, YAML and variables: the one statement. */
   path: z.array(z.string().min(1)).min(1),
   /** The value as JSON text; elsewhere the whole statement, over several lines. */

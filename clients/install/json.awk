@@ -2,7 +2,8 @@
 #   MG_MODE    apply | revert
 #   MG_TEXT    file: the text, with a line holding one \001 after its last byte
 #   MG_BEFORE  file, for revert: the text as it was before, in the same form; may not exist
-#   MG_OPS     file: lines "op TAB path TAB value"; op is set, or default (only where nothing is there)
+#   MG_OPS     file: lines "op TAB path TAB value"; op is set, default (only where nothing is there), or touch (a default that the
+#              tool writes anew: taken back whatever it says by then)
 #   MG_COMMENTS  1: comments and trailing commas are allowed
 #   MG_KEY     stands for @key@ in values
 # Writes the new text. Ends with 3 and a sentence on standard error where the text is not what it should be.
@@ -59,7 +60,7 @@ function apply(i, value) {
     parse()
     value = op_value[i]
     gsub(/@key@/, ENVIRON["MG_KEY"], value)
-    if (op_kind[i] == "default" && (op_path[i] in from)) continue
+    if (op_kind[i] != "set" && (op_path[i] in from)) continue
     set_value(op_path[i], value)
   }
   parse()
@@ -74,7 +75,7 @@ function revert(i, before, path, current) {
     parse()
     if (!(path in from)) continue
     current = substr(text, from[path], to[path] - from[path])
-    if (without_key(canonical(current)) != without_key(canonical(op_value[i]))) continue
+    if (op_kind[i] != "touch" && without_key(canonical(current)) != without_key(canonical(op_value[i]))) continue
     if (path in old_value) replace_value(path, old_value[path])
     else remove_up(path)
   }

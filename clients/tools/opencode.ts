@@ -37,6 +37,6 @@ export const opencode: ServedTool = {
   clear: [],
   check: 'opencode run "Say hello."',
   afterwards: ["A project's own opencode.json may name another model, and wins there."],
-  limits: ["It fetches its public list of models when it starts; that call carries no key."],
-  otherHosts: ["models.opencode.ai"],
+  limits: ["It asks for its vendor's list of models and for updates when it starts; those calls do not carry the key."],
+  otherHosts: ["models.opencode.ai", "registry.npmjs.org"],
 };

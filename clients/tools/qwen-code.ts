@@ -31,6 +31,8 @@ export const qwenCode: ServedTool = {
         ),
         jsonSetting(["security", "auth", "selectedType"], "openai"),
         jsonSetting(["model", "name"], "@model@"),
+        // It would tell its vendor how it is used, errors of this service included.
+        jsonSetting(["privacy", "usageStatisticsEnabled"], false, "default"),
       ],
     },
   ],

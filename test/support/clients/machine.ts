@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { cp, mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import process from "node:process";
@@ -71,6 +71,7 @@ export async function createMachine({ path: searchPath = "/usr/bin:/bin" }: { pa
     mode: async (name) => ((await stat(file(name))).mode & 0o777).toString(8),
     picture: () => pictureOf(home, ""),
     async remove() {
+      await endLeftovers(home);
       await proxy.close();
       await rm(home, { recursive: true, force: true, maxRetries: 5 });
     },
@@ -114,7 +115,16 @@ async function pictureOf(root: string, folder: string): Promise<Record<string, s
   return picture;
 }
 
-/** Copies a folder of fixtures over the home folder. */
-export async function putFixtures(machine: Machine, folder: string): Promise<void> {
-  await cp(folder, machine.home, { recursive: true });
+/** Some tools leave a process behind that serves the next run: known by the home folder, which is this machine's alone. */
+async function endLeftovers(home: string): Promise<void> {
+  for (const pid of (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name))) {
+    const environment = await readFile(`/proc/${pid}/environ`, "utf8").catch(() => "");
+    if (!environment.split("\0").includes(`HOME=${home}`)) continue;
+    try {
+      process.kill(Number(pid), "SIGKILL");
+    } catch {
+      // It has ended by itself in between.
+    }
+  }
 }
+
