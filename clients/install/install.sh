@@ -256,10 +256,11 @@ read_key() {
   key=${MODEL_GATEWAY_API_KEY:-}
   if [ -z "$key" ]; then
     if ! (: </dev/tty) 2>/dev/null; then die "There is no key: put it into the environment variable MODEL_GATEWAY_API_KEY. Keys are made at $base_url/dashboard/keys"; fi
-    printf 'Key (made at %s/dashboard/keys; it is not shown): ' "$base_url" >/dev/tty
     terminal=$(stty -g </dev/tty)
     trap 'stty "$terminal" </dev/tty; exit 130' INT HUP TERM
+    # First of all: what is pasted fast comes before the question is read.
     stty -echo </dev/tty
+    printf 'Key (made at %s/dashboard/keys; it is not shown): ' "$base_url" >/dev/tty
     read -r key </dev/tty || key=''
     stty "$terminal" </dev/tty
     trap 'exit 130' INT HUP TERM

@@ -222,7 +222,9 @@ function parse_toml(i, name, table, end) {
     if (!match(lines[i], /^[ \t]*[-A-Za-z0-9_."' \t]+=/)) malformed("a name and = are missing", i)
     name = substr(lines[i], 1, RLENGTH - 1)
     gsub(/[ \t"']/, "", name)
-    end = end_of_value(i, RLENGTH + 1)
+    match(lines[i], /=/)
+    if (substr(lines[i], RSTART + 1) ~ /^[ \t\r]*(#.*)?$/) malformed("a value is missing", i)
+    end = end_of_value(i, RSTART + 1)
     if (table == "") {
       from[name] = i
       last_key = to[name] = end
