@@ -1,36 +1,19 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import { ASSUMED_CONTEXT, type OfferedModel } from "./models.ts";
 import { SERVED_TOOLS } from "./table.ts";
 import type { ServedTool, Setting } from "./tool.ts";
-
-/** A model, as the installer's data says it. */
-export interface InstallerModel {
-  name: string;
-  interfaces: readonly string[];
-  contextWindow: number | null;
-  maxOutputTokens: number;
-  /** What a million tokens of output cost, to find the cheapest. */
-  outputPrice: bigint;
-}
 
 export interface InstallerInput {
   /** Without `/v1` and without a slash at the end. */
   baseUrl: string;
-  models: readonly InstallerModel[];
+  models: readonly OfferedModel[];
 }
 
 const FOLDER = path.join(import.meta.dirname, "install");
 
-/** The default of the service (S7); any other comes after it. */
-const DEFAULT_MODEL = "modelx-v4-pro";
-/** Where a Model does not say: what tools assume of most models today. */
-const ASSUMED_CONTEXT = 128_000;
-
 /** Of what stands between the quotes of a shell, nothing ends them. */
 const PLAIN_URL = /^https?:\/\/[A-Za-z0-9.\-:[\]]+(?:\/[A-Za-z0-9._~/-]*)?$/;
-/** Goes into JSON, TOML, YAML and shell files, and must be itself in each. */
-const PLAIN_MODEL = /^[A-Za-z0-9][A-Za-z0-9._:@/-]*$/;
-
 /** The shell program, with the tools' and models' data in it. */
 export function renderShellInstaller({ baseUrl, models }: InstallerInput): string {
   return knit("install.sh", {
@@ -56,7 +39,7 @@ export function checkedUrl(baseUrl: string): string {
 }
 
 /** Lines of fields between tabs, as install.sh reads them. */
-export function dataLines(models: readonly InstallerModel[]): string[] {
+function dataLines(models: readonly OfferedModel[]): string[] {
   return [...SERVED_TOOLS.flatMap(toolLines), ...modelLines(models)];
 }
 
@@ -81,22 +64,11 @@ function toolLines(tool: ServedTool): string[] {
   ];
 }
 
-/** The default first, then by name; the cheapest of those that both interfaces have is the one for small things. */
-function modelLines(models: readonly InstallerModel[]): string[] {
-  const plain = models
-    .filter(({ name }) => PLAIN_MODEL.test(name))
-    .toSorted((one, other) => rank(one) - rank(other) || (one.name < other.name ? -1 : 1));
-  const small = plain
-    .filter(({ interfaces }) => interfaces.length > 1)
-    .toSorted((one, other) => (one.outputPrice < other.outputPrice ? -1 : one.outputPrice > other.outputPrice ? 1 : 0))[0];
-  return plain.map((model) => {
-    const limits = [String(model.contextWindow ?? ASSUMED_CONTEXT), String(model.maxOutputTokens)];
-    return line("model", model.name, model.interfaces.join(","), ...limits, model === small ? "small" : "-");
+function modelLines(models: readonly OfferedModel[]): string[] {
+  return models.map(({ name, interfaces, contextWindow, maxOutputTokens, isSmall }) => {
+    const limits = [String(contextWindow ?? ASSUMED_CONTEXT), String(maxOutputTokens)];
+    return line("model", name, interfaces.join(","), ...limits, isSmall ? "small" : "-");
   });
-}
-
-function rank({ name }: InstallerModel): number {
-  return name === DEFAULT_MODEL ? 0 : 1;
 }
 
 function pathText({ path: names }: Setting): string {

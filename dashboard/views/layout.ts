@@ -21,6 +21,7 @@ const SECTIONS = [
   { path: "/dashboard/usage", name: "Billing & Usage" },
   { path: "/dashboard/credit", name: "Credit" },
   { path: "/dashboard/models", name: "Models" },
+  { path: "/dashboard/clients", name: "Tools" },
 ];
 
 /** A whole page. In templates `!` marks what is HTML already; all else is escaped. */
@@ -56,7 +57,7 @@ function memberNavigation({ person, membership, csrf }: Member, path: string | u
 }
 
 function guestNavigation(path: string | undefined): string {
-  return html`<nav aria-label="Sections">!${link({ path: "/dashboard/models", name: "Models" }, path)}</nav>
+  return html`<nav aria-label="Sections">!${link({ path: "/dashboard/models", name: "Models" }, path)}!${link({ path: "/dashboard/clients", name: "Tools" }, path)}</nav>
     <div class="who"><a class="button quiet" href="/dashboard/sign-in">Sign in</a></div>`;
 }
 
