@@ -7,7 +7,7 @@ export type Part =
   | { kind: "list"; items: readonly string[] }
   | { kind: "code"; language: string; text: string };
 
-export interface Section {
+interface Section {
   heading: string;
   parts: readonly Part[];
 }

@@ -24,6 +24,11 @@ export function renderShellInstaller({ baseUrl, models }: InstallerInput): strin
   });
 }
 
+/** The same for Windows' PowerShell. */
+export function renderPowerShellInstaller({ baseUrl, models }: InstallerInput): string {
+  return knit("install.ps1", { BASE_URL: checkedUrl(baseUrl), DATA: dataLines(models).join("\n") });
+}
+
 function knit(name: string, parts: Readonly<Record<string, string>>): string {
   return source(name).replaceAll(/@([A-Z_]+)@/g, (whole, part: string) => parts[part] ?? whole);
 }
@@ -35,7 +40,9 @@ function source(name: string): string {
 /** @throws Error where the address would not be itself between quotes. */
 export function checkedUrl(baseUrl: string): string {
   if (PLAIN_URL.test(baseUrl)) return baseUrl;
-  throw new Error(`PUBLIC_BASE_URL is ${baseUrl}: it must be an http or https address without user, query and special characters.`);
+  throw new Error(
+    `PUBLIC_BASE_URL is ${baseUrl}: it must be an http or https address without user, query and special characters.`,
+  );
 }
 
 /** Lines of fields between tabs, as install.sh reads them. */

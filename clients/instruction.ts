@@ -35,7 +35,10 @@ export function instructionMarkdown(input: GuideInput): string {
     "3. If it ends with a status other than 0, it has said which file it left as it is, why, and what to write there: tell the user, and write it only with the user's consent.",
     "4. It names variables of other providers by file and line. They may override the setup. Tell the user; with the user's consent, run it again with `--clear-variables`.",
     "## See that it worked",
-    ["A new shell, without the old variables, then the tool's own check:", ...SERVED_TOOLS.map(({ name, check }) => `- ${name}: \`${check}\``)].join("\n"),
+    [
+      "A new shell, without the old variables, then the tool's own check:",
+      ...SERVED_TOOLS.map(({ name, check }) => `- ${name}: \`${check}\``),
+    ].join("\n"),
     "The answer is text from the model. If it is an error, its message says what to do: 401 a wrong key, 402 no credit, 404 a model's name or a /v1 too many.",
     "## Undo it",
     fence("sh", `curl -fsSL ${baseUrl}/install.sh | sh -s -- --uninstall`),

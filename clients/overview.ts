@@ -19,13 +19,17 @@ export function overviewMarkdown(): string {
     "- **Reasoning**: the client asks for reasoning, or shows it, in the run of the tests.",
     "- **Usage**: every request was charged by the count that the model server gave.",
     "## Set up by hand, or not at all",
-    table(["Tool", "", "Why"], others.map((tool) => [link(tool.name, tool.id), tool.kind === "manual" ? "by hand" : "no", tool.because])),
+    table(
+      ["Tool", "", "Why"],
+      others.map((tool) => [link(tool.name, tool.id), tool.kind === "manual" ? "by hand" : "no", tool.because]),
+    ),
   ].join("\n\n")}\n`;
 }
 
 function toolRows(tool: ServedTool): string[][] {
   const name = link(tool.name, tool.id);
-  if (tool.tried === null) return [[name, "not run", tool.interfaces.map((each) => INTERFACE_NAMES[each]).join(", "), "", "", "", "", ""]];
+  if (tool.tried === null)
+    return [[name, "not run", tool.interfaces.map((each) => INTERFACE_NAMES[each]).join(", "), "", "", "", "", ""]];
   const { version } = tool.tried;
   return tool.interfaces.flatMap((speaks) => {
     const seen = seenOfTool(tool.id, speaks);

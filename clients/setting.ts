@@ -15,7 +15,7 @@ export function jsonSetting(path: readonly string[], value: unknown, kind: Setti
   return { kind, path: [...path], value: jsonText(value) };
 }
 
-export function jsonText(value: unknown): string {
+function jsonText(value: unknown): string {
   return JSON.stringify(value)
     .replaceAll(/"@number:(\w+)@"/g, "@$1@")
     .replaceAll(/"@raw:((?:[^"\\]|\\.)*)@"/g, (_whole, raw: string) => raw.replaceAll(String.raw`\"`, '"'));

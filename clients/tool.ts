@@ -51,7 +51,7 @@ const servedTool = z.strictObject({
   /** Said after the installation. */
   afterwards: z.array(z.string()),
   limits: z.array(z.string()),
-  /** Other hosts that it calls by itself, seen in the tests; the key goes to none of them. */
+  /** Other hosts that it wants to call by itself, seen in the tests, which let nothing through to them. */
   otherHosts: z.array(z.string()),
 });
 

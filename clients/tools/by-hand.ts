@@ -21,7 +21,8 @@ export const BY_HAND: readonly Tool[] = [
     id: "cursor",
     name: "Cursor",
     interfaces: ["chat"],
-    because: "Its settings are in the program's own database, and its requests come from the vendor's servers, not from your machine.",
+    because:
+      "Its settings are in the program's own database, and its requests come from the vendor's servers, not from your machine.",
     steps: [
       "The base address must be reachable from the internet, over https.",
       "Settings › Models: add @model@ as a custom model and switch the vendor's models off.",
@@ -50,6 +51,7 @@ export const BY_HAND: readonly Tool[] = [
     kind: "unserved",
     id: "gemini-cli",
     name: "Gemini CLI",
-    because: "It speaks its vendor's own interface only, which the gateway does not have. Qwen Code is made from it and can be set up.",
+    because:
+      "It speaks its vendor's own interface only, which the gateway does not have. Qwen Code is made from it and can be set up.",
   },
 ];

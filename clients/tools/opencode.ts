@@ -37,6 +37,6 @@ export const opencode: ServedTool = {
   clear: [],
   check: 'opencode run "Say hello."',
   afterwards: ["A project's own opencode.json may name another model, and wins there."],
-  limits: ["It asks for its vendor's list of models and for updates when it starts; those calls do not carry the key."],
+  limits: ["It asks its vendor for a list of models, and the package registry for updates, when it starts."],
   otherHosts: ["models.opencode.ai", "registry.npmjs.org"],
 };

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import { checkedUrl, renderShellInstaller } from "../../clients/installer.ts";
+import { checkedUrl, renderPowerShellInstaller, renderShellInstaller } from "../../clients/installer.ts";
 import { instructionMarkdown, llmsText } from "../../clients/instruction.ts";
 import { offer, type OfferedModel } from "../../clients/models.ts";
 import { TOOLS } from "../../clients/table.ts";
@@ -21,6 +21,7 @@ export function installRoutes(app: FastifyInstance, { database, publicBaseUrl }:
 
   const files = {
     "/install.sh": { type: "text/plain", render: renderShellInstaller },
+    "/install.ps1": { type: "text/plain", render: renderPowerShellInstaller },
     "/install.md": { type: "text/markdown", render: instructionMarkdown },
     "/llms.txt": { type: "text/plain", render: llmsText },
   };

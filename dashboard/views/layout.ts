@@ -57,7 +57,9 @@ function memberNavigation({ person, membership, csrf }: Member, path: string | u
 }
 
 function guestNavigation(path: string | undefined): string {
-  return html`<nav aria-label="Sections">!${link({ path: "/dashboard/models", name: "Models" }, path)}!${link({ path: "/dashboard/clients", name: "Tools" }, path)}</nav>
+  return html`<nav aria-label="Sections">
+      !${link({ path: "/dashboard/models", name: "Models" }, path)}!${link({ path: "/dashboard/clients", name: "Tools" }, path)}
+    </nav>
     <div class="who"><a class="button quiet" href="/dashboard/sign-in">Sign in</a></div>`;
 }
 

@@ -41,7 +41,9 @@ const LARGE_TEXT = 16 * 1024;
 export function createAnswer(prompt: Prompt, directive: Directive, body: string): Answer {
   const id = hash([prompt.model, ...prompt.texts]);
   const asked = withoutDirective(prompt.lastUserText);
-  const toolCalls = chooseTools(prompt, directive, asked).map((tool, index) => callTool(tool, { directive, seed: `${id}${index}` }));
+  const toolCalls = chooseTools(prompt, directive, asked).map((tool, index) =>
+    callTool(tool, { directive, seed: `${id}${index}` }),
+  );
   const text = directive.isEcho ? body : composeText(prompt, directive, asked, toolCalls);
   const whole = { reasoning: prompt.wantsReasoning ? composeReasoning(asked) : "", text, toolCalls };
   const { reasoning, text: kept, toolCalls: keptCalls, stop } = limit(whole, prompt);

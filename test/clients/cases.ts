@@ -66,7 +66,17 @@ const aider: Case = {
   interface: "chat",
   program: (packages) => [packages.aiderProgram("aider")],
   ask: (prompt) => ["--no-git", "--no-pretty", "--no-check-update", "--yes-always", "--message", prompt],
-  edit: (prompt) => ["--no-git", "--no-pretty", "--no-check-update", "--yes-always", "--edit-format", "whole", "--message", prompt, "note.txt"],
+  edit: (prompt) => [
+    "--no-git",
+    "--no-pretty",
+    "--no-check-update",
+    "--yes-always",
+    "--edit-format",
+    "whole",
+    "--message",
+    prompt,
+    "note.txt",
+  ],
   script: () => `[[sim say=${encodeURIComponent("note.txt\n```\none\nthree\n```\n")}]]`,
   editsBy: "text",
 };

@@ -128,7 +128,7 @@ test("--dry-run says what it would write, needs no key, and changes nothing", as
   const before = await machine.picture();
   const ran = await installer.run(machine, ["--dry-run", "--tools", ALL.join(",")], { key: null });
   expect(ran.code, ran.output).toBe(0);
-  expect(ran.output).toContain("env › ANTHROPIC_AUTH_TOKEN = \"<your key>\"");
+  expect(ran.output).toContain('env › ANTHROPIC_AUTH_TOKEN = "<your key>"');
   expect(await machine.picture()).toEqual(before);
 });
 
@@ -178,7 +178,9 @@ describe("variables of other providers", () => {
 
   test("are told with file and line, without their values", async () => {
     const file = await machine.write(".bashrc", PROFILE);
-    const ran = await installer.run(machine, ["--yes", "--tools", "claude-code"], { environment: { ANTHROPIC_MODEL: "old-model" } });
+    const ran = await installer.run(machine, ["--yes", "--tools", "claude-code"], {
+      environment: { ANTHROPIC_MODEL: "old-model" },
+    });
     expect(ran.code, ran.output).toBe(0);
     expect(ran.output).toContain(`${file}, line 2 sets ANTHROPIC_API_KEY`);
     expect(ran.output).toContain(`${file}, line 3 sets ANTHROPIC_MODEL`);
@@ -193,8 +195,12 @@ describe("variables of other providers", () => {
     const before = await machine.picture();
     const ran = await installer.run(machine, ["--yes", "--tools", "claude-code", "--clear-variables"]);
     expect(ran.code, ran.output).toBe(0);
-    expect(await machine.read(".bashrc")).toBe(PROFILE.replace('export ANTHROPIC_API_KEY="', '# model-gateway: export ANTHROPIC_API_KEY="'));
-    expect(await machine.read(".config/fish/config.fish")).toBe("# model-gateway: set -gx ANTHROPIC_API_KEY old\nset -gx EDITOR vi\n");
+    expect(await machine.read(".bashrc")).toBe(
+      PROFILE.replace('export ANTHROPIC_API_KEY="', '# model-gateway: export ANTHROPIC_API_KEY="'),
+    );
+    expect(await machine.read(".config/fish/config.fish")).toBe(
+      "# model-gateway: set -gx ANTHROPIC_API_KEY old\nset -gx EDITOR vi\n",
+    );
     expect(await machine.mode(".bashrc")).toBe("644");
     expect((await installer.run(machine, ["--uninstall"])).code).toBe(0);
     expect(await machine.picture()).toEqual(before);

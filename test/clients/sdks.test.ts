@@ -3,6 +3,7 @@ import path from "node:path";
 import process from "node:process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
+import { SERVED_TOOLS } from "../../clients/table.ts";
 import { fetchInstaller } from "../support/clients/installer.ts";
 import { createMachine, type Machine } from "../support/clients/machine.ts";
 import { findClientPackages, type ClientPackages } from "../support/clients/packages.ts";
@@ -78,6 +79,8 @@ describe.for(CELLS)("$client over $speaks", ({ client, speaks, python, pinned })
 
     const requirements = await readFile(path.join(import.meta.dirname, "python", pinned.file), "utf8");
     const version = new RegExp(`^${pinned.name}==(.+)$`, "m").exec(requirements)?.[1];
+    const known = SERVED_TOOLS.find(({ tried }) => tried?.package === pinned.name)?.tried;
+    expect(known?.version ?? version).toBe(version);
     results[client] = {
       interface: speaks,
       version,

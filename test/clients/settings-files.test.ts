@@ -109,7 +109,8 @@ describe.for(FILES)("$tool: $name", ({ tool, file, text, replaced = [] }) => {
     expect(ran.code, ran.output).toBe(0);
     const written = await machine.read(file);
     expect(JSON.stringify(await validated(file))).toContain(stack.apiKey);
-    for (const line of text.split("\n").filter((each) => !replaced.includes(each) && each !== "{}")) expect(written.split("\n")).toContain(line);
+    for (const line of text.split("\n").filter((each) => !replaced.includes(each) && each !== "{}"))
+      expect(written.split("\n")).toContain(line);
     expect(await machine.mode(file)).toBe("600");
 
     const first = await machine.picture();
@@ -194,7 +195,11 @@ describe("TOML, as Codex has it", () => {
   const OPS = [
     ["set", "model", 'model = "modelx-v4-pro"'],
     ["set", "model_provider", 'model_provider = "model-gateway"'],
-    ["set", "[model_providers.model-gateway]", String.raw`[model_providers.model-gateway]\nname = "Model Gateway"\nexperimental_bearer_token = "@key@"`],
+    [
+      "set",
+      "[model_providers.model-gateway]",
+      String.raw`[model_providers.model-gateway]\nname = "Model Gateway"\nexperimental_bearer_token = "@key@"`,
+    ],
   ];
   const TEXTS = [
     "",

@@ -83,7 +83,9 @@ describe.for(CASES)("$tool over $interface", (each) => {
 });
 
 test("what was seen is what the table of compatibility says (npm run clients:update)", async () => {
-  await expect(`${JSON.stringify(results, null, 2)}\n`).toMatchFileSnapshot(path.join(import.meta.dirname, "../../clients/results/tools.json"));
+  await expect(`${JSON.stringify(results, null, 2)}\n`).toMatchFileSnapshot(
+    path.join(import.meta.dirname, "../../clients/results/tools.json"),
+  );
 });
 
 test("the versions that ran are those of the table", async () => {
@@ -92,7 +94,10 @@ test("the versions that ran are those of the table", async () => {
   const python = await readFile(path.join(import.meta.dirname, "python/aider.txt"), "utf8");
   for (const { tried } of SERVED_TOOLS) {
     if (tried?.registry !== "npm") continue;
-    const versions = Object.entries(dependencies).filter(([name]) => name.startsWith(tried.package.replace(/-ai$/, "")) || name.startsWith(`@cline/cli`) && tried.package === "cline");
+    const versions = Object.entries(dependencies).filter(
+      ([name]) =>
+        name.startsWith(tried.package.replace(/-ai$/, "")) || (name.startsWith(`@cline/cli`) && tried.package === "cline"),
+    );
     expect(versions.map(([, version]) => version)).toContain(tried.version);
   }
   expect(python).toContain(`aider-chat==${SERVED_TOOLS.find(({ id }) => id === "aider")?.tried?.version}`);

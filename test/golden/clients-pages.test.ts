@@ -12,7 +12,13 @@ const FOLDER = join(import.meta.dirname, "../../docs/clients");
 
 /** The service's usual models, where a page of the dashboard has those that are served. */
 const MODELS = offer([
-  { name: "modelx-v4-pro", interfaces: ["chat", "messages", "responses"], contextWindow: 200_000, maxOutputTokens: 64_000, outputPrice: 15n },
+  {
+    name: "modelx-v4-pro",
+    interfaces: ["chat", "messages", "responses"],
+    contextWindow: 200_000,
+    maxOutputTokens: 64_000,
+    outputPrice: 15n,
+  },
   { name: "modelx-v4-flash", interfaces: ["chat", "messages"], contextWindow: 200_000, maxOutputTokens: 32_000, outputPrice: 1n },
 ]);
 

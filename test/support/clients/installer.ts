@@ -3,7 +3,11 @@ import type { Machine, Ran, RunOptions } from "./machine.ts";
 
 export interface Installer {
   /** As `curl -fsSL … | sh -s -- …` does it, without a terminal. */
-  run(machine: Machine, words: readonly string[], options?: RunOptions & { shell?: readonly string[]; key?: string | null }): Promise<Ran>;
+  run(
+    machine: Machine,
+    words: readonly string[],
+    options?: RunOptions & { shell?: readonly string[]; key?: string | null },
+  ): Promise<Ran>;
   script: string;
 }
 

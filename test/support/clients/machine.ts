@@ -61,7 +61,11 @@ export async function createMachine({ path: searchPath = "/usr/bin:/bin" }: { pa
     work,
     proxy,
     run: (program, parameters, options = {}) =>
-      runProgram(program, parameters, { ...options, cwd: options.cwd ?? work, environment: { ...environment, ...options.environment } }),
+      runProgram(program, parameters, {
+        ...options,
+        cwd: options.cwd ?? work,
+        environment: { ...environment, ...options.environment },
+      }),
     async write(name, text, mode = 0o644) {
       await mkdir(path.dirname(file(name)), { recursive: true });
       await writeFile(file(name), text, { mode });
@@ -127,4 +131,3 @@ async function endLeftovers(home: string): Promise<void> {
     }
   }
 }
-
