@@ -8,6 +8,7 @@ import { topUpRoutes } from "./routes/credit-top-up.ts";
 import { webhookRoutes } from "./routes/credit-webhook.ts";
 import { forgotRoutes } from "./routes/forgot.ts";
 import { invitationRoutes } from "./routes/invitation.ts";
+import { installRoutes } from "./routes/install.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { memberRoutes } from "./routes/members.ts";
 import { modelRoutes } from "./routes/models.ts";
@@ -40,6 +41,7 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   modelRoutes(app, deps);
   tokenRoutes(app, deps);
   adminRoutes(app, deps);
+  installRoutes(app, deps);
   if (deps.payments !== undefined) paymentRoutes(app, deps, deps.payments);
 }
 

@@ -2,6 +2,7 @@ import { stringify } from "yaml";
 import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 import { buildBootstrap } from "../../operator/xds/bootstrap.ts";
 import { clientTlsSecret, type ClientTls } from "../../operator/xds/client-tls.ts";
+import { INSTALLER_PATHS } from "../../operator/xds/dashboard-route.ts";
 import { PLAIN_HTTP } from "../../operator/xds/plain-http.ts";
 
 /** Where the pod mounts what TLS needs. */
@@ -35,6 +36,7 @@ const ITEM_CONDITIONS: Readonly<Record<string, string>> = {
   "front door": ".Values.dashboard.enabled",
   dashboard: ".Values.dashboard.enabled",
   "management API": ".Values.dashboard.enabled",
+  ...Object.fromEntries(INSTALLER_PATHS.map((path) => [path.slice(1), ".Values.dashboard.enabled"])),
   [PLAIN_HTTP]: ".Values.tls.enabled",
 };
 

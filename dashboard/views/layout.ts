@@ -22,6 +22,7 @@ const SECTIONS = [
   { path: "/dashboard/credit", name: "Credit" },
   { path: "/dashboard/models", name: "Models" },
   { path: "/dashboard/playground", name: "Playground" },
+  { path: "/dashboard/clients", name: "Tools" },
 ];
 /** In the menu under the account's name. */
 const ACCOUNT_SECTIONS = [
@@ -85,7 +86,9 @@ function accountMenu({ person, membership, memberships, csrf }: Member, path: st
 }
 
 function guestNavigation(path: string | undefined): string {
-  return html`<nav aria-label="Sections">!${link({ path: "/dashboard/models", name: "Models" }, path)}</nav>
+  return html`<nav aria-label="Sections">
+      !${link({ path: "/dashboard/models", name: "Models" }, path)}!${link({ path: "/dashboard/clients", name: "Tools" }, path)}
+    </nav>
     <div class="who"><a class="button quiet" href="/dashboard/sign-in">Sign in</a></div>`;
 }
 

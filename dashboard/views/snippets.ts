@@ -59,6 +59,7 @@ answer = client.messages.create(
     messages=[{"role": "user", "content": "Hello"}],
 )`;
   return [
+    part("installer", "Set up a coding tool", `curl -fsSL ${baseUrl}/install.sh | sh`, true),
     part("curl-chat", "Chat completions, from a shell", chat, true),
     part("curl-messages", "Messages, from a shell", messages, true),
     part("sdk-openai-python", "OpenAI SDK, Python", openaiPython, false),

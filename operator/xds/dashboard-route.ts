@@ -5,6 +5,9 @@ import { socketAddress, type SocketAddress } from "./socket-address.ts";
 
 const DASHBOARD_CLUSTER = "dashboard";
 
+/** At the root, where a person looks for them (S31, S32). */
+export const INSTALLER_PATHS = ["/install.sh", "/install.ps1", "/install.md", "/llms.txt"];
+
 /** The dashboard's process, whose port is reached through Envoy alone. */
 export function dashboardCluster(address: SocketAddress): EnvoyConfig {
   return {
@@ -35,6 +38,12 @@ export function dashboardRoutes(): EnvoyConfig[] {
       name: prefix === "/dashboard" ? "dashboard" : "management API",
       match: { path_separated_prefix: prefix, headers: isForClients },
       route: { cluster: DASHBOARD_CLUSTER, timeout: "0s", idle_timeout: "60s" },
+      typed_per_filter_config: extprocDisabled,
+    })),
+    ...INSTALLER_PATHS.map((path) => ({
+      name: path.slice(1),
+      match: { path, headers: isForClients },
+      route: { cluster: DASHBOARD_CLUSTER, timeout: "30s" },
       typed_per_filter_config: extprocDisabled,
     })),
   ];

@@ -67,6 +67,12 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   // For everybody.
   "GET /dashboard/assets/*": forAll(200, { ids: { "*": { text: "style.css" } } }),
   "GET /dashboard/models": forAll(200),
+  "GET /install.sh": forAll(200),
+  "GET /install.ps1": forAll(200),
+  "GET /install.md": forAll(200),
+  "GET /llms.txt": forAll(200),
+  "GET /dashboard/clients": forAll(200),
+  "GET /dashboard/clients/:tool": forAll(200, { ids: { tool: { text: "opencode" } } }),
   "GET /dashboard/status": forAll(200),
   "GET /dashboard/terms": forAll(200),
   "GET /dashboard/sign-in": forAll(303, { guest: 200 }),
