@@ -155,7 +155,7 @@ describe("what is asked for", () => {
     [["--tools", "claude-code:chat"], "has no chat interface"],
     [["--tools", "claude-code", "--model", "gpt-5"], 'no model "gpt-5"'],
     [["--tools", "claude-code", "--model", "modelx-chat"], "modelx-v4-pro modelx-v4-flash"],
-    [["--tools", "codex"], "no model on the responses interface"],
+    [["--tools", "codex", "--model", "modelx-v4-flash"], "modelx-v4-pro"],
     [["--frobnicate"], "no option --frobnicate"],
     [["--interface", "grpc"], "--interface must be"],
     [["--tools"], "--tools needs a value"],

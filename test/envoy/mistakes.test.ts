@@ -195,9 +195,10 @@ test.for([
 test("a Model without Responses is a 404 there, and says where it is served (S8)", async () => {
   const answer = await call("responses", { path: "/v1/responses", body: { ...BODIES.responses, model: "modelx-v4-flash" } });
   expect(answer.status).toBe(404);
-  expect(answer.message).toBe(
-    'The model "modelx-v4-flash" is not served on this interface, but on POST /v1/chat/completions and POST /v1/messages. Use modelx-v4-pro.',
+  expect(answer.message).toContain(
+    'The model "modelx-v4-flash" is not served on this interface, but on POST /v1/chat/completions and POST /v1/messages. Use modelx-v4-pro. All are at ',
   );
+  expect(answer.message).toMatch(/\/dashboard\/models$/);
 });
 
 test("a POST to a path that is read is 405 with allow (S20)", async () => {
