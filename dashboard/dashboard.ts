@@ -6,6 +6,8 @@ import type { Logger } from "../runtime/log.ts";
 import { createApp } from "./app.ts";
 import { startLowBalanceWatch } from "./low-balance.ts";
 import { createMailer, type MailConfig } from "./mail/mailer.ts";
+import type { OidcConfig } from "./oidc/config.ts";
+import { createOidc } from "./oidc/provider.ts";
 import { createPayments, type PaymentsConfig } from "./payments/payments.ts";
 import type { SignUpRules } from "./sign-up-rules.ts";
 
@@ -20,6 +22,8 @@ export interface DashboardConfig {
   admin: { host: string; port: number };
   signUp: SignUpRules;
   mail: MailConfig;
+  /** undefined: nobody signs in elsewhere. */
+  oidc: OidcConfig | undefined;
   payments: PaymentsConfig;
 }
 
@@ -32,7 +36,9 @@ export async function startDashboard(
   collectDefaultMetrics({ register: metrics });
   const database = createDatabase({ url: config.databaseUrl, applicationName: "dashboard", log });
   const mailer = createMailer(config.mail);
-  const app = await createApp({ ...config, payments: createPayments(config.payments, config), mailer, database, log });
+  const oidc = config.oidc === undefined ? undefined : createOidc(config.oidc, config);
+  const payments = createPayments(config.payments, config);
+  const app = await createApp({ ...config, payments, mailer, oidc, database, log });
   await app.listen(config.listen);
   const admin = await startAdmin({
     ...config.admin,

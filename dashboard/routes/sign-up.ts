@@ -10,8 +10,9 @@ import { sessionCookie } from "../session/cookie.ts";
 import { checkSignUpAddress, checkSignUpOpen } from "../sign-up-rules.ts";
 import { signUpPage } from "../views/sign-up.ts";
 
-export function signUpRoutes(app: FastifyInstance, { database, publicBaseUrl, signUp: rules }: AppDeps): void {
+export function signUpRoutes(app: FastifyInstance, { database, publicBaseUrl, signUp: rules, oidc }: AppDeps): void {
   const cookies = sessionCookie(publicBaseUrl);
+  const oidcName = oidc?.name ?? null;
 
   /** Who is invited may sign up where nobody else may. @returns the account's name; null without an invitation. */
   async function readInvited(token: string): Promise<string | null> {
@@ -24,7 +25,7 @@ export function signUpRoutes(app: FastifyInstance, { database, publicBaseUrl, si
     const invitation = readQuery(request, "invitation");
     const invitedTo = await readInvited(invitation);
     if (request.visitor !== null) return goTo(reply, "/dashboard");
-    return sendPage(reply, signUpPage({ form: EMPTY_FORM, invitation, invitedTo }));
+    return sendPage(reply, signUpPage({ form: EMPTY_FORM, invitation, invitedTo, oidcName }));
   });
 
   app.post("/dashboard/sign-up", async (request, reply) => {
@@ -41,7 +42,7 @@ export function signUpRoutes(app: FastifyInstance, { database, publicBaseUrl, si
       cookies.set(reply, await startSession(database, { personId: person.id, accountId, userAgent }));
       await noteAction(database, { accountId, personId: person.id, action: "person.signed_up", subject: person.email });
     });
-    if (failed !== undefined) return sendPage(reply, signUpPage({ form: failed, invitation, invitedTo }), 400);
+    if (failed !== undefined) return sendPage(reply, signUpPage({ form: failed, invitation, invitedTo, oidcName }), 400);
     return goTo(reply, "/dashboard");
   });
 }

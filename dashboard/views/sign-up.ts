@@ -1,6 +1,7 @@
 import { html } from "ghtml";
 import type { FormState } from "../form.ts";
 import { field, formProblem } from "./field.ts";
+import { oidcButton } from "./oidc-button.ts";
 import { layout } from "./layout.ts";
 
 export interface SignUpView {
@@ -9,9 +10,12 @@ export interface SignUpView {
   invitation: string;
   /** Name of the account. */
   invitedTo: string | null;
+  /** Of the service where people sign up, too; null: there is none. */
+  oidcName: string | null;
 }
 
-export function signUpPage({ form, invitation, invitedTo }: SignUpView): string {
+export function signUpPage({ form, invitation, invitedTo, oidcName }: SignUpView): string {
+  const next = invitation === "" ? "/dashboard" : `/dashboard/invitation?token=${invitation}`;
   const body = html`<h1>Sign up</h1>
     <p class="muted">
       ${invitedTo === null ? "One account, every model, from any tool that can set a base address and a key." : `You join ${invitedTo}.`}
@@ -24,6 +28,7 @@ export function signUpPage({ form, invitation, invitedTo }: SignUpView): string 
       !${field({ name: "password", label: "Password", type: "password", help: "At least 10 characters. A few words together are good ones.", autocomplete: "new-password", isRequired: true }, form)}
       <button class="primary">Sign up</button>
     </form>
+    !${oidcButton({ verb: "Sign up", name: oidcName, next })}
     <p class="muted">Signed up before? <a href="/dashboard/sign-in">Sign in</a></p>`;
   return layout({ title: "Sign up", visitor: null, body, isNarrow: true });
 }

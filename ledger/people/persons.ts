@@ -3,6 +3,7 @@ import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { createAccountIn } from "../accounts.ts";
 import type { Database, Queryable } from "../database.ts";
+import { addIdentity, type Identity } from "./identities.ts";
 import { acceptInvitationIn, addMember } from "./members.ts";
 import { hashPassword } from "./password.ts";
 
@@ -17,11 +18,8 @@ export interface Person {
   hasPassword: boolean;
 }
 
-export interface NewPerson {
-  email: string;
-  name: string;
-  password: string;
-}
+/** Signs in by a password, or by another service. */
+export type NewPerson = { email: string; name: string } & ({ password: string } | { identity: Identity });
 
 const COLUMNS = `id, email, name, is_admin AS "isAdmin", password_hash IS NOT NULL AS "hasPassword"`;
 const personRow = z.strictObject({
@@ -108,26 +106,29 @@ interface MadePerson {
   id: string;
   email: string;
   name: string;
-  passwordHash: string;
+  passwordHash: string | null;
+  identity: Identity | null;
 }
 
-async function makePerson(database: Queryable, { email, name, password }: NewPerson): Promise<MadePerson> {
+async function makePerson(database: Queryable, { email, name, ...way }: NewPerson): Promise<MadePerson> {
   const person = { id: uuidv7(), email: email.trim() };
   if (!z.email().max(254).safeParse(person.email).success)
     throw new GatewayError("invalid_request", "This is not an e-mail address.", { field: "email" });
   const made = { ...person, name: checkName(name) };
-  const passwordHash = await hashPassword(password);
+  const passwordHash = "password" in way ? await hashPassword(way.password) : null;
   if ((await findPersonByEmail(database, person.email)) !== undefined) throw emailTaken();
-  return { ...made, passwordHash };
+  return { ...made, passwordHash, identity: "identity" in way ? way.identity : null };
 }
 
-async function insertPerson(transaction: Queryable, { id, email, name, passwordHash }: MadePerson): Promise<void> {
+async function insertPerson(transaction: Queryable, person: MadePerson): Promise<void> {
+  const { id, email, name, passwordHash, identity } = person;
   const made = await transaction.execute(
     "INSERT INTO person (id, email, name, password_hash) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
     [id, email, name, passwordHash],
   );
   // Two sign-ups at once.
   if (made === 0) throw emailTaken();
+  if (identity !== null && !(await addIdentity(transaction, id, identity))) throw emailTaken();
 }
 
 function emailTaken(): GatewayError {
