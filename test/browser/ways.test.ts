@@ -15,7 +15,7 @@ test("with scripts off everything works but copying", async () => {
   await callBoth(stack().baseUrl, key);
   await stack().idle();
   await page.goto("/dashboard/usage/requests");
-  expect(await page.getByText("complete", { exact: true }).count()).toBe(2);
+  expect(await page.getByRole("table").getByText("complete", { exact: true }).count()).toBe(2);
 });
 
 test("with the keyboard alone, from signing up to the key's value", async () => {
