@@ -5,6 +5,7 @@ import { startAdmin } from "../runtime/admin.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import type { Logger } from "../runtime/log.ts";
 import { createApp } from "./app.ts";
+import { startAutoTopUp } from "./auto-top-up.ts";
 import { startLowBalanceWatch } from "./low-balance.ts";
 import { createMailer, type MailConfig } from "./mail/mailer.ts";
 import { createPayments, type PaymentsConfig } from "./payments/payments.ts";
@@ -36,7 +37,8 @@ export async function startDashboard(
   const database = createDatabase({ url: config.databaseUrl, applicationName: "dashboard", log });
   const mailer = createMailer(config.mail);
   const terms = config.termsFile === undefined ? undefined : await readFile(config.termsFile, "utf8");
-  const app = await createApp({ ...config, terms, payments: createPayments(config.payments, config), mailer, database, log });
+  const payments = createPayments(config.payments, config);
+  const app = await createApp({ ...config, terms, payments, mailer, database, log });
   await app.listen(config.listen);
   const admin = await startAdmin({
     ...config.admin,
@@ -48,6 +50,10 @@ export async function startDashboard(
   if (mailer !== undefined) {
     const lowBalances = startLowBalanceWatch({ ...config, database, mailer, log });
     lifecycle.onShutdown({ name: "stop looking for low balances", deadlineMs: 5_000, run: () => lowBalances.stop() });
+  }
+  if (payments !== undefined) {
+    const autoTopUps = startAutoTopUp({ ...config, database, provider: payments, mailer, log });
+    lifecycle.onShutdown({ name: "finish automatic top-ups", deadlineMs: 10_000, run: () => autoTopUps.stop() });
   }
   lifecycle.onShutdown({ name: "finish open pages", deadlineMs: 10_000, run: () => app.close() });
   lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
