@@ -74,7 +74,7 @@ export async function takeUnansweredCharge(database: Queryable, provider: string
   const [charge] = await database.query({
     text: `
       WITH next AS (
-        SELECT charge.payment_id, payment.account_id, provider_payment_id, payment.amount_nano_usd, created_at
+        SELECT charge.payment_id, payment.account_id, provider_payment_id, payment.amount_nano_usd, payment.created_at
         FROM auto_top_up_charge AS charge JOIN payment ON payment.id = charge.payment_id
         JOIN auto_top_up ON last_payment_id = charge.payment_id JOIN account ON account.id = payment.account_id
         WHERE answered_at IS NULL AND payment.status = 'pending' AND provider = $1 AND is_on AND account.status = 'active'

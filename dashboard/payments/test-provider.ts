@@ -23,7 +23,7 @@ export interface TestProvider extends PaymentProvider {
 }
 
 /** "works": each charge is paid; "declines": none is. */
-export type TestCard = keyof typeof CARDS;
+type TestCard = keyof typeof CARDS;
 
 const CARDS = {
   works: { customerId: "cus_test", cardId: "pm_test_works", label: "test card ending in 4242" },
