@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { claimStoppedAutoTopUps, returnStoppedAutoTopUp, type StoppedAutoTopUp } from "../ledger/auto-top-up.ts";
 import {
   beginAutoTopUp,
+  claimSilentCharges,
   declineCharge,
   listDueAutoTopUps,
   noteAnsweredCharge,
@@ -62,6 +63,8 @@ export async function topUpAutomatically(deps: Omit<AutoTopUpDeps, "everyMs">): 
       ),
     );
   }
+  for (const payment of await claimSilentCharges(database, provider.name))
+    log.error({ payment }, "no notice came of an automatic top-up: see which events the provider's webhook is registered for");
   await tellOfStopped(deps);
 }
 

@@ -107,6 +107,23 @@ export async function noteAnsweredCharge(database: Queryable, name: PaymentName)
 }
 
 /**
+ * Charges that the provider took on and told nothing of for an hour: of its notices, some do not get here. Each is given
+ * once an hour, to one of several that ask.
+ */
+export async function claimSilentCharges(database: Queryable, provider: string): Promise<string[]> {
+  const silent = await database.query({
+    text: `
+      UPDATE auto_top_up_charge SET tried_at = now() FROM payment
+      WHERE payment.id = payment_id AND payment.status = 'pending' AND provider = $1
+        AND answered_at < now() - interval '1 hour' AND tried_at < now() - interval '1 hour'
+      RETURNING provider_payment_id AS "chargeId"`,
+    values: [provider],
+    row: z.strictObject({ chargeId: z.string() }),
+  });
+  return silent.map(({ chargeId }) => chargeId);
+}
+
+/**
  * The card was declined: the payment failed, and no other is begun until somebody turns it on again. Not for one that is
  * paid or failed already.
  * @throws GatewayError `not_found` for a payment that was never begun.

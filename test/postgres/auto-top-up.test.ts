@@ -39,6 +39,8 @@ interface Shop {
   balanceTo(nanoUsd: bigint): Promise<void>;
   posted(): Promise<bigint>;
   page(): Promise<string>;
+  /** By all rounds. */
+  logged(): string;
   baseUrl: string;
 }
 
@@ -53,8 +55,10 @@ async function openShop(choosePayments: (publicBaseUrl: string) => Payments): Pr
   const ann = await dashboard.owner("ann@example.com");
   const replicas = ["one", "two", "three"].map((name) => connect(name));
   const posted = async () => (await readBalance(database, ann.accountId)).postedNanoUsd;
+  const { log, lines } = captureLog();
   let entries = 0;
   return {
+    logged: () => JSON.stringify(lines),
     database,
     ann,
     baseUrl,
@@ -64,7 +68,6 @@ async function openShop(choosePayments: (publicBaseUrl: string) => Payments): Pr
     letters: () => outbox.outbox?.letters.map(({ letter }) => [letter.to, letter.subject]) ?? [],
     page: async () => (await ann.get("/dashboard/credit")).body,
     async round(count = 1, mailer = outbox) {
-      const { log } = captureLog();
       const rounds = replicas
         .slice(0, count)
         .map((replica) => topUpAutomatically({ database: replica, provider, mailer, publicBaseUrl: baseUrl, log }));
@@ -130,7 +133,10 @@ async function stripeShop(terms = TERMS): Promise<StripeShop> {
 
 /** As if time had passed since the provider was asked, and since charges were begun. */
 async function pass(database: Database, interval: string): Promise<void> {
-  await database.execute("UPDATE auto_top_up_charge SET tried_at = tried_at - $1::interval", [interval]);
+  await database.execute(
+    "UPDATE auto_top_up_charge SET tried_at = tried_at - $1::interval, answered_at = answered_at - $1::interval",
+    [interval],
+  );
   await database.execute("UPDATE payment SET created_at = created_at - $1::interval", [interval]);
 }
 
@@ -361,6 +367,19 @@ test("what is refunded or disputed is not charged again: it goes off", async () 
     expect(await page()).toContain("A payment was returned or disputed, so automatic top-up is off.");
   }
   expect(await checkLedger(database)).toEqual([]);
+});
+
+test("a charge of which no notice comes is logged once an hour, and no other is begun", async () => {
+  const { database, api, round, balanceTo, logged } = await stripeShop();
+  await balanceTo(0n);
+  await round();
+  await round();
+  expect(logged()).not.toContain("no notice came");
+  await pass(database, "2 hours");
+  await round(3);
+  await round(3);
+  expect(logged().split("no notice came")).toHaveLength(2);
+  expect(api.intents).toHaveLength(1);
 });
 
 test("a suspended account is not charged", async () => {
