@@ -1,5 +1,6 @@
 import * as z from "zod";
-import type { Queryable } from "./database.ts";
+import { turnOffAutoTopUp } from "./auto-top-up.ts";
+import type { Database, Queryable } from "./database.ts";
 
 /** A card that a payment provider keeps for an account. */
 export interface SavedCard {
@@ -26,6 +27,14 @@ export async function saveCard(
      WHERE excluded.saved_at >= saved_card.saved_at`,
     [accountId, provider, card.customerId, card.cardId, card.label, savedAt],
   );
+}
+
+/** The account has no card any more, and nothing is charged by itself. */
+export async function removeSavedCard(database: Database, accountId: string): Promise<void> {
+  await database.transaction(async (transaction) => {
+    await turnOffAutoTopUp(transaction, accountId);
+    await transaction.execute("DELETE FROM saved_card WHERE account_id = $1", [accountId]);
+  });
 }
 
 /** @returns undefined where this provider keeps none for the account. */

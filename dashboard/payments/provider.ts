@@ -40,6 +40,8 @@ export interface PaymentProvider {
   openCardCheckout(order: CardOrder): Promise<string>;
   /** The card that a notice told of. */
   readCard(setupId: string): Promise<SavedCard>;
+  /** It cannot be charged any more, by nobody of ours. One that is forgotten already is no news. */
+  forgetCard(card: SavedCard): Promise<void>;
   /**
    * Charges a saved card, nobody being there; the same charge once, however often it is asked for.
    * @throws GatewayError `upstream_unavailable` where the answer is not known: it is to be asked for again.

@@ -13,7 +13,7 @@ const CLOCKS_DIFFER_S = 300;
 export function createStripeCards(
   stripe: Stripe,
   publicBaseUrl: string,
-): Pick<PaymentProvider, "openCardCheckout" | "readCard" | "chargeCard"> {
+): Pick<PaymentProvider, "openCardCheckout" | "readCard" | "forgetCard" | "chargeCard"> {
   async function openCardCheckout({ accountId, customerId }: CardOrder): Promise<string> {
     const session = await stripe.checkout.sessions
       .create({
@@ -38,6 +38,13 @@ export function createStripeCards(
       throw new GatewayError("invalid_request", "No card was saved with this checkout.");
     const label = method.card === undefined ? method.type : `${method.card.brand} ending in ${method.card.last4}`;
     return { customerId: typeof customer === "string" ? customer : customer.id, cardId: method.id, label };
+  }
+
+  async function forgetCard({ cardId }: SavedCard): Promise<void> {
+    await stripe.paymentMethods.detach(cardId).catch((error: unknown) => {
+      // Detached before, or deleted at Stripe.
+      if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) notAnswered(error);
+    });
   }
 
   async function chargeCard(charge: AutoTopUpCharge): Promise<ChargeAnswer> {
@@ -74,7 +81,7 @@ export function createStripeCards(
     return "unknown";
   }
 
-  return { openCardCheckout, readCard, chargeCard };
+  return { openCardCheckout, readCard, forgetCard, chargeCard };
 }
 
 function answerOf(status: Stripe.PaymentIntent.Status): ChargeAnswer {

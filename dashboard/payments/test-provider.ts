@@ -58,6 +58,8 @@ export function createTestProvider({ secret, publicBaseUrl }: TestProviderOption
     },
     openCardCheckout: () => Promise.resolve("/dashboard/credit/test-card"),
     readCard: (setupId) => Promise.resolve(CARDS[setupId === setupIdOf("works") ? "works" : "declines"]),
+    // Nothing is kept that could be forgotten.
+    forgetCard: () => Promise.resolve(),
     async chargeCard(charge) {
       const isPaid = charge.cardId === CARDS.works.cardId;
       const type = isPaid ? "payment_intent.succeeded" : "payment_intent.payment_failed";

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { turnOffAutoTopUp, turnOnAutoTopUp } from "../../ledger/auto-top-up.ts";
 import { noteAction } from "../../ledger/people/audit.ts";
-import { findSavedCard } from "../../ledger/saved-cards.ts";
+import { findSavedCard, removeSavedCard } from "../../ledger/saved-cards.ts";
 import type { AppDeps } from "../app.ts";
 import { readForm, submitForm } from "../form.ts";
 import { showUsd } from "../money.ts";
@@ -58,5 +58,17 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
       subject: provider.name,
     });
     return goTo(reply, address);
+  });
+
+  app.post("/dashboard/credit/auto-top-up/card/remove", async (request, reply) => {
+    const visitor = memberOf(request, "member");
+    const { accountId } = visitor.membership;
+    const card = await findSavedCard(database, { accountId, provider: provider.name });
+    if (card !== undefined) {
+      await provider.forgetCard(card);
+      await removeSavedCard(database, accountId);
+      await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.card_removed", subject: card.label });
+    }
+    return goTo(reply, "/dashboard/credit");
   });
 }

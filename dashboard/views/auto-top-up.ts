@@ -17,27 +17,30 @@ export interface AutoTopUpView {
 const PATH = "/dashboard/credit/auto-top-up";
 
 const STOPPED = {
-  declined: "The card was declined, so automatic top-up is off. Save another card, or turn it on again to try this one.",
+  declined: "The card was declined, so automatic top-up is off. Save another card if need be, and turn it on again.",
   returned: "A payment was returned or disputed, so automatic top-up is off. Turn it on again when you want it.",
 } as const;
 
 /** On the credit page: what the service may charge by itself. */
-export function autoTopUpCard(visitor: Member, form: FormState, { autoTopUp, card }: AutoTopUpView): string {
+export function autoTopUpSection(visitor: Member, form: FormState, { autoTopUp, card }: AutoTopUpView): string {
   const isOn = autoTopUp?.isOn === true;
   const shown = { ...form, values: { ...valuesOf(autoTopUp), ...form.values } };
   const turnOff = html`<button class="quiet" formaction="${PATH}/off" formnovalidate>Turn off</button>`;
   const otherCard = html`<button class="quiet" formaction="${PATH}/card" formnovalidate>Use another card</button>`;
-  return html`<form method="post" action="${PATH}" class="card stack" aria-labelledby="auto-top-up">
-    <h2 id="auto-top-up">Automatic top-up</h2>
-    !${csrfField(visitor.csrf)} !${state(autoTopUp, card)}
-    !${field({ name: "below", label: "When the balance is below, in USD", inputMode: "decimal", placeholder: "5.00", isRequired: true }, shown)}
-    !${field({ name: "charge", label: "Charge the card, in USD", inputMode: "decimal", placeholder: "20.00", isRequired: true }, shown)}
-    !${field({ name: "monthly", label: "At most in a month, in USD", help: "A month of UTC.", inputMode: "decimal", placeholder: "100.00", isRequired: true }, shown)}
-    <div class="buttons">
-      <button class="!${isOn ? "" : "primary"}">!${actionOf(isOn, card)}</button>
-      !${isOn ? turnOff : ""} !${card === undefined ? "" : otherCard}
-    </div>
-  </form>`;
+  const removeCard = html`<button class="quiet danger" formaction="${PATH}/card/remove" formnovalidate>Remove the card</button>`;
+  return html`<h2 id="auto-top-up">Automatic top-up</h2>
+    <form method="post" action="${PATH}" class="card stack" aria-labelledby="auto-top-up">
+      !${csrfField(visitor.csrf)} !${state(autoTopUp, card)}
+      <div class="grid">
+        !${field({ name: "below", label: "When the balance is below, in USD", inputMode: "decimal", placeholder: "5.00", isRequired: true }, shown)}
+        !${field({ name: "charge", label: "Charge the card, in USD", inputMode: "decimal", placeholder: "20.00", isRequired: true }, shown)}
+        !${field({ name: "monthly", label: "At most in a month of UTC, in USD", inputMode: "decimal", placeholder: "100.00", isRequired: true }, shown)}
+      </div>
+      <div class="buttons">
+        <button class="!${isOn ? "" : "primary"}">!${actionOf(isOn, card)}</button>
+        !${isOn ? turnOff : ""} !${card === undefined ? "" : otherCard + removeCard}
+      </div>
+    </form>`;
 }
 
 function actionOf(isOn: boolean, card: SavedCard | undefined): string {

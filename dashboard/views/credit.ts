@@ -5,7 +5,7 @@ import { formatNanoUsd } from "../../ledger/money.ts";
 import type { FormState } from "../form.ts";
 import { showUsd } from "../money.ts";
 import type { Member } from "../session/visitor.ts";
-import { autoTopUpCard, type AutoTopUpView } from "./auto-top-up.ts";
+import { autoTopUpSection, type AutoTopUpView } from "./auto-top-up.ts";
 import { field, formProblem } from "./field.ts";
 import { csrfField, layout } from "./layout.ts";
 import { moment } from "./time.ts";
@@ -50,8 +50,8 @@ export function creditPage({ visitor, balance, page, form, canPay, alert, autoTo
       </div>
       !${visitor.membership.role === "viewer" ? "" : redeem(visitor, form)}
       !${visitor.membership.role === "viewer" || alert === null ? "" : alertForm(visitor, form, alert)}
-      !${visitor.membership.role === "viewer" || autoTopUp === null ? "" : autoTopUpCard(visitor, form, autoTopUp)}
     </div>
+    !${visitor.membership.role === "viewer" || autoTopUp === null ? "" : autoTopUpSection(visitor, form, autoTopUp)}
     <h2>History</h2>
     <p class="muted">What requests cost is under <a href="/dashboard/usage">Billing &amp; Usage</a>.</p>
     !${page.entries.length === 0 ? html`<div class="card empty"><p>No credit was added yet.</p></div>` : table(page.entries)}

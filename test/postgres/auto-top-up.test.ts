@@ -1,135 +1,17 @@
-import { Stripe } from "stripe";
 import { expect, test } from "vitest";
-import { topUpAutomatically } from "../../dashboard/auto-top-up.ts";
-import { createOutbox } from "../../dashboard/mail/outbox.ts";
 import type { Mailer } from "../../dashboard/mail/mailer.ts";
-import { createPayments, type Payments } from "../../dashboard/payments/payments.ts";
-import { createStripeProvider } from "../../dashboard/payments/stripe.ts";
-import { readBalance } from "../../ledger/accounts.ts";
 import { readAutoTopUp, turnOffAutoTopUp, turnOnAutoTopUp } from "../../ledger/auto-top-up.ts";
 import { beginAutoTopUp } from "../../ledger/auto-top-up-charges.ts";
 import { checkLedger } from "../../ledger/check.ts";
 import type { Database } from "../../ledger/database.ts";
-import { postCredit } from "../../ledger/entries.ts";
-import { listPayments } from "../../ledger/payments.ts";
-import { saveCard } from "../../ledger/saved-cards.ts";
-import { freePort, LOOPBACK } from "../../local/process/ports.ts";
-import { openDashboard, type SignedIn } from "../support/dashboard.ts";
-import { PEPPER } from "../support/ledger.ts";
-import { captureLog } from "../support/log.ts";
+import { FORM, openStripeShop, openTestShop, TERMS, USD } from "../support/auto-top-up.ts";
 import { usePostgres } from "../support/postgres.ts";
-import { startStripeApi, type StripeApi } from "../support/stripe-api.ts";
+import type { StripeApi } from "../support/stripe-api.ts";
 
 /** Charges of saved cards that nobody asks for at the time: on a real Postgres, with the provider's notices over HTTP. */
 const postgres = usePostgres();
-const WEBHOOK_SECRET = "whsec_of_this_test";
-const USD = 1_000_000_000n;
-const TERMS = { belowNanoUsd: 5n * USD, amountNanoUsd: 20n * USD, monthlyNanoUsd: 100n * USD };
-const FORM = { below: "5", charge: "20", monthly: "100" };
-
-interface Shop {
-  database: Database;
-  ann: SignedIn;
-  mailer: Mailer;
-  letters(): string[][];
-  viewer(): Promise<SignedIn>;
-  /** One round of each of several replicas, at once. */
-  round(replicas?: number, mailer?: Mailer): Promise<void>;
-  /** Moves the balance to an amount. */
-  balanceTo(nanoUsd: bigint): Promise<void>;
-  posted(): Promise<bigint>;
-  page(): Promise<string>;
-  /** By all rounds. */
-  logged(): string;
-  baseUrl: string;
-}
-
-async function openShop(choosePayments: (publicBaseUrl: string) => Payments): Promise<Shop> {
-  const { database, connect } = await postgres.migrated();
-  const port = await freePort();
-  const baseUrl = `http://${LOOPBACK}:${port}`;
-  const provider = choosePayments(baseUrl);
-  const outbox = createOutbox();
-  const dashboard = await openDashboard(database, { publicBaseUrl: baseUrl, payments: provider, mailer: outbox });
-  await dashboard.app.listen({ host: LOOPBACK, port });
-  const ann = await dashboard.owner("ann@example.com");
-  const replicas = ["one", "two", "three"].map((name) => connect(name));
-  const posted = async () => (await readBalance(database, ann.accountId)).postedNanoUsd;
-  const { log, lines } = captureLog();
-  let entries = 0;
-  return {
-    logged: () => JSON.stringify(lines),
-    database,
-    ann,
-    baseUrl,
-    mailer: outbox,
-    posted,
-    viewer: () => dashboard.inAccount(ann.accountId, "viewer"),
-    letters: () => outbox.outbox?.letters.map(({ letter }) => [letter.to, letter.subject]) ?? [],
-    page: async () => (await ann.get("/dashboard/credit")).body,
-    async round(count = 1, mailer = outbox) {
-      const rounds = replicas
-        .slice(0, count)
-        .map((replica) => topUpAutomatically({ database: replica, provider, mailer, publicBaseUrl: baseUrl, log }));
-      await Promise.all(rounds);
-    },
-    async balanceTo(nanoUsd) {
-      const amountNanoUsd = nanoUsd - (await posted());
-      if (amountNanoUsd === 0n) return;
-      const reference = `entry ${++entries}`;
-      await postCredit(database, { accountId: ann.accountId, kind: "adjust", amountNanoUsd, reference });
-    },
-  };
-}
-
-const testShop = () =>
-  openShop((publicBaseUrl) => createPayments({ provider: "test" }, { publicBaseUrl, pepper: PEPPER }) ?? none());
-
-function none(): never {
-  throw new Error("There is no way to pay.");
-}
-
-interface StripeShop extends Shop {
-  api: StripeApi;
-  /** Sends an event, signed; its status. */
-  tell(type: string, object: unknown): Promise<number>;
-  /** Tells of all charges that were made, as often as it is called; the statuses. */
-  tellOfAll(): Promise<number[]>;
-  charges(): Promise<{ status: string; providerPaymentId: string }[]>;
-}
-
-/** With a card, and on. */
-async function stripeShop(terms = TERMS): Promise<StripeShop> {
-  const api = await startStripeApi();
-  const shop = await openShop((publicBaseUrl) =>
-    createStripeProvider({ secretKey: "sk_test_1", webhookSecret: WEBHOOK_SECRET, publicBaseUrl, apiUrl: api.url }),
-  );
-  const { database, ann, baseUrl } = shop;
-  const card = { customerId: "cus_1", cardId: "pm_1", label: "visa ending in 4242" };
-  await saveCard(database, { accountId: ann.accountId, provider: "stripe", card, savedAt: new Date(0) });
-  await turnOnAutoTopUp(database, ann.accountId, terms);
-
-  async function tell(type: string, object: unknown): Promise<number> {
-    const payload = JSON.stringify({ type, data: { object } });
-    const signature = Stripe.webhooks.generateTestHeaderString({ payload, secret: WEBHOOK_SECRET });
-    const headers = { "content-type": "application/json", "stripe-signature": signature };
-    const answer = await fetch(`${baseUrl}/dashboard/webhooks/stripe`, { method: "POST", headers, body: payload });
-    await answer.text();
-    return answer.status;
-  }
-  return {
-    ...shop,
-    api,
-    tell,
-    tellOfAll: () =>
-      Promise.all(
-        api.intents.map((intent) =>
-          tell(`payment_intent.${intent.status === "succeeded" ? "succeeded" : "payment_failed"}`, intent),
-        ),
-      ),
-    charges: () => listPayments(database, { accountId: ann.accountId, limit: 20 }),
-  };
-}
+const testShop = () => openTestShop(postgres);
+const stripeShop = (terms = TERMS) => openStripeShop(postgres, terms);
 
 /** As if time had passed since the provider was asked, and since charges were begun. */
 async function pass(database: Database, interval: string): Promise<void> {
@@ -320,18 +202,6 @@ test("a declined card switches it off: the page says so, owners are told once, a
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("a test card that is declined does the same, by its notice", async () => {
-  const { ann, round, balanceTo, posted, page, letters } = await testShop();
-  await balanceTo(1n * USD);
-  await ann.post("/dashboard/credit/auto-top-up", FORM);
-  await ann.post("/dashboard/credit/test-card", { card: "declines" });
-  await round(3);
-  await round(3);
-  expect(await posted()).toBe(1n * USD);
-  expect(await page()).toContain("The card was declined, so automatic top-up is off.");
-  expect(letters()).toHaveLength(1);
-});
-
 test("switched off, nothing is charged, not even what was begun; on again, that is finished with the same key", async () => {
   const { api, ann, database, round, balanceTo, tellOfAll, posted, page } = await stripeShop();
   await balanceTo(0n);
@@ -388,52 +258,4 @@ test("a suspended account is not charged", async () => {
   await database.execute("UPDATE account SET status = 'suspended' WHERE id = $1", [ann.accountId]);
   await round();
   expect(api.asked).toEqual([]);
-});
-
-test("terms that cannot be are said at their field, and change nothing; who only looks sees no form", async () => {
-  const { database, ann, viewer, round, balanceTo, posted } = await testShop();
-  const wrong: [Record<string, string>, string][] = [
-    [{ ...FORM, below: "0" }, "below"],
-    [{ ...FORM, below: "1e3" }, "below"],
-    [{ ...FORM, charge: "4.99" }, "charge"],
-    [{ ...FORM, charge: "5000.01", monthly: "9999" }, "charge"],
-    [{ ...FORM, below: "20.01" }, "charge"],
-    [{ ...FORM, monthly: "19.99" }, "monthly"],
-    [{ below: "5", charge: "20" }, "monthly"],
-  ];
-  for (const [form, name] of wrong) {
-    const { statusCode, body } = await ann.post("/dashboard/credit/auto-top-up", form);
-    expect([form, statusCode, body.includes(`id="${name}-problem"`)]).toEqual([form, 400, true]);
-  }
-  expect(await readAutoTopUp(database, ann.accountId)).toBeUndefined();
-  await ann.post("/dashboard/credit/test-card", { card: "works" });
-  await balanceTo(1n);
-  await round();
-  expect(await posted(), "a saved card alone charges nothing").toBe(1n);
-  expect((await (await viewer()).get("/dashboard/credit")).body).not.toContain("Automatic top-up");
-});
-
-test("Stripe takes the card on its own page; its notice saves it, and an older one changes nothing", async () => {
-  const { api, ann, database, tell, page, round, balanceTo } = await stripeShop();
-  await database.execute("DELETE FROM saved_card");
-  const answer = await ann.post("/dashboard/credit/auto-top-up", FORM);
-  expect(answer.headers["location"]).toBe("https://checkout.stripe.com/c/setup/cs_1");
-  expect((await ann.get("/dashboard/credit")).headers["content-security-policy"]).toContain(
-    "form-action 'self' https://checkout.stripe.com",
-  );
-  const asked = { mode: "setup", currency: "usd", client_reference_id: ann.accountId };
-  expect(Object.fromEntries(api.asked[0]?.body ?? [])).toMatchObject({ ...asked, customer_creation: "always" });
-
-  const done = { id: "cs_1", mode: "setup", payment_status: "no_payment_required", amount_total: null, currency: null };
-  const session = { ...done, client_reference_id: ann.accountId, setup_intent: "seti_4444", created: 1_800_000_000 };
-  const older = { ...session, setup_intent: "seti_1111", created: 1_700_000_000 };
-  for (const object of [session, session, older, { ...session, client_reference_id: "nobody" }])
-    expect(await tell("checkout.session.completed", object)).toBe(200);
-  expect(await page()).toContain("On, with visa ending in 4444");
-
-  await ann.post("/dashboard/credit/auto-top-up/card");
-  expect(Object.fromEntries(api.asked.at(-1)?.body ?? [])).toMatchObject({ ...asked, customer: "cus_1" });
-  await balanceTo(USD);
-  await round();
-  expect(api.asked.at(-1)?.body.get("payment_method")).toBe("pm_4444");
 });

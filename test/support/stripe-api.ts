@@ -63,6 +63,7 @@ export async function startStripeApi(): Promise<StripeApi> {
       const method = { id: `pm_${last4}`, object: "payment_method", type: "card", card: { brand: "visa", last4 } };
       return { status: 200, body: { id: `seti_${last4}`, object: "setup_intent", customer: "cus_1", payment_method: method } };
     }
+    if (path?.endsWith("/detach") === true) return { status: 200, body: { object: "payment_method" } };
     if (path === "/v1/payment_intents" && request.method === "GET")
       return { status: 200, body: { object: "list", url: path, has_more: false, data: intents } };
     if (path === "/v1/payment_intents" && api.mood === "down")
