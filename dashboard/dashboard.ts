@@ -5,6 +5,7 @@ import { startAdmin } from "../runtime/admin.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import type { Logger } from "../runtime/log.ts";
 import { createApp } from "./app.ts";
+import { startAutoTopUp } from "./auto-top-up.ts";
 import { checkConfig } from "./check-config.ts";
 import { startLowBalanceWatch } from "./low-balance.ts";
 import { createMailer, type MailConfig } from "./mail/mailer.ts";
@@ -56,6 +57,10 @@ export async function startDashboard(
   if (mailer !== undefined) {
     const lowBalances = startLowBalanceWatch({ ...config, database, mailer, log });
     lifecycle.onShutdown({ name: "stop looking for low balances", deadlineMs: 5_000, run: () => lowBalances.stop() });
+  }
+  if (payments !== undefined) {
+    const autoTopUps = startAutoTopUp({ ...config, database, provider: payments, mailer, log });
+    lifecycle.onShutdown({ name: "finish automatic top-ups", deadlineMs: 10_000, run: () => autoTopUps.stop() });
   }
   lifecycle.onShutdown({ name: "finish open pages", deadlineMs: 10_000, run: () => app.close() });
   lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });

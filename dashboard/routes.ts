@@ -2,7 +2,9 @@ import type { FastifyInstance } from "fastify";
 import type { AppDeps } from "./app.ts";
 import type { Payments } from "./payments/payments.ts";
 import { adminRoutes } from "./routes/admin.ts";
+import { autoTopUpRoutes } from "./routes/credit-auto-top-up.ts";
 import { creditRoutes } from "./routes/credit.ts";
+import { testCardRoutes } from "./routes/credit-test-card.ts";
 import { testPayRoutes } from "./routes/credit-test-pay.ts";
 import { topUpRoutes } from "./routes/credit-top-up.ts";
 import { webhookRoutes } from "./routes/credit-webhook.ts";
@@ -51,6 +53,9 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
 
 function paymentRoutes(app: FastifyInstance, deps: AppDeps, payments: Payments): void {
   topUpRoutes(app, deps, payments);
+  autoTopUpRoutes(app, deps, payments);
   webhookRoutes(app, deps, payments);
-  if (payments.name === "test") testPayRoutes(app, deps, payments);
+  if (payments.name !== "test") return;
+  testPayRoutes(app, deps, payments);
+  testCardRoutes(app, payments);
 }

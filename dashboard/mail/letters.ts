@@ -78,3 +78,26 @@ You get this because you are an owner of the account. On the same page you choos
 `,
   };
 }
+
+export interface AutoTopUpStoppedLetter {
+  to: string;
+  accountName: string;
+  because: "declined" | "returned";
+  link: string;
+}
+
+export function autoTopUpStoppedLetter({ to, accountName, because, link }: AutoTopUpStoppedLetter): Letter {
+  const reason = { declined: "The saved card was declined", returned: "A payment was returned or disputed" }[because];
+  return {
+    to,
+    subject: `${accountName}: automatic top-up is off`,
+    text: `Hello,
+
+automatic top-up of the account “${accountName}” on Model Gateway is off. ${reason}. Nothing more is charged, and at zero credit requests are refused. Save another card, or turn it on again, here:
+
+${link}
+
+You get this because you are an owner of the account. If you do nothing, it stays off.
+`,
+  };
+}

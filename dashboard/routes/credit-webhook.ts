@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import type { AppDeps } from "../app.ts";
-import { applyNotice } from "../payments/notice.ts";
+import { applyNotice, type CardNotice, type PaymentNotice } from "../payments/notice.ts";
 import type { PaymentProvider } from "../payments/provider.ts";
 
 const MOST_BYTES = 256 * 1024;
@@ -18,10 +18,14 @@ export function webhookRoutes(app: FastifyInstance, { database, log }: AppDeps, 
       if (!Buffer.isBuffer(request.body)) throw new GatewayError("invalid_request", "An event has a body.");
       const notice = provider.readNotice(request.body, headersSchema.parse(request.headers)["stripe-signature"]);
       if (notice !== null) {
-        await applyNotice(database, provider.name, notice);
-        log.info({ provider: provider.name, notice: notice.kind, payment: notice.providerPaymentId }, "a payment's notice");
+        await applyNotice(database, provider, notice);
+        log.info({ provider: provider.name, notice: notice.kind, payment: subjectOf(notice) }, "a payment's notice");
       }
       return reply.send({ received: true });
     });
   });
+}
+
+function subjectOf(notice: PaymentNotice | CardNotice): string {
+  return notice.kind === "card_saved" ? notice.setupId : notice.providerPaymentId;
 }

@@ -1,21 +1,19 @@
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
-import { readBalance } from "../../ledger/accounts.ts";
-import { readAlertThreshold, setAlertThreshold } from "../../ledger/balance-alerts.ts";
+import { setAlertThreshold } from "../../ledger/balance-alerts.ts";
 import { redeemCode } from "../../ledger/codes.ts";
-import { listEntries } from "../../ledger/entry-list.ts";
 import { parseNanoUsd } from "../../ledger/money.ts";
 import { noteAction } from "../../ledger/people/audit.ts";
 import type { AppDeps } from "../app.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../form.ts";
 import { showUsd } from "../money.ts";
 import { goTo, sendPage } from "../reply.ts";
+import { allowFormsTo } from "../security-headers.ts";
 import { memberOf } from "../session/guard.ts";
 import type { Member } from "../session/visitor.ts";
-import { creditPage } from "../views/credit.ts";
+import { renderCreditPage } from "./credit-page.ts";
 
-const PAGE = 50;
 const querySchema = z.object({
   after: z
     .string()
@@ -23,6 +21,7 @@ const querySchema = z.object({
     .transform(BigInt)
     .optional()
     .catch(undefined),
+  card: z.string().optional().catch(undefined),
 });
 
 const alertForm = z.object({
@@ -36,22 +35,20 @@ const alertForm = z.object({
   ]),
 });
 
-export function creditRoutes(app: FastifyInstance, { database, pepper, payments, mailer }: AppDeps): void {
-  async function render(visitor: Member, form: FormState, afterId?: bigint): Promise<string> {
-    const { accountId } = visitor.membership;
-    const [balance, page, alertNanoUsd] = await Promise.all([
-      readBalance(database, accountId),
-      listEntries(database, { accountId, limit: PAGE, ...(afterId === undefined ? {} : { afterId }) }),
-      readAlertThreshold(database, accountId),
-    ]);
-    const alert = mailer === undefined ? null : { thresholdNanoUsd: alertNanoUsd };
-    return creditPage({ visitor, balance, page, form, alert, canPay: payments !== undefined });
-  }
+export function creditRoutes(app: FastifyInstance, deps: AppDeps): void {
+  const { database, pepper, payments } = deps;
 
   app.get("/dashboard/credit", async (request, reply) => {
-    const { after } = querySchema.parse(request.query ?? {});
-    return sendPage(reply, await render(memberOf(request), EMPTY_FORM, after));
+    const { after, card } = querySchema.parse(request.query ?? {});
+    allowFormsTo(reply, payments?.checkoutOrigin ?? null);
+    const view = { form: EMPTY_FORM, afterId: after, isCardSaved: card === "saved" };
+    return sendPage(reply, await renderCreditPage(deps, memberOf(request), view));
   });
+
+  async function refuse(visitor: Member, form: FormState, reply: FastifyReply): Promise<FastifyReply> {
+    allowFormsTo(reply, payments?.checkoutOrigin ?? null);
+    return sendPage(reply, await renderCreditPage(deps, visitor, { form }), 400);
+  }
 
   app.post("/dashboard/credit/redeem", async (request, reply) => {
     const visitor = memberOf(request, "member");
@@ -64,7 +61,7 @@ export function creditRoutes(app: FastifyInstance, { database, pepper, payments,
       if (isNew)
         await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.redeemed", subject: "a code" });
     });
-    if (failed !== undefined) return sendPage(reply, await render(visitor, failed), 400);
+    if (failed !== undefined) return refuse(visitor, failed, reply);
     return goTo(reply, "/dashboard/credit");
   });
 
@@ -78,7 +75,7 @@ export function creditRoutes(app: FastifyInstance, { database, pepper, payments,
       const subject = threshold === null ? "off" : `below ${showUsd(threshold)}`;
       await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.alert_changed", subject });
     });
-    if (failed !== undefined) return sendPage(reply, await render(visitor, failed), 400);
+    if (failed !== undefined) return refuse(visitor, failed, reply);
     return goTo(reply, "/dashboard/credit");
   });
 }

@@ -5,6 +5,7 @@ import { formatNanoUsd } from "../../ledger/money.ts";
 import type { FormState } from "../form.ts";
 import { showUsd } from "../money.ts";
 import type { Member } from "../session/visitor.ts";
+import { autoTopUpSection, type AutoTopUpView } from "./auto-top-up.ts";
 import { field, formProblem } from "./field.ts";
 import { csrfField, layout } from "./layout.ts";
 import { moment } from "./time.ts";
@@ -29,13 +30,18 @@ export interface CreditView {
   canPay: boolean;
   /** When the owners are told that it runs out; null where nobody can be written to. */
   alert: { thresholdNanoUsd: bigint | null } | null;
+  /** null where nobody can pay. */
+  autoTopUp: AutoTopUpView | null;
+  /** From the provider's page, after saving a card. */
+  isCardSaved: boolean;
 }
 
-export function creditPage({ visitor, balance, page, form, canPay, alert }: CreditView): string {
+export function creditPage({ visitor, balance, page, form, canPay, alert, autoTopUp, isCardSaved }: CreditView): string {
   const body = html`<div class="title">
       <h1>Credit</h1>
       !${canPay ? html`<a class="button primary" href="/dashboard/credit/top-up">Add credit</a>` : ""}
     </div>
+    !${isCardSaved ? html`<p role="status">Thank you. Where the card does not show below yet, load this page again in a few seconds.</p>` : ""}
     <div class="cards">
       <div class="card figure">
         <h2>Balance</h2>
@@ -45,6 +51,7 @@ export function creditPage({ visitor, balance, page, form, canPay, alert }: Cred
       !${visitor.membership.role === "viewer" ? "" : redeem(visitor, form)}
       !${visitor.membership.role === "viewer" || alert === null ? "" : alertForm(visitor, form, alert)}
     </div>
+    !${visitor.membership.role === "viewer" || autoTopUp === null ? "" : autoTopUpSection(visitor, form, autoTopUp)}
     <h2>History</h2>
     <p class="muted">What requests cost is under <a href="/dashboard/usage">Billing &amp; Usage</a>.</p>
     !${page.entries.length === 0 ? html`<div class="card empty"><p>No credit was added yet.</p></div>` : table(page.entries)}

@@ -123,6 +123,12 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "POST /dashboard/credit/top-up": page("member", 303, { body: { amount: "5", attempt: `${ATTEMPT}1` } }),
   "GET /dashboard/credit/test-pay/:id": page("member", 200, { ids: { id: "payment" } }),
   "POST /dashboard/credit/test-pay/:id": page("member", 303, { ids: { id: "payment" }, body: { decision: "decline" } }),
+  "POST /dashboard/credit/auto-top-up": page("member", 303, { body: { below: "5", charge: "20", monthly: "100" } }),
+  "POST /dashboard/credit/auto-top-up/off": page("member", 303),
+  "POST /dashboard/credit/auto-top-up/card": page("member", 303),
+  "POST /dashboard/credit/auto-top-up/card/remove": page("member", 303),
+  "GET /dashboard/credit/test-card": page("member", 200),
+  "POST /dashboard/credit/test-card": page("member", 303, { body: { card: "works" } }),
   "POST /dashboard/webhooks/test": forAll(400, { isWebhook: true }),
   "POST /dashboard/webhooks/stripe": forAll(400, { isWebhook: true }),
 
