@@ -7,6 +7,7 @@ import { creditRoutes } from "./routes/credit.ts";
 import { testCardRoutes } from "./routes/credit-test-card.ts";
 import { testPayRoutes } from "./routes/credit-test-pay.ts";
 import { topUpRoutes } from "./routes/credit-top-up.ts";
+import { receiptRoutes } from "./routes/credit-receipt.ts";
 import { webhookRoutes } from "./routes/credit-webhook.ts";
 import { forgotRoutes } from "./routes/forgot.ts";
 import { invitationRoutes } from "./routes/invitation.ts";
@@ -44,6 +45,7 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   requestRoutes(app, deps);
   usageCsvRoutes(app, deps);
   creditRoutes(app, deps);
+  receiptRoutes(app, deps);
   modelRoutes(app, deps);
   tokenRoutes(app, deps);
   adminRoutes(app, deps);

@@ -77,12 +77,19 @@ function alertForm({ csrf }: Member, form: FormState, { thresholdNanoUsd }: NonN
   </form>`;
 }
 
+/** @param reference of a payment's entry: "payment:" and the payment's id. */
+function receiptOf(reference: string): string {
+  return `/dashboard/credit/receipts/${reference.slice("payment:".length)}`;
+}
+
 function table(entries: readonly ListedEntry[]): string {
   const rows = entries.map(
-    ({ kind, amountNanoUsd, note, createdAt }) =>
+    ({ kind, amountNanoUsd, reference, note, createdAt }) =>
       html`<tr>
         <th scope="row" data-label="Time">!${moment(createdAt)}</th>
-        <td data-label="What">${ENTRY_KINDS[kind]}</td>
+        <td data-label="What">
+          <span>${ENTRY_KINDS[kind]}!${kind === "topup" ? html`, <a href="${receiptOf(reference)}">receipt</a>` : ""}</span>
+        </td>
         <td data-label="Note">${note ?? ""}</td>
         <td data-label="Amount in USD" class="number">${amountNanoUsd > 0n ? "+" : ""}${formatNanoUsd(amountNanoUsd)}</td>
       </tr>`,

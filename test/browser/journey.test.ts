@@ -41,6 +41,10 @@ describe.each(LOOKS)("on a %s, %s", (device, scheme) => {
     await look("top-up");
     await topUp(page, "20");
     await look("paid");
+    await page.goto("/dashboard/credit");
+    await page.getByRole("link", { name: "receipt" }).click();
+    await page.getByText("20.00 USD").waitFor();
+    await look("receipt");
     await page.goto("/dashboard/keys/new");
     await look("key-form");
     const key = await makeKey(page, "laptop");

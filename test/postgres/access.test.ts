@@ -8,7 +8,7 @@ import { createRedeemCode } from "../../ledger/codes.ts";
 import { publishModels } from "../../ledger/catalogue.ts";
 import type { Database } from "../../ledger/database.ts";
 import { createApiKey } from "../../ledger/keys.ts";
-import { beginPayment } from "../../ledger/payments.ts";
+import { beginPayment, completePayment } from "../../ledger/payments.ts";
 import { setAdmin } from "../../ledger/people/admins.ts";
 import { settle } from "../../ledger/settle.ts";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
@@ -269,6 +269,12 @@ async function make(thing: Thing, { database, people: { owner } }: World): Promi
       const providerPaymentId = `cs_test_${randomBytes(16).toString("hex")}`;
       await beginPayment(database, { accountId, provider: "test", providerPaymentId, amountNanoUsd: 5_000_000_000n });
       return providerPaymentId;
+    }
+    case "receipt": {
+      const name = { provider: "test", providerPaymentId: `cs_test_${randomBytes(16).toString("hex")}` };
+      const { id } = await beginPayment(database, { accountId, ...name, amountNanoUsd: 5_000_000_000n });
+      await completePayment(database, name);
+      return id;
     }
     case "request": {
       const { publicId } = await createApiKey(database, { accountId, name: MARK, pepper: PEPPER });

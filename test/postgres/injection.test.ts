@@ -7,7 +7,7 @@ import { createRedeemCode, redeemCode } from "../../ledger/codes.ts";
 import type { Database } from "../../ledger/database.ts";
 import { postCredit } from "../../ledger/entries.ts";
 import { createApiKey } from "../../ledger/keys.ts";
-import { beginPayment } from "../../ledger/payments.ts";
+import { beginPayment, completePayment } from "../../ledger/payments.ts";
 import { setAdmin } from "../../ledger/people/admins.ts";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
 import { invite, listInvitations } from "../../ledger/people/invitations.ts";
@@ -61,6 +61,9 @@ async function openFull(name: string): Promise<Full> {
   const code = await createRedeemCode(database, { amountNanoUsd: 1n, pepper: PEPPER, note: name, createdBy: person.id });
   await redeemCode(database, { accountId, code: code.code, pepper: PEPPER });
   await beginPayment(database, { accountId, provider: "test", providerPaymentId: PAYMENT, amountNanoUsd: 5_000_000_000n });
+  const paid = { provider: "test", providerPaymentId: "cs_test_paid" };
+  const { id: receipt } = await beginPayment(database, { accountId, ...paid, amountNanoUsd: 5_000_000_000n });
+  await completePayment(database, paid);
   await database.execute(
     "INSERT INTO audit_entry (id, account_id, person_id, action, subject) VALUES (uuidv7(), $1, $2, $3, $3)",
     [accountId, person.id, name],
@@ -80,6 +83,7 @@ async function openFull(name: string): Promise<Full> {
     invitation: (await listInvitations(database, accountId))[0]?.id ?? "",
     session: "0".repeat(64),
     request: settlement.requestId,
+    receipt,
   };
   return { dashboard, database, root: await dashboard.signIn(person.id, accountId), ids, key: value };
 }

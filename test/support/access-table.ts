@@ -32,6 +32,7 @@ export type Thing =
   | "code"
   | "account"
   | "payment"
+  | "receipt"
   | "request"
   | { text: string };
 
@@ -129,6 +130,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "POST /dashboard/credit/auto-top-up/card/remove": page("member", 303),
   "GET /dashboard/credit/test-card": page("member", 200),
   "POST /dashboard/credit/test-card": page("member", 303, { body: { card: "works" } }),
+  "GET /dashboard/credit/receipts/:id": page("viewer", 200, { ids: { id: "receipt" } }),
   "POST /dashboard/webhooks/test": forAll(400, { isWebhook: true }),
   "POST /dashboard/webhooks/stripe": forAll(400, { isWebhook: true }),
 
