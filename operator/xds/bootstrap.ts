@@ -1,4 +1,5 @@
 import { accessLog } from "./access-log.ts";
+import { attemptsCluster, attemptsListener, internalListeners } from "./attempts.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { dashboardCluster } from "./dashboard-route.ts";
 import { EXTPROC_CLUSTER, extprocCluster, type ExtprocAddress } from "./extproc-cluster.ts";
@@ -44,6 +45,7 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
   return {
     node: { id: options.nodeId, cluster: "model-gateway" },
     admin: { address: socketAddress(options.admin) },
+    bootstrap_extensions: [internalListeners],
     layered_runtime: { layers: [{ name: "static", static_layer: runtimeFlags }] },
     dynamic_resources: {
       ads_config: {
@@ -63,9 +65,11 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
           accessLog: accessLog(options.accessLogPath),
           hasDashboard: options.dashboard !== undefined,
         }),
+        attemptsListener({ extprocCluster: EXTPROC_CLUSTER, bufferBytes: options.maxRequestBytes }),
         ...(options.status === undefined ? [] : [statusListener(options.status)]),
       ],
       clusters: [
+        attemptsCluster(options.maxRequestBytes),
         extprocCluster(options.extproc, options.maxRequestBytes),
         xdsCluster(options.xds),
         ...(options.status === undefined ? [] : [adminCluster(options.admin)]),

@@ -1,5 +1,6 @@
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { HEADERS } from "../../contract/headers.ts";
+import { attemptsRoute } from "./attempts.ts";
 import { clientMetadataFilter } from "./client-metadata.ts";
 import { clientTransport, type ClientTls } from "./client-tls.ts";
 import { dashboardRoutes } from "./dashboard-route.ts";
@@ -7,6 +8,7 @@ import { extprocEnabled, extprocFilter } from "./extproc-filter.ts";
 import { localReplies } from "./local-replies.ts";
 import { requestIdFilter } from "./request-id.ts";
 import { socketAddress, type SocketAddress } from "./socket-address.ts";
+import { PRIVATE_HEADERS, SENT_AGAIN } from "./upstream-route.ts";
 
 export interface ListenerOptions {
   listen: SocketAddress;
@@ -127,21 +129,6 @@ const identity: EnvoyConfig = {
   ],
 };
 
-/** What a provider has no business to see: the clients' credentials (the injector sets ours) and their addresses. */
-const PRIVATE_HEADERS = [
-  "authorization",
-  "x-api-key",
-  "cookie",
-  "proxy-authorization",
-  "forwarded",
-  "via",
-  "x-real-ip",
-  "x-forwarded-for",
-  "x-envoy-external-address",
-  "x-forwarded-host",
-  "x-forwarded-proto",
-];
-
 const routes = ({ hasDashboard }: ListenerOptions): EnvoyConfig => ({
   name: "clients",
   virtual_hosts: [
@@ -151,6 +138,7 @@ const routes = ({ hasDashboard }: ListenerOptions): EnvoyConfig => ({
       typed_per_filter_config: extprocEnabled,
       routes: [
         ...(hasDashboard ? dashboardRoutes() : []),
+        attemptsRoute(),
         {
           name: "backend",
           match: { prefix: "/", headers: [{ name: HEADERS.backend, present_match: true }] },
@@ -162,8 +150,7 @@ const routes = ({ hasDashboard }: ListenerOptions): EnvoyConfig => ({
             // An answer may stream for as long as it likes, but not fall silent.
             timeout: "0s",
             idle_timeout: "300s",
-            // Sent again is only what the upstream has never seen, for it bills what it has.
-            retry_policy: { retry_on: "connect-failure,refused-stream,reset-before-request", num_retries: 2 },
+            retry_policy: SENT_AGAIN,
           },
         },
         {
