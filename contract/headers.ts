@@ -5,6 +5,10 @@
 export const HEADERS = {
   /** Request, extproc → Envoy's route: the cluster that answers. Without it the route answers 503. */
   backend: "x-gateway-backend",
+  /** Request, extproc → Envoy's route: extproc keeps this request's time itself, because its Model names timeouts. */
+  timed: "x-gateway-timed",
+  /** Request of an attempt, extproc → a filter behind it: the new body's `content-length`, which Envoy takes off there. */
+  bodyLength: "x-gateway-content-length",
   /** Response of an attempt, extproc → Envoy's retry policy: throw this away, another backend is to be tried. */
   tryNext: "x-gateway-try-next",
   /** Response: request fields that the translation left out because they cannot change the answer. */

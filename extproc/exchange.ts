@@ -5,8 +5,11 @@ import type { ProcessingResponse } from "../runtime/gen/envoy/service/ext_proc/v
 import { answerRoute } from "./answers/answer.ts";
 import { authenticate, type Caller } from "./auth/authenticate.ts";
 import { checkVersion, hasVersion } from "./auth/version.ts";
+import { startDeadlines, type Deadlines } from "./deadlines.ts";
 import type { ExchangeDeps } from "./exchange-deps.ts";
-import { requestChanges, responseChanges } from "./headers.ts";
+import { tooLate, withTried, type Attempts } from "./fallback/attempts.ts";
+import { planAttempts } from "./fallback/plan-attempts.ts";
+import { attemptsChanges, requestChanges, responseChanges } from "./headers.ts";
 import { countAnswers, sizeHold } from "./meter/hold-size.ts";
 import { createMeter } from "./meter/meter.ts";
 import { release, reserve, type Reservation } from "./meter/reservation.ts";
@@ -53,13 +56,16 @@ type Response =
   | { kind: "whole"; asStream: boolean }
   | { kind: "stream"; machine: StreamTranslation; isBroken: boolean };
 
-export function createExchange(deps: ExchangeDeps): Exchange {
+/** @param push sends Envoy a message that it has not asked for. */
+export function createExchange(deps: ExchangeDeps, push: (response: ProcessingResponse) => void): Exchange {
   const startedMs = deps.clock.nowMs();
   const requestId = deps.newRequestId(startedMs);
   let protocol: Protocol = "chat";
   let admitted: Admitted | undefined;
   let translation: Translation | undefined;
   let run: Run | undefined;
+  let attempts: Attempts | undefined;
+  let deadlines: Deadlines | undefined;
   let response: Response | undefined;
   const closing = new AbortController();
 
@@ -93,18 +99,15 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       const { caller, headers } = admitted;
       const parsed = parseBody(body);
       const model = pricedAt(chooseModel({ world: deps.world, key: caller.key, protocol, name: parsed["model"] }), startedMs);
-      const backend = chooseBackend(model.backends, deps.random());
-      if (admitted.endpoint.kind === "count_tokens") return countTokens({ body, parsed, headers, backend });
+      if (admitted.endpoint.kind === "count_tokens")
+        return countTokens({ body, parsed, headers, backend: chooseBackend(model.backends, deps.random()) });
 
-      const chosen = createTranslation(protocol, {
-        body,
-        parsed,
-        headers,
-        model,
-        backend,
-        requestId,
-        nowSeconds: Math.floor(startedMs / 1000),
-      });
+      const nowSeconds = Math.floor(startedMs / 1000);
+      const translate = (backend: Backend) =>
+        createTranslation(protocol, { body, parsed, headers, model, backend, requestId, nowSeconds });
+      attempts = planAttempts({ body, parsed, headers, model, requestId, caller, translate }, deps);
+      const backend = attempts?.backend ?? chooseBackend(model.backends, deps.random());
+      const chosen = attempts?.translation ?? translate(backend);
       translation = chosen;
       const { wantsStream: isStream, maxOutputTokens } = chosen;
       const size = sizeHold({ promptBytes: body.length, maxOutputTokens, answers: countAnswers(parsed), isStream, model });
@@ -117,10 +120,17 @@ export function createExchange(deps: ExchangeDeps): Exchange {
         }
         const meter = createMeter(body.length);
         run = startRun({ requestId, caller, model, backend, protocol, isStream, startedMs, meter, reservation }, deps);
+        const isTimed = model.timeouts !== undefined;
+        if (isTimed || attempts !== undefined)
+          deadlines = startDeadlines({ timeouts: model.timeouts, isByAttempt: attempts !== undefined, onPassed: late });
+        if (attempts !== undefined) {
+          deps.openAttempts.add(requestId, attempts);
+          return reply.forwardRequest("unchanged", attemptsChanges({ headers, requestId }));
+        }
         const { upstream } = chosen;
         return reply.forwardRequest(
           upstream.body === body ? "unchanged" : upstream.body,
-          requestChanges({ headers, backend, upstream, requestId }),
+          requestChanges({ headers, backend, upstream, requestId, isTimed }),
         );
       };
       return reserved instanceof Promise ? reserved.then(forward).catch(refuse) : forward(reserved);
@@ -151,6 +161,11 @@ export function createExchange(deps: ExchangeDeps): Exchange {
         if (run !== undefined) noteUpstreamFailure(run, status, "upstream_unavailable");
         return reply.awaitResponseBody({});
       }
+      if (attempts !== undefined) {
+        run.moveTo(attempts.backend);
+        ({ translation } = attempts);
+        if (attempts.failure !== null) throw withTried(attempts.failure, attempts);
+      }
 
       const isGood = status >= 200 && status < 300;
       const isStream = isGood && translation.wantsStream && isEventStream(headers);
@@ -165,6 +180,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       if (!isGood) response = { kind: "upstream_error", status, headers };
       else if (isStream) response = { kind: "stream", machine: translation.stream(run.meter), isBroken: false };
       else response = { kind: "whole", asStream: translation.wantsStream };
+      deadlines?.began(isStream);
 
       if (isEnd)
         throw isGood
@@ -176,6 +192,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
 
   // 4. The answer itself, metered on its way to the client.
   function responseBody(body: Buffer, isEnd: boolean) {
+    if (isEnd) deadlines?.over();
     if (response?.kind === "stream" && run !== undefined) return chunk(body, isEnd, response, run);
     return refusing(() => {
       if (response === undefined) throw new Error("a response body came before its headers");
@@ -212,6 +229,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   function chunk(body: Buffer, isEnd: boolean, stream: Extract<Response, { kind: "stream" }>, run: Run) {
     const { machine } = stream;
     if (stream.isBroken) return reply.passChunk(Buffer.alloc(0));
+    deadlines?.heard();
     try {
       const pushed = body.length === 0 ? "unchanged" : machine.push(body);
       if (run.noteOutput() === "stop" && !isEnd && machine.outcome === "open") return stopForCredit(pushed, body, stream, run);
@@ -244,17 +262,32 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   // 5. Over. What was produced before the client left, or the upstream broke off, is charged (S28).
   function closed() {
     closing.abort();
+    deadlines?.over();
+    if (attempts !== undefined) {
+      attempts.close();
+      deps.openAttempts.remove(requestId);
+    }
     // A client may hang up on the last event, before the upstream closes: that is no abort.
     const outcome = response?.kind === "stream" ? response.machine.outcome : "open";
     if (outcome === "open") run?.settle("aborted", 499);
     else run?.settle(outcome, 200);
   }
 
+  /**
+   * A time that the Model names has passed. Once the answer has begun, Envoy can only cut the connection, which no client
+   * takes for an end (S22); what was produced is charged (S28).
+   */
+  function late(): void {
+    if (response?.kind === "stream") run?.settle(response.machine.outcome === "open" ? "failed" : response.machine.outcome, 200);
+    push(refuse(attempts === undefined ? tooLate() : withTried(tooLate(), attempts)));
+  }
+
   function upstreamError(status: number, headers: ReadonlyMap<string, string>, body: Buffer): GatewayError {
     if (run === undefined) throw new Error("an upstream's error came for a request that was not forwarded");
     const { backend, model } = run;
     const names = { upstream: backend.upstreamModel, client: model.name };
-    return readUpstreamError({ status, headers, body, upstream: backend.protocol, client: protocol, model: names });
+    const error = readUpstreamError({ status, headers, body, upstream: backend.protocol, client: protocol, model: names });
+    return attempts === undefined ? error : withTried(error, attempts);
   }
 
   /** Runs one step; what it throws is answered in the caller's protocol (S17). */
@@ -269,6 +302,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   }
 
   function refuse(thrown: unknown): ProcessingResponse {
+    deadlines?.over();
     const error = noteFailure(thrown);
     run?.settle("failed", error.status);
     return reply.answerNow(encodeRefusal(protocol, error, requestId));

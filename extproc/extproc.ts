@@ -14,6 +14,8 @@ import { createSettler } from "../ledger/settler.ts";
 import { createAnswers } from "./answers/answer.ts";
 import { createEvents } from "./events.ts";
 import { createExchange } from "./exchange.ts";
+import { createAttemptExchange } from "./fallback/attempt-exchange.ts";
+import { createOpenAttempts } from "./fallback/open-attempts.ts";
 import type { ExchangeDeps } from "./exchange-deps.ts";
 import { openJournal } from "./journal/journal.ts";
 import { recoverJournals, type Recovery } from "./journal/recovery.ts";
@@ -22,6 +24,7 @@ import { createLimits } from "./limits/limits.ts";
 import { createCredit } from "./meter/credit.ts";
 import { startLeaseKeeper } from "./meter/lease-keeper.ts";
 import { startRunWatch } from "./meter/run-watch.ts";
+import { createBackendHealth } from "./route/backend-health.ts";
 import { startServer, type ExtprocServer } from "./server.ts";
 import { createWorld } from "./world/world.ts";
 
@@ -106,6 +109,8 @@ export async function startExtproc(
     settler,
     journal,
     runWatch,
+    health: createBackendHealth({ clock }),
+    openAttempts: createOpenAttempts(),
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
     pepper: config.pepper,
     readUsage: (range) => usageByModelAndDay(database, range),
@@ -140,7 +145,11 @@ export async function startExtproc(
     log,
     onChecked: (differences) => (ledgerDifferences = differences),
   });
-  const opened = await startServer(config.listen, { createExchange: () => createExchange(deps), log });
+  const opened = await startServer(config.listen, {
+    createExchange: (push) => createExchange(deps, push),
+    createAttempt: (push) => createAttemptExchange({ openAttempts: deps.openAttempts, push }),
+    log,
+  });
   server = opened;
   log.info({ listen: config.listen, admin: admin.port }, "ready");
 

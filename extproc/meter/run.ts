@@ -14,11 +14,13 @@ import type { RunWatch } from "./run-watch.ts";
 
 type Outcome = Exclude<Settlement["outcome"], "lost">;
 
-/** One attempt at an upstream, from the moment its request is sent: it is settled exactly once. */
+/** One request upstream, from the moment it is sent: it is settled exactly once, however many backends it tries. */
 export interface Run {
   readonly model: WorldModel;
   readonly backend: Backend;
   readonly meter: Meter;
+  /** Another backend answers: the one that is written down. */
+  moveTo(backend: Backend): void;
   /** What was left of the caller's limits when it began, for the response. */
   readonly limitHeaders: Readonly<Record<string, string>>;
   /**
@@ -57,7 +59,8 @@ const STRETCHES_AHEAD = 4n;
 
 /** @throws GatewayError `billing_unavailable` where the journal takes nothing more; hold and limits are freed then. */
 export function startRun(start: RunStart, { clock, events, settler, journal, runWatch }: RunDeps): Run {
-  const { requestId, caller, model, backend, meter, startedMs, reservation } = start;
+  const { requestId, caller, model, meter, startedMs, reservation } = start;
+  let { backend } = start;
   const { hold, limited } = reservation;
   // How far a stream may be ahead of its hold while more credit is asked for: one stretch of output (docs/billing.md).
   const stretchNanoUsd = chargeNanoUsd({ ...NO_USAGE, outputTokens: FIRST_STRETCH_TOKENS }, model.price);
@@ -121,6 +124,8 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
     const charge = chargeNanoUsd(usage, model.price);
     const settlement: Settlement = {
       ...facts,
+      backend: backend.name,
+      upstreamProtocol: backend.protocol,
       usage,
       isEstimated,
       chargeNanoUsd: charge,
@@ -138,8 +143,11 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
 
   return {
     model,
-    backend,
+    get backend() {
+      return backend;
+    },
     meter,
+    moveTo: (other) => void (backend = other),
     limitHeaders: limited.headers,
     noteOutput() {
       life.noteAlive();

@@ -1,7 +1,7 @@
 import { ATTEMPTS_CLUSTER, HEADERS } from "../../contract/headers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { attemptFilter } from "./extproc-filter.ts";
-import { PRIVATE_HEADERS, SENT_AGAIN } from "./upstream-route.ts";
+import { PRIVATE_HEADERS } from "./upstream-route.ts";
 
 /**
  * Fallback (docs/decisions/0014): a request for a Model with several backends passes a listener inside this Envoy, once an
@@ -58,9 +58,7 @@ export function attemptsCluster(bufferBytes: number): EnvoyConfig {
     circuit_breakers: { thresholds: [{ priority: "DEFAULT", ...threshold }] },
     load_assignment: {
       cluster_name: ATTEMPTS_CLUSTER,
-      endpoints: [
-        { lb_endpoints: [{ endpoint: { address: { envoy_internal_address: { server_listener_name: LISTENER } } } }] },
-      ],
+      endpoints: [{ lb_endpoints: [{ endpoint: { address: { envoy_internal_address: { server_listener_name: LISTENER } } } }] }],
     },
     typed_extension_protocol_options: {
       "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
@@ -96,10 +94,20 @@ function connectionManager(extprocCluster: string): EnvoyConfig {
     merge_slashes: false,
     path_with_escaped_slashes_action: "KEEP_UNCHANGED",
     skip_xff_append: true,
+    early_header_mutation_extensions: [
+      {
+        name: "envoy.http.early_header_mutation.header_mutation",
+        typed_config: {
+          "@type": "type.googleapis.com/envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation",
+          mutations: [{ remove_on_match: { key_matcher: { prefix: "x-gateway-", ignore_case: true } } }],
+        },
+      },
+    ],
     generate_request_id: false,
     scheme_header_transformation: { match_upstream: true },
     http_filters: [
       attemptFilter(extprocCluster),
+      bodyLengthFilter,
       {
         name: "envoy.filters.http.router",
         typed_config: {
@@ -124,13 +132,37 @@ function connectionManager(extprocCluster: string): EnvoyConfig {
                 cluster_not_found_response_code: "SERVICE_UNAVAILABLE",
                 auto_host_rewrite: true,
                 timeout: "0s",
-                retry_policy: SENT_AGAIN,
+                // To the same server only what it has never seen; one that cannot be reached is left for the next.
+                retry_policy: { retry_on: "refused-stream,reset-before-request", num_retries: 2 },
               },
             },
-            { name: "unprocessed", match: { prefix: "/" }, direct_response: { status: 503, body: { inline_string: "unprocessed" } } },
+            {
+              name: "unprocessed",
+              match: { prefix: "/" },
+              direct_response: { status: 503, body: { inline_string: "unprocessed" } },
+            },
           ],
         },
       ],
     },
   };
 }
+
+/** Envoy takes `content-length` off a request whose body the processor replaces, and some model servers want it. */
+const bodyLengthFilter: EnvoyConfig = {
+  name: "envoy.filters.http.header_mutation",
+  typed_config: {
+    "@type": "type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation",
+    mutations: {
+      request_mutations: [
+        {
+          append: {
+            header: { key: "content-length", value: `%REQ(${HEADERS.bodyLength})%` },
+            append_action: "OVERWRITE_IF_EXISTS_OR_ADD",
+          },
+        },
+        { remove: HEADERS.bodyLength },
+      ],
+    },
+  },
+};

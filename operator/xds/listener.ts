@@ -139,20 +139,8 @@ const routes = ({ hasDashboard }: ListenerOptions): EnvoyConfig => ({
       routes: [
         ...(hasDashboard ? dashboardRoutes() : []),
         attemptsRoute(),
-        {
-          name: "backend",
-          match: { prefix: "/", headers: [{ name: HEADERS.backend, present_match: true }] },
-          request_headers_to_remove: [HEADERS.backend, ...PRIVATE_HEADERS],
-          route: {
-            cluster_header: HEADERS.backend,
-            cluster_not_found_response_code: "SERVICE_UNAVAILABLE",
-            auto_host_rewrite: true,
-            // An answer may stream for as long as it likes, but not fall silent.
-            timeout: "0s",
-            idle_timeout: "300s",
-            retry_policy: SENT_AGAIN,
-          },
-        },
+        backendRoute({ name: "timed-backend", idleTimeout: "3600s", further: [{ name: HEADERS.timed, present_match: true }] }),
+        backendRoute({ name: "backend", idleTimeout: "300s", further: [] }),
         {
           // Only the processor sets that header. One that died or closed early lets nothing through (DESIGN: One request).
           name: "unprocessed",
@@ -163,3 +151,27 @@ const routes = ({ hasDashboard }: ListenerOptions): EnvoyConfig => ({
     },
   ],
 });
+
+interface BackendRoute {
+  name: string;
+  /** An answer may stream for as long as it likes, but not fall silent. */
+  idleTimeout: string;
+  /** Further headers that the request must have. */
+  further: EnvoyConfig[];
+}
+
+function backendRoute({ name, idleTimeout, further }: BackendRoute): EnvoyConfig {
+  return {
+    name,
+    match: { prefix: "/", headers: [{ name: HEADERS.backend, present_match: true }, ...further] },
+    request_headers_to_remove: [HEADERS.backend, HEADERS.timed, ...PRIVATE_HEADERS],
+    route: {
+      cluster_header: HEADERS.backend,
+      cluster_not_found_response_code: "SERVICE_UNAVAILABLE",
+      auto_host_rewrite: true,
+      timeout: "0s",
+      idle_timeout: idleTimeout,
+      retry_policy: SENT_AGAIN,
+    },
+  };
+}
