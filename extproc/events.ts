@@ -35,6 +35,7 @@ export interface EventsDeps {
     heldNanoUsd(): bigint;
     journalBytes(): number;
     ledgerDifferences(): number;
+    lateSeconds(): number;
   };
 }
 
@@ -116,6 +117,13 @@ export function createEvents({ log, metrics, gauges }: EventsDeps): Events {
   );
   metrics.registerMetric(
     gauge("gateway_ledger_differences", "Numbers that did not add up at the ledger's last check.", gauges.ledgerDifferences),
+  );
+  metrics.registerMetric(
+    gauge(
+      "gateway_event_loop_late_seconds",
+      "How far the process is behind with its work; late, it refuses.",
+      gauges.lateSeconds,
+    ),
   );
 
   return {

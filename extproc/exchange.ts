@@ -10,6 +10,7 @@ import type { ExchangeDeps } from "./exchange-deps.ts";
 import { tooLate, withTried, type Attempts } from "./fallback/attempts.ts";
 import { planAttempts } from "./fallback/plan-attempts.ts";
 import { attemptsChanges, requestChanges, responseChanges } from "./headers.ts";
+import type { Place } from "./limits/admission.ts";
 import { countAnswers, sizeHold } from "./meter/hold-size.ts";
 import { createMeter } from "./meter/meter.ts";
 import { release, reserve, type Reservation } from "./meter/reservation.ts";
@@ -66,6 +67,7 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
   let run: Run | undefined;
   let attempts: Attempts | undefined;
   let deadlines: Deadlines | undefined;
+  let place: Place | undefined;
   let response: Response | undefined;
   const closing = new AbortController();
 
@@ -87,6 +89,7 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
         deps.credit.check(caller.account);
       }
       checkBodyComes(headers, isEnd);
+      place = deps.admission.enter(caller.account.accountId);
       admitted = { caller, endpoint, headers };
       return reply.continueToBody();
     });
@@ -262,6 +265,7 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
   // 5. Over. What was produced before the client left, or the upstream broke off, is charged (S28).
   function closed() {
     closing.abort();
+    place?.leave();
     deadlines?.over();
     if (attempts !== undefined) {
       attempts.close();

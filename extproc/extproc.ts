@@ -19,6 +19,8 @@ import { createOpenAttempts } from "./fallback/open-attempts.ts";
 import type { ExchangeDeps } from "./exchange-deps.ts";
 import { openJournal } from "./journal/journal.ts";
 import { recoverJournals, type Recovery } from "./journal/recovery.ts";
+import { createAdmission } from "./limits/admission.ts";
+import { startLateness } from "./limits/lateness.ts";
 import { startLimitExchange } from "./limits/limit-exchange.ts";
 import { createLimits } from "./limits/limits.ts";
 import { createCredit } from "./meter/credit.ts";
@@ -42,6 +44,8 @@ export interface ExtprocConfig {
   lease: LeaseRules;
   /** Days for which single requests' usage is kept; null: for ever. */
   usageRetentionDays: number | null;
+  /** Requests carried at once; more are refused (S22). */
+  mostOpenRequests: number;
   /** How long running streams may take to finish at shutdown. */
   drainMs: number;
 }
@@ -77,6 +81,7 @@ export async function startExtproc(
   });
   const feed = startFeed({ database, log, onChange: (change) => world.apply(change) });
 
+  const lateness = startLateness({ nowMs: () => performance.now() });
   const events = createEvents({
     log,
     metrics,
@@ -87,6 +92,7 @@ export async function startExtproc(
       heldNanoUsd: () => credit.heldNanoUsd(),
       journalBytes: () => journal.bytes,
       ledgerDifferences: () => ledgerDifferences,
+      lateSeconds: () => lateness.meanMs / 1000,
     },
   });
   const bank = createLeaseBank(database, holder, config.lease);
@@ -105,6 +111,7 @@ export async function startExtproc(
     world,
     credit,
     limits,
+    admission: createAdmission({ mostOpen: config.mostOpenRequests, isLate: lateness.isLate }),
     events,
     settler,
     journal,
@@ -163,6 +170,7 @@ export async function startExtproc(
     name: "give back credit leases",
     deadlineMs: 3_000,
     async run() {
+      lateness.stop();
       runWatch.stop();
       await Promise.all([leaseKeeper.stop(), limitExchange.stop(), nightly.stop()]);
       await credit.close();

@@ -2,7 +2,7 @@ import { accessLog } from "./access-log.ts";
 import { attemptsCluster, attemptsListener, internalListeners } from "./attempts.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { dashboardCluster } from "./dashboard-route.ts";
-import { EXTPROC_CLUSTER, extprocCluster, type ExtprocAddress } from "./extproc-cluster.ts";
+import { EXTPROC_CLUSTER, extprocCluster, MAX_EXTPROC_STREAMS, type ExtprocAddress } from "./extproc-cluster.ts";
 import type { ClientTls } from "./client-tls.ts";
 import { listener } from "./listener.ts";
 import { socketAddress, type SocketAddress } from "./socket-address.ts";
@@ -27,6 +27,8 @@ export interface BootstrapOptions {
   accessLogPath?: string;
   /** Downstream connections held at once before new ones are refused. */
   maxConnections?: number;
+  /** Streams to extproc held at once before requests are refused. */
+  maxExtprocStreams?: number;
   /** Where probes and metrics are answered from outside of the loopback; nowhere where absent. */
   status?: SocketAddress;
   /** Clients connect with TLS; without it where absent. */
@@ -70,7 +72,11 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
       ],
       clusters: [
         attemptsCluster(options.maxRequestBytes),
-        extprocCluster(options.extproc, options.maxRequestBytes),
+        extprocCluster({
+          address: options.extproc,
+          maxRequestBytes: options.maxRequestBytes,
+          maxStreams: options.maxExtprocStreams ?? MAX_EXTPROC_STREAMS,
+        }),
         xdsCluster(options.xds),
         ...(options.status === undefined ? [] : [adminCluster(options.admin)]),
         ...(options.dashboard === undefined ? [] : [dashboardCluster(options.dashboard)]),

@@ -72,8 +72,8 @@ function limits(maxRequestBytes: number): EnvoyConfig {
     request_headers_timeout: "10s",
     // A whole upload; the idle timer below ends one that stalls.
     request_timeout: "300s",
-    // Silence in both directions. Longer than a reasoning model's usual pause; clients retry what it ends.
-    stream_idle_timeout: "300s",
+    // Silence of a client that sends; from the backend's route on, that route's own time counts.
+    stream_idle_timeout: "60s",
     common_http_protocol_options: {
       idle_timeout: "600s",
       max_headers_count: 128,
@@ -154,7 +154,10 @@ const routes = ({ hasDashboard }: ListenerOptions): EnvoyConfig => ({
 
 interface BackendRoute {
   name: string;
-  /** An answer may stream for as long as it likes, but not fall silent. */
+  /**
+   * Silence in both directions: an answer may stream for as long as it likes, but not fall silent, nor wait for a client that
+   * reads no more. Longer than a reasoning model's usual pause; clients retry what it ends.
+   */
   idleTimeout: string;
   /** Further headers that the request must have. */
   further: EnvoyConfig[];

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod";
 import { freePort } from "../../local/process/ports.ts";
 import { makeBackendManifests, type TestBackend, type TestModelOfMany } from "../support/backend-manifests.ts";
 import { eventually } from "../support/eventually.ts";
@@ -90,6 +91,8 @@ afterAll(async () => {
   await removeManifests();
 });
 
+const errorBody = z.looseObject({ error: z.looseObject({ message: z.string(), type: z.string() }) });
+
 async function call(path: string, body: object) {
   const response = await fetch(stack.baseUrl + path, {
     method: "POST",
@@ -143,7 +146,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
     const answer = await call(path, { model, messages: say("Hello.") });
     expect(answer.status).toBe(429);
     expect(answer.headers.get("retry-after")).toBe("17");
-    const { error } = JSON.parse(answer.text) as { error: { message: string; type: string } };
+    const { error } = errorBody.parse(JSON.parse(answer.text));
     expect(error.type).toBe("rate_limit_error");
     expect(error.message).toContain("2 servers were tried");
     expect(answer.text).not.toMatch(/first|second|all-fail-a|127\.0\.0\.1/);
@@ -160,7 +163,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
     const answer = await call(path, { model: `${name}-all-silent`, messages: say("Hello."), stream: true });
     expect(answer.status).toBe(504);
     expect(answer.headers.get("content-type")).toBe("application/json");
-    const { error } = JSON.parse(answer.text) as { error: { message: string; type: string } };
+    const { error } = errorBody.parse(JSON.parse(answer.text));
     expect(error).toMatchObject({ type: name === "chat" ? "server_error" : "timeout_error" });
     expect(error.message).toContain("2 servers were tried");
     await eventually(() => expect(upstream.seen(`${name}-all-silent-b`).map(({ isOver }) => isOver)).toEqual([true]));

@@ -25,7 +25,11 @@ export interface DataPlane {
 /** What it takes part in. */
 export type DataPlaneStack = Pick<TestStack, "databaseUrl" | "xdsPort"> & { directory: Pick<TestStack["directory"], "pepper"> };
 
-export async function startDataPlane(stack: DataPlaneStack): Promise<DataPlane> {
+export async function startDataPlane(
+  stack: DataPlaneStack,
+  /** Settings of extproc that differ. */
+  settings: Readonly<Record<string, string>> = {},
+): Promise<DataPlane> {
   const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-data-plane-"));
   const [port = 0, envoyAdmin = 0, extprocPort = 0, extprocAdmin = 0] = await freePorts(4);
   const baseUrl = `http://127.0.0.1:${port}`;
@@ -50,6 +54,7 @@ export async function startDataPlane(stack: DataPlaneStack): Promise<DataPlane> 
         ADMIN_PORT: String(extprocAdmin),
         DRAIN_SECONDS: "30",
         JOURNAL_DIRECTORY: path.join(directory, "journal"),
+        ...settings,
       },
     });
     await eventually(async () => expect((await fetch(`${extprocAdminUrl}/readyz`)).status).toBe(200));

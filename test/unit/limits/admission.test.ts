@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { createAdmission } from "../../../extproc/limits/admission.ts";
+
+const setUp = (mostOpen: number, isLate = () => false) => createAdmission({ mostOpen, isLate });
+const enter = (admission: ReturnType<typeof setUp>, account: string, times: number) =>
+  Array.from({ length: times }, () => admission.enter(account));
+
+test("a full process refuses, with a time to come back, until somebody leaves", () => {
+  const admission = setUp(8);
+  const places = ["a", "b", "c", "d"].flatMap((account) => enter(admission, account, 2));
+  expect(() => admission.enter("e")).toThrow(
+    expect.objectContaining({ code: "overloaded", status: 503, headers: { "retry-after": "1" } }),
+  );
+  places[0]?.leave();
+  expect(() => admission.enter("e")).not.toThrow();
+});
+
+test("a process that is behind with its work refuses, however few requests it has", () => {
+  let isLate = true;
+  const admission = setUp(8, () => isLate);
+  expect(() => admission.enter("a")).toThrow(expect.objectContaining({ code: "overloaded" }));
+  isLate = false;
+  expect(() => admission.enter("a")).not.toThrow();
+});
+
+test("one account fills half of the places at most, and leaves the others theirs", () => {
+  const admission = setUp(16);
+  enter(admission, "flood", 8);
+  expect(() => admission.enter("flood")).toThrow(
+    expect.objectContaining({ code: "rate_limited", message: expect.stringContaining("8 requests under way") }),
+  );
+  for (const account of ["b", "c"]) {
+    enter(admission, account, 4);
+    expect(() => admission.enter(account)).toThrow(expect.objectContaining({ status: account === "c" ? 503 : 429 }));
+  }
+});
+
+test("a place is left once, however often that is said", () => {
+  const admission = setUp(2);
+  const [first] = enter(admission, "a", 1);
+  first?.leave();
+  first?.leave();
+  enter(admission, "a", 1);
+  enter(admission, "b", 1);
+  expect(() => admission.enter("c")).toThrow(expect.objectContaining({ code: "overloaded" }));
+});
