@@ -111,7 +111,7 @@ export async function startExtproc(
     world,
     credit,
     limits,
-    admission: createAdmission({ mostOpen: config.mostOpenRequests, isLate: lateness.isLate }),
+    admission: createAdmission({ mostOpen: config.mostOpenRequests, lateMs: () => lateness.meanMs }),
     events,
     settler,
     journal,

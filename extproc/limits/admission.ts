@@ -20,21 +20,33 @@ export interface Place {
 export interface AdmissionDeps {
   /** Most requests at once. */
   mostOpen: number;
-  /** Is this process behind with its work? */
-  isLate(): boolean;
+  /** How far this process is behind with its work, ms. */
+  lateMs(): number;
 }
+
+/** By then a refusal takes as long as an answer should. */
+const LATE_FROM_MS = 250;
 
 /** From half of the places on, an account may have no more than a quarter: one account's flood leaves room for the others. */
 const BUSY_FROM = 1 / 2;
 const ACCOUNT_SHARE = 1 / 4;
+/** From here on whoever has more than half of what runs gets nothing more: others' requests wait for its work. */
+const STRAINED_FROM_MS = 50;
+/** Fewer are no flood. */
+const LEAST_FLOOD = 8;
 
 const COME_AGAIN = { headers: { "retry-after": "1" } };
 
-export function createAdmission({ mostOpen, isLate }: AdmissionDeps): Admission {
+export function createAdmission({ mostOpen, lateMs }: AdmissionDeps): Admission {
   const openByAccount = new Map<string, number>();
   const busyFrom = Math.ceil(mostOpen * BUSY_FROM);
   const share = Math.max(1, Math.floor(mostOpen * ACCOUNT_SHARE));
   let open = 0;
+
+  function hasItsShare(own: number, late: number): boolean {
+    if (open >= busyFrom && own >= share) return true;
+    return late >= STRAINED_FROM_MS && own >= LEAST_FLOOD && own * 2 > open;
+  }
 
   function leave(accountId: string): void {
     open -= 1;
@@ -45,14 +57,15 @@ export function createAdmission({ mostOpen, isLate }: AdmissionDeps): Admission 
 
   return {
     enter(accountId) {
-      if (open >= mostOpen || isLate())
+      const late = lateMs();
+      if (open >= mostOpen || late >= LATE_FROM_MS)
         throw new GatewayError(
           "overloaded",
           "The gateway has as many requests as it can carry. Try again in a moment.",
           COME_AGAIN,
         );
       const own = openByAccount.get(accountId) ?? 0;
-      if (open >= busyFrom && own >= share)
+      if (hasItsShare(own, late))
         throw new GatewayError(
           "rate_limited",
           `The gateway is busy, and your account has ${own} requests under way, its share. Wait for some of them to end.`,

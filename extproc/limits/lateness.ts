@@ -1,15 +1,12 @@
 /** How far this process is behind: the time by which its timers come late, smoothed so that one pause counts little. */
 export interface Lateness {
   readonly meanMs: number;
-  isLate(): boolean;
   stop(): void;
 }
 
 const EVERY_MS = 50;
 /** Weight of the newest reading. */
 const NEWEST = 0.2;
-/** By then a refusal takes as long as an answer should. */
-const LATE_FROM_MS = 250;
 
 /** @param clock monotonic, ms. */
 export function startLateness({ nowMs }: { nowMs(): number }): Lateness {
@@ -24,7 +21,6 @@ export function startLateness({ nowMs }: { nowMs(): number }): Lateness {
     get meanMs() {
       return meanMs;
     },
-    isLate: () => meanMs >= LATE_FROM_MS,
     stop: () => clearInterval(timer),
   };
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createAdmission } from "../../../extproc/limits/admission.ts";
 
-const setUp = (mostOpen: number, isLate = () => false) => createAdmission({ mostOpen, isLate });
+const setUp = (mostOpen: number, lateMs = () => 0) => createAdmission({ mostOpen, lateMs });
 const enter = (admission: ReturnType<typeof setUp>, account: string, times: number) =>
   Array.from({ length: times }, () => admission.enter(account));
 
@@ -16,10 +16,10 @@ test("a full process refuses, with a time to come back, until somebody leaves", 
 });
 
 test("a process that is behind with its work refuses, however few requests it has", () => {
-  let isLate = true;
-  const admission = setUp(8, () => isLate);
+  let lateMs = 250;
+  const admission = setUp(8, () => lateMs);
   expect(() => admission.enter("a")).toThrow(expect.objectContaining({ code: "overloaded" }));
-  isLate = false;
+  lateMs = 0;
   expect(() => admission.enter("a")).not.toThrow();
 });
 
@@ -43,4 +43,20 @@ test("a place is left once, however often that is said", () => {
   enter(admission, "a", 1);
   enter(admission, "b", 1);
   expect(() => admission.enter("c")).toThrow(expect.objectContaining({ code: "overloaded" }));
+});
+
+test("while the process is strained, the account with most of what runs gets nothing more, and others do", () => {
+  let lateMs = 0;
+  const admission = setUp(1_000, () => lateMs);
+  enter(admission, "flood", 20);
+  enter(admission, "other", 10);
+  lateMs = 60;
+  expect(() => admission.enter("flood")).toThrow(expect.objectContaining({ code: "rate_limited" }));
+  enter(admission, "other", 10);
+  expect(() => admission.enter("flood")).not.toThrow();
+});
+
+test("a few requests are no flood", () => {
+  const admission = setUp(1_000, () => 60);
+  expect(() => enter(admission, "alone", 8)).not.toThrow();
 });
