@@ -75,6 +75,8 @@ export function attemptsListener({ extprocCluster, bufferBytes }: { extprocClust
   return {
     name: LISTENER,
     internal_listener: {},
+    // Its connections are those of clients that were counted already.
+    ignore_global_conn_limit: true,
     per_connection_buffer_limit_bytes: bufferBytes,
     filter_chains: [
       { filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager(extprocCluster) }] },

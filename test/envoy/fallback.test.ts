@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { freePort } from "../../local/process/ports.ts";
 import { makeBackendManifests, type TestBackend, type TestModelOfMany } from "../support/backend-manifests.ts";
+import { startDataPlane } from "../support/data-plane.ts";
 import { eventually } from "../support/eventually.ts";
 import { startFailingUpstream, type Behaviour, type FailingUpstream } from "../support/failing-upstream.ts";
 import { scrape } from "../support/metrics.ts";
@@ -58,7 +59,7 @@ beforeAll(async () => {
   });
   const pair = (name: string, first: Behaviour | "refused", second: Behaviour | "refused"): TestModelOfMany => ({
     name,
-    timeouts: { firstByte: "2s" },
+    timeouts: { firstByte: ["ended", "body"].includes(name) ? "60s" : "2s" },
     backends: [backend(`${name}-a`, first), backend(`${name}-b`, second, { protocol: "messages" })],
   });
 
@@ -72,7 +73,7 @@ beforeAll(async () => {
   );
   const everythingSilent = INTERFACES.map(({ name }) => pair(`${name}-all-silent`, "refused", { kind: "stall" }));
   const aboutTheRequest = INTERFACES.map(({ name }) => pair(`${name}-bad-request`, { kind: "answer" }, { kind: "answer" }));
-  const more = ["breaks", "asked", "probed", "body", "gone", "header", "unsayable"].map((name) =>
+  const more = ["breaks", "asked", "probed", "body", "gone", "header", "unsayable", "ended"].map((name) =>
     pair(name, { kind: "answer" }, { kind: "answer" }),
   );
   const { directory, remove } = await makeBackendManifests([
@@ -217,19 +218,20 @@ test("a server that failed is asked again after a rest, and used again once it a
   expect(upstream.seen("probed-b")).toHaveLength(others);
 });
 
-test("a prompt of 4 MB is sent again whole", async () => {
+test("a prompt of 30 MB is sent again whole", async () => {
   upstream.behave("body-a", { kind: "status", status: 503 });
-  const answer = await call("/v1/messages", { model: "body", messages: say("word ".repeat(800_000)) });
+  const answer = await call("/v1/messages", { model: "body", messages: say("word ".repeat(6_000_000)) });
   expect(answer.status).toBe(200);
   expect(upstream.seen("body-a")).toHaveLength(1);
   expect(upstream.seen("body-b")).toHaveLength(1);
-  expect(Number(upstream.seen("body-b")[0]?.headers["content-length"])).toBeGreaterThan(4_000_000);
+  expect(Number(upstream.seen("body-b")[0]?.headers["content-length"])).toBeGreaterThan(30_000_000);
 });
 
 test("a server cannot ask for another attempt itself, nor be told of ours", async () => {
   upstream.behave("header-a", { kind: "status", status: 400, headers: { "x-gateway-try-next": "1" } });
   const answer = await call("/v1/chat/completions", { model: "header", messages: say("Hello.") });
   expect(answer.status).toBe(400);
+  expect(upstream.seen("header-a")).toHaveLength(1);
   expect(upstream.seen("header-b")).toHaveLength(0);
 });
 
@@ -258,6 +260,21 @@ test("a backend in whose protocol a request cannot be said is passed over", asyn
   expect(answer.text).not.toContain("tried");
   expect(upstream.seen("unsayable-a")).toHaveLength(1);
   expect(upstream.seen("unsayable-b")).toHaveLength(0);
+});
+
+test("an Envoy that is ended while attempts run ends well", async () => {
+  const plane = await startDataPlane(stack);
+  const asked = ["[[sim stall]]", "[[sim stall=3]]"].map((directive) =>
+    fetch(`${plane.baseUrl}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${stack.apiKey}` },
+      body: JSON.stringify({ model: "ended", stream: true, messages: say(`Wait. ${directive}`) }),
+    }).then((response) => response.text()),
+  );
+  const ends = Promise.all(asked.map((each) => expect(each).rejects.toThrow(/fetch failed|terminated/)));
+  await eventually(() => expect(upstream.seen("ended-a")).toHaveLength(2));
+  expect(await plane.stop()).toBe(0);
+  await ends;
 });
 
 test("failed attempts are counted, and nothing is left open", async () => {

@@ -19,7 +19,8 @@ export interface DataPlane {
   startExtproc(): Promise<void>;
   /** Sends the signal and waits until the process is gone; resolves with its exit code. */
   endExtproc(signal: "SIGKILL" | "SIGTERM"): Promise<number | null>;
-  stop(): Promise<void>;
+  /** @returns Envoy's exit code; null where it crashed. */
+  stop(): Promise<number | null>;
 }
 
 /** What it takes part in. */
@@ -85,9 +86,10 @@ export async function startDataPlane(
     startExtproc,
     endExtproc,
     async stop() {
-      await envoy.stop();
+      const exitCode = await envoy.stop();
       await endExtproc("SIGTERM");
       await rm(directory, { recursive: true, force: true });
+      return exitCode;
     },
   };
 }
