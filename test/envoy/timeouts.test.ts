@@ -103,6 +103,8 @@ describe.for(SIZES)("of a Model with a %s backend", (size) => {
         expect(response.status).toBe(200);
         await response.text();
       }
+      const names = upstream.seen(`${size}-patient`).flatMap(({ headers }) => Object.keys(headers));
+      expect(names.filter((header) => /^x-(gateway|envoy)/.test(header))).toEqual([]);
     });
   });
 });
