@@ -41,14 +41,17 @@ export function attemptsRoute(): EnvoyConfig {
   };
 }
 
-/** The listener as an upstream. Its retry budget keeps a failing backend from doubling the load of the others. */
+/**
+ * The listener as an upstream. Its retry budget bounds what many failures at one moment ask of the backends that are left;
+ * it is wide, because extproc lets failing backends rest, and what then falls to the others is no longer a retry.
+ */
 export function attemptsCluster(bufferBytes: number): EnvoyConfig {
   const many = 1_000_000;
   const threshold = {
     max_connections: many,
     max_pending_requests: many,
     max_requests: many,
-    retry_budget: { budget_percent: { value: 25 }, min_retry_concurrency: 50 },
+    retry_budget: { budget_percent: { value: 50 }, min_retry_concurrency: 500 },
   };
   return {
     name: ATTEMPTS_CLUSTER,

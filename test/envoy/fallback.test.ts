@@ -59,7 +59,7 @@ beforeAll(async () => {
   });
   const pair = (name: string, first: Behaviour | "refused", second: Behaviour | "refused"): TestModelOfMany => ({
     name,
-    timeouts: { firstByte: ["ended", "body"].includes(name) ? "60s" : "2s" },
+    timeouts: { firstByte: ["ended", "body", "burst"].includes(name) ? "60s" : "2s" },
     backends: [backend(`${name}-a`, first), backend(`${name}-b`, second, { protocol: "messages" })],
   });
 
@@ -73,7 +73,7 @@ beforeAll(async () => {
   );
   const everythingSilent = INTERFACES.map(({ name }) => pair(`${name}-all-silent`, "refused", { kind: "stall" }));
   const aboutTheRequest = INTERFACES.map(({ name }) => pair(`${name}-bad-request`, { kind: "answer" }, { kind: "answer" }));
-  const more = ["breaks", "asked", "probed", "body", "gone", "header", "unsayable", "ended"].map((name) =>
+  const more = ["breaks", "asked", "probed", "body", "gone", "header", "unsayable", "ended", "burst"].map((name) =>
     pair(name, { kind: "answer" }, { kind: "answer" }),
   );
   const { directory, remove } = await makeBackendManifests([
@@ -216,6 +216,18 @@ test("a server that failed is asked again after a rest, and used again once it a
   const others = upstream.seen("probed-b").length;
   expect(await ask()).toBe(200);
   expect(upstream.seen("probed-b")).toHaveLength(others);
+});
+
+test("where a backend breaks under many requests, each of them is answered by another", async () => {
+  upstream.behave("burst-a", { kind: "status", status: 502 });
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, (_, index) =>
+      call("/v1/chat/completions", { model: "burst", stream: index % 2 === 0, messages: say(`Hello ${index}.`) }),
+    ),
+  );
+  expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
+  expect(upstream.seen("burst-b")).toHaveLength(200);
+  expect(upstream.seen("burst-a").length).toBeGreaterThan(2);
 });
 
 test("a prompt of 30 MB is sent again whole", async () => {
