@@ -57,7 +57,7 @@ try {
   }
 
   await measure(); // warms everything up
-  const found = { alone: [] as number[][], unbounded: [] as number[][], bounded: [] as number[][] };
+  const found: Record<"alone" | "unbounded" | "bounded", number[][]> = { alone: [], unbounded: [], bounded: [] };
   for (let round = 0; round < ROUNDS; round++) {
     found.alone.push(await measure());
     found.unbounded.push(await whileFlooded(null));
