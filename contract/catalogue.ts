@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { profileSchema } from "./profile.ts";
-import { PROTOCOLS } from "./protocol.ts";
+import { INTERFACES, PROTOCOLS } from "./protocol.ts";
 
 /**
  * What the operator publishes about a Model and extproc serves from: the contract between the control
@@ -33,7 +33,7 @@ export const catalogueModelSchema = z.strictObject({
   name: z.string(),
   aliases: z.array(z.string()),
   /** Interfaces that clients may use (S7). */
-  interfaces: z.array(z.enum(PROTOCOLS)),
+  interfaces: z.array(z.enum(INTERFACES)),
   contextWindow: z.int().positive().nullable(),
   maxOutputTokens: z.int().positive(),
   /** Unix seconds; `created` in the model list. */

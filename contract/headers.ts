@@ -27,20 +27,23 @@ export const ATTEMPTS_CLUSTER = "attempts";
 /** gRPC metadata by which extproc tells an attempt's stream from a client's. */
 export const STAGE = { header: "x-gateway-stage", attempt: "attempt" } as const;
 
-/** How each protocol tells its clients what is left of a minute's requests and tokens (S23). */
-export const RATE_LIMIT_HEADERS = {
-  chat: {
-    requests: {
-      limit: "x-ratelimit-limit-requests",
-      remaining: "x-ratelimit-remaining-requests",
-      reset: "x-ratelimit-reset-requests",
-    },
-    tokens: {
-      limit: "x-ratelimit-limit-tokens",
-      remaining: "x-ratelimit-remaining-tokens",
-      reset: "x-ratelimit-reset-tokens",
-    },
+const OPENAI_RATE_LIMIT_HEADERS = {
+  requests: {
+    limit: "x-ratelimit-limit-requests",
+    remaining: "x-ratelimit-remaining-requests",
+    reset: "x-ratelimit-reset-requests",
   },
+  tokens: {
+    limit: "x-ratelimit-limit-tokens",
+    remaining: "x-ratelimit-remaining-tokens",
+    reset: "x-ratelimit-reset-tokens",
+  },
+} as const;
+
+/** How each interface tells its clients what is left of a minute's requests and tokens (S23). */
+export const RATE_LIMIT_HEADERS = {
+  chat: OPENAI_RATE_LIMIT_HEADERS,
+  responses: OPENAI_RATE_LIMIT_HEADERS,
   messages: {
     requests: {
       limit: "anthropic-ratelimit-requests-limit",

@@ -1,10 +1,14 @@
+import { readFile } from "node:fs/promises";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { createDatabase } from "../ledger/database.ts";
 import { startAdmin } from "../runtime/admin.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import type { Logger } from "../runtime/log.ts";
 import { createApp } from "./app.ts";
+import { startLowBalanceWatch } from "./low-balance.ts";
+import { createMailer, type MailConfig } from "./mail/mailer.ts";
 import { createPayments, type PaymentsConfig } from "./payments/payments.ts";
+import type { SignUpRules } from "./sign-up-rules.ts";
 
 export interface DashboardConfig {
   databaseUrl: string;
@@ -15,7 +19,10 @@ export interface DashboardConfig {
   /** Reached through Envoy alone. */
   listen: { host: string; port: number };
   admin: { host: string; port: number };
-  isSignUpOpen: boolean;
+  signUp: SignUpRules;
+  mail: MailConfig;
+  /** Path of a plain text. */
+  termsFile: string | undefined;
   payments: PaymentsConfig;
 }
 
@@ -27,7 +34,9 @@ export async function startDashboard(
   const metrics = new Registry();
   collectDefaultMetrics({ register: metrics });
   const database = createDatabase({ url: config.databaseUrl, applicationName: "dashboard", log });
-  const app = await createApp({ ...config, payments: createPayments(config.payments, config), database, log });
+  const mailer = createMailer(config.mail);
+  const terms = config.termsFile === undefined ? undefined : await readFile(config.termsFile, "utf8");
+  const app = await createApp({ ...config, terms, payments: createPayments(config.payments, config), mailer, database, log });
   await app.listen(config.listen);
   const admin = await startAdmin({
     ...config.admin,
@@ -36,6 +45,10 @@ export async function startDashboard(
   });
   log.info({ listen: config.listen, admin: admin.port }, "ready");
 
+  if (mailer !== undefined) {
+    const lowBalances = startLowBalanceWatch({ ...config, database, mailer, log });
+    lifecycle.onShutdown({ name: "stop looking for low balances", deadlineMs: 5_000, run: () => lowBalances.stop() });
+  }
   lifecycle.onShutdown({ name: "finish open pages", deadlineMs: 10_000, run: () => app.close() });
   lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
   lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin.close() });

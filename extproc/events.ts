@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { ErrorCode } from "../contract/errors.ts";
-import type { Protocol } from "../contract/protocol.ts";
+import type { Interface } from "../contract/protocol.ts";
 import { formatNanoUsd } from "../ledger/money.ts";
 import type { Settlement } from "../ledger/settle.ts";
 import type { Logger } from "../runtime/log.ts";
@@ -8,7 +8,7 @@ import type { Logger } from "../runtime/log.ts";
 /** One function a business event; each writes its log line and counts. Labels are closed sets. */
 export interface Events {
   requestSettled(settlement: Settlement): void;
-  requestRefused(refusal: { requestId: string; code: ErrorCode; status: number; protocol: Protocol; cause: unknown }): void;
+  requestRefused(refusal: { requestId: string; code: ErrorCode; status: number; protocol: Interface; cause: unknown }): void;
   /** A bug: something threw that no caller can act on. */
   exchangeFailed(failure: { requestId: string; error: unknown }): void;
   /** One of several backends gave no answer; where it was not the last, another is asked. */

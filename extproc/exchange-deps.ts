@@ -17,6 +17,8 @@ export interface ExchangeDeps extends RunDeps, AnswerDeps {
   openAttempts: OpenAttempts;
   /** HMAC key of the stored key hashes. */
   pepper: Buffer;
+  /** Where people make keys. */
+  keysUrl: string;
   /** UUIDv7 of that moment. */
   newRequestId(nowMs: number): string;
   /** In [0, 1). */

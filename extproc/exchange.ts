@@ -1,6 +1,6 @@
 import { GatewayError, toGatewayError, type ErrorCode } from "../contract/errors.ts";
 import type { Backend } from "../contract/catalogue.ts";
-import type { Protocol } from "../contract/protocol.ts";
+import type { Interface } from "../contract/protocol.ts";
 import type { ProcessingResponse } from "../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
 import { answerRoute } from "./answers/answer.ts";
 import { authenticate, type Caller } from "./auth/authenticate.ts";
@@ -61,7 +61,7 @@ type Response =
 export function createExchange(deps: ExchangeDeps, push: (response: ProcessingResponse) => void): Exchange {
   const startedMs = deps.clock.nowMs();
   const requestId = deps.newRequestId(startedMs);
-  let protocol: Protocol = "chat";
+  let protocol: Interface = "chat";
   let admitted: Admitted | undefined;
   let translation: Translation | undefined;
   let run: Run | undefined;
@@ -77,10 +77,11 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
       const line = { method: headers.get(":method") ?? "", path: headers.get(":path") ?? "", hasVersion: hasVersion(headers) };
       protocol = protocolOf(line);
       const endpoint = findEndpoint(line);
+      if (endpoint.kind === "generate") protocol = endpoint.protocol;
       if (protocol === "messages") checkVersion(headers);
       if (endpoint.kind === "root") return reply.answerNow(deps.answers.root(requestId));
 
-      const caller = authenticate({ headers, world: deps.world, pepper: deps.pepper, nowMs: startedMs });
+      const caller = authenticate({ headers, world: deps.world, pepper: deps.pepper, nowMs: startedMs, keysUrl: deps.keysUrl });
       if (endpoint.kind !== "generate" && endpoint.kind !== "count_tokens") {
         return answerRoute({ endpoint, caller, requestId, deps }).catch(refuse);
       }
@@ -88,7 +89,7 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
         deps.limits.check(caller, protocol);
         deps.credit.check(caller.account);
       }
-      checkBodyComes(headers, isEnd);
+      checkBodyComes({ headers, interface: protocol }, isEnd);
       place = deps.admission.enter(caller.account.accountId);
       admitted = { caller, endpoint, headers };
       return reply.continueToBody();
@@ -100,8 +101,10 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
     return refusing(() => {
       if (admitted === undefined) throw new Error("a request body came before its headers were accepted");
       const { caller, headers } = admitted;
-      const parsed = parseBody(body);
-      const model = pricedAt(chooseModel({ world: deps.world, key: caller.key, protocol, name: parsed["model"] }), startedMs);
+      const parsed = parseBody(body, { headers, interface: protocol });
+      const { world, modelsUrl } = deps;
+      const chosenModel = chooseModel({ world, key: caller.key, protocol, modelsUrl, name: parsed["model"] });
+      const model = pricedAt(chosenModel, startedMs);
       if (admitted.endpoint.kind === "count_tokens")
         return countTokens({ body, parsed, headers, backend: chooseBackend(model.backends, deps.random()) });
 

@@ -102,7 +102,7 @@ export async function startExtproc(
     isSettlingBehind: () => settler.isFull,
     clock: { nowMs: () => performance.now() },
     newLeaseId: () => uuidv7(),
-    topUpUrl: `${config.publicBaseUrl}/dashboard`,
+    topUpUrl: `${config.publicBaseUrl}/dashboard/credit`,
     onLeaseFailed: (error) => log.warn({ err: error }, "credit could not be leased"),
   });
   const limits = createLimits({ clock, claim: (claims) => claimLimits(database, holder, claims) });
@@ -120,6 +120,8 @@ export async function startExtproc(
     openAttempts: createOpenAttempts(),
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
     pepper: config.pepper,
+    keysUrl: `${config.publicBaseUrl}/dashboard/keys`,
+    modelsUrl: `${config.publicBaseUrl}/dashboard/models`,
     readUsage: (range) => usageByModelAndDay(database, range),
     newRequestId: (nowMs) => uuidv7({ msecs: nowMs }),
     random: Math.random,

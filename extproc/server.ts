@@ -29,11 +29,19 @@ export interface ServerDeps {
 
 type Push = (response: ProcessingResponse) => void;
 
+/**
+ * A stream that is reset as it is opened is never told so (grpc-js loses it), and would stay for ever. Envoy's first
+ * message comes with the stream: one that is silent for longer than this is such a stream.
+ */
+const SILENT_MS = 10_000;
+
 type Call = ServerDuplexStream<ProcessingRequest, ProcessingResponse>;
 
 /** @param address `host:port` or `unix:/path`. */
 export async function startServer(address: string, deps: ServerDeps): Promise<ExtprocServer> {
   const calls = new Set<Call>();
+  /** When each stream without a message was opened. */
+  const silent = new Map<Call, number>();
   const server = new Server({
     // grpc-js refuses messages over 4 MB by default, which a BUFFERED prompt passes easily.
     "grpc.max_receive_message_length": MAX_REQUEST_BYTES + 1024 * 1024,
@@ -45,13 +53,22 @@ export async function startServer(address: string, deps: ServerDeps): Promise<Ex
   server.addService(serviceDefinition(ExternalProcessor), {
     process: (call: Call) => {
       calls.add(call);
-      serve(call, deps);
-      call.on("close", () => calls.delete(call));
+      silent.set(call, performance.now());
+      call.once("data", () => silent.delete(call));
+      serve(call, deps, () => {
+        calls.delete(call);
+        silent.delete(call);
+      });
     },
   });
   const { promise: bound, resolve, reject } = Promise.withResolvers<void>();
   server.bindAsync(address, ServerCredentials.createInsecure(), (error) => (error === null ? resolve() : reject(error)));
   await bound;
+
+  const sweep = setInterval(() => {
+    for (const [call, openedMs] of silent) if (performance.now() - openedMs > SILENT_MS) call.destroy();
+  }, SILENT_MS);
+  sweep.unref();
 
   return {
     get openStreams() {
@@ -67,11 +84,12 @@ export async function startServer(address: string, deps: ServerDeps): Promise<Ex
       server.tryShutdown(() => onClosed());
       await closed;
       clearTimeout(timer);
+      clearInterval(sweep);
     },
   };
 }
 
-function serve(call: Call, deps: ServerDeps): void {
+function serve(call: Call, deps: ServerDeps, onOver: () => void): void {
   const push = (response: ProcessingResponse) => send(call, response);
   const isAttempt = call.metadata.get(STAGE.header)[0] === STAGE.attempt;
   const exchange = isAttempt ? deps.createAttempt(push) : deps.createExchange(push);
@@ -79,6 +97,7 @@ function serve(call: Call, deps: ServerDeps): void {
   const close = () => {
     if (isClosed) return;
     isClosed = true;
+    onOver();
     exchange.closed();
   };
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Protocol } from "../contract/protocol.ts";
+import { INTERFACES, type Interface } from "../contract/protocol.ts";
 import type { Queryable } from "./database.ts";
 import type { Price } from "./money.ts";
 import { priceAt, scheduleColumn, type PriceRule } from "./price-schedule.ts";
@@ -14,7 +14,7 @@ export interface ListedRequest {
   attempt: number;
   keyId: string;
   model: string;
-  interface: Protocol;
+  interface: Interface;
   startedAt: Date;
   durationMs: number;
   firstTokenMs: number | null;
@@ -187,7 +187,7 @@ const listedRow = z
     attempt: z.int(),
     keyId: z.string(),
     model: z.string(),
-    interface: z.enum(["chat", "messages"]),
+    interface: z.enum(INTERFACES),
     startedAt: z.date(),
     durationMs: z.int(),
     firstTokenMs: z.int().nullable(),

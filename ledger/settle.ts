@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Protocol } from "../contract/protocol.ts";
+import type { Interface, Protocol } from "../contract/protocol.ts";
 import type { Usage } from "../contract/usage.ts";
 import type { Database, Queryable } from "./database.ts";
 import { createPartitionsFor } from "./partitions.ts";
@@ -17,7 +17,7 @@ export interface Settlement {
   keyId: string;
   /** The name under which it is served. */
   model: string;
-  interface: Protocol;
+  interface: Interface;
   upstreamProtocol: Protocol;
   backend: string;
   /** In force when the request was admitted (S28). */

@@ -10,13 +10,14 @@ import { goTo, safeNext, sendPage } from "../reply.ts";
 import { sessionCookie } from "../session/cookie.ts";
 import { signInPage } from "../views/sign-in.ts";
 
-export function signInRoutes(app: FastifyInstance, { database, publicBaseUrl, isSignUpOpen }: AppDeps): void {
+export function signInRoutes(app: FastifyInstance, { database, publicBaseUrl, signUp, mailer }: AppDeps): void {
   const cookies = sessionCookie(publicBaseUrl);
+  const ways = { isSignUpOpen: signUp.isOpen, canReset: mailer !== undefined };
 
   app.get<{ Querystring: { next?: string } }>("/dashboard/sign-in", async (request, reply) => {
     const next = safeNext(request.query.next);
     if (request.visitor !== null) return goTo(reply, next);
-    return sendPage(reply, signInPage({ form: EMPTY_FORM, next, isSignUpOpen }));
+    return sendPage(reply, signInPage({ form: EMPTY_FORM, next, ...ways }));
   });
 
   app.post("/dashboard/sign-in", async (request, reply) => {
@@ -34,7 +35,7 @@ export function signInRoutes(app: FastifyInstance, { database, publicBaseUrl, is
       cookies.set(reply, await startSession(database, { personId: person.id, accountId: membership.accountId, userAgent }));
       await noteAction(database, { accountId: null, personId: person.id, action: "person.signed_in", subject: person.email });
     });
-    if (failed !== undefined) return sendPage(reply, signInPage({ form: failed, next, isSignUpOpen }), 401);
+    if (failed !== undefined) return sendPage(reply, signInPage({ form: failed, next, ...ways }), 401);
     return goTo(reply, next);
   });
 

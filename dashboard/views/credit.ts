@@ -9,7 +9,7 @@ import { field, formProblem } from "./field.ts";
 import { csrfField, layout } from "./layout.ts";
 import { moment } from "./time.ts";
 
-const KINDS: Record<ListedEntry["kind"], string> = {
+export const ENTRY_KINDS: Record<ListedEntry["kind"], string> = {
   grant: "Granted",
   topup: "Paid",
   adjust: "Adjusted",
@@ -27,9 +27,11 @@ export interface CreditView {
   form: FormState;
   /** Is there a payment provider? */
   canPay: boolean;
+  /** When the owners are told that it runs out; null where nobody can be written to. */
+  alert: { thresholdNanoUsd: bigint | null } | null;
 }
 
-export function creditPage({ visitor, balance, page, form, canPay }: CreditView): string {
+export function creditPage({ visitor, balance, page, form, canPay, alert }: CreditView): string {
   const body = html`<div class="title">
       <h1>Credit</h1>
       !${canPay ? html`<a class="button primary" href="/dashboard/credit/top-up">Add credit</a>` : ""}
@@ -41,6 +43,7 @@ export function creditPage({ visitor, balance, page, form, canPay }: CreditView)
         <p class="muted small">Of it, ${showUsd(balance.leasedNanoUsd)} are set aside at most for requests that run now.</p>
       </div>
       !${visitor.membership.role === "viewer" ? "" : redeem(visitor, form)}
+      !${visitor.membership.role === "viewer" || alert === null ? "" : alertForm(visitor, form, alert)}
     </div>
     <h2>History</h2>
     <p class="muted">What requests cost is under <a href="/dashboard/usage">Billing &amp; Usage</a>.</p>
@@ -57,12 +60,22 @@ function redeem({ csrf }: Member, form: FormState): string {
   </form>`;
 }
 
+function alertForm({ csrf }: Member, form: FormState, { thresholdNanoUsd }: NonNullable<CreditView["alert"]>): string {
+  const threshold = thresholdNanoUsd === null ? "" : formatNanoUsd(thresholdNanoUsd).replace(/0{1,7}$/, "");
+  const shown = "threshold" in form.values ? form : { ...form, values: { ...form.values, threshold } };
+  return html`<form method="post" action="/dashboard/credit/alert" class="card stack">
+    !${csrfField(csrf)}
+    !${field({ name: "threshold", label: "Mail the owners below, in USD", help: "Once, each time it falls below. Left empty, never.", inputMode: "decimal" }, shown)}
+    <button>Save</button>
+  </form>`;
+}
+
 function table(entries: readonly ListedEntry[]): string {
   const rows = entries.map(
     ({ kind, amountNanoUsd, note, createdAt }) =>
       html`<tr>
         <th scope="row" data-label="Time">!${moment(createdAt)}</th>
-        <td data-label="What">${KINDS[kind]}</td>
+        <td data-label="What">${ENTRY_KINDS[kind]}</td>
         <td data-label="Note">${note ?? ""}</td>
         <td data-label="Amount in USD" class="number">${amountNanoUsd > 0n ? "+" : ""}${formatNanoUsd(amountNanoUsd)}</td>
       </tr>`,

@@ -4,6 +4,7 @@ import { formatNanoUsd } from "../../ledger/money.ts";
 import type { ListedRequest, RequestPage } from "../../ledger/request-list.ts";
 import type { Member } from "../session/visitor.ts";
 import type { DayRange } from "../usage/range.ts";
+import { INTERFACE_NAMES } from "./interface-names.ts";
 import { layout } from "./layout.ts";
 import { rangePicker, rangeQuery } from "./range-picker.ts";
 
@@ -75,7 +76,7 @@ function row(request: ListedRequest, names: ReadonlyMap<string, string>): string
     <td data-label="Model">
       <span
         >${request.model}<br /><span class="muted small"
-          >${request.interface === "chat" ? "chat completions" : "messages"}${request.isStream ? ", stream" : ""}</span
+          >${INTERFACE_NAMES[request.interface]}${request.isStream ? ", stream" : ""}</span
         ></span
       >
     </td>

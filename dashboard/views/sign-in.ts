@@ -3,7 +3,15 @@ import type { FormState } from "../form.ts";
 import { field, formProblem } from "./field.ts";
 import { layout } from "./layout.ts";
 
-export function signInPage({ form, next, isSignUpOpen }: { form: FormState; next: string; isSignUpOpen: boolean }): string {
+export interface SignInView {
+  form: FormState;
+  next: string;
+  isSignUpOpen: boolean;
+  /** Can somebody who forgot the password be written to? */
+  canReset: boolean;
+}
+
+export function signInPage({ form, next, isSignUpOpen, canReset }: SignInView): string {
   const body = html`<h1>Sign in</h1>
     <form method="post" action="/dashboard/sign-in" class="card stack">
       !${formProblem(form)}
@@ -12,6 +20,7 @@ export function signInPage({ form, next, isSignUpOpen }: { form: FormState; next
       !${field({ name: "password", label: "Password", type: "password", autocomplete: "current-password", isRequired: true }, form)}
       <button class="primary">Sign in</button>
     </form>
+    !${canReset ? html`<p class="muted"><a href="/dashboard/forgot">Forgot your password?</a></p>` : ""}
     !${isSignUpOpen ? html`<p class="muted">No account yet? <a href="/dashboard/sign-up">Sign up</a></p>` : ""}`;
   return layout({ title: "Sign in", visitor: null, body, isNarrow: true });
 }

@@ -41,11 +41,31 @@ const answer = await client.messages.create({
   max_tokens: 500,
   messages: [{ role: "user", content: "Hello" }],
 });`;
+  const keyInPython = key === null ? 'os.environ["MODEL_GATEWAY_API_KEY"]' : `"${key}"`;
+  const importOs = key === null ? "import os\n" : "";
+  const openaiPython = `${importOs}from openai import OpenAI
+
+client = OpenAI(base_url="${baseUrl}/v1", api_key=${keyInPython})
+answer = client.chat.completions.create(
+    model="${chatModel}",
+    messages=[{"role": "user", "content": "Hello"}],
+)`;
+  const anthropicPython = `${importOs}from anthropic import Anthropic
+
+client = Anthropic(base_url="${baseUrl}", api_key=${keyInPython})
+answer = client.messages.create(
+    model="${messagesModel}",
+    max_tokens=500,
+    messages=[{"role": "user", "content": "Hello"}],
+)`;
   return [
+    part("installer", "Set up a coding tool", `curl -fsSL ${baseUrl}/install.sh | sh`, true),
     part("curl-chat", "Chat completions, from a shell", chat, true),
     part("curl-messages", "Messages, from a shell", messages, true),
-    part("sdk-openai", "OpenAI SDK", openai, false),
-    part("sdk-anthropic", "Anthropic SDK", anthropic, false),
+    part("sdk-openai-python", "OpenAI SDK, Python", openaiPython, false),
+    part("sdk-openai", "OpenAI SDK, JavaScript", openai, false),
+    part("sdk-anthropic-python", "Anthropic SDK, Python", anthropicPython, false),
+    part("sdk-anthropic", "Anthropic SDK, JavaScript", anthropic, false),
   ].join("");
 }
 

@@ -37,7 +37,7 @@ export interface Attempt {
   abandoned(): void;
 }
 
-export interface AttemptAnswer {
+interface AttemptAnswer {
   status: number;
   headers: ReadonlyMap<string, string>;
   /** Envoy's own: no server was reached, or what it sent was no HTTP. */

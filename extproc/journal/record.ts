@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { PROTOCOLS } from "../../contract/protocol.ts";
+import { INTERFACES, PROTOCOLS } from "../../contract/protocol.ts";
 import { NO_USAGE, type Usage } from "../../contract/usage.ts";
 import { chargeNanoUsd, type Price } from "../../ledger/money.ts";
 import type { Settlement } from "../../ledger/settle.ts";
@@ -76,7 +76,7 @@ const startShape = {
   accountId: z.string(),
   keyId: z.string(),
   model: z.string(),
-  interface: z.enum(PROTOCOLS),
+  interface: z.enum(INTERFACES),
   upstreamProtocol: z.enum(PROTOCOLS),
   backend: z.string(),
   priceVersionId: bigints,

@@ -1,5 +1,5 @@
 import type { Backend } from "../../contract/catalogue.ts";
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Interface } from "../../contract/protocol.ts";
 import { NO_USAGE, type Usage } from "../../contract/usage.ts";
 import { chargeNanoUsd } from "../../ledger/money.ts";
 import type { Settlement } from "../../ledger/settle.ts";
@@ -37,7 +37,7 @@ export interface RunStart {
   caller: Caller;
   model: WorldModel;
   backend: Backend;
-  protocol: Protocol;
+  protocol: Interface;
   isStream: boolean;
   startedMs: number;
   meter: Meter;

@@ -78,24 +78,71 @@ export async function invite(database: Queryable, { accountId, email, role, invi
   return token;
 }
 
+/** One that was not accepted yet. */
+export interface Invitation {
+  /** The hash of its token, in hex: names it, opens nothing. */
+  id: string;
+  email: string;
+  role: Role;
+  invitedBy: string;
+  expiresAt: Date;
+}
+
+export async function listInvitations(database: Queryable, accountId: string): Promise<Invitation[]> {
+  return database.query({
+    text: `SELECT encode(token_hash, 'hex') AS id, invitation.email, role, person.email AS "invitedBy", expires_at AS "expiresAt"
+           FROM invitation JOIN person ON person.id = invited_by
+           WHERE account_id = $1 AND expires_at > now() ORDER BY expires_at, id`,
+    values: [accountId],
+    row: z.strictObject({ id: z.string(), email: z.string(), role, invitedBy: z.string(), expiresAt: z.date() }),
+  });
+}
+
+/** @throws GatewayError `not_found`. */
+export async function revokeInvitation(database: Queryable, { accountId, id }: { accountId: string; id: string }): Promise<void> {
+  const revoked = await database.execute("DELETE FROM invitation WHERE account_id = $1 AND encode(token_hash, 'hex') = $2", [
+    accountId,
+    id,
+  ]);
+  if (revoked === 0) throw new GatewayError("not_found", "This account has no such invitation.");
+}
+
+/** What an invitation leads to. @throws GatewayError `not_found` for one that was used, ran out or never was. */
+export async function readInvitation(database: Queryable, token: string): Promise<Membership & { email: string }> {
+  const [invitation] = await database.query({
+    text: `SELECT account_id AS "accountId", account.name AS "accountName", role, email
+           FROM invitation JOIN account ON account.id = account_id WHERE token_hash = $1 AND expires_at > now()`,
+    values: [hashToken(token)],
+    row: membershipRow.extend({ email: z.string() }),
+  });
+  if (invitation === undefined) throw noInvitation();
+  return invitation;
+}
+
+function noInvitation(): GatewayError {
+  return new GatewayError("not_found", "This invitation was used already, or ran out. Ask for a new one.");
+}
+
 /**
  * Makes the person a member; one who is a member already keeps their role. The invitation is for whoever has it: mail may be forwarded, and addresses differ.
  * @throws GatewayError `not_found` for one that was used, ran out or never was.
  */
 export async function acceptInvitation(database: Database, token: string, person: Pick<Person, "id">): Promise<Membership> {
-  return database.transaction(async (transaction) => {
-    const [invitation] = await transaction.query({
-      text: `WITH used AS (DELETE FROM invitation WHERE token_hash = $1 AND expires_at > now() RETURNING account_id, role)
-             SELECT account_id AS "accountId", account.name AS "accountName", role FROM used JOIN account ON account.id = account_id`,
-      values: [hashToken(token)],
-      row: membershipRow,
-    });
-    if (invitation === undefined)
-      throw new GatewayError("not_found", "This invitation was used already, or ran out. Ask for a new one.");
-    await addMember(transaction, { ...invitation, personId: person.id });
-    const memberships = await listMemberships(transaction, person.id);
-    return memberships.find(({ accountId }) => accountId === invitation.accountId) ?? invitation;
+  return database.transaction((transaction) => acceptInvitationIn(transaction, token, person));
+}
+
+/** The same as a part of something larger. */
+export async function acceptInvitationIn(transaction: Queryable, token: string, person: Pick<Person, "id">): Promise<Membership> {
+  const [invitation] = await transaction.query({
+    text: `WITH used AS (DELETE FROM invitation WHERE token_hash = $1 AND expires_at > now() RETURNING account_id, role)
+           SELECT account_id AS "accountId", account.name AS "accountName", role FROM used JOIN account ON account.id = account_id`,
+    values: [hashToken(token)],
+    row: membershipRow,
   });
+  if (invitation === undefined) throw noInvitation();
+  await addMember(transaction, { ...invitation, personId: person.id });
+  const memberships = await listMemberships(transaction, person.id);
+  return memberships.find(({ accountId }) => accountId === invitation.accountId) ?? invitation;
 }
 
 /** @throws GatewayError `not_found`; `invalid_request` where no owner would be left. */

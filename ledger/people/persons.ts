@@ -3,7 +3,7 @@ import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { createAccountIn } from "../accounts.ts";
 import type { Database, Queryable } from "../database.ts";
-import { addMember } from "./members.ts";
+import { acceptInvitationIn, addMember } from "./members.ts";
 import { hashPassword } from "./password.ts";
 
 /** Somebody who signs in. */
@@ -13,6 +13,8 @@ export interface Person {
   email: string;
   name: string;
   isAdmin: boolean;
+  /** false: they sign in by another service alone. */
+  hasPassword: boolean;
 }
 
 export interface NewPerson {
@@ -21,8 +23,14 @@ export interface NewPerson {
   password: string;
 }
 
-const COLUMNS = `id, email, name, is_admin AS "isAdmin"`;
-const personRow = z.strictObject({ id: z.string(), email: z.string(), name: z.string(), isAdmin: z.boolean() });
+const COLUMNS = `id, email, name, is_admin AS "isAdmin", password_hash IS NOT NULL AS "hasPassword"`;
+const personRow = z.strictObject({
+  id: z.string(),
+  email: z.string(),
+  name: z.string(),
+  isAdmin: z.boolean(),
+  hasPassword: z.boolean(),
+});
 
 /**
  * Makes a person, as owner of an account of their own.
@@ -37,6 +45,22 @@ export async function signUp(database: Database, person: NewPerson): Promise<{ p
     await addMember(transaction, { accountId, personId: made.id, role: "owner" });
   });
   return { person: found(await findPerson(database, made.id)), accountId };
+}
+
+/**
+ * Makes a person who joins the account that they are invited to, and gets none of their own.
+ * @throws as `signUp`; GatewayError `not_found` for an invitation that was used, ran out or never was.
+ */
+export async function signUpInvited(
+  database: Database,
+  { invitation, ...person }: NewPerson & { invitation: string },
+): Promise<{ person: Person; accountId: string }> {
+  const made = await makePerson(database, person);
+  return database.transaction(async (transaction) => {
+    await insertPerson(transaction, made);
+    const { accountId } = await acceptInvitationIn(transaction, invitation, made);
+    return { person: found(await findPerson(transaction, made.id)), accountId };
+  });
 }
 
 /** Makes a person as owner of an account that is there. @throws as `signUp`. */
@@ -62,6 +86,18 @@ export async function findPersonByEmail(database: Queryable, email: string): Pro
   return person;
 }
 
+/** @throws GatewayError `invalid_request` for a name that cannot be one. */
+export async function renamePerson(database: Queryable, personId: string, name: string): Promise<void> {
+  await database.execute("UPDATE person SET name = $2 WHERE id = $1", [personId, checkName(name)]);
+}
+
+function checkName(text: string): string {
+  const name = text.trim();
+  if (name === "" || name.length > 100)
+    throw new GatewayError("invalid_request", "A name has 1 to 100 characters.", { field: "name" });
+  return name;
+}
+
 /** @throws GatewayError `invalid_request` for a password that cannot be one. */
 export async function setPassword(database: Queryable, personId: string, password: string): Promise<void> {
   const passwordHash = await hashPassword(password);
@@ -76,14 +112,13 @@ interface MadePerson {
 }
 
 async function makePerson(database: Queryable, { email, name, password }: NewPerson): Promise<MadePerson> {
-  const person = { id: uuidv7(), email: email.trim(), name: name.trim() };
+  const person = { id: uuidv7(), email: email.trim() };
   if (!z.email().max(254).safeParse(person.email).success)
     throw new GatewayError("invalid_request", "This is not an e-mail address.", { field: "email" });
-  if (person.name === "" || person.name.length > 100)
-    throw new GatewayError("invalid_request", "A name has 1 to 100 characters.", { field: "name" });
+  const made = { ...person, name: checkName(name) };
   const passwordHash = await hashPassword(password);
   if ((await findPersonByEmail(database, person.email)) !== undefined) throw emailTaken();
-  return { ...person, passwordHash };
+  return { ...made, passwordHash };
 }
 
 async function insertPerson(transaction: Queryable, { id, email, name, passwordHash }: MadePerson): Promise<void> {

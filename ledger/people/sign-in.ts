@@ -91,9 +91,9 @@ async function readHash(database: Queryable, personId: string | undefined): Prom
   const [row] = await database.query({
     text: `SELECT password_hash AS "passwordHash" FROM person WHERE id = $1`,
     values: [personId],
-    row: z.strictObject({ passwordHash: z.string() }),
+    row: z.strictObject({ passwordHash: z.string().nullable() }),
   });
-  return row?.passwordHash;
+  return row?.passwordHash ?? undefined;
 }
 
 function wrong(): GatewayError {

@@ -66,7 +66,7 @@ async function converse(
   const parsed = parseBody(text, protocol.parse);
   if ("refused" in parsed) return sendJson(response, 400, protocol.error(parsed.refused));
   const { prompt, json } = parsed;
-  const directive = parseDirective(prompt.lastUserText);
+  const directive = parseDirective(prompt.lastUserText, prompt.toolRounds);
 
   if (directive.delayMs > 0) await sleep(directive.delayMs);
   if (directive.stallAfter === "headers") return await forever(response);

@@ -189,12 +189,17 @@ export const modelSpecSchema = z
         .meta(explain("Other names under which clients find the Model.", { list: "set" })),
       suspended: z.boolean(must("be true or false")).default(false).describe("Not served for the time being."),
       interfaces: z
-        .array(z.enum(INTERFACES, must("be ChatCompletions or Messages")), must("be a list of ChatCompletions and Messages"))
-        .min(1, "must name at least one of ChatCompletions and Messages")
+        .array(
+          z.enum(INTERFACES, must("be ChatCompletions, Messages or Responses")),
+          must("be a list of ChatCompletions, Messages and Responses"),
+        )
+        .min(1, "must name at least one of ChatCompletions, Messages and Responses")
         .max(INTERFACES.length, "must not name an interface twice")
         .refine(isDistinct, "must not name an interface twice")
         .default(["ChatCompletions", "Messages"])
-        .meta(explain("Interfaces on which clients may use the Model; both where absent.", { list: "set" })),
+        .meta(
+          explain("Interfaces on which clients may use the Model; ChatCompletions and Messages where absent.", { list: "set" }),
+        ),
       limits: limits.default({}),
       timeouts: timeouts.default({}),
       pricing,

@@ -5,7 +5,7 @@ import type { PriceRule } from "../../ledger/price-schedule.ts";
 import type { SourcedModel } from "../source/source.ts";
 import type { Endpoint } from "../xds/cluster.ts";
 import type { SecretContent } from "../xds/secret.ts";
-import { PROTOCOL_OF, type ResolvedBackend } from "./backend.ts";
+import { INTERFACE_OF, PROTOCOL_OF, type ResolvedBackend } from "./backend.ts";
 import type { BackendResource } from "./backend-resource.ts";
 
 /** Everything that serving one Model takes, on both sides: what extproc is told and what Envoy is told. */
@@ -31,7 +31,7 @@ export function serveModel({ resource, createdSeconds }: SourcedModel, backends:
     model: {
       name: modelName,
       aliases: [...aliases],
-      interfaces: interfaces.map((name) => PROTOCOL_OF[name]),
+      interfaces: interfaces.map((name) => INTERFACE_OF[name]),
       contextWindow,
       maxOutputTokens: limits.maxOutputTokens ?? Math.min(contextWindow ?? Infinity, DEFAULT_MAX_OUTPUT_TOKENS),
       createdSeconds,

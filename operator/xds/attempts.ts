@@ -4,7 +4,7 @@ import { attemptFilter } from "./extproc-filter.ts";
 import { PRIVATE_HEADERS } from "./upstream-route.ts";
 
 /**
- * Fallback (docs/decisions/0014): a request for a Model with several backends passes a listener inside this Envoy, once an
+ * Fallback (docs/decisions/0016): a request for a Model with several backends passes a listener inside this Envoy, once an
  * attempt. There the processor names that attempt's backend; outside, Envoy's retry policy sends the request
  * again for as long as the processor asks for it.
  */
@@ -66,7 +66,7 @@ export function attemptsCluster(bufferBytes: number): EnvoyConfig {
     typed_extension_protocol_options: {
       "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
         "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
-        // Envoy 1.40 crashes when it is ended while an attempt runs over HTTP/2 (docs/decisions/0014).
+        // Envoy 1.40 crashes when it is ended while an attempt runs over HTTP/2 (docs/decisions/0016).
         explicit_http_config: { http_protocol_options: {} },
       },
     },

@@ -6,6 +6,7 @@ import { clientTransport, type ClientTls } from "./client-tls.ts";
 import { dashboardRoutes } from "./dashboard-route.ts";
 import { extprocEnabled, extprocFilter } from "./extproc-filter.ts";
 import { localReplies } from "./local-replies.ts";
+import { plainHttpChain, TLS_INSPECTOR, WITH_TLS } from "./plain-http.ts";
 import { requestIdFilter } from "./request-id.ts";
 import { socketAddress, type SocketAddress } from "./socket-address.ts";
 import { PRIVATE_HEADERS, SENT_AGAIN } from "./upstream-route.ts";
@@ -29,11 +30,15 @@ export function listener(options: ListenerOptions): EnvoyConfig {
     address: socketAddress(options.listen),
     // A request is held whole for the processor: this is the most it may be, and the reason of Envoy's 413 (S21).
     per_connection_buffer_limit_bytes: options.maxRequestBytes,
+    ...(options.clientTls === undefined ? {} : { listener_filters: [TLS_INSPECTOR] }),
     filter_chains: [
       {
+        name: "clients",
+        ...(options.clientTls === undefined ? {} : { filter_chain_match: WITH_TLS }),
         filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager(options) }],
         ...(options.clientTls === undefined ? {} : { transport_socket: clientTransport(options.clientTls) }),
       },
+      ...(options.clientTls === undefined ? [] : [plainHttpChain({ accessLog: options.accessLog, identity })]),
     ],
   };
 }

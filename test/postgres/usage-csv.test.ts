@@ -28,7 +28,7 @@ async function setUp() {
     log: captureLog().log,
     pepper: PEPPER,
     publicBaseUrl: "http://gateway.example",
-    isSignUpOpen: true,
+    signUp: { isOpen: true, domains: null },
   });
   onTestFinished(() => app.close());
   const load = (token: string, path: string) =>

@@ -15,6 +15,8 @@ import type { TestStack } from "./stack.ts";
 export interface DataPlane {
   readonly baseUrl: string;
   readonly extprocAdminUrl: string;
+  /** Where its Envoy calls it. */
+  readonly extprocAddress: string;
   /** Does nothing while it runs. */
   startExtproc(): Promise<void>;
   /** Sends the signal and waits until the process is gone; resolves with its exit code. */
@@ -83,6 +85,7 @@ export async function startDataPlane(
   return {
     baseUrl,
     extprocAdminUrl,
+    extprocAddress: `127.0.0.1:${extprocPort}`,
     startExtproc,
     endExtproc,
     async stop() {

@@ -12,7 +12,7 @@ export type Behaviour =
   /** The connection ends where an answer should begin. */
   | { kind: "reset" };
 
-export interface SeenRequest {
+interface SeenRequest {
   path: string;
   headers: IncomingHttpHeaders;
   isOver: boolean;

@@ -143,8 +143,8 @@ export const modelSpecs = object(
     aliases: mostly([[], ["other"], ["other", "an.other"]], [["modelx-v4-pro"], ["m"], ["a", "a"], ["a b"], "other"]),
     suspended: flags,
     interfaces: mostly(
-      [["Messages"], ["ChatCompletions", "Messages"]],
-      [[], ["Messages", "Messages"], ["Responses"], "Messages"],
+      [["Messages"], ["ChatCompletions", "Messages"], ["Responses", "Messages", "ChatCompletions"]],
+      [[], ["Messages", "Messages"], ["Completions"], "Messages"],
     ),
     timeouts: object(
       {

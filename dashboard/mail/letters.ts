@@ -1,0 +1,65 @@
+import type { Letter } from "./mailer.ts";
+
+/** What people are written: each says why it came, and what happens when they do nothing. */
+
+export function resetLetter({ to, name, link }: { to: string; name: string; link: string }): Letter {
+  return {
+    to,
+    subject: "A new password for Model Gateway",
+    text: `Hello ${name},
+
+somebody asked for a new password for your account, we hope it was you. Choose one here, within an hour:
+
+${link}
+
+If it was not you, do nothing: your password stays as it is.
+`,
+  };
+}
+
+export interface InvitationLetter {
+  to: string;
+  accountName: string;
+  role: string;
+  /** Who invites. */
+  by: string;
+  link: string;
+}
+
+export function invitationLetter({ to, accountName, role, by, link }: InvitationLetter): Letter {
+  return {
+    to,
+    subject: `You are invited to ${accountName} on Model Gateway`,
+    text: `Hello,
+
+${by} invites you to the account “${accountName}” on Model Gateway, as ${role}. Join here, within 7 days:
+
+${link}
+
+If you do not want to, do nothing.
+`,
+  };
+}
+
+export interface LowBalanceLetter {
+  to: string;
+  accountName: string;
+  balance: string;
+  threshold: string;
+  link: string;
+}
+
+export function lowBalanceLetter({ to, accountName, balance, threshold, link }: LowBalanceLetter): Letter {
+  return {
+    to,
+    subject: `${accountName}: ${balance} of credit are left`,
+    text: `Hello,
+
+the credit of the account “${accountName}” on Model Gateway has fallen below ${threshold}: ${balance} are left. At zero, requests are refused. Add credit here:
+
+${link}
+
+You get this because you are an owner of the account. On the same page you choose when to be told, or not to be.
+`,
+  };
+}
