@@ -9,6 +9,9 @@ export interface Deadlines {
   over(): void;
 }
 
+/** For a Model with one backend and no times of its own. */
+const KEPT_BY_ENVOY: Deadlines = { began() {}, heard() {}, over() {} };
+
 /** What a Model has that names no time: as long as Envoy lets any request be silent. */
 export const DEFAULT_FIRST_BYTE_MS = 300_000;
 const DEFAULT_IDLE_MS = 300_000;
@@ -21,8 +24,9 @@ export interface DeadlinesStart {
   onPassed(): void;
 }
 
-export function startDeadlines({ timeouts = {}, isByAttempt, onPassed }: DeadlinesStart): Deadlines {
-  const { firstByteMs = DEFAULT_FIRST_BYTE_MS, idleMs = DEFAULT_IDLE_MS, wholeMs } = timeouts;
+export function startDeadlines({ timeouts, isByAttempt, onPassed }: DeadlinesStart): Deadlines {
+  if (timeouts === undefined && !isByAttempt) return KEPT_BY_ENVOY;
+  const { firstByteMs = DEFAULT_FIRST_BYTE_MS, idleMs = DEFAULT_IDLE_MS, wholeMs } = timeouts ?? {};
   const whole = wholeMs === undefined ? undefined : setTimeout(pass, wholeMs);
   let silence = isByAttempt ? undefined : setTimeout(pass, firstByteMs);
 
@@ -41,7 +45,8 @@ export function startDeadlines({ timeouts = {}, isByAttempt, onPassed }: Deadlin
   return {
     began(isStream) {
       clearTimeout(silence);
-      silence = isStream ? setTimeout(pass, idleMs) : undefined;
+      // What is not streamed comes here at once: between its headers and its end there is nothing to hear.
+      silence = setTimeout(pass, isStream ? idleMs : firstByteMs);
     },
     heard: () => void silence?.refresh(),
     over,

@@ -2,14 +2,15 @@ import { GatewayError, toGatewayError, type ErrorCode } from "../contract/errors
 import type { Backend } from "../contract/catalogue.ts";
 import type { Interface } from "../contract/protocol.ts";
 import type { ProcessingResponse } from "../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
+import { createAnswerStream, endOutcome, type AnswerStream } from "./answer-stream.ts";
 import { answerRoute } from "./answers/answer.ts";
 import { authenticate, type Caller } from "./auth/authenticate.ts";
 import { checkVersion, hasVersion } from "./auth/version.ts";
 import { startDeadlines, type Deadlines } from "./deadlines.ts";
 import type { ExchangeDeps } from "./exchange-deps.ts";
-import { tooLate, withTried, type Attempts } from "./fallback/attempts.ts";
-import { planAttempts } from "./fallback/plan-attempts.ts";
-import { attemptsChanges, requestChanges, responseChanges } from "./headers.ts";
+import { tooLate } from "./fallback/attempts.ts";
+import { planWay, type Way } from "./fallback/way.ts";
+import { requestChanges, responseChanges } from "./headers.ts";
 import type { Place } from "./limits/admission.ts";
 import { countAnswers, sizeHold } from "./meter/hold-size.ts";
 import { createMeter } from "./meter/meter.ts";
@@ -22,9 +23,8 @@ import * as reply from "./reply.ts";
 import { chooseBackend } from "./route/choose-backend.ts";
 import { chooseModel } from "./route/choose-model.ts";
 import { findEndpoint, protocolOf, type Endpoint } from "./route/endpoint.ts";
-import { createTranslation } from "./translate/choose.ts";
 import { createTokenCount, type TokenCount } from "./translate/token-count.ts";
-import type { JsonObject, StreamTranslation, Translation } from "./translate/translation.ts";
+import type { JsonObject } from "./translate/translation.ts";
 import { pricedAt } from "./world/world.ts";
 
 /**
@@ -55,7 +55,7 @@ type Response =
   | { kind: "upstream_error"; status: number; headers: ReadonlyMap<string, string> }
   /** One JSON document; `asStream`: the client waits for a stream, which is made from it. */
   | { kind: "whole"; asStream: boolean }
-  | { kind: "stream"; machine: StreamTranslation; isBroken: boolean };
+  | { kind: "stream"; stream: AnswerStream };
 
 /** @param push sends Envoy a message that it has not asked for. */
 export function createExchange(deps: ExchangeDeps, push: (response: ProcessingResponse) => void): Exchange {
@@ -63,9 +63,8 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
   const requestId = deps.newRequestId(startedMs);
   let protocol: Interface = "chat";
   let admitted: Admitted | undefined;
-  let translation: Translation | undefined;
+  let way: Way | undefined;
   let run: Run | undefined;
-  let attempts: Attempts | undefined;
   let deadlines: Deadlines | undefined;
   let place: Place | undefined;
   let response: Response | undefined;
@@ -109,13 +108,12 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
         return countTokens({ body, parsed, headers, backend: chooseBackend(model.backends, deps.random()) });
 
       const nowSeconds = Math.floor(startedMs / 1000);
-      const translate = (backend: Backend) =>
-        createTranslation(protocol, { body, parsed, headers, model, backend, requestId, nowSeconds });
-      attempts = planAttempts({ body, parsed, headers, model, requestId, caller, translate }, deps);
-      const backend = attempts?.backend ?? chooseBackend(model.backends, deps.random());
-      const chosen = attempts?.translation ?? translate(backend);
-      translation = chosen;
-      const { wantsStream: isStream, maxOutputTokens } = chosen;
+      const planned = planWay(
+        { body, parsed, headers, model, requestId, nowSeconds, client: protocol, keyId: caller.key.publicId },
+        deps,
+      );
+      way = planned;
+      const { wantsStream: isStream, maxOutputTokens } = planned.translation;
       const size = sizeHold({ promptBytes: body.length, maxOutputTokens, answers: countAnswers(parsed), isStream, model });
       const reserved = reserve(deps, { caller, protocol, size, signal: closing.signal });
       const forward = (reservation: Reservation) => {
@@ -125,19 +123,10 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
           return reply.passChunk("unchanged");
         }
         const meter = createMeter(body.length);
+        const { backend, isByAttempt } = planned;
         run = startRun({ requestId, caller, model, backend, protocol, isStream, startedMs, meter, reservation }, deps);
-        const isTimed = model.timeouts !== undefined;
-        if (isTimed || attempts !== undefined)
-          deadlines = startDeadlines({ timeouts: model.timeouts, isByAttempt: attempts !== undefined, onPassed: late });
-        if (attempts !== undefined) {
-          deps.openAttempts.add(requestId, attempts);
-          return reply.forwardRequest("unchanged", attemptsChanges({ headers, requestId }));
-        }
-        const { upstream } = chosen;
-        return reply.forwardRequest(
-          upstream.body === body ? "unchanged" : upstream.body,
-          requestChanges({ headers, backend, upstream, requestId, isTimed }),
-        );
+        deadlines = startDeadlines({ timeouts: model.timeouts, isByAttempt, onPassed: late });
+        return planned.forward();
       };
       return reserved instanceof Promise ? reserved.then(forward).catch(refuse) : forward(reserved);
     });
@@ -162,17 +151,15 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
         response.status = status;
         return isEnd ? wholeBody(Buffer.alloc(0), response, run) : reply.awaitResponseBody({});
       }
-      if (isLocalReply || run === undefined || translation === undefined) {
+      if (isLocalReply || run === undefined || way === undefined) {
         response = { kind: "local_reply" };
         if (run !== undefined) noteUpstreamFailure(run, status, "upstream_unavailable");
         return reply.awaitResponseBody({});
       }
-      if (attempts !== undefined) {
-        run.moveTo(attempts.backend);
-        ({ translation } = attempts);
-        if (attempts.failure !== null) throw withTried(attempts.failure, attempts);
-      }
+      run.moveTo(way.backend);
+      if (way.failure !== null) throw way.described(way.failure);
 
+      const { translation } = way;
       const isGood = status >= 200 && status < 300;
       const isStream = isGood && translation.wantsStream && isEventStream(headers);
       const changes = responseChanges({
@@ -184,7 +171,8 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
         notice: run.model.notice,
       });
       if (!isGood) response = { kind: "upstream_error", status, headers };
-      else if (isStream) response = { kind: "stream", machine: translation.stream(run.meter), isBroken: false };
+      else if (isStream)
+        response = { kind: "stream", stream: createAnswerStream({ machine: translation.stream(run.meter), run, noteFailure }) };
       else response = { kind: "whole", asStream: translation.wantsStream };
       deadlines?.began(isStream);
 
@@ -199,7 +187,8 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
   // 4. The answer itself, metered on its way to the client.
   function responseBody(body: Buffer, isEnd: boolean) {
     if (isEnd) deadlines?.over();
-    if (response?.kind === "stream" && run !== undefined) return chunk(body, isEnd, response, run);
+    else deadlines?.heard();
+    if (response?.kind === "stream") return response.stream.pass(body, isEnd);
     return refusing(() => {
       if (response === undefined) throw new Error("a response body came before its headers");
       return wholeBody(body, response, run);
@@ -216,8 +205,8 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
         throw upstreamError(response.status, response.headers, body);
       case "stream":
       case "whole": {
-        if (run === undefined || translation === undefined)
-          throw new Error("a response came for a request that was not forwarded");
+        if (run === undefined || way === undefined) throw new Error("a response came for a request that was not forwarded");
+        const { translation } = way;
         if (response.kind === "whole" && !response.asStream) {
           const bytes = translation.response(body, run.meter);
           run.settle("complete", 200);
@@ -232,50 +221,14 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
     }
   }
 
-  function chunk(body: Buffer, isEnd: boolean, stream: Extract<Response, { kind: "stream" }>, run: Run) {
-    const { machine } = stream;
-    if (stream.isBroken) return reply.passChunk(Buffer.alloc(0));
-    deadlines?.heard();
-    try {
-      const pushed = body.length === 0 ? "unchanged" : machine.push(body);
-      if (run.noteOutput() === "stop" && !isEnd && machine.outcome === "open") return stopForCredit(pushed, body, stream, run);
-      if (!isEnd) return reply.passChunk(pushed);
-      const end = machine.end();
-      run.settle(endOutcome(machine), 200);
-      if (end.length === 0) return reply.passChunk(pushed);
-      return reply.passChunk(Buffer.concat([pushed === "unchanged" ? body : pushed, end]));
-    } catch (thrown) {
-      // The status line is gone: only the protocol's own error event can tell the client.
-      stream.isBroken = true;
-      const error = noteFailure(thrown);
-      run.settle("failed", 200);
-      return reply.passChunk(machine.fail(error));
-    }
-  }
-
-  /** The client gets its protocol's own finish for a limit; what the upstream still sends is thrown away. */
-  function stopForCredit(
-    pushed: Buffer | "unchanged",
-    body: Buffer,
-    stream: Extract<Response, { kind: "stream" }>,
-    run: Run,
-  ): ProcessingResponse {
-    stream.isBroken = true;
-    run.settle("stopped", 200);
-    return reply.passChunk(Buffer.concat([pushed === "unchanged" ? body : pushed, stream.machine.stopForCredit()]));
-  }
-
   // 5. Over. What was produced before the client left, or the upstream broke off, is charged (S28).
   function closed() {
     closing.abort();
     place?.leave();
     deadlines?.over();
-    if (attempts !== undefined) {
-      attempts.close();
-      deps.openAttempts.remove(requestId);
-    }
+    way?.close();
     // A client may hang up on the last event, before the upstream closes: that is no abort.
-    const outcome = response?.kind === "stream" ? response.machine.outcome : "open";
+    const outcome = response?.kind === "stream" ? response.stream.outcome : "open";
     if (outcome === "open") run?.settle("aborted", 499);
     else run?.settle(outcome, 200);
   }
@@ -285,16 +238,17 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
    * takes for an end (S22); what was produced is charged (S28).
    */
   function late(): void {
-    if (response?.kind === "stream") run?.settle(response.machine.outcome === "open" ? "failed" : response.machine.outcome, 200);
-    push(refuse(attempts === undefined ? tooLate() : withTried(tooLate(), attempts)));
+    if (response?.kind === "stream") run?.settle(response.stream.outcome === "open" ? "failed" : response.stream.outcome, 200);
+    push(refuse(way?.described(tooLate()) ?? tooLate()));
   }
 
   function upstreamError(status: number, headers: ReadonlyMap<string, string>, body: Buffer): GatewayError {
-    if (run === undefined) throw new Error("an upstream's error came for a request that was not forwarded");
+    if (run === undefined || way === undefined) throw new Error("an upstream's error came for a request that was not forwarded");
     const { backend, model } = run;
     const names = { upstream: backend.upstreamModel, client: model.name };
-    const error = readUpstreamError({ status, headers, body, upstream: backend.protocol, client: protocol, model: names });
-    return attempts === undefined ? error : withTried(error, attempts);
+    return way.described(
+      readUpstreamError({ status, headers, body, upstream: backend.protocol, client: protocol, model: names }),
+    );
   }
 
   /** Runs one step; what it throws is answered in the caller's protocol (S17). */
@@ -329,11 +283,6 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
   }
 
   return { requestHeaders, requestBody, responseHeaders, responseBody, closed };
-}
-
-/** A machine that is still open at the end saw no end: the answer was cut. */
-function endOutcome(machine: StreamTranslation): Exclude<StreamTranslation["outcome"], "open"> {
-  return machine.outcome === "open" ? "truncated" : machine.outcome;
 }
 
 function isEventStream(headers: ReadonlyMap<string, string>): boolean {
