@@ -6,6 +6,7 @@ import type { Settlement } from "../../ledger/settle.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import type { Events } from "../events.ts";
 import type { Journal } from "../journal/journal.ts";
+import type { Checkpoint } from "../journal/record.ts";
 import type { WorldModel } from "../world/world.ts";
 import { FIRST_STRETCH_TOKENS } from "./hold-size.ts";
 import type { Meter } from "./meter.ts";
@@ -68,6 +69,7 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
   let checkpointMs: number | null = null;
   let isSettled = false;
   let isGivenUp = false;
+  let answeredBy: Checkpoint["answeredBy"];
 
   const facts = {
     requestId,
@@ -101,7 +103,14 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
     const nowMs = clock.nowMs();
     if (checkpointMs !== null && nowMs - checkpointMs < CHECKPOINT_MS) return;
     checkpointMs = nowMs;
-    journal.checkpoint({ requestId, usage: meter.final().usage, durationMs: nowMs - startedMs, firstTokenMs });
+    journal.checkpoint({ requestId, usage: meter.final().usage, durationMs: nowMs - startedMs, firstTokenMs, answeredBy });
+  }
+
+  function moveTo(other: Backend): void {
+    if (other === backend) return;
+    backend = other;
+    answeredBy = { backend: other.name, upstreamProtocol: other.protocol };
+    journal.checkpoint({ requestId, usage: NO_USAGE, durationMs: clock.nowMs() - startedMs, firstTokenMs, answeredBy });
   }
 
   function keepAhead(): "go_on" | "stop" {
@@ -124,8 +133,7 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
     const charge = chargeNanoUsd(usage, model.price);
     const settlement: Settlement = {
       ...facts,
-      backend: backend.name,
-      upstreamProtocol: backend.protocol,
+      ...answeredBy,
       usage,
       isEstimated,
       chargeNanoUsd: charge,
@@ -147,7 +155,7 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
       return backend;
     },
     meter,
-    moveTo: (other) => void (backend = other),
+    moveTo,
     limitHeaders: limited.headers,
     noteOutput() {
       life.noteAlive();

@@ -24,11 +24,13 @@ function sessionOf({ headers, parsed }: { headers: ReadonlyMap<string, string>; 
   return typeof userId === "string" && userId !== "" ? userId : undefined;
 }
 
-function beginningOf({ system, messages }: JsonObject): string {
-  const turns: unknown[] = Array.isArray(messages) ? messages : [];
+/** Chat has all of it in `messages`, messages a `system` beside them, Responses `instructions` and an `input` that may be a text. */
+function beginningOf({ system, messages, instructions, input }: JsonObject): string {
+  const said = messages ?? input;
+  const turns: unknown[] = Array.isArray(said) ? said : [{ role: "user", content: said }];
   const firstUser = turns.findIndex((turn) => isObject(turn) && turn["role"] === "user");
   const contents = turns.slice(0, firstUser + 1).map((turn) => (isObject(turn) ? turn["content"] : ""));
-  return [system, ...contents].map(textOf).join("\n").slice(0, PREFIX_CHARACTERS);
+  return [system ?? instructions, ...contents].map(textOf).join("\n").slice(0, PREFIX_CHARACTERS);
 }
 
 function textOf(content: unknown): string {

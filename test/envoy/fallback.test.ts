@@ -14,8 +14,9 @@ let upstream: FailingUpstream;
 let removeManifests: () => Promise<void>;
 
 const INTERFACES = [
-  { name: "chat", path: "/v1/chat/completions" },
-  { name: "messages", path: "/v1/messages" },
+  { name: "chat", path: "/v1/chat/completions", object: "chat.completion", timeout: "server_error" },
+  { name: "messages", path: "/v1/messages", object: "message", timeout: "timeout_error" },
+  { name: "responses", path: "/v1/responses", object: '"response"', timeout: "server_error" },
 ] as const;
 const FAULTS = {
   "cannot be reached": "refused",
@@ -36,6 +37,8 @@ const FAULT_NAMES = [
   "does not begin in time",
   "resets the connection",
 ] as const satisfies readonly Fault[];
+
+const MORE = ["breaks", "asked", "probed", "body", "chunked", "gone", "header", "unsayable", "ended", "killed", "burst"];
 
 /** Each case has a Model of its own: a backend that failed is remembered. */
 const caseName = (...parts: readonly string[]) =>
@@ -59,7 +62,7 @@ beforeAll(async () => {
   });
   const pair = (name: string, first: Behaviour | "refused", second: Behaviour | "refused"): TestModelOfMany => ({
     name,
-    timeouts: { firstByte: ["ended", "body", "burst"].includes(name) ? "60s" : "2s" },
+    timeouts: { firstByte: ["ended", "killed", "body", "burst"].includes(name) ? "60s" : "2s" },
     backends: [backend(`${name}-a`, first), backend(`${name}-b`, second, { protocol: "messages" })],
   });
 
@@ -73,9 +76,7 @@ beforeAll(async () => {
   );
   const everythingSilent = INTERFACES.map(({ name }) => pair(`${name}-all-silent`, "refused", { kind: "stall" }));
   const aboutTheRequest = INTERFACES.map(({ name }) => pair(`${name}-bad-request`, { kind: "answer" }, { kind: "answer" }));
-  const more = ["breaks", "asked", "probed", "body", "gone", "header", "unsayable", "ended", "burst"].map((name) =>
-    pair(name, { kind: "answer" }, { kind: "answer" }),
-  );
+  const more = MORE.map((name) => pair(name, { kind: "answer" }, { kind: "answer" }));
   const { directory, remove } = await makeBackendManifests([
     ...faults,
     ...everythingFails,
@@ -94,18 +95,26 @@ afterAll(async () => {
 
 const errorBody = z.looseObject({ error: z.looseObject({ message: z.string(), type: z.string() }) });
 
-async function call(path: string, body: object) {
+interface Asked {
+  model: string;
+  stream?: boolean;
+  n?: number;
+  messages: readonly object[];
+}
+
+async function call(path: string, { messages, ...body }: Asked) {
+  const said = path === "/v1/responses" ? { input: messages, max_output_tokens: 64 } : { messages, max_tokens: 64 };
   const response = await fetch(stack.baseUrl + path, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
-    body: JSON.stringify({ max_tokens: 64, ...body }),
+    body: JSON.stringify({ ...body, ...said }),
   });
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
 const say = (content: string) => [{ role: "user", content }];
 
-describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
+describe.for(INTERFACES)("on the $name interface", ({ name, path, object, timeout }) => {
   describe.for(FAULT_NAMES)("where the first backend %s", (fault) => {
     test.for(["whole", "stream"])(
       "the second one, of the other protocol, answers, and it alone is charged (S15, S28): %s",
@@ -116,7 +125,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
         expect(answer.text).toContain("This is a simulation".slice(0, 4));
         expect(answer.status).toBe(200);
         expect(answer.headers.get("content-type")).toContain(isStream ? "text/event-stream" : "application/json");
-        expect(answer.text).toContain(name === "chat" ? "chat.completion" : "message");
+        expect(answer.text).toContain(object);
         expect(
           [...answer.headers.keys()].filter((header) => header.startsWith("x-gateway") || header.startsWith("x-envoy")),
         ).toEqual([]);
@@ -165,7 +174,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
     expect(answer.status).toBe(504);
     expect(answer.headers.get("content-type")).toBe("application/json");
     const { error } = errorBody.parse(JSON.parse(answer.text));
-    expect(error).toMatchObject({ type: name === "chat" ? "server_error" : "timeout_error" });
+    expect(error).toMatchObject({ type: timeout });
     expect(error.message).toContain("2 servers were tried");
     await eventually(() => expect(upstream.seen(`${name}-all-silent-b`).map(({ isOver }) => isOver)).toEqual([true]));
   });
@@ -239,6 +248,22 @@ test("a prompt of 30 MB is sent again whole", async () => {
   expect(Number(upstream.seen("body-b")[0]?.headers["content-length"])).toBeGreaterThan(30_000_000);
 });
 
+test("a body of unknown length is sent again whole, with its length", async () => {
+  upstream.behave("chunked-a", { kind: "status", status: 503 });
+  const text = JSON.stringify({ model: "chunked", max_tokens: 64, messages: say("Hello.") });
+  const response = await fetch(`${stack.baseUrl}/v1/messages`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${stack.apiKey}` },
+    body: new Blob([text]).stream(),
+    duplex: "half",
+  });
+  expect(response.status).toBe(200);
+  await response.text();
+  const [sent] = upstream.seen("chunked-b");
+  expect(sent?.headers["transfer-encoding"]).toBeUndefined();
+  expect(sent?.headers["content-length"]).toMatch(/^\d+$/);
+});
+
 test("a server cannot ask for another attempt itself, nor be told of ours", async () => {
   upstream.behave("header-a", { kind: "status", status: 400, headers: { "x-gateway-try-next": "1" } });
   const answer = await call("/v1/chat/completions", { model: "header", messages: say("Hello.") });
@@ -287,6 +312,28 @@ test("an Envoy that is ended while attempts run ends well", async () => {
   await eventually(() => expect(upstream.seen("ended-a")).toHaveLength(2));
   expect(await plane.stop()).toBe(0);
   await ends;
+});
+
+test("where extproc dies, what the second server brought is charged, in its name", async () => {
+  const plane = await startDataPlane(stack);
+  upstream.behave("killed-a", { kind: "status", status: 500 });
+  try {
+    const response = await fetch(`${plane.baseUrl}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${stack.apiKey}` },
+      body: JSON.stringify({ model: "killed", stream: true, messages: say("Wait. [[sim stall=8 tokens=40]]") }),
+    });
+    expect(response.status).toBe(200);
+    const reader = response.body?.getReader();
+    await reader?.read();
+    await plane.endExtproc("SIGKILL");
+    await plane.startExtproc();
+    expect(await stack.usageOf(response.headers.get("x-request-id") ?? "")).toEqual([
+      expect.objectContaining({ backend: "second", upstreamProtocol: "messages", outcome: "lost", isEstimated: true }),
+    ]);
+  } finally {
+    await plane.stop();
+  }
 });
 
 test("failed attempts are counted, and nothing is left open", async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeBackendManifests, type TestModelOfMany } from "../support/backend-manifests.ts";
 import { eventually } from "../support/eventually.ts";
-import { startFailingUpstream, type FailingUpstream } from "../support/failing-upstream.ts";
+import { startFailingUpstream, type Behaviour, type FailingUpstream } from "../support/failing-upstream.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
 
 /** The times that a Model names, through a real Envoy: what the caller sees of each, and what it pays (S22, S28). */
@@ -19,17 +19,22 @@ const SIZES = ["single", "several"] as const;
 beforeAll(async () => {
   upstream = await startFailingUpstream();
   const models = SIZES.flatMap((size) => {
-    const model = (name: string, timeouts: TestModelOfMany["timeouts"]): TestModelOfMany => {
-      const url = upstream.url(`${size}-${name}`, { kind: "answer" });
+    const model = (
+      name: string,
+      timeouts: TestModelOfMany["timeouts"],
+      behaviour: Behaviour = { kind: "answer" },
+    ): TestModelOfMany => {
+      const url = upstream.url(`${size}-${name}`, behaviour);
       const first = { name: "first", protocol: "chat", url } as const;
       return {
         name: `${size}-${name}`,
         timeouts,
-        backends: size === "single" ? [first] : [first, { ...first, name: "spare", weight: 0 }],
+        backends: size === "single" ? [first] : [first, { ...first, name: "spare", priority: 1 }],
       };
     };
     return [
       model("first-byte", { firstByte: "700ms" }),
+      model("half", { firstByte: "700ms" }, { kind: "half" }),
       model("idle", { idle: "700ms" }),
       model("whole", { whole: "1s" }),
       model("patient", { firstByte: "1h", idle: "1h", whole: "24h" }),
@@ -67,7 +72,7 @@ describe.for(SIZES)("of a Model with a %s backend", (size) => {
         expect(response.headers.get("content-type")).toBe("application/json");
         const requestId = response.headers.get("x-request-id") ?? "";
         expect(response.headers.get("request-id")).toBe(requestId);
-        const error = { message: "The model server did not answer in time." };
+        const error = { message: expect.stringMatching(/^The model server did not answer in time\.( 2 servers were tried\.)?$/) };
         expect(await response.json()).toEqual(
           name === "chat"
             ? { error: { ...error, type: "server_error", param: null, code: "upstream_timeout" } }
@@ -78,6 +83,18 @@ describe.for(SIZES)("of a Model with a %s backend", (size) => {
         ]);
       }
       await eventually(() => expect(upstream.seen(`${size}-${kind}`).every(({ isOver }) => isOver)).toBe(true));
+    });
+
+    test("an answer that is not streamed and stops half-way is a free 504, from the one server that was asked", async () => {
+      const before = upstream.seen(`${size}-half`).length;
+      const response = await ask(path, `${size}-half`, "Wait.");
+      expect(response.status).toBe(504);
+      expect(await response.text()).toContain("The model server did not answer in time.");
+      expect(await stack.usageOf(response.headers.get("x-request-id") ?? "")).toEqual([
+        expect.objectContaining({ outcome: "failed", httpStatus: 504, chargeNanoUsd: 0n }),
+      ]);
+      expect(upstream.seen(`${size}-half`)).toHaveLength(before + 1);
+      await eventually(() => expect(upstream.seen(`${size}-half`).every(({ isOver }) => isOver)).toBe(true));
     });
 
     test.for(["idle", "whole"])("a stream that is silent beyond `%s` is cut, never ended, and charged", async (kind) => {

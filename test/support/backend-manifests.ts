@@ -39,6 +39,7 @@ function toModel({ name, backends, timeouts }: TestModelOfMany): object {
     metadata: { name },
     spec: {
       modelName: name,
+      interfaces: ["ChatCompletions", "Messages", "Responses"],
       pricing: { inputPerMillion: "1.00", outputPerMillion: "4.00" },
       ...(timeouts === undefined ? {} : { timeouts }),
       backends: backends.map(({ name: backend, protocol, url, priority = 0, weight = 1, credential }) => ({

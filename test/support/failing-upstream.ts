@@ -9,6 +9,8 @@ export type Behaviour =
   | { kind: "status"; status: number; headers?: Record<string, string>; body?: string }
   /** Nothing ever comes. */
   | { kind: "stall" }
+  /** A good answer that is not streamed begins, and does not go on. */
+  | { kind: "half" }
   /** The connection ends where an answer should begin. */
   | { kind: "reset" };
 
@@ -50,6 +52,10 @@ export async function startFailingUpstream(): Promise<FailingUpstream> {
         return;
       case "stall":
         return void request.resume();
+      case "half":
+        request.resume();
+        response.writeHead(200, { "content-type": "application/json", "content-length": 1_000 });
+        return void response.write('{"id":');
       case "reset":
         return void request.socket.destroy();
     }

@@ -17,6 +17,15 @@ test("later turns of a conversation are bound to the same backend as its first, 
   );
 });
 
+test("a Responses conversation is bound by its instructions and its first question, a text or an item", () => {
+  const bound = (input: unknown, instructions = "Be brief.") => of({ instructions, input });
+  const asked = [say("user", [{ type: "input_text", text: "One?" }])];
+  const later = [...asked, { type: "function_call", call_id: "c", name: "f", arguments: "{}" }, say("user", "Two?")];
+  expect(bound(later)).toBe(bound(asked));
+  expect(bound("One?")).toBe(bound(asked));
+  expect(new Set([bound("One?"), bound("Two?"), bound("One?", "Be long.")]).size).toBe(3);
+});
+
 test("another first question, system prompt or key is another conversation", () => {
   const base = { messages: [say("system", "Be brief."), say("user", "One?")] };
   const others = [
