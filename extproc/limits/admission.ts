@@ -45,7 +45,8 @@ export function createAdmission({ mostOpen, lateMs }: AdmissionDeps): Admission 
 
   function hasItsShare(own: number, late: number): boolean {
     if (open >= busyFrom && own >= share) return true;
-    return late >= STRAINED_FROM_MS && own >= LEAST_FLOOD && own * 2 > open;
+    const isAlone = own === open;
+    return late >= STRAINED_FROM_MS && own >= LEAST_FLOOD && own * 2 > open && !isAlone;
   }
 
   function leave(accountId: string): void {

@@ -159,7 +159,7 @@ const timeouts = z
       firstByte: durationSchema({
         ...UP_TO_AN_HOUR,
         description:
-          "Until a server begins its answer: from 100ms to 1h; 5m where absent. An answer that is not streamed begins when all of it is there. Then the next backend is tried.",
+          "Until a server begins its answer: from 100ms to 1h; 5m where absent. The next backend is tried then. An answer that is not streamed has as long again until all of it is there.",
       }).optional(),
       idle: durationSchema({
         ...UP_TO_AN_HOUR,

@@ -83,6 +83,11 @@ beforeAll(async () => {
     ...everythingSilent,
     ...aboutTheRequest,
     ...more,
+    { name: "single", backends: [backend("single-a", { kind: "answer" })] },
+    {
+      name: "unweighted",
+      backends: [backend("unweighted-a", { kind: "answer" }), backend("unweighted-b", { kind: "answer" }, { weight: 0 })],
+    },
   ]);
   removeManifests = remove;
   stack = await startTestStack({ creditNanoUsd: 1_000_000_000_000n, manifestsDirectory: directory });
@@ -188,6 +193,21 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path, object, timeou
     expect(upstream.seen(`${model}-b`)).toHaveLength(0);
   });
 });
+
+test.for(["single", "unweighted"])(
+  "a Model with one server that takes requests makes no detour inside Envoy: %s",
+  async (model) => {
+    const countDetours = async () => {
+      const stats = await fetch(`${stack.envoyAdminUrl}/stats?filter=^cluster.attempts.upstream_rq_total$`);
+      return Number(/: (\d+)/.exec(await stats.text())?.[1]);
+    };
+    const before = await countDetours();
+    expect(before).toBeGreaterThan(0);
+    for (const { path } of INTERFACES) expect((await call(path, { model, messages: say("Hello.") })).status).toBe(200);
+    expect(upstream.seen(`${model}-a`)).toHaveLength(INTERFACES.length);
+    expect(await countDetours()).toBe(before);
+  },
+);
 
 test("a stream that has begun is not begun again elsewhere (S22)", async () => {
   const answer = await call("/v1/chat/completions", {

@@ -58,5 +58,14 @@ test("while the process is strained, the account with most of what runs gets not
 
 test("a few requests are no flood", () => {
   const admission = setUp(1_000, () => 60);
-  expect(() => enter(admission, "alone", 8)).not.toThrow();
+  enter(admission, "other", 1);
+  expect(() => enter(admission, "few", 8)).not.toThrow();
+  expect(() => admission.enter("few")).toThrow(expect.objectContaining({ code: "rate_limited" }));
+});
+
+test("an account that is alone keeps nobody waiting, and may strain the process", () => {
+  const admission = setUp(1_000, () => 60);
+  expect(() => enter(admission, "alone", 100)).not.toThrow();
+  enter(admission, "other", 1);
+  expect(() => admission.enter("alone")).toThrow(expect.objectContaining({ code: "rate_limited" }));
 });
