@@ -9,6 +9,7 @@ import type { Logger } from "../runtime/log.ts";
 import { serveApi } from "./api/api.ts";
 import { serveAssets } from "./assets.ts";
 import type { Mailer } from "./mail/mailer.ts";
+import type { Oidc } from "./oidc/provider.ts";
 import type { SignUpRules } from "./sign-up-rules.ts";
 import type { Payments } from "./payments/payments.ts";
 import { answerError, answerNotFound } from "./failure.ts";
@@ -26,6 +27,8 @@ export interface AppDeps {
   terms?: string | undefined;
   /** Not given: nobody can be written to. */
   mailer?: Mailer | undefined;
+  /** Not given: nobody signs in elsewhere. */
+  oidc?: Oidc | undefined;
   /** Not given: nobody can pay. */
   payments?: Payments | undefined;
   /** Told of each route, so that a test can try them all. */

@@ -5,8 +5,11 @@ import { startAdmin } from "../runtime/admin.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import type { Logger } from "../runtime/log.ts";
 import { createApp } from "./app.ts";
+import { checkConfig } from "./check-config.ts";
 import { startLowBalanceWatch } from "./low-balance.ts";
 import { createMailer, type MailConfig } from "./mail/mailer.ts";
+import type { OidcConfig } from "./oidc/config.ts";
+import { createOidc } from "./oidc/provider.ts";
 import { createPayments, type PaymentsConfig } from "./payments/payments.ts";
 import type { SignUpRules } from "./sign-up-rules.ts";
 
@@ -23,6 +26,8 @@ export interface DashboardConfig {
   mail: MailConfig;
   /** Path of a plain text. */
   termsFile: string | undefined;
+  /** undefined: nobody signs in elsewhere. */
+  oidc: OidcConfig | undefined;
   payments: PaymentsConfig;
 }
 
@@ -31,12 +36,15 @@ export async function startDashboard(
   config: DashboardConfig,
   { log, lifecycle }: { log: Logger; lifecycle: Lifecycle },
 ): Promise<void> {
+  checkConfig(config);
   const metrics = new Registry();
   collectDefaultMetrics({ register: metrics });
   const database = createDatabase({ url: config.databaseUrl, applicationName: "dashboard", log });
   const mailer = createMailer(config.mail);
   const terms = config.termsFile === undefined ? undefined : await readFile(config.termsFile, "utf8");
-  const app = await createApp({ ...config, terms, payments: createPayments(config.payments, config), mailer, database, log });
+  const oidc = config.oidc === undefined ? undefined : createOidc(config.oidc, config);
+  const payments = createPayments(config.payments, config);
+  const app = await createApp({ ...config, terms, payments, mailer, oidc, database, log });
   await app.listen(config.listen);
   const admin = await startAdmin({
     ...config.admin,

@@ -4,6 +4,7 @@ import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createLog } from "../runtime/log.ts";
 import { startDashboard } from "./dashboard.ts";
 import { MAIL_VARIABLES, mailConfig } from "./mail/mailer.ts";
+import { OIDC_VARIABLES, oidcConfig } from "./oidc/config.ts";
 import { PAYMENTS_VARIABLES, paymentsConfig } from "./payments/payments.ts";
 import { SIGN_UP_VARIABLES, signUpRules } from "./sign-up-rules.ts";
 
@@ -18,6 +19,7 @@ const environment = readEnv(
     ADMIN_PORT: portVariable.default(9006),
     ...SIGN_UP_VARIABLES,
     ...MAIL_VARIABLES,
+    ...OIDC_VARIABLES,
     ...PAYMENTS_VARIABLES,
     TERMS_FILE: z.string().min(1).optional(),
     LOG_LEVEL: z.string().default("info"),
@@ -38,6 +40,7 @@ await startDashboard(
     signUp: signUpRules(environment),
     mail: mailConfig(environment),
     termsFile: environment.TERMS_FILE,
+    oidc: oidcConfig(environment),
     payments: paymentsConfig(environment),
   },
   { log, lifecycle },

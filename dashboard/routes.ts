@@ -12,6 +12,7 @@ import { installRoutes } from "./routes/install.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { memberRoutes } from "./routes/members.ts";
 import { modelRoutes } from "./routes/models.ts";
+import { oidcRoutes } from "./routes/oidc.ts";
 import { outboxRoutes } from "./routes/outbox.ts";
 import { overviewRoutes } from "./routes/overview.ts";
 import { playgroundRoutes } from "./routes/playground.ts";
@@ -31,6 +32,7 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   settingsRoutes(app, deps);
   memberRoutes(app, deps);
   invitationRoutes(app, deps);
+  if (deps.oidc !== undefined) oidcRoutes(app, deps, deps.oidc);
   if (deps.mailer !== undefined) forgotRoutes(app, deps, deps.mailer);
   if (deps.mailer?.outbox) outboxRoutes(app, deps.mailer.outbox);
   overviewRoutes(app, deps);

@@ -17,6 +17,21 @@ If it was not you, do nothing: your password stays as it is.
   };
 }
 
+export function addressLetter({ to, link }: { to: string; link: string }): Letter {
+  return {
+    to,
+    subject: "Sign up for Model Gateway",
+    text: `Hello,
+
+somebody wants to sign up for Model Gateway with this address, we hope it is you. Go on here, within an hour:
+
+${link}
+
+If it was not you, do nothing: nobody can sign up with your address without this link.
+`,
+  };
+}
+
 export interface InvitationLetter {
   to: string;
   accountName: string;

@@ -15,7 +15,7 @@ import { forgotPage, forgotSentPage, resetPage } from "../views/forgot.ts";
 export function forgotRoutes(app: FastifyInstance, { database, publicBaseUrl, log }: AppDeps, mailer: Mailer): void {
   const cookies = sessionCookie(publicBaseUrl);
 
-  app.get("/dashboard/forgot", async (_request, reply) => sendPage(reply, forgotPage({ form: EMPTY_FORM })));
+  app.get("/dashboard/forgot", async ({ visitor }, reply) => sendPage(reply, forgotPage({ form: EMPTY_FORM, visitor })));
 
   app.post("/dashboard/forgot", async (request, reply) => {
     const { email = "" } = readForm(request);
@@ -34,7 +34,7 @@ export function forgotRoutes(app: FastifyInstance, { database, publicBaseUrl, lo
   }
 
   app.get("/dashboard/reset", async (request, reply) =>
-    sendPage(reply, resetPage({ form: EMPTY_FORM, token: readQuery(request, "token") })),
+    sendPage(reply, resetPage({ form: EMPTY_FORM, visitor: request.visitor, token: readQuery(request, "token") })),
   );
 
   app.post("/dashboard/reset", async (request, reply) => {
@@ -53,7 +53,7 @@ export function forgotRoutes(app: FastifyInstance, { database, publicBaseUrl, lo
       const userAgent = request.headers["user-agent"] ?? "";
       cookies.set(reply, await startSession(database, { personId: person.id, accountId: membership.accountId, userAgent }));
     });
-    if (failed !== undefined) return sendPage(reply, resetPage({ form: failed, token }), 400);
+    if (failed !== undefined) return sendPage(reply, resetPage({ form: failed, visitor: request.visitor, token }), 400);
     return goTo(reply, "/dashboard");
   });
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../contract/errors.ts";
 import { noteAction } from "../../ledger/people/audit.ts";
-import { acceptInvitation, readInvitation } from "../../ledger/people/members.ts";
+import { acceptInvitation, readInvitation } from "../../ledger/people/invitations.ts";
 import { viewAccount } from "../../ledger/people/sessions.ts";
 import type { AppDeps } from "../app.ts";
 import { readForm, readQuery } from "../form.ts";

@@ -2,15 +2,8 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { noteAction, type Action } from "../../ledger/people/audit.ts";
-import {
-  changeRole,
-  invite,
-  listInvitations,
-  listMembers,
-  removeMember,
-  revokeInvitation,
-  type Member as AccountMember,
-} from "../../ledger/people/members.ts";
+import { invite, listInvitations, revokeInvitation } from "../../ledger/people/invitations.ts";
+import { changeRole, listMembers, removeMember, type Member as AccountMember } from "../../ledger/people/members.ts";
 import type { AppDeps } from "../app.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../form.ts";
 import { invitationLetter } from "../mail/letters.ts";
@@ -55,7 +48,6 @@ export function memberRoutes(app: FastifyInstance, { database, publicBaseUrl, ma
       const { role } = roleForm.parse(values);
       const { email = "" } = values;
       const token = await invite(database, { accountId, email, role, invitedBy: visitor.person.id });
-      await note(visitor, "member.invited", email);
       link = `${publicBaseUrl}/dashboard/invitation?token=${token}`;
       await mailer
         ?.send(invitationLetter({ to: email, accountName, role, by: visitor.person.name, link }))

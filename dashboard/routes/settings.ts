@@ -46,7 +46,7 @@ export function settingsRoutes(app: FastifyInstance, { database }: AppDeps): voi
     const { person, session } = visitor;
     const values = readForm(request);
     const failed = await submitForm(values, async () => {
-      await checkPassword(database, person.id, values["current"] ?? "");
+      await checkPassword(database, person, { password: values["current"] ?? "", address: request.ip });
       await setPassword(database, person.id, values["password"] ?? "");
       await endOtherSessions(database, { personId: person.id, id: session.id });
       await note(visitor, "person.changed_password");

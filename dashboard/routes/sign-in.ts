@@ -10,9 +10,9 @@ import { goTo, safeNext, sendPage } from "../reply.ts";
 import { sessionCookie } from "../session/cookie.ts";
 import { signInPage } from "../views/sign-in.ts";
 
-export function signInRoutes(app: FastifyInstance, { database, publicBaseUrl, signUp, mailer }: AppDeps): void {
+export function signInRoutes(app: FastifyInstance, { database, publicBaseUrl, signUp, mailer, oidc }: AppDeps): void {
   const cookies = sessionCookie(publicBaseUrl);
-  const ways = { isSignUpOpen: signUp.isOpen, canReset: mailer !== undefined };
+  const ways = { isSignUpOpen: signUp.isOpen, canReset: mailer !== undefined, oidcName: oidc?.name ?? null };
 
   app.get<{ Querystring: { next?: string } }>("/dashboard/sign-in", async (request, reply) => {
     const next = safeNext(request.query.next);

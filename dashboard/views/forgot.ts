@@ -1,12 +1,14 @@
 import { html } from "ghtml";
 import type { FormState } from "../form.ts";
 import { field, formProblem } from "./field.ts";
-import { layout } from "./layout.ts";
+import type { Member } from "../session/visitor.ts";
+import { csrfField, layout } from "./layout.ts";
 
-export function forgotPage({ form }: { form: FormState }): string {
+/** @param view.visitor somebody who is signed in may have forgotten the password, too. */
+export function forgotPage({ form, visitor }: { form: FormState; visitor: Member | null }): string {
   const body = html`<h1>A new password</h1>
     <form method="post" action="/dashboard/forgot" class="card stack">
-      !${formProblem(form)}
+      !${visitor === null ? "" : csrfField(visitor.csrf)} !${formProblem(form)}
       !${field({ name: "email", label: "E-mail", type: "email", help: "We send a link to it with which you choose a new password.", autocomplete: "username", isRequired: true }, form)}
       <button class="primary">Send the link</button>
     </form>
@@ -29,10 +31,10 @@ export function forgotSentPage({ hasOutbox }: { hasOutbox: boolean }): string {
 /** Where a gateway on one machine keeps its letters. */
 export const outboxHint = html`<p>This gateway sends no mail: read it in the <a href="/dashboard/outbox">outbox</a>.</p>`;
 
-export function resetPage({ form, token }: { form: FormState; token: string }): string {
+export function resetPage({ form, visitor, token }: { form: FormState; visitor: Member | null; token: string }): string {
   const body = html`<h1>Choose a new password</h1>
     <form method="post" action="/dashboard/reset" class="card stack">
-      !${formProblem(form)}
+      !${visitor === null ? "" : csrfField(visitor.csrf)} !${formProblem(form)}
       <input type="hidden" name="token" value="${token}" />
       !${field({ name: "password", label: "New password", type: "password", help: "At least 10 characters. You are signed out everywhere else.", autocomplete: "new-password", isRequired: true }, form)}
       <button class="primary">Save it</button>

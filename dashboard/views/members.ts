@@ -1,5 +1,6 @@
 import { html } from "ghtml";
-import type { Invitation, Member as AccountMember, Role } from "../../ledger/people/members.ts";
+import type { Invitation } from "../../ledger/people/invitations.ts";
+import type { Member as AccountMember, Role } from "../../ledger/people/members.ts";
 import type { FormState } from "../form.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { Member } from "../session/visitor.ts";

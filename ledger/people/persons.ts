@@ -3,7 +3,9 @@ import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { createAccountIn } from "../accounts.ts";
 import type { Database, Queryable } from "../database.ts";
-import { acceptInvitationIn, addMember } from "./members.ts";
+import { addIdentity, type Identity } from "./identities.ts";
+import { acceptInvitationIn } from "./invitations.ts";
+import { addMember } from "./members.ts";
 import { hashPassword } from "./password.ts";
 
 /** Somebody who signs in. */
@@ -13,22 +15,26 @@ export interface Person {
   email: string;
   name: string;
   isAdmin: boolean;
+  /** Did they prove that the address is theirs? */
+  isEmailVerified: boolean;
   /** false: they sign in by another service alone. */
   hasPassword: boolean;
 }
 
-export interface NewPerson {
-  email: string;
-  name: string;
-  password: string;
-}
+/** Signs in by a password, or by another service. */
+export type NewPerson = { email: string; name: string; isEmailVerified?: boolean } & (
+  | { password: string }
+  | { identity: Identity }
+);
 
-const COLUMNS = `id, email, name, is_admin AS "isAdmin", password_hash IS NOT NULL AS "hasPassword"`;
+const COLUMNS = `id, email, name, is_admin AS "isAdmin", email_verified_at IS NOT NULL AS "isEmailVerified",
+  password_hash IS NOT NULL AS "hasPassword"`;
 const personRow = z.strictObject({
   id: z.string(),
   email: z.string(),
   name: z.string(),
   isAdmin: z.boolean(),
+  isEmailVerified: z.boolean(),
   hasPassword: z.boolean(),
 });
 
@@ -108,26 +114,31 @@ interface MadePerson {
   id: string;
   email: string;
   name: string;
-  passwordHash: string;
+  isEmailVerified: boolean;
+  passwordHash: string | null;
+  identity: Identity | null;
 }
 
-async function makePerson(database: Queryable, { email, name, password }: NewPerson): Promise<MadePerson> {
+async function makePerson(database: Queryable, { email, name, isEmailVerified = false, ...way }: NewPerson): Promise<MadePerson> {
   const person = { id: uuidv7(), email: email.trim() };
   if (!z.email().max(254).safeParse(person.email).success)
     throw new GatewayError("invalid_request", "This is not an e-mail address.", { field: "email" });
-  const made = { ...person, name: checkName(name) };
-  const passwordHash = await hashPassword(password);
+  const made = { ...person, name: checkName(name), isEmailVerified };
+  const passwordHash = "password" in way ? await hashPassword(way.password) : null;
   if ((await findPersonByEmail(database, person.email)) !== undefined) throw emailTaken();
-  return { ...made, passwordHash };
+  return { ...made, passwordHash, identity: "identity" in way ? way.identity : null };
 }
 
-async function insertPerson(transaction: Queryable, { id, email, name, passwordHash }: MadePerson): Promise<void> {
+async function insertPerson(transaction: Queryable, person: MadePerson): Promise<void> {
+  const { id, email, name, isEmailVerified, passwordHash, identity } = person;
   const made = await transaction.execute(
-    "INSERT INTO person (id, email, name, password_hash) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
-    [id, email, name, passwordHash],
+    `INSERT INTO person (id, email, name, password_hash, email_verified_at)
+     VALUES ($1, $2, $3, $4, CASE WHEN $5 THEN now() END) ON CONFLICT DO NOTHING`,
+    [id, email, name, passwordHash, isEmailVerified],
   );
   // Two sign-ups at once.
   if (made === 0) throw emailTaken();
+  if (identity !== null && !(await addIdentity(transaction, id, identity))) throw emailTaken();
 }
 
 function emailTaken(): GatewayError {

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { createOutbox } from "../../dashboard/mail/outbox.ts";
+import { createOidc } from "../../dashboard/oidc/provider.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
 import { createRedeemCode } from "../../ledger/codes.ts";
 import type { Database } from "../../ledger/database.ts";
@@ -9,7 +10,8 @@ import { createApiKey } from "../../ledger/keys.ts";
 import { beginPayment } from "../../ledger/payments.ts";
 import { setAdmin } from "../../ledger/people/admins.ts";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
-import { addMember, invite, listInvitations } from "../../ledger/people/members.ts";
+import { invite, listInvitations } from "../../ledger/people/invitations.ts";
+import { addMember } from "../../ledger/people/members.ts";
 import { signUp } from "../../ledger/people/persons.ts";
 import { listSessions, startSession } from "../../ledger/people/sessions.ts";
 import { freePort, LOOPBACK } from "../../local/process/ports.ts";
@@ -47,13 +49,18 @@ async function openWorld(): Promise<World> {
   const port = await freePort();
   const publicBaseUrl = `http://${LOOPBACK}:${port}`;
   const payments = [{ provider: "test" }, { provider: "stripe", secretKey: "sk_test_1", webhookSecret: "whsec_1" }] as const;
-  const open = (config: (typeof payments)[number]) =>
+  const open = (config: (typeof payments)[number], options: Parameters<typeof openDashboard>[1] = {}) =>
     openDashboard(database, {
       publicBaseUrl,
       payments: createPayments(config, { publicBaseUrl, pepper: PEPPER }),
       mailer: createOutbox(),
+      ...options,
     });
-  const [dashboard, withStripe] = [await open(payments[0]), await open(payments[1])];
+  // A provider that is away.
+  const issuer = `http://${LOOPBACK}:${await freePort()}`;
+  const oidc = createOidc({ issuer, clientId: "gateway", clientSecret: "none", name: "Example" }, { publicBaseUrl });
+  const dashboard = await open(payments[0]);
+  const withMore = await open(payments[1], { oidc, signUp: { isOpen: true, domains: ["example.com"] } });
   // Paying without money sends notices there.
   await dashboard.app.listen({ host: LOOPBACK, port });
   const owner = await dashboard.owner(`${MARK}@example.com`);
@@ -73,7 +80,7 @@ async function openWorld(): Promise<World> {
     owner: await tokenOf("owner"),
     stranger: await tokenOf("owner", people.stranger),
   };
-  return { database, dashboards: [dashboard, withStripe], people, tokens };
+  return { database, dashboards: [dashboard, withMore], people, tokens };
 }
 
 /** All routes of the app, however it is set up; that there is HEAD for each GET is known. */

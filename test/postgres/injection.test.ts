@@ -10,7 +10,7 @@ import { createApiKey } from "../../ledger/keys.ts";
 import { beginPayment } from "../../ledger/payments.ts";
 import { setAdmin } from "../../ledger/people/admins.ts";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
-import { invite, listInvitations } from "../../ledger/people/members.ts";
+import { invite, listInvitations } from "../../ledger/people/invitations.ts";
 import { addMember } from "../../ledger/people/members.ts";
 import { signUp } from "../../ledger/people/persons.ts";
 import { settle } from "../../ledger/settle.ts";

@@ -134,13 +134,57 @@ test("who is invited joins with an account of their own, or signs up through it 
   ]);
 });
 
-test("only addresses of the domains that are named can sign up", async () => {
-  const { guest } = await open({ signUp: { isOpen: true, domains: ["example.com"] } });
-  const signUp = (email: string) => guest.post("/dashboard/sign-up", { name: "Ann", email, password: PASSWORD });
-  const refused = await signUp("ann@example.org");
+test("where only some domains' addresses can sign up, a mailed link proves that one is somebody's (S24)", async () => {
+  const { guest, database, outbox } = await open({ signUp: { isOpen: true, domains: ["example.com"] } });
+  const ask = (email: string) => guest.post("/dashboard/sign-up/address", { email });
+  const refused = await ask("ann@example.org");
   expect([refused.statusCode, refused.body.includes("Only addresses of example.com can sign up here.")]).toEqual([400, true]);
-  for (const email of ["ann@sub.example.com", "ann@example.com.evil.org"]) expect((await signUp(email)).statusCode).toBe(400);
-  expect((await signUp("ann@EXAMPLE.com")).statusCode).toBe(303);
+  for (const email of ["ann@sub.example.com", "ann@example.com.evil.org"]) expect((await ask(email)).statusCode).toBe(400);
+  expect(outbox.letters).toEqual([]);
+
+  expect((await ask("ann@EXAMPLE.com")).body).toContain("A link is on its way");
+  const link = linkIn((await letterTo(outbox, "ann@EXAMPLE.com")).text);
+  expect((await guest.get(link.pathname + link.search)).body).toContain("ann@EXAMPLE.com");
+  const proof = link.searchParams.get("proof") ?? "";
+  const form = { name: "Ann", email: "eve@example.com", password: PASSWORD };
+  // Without the link, with a spoilt one, and with one for another address nobody becomes who they say.
+  expect((await guest.post("/dashboard/sign-up", form)).headers["location"]).toBe("/dashboard/sign-up");
+  expect((await guest.post("/dashboard/sign-up", { ...form, proof: `${proof.slice(0, -1)}!` })).statusCode).toBe(404);
+  expect(await findPersonByEmail(database, "eve@example.com")).toBeUndefined();
+  expect((await guest.post("/dashboard/sign-up", { ...form, proof })).statusCode).toBe(303);
+  expect(await findPersonByEmail(database, "eve@example.com")).toBeUndefined();
+  expect(await findPersonByEmail(database, "ann@example.com")).toMatchObject({ isEmailVerified: true });
+  const again = await guest.post("/dashboard/sign-up", { ...form, proof });
+  expect([again.statusCode, again.body.includes("has signed up already")]).toEqual([400, true]);
+});
+
+test("nobody's mailbox is filled by asking for links to sign up", async () => {
+  const { guest, outbox } = await open({ signUp: { isOpen: true, domains: ["example.com"] } });
+  for (let index = 0; index < 12; index++) await guest.post("/dashboard/sign-up/address", { email: "ann@example.com" });
+  expect(outbox.letters).toHaveLength(8);
+});
+
+test("a reset by mail works for somebody who is signed in, and proves the address", async () => {
+  const { owner, outbox, database } = await open();
+  const ann = await owner("ann@example.com");
+  expect(await findPersonByEmail(database, "ann@example.com")).toMatchObject({ isEmailVerified: false });
+  expect((await ann.post("/dashboard/forgot", { email: "ann@example.com" })).statusCode).toBe(200);
+  const link = linkIn((await letterTo(outbox, "ann@example.com")).text);
+  const page = (await ann.get(link.pathname + link.search)).body;
+  const csrf = /name="form_token"\s+value="([^"]+)"/.exec(page)?.[1] ?? "";
+  const token = link.searchParams.get("token") ?? "";
+  expect((await ann.post("/dashboard/reset", { form_token: csrf, token, password: OTHER_PASSWORD })).statusCode).toBe(303);
+  expect(await findPersonByEmail(database, "ann@example.com")).toMatchObject({ isEmailVerified: true });
+});
+
+test("guesses at the password of somebody who is signed in are counted as those at the door", async () => {
+  const { owner } = await open();
+  const ann = await owner("ann@example.com");
+  const guess = () => ann.post("/dashboard/settings/password", { current: "not it at all", password: OTHER_PASSWORD });
+  for (let index = 0; index < 8; index++) expect((await guess()).body).toContain("This is not your password.");
+  expect((await guess()).body).toContain("Too many");
+  const right = await ann.post("/dashboard/settings/password", { current: PASSWORD, password: OTHER_PASSWORD });
+  expect(right.statusCode).toBe(400);
 });
 
 test("owners are told once for each fall below the threshold, and not of an account that never had that much", async () => {

@@ -79,6 +79,9 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "POST /dashboard/sign-in": forAll(401, { body: { email: "nobody@example.com", password: "wrong password" } }),
   "GET /dashboard/sign-up": forAll(303, { guest: 200 }),
   "POST /dashboard/sign-up": forAll(400, { body: { email: "no address", name: "x", password: "correct horse battery" } }),
+  "POST /dashboard/sign-up/address": forAll(400, { body: { email: "ann@example.org" } }),
+  "GET /dashboard/oidc/start": forAll(303, { guest: 503 }),
+  "GET /dashboard/oidc/callback": forAll(400),
   "POST /dashboard/sign-out": forAll(303),
 
   // Keys.
