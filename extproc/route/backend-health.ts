@@ -55,11 +55,17 @@ export function createBackendHealth({ clock }: { clock: { nowMs(): number } }): 
       if (trouble !== undefined && trouble.untilMs > 0) trouble.probeUntilMs = clock.nowMs() + PROBE_MS;
     },
     succeeded(cluster) {
+      const trouble = troubles.get(cluster);
+      // It was sent before the server asked for time.
+      if (trouble?.isAsked === true && clock.nowMs() < trouble.untilMs) return;
       troubles.delete(cluster);
     },
     failed(cluster, { isRateLimit, retryAfterMs }) {
-      const failures = (troubles.get(cluster)?.failures ?? 0) + 1;
+      const trouble = troubles.get(cluster);
       const isAsked = retryAfterMs !== null;
+      // Of many that were under way together, all fail: that is one failure, and the rest has begun.
+      if (!isAsked && trouble !== undefined && clock.nowMs() < trouble.untilMs) return;
+      const failures = (trouble?.failures ?? 0) + 1;
       const restMs = isAsked ? Math.min(retryAfterMs, LONGEST_ASKED_MS) : restAfter(isRateLimit ? failures + 2 : failures);
       const untilMs = restMs === 0 ? 0 : clock.nowMs() + restMs;
       troubles.delete(cluster);

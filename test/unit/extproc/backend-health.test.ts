@@ -25,8 +25,32 @@ test("a backend rests from its third failure in a row, twice as long after each 
 
 test("a rest is a minute at most", () => {
   const { health, pass } = setUp();
+  for (let failure = 0; failure < 50; failure++) {
+    pass(60_000);
+    expect(health.restOf("a")).toBeNull();
+    health.failed("a", ERROR);
+  }
+  pass(59_999);
+  expect(health.restOf("a")).not.toBeNull();
+});
+
+test("many requests that fail together are no more than one failure after the other", () => {
+  const { health, pass } = setUp();
   for (let failure = 0; failure < 50; failure++) health.failed("a", ERROR);
-  pass(60_000);
+  pass(1_000);
+  expect(health.restOf("a")).toBeNull();
+});
+
+test("a server that asked for time has it, whatever becomes of requests that were under way", () => {
+  const { health, pass } = setUp();
+  health.failed("a", { isRateLimit: true, retryAfterMs: 30_000 });
+  health.succeeded("a");
+  health.failed("a", ERROR);
+  pass(29_999);
+  expect(health.restOf("a")).toMatchObject({ isAsked: true });
+  pass(1);
+  health.began("a");
+  health.succeeded("a");
   expect(health.restOf("a")).toBeNull();
 });
 
