@@ -150,7 +150,7 @@ export const modelSpecs = object(
       {
         connect: connectTimeouts,
         firstByte: mostly(["100ms", "30s", "1h"], ["99ms", "1h1ms", "", 30, "1d"]),
-        idle: mostly(["5m", "59m60s"], ["0s", "2h", null]),
+        idle: mostly(["5m", "59m60s"], ["0s", "2h", 5]),
         whole: mostly(["1s", "24h"], ["999ms", "24h1ms", "-1s"]),
       },
       [],
