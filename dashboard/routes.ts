@@ -17,6 +17,7 @@ import { outboxRoutes } from "./routes/outbox.ts";
 import { overviewRoutes } from "./routes/overview.ts";
 import { playgroundRoutes } from "./routes/playground.ts";
 import { publicRoutes } from "./routes/public.ts";
+import { requestRoutes } from "./routes/requests.ts";
 import { settingsRoutes } from "./routes/settings.ts";
 import { signInRoutes } from "./routes/sign-in.ts";
 import { signUpRoutes } from "./routes/sign-up.ts";
@@ -38,6 +39,7 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   overviewRoutes(app, deps);
   keyRoutes(app, deps);
   usageRoutes(app, deps);
+  requestRoutes(app, deps);
   usageCsvRoutes(app, deps);
   creditRoutes(app, deps);
   modelRoutes(app, deps);

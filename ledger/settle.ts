@@ -6,6 +6,13 @@ import { createPartitionsFor } from "./partitions.ts";
 import { isCheckViolation } from "./postgres-error.ts";
 import { SETTLEMENT_COLUMNS } from "./settlement-columns.ts";
 
+/**
+ * How an attempt ended. "stopped": the gateway ended it because credit ran out. "lost": its process died, or it never
+ * ended; what was noted last is charged.
+ */
+export const OUTCOMES = ["complete", "truncated", "failed", "aborted", "stopped", "lost"] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
 /** One attempt that reached an upstream, and what it costs. */
 export interface Settlement {
   /** UUIDv7; its time decides the day that the usage counts for. */
@@ -29,8 +36,7 @@ export interface Settlement {
   /** The credit lease that pays, if it is still open; null: the balance pays. */
   leaseId: string | null;
   httpStatus: number;
-  /** "stopped": the gateway ended it because credit ran out. "lost": its process died, or it never ended; what was noted last is charged. */
-  outcome: "complete" | "truncated" | "failed" | "aborted" | "stopped" | "lost";
+  outcome: Outcome;
   isStream: boolean;
   startedAt: Date;
   durationMs: number;

@@ -107,7 +107,7 @@ async function ask(signal) {
   if (!response.ok) throw new Error((await response.json()).error?.message ?? `The gateway answered ${response.status}.`);
   const requestId = response.headers.get("x-request-id");
   if (requestId !== null) {
-    part("details").href = `/dashboard/usage/requests?model=${encodeURIComponent(question.model)}`;
+    part("details").href = `/dashboard/usage/requests/${encodeURIComponent(requestId)}`;
     show("details", true);
   }
   for await (const event of eventsOf(response.body)) {

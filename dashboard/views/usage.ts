@@ -1,8 +1,8 @@
 import { html } from "ghtml";
 import type { Balance } from "../../ledger/accounts.ts";
-import type { UsageByKey, UsageByModelAndDay } from "../../ledger/reports.ts";
+import type { UsageByKey } from "../../ledger/reports.ts";
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../ledger/usage-sums.ts";
-import { modelSeries, tokensOf, type Unit } from "../charts/model-series.ts";
+import { modelSeries, tokensOf, type Bar, type Unit } from "../charts/model-series.ts";
 import { legend, stackedBars } from "../charts/stacked-bars.ts";
 import { showUsd } from "../money.ts";
 import type { Member } from "../session/visitor.ts";
@@ -17,25 +17,26 @@ export interface UsageView {
   balance: Balance;
   /** At the pace of the last seven days, where there is one. */
   lastsDays: number | undefined;
-  byModel: readonly UsageByModelAndDay[];
+  /** By day and model, or, of one day, by hour. */
+  bars: readonly Bar[];
   byKey: readonly UsageByKey[];
 }
 
-export function usagePage({ visitor, range, unit, balance, lastsDays, byModel, byKey }: UsageView): string {
-  const models = sumBy(byModel);
-  const all = byModel.reduce<UsageSums>(addUsage, NO_USAGE_SUMS);
+export function usagePage({ visitor, range, unit, balance, lastsDays, bars, byKey }: UsageView): string {
+  const models = sumBy(bars);
+  const all = bars.reduce<UsageSums>(addUsage, NO_USAGE_SUMS);
   const query = new URLSearchParams(rangeQuery(range)).toString();
   const body = html`<div class="title">
       <h1>Billing &amp; Usage</h1>
       <a class="button" href="/dashboard/usage/requests?${query}">Every request</a>
     </div>
-    !${rangePicker("/dashboard/usage", range)}
+    !${rangePicker("/dashboard/usage", range, unit === "money" ? {} : { unit })}
     <div class="cards">
       !${figure("Balance", showUsd(balance.postedNanoUsd), balanceNote(balance, lastsDays))}
       !${figure("Spent in these days", showUsd(all.chargeNanoUsd))} !${figure("Requests", all.requests.toLocaleString("en-US"))}
       !${figure("Tokens", tokensOf(all).toLocaleString("en-US"))}
     </div>
-    !${all.requests === 0 ? nothing : charts({ range, unit, byModel, models, byKey, query })}`;
+    !${all.requests === 0 ? nothing : charts({ range, unit, bars, models, byKey, query })}`;
   return layout({ title: "Billing & Usage", visitor, path: "/dashboard/usage", body });
 }
 
@@ -44,29 +45,31 @@ const nothing = html`<div class="card empty">
   <p class="muted">Usage shows up here a moment after each request has ended.</p>
 </div>`;
 
-interface Charts extends Pick<UsageView, "range" | "unit" | "byModel" | "byKey"> {
+interface Charts extends Pick<UsageView, "range" | "unit" | "bars" | "byKey"> {
   models: readonly (UsageSums & { model: string })[];
   query: string;
 }
 
-function charts({ range, unit, byModel, models, byKey, query }: Charts): string {
-  const columns = daysOf(range.fromDay, range.toDay);
-  const series = modelSeries(byModel, { days: columns, models: models.map(({ model }) => model), unit });
-  const byDay = columns
-    .map((day) => ({ day, ...byModel.filter((row) => row.day === day).reduce<UsageSums>(addUsage, NO_USAGE_SUMS) }))
+function charts({ range, unit, bars, models, byKey, query }: Charts): string {
+  const isOneDay = range.fromDay === range.toDay;
+  const columns = isOneDay ? HOURS : daysOf(range.fromDay, range.toDay);
+  const column = isOneDay ? "hour" : "day";
+  const series = modelSeries(bars, { columns, models: models.map(({ model }) => model), unit });
+  const byColumn = columns
+    .map((name) => ({ name, ...bars.filter((bar) => bar.column === name).reduce<UsageSums>(addUsage, NO_USAGE_SUMS) }))
     .filter(({ requests }) => requests > 0);
   return html`<section aria-labelledby="by-day">
-      <h2 id="by-day">By day</h2>
+      <h2 id="by-day">By ${column}</h2>
       !${unitPicker(unit, query)}
       <div class="card">
-        !${stackedBars({ title: `${UNITS[unit].axis} by day and model; the table below has the numbers`, columns, series, showValue: UNITS[unit].show })}
+        !${stackedBars({ title: `${UNITS[unit].axis} by ${column} and model; the table below has the numbers`, columns, series, showValue: UNITS[unit].show })}
         !${legend(series.map(({ name }) => name))}
       </div>
       <details>
         <summary>As a table</summary>
         !${table(
-          "Day",
-          byDay.map(({ day, ...sums }) => ({ name: html`${day}`, ...sums })),
+          isOneDay ? "Hour (UTC)" : "Day",
+          byColumn.map(({ name, ...sums }) => ({ name: html`${name}`, ...sums })),
         )}
       </details>
     </section>
@@ -75,7 +78,7 @@ function charts({ range, unit, byModel, models, byKey, query }: Charts): string 
       !${table(
         "Model",
         models.map(({ model, ...sums }) => ({
-          name: html`<a href="/dashboard/usage/requests?${query}&model=${model}">${model}</a>`,
+          name: html`<a href="/dashboard/usage/requests?${query}&model=${encodeURIComponent(model)}">${model}</a>`,
           ...sums,
         })),
       )}
@@ -127,13 +130,15 @@ function table(head: string, rows: readonly (UsageSums & { name: string })[]): s
 }
 
 /** The dearest first. */
-function sumBy(rows: readonly UsageByModelAndDay[]): (UsageSums & { model: string })[] {
+function sumBy(rows: readonly Bar[]): (UsageSums & { model: string })[] {
   const sums = new Map<string, UsageSums>();
   for (const row of rows) sums.set(row.model, addUsage(sums.get(row.model) ?? NO_USAGE_SUMS, row));
   return [...sums]
     .map(([model, sum]) => ({ model, ...sum }))
     .sort((a, b) => (a.chargeNanoUsd === b.chargeNanoUsd ? 0 : a.chargeNanoUsd > b.chargeNanoUsd ? -1 : 1));
 }
+
+const HOURS = Array.from({ length: 24 }, (_, hour) => `${String(hour).padStart(2, "0")}:00`);
 
 const UNITS: Record<Unit, { name: string; axis: string; show: (value: number) => string }> = {
   money: {
@@ -172,7 +177,7 @@ function files(query: string): string {
 function balanceNote({ leasedNanoUsd }: Balance, lastsDays: number | undefined): string {
   const held = `${showUsd(leasedNanoUsd)} held for running requests`;
   if (lastsDays === undefined) return held;
-  return `${held}; lasts ${lastsDays === 1 ? "one day" : `${lastsDays} days`} at the pace of the last seven`;
+  return `${held}; lasts ${lastsDays === 1 ? "one day" : lastsDays > 730 ? "over two years" : `${lastsDays} days`} at the pace of the last seven`;
 }
 
 function figure(name: string, value: string, note = ""): string {

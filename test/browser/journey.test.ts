@@ -55,7 +55,7 @@ describe.each(LOOKS)("on a %s, %s", (device, scheme) => {
     await page.getByRole("table").getByText("modelx-v4-pro").first().waitFor();
     await look("usage");
     await page.goto("/dashboard/usage/requests");
-    expect(await page.getByText("complete", { exact: true }).count()).toBe(2);
+    expect(await page.getByRole("table").getByText("complete", { exact: true }).count()).toBe(2);
     await look("requests");
     for (const each of ["Chat completions", "Messages"]) {
       await page.goto("/dashboard/playground");

@@ -5,10 +5,12 @@ import { createOutbox } from "../../dashboard/mail/outbox.ts";
 import { createOidc } from "../../dashboard/oidc/provider.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
 import { createRedeemCode } from "../../ledger/codes.ts";
+import { publishModels } from "../../ledger/catalogue.ts";
 import type { Database } from "../../ledger/database.ts";
 import { createApiKey } from "../../ledger/keys.ts";
 import { beginPayment } from "../../ledger/payments.ts";
 import { setAdmin } from "../../ledger/people/admins.ts";
+import { settle } from "../../ledger/settle.ts";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
 import { invite, listInvitations } from "../../ledger/people/invitations.ts";
 import { addMember } from "../../ledger/people/members.ts";
@@ -17,7 +19,7 @@ import { listSessions, startSession } from "../../ledger/people/sessions.ts";
 import { freePort, LOOPBACK } from "../../local/process/ports.ts";
 import { ACCESS, type Access, type Thing } from "../support/access-table.ts";
 import { openDashboard, type Client, type Route, type SignedIn, type TestDashboard } from "../support/dashboard.ts";
-import { PEPPER } from "../support/ledger.ts";
+import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
 
 /** Each route that the app has, tried by everybody: test/support/access-table.ts says what they get. */
@@ -46,6 +48,7 @@ interface World {
 
 async function openWorld(): Promise<World> {
   const { database } = await postgres.migrated();
+  await publishModels(database, [{ model: catalogueModel("modelx-v4-pro"), price: PRICE }]);
   const port = await freePort();
   const publicBaseUrl = `http://${LOOPBACK}:${port}`;
   const payments = [{ provider: "test" }, { provider: "stripe", secretKey: "sk_test_1", webhookSecret: "whsec_1" }] as const;
@@ -266,6 +269,12 @@ async function make(thing: Thing, { database, people: { owner } }: World): Promi
       const providerPaymentId = `cs_test_${randomBytes(16).toString("hex")}`;
       await beginPayment(database, { accountId, provider: "test", providerPaymentId, amountNanoUsd: 5_000_000_000n });
       return providerPaymentId;
+    }
+    case "request": {
+      const { publicId } = await createApiKey(database, { accountId, name: MARK, pepper: PEPPER });
+      const settlement = settlementOf({ accountId, keyId: publicId });
+      await settle(database, [settlement]);
+      return settlement.requestId;
     }
     default:
       return thing.text;

@@ -53,7 +53,8 @@ async function openFull(name: string): Promise<Full> {
   const backends = model.backends.map((backend) => ({ ...backend, name, upstreamModel: name, cluster: name }));
   await publishModels(database, [{ model: { ...model, backends }, price: PRICE }]);
   const { publicId, value } = await createApiKey(database, { accountId, name, pepper: PEPPER, allowedModels: [name] });
-  await settle(database, [settlementOf({ accountId, keyId: publicId }, { model: name })]);
+  const settlement = settlementOf({ accountId, keyId: publicId }, { model: name });
+  await settle(database, [settlement]);
   await postCredit(database, { accountId, kind: "grant", amountNanoUsd: 1n, reference: name, note: name });
   const token = { accountId, name, role: "viewer", createdBy: person.id, expiresAt: null } as const;
   const { id: tokenId } = await createManagementToken(database, token);
@@ -78,6 +79,7 @@ async function openFull(name: string): Promise<Full> {
     person: person.id,
     invitation: (await listInvitations(database, accountId))[0]?.id ?? "",
     session: "0".repeat(64),
+    request: settlement.requestId,
   };
   return { dashboard, database, root: await dashboard.signIn(person.id, accountId), ids, key: value };
 }
@@ -123,6 +125,7 @@ test("markup in any name is shown as text on every page, and is a string in ever
       `/dashboard/keys/${full.ids.key}`,
       "/dashboard/usage",
       "/dashboard/usage/requests",
+      `/dashboard/usage/requests/${full.ids.request}`,
       "/dashboard/credit",
       "/dashboard/models",
       "/dashboard/tokens",

@@ -23,7 +23,17 @@ export interface Access {
   isWebhook?: boolean;
 }
 
-export type Thing = "key" | "person" | "invitation" | "session" | "token" | "code" | "account" | "payment" | { text: string };
+export type Thing =
+  | "key"
+  | "person"
+  | "invitation"
+  | "session"
+  | "token"
+  | "code"
+  | "account"
+  | "payment"
+  | "request"
+  | { text: string };
 
 /** The same for everybody, signed in or not. */
 const forAll = (status: number, more: Partial<Access> = {}): Access => ({
@@ -103,6 +113,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   // Usage.
   "GET /dashboard/usage": page("viewer", 200),
   "GET /dashboard/usage/requests": page("viewer", 200),
+  "GET /dashboard/usage/requests/:requestId": page("viewer", 200, { ids: { requestId: "request" } }),
   "GET /dashboard/usage/csv/:view": page("viewer", 200, { ids: { view: { text: "requests" } }, stranger: 200, admin: 200 }),
 
   // Credit.

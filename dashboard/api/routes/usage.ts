@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { usageByKey, usageByModelAndDay, usageTotals } from "../../../ledger/reports.ts";
 import { listRequests } from "../../../ledger/request-list.ts";
+import { OUTCOMES } from "../../../ledger/settle.ts";
 import type { AppDeps } from "../../app.ts";
 import { callerOf } from "../caller.ts";
 import { encodeRequestCursor, readRequestCursor } from "../cursor.ts";
@@ -22,7 +23,7 @@ import { keyId, nextCursor, pageQuery } from "../schemas/values.ts";
 const tags = ["Usage"];
 const currency = z.literal("USD");
 const daysShape = { currency, from: z.string(), to: z.string() };
-const outcome = z.enum(["complete", "truncated", "failed", "aborted", "stopped", "lost"]);
+const outcome = z.enum(OUTCOMES);
 const sums = z.object(sumsShape);
 
 /** All of it is the account's of the caller: a key of another account has no usage here. */

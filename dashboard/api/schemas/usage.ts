@@ -2,6 +2,7 @@ import * as z from "zod";
 import { INTERFACES } from "../../../contract/protocol.ts";
 import { GatewayError } from "../../../contract/errors.ts";
 import type { ListedRequest } from "../../../ledger/request-list.ts";
+import { OUTCOMES } from "../../../ledger/settle.ts";
 import type { UsageSums } from "../../../ledger/usage-sums.ts";
 import { showPricePerMillion } from "../../money.ts";
 import { day, keyId, model, moment, showMoment, showMoney, usd } from "./values.ts";
@@ -70,13 +71,14 @@ export const listedRequest = z
     first_token_ms: z.int().nullable(),
     is_stream: z.boolean(),
     http_status: z.int(),
-    outcome: z.enum(["complete", "truncated", "failed", "aborted", "stopped", "lost"]),
+    outcome: z.enum(OUTCOMES),
     is_estimated: z.boolean().meta({ description: "The model server told no usage: it was counted here." }),
     tokens,
     amount: usd,
     price: z
       .object({ input: z.string(), cached_input: z.string(), cache_write: z.string(), output: z.string() })
       .meta({ description: "That it was charged at: USD for a million tokens, as decimal strings" }),
+    price_version: z.int().meta({ description: "Of the model's prices" }),
   })
   .meta({ id: "Request" });
 
@@ -97,6 +99,7 @@ export function showRequest(request: ListedRequest): z.infer<typeof listedReques
     tokens: showTokens(request),
     amount: showMoney(request.chargeNanoUsd),
     price: showPricePerMillion(request.price),
+    price_version: request.priceVersion,
   };
 }
 
