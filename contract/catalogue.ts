@@ -21,6 +21,14 @@ const backendSchema = z.strictObject({
 });
 export type Backend = z.infer<typeof backendSchema>;
 
+const timeoutsSchema = z.strictObject({
+  firstByteMs: z.int().positive().optional(),
+  /** Between two pieces of a streamed answer. */
+  idleMs: z.int().positive().optional(),
+  wholeMs: z.int().positive().optional(),
+});
+export type Timeouts = z.infer<typeof timeoutsSchema>;
+
 export const catalogueModelSchema = z.strictObject({
   name: z.string(),
   aliases: z.array(z.string()),
@@ -31,6 +39,8 @@ export const catalogueModelSchema = z.strictObject({
   /** Unix seconds; `created` in the model list. */
   createdSeconds: z.int().nonnegative(),
   backends: z.array(backendSchema).min(1),
+  /** What differs from the gateway's own: five minutes of silence, before the answer or in it. */
+  timeouts: timeoutsSchema.optional(),
   /** That the model will go, in Unix seconds: answers carry it as `deprecation` and `sunset` headers. */
   deprecation: z.strictObject({ sinceSeconds: z.int().optional(), sunsetSeconds: z.int().optional() }).optional(),
 });

@@ -5,6 +5,12 @@
 export const HEADERS = {
   /** Request, extproc → Envoy's route: the cluster that answers. Without it the route answers 503. */
   backend: "x-gateway-backend",
+  /** Request, extproc → Envoy's route: extproc keeps this request's time itself, because its Model names timeouts. */
+  timed: "x-gateway-timed",
+  /** Request of an attempt, extproc → a filter behind it: the new body's `content-length`, which Envoy takes off there. */
+  bodyLength: "x-gateway-content-length",
+  /** Response of an attempt, extproc → Envoy's retry policy: throw this away, another backend is to be tried. */
+  tryNext: "x-gateway-try-next",
   /** Response: request fields that the translation left out because they cannot change the answer. */
   dropped: "x-gateway-dropped",
   /** Both names carry the one id of a request (S17); it is also in the usage log. */
@@ -14,6 +20,12 @@ export const HEADERS = {
   versionNeutral: "msgapi-version",
   version: "anthropic-version",
 } as const;
+
+/** Value of `x-gateway-backend` for a Model with several backends: the listener where each attempt names its own. */
+export const ATTEMPTS_CLUSTER = "attempts";
+
+/** gRPC metadata by which extproc tells an attempt's stream from a client's. */
+export const STAGE = { header: "x-gateway-stage", attempt: "attempt" } as const;
 
 const OPENAI_RATE_LIMIT_HEADERS = {
   requests: {

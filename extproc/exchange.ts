@@ -2,11 +2,16 @@ import { GatewayError, toGatewayError, type ErrorCode } from "../contract/errors
 import type { Backend } from "../contract/catalogue.ts";
 import type { Interface } from "../contract/protocol.ts";
 import type { ProcessingResponse } from "../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
+import { createAnswerStream, endOutcome, type AnswerStream } from "./answer-stream.ts";
 import { answerRoute } from "./answers/answer.ts";
 import { authenticate, type Caller } from "./auth/authenticate.ts";
 import { checkVersion, hasVersion } from "./auth/version.ts";
+import { startDeadlines, type Deadlines } from "./deadlines.ts";
 import type { ExchangeDeps } from "./exchange-deps.ts";
+import { tooLate } from "./fallback/attempts.ts";
+import { planWay, type Way } from "./fallback/way.ts";
 import { requestChanges, responseChanges } from "./headers.ts";
+import type { Place } from "./limits/admission.ts";
 import { countAnswers, sizeHold } from "./meter/hold-size.ts";
 import { createMeter } from "./meter/meter.ts";
 import { release, reserve, type Reservation } from "./meter/reservation.ts";
@@ -18,9 +23,8 @@ import * as reply from "./reply.ts";
 import { chooseBackend } from "./route/choose-backend.ts";
 import { chooseModel } from "./route/choose-model.ts";
 import { findEndpoint, protocolOf, type Endpoint } from "./route/endpoint.ts";
-import { createTranslation } from "./translate/choose.ts";
 import { createTokenCount, type TokenCount } from "./translate/token-count.ts";
-import type { JsonObject, StreamTranslation, Translation } from "./translate/translation.ts";
+import type { JsonObject } from "./translate/translation.ts";
 import { pricedAt } from "./world/world.ts";
 
 /**
@@ -51,15 +55,18 @@ type Response =
   | { kind: "upstream_error"; status: number; headers: ReadonlyMap<string, string> }
   /** One JSON document; `asStream`: the client waits for a stream, which is made from it. */
   | { kind: "whole"; asStream: boolean }
-  | { kind: "stream"; machine: StreamTranslation; isBroken: boolean };
+  | { kind: "stream"; stream: AnswerStream };
 
-export function createExchange(deps: ExchangeDeps): Exchange {
+/** @param push sends Envoy a message that it has not asked for. */
+export function createExchange(deps: ExchangeDeps, push: (response: ProcessingResponse) => void): Exchange {
   const startedMs = deps.clock.nowMs();
   const requestId = deps.newRequestId(startedMs);
   let protocol: Interface = "chat";
   let admitted: Admitted | undefined;
-  let translation: Translation | undefined;
+  let way: Way | undefined;
   let run: Run | undefined;
+  let deadlines: Deadlines | undefined;
+  let place: Place | undefined;
   let response: Response | undefined;
   const closing = new AbortController();
 
@@ -82,6 +89,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
         deps.credit.check(caller.account);
       }
       checkBodyComes({ headers, interface: protocol }, isEnd);
+      place = deps.admission.enter(caller.account.accountId);
       admitted = { caller, endpoint, headers };
       return reply.continueToBody();
     });
@@ -96,20 +104,16 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       const { world, modelsUrl } = deps;
       const chosenModel = chooseModel({ world, key: caller.key, protocol, modelsUrl, name: parsed["model"] });
       const model = pricedAt(chosenModel, startedMs);
-      const backend = chooseBackend(model.backends, deps.random());
-      if (admitted.endpoint.kind === "count_tokens") return countTokens({ body, parsed, headers, backend });
+      if (admitted.endpoint.kind === "count_tokens")
+        return countTokens({ body, parsed, headers, backend: chooseBackend(model.backends, deps.random()) });
 
-      const chosen = createTranslation(protocol, {
-        body,
-        parsed,
-        headers,
-        model,
-        backend,
-        requestId,
-        nowSeconds: Math.floor(startedMs / 1000),
-      });
-      translation = chosen;
-      const { wantsStream: isStream, maxOutputTokens } = chosen;
+      const nowSeconds = Math.floor(startedMs / 1000);
+      const planned = planWay(
+        { body, parsed, headers, model, requestId, nowSeconds, client: protocol, keyId: caller.key.publicId },
+        deps,
+      );
+      way = planned;
+      const { wantsStream: isStream, maxOutputTokens } = planned.translation;
       const size = sizeHold({ promptBytes: body.length, maxOutputTokens, answers: countAnswers(parsed), isStream, model });
       const reserved = reserve(deps, { caller, protocol, size, signal: closing.signal });
       const forward = (reservation: Reservation) => {
@@ -119,12 +123,10 @@ export function createExchange(deps: ExchangeDeps): Exchange {
           return reply.passChunk("unchanged");
         }
         const meter = createMeter(body.length);
+        const { backend, isByAttempt } = planned;
         run = startRun({ requestId, caller, model, backend, protocol, isStream, startedMs, meter, reservation }, deps);
-        const { upstream } = chosen;
-        return reply.forwardRequest(
-          upstream.body === body ? "unchanged" : upstream.body,
-          requestChanges({ headers, backend, upstream, requestId }),
-        );
+        deadlines = startDeadlines({ timeouts: model.timeouts, isByAttempt, onPassed: late });
+        return planned.forward();
       };
       return reserved instanceof Promise ? reserved.then(forward).catch(refuse) : forward(reserved);
     });
@@ -149,12 +151,15 @@ export function createExchange(deps: ExchangeDeps): Exchange {
         response.status = status;
         return isEnd ? wholeBody(Buffer.alloc(0), response, run) : reply.awaitResponseBody({});
       }
-      if (isLocalReply || run === undefined || translation === undefined) {
+      if (isLocalReply || run === undefined || way === undefined) {
         response = { kind: "local_reply" };
         if (run !== undefined) noteUpstreamFailure(run, status, "upstream_unavailable");
         return reply.awaitResponseBody({});
       }
+      run.moveTo(way.backend);
+      if (way.failure !== null) throw way.described(way.failure);
 
+      const { translation } = way;
       const isGood = status >= 200 && status < 300;
       const isStream = isGood && translation.wantsStream && isEventStream(headers);
       const changes = responseChanges({
@@ -166,8 +171,10 @@ export function createExchange(deps: ExchangeDeps): Exchange {
         notice: run.model.notice,
       });
       if (!isGood) response = { kind: "upstream_error", status, headers };
-      else if (isStream) response = { kind: "stream", machine: translation.stream(run.meter), isBroken: false };
+      else if (isStream)
+        response = { kind: "stream", stream: createAnswerStream({ machine: translation.stream(run.meter), run, noteFailure }) };
       else response = { kind: "whole", asStream: translation.wantsStream };
+      deadlines?.began(isStream);
 
       if (isEnd)
         throw isGood
@@ -179,7 +186,9 @@ export function createExchange(deps: ExchangeDeps): Exchange {
 
   // 4. The answer itself, metered on its way to the client.
   function responseBody(body: Buffer, isEnd: boolean) {
-    if (response?.kind === "stream" && run !== undefined) return chunk(body, isEnd, response, run);
+    if (isEnd) deadlines?.over();
+    else deadlines?.heard();
+    if (response?.kind === "stream") return response.stream.pass(body, isEnd);
     return refusing(() => {
       if (response === undefined) throw new Error("a response body came before its headers");
       return wholeBody(body, response, run);
@@ -196,8 +205,8 @@ export function createExchange(deps: ExchangeDeps): Exchange {
         throw upstreamError(response.status, response.headers, body);
       case "stream":
       case "whole": {
-        if (run === undefined || translation === undefined)
-          throw new Error("a response came for a request that was not forwarded");
+        if (run === undefined || way === undefined) throw new Error("a response came for a request that was not forwarded");
+        const { translation } = way;
         if (response.kind === "whole" && !response.asStream) {
           const bytes = translation.response(body, run.meter);
           run.settle("complete", 200);
@@ -212,52 +221,34 @@ export function createExchange(deps: ExchangeDeps): Exchange {
     }
   }
 
-  function chunk(body: Buffer, isEnd: boolean, stream: Extract<Response, { kind: "stream" }>, run: Run) {
-    const { machine } = stream;
-    if (stream.isBroken) return reply.passChunk(Buffer.alloc(0));
-    try {
-      const pushed = body.length === 0 ? "unchanged" : machine.push(body);
-      if (run.noteOutput() === "stop" && !isEnd && machine.outcome === "open") return stopForCredit(pushed, body, stream, run);
-      if (!isEnd) return reply.passChunk(pushed);
-      const end = machine.end();
-      run.settle(endOutcome(machine), 200);
-      if (end.length === 0) return reply.passChunk(pushed);
-      return reply.passChunk(Buffer.concat([pushed === "unchanged" ? body : pushed, end]));
-    } catch (thrown) {
-      // The status line is gone: only the protocol's own error event can tell the client.
-      stream.isBroken = true;
-      const error = noteFailure(thrown);
-      run.settle("failed", 200);
-      return reply.passChunk(machine.fail(error));
-    }
-  }
-
-  /** The client gets its protocol's own finish for a limit; what the upstream still sends is thrown away. */
-  function stopForCredit(
-    pushed: Buffer | "unchanged",
-    body: Buffer,
-    stream: Extract<Response, { kind: "stream" }>,
-    run: Run,
-  ): ProcessingResponse {
-    stream.isBroken = true;
-    run.settle("stopped", 200);
-    return reply.passChunk(Buffer.concat([pushed === "unchanged" ? body : pushed, stream.machine.stopForCredit()]));
-  }
-
   // 5. Over. What was produced before the client left, or the upstream broke off, is charged (S28).
   function closed() {
     closing.abort();
+    place?.leave();
+    deadlines?.over();
+    way?.close();
     // A client may hang up on the last event, before the upstream closes: that is no abort.
-    const outcome = response?.kind === "stream" ? response.machine.outcome : "open";
+    const outcome = response?.kind === "stream" ? response.stream.outcome : "open";
     if (outcome === "open") run?.settle("aborted", 499);
     else run?.settle(outcome, 200);
   }
 
+  /**
+   * A time that the Model names has passed. Once the answer has begun, Envoy can only cut the connection, which no client
+   * takes for an end (S22); what was produced is charged (S28).
+   */
+  function late(): void {
+    if (response?.kind === "stream") run?.settle(response.stream.outcome === "open" ? "failed" : response.stream.outcome, 200);
+    push(refuse(way?.described(tooLate()) ?? tooLate()));
+  }
+
   function upstreamError(status: number, headers: ReadonlyMap<string, string>, body: Buffer): GatewayError {
-    if (run === undefined) throw new Error("an upstream's error came for a request that was not forwarded");
+    if (run === undefined || way === undefined) throw new Error("an upstream's error came for a request that was not forwarded");
     const { backend, model } = run;
     const names = { upstream: backend.upstreamModel, client: model.name };
-    return readUpstreamError({ status, headers, body, upstream: backend.protocol, client: protocol, model: names });
+    return way.described(
+      readUpstreamError({ status, headers, body, upstream: backend.protocol, client: protocol, model: names }),
+    );
   }
 
   /** Runs one step; what it throws is answered in the caller's protocol (S17). */
@@ -272,6 +263,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   }
 
   function refuse(thrown: unknown): ProcessingResponse {
+    deadlines?.over();
     const error = noteFailure(thrown);
     run?.settle("failed", error.status);
     return reply.answerNow(encodeRefusal(protocol, error, requestId));
@@ -291,11 +283,6 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   }
 
   return { requestHeaders, requestBody, responseHeaders, responseBody, closed };
-}
-
-/** A machine that is still open at the end saw no end: the answer was cut. */
-function endOutcome(machine: StreamTranslation): Exclude<StreamTranslation["outcome"], "open"> {
-  return machine.outcome === "open" ? "truncated" : machine.outcome;
 }
 
 function isEventStream(headers: ReadonlyMap<string, string>): boolean {

@@ -14,14 +14,19 @@ import { createSettler } from "../ledger/settler.ts";
 import { createAnswers } from "./answers/answer.ts";
 import { createEvents } from "./events.ts";
 import { createExchange } from "./exchange.ts";
+import { createAttemptExchange } from "./fallback/attempt-exchange.ts";
+import { createOpenAttempts } from "./fallback/open-attempts.ts";
 import type { ExchangeDeps } from "./exchange-deps.ts";
 import { openJournal } from "./journal/journal.ts";
 import { recoverJournals, type Recovery } from "./journal/recovery.ts";
+import { createAdmission } from "./limits/admission.ts";
+import { startLateness } from "./limits/lateness.ts";
 import { startLimitExchange } from "./limits/limit-exchange.ts";
 import { createLimits } from "./limits/limits.ts";
 import { createCredit } from "./meter/credit.ts";
 import { startLeaseKeeper } from "./meter/lease-keeper.ts";
 import { startRunWatch } from "./meter/run-watch.ts";
+import { createBackendHealth } from "./route/backend-health.ts";
 import { startServer, type ExtprocServer } from "./server.ts";
 import { createWorld } from "./world/world.ts";
 
@@ -39,6 +44,8 @@ export interface ExtprocConfig {
   lease: LeaseRules;
   /** Days for which single requests' usage is kept; null: for ever. */
   usageRetentionDays: number | null;
+  /** Requests carried at once; more are refused (S22). */
+  mostOpenRequests: number;
   /** How long running streams may take to finish at shutdown. */
   drainMs: number;
 }
@@ -74,6 +81,7 @@ export async function startExtproc(
   });
   const feed = startFeed({ database, log, onChange: (change) => world.apply(change) });
 
+  const lateness = startLateness({ nowMs: () => performance.now() });
   const events = createEvents({
     log,
     metrics,
@@ -84,6 +92,7 @@ export async function startExtproc(
       heldNanoUsd: () => credit.heldNanoUsd(),
       journalBytes: () => journal.bytes,
       ledgerDifferences: () => ledgerDifferences,
+      lateSeconds: () => lateness.meanMs / 1000,
     },
   });
   const bank = createLeaseBank(database, holder, config.lease);
@@ -102,10 +111,13 @@ export async function startExtproc(
     world,
     credit,
     limits,
+    admission: createAdmission({ mostOpen: config.mostOpenRequests, lateMs: () => lateness.meanMs }),
     events,
     settler,
     journal,
     runWatch,
+    health: createBackendHealth({ clock }),
+    openAttempts: createOpenAttempts(),
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
     pepper: config.pepper,
     keysUrl: `${config.publicBaseUrl}/dashboard/keys`,
@@ -142,7 +154,11 @@ export async function startExtproc(
     log,
     onChecked: (differences) => (ledgerDifferences = differences),
   });
-  const opened = await startServer(config.listen, { createExchange: () => createExchange(deps), log });
+  const opened = await startServer(config.listen, {
+    createExchange: (push) => createExchange(deps, push),
+    createAttempt: (push) => createAttemptExchange({ openAttempts: deps.openAttempts, push }),
+    log,
+  });
   server = opened;
   log.info({ listen: config.listen, admin: admin.port }, "ready");
 
@@ -156,6 +172,7 @@ export async function startExtproc(
     name: "give back credit leases",
     deadlineMs: 3_000,
     async run() {
+      lateness.stop();
       runWatch.stop();
       await Promise.all([leaseKeeper.stop(), limitExchange.stop(), nightly.stop()]);
       await credit.close();

@@ -8,6 +8,7 @@ import {
   ProcessingMode_HeaderSendMode as HeaderMode,
 } from "../runtime/gen/envoy/extensions/filters/http/ext_proc/v3/processing_mode_pb.js";
 import {
+  CommonResponse_ResponseStatus as ResponseStatus,
   ProcessingResponseSchema,
   type HeaderMutationSchema,
   type ProcessingResponse,
@@ -56,6 +57,23 @@ export function forwardRequest(body: Buffer | "unchanged", headers: HeaderChange
     response: {
       case: "requestBody",
       value: { response: { ...bodyChange(body), headerMutation: mutation(withLength(body, headers)), clearRouteCache: true } },
+    },
+  });
+}
+
+/** The request of one attempt, as an answer to its headers: its body never comes here, and is replaced. */
+export function replaceRequest(body: Buffer | "unchanged", headers: HeaderChanges): ProcessingResponse {
+  return create(ProcessingResponseSchema, {
+    response: {
+      case: "requestHeaders",
+      value: {
+        response: {
+          status: body === "unchanged" ? ResponseStatus.CONTINUE : ResponseStatus.CONTINUE_AND_REPLACE,
+          ...bodyChange(body),
+          headerMutation: mutation(headers),
+          clearRouteCache: true,
+        },
+      },
     },
   });
 }

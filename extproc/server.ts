@@ -1,5 +1,5 @@
 import { Server, ServerCredentials, status as grpcStatus, type ServerDuplexStream } from "@grpc/grpc-js";
-import { MAX_REQUEST_BYTES } from "../contract/headers.ts";
+import { MAX_REQUEST_BYTES, STAGE } from "../contract/headers.ts";
 import {
   ExternalProcessor,
   type HttpBody,
@@ -20,9 +20,14 @@ export interface ExtprocServer {
 }
 
 export interface ServerDeps {
-  createExchange(): Exchange;
+  /** @param push sends Envoy a message that it has not asked for. */
+  createExchange(push: Push): Exchange;
+  /** For one attempt of an exchange (operator/xds/attempts.ts). */
+  createAttempt(push: Push): Exchange;
   log: Logger;
 }
+
+type Push = (response: ProcessingResponse) => void;
 
 /**
  * A stream that is reset as it is opened is never told so (grpc-js loses it), and would stay for ever. Envoy's first
@@ -85,7 +90,9 @@ export async function startServer(address: string, deps: ServerDeps): Promise<Ex
 }
 
 function serve(call: Call, deps: ServerDeps, onOver: () => void): void {
-  const exchange = deps.createExchange();
+  const push = (response: ProcessingResponse) => send(call, response);
+  const isAttempt = call.metadata.get(STAGE.header)[0] === STAGE.attempt;
+  const exchange = isAttempt ? deps.createAttempt(push) : deps.createExchange(push);
   let isClosed = false;
   const close = () => {
     if (isClosed) return;

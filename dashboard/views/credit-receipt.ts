@@ -23,13 +23,9 @@ export function receiptPage({ visitor, payment, paidAt, publicBaseUrl }: Receipt
     ["For", "Prepaid credit"],
     ["Amount", html`<strong>${dollars(amountNanoUsd)} ${currency.toUpperCase()}</strong>`],
     ["Paid through", html`${provider}, ${providerPaymentId}`],
-    ...(refundedNanoUsd > 0n
-      ? [["Returned", html`${dollars(refundedNanoUsd)} ${currency.toUpperCase()}`] as [string, string]]
-      : []),
-    ...(disputedNanoUsd > 0n
-      ? [["Disputed", html`${dollars(disputedNanoUsd)} ${currency.toUpperCase()}`] as [string, string]]
-      : []),
   ];
+  if (refundedNanoUsd > 0n) facts.push(["Returned", html`${dollars(refundedNanoUsd)} ${currency.toUpperCase()}`]);
+  if (disputedNanoUsd > 0n) facts.push(["Disputed", html`${dollars(disputedNanoUsd)} ${currency.toUpperCase()}`]);
   const body = html`<p class="small"><a href="/dashboard/credit">Credit</a></p>
     <h1>Receipt</h1>
     <div class="card">

@@ -28,6 +28,8 @@ export interface Checkpoint {
   usage: Usage;
   durationMs: number;
   firstTokenMs: number | null;
+  /** Where it is another backend than the one that was asked first. */
+  answeredBy?: Pick<Settlement, "backend" | "upstreamProtocol"> | undefined;
 }
 
 export type JournalRecord =
@@ -50,6 +52,7 @@ export function settleLost({ price, ...started }: StartedRun, checkpoint: Checkp
   const usage = checkpoint?.usage ?? { ...NO_USAGE };
   return {
     ...started,
+    ...checkpoint?.answeredBy,
     usage,
     isEstimated: true,
     chargeNanoUsd: chargeNanoUsd(usage, price),
@@ -101,6 +104,7 @@ const recordSchema = z.discriminatedUnion("type", [
     usage: usageSchema,
     durationMs: z.number(),
     firstTokenMs: z.number().nullable(),
+    answeredBy: z.object({ backend: startShape.backend, upstreamProtocol: startShape.upstreamProtocol }).optional(),
   }),
   z.object({
     type: z.literal("end"),

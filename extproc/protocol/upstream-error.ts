@@ -87,7 +87,7 @@ function isAccountTrouble(status: number, { code, type, message }: ErrorDetails)
 }
 
 /** 404, 405 and their like speak of the path and model name, which the gateway chose. */
-function isAboutRequest(status: number): boolean {
+export function isAboutRequest(status: number): boolean {
   return status === 400 || status === 409 || status === 422;
 }
 

@@ -29,15 +29,12 @@ const tls = z.strictObject(
   must("hold serverName or caSecretRef"),
 );
 
+export function connectTimeout(description: string) {
+  return durationSchema({ minimumMs: 100, maximumMs: 60_000, claim: "from 100ms to 60s", description });
+}
+
 const timeouts = z.strictObject(
-  {
-    connect: durationSchema({
-      minimumMs: 100,
-      maximumMs: 60_000,
-      claim: "from 100ms to 60s",
-      description: "To open a connection: from 100ms to 60s, such as 5s, which it is where absent.",
-    }).optional(),
-  },
+  { connect: connectTimeout("To open a connection: from 100ms to 60s. The Model's where absent.").optional() },
   must("hold connect"),
 );
 

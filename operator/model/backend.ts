@@ -79,7 +79,7 @@ export function resolveBackend(resource: BackendResource, { model, secrets, root
     port: url.port === "" ? (isTls ? 443 : 80) : Number(url.port),
     tls: isTls ? { serverName: resource.tls?.serverName ?? host, rootsSecret } : null,
     credential,
-    connectTimeoutMs: resource.timeouts?.connect ?? DEFAULT_CONNECT_TIMEOUT_MS,
+    connectTimeoutMs: resource.timeouts?.connect ?? model.resource.spec.timeouts.connect ?? DEFAULT_CONNECT_TIMEOUT_MS,
   };
   const cluster = clusterName({ model: model.resource.spec.modelName, backend: resource.name, endpoint });
   return { kind: "ready", resource, cluster, endpoint, secrets: used };

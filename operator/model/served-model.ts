@@ -36,6 +36,7 @@ export function serveModel({ resource, createdSeconds }: SourcedModel, backends:
       maxOutputTokens: limits.maxOutputTokens ?? Math.min(contextWindow ?? Infinity, DEFAULT_MAX_OUTPUT_TOKENS),
       createdSeconds,
       backends: backends.map((backend) => toCatalogue(backend, modelName)),
+      ...toTimeouts(resource.spec.timeouts),
       ...toDeprecation(resource.spec.deprecation),
     },
     price: toPrice(pricing),
@@ -46,6 +47,18 @@ export function serveModel({ resource, createdSeconds }: SourcedModel, backends:
     })),
     clusters: new Map(backends.map(({ cluster, endpoint }) => [cluster, endpoint])),
     secrets: new Map(backends.flatMap(({ secrets }) => [...secrets])),
+  };
+}
+
+/** Envoy keeps the time to connect. */
+function toTimeouts({ firstByte, idle, whole }: SourcedModel["resource"]["spec"]["timeouts"]): Pick<CatalogueModel, "timeouts"> {
+  if (firstByte === undefined && idle === undefined && whole === undefined) return {};
+  return {
+    timeouts: {
+      ...(firstByte === undefined ? {} : { firstByteMs: firstByte }),
+      ...(idle === undefined ? {} : { idleMs: idle }),
+      ...(whole === undefined ? {} : { wholeMs: whole }),
+    },
   };
 }
 

@@ -146,6 +146,15 @@ export const modelSpecs = object(
       [["Messages"], ["ChatCompletions", "Messages"], ["Responses", "Messages", "ChatCompletions"]],
       [[], ["Messages", "Messages"], ["Completions"], "Messages"],
     ),
+    timeouts: object(
+      {
+        connect: connectTimeouts,
+        firstByte: mostly(["100ms", "30s", "1h"], ["99ms", "1h1ms", "", 30, "1d"]),
+        idle: mostly(["5m", "59m60s"], ["0s", "2h", 5]),
+        whole: mostly(["1s", "24h"], ["999ms", "24h1ms", "-1s"]),
+      },
+      [],
+    ),
     limits: object({ contextWindow: mostly([200_000, 2 ** 53 - 1], [5, 0, "1"]), maxOutputTokens: counts }, []),
     pricing: object(
       {
