@@ -7,7 +7,7 @@ import { sendPage } from "../reply.ts";
 import { memberOf } from "../session/guard.ts";
 import { overviewPage } from "../views/overview.ts";
 import { listModels } from "../../ledger/model-list.ts";
-import { chooseModels } from "../views/choose-models.ts";
+import { chooseModels } from "../views/keys/choose-models.ts";
 
 export function overviewRoutes(app: FastifyInstance, { database, publicBaseUrl, payments }: AppDeps): void {
   app.get("/dashboard", async (request, reply) => {

@@ -4,7 +4,7 @@ import { TOOLS } from "../../clients/table.ts";
 import type { Tool } from "../../clients/tool.ts";
 import type { Member } from "../session/visitor.ts";
 import { layout } from "./layout.ts";
-import { copyable } from "./snippets.ts";
+import { copyable } from "./keys/snippets.ts";
 
 const PATH = "/dashboard/clients";
 

@@ -5,7 +5,7 @@ import type { UsageTotals } from "../../ledger/reports.ts";
 import { showUsd } from "../money.ts";
 import type { Member } from "../session/visitor.ts";
 import { layout } from "./layout.ts";
-import { snippets } from "./snippets.ts";
+import { snippets } from "./keys/snippets.ts";
 
 export interface Overview {
   visitor: Member;
