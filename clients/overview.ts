@@ -39,11 +39,23 @@ function toolRows(tool: ServedTool): string[][] {
 
 const SDK_NAMES: Readonly<Record<string, string>> = {
   openai: "OpenAI SDK (Python)",
+  "openai-responses": "OpenAI SDK (Python)",
+  "openai-node": "OpenAI SDK (Node)",
+  "openai-node-responses": "OpenAI SDK (Node)",
   anthropic: "Anthropic SDK (Python)",
+  "anthropic-node": "Anthropic SDK (Node)",
+  "ai-sdk-openai-compatible": "Vercel AI SDK, @ai-sdk/openai-compatible",
+  "ai-sdk-openai": "Vercel AI SDK, @ai-sdk/openai",
+  "ai-sdk-anthropic": "Vercel AI SDK, @ai-sdk/anthropic",
   "langchain-openai": "LangChain (Python), langchain-openai",
   "langchain-anthropic": "LangChain (Python), langchain-anthropic",
+  "langchain-js-openai": "LangChain (JS), @langchain/openai",
+  "langchain-js-openai-responses": "LangChain (JS), @langchain/openai",
+  "langchain-js-anthropic": "LangChain (JS), @langchain/anthropic",
   "litellm-openai": "LiteLLM, `openai/…`",
   "litellm-anthropic": "LiteLLM, `anthropic/…`",
+  llm: "llm (command)",
+  "llm-responses": "llm (command)",
 };
 
 function sdkRow([name, seen]: [string, Seen]): string[] {
