@@ -38,7 +38,7 @@ export const openaiSdk: ServedTool = {
   afterwards: [AFTERWARDS, ". ~/.config/model-gateway/openai.sh"],
   limits: [
     "The SDKs do not read OPENAI_MODEL: your program passes it on as the model's name.",
-    "The Vercel AI SDK's OpenAI provider speaks the Responses interface, and needs `store: false` in its options: nothing is stored here.",
+    "The Vercel AI SDK's OpenAI provider speaks the Responses interface. Give it `store: false`: otherwise it sends the number of a stored thought instead of the thought, and nothing is stored here.",
   ],
   otherHosts: [],
 };
