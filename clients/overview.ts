@@ -13,7 +13,7 @@ export function overviewMarkdown(): string {
     "# Tools and SDKs",
     "Any client that can set a base address, a key and a model's name works with the gateway. The ones below have a page each, and `{base_url}/install.sh` sets them up; `{base_url}/install.md` tells an agent the same.",
     "## What the tests saw",
-    "Each row is a real package, set up by the installer, that answered in text and changed a file through the simulated model server. Written by `npm run clients:update`.",
+    "Each row is a real package, set up by the installer, that spoke with the simulated model server through the gateway: the tools answered in text and changed a file, the SDKs and what builds on them held a short conversation. Written by `npm run clients:update`.",
     table(HEADINGS, [...served.flatMap(toolRows), ...Object.entries(seenOfSdks()).map(sdkRow)]),
     "- **Tools**: the model called a tool, and the tool's result came back. Aider edits through its own text format.",
     "- **Reasoning**: the client asks for reasoning, or shows it, in the run of the tests.",

@@ -51,5 +51,5 @@ function reasoningOf(message: AIMessage | AIMessageChunk): string | null {
   const written = message.additional_kwargs["reasoning_content"];
   if (typeof written === "string") return written;
   const block = message.contentBlocks.find(({ type }) => type === "reasoning");
-  return block?.type === "reasoning" ? String(block.reasoning) : null;
+  return block?.type === "reasoning" ? block.reasoning : null;
 }
