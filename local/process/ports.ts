@@ -8,20 +8,25 @@ const FIRST = 20_000;
 const PAST_LAST = 32_000;
 const ATTEMPTS = 100;
 
-/** A TCP port on the loopback address that was free a moment ago. */
+/** Given out by this process: who has one may not have opened it yet. */
+const given = new Set<number>();
+
+/** A TCP port on the loopback address that was free a moment ago, another one at each call. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const port = randomInt(FIRST, PAST_LAST);
+    if (given.has(port)) continue;
+    given.add(port);
     if (await isPortFree(port)) return port;
   }
   throw new Error(`No free port was found between ${FIRST} and ${PAST_LAST}: stop what listens there.`);
 }
 
-/** So many free ports, all different. */
+/** So many free ports. */
 export async function freePorts(count: number): Promise<number[]> {
-  const ports = new Set<number>();
-  while (ports.size < count) ports.add(await freePort());
-  return [...ports];
+  const ports: number[] = [];
+  while (ports.length < count) ports.push(await freePort());
+  return ports;
 }
 
 /**
