@@ -311,7 +311,11 @@ describe.for(CELLS)("a $client client of a $upstream server", (cell) => {
 test("afterwards the gateway answers as before, logged no error, and gave its memory back", { timeout: 120_000 }, async () => {
   await eventually(
     async () => {
-      for (const cell of CELLS) expect((await send(cell, short(cell))).status).toBe(200);
+      for (const cell of CELLS) {
+        expect((await send(cell, short(cell))).status).toBe(200);
+        // Node gives back what is old when it is short of room: a process that does next to nothing is not for minutes.
+        await send(cell, JSON.stringify({ filler: "x".repeat(MEBIBYTE) }));
+      }
       expect(await heldBytes()).toBeLessThan(bytesBefore + 48 * MEBIBYTE);
     },
     { withinMs: 60_000 },
