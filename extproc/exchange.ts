@@ -73,6 +73,7 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
   // 1. Who asks, for what, and may they? Decided before the body is read.
   function requestHeaders(headers: ReadonlyMap<string, string>, isEnd: boolean) {
     return refusing(() => {
+      if (admitted !== undefined) throw new Error("a request has its headers once");
       const line = { method: headers.get(":method") ?? "", path: headers.get(":path") ?? "", hasVersion: hasVersion(headers) };
       protocol = protocolOf(line);
       const endpoint = findEndpoint(line);
@@ -99,6 +100,8 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
   function requestBody(body: Buffer) {
     return refusing(() => {
       if (admitted === undefined) throw new Error("a request body came before its headers were accepted");
+      // A second run would leave the first one's hold to nobody.
+      if (way !== undefined || response !== undefined) throw new Error("a request has one body");
       const { caller, headers } = admitted;
       const parsed = parseBody(body, { headers, interface: protocol });
       const { world, modelsUrl } = deps;
