@@ -1,15 +1,11 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import type { Logger } from "../runtime/log.ts";
+import { startRounds, type Rounds } from "../runtime/rounds.ts";
 import { checkLedger, storeDifferences } from "./check.ts";
 import type { Database } from "./database.ts";
 import { expireGrants } from "./credit/grants.ts";
 import { dropOldLimitUse } from "./limits.ts";
 import { dropExpired } from "./people/expired.ts";
-
-export interface Nightly {
-  stop(): Promise<void>;
-}
 
 export interface NightlyDeps {
   database: Database;
@@ -21,9 +17,7 @@ export interface NightlyDeps {
 }
 
 /** Expires grants as they fall due; once a UTC day, in one of all processes, checks the ledger and drops what is over. */
-export function startNightly({ database, retentionDays, log, onChecked, everyMs = 60_000 }: NightlyDeps): Nightly {
-  const stopping = new AbortController();
-
+export function startNightly({ database, retentionDays, log, onChecked, everyMs = 60_000 }: NightlyDeps): Rounds {
   async function turn(): Promise<void> {
     await expireGrants(database);
     if (!(await claimToday(database))) return;
@@ -38,21 +32,15 @@ export function startNightly({ database, retentionDays, log, onChecked, everyMs 
     if (retentionDays !== null) await dropUsage(database, retentionDays);
   }
 
-  async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await turn().catch((error: unknown) => log.warn({ err: error }, "the ledger could not be checked; it is tried again"));
+  async function round(): Promise<void> {
+    try {
+      await turn();
+    } finally {
       await readLastCheck(database).then(onChecked, () => {});
-      await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => {});
     }
   }
-
-  const ended = run();
-  return {
-    async stop() {
-      stopping.abort();
-      await ended;
-    },
-  };
+  const onFailure = (error: unknown) => log.warn({ err: error }, "the ledger could not be checked; it is tried again");
+  return startRounds(round, { everyMs, onFailure });
 }
 
 /** A claim whose process died is taken over an hour later. */
