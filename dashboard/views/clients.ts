@@ -5,6 +5,7 @@ import type { Tool } from "../../clients/tool.ts";
 import type { Member } from "../session/visitor.ts";
 import { layout } from "./layout.ts";
 import { copyable } from "./keys/snippets.ts";
+import { responsiveTable } from "./responsive-table.ts";
 
 const PATH = "/dashboard/clients";
 
@@ -20,18 +21,7 @@ export function clientsPage({ visitor, baseUrl }: { visitor: Member | null; base
       It asks for your key, sends it to this service alone, and writes it into the tools’ own settings; with
       <code>--uninstall</code> everything goes back. For an agent: <a href="/install.md">${baseUrl}/install.md</a>
     </p>
-    <table class="responsive">
-      <thead>
-        <tr>
-          <th scope="col">Tool</th>
-          <th scope="col">Interfaces</th>
-          <th scope="col">Set up</th>
-        </tr>
-      </thead>
-      <tbody>
-        !${TOOLS.map(row).join("")}
-      </tbody>
-    </table>`;
+    !${responsiveTable(["Tool", "Interfaces", "Set up"], TOOLS.map(row))}`;
   return layout({ title: "Tools", visitor, path: PATH, body });
 }
 

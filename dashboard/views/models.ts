@@ -4,6 +4,7 @@ import { showPrice } from "../money.ts";
 import type { Member } from "../session/visitor.ts";
 import { INTERFACE_NAMES } from "./interface-names.ts";
 import { layout } from "./layout.ts";
+import { responsiveTable } from "./responsive-table.ts";
 
 export function modelsPage({
   visitor,
@@ -24,22 +25,18 @@ export function modelsPage({
 }
 
 function table(models: readonly ListedModel[]): string {
-  return html`<table class="responsive">
-    <thead>
-      <tr>
-        <th scope="col">Model</th>
-        <th scope="col">Interfaces</th>
-        <th scope="col" class="number">Input</th>
-        <th scope="col" class="number">Cached input</th>
-        <th scope="col" class="number">Output</th>
-        <th scope="col" class="number">Context</th>
-        <th scope="col" class="number">Longest answer</th>
-      </tr>
-    </thead>
-    <tbody>
-      !${models.map(row).join("")}
-    </tbody>
-  </table>`;
+  return responsiveTable(
+    [
+      "Model",
+      "Interfaces",
+      { number: "Input" },
+      { number: "Cached input" },
+      { number: "Output" },
+      { number: "Context" },
+      { number: "Longest answer" },
+    ],
+    models.map(row),
+  );
 }
 
 function row({ model, price }: ListedModel): string {

@@ -2,6 +2,7 @@ import { html } from "ghtml";
 import type { ModelHealth } from "../../ledger/usage/model-health.ts";
 import type { Member } from "../session/visitor.ts";
 import { layout } from "./layout.ts";
+import { responsiveTable } from "./responsive-table.ts";
 
 export interface StatusView {
   visitor: Member | null;
@@ -40,18 +41,7 @@ export function statusPage({ visitor, names, health }: StatusView): string {
 }
 
 function table(rows: readonly string[]): string {
-  return html`<table class="responsive">
-    <thead>
-      <tr>
-        <th scope="col">Model</th>
-        <th scope="col">State</th>
-        <th scope="col">Last hour</th>
-      </tr>
-    </thead>
-    <tbody>
-      !${rows.join("")}
-    </tbody>
-  </table>`;
+  return responsiveTable(["Model", "State", "Last hour"], rows);
 }
 
 const STATES: Record<State, string> = { good: "works", bad: "fails often", quiet: "not used lately" };

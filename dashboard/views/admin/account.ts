@@ -12,6 +12,7 @@ import { ENTRY_KINDS } from "../credit/credit.ts";
 import { field, formProblem } from "../field.ts";
 import { csrfField } from "../layout.ts";
 import { moment } from "../time.ts";
+import { responsiveTable } from "../responsive-table.ts";
 
 export interface AdminAccountView {
   visitor: Member;
@@ -98,19 +99,7 @@ function memberTable(members: readonly AccountMember[]): string {
         <td data-label="Since">!${moment(since)}</td>
       </tr>`,
   );
-  return html`<table class="responsive">
-    <thead>
-      <tr>
-        <th scope="col">E-mail</th>
-        <th scope="col">Name</th>
-        <th scope="col">Role</th>
-        <th scope="col">Since</th>
-      </tr>
-    </thead>
-    <tbody>
-      !${rows.join("")}
-    </tbody>
-  </table>`;
+  return responsiveTable(["E-mail", "Name", "Role", "Since"], rows);
 }
 
 function keyTable(keys: readonly ListedKey[]): string {
@@ -124,20 +113,7 @@ function keyTable(keys: readonly ListedKey[]): string {
         <td data-label="Spent" class="number">${showUsd(spentNanoUsd)}</td>
       </tr>`,
   );
-  return html`<table class="responsive">
-    <thead>
-      <tr>
-        <th scope="col">Name</th>
-        <th scope="col">Key</th>
-        <th scope="col">Status</th>
-        <th scope="col">Last used</th>
-        <th scope="col" class="number">Spent</th>
-      </tr>
-    </thead>
-    <tbody>
-      !${rows.join("")}
-    </tbody>
-  </table>`;
+  return responsiveTable(["Name", "Key", "Status", "Last used", { number: "Spent" }], rows);
 }
 
 function entryTable(entries: readonly ListedEntry[]): string {
@@ -151,18 +127,5 @@ function entryTable(entries: readonly ListedEntry[]): string {
         <td data-label="USD" class="number">${formatNanoUsd(amountNanoUsd)}</td>
       </tr>`,
   );
-  return html`<table class="responsive">
-    <thead>
-      <tr>
-        <th scope="col">Time</th>
-        <th scope="col">What</th>
-        <th scope="col">Note</th>
-        <th scope="col">Reference</th>
-        <th scope="col" class="number">USD</th>
-      </tr>
-    </thead>
-    <tbody>
-      !${rows.join("")}
-    </tbody>
-  </table>`;
+  return responsiveTable(["Time", "What", "Note", "Reference", { number: "USD" }], rows);
 }

@@ -3,6 +3,7 @@ import type { ListedAccount } from "../../../ledger/account-list.ts";
 import { showUsd } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminPage, emptyCard, olderLink } from "./admin.ts";
+import { responsiveTable } from "../responsive-table.ts";
 
 export interface AdminAccountsView {
   visitor: Member;
@@ -30,22 +31,18 @@ export function adminAccountsPage({ visitor, accounts, search, next }: AdminAcco
 }
 
 function table(accounts: readonly ListedAccount[]): string {
-  return html`<table class="responsive">
-    <thead>
-      <tr>
-        <th scope="col">Account</th>
-        <th scope="col">Status</th>
-        <th scope="col" class="number">Balance</th>
-        <th scope="col" class="number">Held</th>
-        <th scope="col" class="number">Members</th>
-        <th scope="col" class="number">Keys</th>
-        <th scope="col" class="number">30 days</th>
-      </tr>
-    </thead>
-    <tbody>
-      !${accounts.map(row).join("")}
-    </tbody>
-  </table>`;
+  return responsiveTable(
+    [
+      "Account",
+      "Status",
+      { number: "Balance" },
+      { number: "Held" },
+      { number: "Members" },
+      { number: "Keys" },
+      { number: "30 days" },
+    ],
+    accounts.map(row),
+  );
 }
 
 function row(account: ListedAccount): string {

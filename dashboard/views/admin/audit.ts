@@ -4,6 +4,7 @@ import { msOfId } from "../../../ledger/usage/request-id-time.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminPage, emptyCard, olderLink } from "./admin.ts";
 import { moment } from "../time.ts";
+import { responsiveTable } from "../responsive-table.ts";
 
 const PATH = "/dashboard/admin/audit";
 
@@ -44,18 +45,5 @@ function table(actions: readonly ListedActionOfAll[]): string {
         </td>
       </tr>`,
   );
-  return html`<table class="responsive">
-    <thead>
-      <tr>
-        <th scope="col">Time</th>
-        <th scope="col">Who</th>
-        <th scope="col">What</th>
-        <th scope="col">On</th>
-        <th scope="col">Account</th>
-      </tr>
-    </thead>
-    <tbody>
-      !${rows.join("")}
-    </tbody>
-  </table>`;
+  return responsiveTable(["Time", "Who", "What", "On", "Account"], rows);
 }

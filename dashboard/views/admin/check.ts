@@ -4,6 +4,7 @@ import type { Member } from "../../session/visitor.ts";
 import { adminPage } from "./admin.ts";
 import { csrfField } from "../layout.ts";
 import { moment } from "../time.ts";
+import { responsiveTable } from "../responsive-table.ts";
 
 const PATH = "/dashboard/admin/check";
 
@@ -54,17 +55,5 @@ function result(check: CheckResult): string {
       ${differences === 1 ? "One number differs" : `${differences} numbers differ`}, !${moment(endedAt)}.
       ${found.length < differences ? `The first ${found.length}:` : ""} Money is in nano-USD.
     </p>
-    <table class="responsive">
-      <thead>
-        <tr>
-          <th scope="col">Check</th>
-          <th scope="col">What</th>
-          <th scope="col" class="number">Expected</th>
-          <th scope="col" class="number">Found</th>
-        </tr>
-      </thead>
-      <tbody>
-        !${rows.join("")}
-      </tbody>
-    </table>`;
+    !${responsiveTable(["Check", "What", { number: "Expected" }, { number: "Found" }], rows)}`;
 }

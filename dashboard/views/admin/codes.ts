@@ -8,6 +8,7 @@ import { field, formProblem } from "../field.ts";
 import { csrfField } from "../layout.ts";
 import { copyable } from "../keys/snippets.ts";
 import { day, moment } from "../time.ts";
+import { responsiveTable } from "../responsive-table.ts";
 
 const PATH = "/dashboard/admin/codes";
 
@@ -50,22 +51,10 @@ export function newCodesPage({ visitor, texts }: { visitor: Member; texts: reado
 }
 
 function table(codes: readonly ListedCode[], visitor: Member): string {
-  return html`<table class="responsive">
-    <thead>
-      <tr>
-        <th scope="col">Reason</th>
-        <th scope="col" class="number">USD</th>
-        <th scope="col">Status</th>
-        <th scope="col" class="number">Used</th>
-        <th scope="col">Made</th>
-        <th scope="col">Expires</th>
-        <th scope="col"><span class="hidden">Actions</span></th>
-      </tr>
-    </thead>
-    <tbody>
-      !${codes.map((code) => row(code, visitor)).join("")}
-    </tbody>
-  </table>`;
+  return responsiveTable(
+    ["Reason", { number: "USD" }, "Status", { number: "Used" }, "Made", "Expires", { hidden: "Actions" }],
+    codes.map((code) => row(code, visitor)),
+  );
 }
 
 function row(code: ListedCode, { csrf }: Member): string {

@@ -6,6 +6,7 @@ import { showPrice } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminPage, emptyCard } from "./admin.ts";
 import { moment } from "../time.ts";
+import { responsiveTable } from "../responsive-table.ts";
 
 const PATH = "/dashboard/admin/models";
 
@@ -47,21 +48,10 @@ function backendTable({ backends }: CatalogueModel): string {
         <td data-label="Weight" class="number">${backend.weight}</td>
       </tr>`,
   );
-  return html`<table class="responsive">
-    <thead>
-      <tr>
-        <th scope="col">Upstream</th>
-        <th scope="col">Its name there</th>
-        <th scope="col">Protocol</th>
-        <th scope="col">Cluster</th>
-        <th scope="col" class="number">Priority</th>
-        <th scope="col" class="number">Weight</th>
-      </tr>
-    </thead>
-    <tbody>
-      !${rows.join("")}
-    </tbody>
-  </table>`;
+  return responsiveTable(
+    ["Upstream", "Its name there", "Protocol", "Cluster", { number: "Priority" }, { number: "Weight" }],
+    rows,
+  );
 }
 
 function priceTable(versions: ModelHistory["versions"]): string {
@@ -79,22 +69,18 @@ function priceTable(versions: ModelHistory["versions"]): string {
         <td data-label="At other times">${schedule.length === 0 ? "–" : schedule.map(rule).join("; ")}</td>
       </tr>`,
   );
-  return html`<table class="responsive">
-    <thead>
-      <tr>
-        <th scope="col">Price version</th>
-        <th scope="col">From</th>
-        <th scope="col" class="number">Input</th>
-        <th scope="col" class="number">Cached input</th>
-        <th scope="col" class="number">Cache write</th>
-        <th scope="col" class="number">Output</th>
-        <th scope="col">At other times</th>
-      </tr>
-    </thead>
-    <tbody>
-      !${rows.join("")}
-    </tbody>
-  </table>`;
+  return responsiveTable(
+    [
+      "Price version",
+      "From",
+      { number: "Input" },
+      { number: "Cached input" },
+      { number: "Cache write" },
+      { number: "Output" },
+      "At other times",
+    ],
+    rows,
+  );
 }
 
 function rule({ fromMs, daily, price }: PriceRule): string {

@@ -9,6 +9,7 @@ import { autoTopUpSection, type AutoTopUpView } from "./auto-top-up.ts";
 import { field, formProblem } from "../field.ts";
 import { csrfField, layout } from "../layout.ts";
 import { moment } from "../time.ts";
+import { responsiveTable } from "../responsive-table.ts";
 
 export const ENTRY_KINDS: Record<ListedEntry["kind"], string> = {
   grant: "Granted",
@@ -94,17 +95,5 @@ function table(entries: readonly ListedEntry[]): string {
         <td data-label="Amount in USD" class="number">${amountNanoUsd > 0n ? "+" : ""}${formatNanoUsd(amountNanoUsd)}</td>
       </tr>`,
   );
-  return html`<table class="responsive">
-    <thead>
-      <tr>
-        <th scope="col">Time</th>
-        <th scope="col">What</th>
-        <th scope="col">Note</th>
-        <th scope="col" class="number">Amount in USD</th>
-      </tr>
-    </thead>
-    <tbody>
-      !${rows.join("")}
-    </tbody>
-  </table>`;
+  return responsiveTable(["Time", "What", "Note", { number: "Amount in USD" }], rows);
 }

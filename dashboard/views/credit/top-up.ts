@@ -6,6 +6,7 @@ import type { Member } from "../../session/visitor.ts";
 import { field, formProblem } from "../field.ts";
 import { csrfField, layout } from "../layout.ts";
 import { moment } from "../time.ts";
+import { responsiveTable } from "../responsive-table.ts";
 
 const STATUS: Record<Payment["status"], string> = {
   pending: "not paid yet",
@@ -59,17 +60,5 @@ function table(payments: readonly Payment[]): string {
         <td data-label="Returned" class="number">${showUsd(payment.refundedNanoUsd + payment.disputedNanoUsd)}</td>
       </tr>`,
   );
-  return html`<table class="responsive">
-    <thead>
-      <tr>
-        <th scope="col">Time</th>
-        <th scope="col">Status</th>
-        <th scope="col" class="number">Amount</th>
-        <th scope="col" class="number">Returned or disputed</th>
-      </tr>
-    </thead>
-    <tbody>
-      !${rows.join("")}
-    </tbody>
-  </table>`;
+  return responsiveTable(["Time", "Status", { number: "Amount" }, { number: "Returned or disputed" }], rows);
 }

@@ -5,6 +5,7 @@ import type { Member } from "../../session/visitor.ts";
 import { layout } from "../layout.ts";
 import { csrfField } from "../layout.ts";
 import { day, moment } from "../time.ts";
+import { responsiveTable } from "../responsive-table.ts";
 
 export function keysPage({ visitor, keys }: { visitor: Member; keys: readonly ListedKey[] }): string {
   const mayChange = visitor.membership.role !== "viewer";
@@ -26,23 +27,19 @@ function empty(mayChange: boolean): string {
 }
 
 function table(keys: readonly ListedKey[], visitor: Member, mayChange: boolean): string {
-  return html`<table class="responsive">
-    <thead>
-      <tr>
-        <th scope="col">Name</th>
-        <th scope="col">Key</th>
-        <th scope="col">Status</th>
-        <th scope="col">Last used</th>
-        <th scope="col" class="number">Spent</th>
-        <th scope="col">Limit</th>
-        <th scope="col">Expires</th>
-        !${mayChange ? html`<th scope="col"><span class="hidden">Actions</span></th>` : ""}
-      </tr>
-    </thead>
-    <tbody>
-      !${keys.map((key) => row(key, visitor, mayChange)).join("")}
-    </tbody>
-  </table>`;
+  return responsiveTable(
+    [
+      "Name",
+      "Key",
+      "Status",
+      "Last used",
+      { number: "Spent" },
+      "Limit",
+      "Expires",
+      ...(mayChange ? [{ hidden: "Actions" }] : []),
+    ],
+    keys.map((key) => row(key, visitor, mayChange)),
+  );
 }
 
 function row(key: ListedKey, visitor: Member, mayChange: boolean): string {

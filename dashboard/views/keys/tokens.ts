@@ -7,6 +7,7 @@ import { field, formProblem } from "../field.ts";
 import { csrfField, layout } from "../layout.ts";
 import { copyable } from "./snippets.ts";
 import { day, moment } from "../time.ts";
+import { responsiveTable } from "../responsive-table.ts";
 
 const ROLES = {
   viewer: "See everything, change nothing",
@@ -46,22 +47,10 @@ function newToken({ csrf }: Member, form: FormState): string {
 }
 
 function table(tokens: readonly ManagementToken[], mayChange: boolean): string {
-  return html`<table class="responsive">
-    <thead>
-      <tr>
-        <th scope="col">Name</th>
-        <th scope="col">May</th>
-        <th scope="col">Status</th>
-        <th scope="col">Made by</th>
-        <th scope="col">Last used</th>
-        <th scope="col">Expires</th>
-        !${mayChange ? html`<th scope="col"><span class="hidden">Actions</span></th>` : ""}
-      </tr>
-    </thead>
-    <tbody>
-      !${tokens.map((token) => row(token, mayChange)).join("")}
-    </tbody>
-  </table>`;
+  return responsiveTable(
+    ["Name", "May", "Status", "Made by", "Last used", "Expires", ...(mayChange ? [{ hidden: "Actions" }] : [])],
+    tokens.map((token) => row(token, mayChange)),
+  );
 }
 
 function row(

@@ -10,6 +10,7 @@ import { outboxHint } from "./forgot.ts";
 import { csrfField, layout } from "../layout.ts";
 import { copyable } from "../keys/snippets.ts";
 import { day } from "../time.ts";
+import { responsiveTable } from "../responsive-table.ts";
 
 const PATH = "/dashboard/members";
 const ROLES: Record<Role, string> = {
@@ -52,20 +53,7 @@ function memberTable(members: readonly AccountMember[], visitor: Member, isOwner
       <td class="actions">!${isOwner || isSelf ? remove : ""}</td>
     </tr>`;
   });
-  return html`<table class="responsive">
-    <thead>
-      <tr>
-        <th scope="col">Name</th>
-        <th scope="col">E-mail</th>
-        <th scope="col">Role</th>
-        <th scope="col">Since</th>
-        <th scope="col"><span class="hidden">Actions</span></th>
-      </tr>
-    </thead>
-    <tbody>
-      !${rows.join("")}
-    </tbody>
-  </table>`;
+  return responsiveTable(["Name", "E-mail", "Role", "Since", { hidden: "Actions" }], rows);
 }
 
 function roleForm({ personId, name, role }: AccountMember, { csrf }: Member): string {
@@ -106,20 +94,7 @@ function invitationTable(invitations: readonly Invitation[], { csrf }: Member): 
       </tr>`,
   );
   return html`<h2>Not accepted yet</h2>
-    <table class="responsive">
-      <thead>
-        <tr>
-          <th scope="col">E-mail</th>
-          <th scope="col">Role</th>
-          <th scope="col">Invited by</th>
-          <th scope="col">Until</th>
-          <th scope="col"><span class="hidden">Actions</span></th>
-        </tr>
-      </thead>
-      <tbody>
-        !${rows.join("")}
-      </tbody>
-    </table>`;
+    !${responsiveTable(["E-mail", "Role", "Invited by", "Until", { hidden: "Actions" }], rows)}`;
 }
 
 export interface InvitedView {

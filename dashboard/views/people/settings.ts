@@ -8,6 +8,7 @@ import { browserName } from "./browser-name.ts";
 import { field, formProblem } from "../field.ts";
 import { csrfField, layout } from "../layout.ts";
 import { moment } from "../time.ts";
+import { responsiveTable } from "../responsive-table.ts";
 
 const PATH = "/dashboard/settings";
 
@@ -86,17 +87,5 @@ function actionTable(actions: readonly ListedAction[]): string {
         <td data-label="On">${subject}</td>
       </tr>`,
   );
-  return html`<table class="responsive">
-    <thead>
-      <tr>
-        <th scope="col">Time</th>
-        <th scope="col">Who</th>
-        <th scope="col">What</th>
-        <th scope="col">On</th>
-      </tr>
-    </thead>
-    <tbody>
-      !${rows.join("")}
-    </tbody>
-  </table>`;
+  return responsiveTable(["Time", "Who", "What", "On"], rows);
 }

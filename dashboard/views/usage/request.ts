@@ -7,6 +7,7 @@ import type { Member } from "../../session/visitor.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
 import { layout } from "../layout.ts";
 import { OUTCOME_NAMES, OUTCOME_NOTES } from "./outcome-names.ts";
+import { responsiveTable } from "../responsive-table.ts";
 
 export interface RequestView {
   visitor: Member;
@@ -75,19 +76,7 @@ function charge(request: ListedRequest): string {
         <td data-label="USD" class="number">${showPico(BigInt(tokens) * picoUsd)}</td>
       </tr>`,
   );
-  return html`<table class="responsive">
-      <thead>
-        <tr>
-          <th scope="col">Tokens</th>
-          <th scope="col" class="number">Count</th>
-          <th scope="col" class="number">USD a million</th>
-          <th scope="col" class="number">USD</th>
-        </tr>
-      </thead>
-      <tbody>
-        !${rows.join("")}
-      </tbody>
-    </table>
+  return html`!${responsiveTable(["Tokens", { number: "Count" }, { number: "USD a million" }, { number: "USD" }], rows)}
     <p>
       Charged: <strong>${formatNanoUsd(request.chargeNanoUsd)} USD</strong>, the sum, rounded once.
       !${request.reasoningTokens === 0 ? "" : html`Of the output, ${request.reasoningTokens.toLocaleString("en-US")} tokens were reasoning.`}

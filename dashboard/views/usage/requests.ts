@@ -9,6 +9,7 @@ import { INTERFACE_NAMES } from "../interface-names.ts";
 import { layout } from "../layout.ts";
 import { OUTCOME_NAMES } from "./outcome-names.ts";
 import { hiddenFields, rangePicker, rangeQuery } from "./range-picker.ts";
+import { responsiveTable } from "../responsive-table.ts";
 
 export interface RequestsView {
   visitor: Member;
@@ -77,24 +78,20 @@ function select({ name, label, all, options, chosen }: Select): string {
 }
 
 function table(requests: readonly ListedRequest[], names: ReadonlyMap<string, string>): string {
-  return html`<table class="responsive">
-    <thead>
-      <tr>
-        <th scope="col">Time (UTC)</th>
-        <th scope="col">Model</th>
-        <th scope="col">Key</th>
-        <th scope="col">Result</th>
-        <th scope="col" class="number">Input</th>
-        <th scope="col" class="number">Cached</th>
-        <th scope="col" class="number">Output</th>
-        <th scope="col" class="number">Seconds</th>
-        <th scope="col" class="number">Charge in USD</th>
-      </tr>
-    </thead>
-    <tbody>
-      !${requests.map((request) => row(request, names)).join("")}
-    </tbody>
-  </table>`;
+  return responsiveTable(
+    [
+      "Time (UTC)",
+      "Model",
+      "Key",
+      "Result",
+      { number: "Input" },
+      { number: "Cached" },
+      { number: "Output" },
+      { number: "Seconds" },
+      { number: "Charge in USD" },
+    ],
+    requests.map((request) => row(request, names)),
+  );
 }
 
 function row(request: ListedRequest, names: ReadonlyMap<string, string>): string {

@@ -9,6 +9,7 @@ import type { Member } from "../../session/visitor.ts";
 import { daysOf, type DayRange } from "../../usage/range.ts";
 import { layout } from "../layout.ts";
 import { rangePicker, rangeQuery } from "./range-picker.ts";
+import { responsiveTable } from "../responsive-table.ts";
 
 export interface UsageView {
   visitor: Member;
@@ -112,21 +113,10 @@ function table(head: string, rows: readonly (UsageSums & { name: string })[]): s
         <td data-label="Charge" class="number">${showUsd(row.chargeNanoUsd)}</td>
       </tr>`,
   );
-  return html`<table class="responsive">
-    <thead>
-      <tr>
-        <th scope="col">${head}</th>
-        <th scope="col" class="number">Requests</th>
-        <th scope="col" class="number">Input</th>
-        <th scope="col" class="number">Cached input</th>
-        <th scope="col" class="number">Output</th>
-        <th scope="col" class="number">Charge</th>
-      </tr>
-    </thead>
-    <tbody>
-      !${body.join("")}
-    </tbody>
-  </table>`;
+  return responsiveTable(
+    [head, { number: "Requests" }, { number: "Input" }, { number: "Cached input" }, { number: "Output" }, { number: "Charge" }],
+    body,
+  );
 }
 
 /** The dearest first. */
