@@ -1,4 +1,5 @@
 import type { AnswerDeps, Answers } from "./answers/answer.ts";
+import type { Pepper } from "../ledger/keys.ts";
 import type { Events } from "./events.ts";
 import type { Limits } from "./limits/limits.ts";
 import type { RunDeps } from "./meter/run.ts";
@@ -9,7 +10,7 @@ export interface ExchangeDeps extends RunDeps, AnswerDeps {
   events: Events;
   answers: Answers;
   /** HMAC key of the stored key hashes. */
-  pepper: Buffer;
+  pepper: Pepper;
   /** UUIDv7 of that moment. */
   newRequestId(nowMs: number): string;
   /** In [0, 1). */

@@ -1,7 +1,7 @@
 import { GatewayError, toGatewayError, type ErrorCode } from "../contract/errors.ts";
 import type { Backend } from "../contract/catalogue.ts";
 import type { Protocol } from "../contract/protocol.ts";
-import type { ProcessingResponse } from "../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
+
 import { answerRoute } from "./answers/answer.ts";
 import { authenticate, type Caller } from "./auth/authenticate.ts";
 import { checkVersion, hasVersion } from "./auth/version.ts";
@@ -15,6 +15,7 @@ import { checkBodyComes, parseBody } from "./protocol/json/parse-body.ts";
 import { readUpstreamError } from "./protocol/upstream-error.ts";
 import { encodeRefusal } from "./refusal.ts";
 import * as reply from "./reply.ts";
+import type { Reply } from "./reply.ts";
 import { chooseBackend } from "./route/choose-backend.ts";
 import { chooseModel } from "./route/choose-model.ts";
 import { findEndpoint, protocolOf, type Endpoint } from "./route/endpoint.ts";
@@ -28,10 +29,10 @@ import { pricedAt } from "./world/world.ts";
  * answer; `closed` comes last, whatever happened. Read it top-down.
  */
 export interface Exchange {
-  requestHeaders(headers: ReadonlyMap<string, string>, isEnd: boolean): ProcessingResponse | Promise<ProcessingResponse>;
-  requestBody(body: Buffer): ProcessingResponse | Promise<ProcessingResponse>;
-  responseHeaders(headers: ReadonlyMap<string, string>, facts: { isLocalReply: boolean; isEnd: boolean }): ProcessingResponse;
-  responseBody(body: Buffer, isEnd: boolean): ProcessingResponse;
+  requestHeaders(headers: ReadonlyMap<string, string>, isEnd: boolean): Reply | Promise<Reply>;
+  requestBody(body: Buffer): Reply | Promise<Reply>;
+  responseHeaders(headers: ReadonlyMap<string, string>, facts: { isLocalReply: boolean; isEnd: boolean }): Reply;
+  responseBody(body: Buffer, isEnd: boolean): Reply;
   /** The gRPC stream is over: normally, because the client left, or because the upstream broke off. */
   closed(): void;
 }
@@ -61,7 +62,8 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   let translation: Translation | undefined;
   let run: Run | undefined;
   let response: Response | undefined;
-  const closing = new AbortController();
+  /** Read by what waits for credit. */
+  const client = { aborted: false };
 
   // 1. Who asks, for what, and may they? Decided before the body is read.
   function requestHeaders(headers: ReadonlyMap<string, string>, isEnd: boolean) {
@@ -108,10 +110,10 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       translation = chosen;
       const { wantsStream: isStream, maxOutputTokens } = chosen;
       const size = sizeHold({ promptBytes: body.length, maxOutputTokens, answers: countAnswers(parsed), isStream, model });
-      const reserved = reserve(deps, { caller, protocol, size, signal: closing.signal });
+      const reserved = reserve(deps, { caller, protocol, size, signal: client });
       const forward = (reservation: Reservation) => {
         // The client left while its credit was waited for: nothing runs, and nobody reads this answer.
-        if (closing.signal.aborted) {
+        if (client.aborted) {
           release(reservation);
           return reply.passChunk("unchanged");
         }
@@ -235,7 +237,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
     body: Buffer,
     stream: Extract<Response, { kind: "stream" }>,
     run: Run,
-  ): ProcessingResponse {
+  ): Reply {
     stream.isBroken = true;
     run.settle("stopped", 200);
     return reply.passChunk(Buffer.concat([pushed === "unchanged" ? body : pushed, stream.machine.stopForCredit()]));
@@ -243,7 +245,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
 
   // 5. Over. What was produced before the client left, or the upstream broke off, is charged (S28).
   function closed() {
-    closing.abort();
+    client.aborted = true;
     // A client may hang up on the last event, before the upstream closes: that is no abort.
     const outcome = response?.kind === "stream" ? response.machine.outcome : "open";
     if (outcome === "open") run?.settle("aborted", 499);
@@ -258,9 +260,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   }
 
   /** Runs one step; what it throws is answered in the caller's protocol (S17). */
-  function refusing<Answer extends ProcessingResponse | Promise<ProcessingResponse>>(
-    step: () => Answer,
-  ): Answer | ProcessingResponse {
+  function refusing<Answer extends Reply | Promise<Reply>>(step: () => Answer): Answer | Reply {
     try {
       return step();
     } catch (thrown) {
@@ -268,7 +268,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
     }
   }
 
-  function refuse(thrown: unknown): ProcessingResponse {
+  function refuse(thrown: unknown): Reply {
     const error = noteFailure(thrown);
     run?.settle("failed", error.status);
     return reply.answerNow(encodeRefusal(protocol, error, requestId));

@@ -1,3 +1,4 @@
+import { createSecretKey } from "node:crypto";
 import { Registry, collectDefaultMetrics } from "prom-client";
 import { v7 as uuidv7 } from "uuid";
 import { startAdmin } from "../runtime/admin.ts";
@@ -22,6 +23,7 @@ import { createLimits } from "./limits/limits.ts";
 import { createCredit } from "./meter/credit.ts";
 import { startLeaseKeeper } from "./meter/lease-keeper.ts";
 import { startRunWatch } from "./meter/run-watch.ts";
+import { createRequestIds } from "./request-id.ts";
 import { startServer, type ExtprocServer } from "./server.ts";
 import { createWorld } from "./world/world.ts";
 
@@ -107,9 +109,9 @@ export async function startExtproc(
     journal,
     runWatch,
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
-    pepper: config.pepper,
+    pepper: createSecretKey(config.pepper),
     readUsage: (range) => usageByModelAndDay(database, range),
-    newRequestId: (nowMs) => uuidv7({ msecs: nowMs }),
+    newRequestId: createRequestIds(),
     random: Math.random,
     clock,
   };
