@@ -28,6 +28,7 @@ COPY runtime runtime
 COPY ledger ledger
 COPY extproc extproc
 COPY operator operator
+COPY clients clients
 COPY dashboard dashboard
 USER 65532:65532
 CMD ["node", "--version"]

@@ -3,6 +3,11 @@ import { defineConfig } from "vitest/config";
 /** Builds the API server, kubectl and helm where they are not built yet. */
 const KUBE_TOOLS = "./test/support/kube/global-setup.ts";
 
+/** Each fuzzer runs for FUZZ_SECONDS, and tells afterwards. */
+const FUZZ_TIMEOUT_MS = Number(process.env["FUZZ_SECONDS"] ?? "20") * 1000 + 120_000;
+/** Fetches the coding tools and SDKs where they are not yet. */
+const CLIENT_PACKAGES = "./test/support/clients/global-setup.ts";
+
 /** One project a folder of test/, named after what must be real for it. Slow ones run one file at a time. */
 export default defineConfig({
   test: {
@@ -14,6 +19,8 @@ export default defineConfig({
       project("postgres", { testTimeout: 60_000, hookTimeout: 120_000, fileParallelism: false }),
       project("envoy", { testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false }),
       project("browser", { testTimeout: 180_000, hookTimeout: 300_000, fileParallelism: false }),
+      project("fuzz", { testTimeout: FUZZ_TIMEOUT_MS, hookTimeout: 300_000, fileParallelism: false }),
+      project("clients", { testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false, globalSetup: CLIENT_PACKAGES }),
       project("kube", { testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false, globalSetup: KUBE_TOOLS }),
       project("chart", { testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false, globalSetup: KUBE_TOOLS }),
     ],

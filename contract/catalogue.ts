@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { profileSchema } from "./profile.ts";
-import { PROTOCOLS } from "./protocol.ts";
+import { INTERFACES, PROTOCOLS } from "./protocol.ts";
 
 /**
  * What the operator publishes about a Model and extproc serves from: the contract between the control
@@ -21,16 +21,26 @@ const backendSchema = z.strictObject({
 });
 export type Backend = z.infer<typeof backendSchema>;
 
+const timeoutsSchema = z.strictObject({
+  firstByteMs: z.int().positive().optional(),
+  /** Between two pieces of a streamed answer. */
+  idleMs: z.int().positive().optional(),
+  wholeMs: z.int().positive().optional(),
+});
+export type Timeouts = z.infer<typeof timeoutsSchema>;
+
 export const catalogueModelSchema = z.strictObject({
   name: z.string(),
   aliases: z.array(z.string()),
   /** Interfaces that clients may use (S7). */
-  interfaces: z.array(z.enum(PROTOCOLS)),
+  interfaces: z.array(z.enum(INTERFACES)),
   contextWindow: z.int().positive().nullable(),
   maxOutputTokens: z.int().positive(),
   /** Unix seconds; `created` in the model list. */
   createdSeconds: z.int().nonnegative(),
   backends: z.array(backendSchema).min(1),
+  /** What differs from the gateway's own: five minutes of silence, before the answer or in it. */
+  timeouts: timeoutsSchema.optional(),
   /** That the model will go, in Unix seconds: answers carry it as `deprecation` and `sunset` headers. */
   deprecation: z.strictObject({ sinceSeconds: z.int().optional(), sunsetSeconds: z.int().optional() }).optional(),
 });

@@ -1,4 +1,4 @@
-import type { Protocol } from "./protocol.ts";
+import type { Interface } from "./protocol.ts";
 
 /**
  * Every refusal and failure that a caller can see: HTTP status and the type each dialect gives it
@@ -71,10 +71,11 @@ export function toGatewayError(thrown: unknown): GatewayError {
 }
 
 /** The error object of the caller's protocol (S17). In a stream it is the payload of the error event. */
-export function encodeError(protocol: Protocol, error: GatewayError, requestId: string): object {
+export function encodeError(protocol: Interface, error: GatewayError, requestId: string): object {
   const row = ERRORS[error.code];
   switch (protocol) {
     case "chat":
+    case "responses":
       return { error: { message: error.message, type: row.chat.type, param: error.field, code: row.chat.code } };
     case "messages":
       return { type: "error", error: { type: row.messages.type, message: error.message }, request_id: requestId };

@@ -5,6 +5,12 @@
 export const HEADERS = {
   /** Request, extproc → Envoy's route: the cluster that answers. Without it the route answers 503. */
   backend: "x-gateway-backend",
+  /** Request, extproc → Envoy's route: extproc keeps this request's time itself, because its Model names timeouts. */
+  timed: "x-gateway-timed",
+  /** Request of an attempt, extproc → a filter behind it: the new body's `content-length`, which Envoy takes off there. */
+  bodyLength: "x-gateway-content-length",
+  /** Response of an attempt, extproc → Envoy's retry policy: throw this away, another backend is to be tried. */
+  tryNext: "x-gateway-try-next",
   /** Response: request fields that the translation left out because they cannot change the answer. */
   dropped: "x-gateway-dropped",
   /** Both names carry the one id of a request (S17); it is also in the usage log. */
@@ -15,20 +21,29 @@ export const HEADERS = {
   version: "anthropic-version",
 } as const;
 
-/** How each protocol tells its clients what is left of a minute's requests and tokens (S23). */
-export const RATE_LIMIT_HEADERS = {
-  chat: {
-    requests: {
-      limit: "x-ratelimit-limit-requests",
-      remaining: "x-ratelimit-remaining-requests",
-      reset: "x-ratelimit-reset-requests",
-    },
-    tokens: {
-      limit: "x-ratelimit-limit-tokens",
-      remaining: "x-ratelimit-remaining-tokens",
-      reset: "x-ratelimit-reset-tokens",
-    },
+/** Value of `x-gateway-backend` for a Model with several backends: the listener where each attempt names its own. */
+export const ATTEMPTS_CLUSTER = "attempts";
+
+/** gRPC metadata by which extproc tells an attempt's stream from a client's. */
+export const STAGE = { header: "x-gateway-stage", attempt: "attempt" } as const;
+
+const OPENAI_RATE_LIMIT_HEADERS = {
+  requests: {
+    limit: "x-ratelimit-limit-requests",
+    remaining: "x-ratelimit-remaining-requests",
+    reset: "x-ratelimit-reset-requests",
   },
+  tokens: {
+    limit: "x-ratelimit-limit-tokens",
+    remaining: "x-ratelimit-remaining-tokens",
+    reset: "x-ratelimit-reset-tokens",
+  },
+} as const;
+
+/** How each interface tells its clients what is left of a minute's requests and tokens (S23). */
+export const RATE_LIMIT_HEADERS = {
+  chat: OPENAI_RATE_LIMIT_HEADERS,
+  responses: OPENAI_RATE_LIMIT_HEADERS,
   messages: {
     requests: {
       limit: "anthropic-ratelimit-requests-limit",

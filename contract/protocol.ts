@@ -1,3 +1,7 @@
-/** The two wire formats: OpenAI's chat completions and Anthropic's messages (S1, S2). */
+/** The wire formats that model servers speak: OpenAI's chat completions and Anthropic's messages (S1, S2). */
 export const PROTOCOLS = ["chat", "messages"] as const;
 export type Protocol = (typeof PROTOCOLS)[number];
+
+/** What clients may speak. Responses is translated for every server, and only on where a Model says so (S8). */
+export const INTERFACES = [...PROTOCOLS, "responses"] as const;
+export type Interface = (typeof INTERFACES)[number];

@@ -1,10 +1,18 @@
+import { readFile } from "node:fs/promises";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { createDatabase } from "../ledger/database.ts";
 import { startAdmin } from "../runtime/admin.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import type { Logger } from "../runtime/log.ts";
 import { createApp } from "./app.ts";
+import { startAutoTopUp } from "./auto-top-up.ts";
+import { checkConfig } from "./check-config.ts";
+import { startLowBalanceWatch } from "./low-balance.ts";
+import { createMailer, type MailConfig } from "./mail/mailer.ts";
+import type { OidcConfig } from "./oidc/config.ts";
+import { createOidc } from "./oidc/provider.ts";
 import { createPayments, type PaymentsConfig } from "./payments/payments.ts";
+import type { SignUpRules } from "./sign-up-rules.ts";
 
 export interface DashboardConfig {
   databaseUrl: string;
@@ -15,7 +23,12 @@ export interface DashboardConfig {
   /** Reached through Envoy alone. */
   listen: { host: string; port: number };
   admin: { host: string; port: number };
-  isSignUpOpen: boolean;
+  signUp: SignUpRules;
+  mail: MailConfig;
+  /** Path of a plain text. */
+  termsFile: string | undefined;
+  /** undefined: nobody signs in elsewhere. */
+  oidc: OidcConfig | undefined;
   payments: PaymentsConfig;
 }
 
@@ -24,10 +37,15 @@ export async function startDashboard(
   config: DashboardConfig,
   { log, lifecycle }: { log: Logger; lifecycle: Lifecycle },
 ): Promise<void> {
+  checkConfig(config);
   const metrics = new Registry();
   collectDefaultMetrics({ register: metrics });
   const database = createDatabase({ url: config.databaseUrl, applicationName: "dashboard", log });
-  const app = await createApp({ ...config, payments: createPayments(config.payments, config), database, log });
+  const mailer = createMailer(config.mail);
+  const terms = config.termsFile === undefined ? undefined : await readFile(config.termsFile, "utf8");
+  const oidc = config.oidc === undefined ? undefined : createOidc(config.oidc, config);
+  const payments = createPayments(config.payments, config);
+  const app = await createApp({ ...config, terms, payments, mailer, oidc, database, log });
   await app.listen(config.listen);
   const admin = await startAdmin({
     ...config.admin,
@@ -36,6 +54,14 @@ export async function startDashboard(
   });
   log.info({ listen: config.listen, admin: admin.port }, "ready");
 
+  if (mailer !== undefined) {
+    const lowBalances = startLowBalanceWatch({ ...config, database, mailer, log });
+    lifecycle.onShutdown({ name: "stop looking for low balances", deadlineMs: 5_000, run: () => lowBalances.stop() });
+  }
+  if (payments !== undefined) {
+    const autoTopUps = startAutoTopUp({ ...config, database, provider: payments, mailer, log });
+    lifecycle.onShutdown({ name: "finish automatic top-ups", deadlineMs: 10_000, run: () => autoTopUps.stop() });
+  }
   lifecycle.onShutdown({ name: "finish open pages", deadlineMs: 10_000, run: () => app.close() });
   lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
   lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin.close() });

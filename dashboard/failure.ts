@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError, toGatewayError } from "../contract/errors.ts";
 import type { Logger } from "../runtime/log.ts";
-import { SignInNeeded } from "./session/guard.ts";
+import { NO_SUCH_PAGE, SignInNeeded } from "./session/guard.ts";
 import { failurePage } from "./views/failure.ts";
 
 /** Any failure as a page: what the visitor can act on in words, the rest as "something failed". */
@@ -27,11 +27,10 @@ export function answerError({
 }
 
 export function answerNotFound(request: FastifyRequest, reply: FastifyReply) {
-  const message = "There is no such page. It may have been here once: start from the overview.";
   return reply
     .status(404)
     .type("text/html; charset=utf-8")
-    .send(failurePage({ visitor: request.visitor, status: 404, message, requestId: request.id }));
+    .send(failurePage({ visitor: request.visitor, status: 404, message: NO_SUCH_PAGE, requestId: request.id }));
 }
 
 /** The framework's own refusals: a form that is too large, or no form at all. */

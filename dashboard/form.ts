@@ -48,3 +48,10 @@ function problemsOf(error: unknown): Record<string, string> | undefined {
 function withoutPasswords(values: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(values).filter(([name]) => !/password|current|code/i.test(name)));
 }
+
+/** A text of the address's query; "" where it is absent or given several times. */
+export function readQuery(request: FastifyRequest, name: string): string {
+  const query = z.looseObject({ [name]: text }).safeParse(request.query);
+  const value = query.success ? query.data[name] : undefined;
+  return typeof value === "string" ? value : "";
+}

@@ -3,7 +3,10 @@ import { portVariable, readEnv } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createLog } from "../runtime/log.ts";
 import { startDashboard } from "./dashboard.ts";
+import { MAIL_VARIABLES, mailConfig } from "./mail/mailer.ts";
+import { OIDC_VARIABLES, oidcConfig } from "./oidc/config.ts";
 import { PAYMENTS_VARIABLES, paymentsConfig } from "./payments/payments.ts";
+import { SIGN_UP_VARIABLES, signUpRules } from "./sign-up-rules.ts";
 
 const environment = readEnv(
   {
@@ -14,8 +17,11 @@ const environment = readEnv(
     DASHBOARD_PORT: portVariable.default(8090),
     ADMIN_HOST: z.string().default("127.0.0.1"),
     ADMIN_PORT: portVariable.default(9006),
-    SIGN_UP: z.enum(["open", "closed"]).default("open"),
+    ...SIGN_UP_VARIABLES,
+    ...MAIL_VARIABLES,
+    ...OIDC_VARIABLES,
     ...PAYMENTS_VARIABLES,
+    TERMS_FILE: z.string().min(1).optional(),
     LOG_LEVEL: z.string().default("info"),
   },
   process.env,
@@ -31,7 +37,10 @@ await startDashboard(
     publicBaseUrl: environment.PUBLIC_BASE_URL.replace(/\/+$/, ""),
     listen: { host: environment.DASHBOARD_HOST, port: environment.DASHBOARD_PORT },
     admin: { host: environment.ADMIN_HOST, port: environment.ADMIN_PORT },
-    isSignUpOpen: environment.SIGN_UP === "open",
+    signUp: signUpRules(environment),
+    mail: mailConfig(environment),
+    termsFile: environment.TERMS_FILE,
+    oidc: oidcConfig(environment),
     payments: paymentsConfig(environment),
   },
   { log, lifecycle },

@@ -1,4 +1,4 @@
-import { formatNanoUsd } from "../ledger/money.ts";
+import { formatNanoUsd, type Price } from "../ledger/money.ts";
 
 /** For people: "$4.99", with more places where two would hide what is there; never rounded up. */
 export function showUsd(nanoUsd: bigint): string {
@@ -11,7 +11,20 @@ const PICO_PER_MILLION = 1_000_000n;
 
 /** A price, as it is published: USD per million tokens. */
 export function showPrice(picoUsd: bigint): string {
-  const whole = picoUsd / PICO_PER_MILLION;
+  return `$${pricePerMillion(picoUsd)}`;
+}
+
+/** The same for programs: a decimal string for each class of tokens. */
+export function showPricePerMillion({ inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd }: Price) {
+  return {
+    input: pricePerMillion(inputPicoUsd),
+    cached_input: pricePerMillion(cachedInputPicoUsd),
+    cache_write: pricePerMillion(cacheWritePicoUsd),
+    output: pricePerMillion(outputPicoUsd),
+  };
+}
+
+function pricePerMillion(picoUsd: bigint): string {
   const decimals = (picoUsd % PICO_PER_MILLION).toString().padStart(6, "0").replace(/0+$/, "").padEnd(2, "0");
-  return `$${whole}.${decimals}`;
+  return `${picoUsd / PICO_PER_MILLION}.${decimals}`;
 }

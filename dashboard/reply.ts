@@ -14,6 +14,7 @@ export function goTo(reply: FastifyReply, path: string) {
  * @param next anything at all.
  */
 export function safeNext(next: unknown): string {
-  if (typeof next !== "string" || !/^\/dashboard(?:[/?][\w\-./?=&%,:]*)?$/.test(next) || next.includes("//")) return "/dashboard";
+  if (typeof next !== "string" || !/^\/dashboard(?:[/?][\w\-./?=&%,:]*)?$/.test(next) || /\/\/|\.\./.test(next))
+    return "/dashboard";
   return next.startsWith("/dashboard/sign-") ? "/dashboard" : next;
 }

@@ -1,32 +1,63 @@
 import type { FastifyInstance } from "fastify";
 import type { AppDeps } from "./app.ts";
 import type { Payments } from "./payments/payments.ts";
-import { creditRoutes } from "./routes/credit.ts";
-import { testPayRoutes } from "./routes/credit-test-pay.ts";
-import { topUpRoutes } from "./routes/credit-top-up.ts";
-import { webhookRoutes } from "./routes/credit-webhook.ts";
-import { keyRoutes } from "./routes/keys.ts";
+import { adminRoutes } from "./routes/admin/admin.ts";
+import { autoTopUpRoutes } from "./routes/credit/auto-top-up.ts";
+import { creditRoutes } from "./routes/credit/credit.ts";
+import { testCardRoutes } from "./routes/credit/test-card.ts";
+import { testPayRoutes } from "./routes/credit/test-pay.ts";
+import { topUpRoutes } from "./routes/credit/top-up.ts";
+import { receiptRoutes } from "./routes/credit/receipt.ts";
+import { webhookRoutes } from "./routes/credit/webhook.ts";
+import { forgotRoutes } from "./routes/people/forgot.ts";
+import { invitationRoutes } from "./routes/people/invitation.ts";
+import { installRoutes } from "./routes/install.ts";
+import { keyRoutes } from "./routes/keys/keys.ts";
+import { memberRoutes } from "./routes/people/members.ts";
 import { modelRoutes } from "./routes/models.ts";
+import { oidcRoutes } from "./routes/people/oidc.ts";
+import { outboxRoutes } from "./routes/people/outbox.ts";
 import { overviewRoutes } from "./routes/overview.ts";
-import { signInRoutes } from "./routes/sign-in.ts";
-import { signUpRoutes } from "./routes/sign-up.ts";
-import { usageCsvRoutes } from "./routes/usage-csv.ts";
-import { usageRoutes } from "./routes/usage.ts";
+import { playgroundRoutes } from "./routes/playground.ts";
+import { publicRoutes } from "./routes/public.ts";
+import { requestRoutes } from "./routes/usage/requests.ts";
+import { settingsRoutes } from "./routes/people/settings.ts";
+import { signInRoutes } from "./routes/people/sign-in.ts";
+import { signUpRoutes } from "./routes/people/sign-up.ts";
+import { tokenRoutes } from "./routes/keys/tokens.ts";
+import { usageCsvRoutes } from "./routes/usage/csv.ts";
+import { usageRoutes } from "./routes/usage/usage.ts";
 
 export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   signInRoutes(app, deps);
   signUpRoutes(app, deps);
+  publicRoutes(app, deps);
+  playgroundRoutes(app, deps);
+  settingsRoutes(app, deps);
+  memberRoutes(app, deps);
+  invitationRoutes(app, deps);
+  if (deps.oidc !== undefined) oidcRoutes(app, deps, deps.oidc);
+  if (deps.mailer !== undefined) forgotRoutes(app, deps, deps.mailer);
+  if (deps.mailer?.outbox) outboxRoutes(app, deps.mailer.outbox);
   overviewRoutes(app, deps);
   keyRoutes(app, deps);
   usageRoutes(app, deps);
+  requestRoutes(app, deps);
   usageCsvRoutes(app, deps);
   creditRoutes(app, deps);
+  receiptRoutes(app, deps);
   modelRoutes(app, deps);
+  tokenRoutes(app, deps);
+  adminRoutes(app, deps);
+  installRoutes(app, deps);
   if (deps.payments !== undefined) paymentRoutes(app, deps, deps.payments);
 }
 
 function paymentRoutes(app: FastifyInstance, deps: AppDeps, payments: Payments): void {
   topUpRoutes(app, deps, payments);
+  autoTopUpRoutes(app, deps, payments);
   webhookRoutes(app, deps, payments);
-  if (payments.name === "test") testPayRoutes(app, deps, payments);
+  if (payments.name !== "test") return;
+  testPayRoutes(app, deps, payments);
+  testCardRoutes(app, payments);
 }

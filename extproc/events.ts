@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { ErrorCode } from "../contract/errors.ts";
-import type { Protocol } from "../contract/protocol.ts";
+import type { Interface } from "../contract/protocol.ts";
 import { formatNanoUsd } from "../ledger/money.ts";
 import type { Settlement } from "../ledger/settle.ts";
 import type { Logger } from "../runtime/log.ts";
@@ -8,9 +8,19 @@ import type { Logger } from "../runtime/log.ts";
 /** One function a business event; each writes its log line and counts. Labels are closed sets. */
 export interface Events {
   requestSettled(settlement: Settlement): void;
-  requestRefused(refusal: { requestId: string; code: ErrorCode; status: number; protocol: Protocol; cause: unknown }): void;
+  requestRefused(refusal: { requestId: string; code: ErrorCode; status: number; protocol: Interface; cause: unknown }): void;
   /** A bug: something threw that no caller can act on. */
   exchangeFailed(failure: { requestId: string; error: unknown }): void;
+  /** One of several backends gave no answer; where it was not the last, another is asked. */
+  attemptFailed(failure: {
+    requestId: string;
+    model: string;
+    backend: string;
+    /** From 1. */
+    attempt: number;
+    status: number;
+    isLast: boolean;
+  }): void;
   upstreamFailed(failure: { requestId: string; model: string; backend: string; status: number; code: ErrorCode }): void;
 }
 
@@ -25,6 +35,7 @@ export interface EventsDeps {
     heldNanoUsd(): bigint;
     journalBytes(): number;
     ledgerDifferences(): number;
+    lateSeconds(): number;
   };
 }
 
@@ -87,6 +98,12 @@ export function createEvents({ log, metrics, gauges }: EventsDeps): Events {
     labelNames: ["model", "code"],
     registers,
   });
+  const failedAttempts = new Counter({
+    name: "gateway_failed_attempts_total",
+    help: "Attempts at one of a model's several backends that gave no answer, by model and what came of it.",
+    labelNames: ["model", "result"],
+    registers,
+  });
   metrics.registerMetric(gauge("gateway_open_streams", "Requests in flight.", gauges.openStreams));
   metrics.registerMetric(
     gauge("gateway_queued_settlements", "Settlements that wait for the database.", gauges.queuedSettlements),
@@ -100,6 +117,13 @@ export function createEvents({ log, metrics, gauges }: EventsDeps): Events {
   );
   metrics.registerMetric(
     gauge("gateway_ledger_differences", "Numbers that did not add up at the ledger's last check.", gauges.ledgerDifferences),
+  );
+  metrics.registerMetric(
+    gauge(
+      "gateway_event_loop_late_seconds",
+      "How far the process is behind with its work; late, it refuses.",
+      gauges.lateSeconds,
+    ),
   );
 
   return {
@@ -142,6 +166,10 @@ export function createEvents({ log, metrics, gauges }: EventsDeps): Events {
     exchangeFailed({ requestId, error }) {
       failures.inc();
       log.error({ requestId, err: error }, "an exchange failed inside the gateway");
+    },
+    attemptFailed({ isLast, ...attempt }) {
+      failedAttempts.inc({ model: attempt.model, result: isLast ? "gave_up" : "next_backend" });
+      log.warn(attempt, isLast ? "the last backend failed" : "a backend failed, the next one is tried");
     },
     upstreamFailed({ requestId, model, backend, status, code }) {
       upstreamFailures.inc({ model, code });

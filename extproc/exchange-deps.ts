@@ -1,16 +1,25 @@
 import type { AnswerDeps, Answers } from "./answers/answer.ts";
 import type { Pepper } from "../ledger/keys.ts";
 import type { Events } from "./events.ts";
+import type { OpenAttempts } from "./fallback/open-attempts.ts";
+import type { Admission } from "./limits/admission.ts";
 import type { Limits } from "./limits/limits.ts";
 import type { RunDeps } from "./meter/run.ts";
+import type { BackendHealth } from "./route/backend-health.ts";
 
 /** All that one request's life depends on; tests replace single members. */
 export interface ExchangeDeps extends RunDeps, AnswerDeps {
+  admission: Admission;
   limits: Limits;
   events: Events;
   answers: Answers;
+  /** Of Models with several backends. */
+  health: BackendHealth;
+  openAttempts: OpenAttempts;
   /** HMAC key of the stored key hashes. */
   pepper: Pepper;
+  /** Where people make keys. */
+  keysUrl: string;
   /** UUIDv7 of that moment. */
   newRequestId(nowMs: number): string;
   /** In [0, 1). */

@@ -1,12 +1,16 @@
 import { GatewayError, toGatewayError, type ErrorCode } from "../contract/errors.ts";
 import type { Backend } from "../contract/catalogue.ts";
-import type { Protocol } from "../contract/protocol.ts";
-
+import type { Interface } from "../contract/protocol.ts";
+import { createAnswerStream, endOutcome, type AnswerStream } from "./answer-stream.ts";
 import { answerRoute } from "./answers/answer.ts";
 import { authenticate, type Caller } from "./auth/authenticate.ts";
 import { checkVersion, hasVersion } from "./auth/version.ts";
+import { startDeadlines, type Deadlines } from "./deadlines.ts";
 import type { ExchangeDeps } from "./exchange-deps.ts";
+import { tooLate } from "./fallback/attempts.ts";
+import { planWay, type Way } from "./fallback/way.ts";
 import { requestChanges, responseChanges } from "./headers.ts";
+import type { Place } from "./limits/admission.ts";
 import { countAnswers, sizeHold } from "./meter/hold-size.ts";
 import { createMeter } from "./meter/meter.ts";
 import { release, reserve, type Reservation } from "./meter/reservation.ts";
@@ -19,9 +23,8 @@ import type { Reply } from "./reply.ts";
 import { chooseBackend } from "./route/choose-backend.ts";
 import { chooseModel } from "./route/choose-model.ts";
 import { findEndpoint, protocolOf, type Endpoint } from "./route/endpoint.ts";
-import { createTranslation } from "./translate/choose.ts";
 import { createTokenCount, type TokenCount } from "./translate/token-count.ts";
-import type { JsonObject, StreamTranslation, Translation } from "./translate/translation.ts";
+import type { JsonObject } from "./translate/translation.ts";
 import { pricedAt } from "./world/world.ts";
 
 /**
@@ -52,15 +55,18 @@ type Response =
   | { kind: "upstream_error"; status: number; headers: ReadonlyMap<string, string> }
   /** One JSON document; `asStream`: the client waits for a stream, which is made from it. */
   | { kind: "whole"; asStream: boolean }
-  | { kind: "stream"; machine: StreamTranslation; isBroken: boolean };
+  | { kind: "stream"; stream: AnswerStream };
 
-export function createExchange(deps: ExchangeDeps): Exchange {
+/** @param push sends Envoy a message that it has not asked for. */
+export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void): Exchange {
   const startedMs = deps.clock.nowMs();
   const requestId = deps.newRequestId(startedMs);
-  let protocol: Protocol = "chat";
+  let protocol: Interface = "chat";
   let admitted: Admitted | undefined;
-  let translation: Translation | undefined;
+  let way: Way | undefined;
   let run: Run | undefined;
+  let deadlines: Deadlines | undefined;
+  let place: Place | undefined;
   let response: Response | undefined;
   /** Read by what waits for credit. */
   const client = { aborted: false };
@@ -71,10 +77,11 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       const line = { method: headers.get(":method") ?? "", path: headers.get(":path") ?? "", hasVersion: hasVersion(headers) };
       protocol = protocolOf(line);
       const endpoint = findEndpoint(line);
+      if (endpoint.kind === "generate") protocol = endpoint.protocol;
       if (protocol === "messages") checkVersion(headers);
       if (endpoint.kind === "root") return reply.answerNow(deps.answers.root(requestId));
 
-      const caller = authenticate({ headers, world: deps.world, pepper: deps.pepper, nowMs: startedMs });
+      const caller = authenticate({ headers, world: deps.world, pepper: deps.pepper, nowMs: startedMs, keysUrl: deps.keysUrl });
       if (endpoint.kind !== "generate" && endpoint.kind !== "count_tokens") {
         return answerRoute({ endpoint, caller, requestId, deps }).catch(refuse);
       }
@@ -82,7 +89,8 @@ export function createExchange(deps: ExchangeDeps): Exchange {
         deps.limits.check(caller, protocol);
         deps.credit.check(caller.account);
       }
-      checkBodyComes(headers, isEnd);
+      checkBodyComes({ headers, interface: protocol }, isEnd);
+      place = deps.admission.enter(caller.account.accountId);
       admitted = { caller, endpoint, headers };
       return reply.continueToBody();
     });
@@ -93,22 +101,20 @@ export function createExchange(deps: ExchangeDeps): Exchange {
     return refusing(() => {
       if (admitted === undefined) throw new Error("a request body came before its headers were accepted");
       const { caller, headers } = admitted;
-      const parsed = parseBody(body);
-      const model = pricedAt(chooseModel({ world: deps.world, key: caller.key, protocol, name: parsed["model"] }), startedMs);
-      const backend = chooseBackend(model.backends, deps.random());
-      if (admitted.endpoint.kind === "count_tokens") return countTokens({ body, parsed, headers, backend });
+      const parsed = parseBody(body, { headers, interface: protocol });
+      const { world, modelsUrl } = deps;
+      const chosenModel = chooseModel({ world, key: caller.key, protocol, modelsUrl, name: parsed["model"] });
+      const model = pricedAt(chosenModel, startedMs);
+      if (admitted.endpoint.kind === "count_tokens")
+        return countTokens({ body, parsed, headers, backend: chooseBackend(model.backends, deps.random()) });
 
-      const chosen = createTranslation(protocol, {
-        body,
-        parsed,
-        headers,
-        model,
-        backend,
-        requestId,
-        nowSeconds: Math.floor(startedMs / 1000),
-      });
-      translation = chosen;
-      const { wantsStream: isStream, maxOutputTokens } = chosen;
+      const nowSeconds = Math.floor(startedMs / 1000);
+      const planned = planWay(
+        { body, parsed, headers, model, requestId, nowSeconds, client: protocol, keyId: caller.key.publicId },
+        deps,
+      );
+      way = planned;
+      const { wantsStream: isStream, maxOutputTokens } = planned.translation;
       const size = sizeHold({ promptBytes: body.length, maxOutputTokens, answers: countAnswers(parsed), isStream, model });
       const reserved = reserve(deps, { caller, protocol, size, signal: client });
       const forward = (reservation: Reservation) => {
@@ -118,12 +124,10 @@ export function createExchange(deps: ExchangeDeps): Exchange {
           return reply.passChunk("unchanged");
         }
         const meter = createMeter(body.length);
+        const { backend, isByAttempt } = planned;
         run = startRun({ requestId, caller, model, backend, protocol, isStream, startedMs, meter, reservation }, deps);
-        const { upstream } = chosen;
-        return reply.forwardRequest(
-          upstream.body === body ? "unchanged" : upstream.body,
-          requestChanges({ headers, backend, upstream, requestId }),
-        );
+        deadlines = startDeadlines({ timeouts: model.timeouts, isByAttempt, onPassed: late });
+        return planned.forward();
       };
       return reserved instanceof Promise ? reserved.then(forward).catch(refuse) : forward(reserved);
     });
@@ -148,12 +152,15 @@ export function createExchange(deps: ExchangeDeps): Exchange {
         response.status = status;
         return isEnd ? wholeBody(Buffer.alloc(0), response, run) : reply.awaitResponseBody({});
       }
-      if (isLocalReply || run === undefined || translation === undefined) {
+      if (isLocalReply || run === undefined || way === undefined) {
         response = { kind: "local_reply" };
         if (run !== undefined) noteUpstreamFailure(run, status, "upstream_unavailable");
         return reply.awaitResponseBody({});
       }
+      run.moveTo(way.backend);
+      if (way.failure !== null) throw way.described(way.failure);
 
+      const { translation } = way;
       const isGood = status >= 200 && status < 300;
       const isStream = isGood && translation.wantsStream && isEventStream(headers);
       const changes = responseChanges({
@@ -165,8 +172,10 @@ export function createExchange(deps: ExchangeDeps): Exchange {
         notice: run.model.notice,
       });
       if (!isGood) response = { kind: "upstream_error", status, headers };
-      else if (isStream) response = { kind: "stream", machine: translation.stream(run.meter), isBroken: false };
+      else if (isStream)
+        response = { kind: "stream", stream: createAnswerStream({ machine: translation.stream(run.meter), run, noteFailure }) };
       else response = { kind: "whole", asStream: translation.wantsStream };
+      deadlines?.began(isStream);
 
       if (isEnd)
         throw isGood
@@ -178,7 +187,9 @@ export function createExchange(deps: ExchangeDeps): Exchange {
 
   // 4. The answer itself, metered on its way to the client.
   function responseBody(body: Buffer, isEnd: boolean) {
-    if (response?.kind === "stream" && run !== undefined) return chunk(body, isEnd, response, run);
+    if (isEnd) deadlines?.over();
+    else deadlines?.heard();
+    if (response?.kind === "stream") return response.stream.pass(body, isEnd);
     return refusing(() => {
       if (response === undefined) throw new Error("a response body came before its headers");
       return wholeBody(body, response, run);
@@ -195,8 +206,8 @@ export function createExchange(deps: ExchangeDeps): Exchange {
         throw upstreamError(response.status, response.headers, body);
       case "stream":
       case "whole": {
-        if (run === undefined || translation === undefined)
-          throw new Error("a response came for a request that was not forwarded");
+        if (run === undefined || way === undefined) throw new Error("a response came for a request that was not forwarded");
+        const { translation } = way;
         if (response.kind === "whole" && !response.asStream) {
           const bytes = translation.response(body, run.meter);
           run.settle("complete", 200);
@@ -211,52 +222,34 @@ export function createExchange(deps: ExchangeDeps): Exchange {
     }
   }
 
-  function chunk(body: Buffer, isEnd: boolean, stream: Extract<Response, { kind: "stream" }>, run: Run) {
-    const { machine } = stream;
-    if (stream.isBroken) return reply.passChunk(Buffer.alloc(0));
-    try {
-      const pushed = body.length === 0 ? "unchanged" : machine.push(body);
-      if (run.noteOutput() === "stop" && !isEnd && machine.outcome === "open") return stopForCredit(pushed, body, stream, run);
-      if (!isEnd) return reply.passChunk(pushed);
-      const end = machine.end();
-      run.settle(endOutcome(machine), 200);
-      if (end.length === 0) return reply.passChunk(pushed);
-      return reply.passChunk(Buffer.concat([pushed === "unchanged" ? body : pushed, end]));
-    } catch (thrown) {
-      // The status line is gone: only the protocol's own error event can tell the client.
-      stream.isBroken = true;
-      const error = noteFailure(thrown);
-      run.settle("failed", 200);
-      return reply.passChunk(machine.fail(error));
-    }
-  }
-
-  /** The client gets its protocol's own finish for a limit; what the upstream still sends is thrown away. */
-  function stopForCredit(
-    pushed: Buffer | "unchanged",
-    body: Buffer,
-    stream: Extract<Response, { kind: "stream" }>,
-    run: Run,
-  ): Reply {
-    stream.isBroken = true;
-    run.settle("stopped", 200);
-    return reply.passChunk(Buffer.concat([pushed === "unchanged" ? body : pushed, stream.machine.stopForCredit()]));
-  }
-
   // 5. Over. What was produced before the client left, or the upstream broke off, is charged (S28).
   function closed() {
     client.aborted = true;
+    place?.leave();
+    deadlines?.over();
+    way?.close();
     // A client may hang up on the last event, before the upstream closes: that is no abort.
-    const outcome = response?.kind === "stream" ? response.machine.outcome : "open";
+    const outcome = response?.kind === "stream" ? response.stream.outcome : "open";
     if (outcome === "open") run?.settle("aborted", 499);
     else run?.settle(outcome, 200);
   }
 
+  /**
+   * A time that the Model names has passed. Once the answer has begun, Envoy can only cut the connection, which no client
+   * takes for an end (S22); what was produced is charged (S28).
+   */
+  function late(): void {
+    if (response?.kind === "stream") run?.settle(response.stream.outcome === "open" ? "failed" : response.stream.outcome, 200);
+    push(refuse(way?.described(tooLate()) ?? tooLate()));
+  }
+
   function upstreamError(status: number, headers: ReadonlyMap<string, string>, body: Buffer): GatewayError {
-    if (run === undefined) throw new Error("an upstream's error came for a request that was not forwarded");
+    if (run === undefined || way === undefined) throw new Error("an upstream's error came for a request that was not forwarded");
     const { backend, model } = run;
     const names = { upstream: backend.upstreamModel, client: model.name };
-    return readUpstreamError({ status, headers, body, upstream: backend.protocol, client: protocol, model: names });
+    return way.described(
+      readUpstreamError({ status, headers, body, upstream: backend.protocol, client: protocol, model: names }),
+    );
   }
 
   /** Runs one step; what it throws is answered in the caller's protocol (S17). */
@@ -269,6 +262,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   }
 
   function refuse(thrown: unknown): Reply {
+    deadlines?.over();
     const error = noteFailure(thrown);
     run?.settle("failed", error.status);
     return reply.answerNow(encodeRefusal(protocol, error, requestId));
@@ -288,11 +282,6 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   }
 
   return { requestHeaders, requestBody, responseHeaders, responseBody, closed };
-}
-
-/** A machine that is still open at the end saw no end: the answer was cut. */
-function endOutcome(machine: StreamTranslation): Exclude<StreamTranslation["outcome"], "open"> {
-  return machine.outcome === "open" ? "truncated" : machine.outcome;
 }
 
 function isEventStream(headers: ReadonlyMap<string, string>): boolean {

@@ -15,15 +15,20 @@ import { createSettler } from "../ledger/settler.ts";
 import { createAnswers } from "./answers/answer.ts";
 import { createEvents } from "./events.ts";
 import { createExchange } from "./exchange.ts";
+import { createAttemptExchange } from "./fallback/attempt-exchange.ts";
+import { createOpenAttempts } from "./fallback/open-attempts.ts";
 import type { ExchangeDeps } from "./exchange-deps.ts";
 import { openJournal } from "./journal/journal.ts";
 import { recoverJournals, type Recovery } from "./journal/recovery.ts";
+import { createAdmission } from "./limits/admission.ts";
+import { startLateness } from "./limits/lateness.ts";
 import { startLimitExchange } from "./limits/limit-exchange.ts";
 import { createLimits } from "./limits/limits.ts";
 import { createCredit } from "./meter/credit.ts";
 import { startLeaseKeeper } from "./meter/lease-keeper.ts";
 import { startRunWatch } from "./meter/run-watch.ts";
 import { createRequestIds } from "./request-id.ts";
+import { createBackendHealth } from "./route/backend-health.ts";
 import { startServer, type ExtprocServer } from "./server.ts";
 import { createWorld } from "./world/world.ts";
 
@@ -41,6 +46,8 @@ export interface ExtprocConfig {
   lease: LeaseRules;
   /** Days for which single requests' usage is kept; null: for ever. */
   usageRetentionDays: number | null;
+  /** Requests carried at once; more are refused (S22). */
+  mostOpenRequests: number;
   /** How long running streams may take to finish at shutdown. */
   drainMs: number;
 }
@@ -76,6 +83,7 @@ export async function startExtproc(
   });
   const feed = startFeed({ database, log, onChange: (change) => world.apply(change) });
 
+  const lateness = startLateness({ nowMs: () => performance.now() });
   const events = createEvents({
     log,
     metrics,
@@ -86,6 +94,7 @@ export async function startExtproc(
       heldNanoUsd: () => credit.heldNanoUsd(),
       journalBytes: () => journal.bytes,
       ledgerDifferences: () => ledgerDifferences,
+      lateSeconds: () => lateness.meanMs / 1000,
     },
   });
   const bank = createLeaseBank(database, holder, config.lease);
@@ -95,7 +104,7 @@ export async function startExtproc(
     isSettlingBehind: () => settler.isFull,
     clock: { nowMs: () => performance.now() },
     newLeaseId: () => uuidv7(),
-    topUpUrl: `${config.publicBaseUrl}/dashboard`,
+    topUpUrl: `${config.publicBaseUrl}/dashboard/credit`,
     onLeaseFailed: (error) => log.warn({ err: error }, "credit could not be leased"),
   });
   const limits = createLimits({ clock, claim: (claims) => claimLimits(database, holder, claims) });
@@ -104,12 +113,17 @@ export async function startExtproc(
     world,
     credit,
     limits,
+    admission: createAdmission({ mostOpen: config.mostOpenRequests, lateMs: () => lateness.meanMs }),
     events,
     settler,
     journal,
     runWatch,
+    health: createBackendHealth({ clock }),
+    openAttempts: createOpenAttempts(),
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
     pepper: createSecretKey(config.pepper),
+    keysUrl: `${config.publicBaseUrl}/dashboard/keys`,
+    modelsUrl: `${config.publicBaseUrl}/dashboard/models`,
     readUsage: (range) => usageByModelAndDay(database, range),
     newRequestId: createRequestIds(),
     random: Math.random,
@@ -142,7 +156,11 @@ export async function startExtproc(
     log,
     onChecked: (differences) => (ledgerDifferences = differences),
   });
-  const opened = await startServer(config.listen, { createExchange: () => createExchange(deps), log });
+  const opened = await startServer(config.listen, {
+    createExchange: (push) => createExchange(deps, push),
+    createAttempt: (push) => createAttemptExchange({ openAttempts: deps.openAttempts, push }),
+    log,
+  });
   server = opened;
   log.info({ listen: config.listen, admin: admin.port }, "ready");
 
@@ -156,6 +174,7 @@ export async function startExtproc(
     name: "give back credit leases",
     deadlineMs: 3_000,
     async run() {
+      lateness.stop();
       runWatch.stop();
       await Promise.all([leaseKeeper.stop(), limitExchange.stop(), nightly.stop()]);
       await credit.close();

@@ -1,5 +1,5 @@
 import type { Backend } from "../contract/catalogue.ts";
-import { HEADERS } from "../contract/headers.ts";
+import { ATTEMPTS_CLUSTER, HEADERS } from "../contract/headers.ts";
 import type { HeaderChanges } from "./reply.ts";
 import type { Translation } from "./translate/translation.ts";
 
@@ -21,10 +21,12 @@ export interface RequestChangesInput {
   backend: Backend;
   upstream: Translation["upstream"];
   requestId: string;
+  /** The Model names times, which this process keeps. */
+  isTimed?: boolean;
 }
 
 /** Turns the client's request headers into those of the upstream request. */
-export function requestChanges({ headers, backend, upstream, requestId }: RequestChangesInput): HeaderChanges {
+export function requestChanges({ headers, backend, upstream, requestId, isTimed }: RequestChangesInput): HeaderChanges {
   const set: Record<string, string> = {
     ":path": backend.basePath + upstream.path,
     [HEADERS.backend]: backend.cluster,
@@ -34,6 +36,14 @@ export function requestChanges({ headers, backend, upstream, requestId }: Reques
     "accept-encoding": "identity",
     ...upstream.headers,
   };
+  if (isTimed === true) set[HEADERS.timed] = "1";
+  return { set, remove: namesToRemove(headers, (name) => PASSED_UPSTREAM.has(name) || Object.hasOwn(set, name)) };
+}
+
+/** Sends a request to where each attempt names its backend; that turns what is left here into the upstream's headers. */
+export function attemptsChanges({ headers, requestId }: Pick<RequestChangesInput, "headers" | "requestId">): HeaderChanges {
+  // The client's path may carry its key in the query.
+  const set = { ":path": "/", [HEADERS.backend]: ATTEMPTS_CLUSTER, [HEADERS.requestId]: requestId };
   return { set, remove: namesToRemove(headers, (name) => PASSED_UPSTREAM.has(name) || Object.hasOwn(set, name)) };
 }
 

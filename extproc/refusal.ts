@@ -1,10 +1,10 @@
 import { encodeError, type GatewayError } from "../contract/errors.ts";
-import type { Protocol } from "../contract/protocol.ts";
+import type { Interface } from "../contract/protocol.ts";
 import { requestIdHeaders } from "./headers.ts";
 import type { ImmediateAnswer } from "./reply.ts";
 
 /** An error as the whole answer, in the caller's protocol (S17). */
-export function encodeRefusal(protocol: Protocol, error: GatewayError, requestId: string): ImmediateAnswer {
+export function encodeRefusal(protocol: Interface, error: GatewayError, requestId: string): ImmediateAnswer {
   return {
     status: error.status,
     headers: { "content-type": "application/json", ...requestIdHeaders(requestId), ...error.headers },

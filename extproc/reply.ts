@@ -60,6 +60,11 @@ export function forwardRequest(body: Buffer | "unchanged", headers: HeaderChange
   return common(REQUEST_BODY, { body, headers: withLength(body, headers), clearsRouteCache: true });
 }
 
+/** The request of one attempt, as an answer to its headers: its body never comes here, and is replaced. */
+export function replaceRequest(body: Buffer | "unchanged", headers: HeaderChanges): Reply {
+  return common(REQUEST_HEADERS, { body, headers, clearsRouteCache: true, replaces: body !== "unchanged" });
+}
+
 /** The response comes whole: its body is the next message. */
 export function awaitResponseBody(headers: HeaderChanges): Reply {
   return common(RESPONSE_HEADERS, { body: "unchanged", headers });
@@ -85,16 +90,22 @@ interface Common {
   headers: HeaderChanges;
   clearsRouteCache?: boolean;
   isStreamed?: boolean;
+  /** The body is the whole new one, and Envoy sends none here. */
+  replaces?: boolean;
 }
 
-/** CommonResponse: `header_mutation` 2, `body_mutation` 3, `clear_route_cache` 5. Written from its end. */
-function common(answered: number, { body, headers, clearsRouteCache = false, isStreamed = false }: Common): Reply {
+const CONTINUE_AND_REPLACE = 1;
+
+/** CommonResponse: `status` 1, `header_mutation` 2, `body_mutation` 3, `clear_route_cache` 5. Written from its end. */
+function common(answered: number, change: Common): Reply {
+  const { body, headers, clearsRouteCache = false, isStreamed = false, replaces = false } = change;
   const writer = createWriter(body === "unchanged" ? 0 : body.length);
   if (isStreamed) writeStreamedMode(writer);
   const from = writer.length;
   if (clearsRouteCache) writer.varint(5, 1);
   if (body !== "unchanged") writeBody(writer, body);
   writeMutation(writer, 2, headers);
+  if (replaces) writer.varint(1, CONTINUE_AND_REPLACE);
   writer.message(COMMON_RESPONSE, from);
   writer.message(answered, from);
   return frame(writer);

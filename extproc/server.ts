@@ -1,5 +1,11 @@
-import { MAX_REQUEST_BYTES } from "../contract/headers.ts";
-import { startGrpcStreams, type GrpcHandler, type GrpcStream, type GrpcStreams } from "../runtime/grpc-streams.ts";
+import { MAX_REQUEST_BYTES, STAGE } from "../contract/headers.ts";
+import {
+  startGrpcStreams,
+  type GrpcHandler,
+  type GrpcMetadata,
+  type GrpcStream,
+  type GrpcStreams,
+} from "../runtime/grpc-streams.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { Exchange } from "./exchange.ts";
 import { createProcessingRequestReader, type ProcessingRequest } from "./processing-request.ts";
@@ -9,9 +15,14 @@ import type { Reply } from "./reply.ts";
 export type ExtprocServer = GrpcStreams;
 
 export interface ServerDeps {
-  createExchange(): Exchange;
+  /** @param push sends Envoy a message that it has not asked for. */
+  createExchange(push: Push): Exchange;
+  /** For one attempt of an exchange (operator/xds/attempts.ts). */
+  createAttempt(push: Push): Exchange;
   log: Logger;
 }
+
+type Push = (reply: Reply) => void;
 
 const METHOD = "/envoy.service.ext_proc.v3.ExternalProcessor/Process";
 const MESSAGE_SLACK_BYTES = 1024 * 1024;
@@ -23,15 +34,16 @@ export function startServer(address: string, deps: ServerDeps): Promise<ExtprocS
     address,
     method: METHOD,
     maxMessageBytes: MAX_REQUEST_BYTES + MESSAGE_SLACK_BYTES,
-    open: (stream) => serve(stream, { ...deps, read }),
+    open: (stream, metadata) => serve(stream, metadata, { ...deps, read }),
     onError: (error) => deps.log.error({ err: error }, "a connection of Envoy's failed"),
   });
 }
 
 type Read = (message: Buffer) => ProcessingRequest;
 
-function serve(stream: GrpcStream, deps: ServerDeps & { read: Read }): GrpcHandler {
-  const exchange = deps.createExchange();
+function serve(stream: GrpcStream, metadata: GrpcMetadata, deps: ServerDeps & { read: Read }): GrpcHandler {
+  const push = (reply: Reply) => stream.send(reply);
+  const exchange = metadata[STAGE.header] === STAGE.attempt ? deps.createAttempt(push) : deps.createExchange(push);
   let isClosed = false;
 
   function close(): void {

@@ -74,6 +74,14 @@ export async function findAccount(database: Queryable, id: string): Promise<Acco
   return rows[0];
 }
 
+/**
+ * Stops all keys of an account, or lets them work again; its credit and its people stay as they are.
+ * @returns whether anything changed.
+ */
+export async function setAccountStatus(database: Queryable, id: string, status: Account["status"]): Promise<boolean> {
+  return (await database.execute("UPDATE account SET status = $2 WHERE id = $1 AND status <> $2", [id, status])) > 0;
+}
+
 /** @throws GatewayError `not_found` when there is no such account. */
 export async function readBalance(database: Queryable, accountId: string): Promise<Balance> {
   const [balance] = await database.query({

@@ -15,25 +15,32 @@ export interface NewRedeemCode {
   pepper: Buffer;
   expiresAt?: Date;
   note?: string;
+  /** For so many accounts, each once; 1 where not given. */
+  mostUses?: number;
+  /** Id of the person who makes it. */
+  createdBy?: string;
   randomBytes?: (size: number) => Buffer;
 }
 
 /**
  * Makes a code, `XXXXX-XXXXX-XXXXX-XXXXX`, and stores its hash. The returned code exists nowhere else.
- * @throws GatewayError `invalid_request` for an amount that is not above zero.
+ * @throws GatewayError `invalid_request` for an amount or a number of uses that is not above zero.
  */
 export async function createRedeemCode(
   database: Queryable,
-  { amountNanoUsd, pepper, expiresAt, note, randomBytes = systemRandomBytes }: NewRedeemCode,
+  { amountNanoUsd, pepper, expiresAt, note, mostUses = 1, createdBy, randomBytes = systemRandomBytes }: NewRedeemCode,
 ): Promise<{ id: string; code: string }> {
   if (amountNanoUsd <= 0n)
     throw new GatewayError("invalid_request", "A code needs an amount above zero.", { field: "amountNanoUsd" });
+  if (!Number.isSafeInteger(mostUses) || mostUses <= 0)
+    throw new GatewayError("invalid_request", "A code is for one account or more.", { field: "mostUses" });
   const id = uuidv7();
   // 32 characters: five bits of each byte choose one, all equally likely.
   const characters = Array.from(randomBytes(LENGTH), (byte) => ALPHABET.charAt(byte % ALPHABET.length)).join("");
   await database.execute(
-    "INSERT INTO redeem_code (id, code_hash, amount_nano_usd, note, expires_at) VALUES ($1, $2, $3, $4, $5)",
-    [id, hashCode(pepper, characters), amountNanoUsd, note ?? null, expiresAt ?? null],
+    `INSERT INTO redeem_code (id, code_hash, amount_nano_usd, note, expires_at, most_uses, created_by)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    [id, hashCode(pepper, characters), amountNanoUsd, note ?? null, expiresAt ?? null, mostUses, createdBy ?? null],
   );
   return { id, code: characters.match(new RegExp(`.{${GROUP}}`, "g"))?.join("-") ?? characters };
 }
@@ -41,14 +48,14 @@ export async function createRedeemCode(
 const codeRow = z.strictObject({
   id: z.string(),
   amountNanoUsd: z.bigint(),
-  isExpired: z.boolean(),
-  redeemedBy: z.string().nullable(),
+  mostUses: z.int(),
+  isOver: z.boolean(),
 });
 
 /**
- * Turns a code into credit, once; the same account may send it again and nothing moves. Case, spaces and dashes do not
- * matter.
- * @throws GatewayError `invalid_request` for a code that is unknown, expired or another account's: one text for all, so
+ * Turns a code into credit, once for an account; the same account may send it again and nothing moves. Case, spaces and
+ * dashes do not matter.
+ * @throws GatewayError `invalid_request` for a code that is unknown, expired, revoked or used up: one text for all, so
  *   that guessing learns nothing; `not_found` for an unknown account.
  */
 export async function redeemCode(
@@ -58,19 +65,42 @@ export async function redeemCode(
   const hash = hashCode(pepper, code.toUpperCase().replaceAll(/[\s-]/g, ""));
   return database.transaction(async (transaction) => {
     const [found] = await transaction.query({
-      text: `SELECT id, amount_nano_usd AS "amountNanoUsd", coalesce(expires_at <= now(), false) AS "isExpired", redeemed_by AS "redeemedBy"
+      text: `SELECT id, amount_nano_usd AS "amountNanoUsd", most_uses AS "mostUses",
+               revoked_at IS NOT NULL OR coalesce(expires_at <= now(), false) AS "isOver"
              FROM redeem_code WHERE code_hash = $1 FOR UPDATE`,
       values: [hash],
       row: codeRow,
     });
-    if (found === undefined || (found.redeemedBy === null ? found.isExpired : found.redeemedBy !== accountId))
+    if (found === undefined || !(await mayUse(transaction, found, accountId)))
       throw new GatewayError("invalid_request", "This code is not valid, or it was used already.", { field: "code" });
-    const { id, amountNanoUsd } = found;
-    const posted = await postCreditIn(transaction, { accountId, kind: "code", amountNanoUsd, reference: `code:${id}` });
-    if (found.redeemedBy === null)
-      await transaction.execute("UPDATE redeem_code SET redeemed_by = $2, redeemed_at = now() WHERE id = $1", [id, accountId]);
+    const { id, amountNanoUsd, mostUses } = found;
+    const reference = mostUses === 1 ? `code:${id}` : `code:${id}:${accountId}`;
+    const posted = await postCreditIn(transaction, { accountId, kind: "code", amountNanoUsd, reference });
+    if (posted.isNew) await noteUse(transaction, id, accountId);
     return { ...posted, amountNanoUsd };
   });
+}
+
+/** Has the account used it, or may it? The code's row is locked: no other can come between. */
+async function mayUse(
+  transaction: Queryable,
+  { id, mostUses, isOver }: z.infer<typeof codeRow>,
+  accountId: string,
+): Promise<boolean> {
+  const [row] = await transaction.query({
+    text: `SELECT count(*)::int AS uses, coalesce(bool_or(account_id = $2), false) AS "isMine" FROM redeem_code_use WHERE code_id = $1`,
+    values: [id, accountId],
+    row: z.strictObject({ uses: z.int(), isMine: z.boolean() }),
+  });
+  return row !== undefined && (row.isMine || (!isOver && row.uses < mostUses));
+}
+
+async function noteUse(transaction: Queryable, id: string, accountId: string): Promise<void> {
+  await transaction.execute("INSERT INTO redeem_code_use (code_id, account_id) VALUES ($1, $2)", [id, accountId]);
+  await transaction.execute(
+    "UPDATE redeem_code SET redeemed_by = $2, redeemed_at = now() WHERE id = $1 AND redeemed_by IS NULL",
+    [id, accountId],
+  );
 }
 
 function hashCode(pepper: Buffer, characters: string): Buffer {

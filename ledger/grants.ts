@@ -17,24 +17,27 @@ export interface ExpiringGrant {
  * @throws GatewayError as `postCredit`.
  */
 export async function postExpiringGrant(database: Database, grant: ExpiringGrant): Promise<PostedCredit> {
+  return database.transaction((transaction) => postExpiringGrantIn(transaction, grant));
+}
+
+/** As `postExpiringGrant`, as a part of something larger. */
+export async function postExpiringGrantIn(transaction: Queryable, grant: ExpiringGrant): Promise<PostedCredit> {
   const { accountId, amountNanoUsd, reference, expiresAt, note } = grant;
-  return database.transaction(async (transaction) => {
-    // What was used before this grant is not used from it.
-    const usedNanoUsd = await countUsage(transaction, accountId);
-    const posted = await postCreditIn(transaction, {
-      accountId,
-      kind: "grant",
-      amountNanoUsd,
-      reference,
-      ...(note === undefined ? {} : { note }),
-    });
-    if (posted.isNew)
-      await transaction.execute(
-        `INSERT INTO expiring_grant (reference, account_id, amount_nano_usd, counted_nano_usd, expires_at) VALUES ($1, $2, $3, $4, $5)`,
-        [reference, accountId, amountNanoUsd, usedNanoUsd, expiresAt],
-      );
-    return posted;
+  // What was used before this grant is not used from it.
+  const usedNanoUsd = await countUsage(transaction, accountId);
+  const posted = await postCreditIn(transaction, {
+    accountId,
+    kind: "grant",
+    amountNanoUsd,
+    reference,
+    ...(note === undefined ? {} : { note }),
   });
+  if (posted.isNew)
+    await transaction.execute(
+      `INSERT INTO expiring_grant (reference, account_id, amount_nano_usd, counted_nano_usd, expires_at) VALUES ($1, $2, $3, $4, $5)`,
+      [reference, accountId, amountNanoUsd, usedNanoUsd, expiresAt],
+    );
+  return posted;
 }
 
 /**

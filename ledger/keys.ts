@@ -1,9 +1,17 @@
 import { createHmac, randomBytes as systemRandomBytes, timingSafeEqual, type KeyObject } from "node:crypto";
 import { GatewayError } from "../contract/errors.ts";
 import type { Queryable } from "./database.ts";
+import { isManagementToken } from "./people/management-tokens.ts";
 
-/** A credential as a client sent it. "masked" is the form that pages show, which is no credential (S18). */
-export type ParsedApiKey = { kind: "key"; publicId: string; secret: string } | { kind: "masked" } | { kind: "malformed" };
+/**
+ * A credential as a client sent it. "masked" is the form that pages show, which is no credential (S18); "management" is a
+ * token that manages an account and calls no model.
+ */
+export type ParsedApiKey =
+  | { kind: "key"; publicId: string; secret: string }
+  | { kind: "masked" }
+  | { kind: "management" }
+  | { kind: "malformed" };
 
 const PREFIX = "sk-mg-";
 const PUBLIC_ID_LENGTH = 12;
@@ -18,6 +26,7 @@ const PUBLIC_ID_FORM = new RegExp(`^[0-9A-Za-z]{${PUBLIC_ID_LENGTH}}$`);
 export function parseApiKey(text: string): ParsedApiKey {
   const match = FORM.exec(text);
   if (match?.[1] !== undefined && match[2] !== undefined) return { kind: "key", publicId: match[1], secret: match[2] };
+  if (isManagementToken(text)) return { kind: "management" };
   return text.startsWith(PREFIX) && /\*|…|\.\.\./.test(text) ? { kind: "masked" } : { kind: "malformed" };
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import type { Logger } from "../runtime/log.ts";
-import { checkLedger } from "./check.ts";
+import { checkLedger, storeDifferences } from "./check.ts";
 import type { Database } from "./database.ts";
 import { expireGrants } from "./grants.ts";
 import { dropOldLimitUse } from "./limits.ts";
@@ -30,8 +30,8 @@ export function startNightly({ database, retentionDays, log, onChecked, everyMs 
     const differences = await checkLedger(database);
     for (const difference of differences) log.error(toLine(difference), "the ledger does not add up");
     await database.execute(
-      "UPDATE ledger_check SET ended_at = now(), differences = $1 WHERE day = (now() AT TIME ZONE 'UTC')::date",
-      [differences.length],
+      "UPDATE ledger_check SET ended_at = now(), differences = $1, found = $2 WHERE day = (now() AT TIME ZONE 'UTC')::date",
+      [differences.length, JSON.stringify(storeDifferences(differences))],
     );
     await dropOldLimitUse(database);
     await dropExpired(database);

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { GatewayError } from "../contract/errors.ts";
+import { stopAutoTopUp } from "./auto-top-up.ts";
 import type { Database, Queryable } from "./database.ts";
 import { postCreditIn, type PostedCredit } from "./entries.ts";
 import { lockPayment, type Payment, type PaymentName } from "./payments.ts";
@@ -38,6 +39,8 @@ export async function refundPayment(database: Database, refund: PaymentRefund): 
         amountNanoUsd,
       ]);
       await markStatus(transaction, payment.id);
+      // The balance falls by it: what the customer was given back must not be charged again.
+      await stopAutoTopUp(transaction, payment.accountId, "returned");
     }
     return postCreditIn(transaction, {
       accountId: payment.accountId,
@@ -82,6 +85,7 @@ export async function disputePayment(database: Database, dispute: PaymentDispute
     await markStatus(transaction, payment.id);
     const reference = `payment:${payment.id}:dispute:${dispute.disputeId}`;
     const { accountId } = payment;
+    if (moved > 0n) await stopAutoTopUp(transaction, accountId, "returned");
     if (moved > 0n) return postCreditIn(transaction, { accountId, kind: "dispute", amountNanoUsd: -moved, reference });
     if (moved < 0n)
       return postCreditIn(transaction, { accountId, kind: "dispute", amountNanoUsd: -moved, reference: `${reference}:won` });

@@ -121,6 +121,19 @@ export async function findPayment(database: Queryable, name: PaymentName): Promi
   return payment;
 }
 
+/** One of an account's by our id. */
+export async function readPayment(
+  database: Queryable,
+  { accountId, id }: { accountId: string; id: string },
+): Promise<Payment | undefined> {
+  const [payment] = await database.query({
+    text: `SELECT ${COLUMNS} FROM payment WHERE account_id = $1 AND id = $2`,
+    values: [accountId, id],
+    row: paymentRow,
+  });
+  return payment;
+}
+
 /**
  * An account's payments, newest first.
  * @param beforeId goes on after the payment of this id.

@@ -1,10 +1,10 @@
 import * as z from "zod";
-import type { Protocol } from "../contract/protocol.ts";
+import { INTERFACES, type Interface } from "../contract/protocol.ts";
 import type { Queryable } from "./database.ts";
 import type { Price } from "./money.ts";
 import { priceAt, scheduleColumn, type PriceRule } from "./price-schedule.ts";
 import { dayOf, lowestIdAt, msOfId } from "./request-id-time.ts";
-import type { Settlement } from "./settle.ts";
+import { OUTCOMES, type Outcome } from "./settle.ts";
 import { wholeNumber } from "./usage-sums.ts";
 import { findUsedGroups, type UsedGroup } from "./used-groups.ts";
 
@@ -14,13 +14,13 @@ export interface ListedRequest {
   attempt: number;
   keyId: string;
   model: string;
-  interface: Protocol;
+  interface: Interface;
   startedAt: Date;
   durationMs: number;
   firstTokenMs: number | null;
   isStream: boolean;
   httpStatus: number;
-  outcome: Settlement["outcome"];
+  outcome: Outcome;
   isEstimated: boolean;
   inputTokens: number;
   cachedInputTokens: number;
@@ -28,8 +28,9 @@ export interface ListedRequest {
   outputTokens: number;
   reasoningTokens: number;
   chargeNanoUsd: bigint;
-  /** That it was charged at. */
+  /** That it was charged at; which version of the model's prices says it. */
   price: Price;
+  priceVersion: number;
 }
 
 /** Where a page ended. */
@@ -45,7 +46,7 @@ export interface RequestListing {
   to: Date;
   keyId?: string;
   model?: string;
-  outcome?: Settlement["outcome"];
+  outcome?: Outcome;
   limit: number;
   /** Goes on behind this one. */
   after?: RequestPosition;
@@ -67,16 +68,30 @@ export async function listRequests(database: Queryable, listing: RequestListing)
   const read = outcome === undefined || outcome === "complete" ? readByGroups : readIncomplete;
   // One more than is shown tells whether there is another page.
   const rows = await read(database, { ...listing, limit: limit + 1 });
-  const requests = rows.slice(0, limit).map(({ schedule, ...row }) => ({
-    ...row,
-    price: priceAt({ price: row.price, schedule }, row.startedAt.getTime()),
-  }));
+  const requests = rows.slice(0, limit).map(asCharged);
   const last = requests.at(-1);
   const isLast = rows.length <= limit || last === undefined;
   return { requests, next: isLast ? null : { requestId: last.requestId, attempt: last.attempt } };
 }
 
+/** One request of an account's by its id, attempt by attempt; empty where the account has none. */
+export async function readRequest(
+  database: Queryable,
+  { accountId, requestId }: { accountId: string; requestId: string },
+): Promise<ListedRequest[]> {
+  const rows = await database.query({
+    text: `WITH page AS (SELECT * FROM usage_event WHERE day = $1 AND request_id = $2 AND account_id = $3) ${SELECT_PAGE}`,
+    values: [dayOf(msOfId(requestId)), requestId, accountId],
+    row: listedRow,
+  });
+  return rows.map(asCharged).toReversed();
+}
+
 type ListedRow = ListedRequest & { schedule: PriceRule[] };
+
+function asCharged({ schedule, ...row }: ListedRow): ListedRequest {
+  return { ...row, price: priceAt({ price: row.price, schedule }, row.startedAt.getTime()) };
+}
 
 /** Rollups do not know what is excluded by an outcome: where a page is not full yet, more groups are looked into. */
 async function readByGroups(database: Queryable, listing: RequestListing): Promise<ListedRow[]> {
@@ -178,7 +193,7 @@ const SELECT_PAGE = `
     is_estimated AS "isEstimated", input_tokens AS "inputTokens", cached_input_tokens AS "cachedInputTokens",
     cache_write_tokens AS "cacheWriteTokens", output_tokens AS "outputTokens", reasoning_tokens AS "reasoningTokens",
     charge_nano_usd AS "chargeNanoUsd", input_pico_usd AS "inputPicoUsd", cached_input_pico_usd AS "cachedInputPicoUsd",
-    cache_write_pico_usd AS "cacheWritePicoUsd", output_pico_usd AS "outputPicoUsd", schedule
+    cache_write_pico_usd AS "cacheWritePicoUsd", output_pico_usd AS "outputPicoUsd", schedule, version AS "priceVersion"
   FROM page JOIN price_version ON price_version.id = price_version_id ORDER BY request_id DESC, attempt DESC`;
 
 const listedRow = z
@@ -187,13 +202,13 @@ const listedRow = z
     attempt: z.int(),
     keyId: z.string(),
     model: z.string(),
-    interface: z.enum(["chat", "messages"]),
+    interface: z.enum(INTERFACES),
     startedAt: z.date(),
     durationMs: z.int(),
     firstTokenMs: z.int().nullable(),
     isStream: z.boolean(),
     httpStatus: z.int(),
-    outcome: z.enum(["complete", "truncated", "failed", "aborted", "stopped", "lost"]),
+    outcome: z.enum(OUTCOMES),
     isEstimated: z.boolean(),
     inputTokens: wholeNumber,
     cachedInputTokens: wholeNumber,
@@ -206,6 +221,7 @@ const listedRow = z
     cacheWritePicoUsd: z.bigint(),
     outputPicoUsd: z.bigint(),
     schedule: scheduleColumn,
+    priceVersion: z.int(),
   })
   .transform(({ inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, ...row }) => ({
     ...row,

@@ -1,10 +1,17 @@
 import * as z from "zod";
-import type { Protocol } from "../contract/protocol.ts";
+import type { Interface, Protocol } from "../contract/protocol.ts";
 import type { Usage } from "../contract/usage.ts";
 import type { Database, Queryable } from "./database.ts";
 import { createPartitionsFor } from "./partitions.ts";
 import { isCheckViolation } from "./postgres-error.ts";
 import { SETTLEMENT_COLUMNS } from "./settlement-columns.ts";
+
+/**
+ * How an attempt ended. "stopped": the gateway ended it because credit ran out. "lost": its process died, or it never
+ * ended; what was noted last is charged.
+ */
+export const OUTCOMES = ["complete", "truncated", "failed", "aborted", "stopped", "lost"] as const;
+export type Outcome = (typeof OUTCOMES)[number];
 
 /** One attempt that reached an upstream, and what it costs. */
 export interface Settlement {
@@ -17,7 +24,7 @@ export interface Settlement {
   keyId: string;
   /** The name under which it is served. */
   model: string;
-  interface: Protocol;
+  interface: Interface;
   upstreamProtocol: Protocol;
   backend: string;
   /** In force when the request was admitted (S28). */
@@ -29,8 +36,7 @@ export interface Settlement {
   /** The credit lease that pays, if it is still open; null: the balance pays. */
   leaseId: string | null;
   httpStatus: number;
-  /** "stopped": the gateway ended it because credit ran out. "lost": its process died, or it never ended; what was noted last is charged. */
-  outcome: "complete" | "truncated" | "failed" | "aborted" | "stopped" | "lost";
+  outcome: Outcome;
   isStream: boolean;
   startedAt: Date;
   durationMs: number;

@@ -3,6 +3,7 @@ import { createAccount } from "../ledger/accounts.ts";
 import { readChanges } from "../ledger/changes.ts";
 import type { Database } from "../ledger/database.ts";
 import { postCredit } from "../ledger/entries.ts";
+import { setAdmin } from "../ledger/people/admins.ts";
 import { addOwner, findPersonByEmail, setPassword } from "../ledger/people/persons.ts";
 import { createApiKey, isSecretOf, parseApiKey } from "../ledger/keys.ts";
 import { parseNanoUsd } from "../ledger/money.ts";
@@ -49,6 +50,7 @@ export async function prepareDemo(
     DASHBOARD_EMAIL: EMAIL,
     DASHBOARD_PASSWORD: await preparePerson(database, settingsBefore),
   };
+  await setAdmin(database, { email: EMAIL, isAdmin: true });
   await writeSecret(
     options.settings,
     Object.entries(settings)
@@ -62,7 +64,7 @@ async function makeKey(database: Database, pepper: Buffer): Promise<string> {
   return (await createApiKey(database, { accountId: ACCOUNT, name: "local", pepper })).value;
 }
 
-/** Somebody who signs in to the dashboard as the account's owner. @returns the password: the one of before, or a new one. */
+/** Somebody who signs in to the dashboard as the account's owner, and runs this service. @returns the password: the one of before, or a new one. */
 async function preparePerson(database: Database, settings: string | undefined): Promise<string> {
   const kept = readSetting(settings, "DASHBOARD_PASSWORD");
   const person = await findPersonByEmail(database, EMAIL);

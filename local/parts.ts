@@ -106,6 +106,7 @@ export function dashboardPart(options: {
       DASHBOARD_PORT: String(options.port),
       ADMIN_PORT: String(options.adminPort),
       PAYMENTS: "test",
+      MAIL: "outbox",
       LOG_LEVEL: "info",
     },
     readyUrl: `http://${LOOPBACK}:${options.adminPort}/readyz`,

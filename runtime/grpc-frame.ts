@@ -3,7 +3,7 @@ export const FRAME_HEADER_BYTES = 5;
 
 export interface FrameReader {
   /**
-   * Hands over each message that this chunk completes, in order. A message is valid during the call only: it may share
+   * Hands over each message that this chunk completes, in order. A message may share
    * memory with the chunk.
    * @throws Error for a compressed message, which nobody offered to take, and for one that is too large.
    */

@@ -1,9 +1,9 @@
-import { constants, createServer, type Http2Session, type ServerHttp2Stream } from "node:http2";
+import { constants, createServer, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { createFrameReader } from "./grpc-frame.ts";
 
 /**
  * A gRPC server for one method with streams in both directions, over node:http2. It does what a proxy beside this process
- * needs and no more: no deadlines, no compression, no metadata. Each message costs a fraction of what it costs in
+ * needs and no more: no deadlines, no compression, no metadata of its own. Each message costs a fraction of what it costs in
  * @grpc/grpc-js, and ext_proc sends several a request (docs/performance.md).
  */
 export interface GrpcStreams {
@@ -22,9 +22,12 @@ export interface GrpcStream {
   fail(details: string): void;
 }
 
+/** What the other side said when it opened a stream, beside HTTP/2's own headers. */
+export type GrpcMetadata = IncomingHttpHeaders;
+
 /** What a handler throws fails its stream. */
 export interface GrpcHandler {
-  /** @param message valid during the call only. */
+  /** @param message may share memory with other messages. */
   message(message: Buffer): void;
   /** The other side sends no more. */
   ended(): void;
@@ -38,7 +41,7 @@ export interface GrpcStreamsOptions {
   /** `/package.Service/Method` */
   method: string;
   maxMessageBytes: number;
-  open(stream: GrpcStream): GrpcHandler;
+  open(stream: GrpcStream, metadata: GrpcMetadata): GrpcHandler;
   onError(error: unknown): void;
 }
 
@@ -64,12 +67,11 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
     sessions.add(session);
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     session.on("close", () => sessions.delete(session));
-    session.on("error", options.onError);
   });
   server.on("sessionError", options.onError);
   server.on("stream", (stream, headers) => {
     if (headers[":path"] !== options.method) return refuse(stream, UNIMPLEMENTED, "there is no such method");
-    const fail = serve(stream, options);
+    const fail = serve(stream, headers, options);
     open.add(fail);
     stream.on("close", () => open.delete(fail));
   });
@@ -86,6 +88,8 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
       const timer = setTimeout(() => {
         for (const fail of open) fail("the server is stopping");
         for (const session of sessions) session.destroy();
+        // A connection whose other side does not close it either would be waited for.
+        resolve();
       }, deadlineMs);
       await closed;
       clearTimeout(timer);
@@ -94,7 +98,11 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
 }
 
 /** @returns how to fail it. */
-function serve(stream: ServerHttp2Stream, { open, maxMessageBytes, onError }: GrpcStreamsOptions): (details: string) => void {
+function serve(
+  stream: ServerHttp2Stream,
+  metadata: GrpcMetadata,
+  { open, maxMessageBytes, onError }: GrpcStreamsOptions,
+): (details: string) => void {
   let isEnded = false;
   const call: GrpcStream = {
     send(frame) {
@@ -123,7 +131,7 @@ function serve(stream: ServerHttp2Stream, { open, maxMessageBytes, onError }: Gr
     }
   }
 
-  const handler = open(call);
+  const handler = open(call, metadata);
   const reader = createFrameReader(maxMessageBytes, (message) => handler.message(message));
   stream.on("data", (chunk: Buffer) => guarded(() => reader.push(chunk)));
   stream.on("end", () => guarded(() => handler.ended()));

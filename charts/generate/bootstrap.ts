@@ -2,6 +2,8 @@ import { stringify } from "yaml";
 import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 import { buildBootstrap } from "../../operator/xds/bootstrap.ts";
 import { clientTlsSecret, type ClientTls } from "../../operator/xds/client-tls.ts";
+import { INSTALLER_PATHS } from "../../operator/xds/dashboard-route.ts";
+import { PLAIN_HTTP } from "../../operator/xds/plain-http.ts";
 
 /** Where the pod mounts what TLS needs. */
 export const CLIENT_TLS: ClientTls = {
@@ -26,11 +28,17 @@ const MAX_CONNECTIONS = { standIn: 770_000_001, expression: "{{ int64 .Values.ga
 const MAX_HEAP = { standIn: 770_000_002, expression: "{{ int64 .Values.gateway.envoy.maxHeapBytes }}" } as const;
 
 /** Keys of the bootstrap that are there under a condition only. */
-const CONDITIONS: Readonly<Record<string, string>> = { transport_socket: ".Values.tls.enabled" };
-/** The same of items of lists, by their name. */
-const ITEM_CONDITIONS: Readonly<Record<string, string>> = Object.fromEntries(
-  ["front door", "dashboard"].map((name) => [name, ".Values.dashboard.enabled"]),
+const CONDITIONS: Readonly<Record<string, string>> = Object.fromEntries(
+  ["transport_socket", "listener_filters", "filter_chain_match"].map((key) => [key, ".Values.tls.enabled"]),
 );
+/** The same of items of lists, by their name. */
+const ITEM_CONDITIONS: Readonly<Record<string, string>> = {
+  "front door": ".Values.dashboard.enabled",
+  dashboard: ".Values.dashboard.enabled",
+  "management API": ".Values.dashboard.enabled",
+  ...Object.fromEntries(INSTALLER_PATHS.map((path) => [path.slice(1), ".Values.dashboard.enabled"])),
+  [PLAIN_HTTP]: ".Values.tls.enabled",
+};
 
 /**
  * Envoy's bootstrap as a Helm template: the same that `buildBootstrap` gives every Envoy, readable in the chart's
@@ -51,7 +59,7 @@ export function bootstrapTemplate(): string {
     maxHeapBytes: MAX_HEAP.standIn,
   });
   const text = encode(withConditions(bootstrap))
-    .replaceAll(/^ *(?:- )?IF (.*?)(?:: null)?$/gm, "{{- if $1 }}")
+    .replaceAll(/^ *(?:- )?IF (.*?)(?: OF \w+)?(?:: null)?$/gm, "{{- if $1 }}")
     .replaceAll(/^ *(?:- )?END .*$/gm, "{{- end }}");
   return [BIND_ADDRESS, OPERATOR_HOST, DASHBOARD_HOST, NODE_ID, MAX_CONNECTIONS, MAX_HEAP].reduce(
     (written, { standIn, expression }) => written.replaceAll(String(standIn), expression),
@@ -64,7 +72,7 @@ export function clientTlsFile(): string {
   return encode(clientTlsSecret(CLIENT_TLS));
 }
 
-/** Puts a key or an item before and behind each conditional one, which become lines of the template. */
+/** Puts a key or an item before and behind each conditional one, which become lines of the template. Keys of one object differ by `OF`. */
 function withConditions(value: unknown): unknown {
   if (Array.isArray(value)) {
     return value.flatMap((item: unknown) => {
@@ -77,7 +85,9 @@ function withConditions(value: unknown): unknown {
     Object.entries(value).flatMap(([key, content]): [string, unknown][] => {
       const condition = CONDITIONS[key];
       const entry: [string, unknown] = [key, withConditions(content)];
-      return condition === undefined ? [entry] : [[`IF ${condition}`, null], entry, [`END ${condition}`, null]];
+      return condition === undefined
+        ? [entry]
+        : [[`IF ${condition} OF ${key}`, null], entry, [`END ${condition} OF ${key}`, null]];
     }),
   );
 }

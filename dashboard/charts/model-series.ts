@@ -1,11 +1,17 @@
-import type { UsageByModelAndDay } from "../../ledger/reports.ts";
 import type { UsageSums } from "../../ledger/usage-sums.ts";
 
 export type Unit = "money" | "tokens";
 
+/** What a model used on a day, or in an hour. */
+export interface Bar extends UsageSums {
+  model: string;
+  /** Where it stands. */
+  column: string;
+}
+
 interface ModelSeries {
   name: string;
-  /** USD or tokens, one for each day: for a chart's geometry. */
+  /** USD or tokens, one for each column: for a chart's geometry. */
   values: number[];
 }
 
@@ -18,14 +24,14 @@ const NANO = 1e9;
  * @param models all that are in `rows`, the largest first.
  */
 export function modelSeries(
-  rows: readonly UsageByModelAndDay[],
-  { days, models, unit }: { days: readonly string[]; models: readonly string[]; unit: Unit },
+  rows: readonly Bar[],
+  { columns, models, unit }: { columns: readonly string[]; models: readonly string[]; unit: Unit },
 ): ModelSeries[] {
-  const amounts = new Map(rows.map((row) => [`${row.day} ${row.model}`, amountOf(row, unit)]));
-  const all = models.map((name) => ({ name, values: days.map((day) => amounts.get(`${day} ${name}`) ?? 0) }));
+  const amounts = new Map(rows.map((row) => [`${row.column} ${row.model}`, amountOf(row, unit)]));
+  const all = models.map((name) => ({ name, values: columns.map((column) => amounts.get(`${column} ${name}`) ?? 0) }));
   if (all.length <= MOST_SERIES) return all;
   const small = all.slice(MOST_SERIES - 1);
-  const together = days.map((_, index) => small.reduce((sum, { values }) => sum + (values[index] ?? 0), 0));
+  const together = columns.map((_, index) => small.reduce((sum, { values }) => sum + (values[index] ?? 0), 0));
   return [...all.slice(0, MOST_SERIES - 1), { name: `${small.length} other models`, values: together }];
 }
 

@@ -5,7 +5,7 @@ import { html } from "ghtml";
 export interface StackedBars {
   /** What it shows, and where the same numbers stand as a table. */
   title: string;
-  /** UTC days, `YYYY-MM-DD`, one for each bar. */
+  /** One for each bar: UTC days, `YYYY-MM-DD`, or hours, `HH:MM`. */
   columns: readonly string[];
   /** From the bottom up; each has the colour of its place. */
   series: readonly Series[];
@@ -56,10 +56,10 @@ export function stackedBars({ title, columns, series, showValue }: StackedBars):
           <text class="end" x="${EDGE.left - 8}" y="${round(y(value) + 4)}">${showValue(value)}</text>`,
     );
   const step = Math.ceil(columns.length / MOST_LABELS);
-  const labels = columns.map((day, column) => {
+  const labels = columns.map((name, column) => {
     if (column % step !== 0) return "";
     return html`<text class="middle" x="${round((x(column) ?? 0) + x.bandwidth() / 2)}" y="${HEIGHT - 10}"
-      >${day.slice(5)}</text
+      >${name.replace(/^\d{4}-/, "")}</text
     >`;
   });
   const layers = stacked.map((layer, place) => {

@@ -1,11 +1,16 @@
+import { declineCharge } from "../../ledger/auto-top-up-charges.ts";
 import type { Database } from "../../ledger/database.ts";
 import { disputePayment, refundPayment, type PaymentDispute } from "../../ledger/payment-reversals.ts";
 import { completePayment, failPayment } from "../../ledger/payments.ts";
+import { saveCard } from "../../ledger/saved-cards.ts";
+import type { PaymentProvider } from "./provider.ts";
 
 /** News of a payment, as its provider signed it. `providerPaymentId` is the checkout's, or what `providerChargeId` was. */
 export type PaymentNotice =
   | { kind: "paid"; providerPaymentId: string; providerChargeId: string | null; amountNanoUsd: bigint }
   | { kind: "failed"; providerPaymentId: string }
+  /** A saved card that we charged. */
+  | { kind: "declined"; providerPaymentId: string }
   | { kind: "refunded"; providerPaymentId: string; refundId: string; amountNanoUsd: bigint }
   | {
       kind: "disputed";
@@ -15,6 +20,14 @@ export type PaymentNotice =
       amountNanoUsd: bigint;
     };
 
+/** News of a card that a customer saved. `setupId`: under which the provider gives it. */
+export interface CardNotice {
+  kind: "card_saved";
+  accountId: string;
+  setupId: string;
+  savedAt: Date;
+}
+
 /**
  * Does to the ledger what a notice tells; however often it comes, once. A provider's notices may come in any order: one
  * that is too early is refused, and the provider sends it again.
@@ -22,7 +35,17 @@ export type PaymentNotice =
  * @throws GatewayError `not_found` for a payment that is not known, or not yet; `invalid_request` for one that was not paid
  *   yet, and for another amount than was asked for.
  */
-export async function applyNotice(database: Database, provider: string, notice: PaymentNotice): Promise<void> {
+export async function applyNotice(
+  database: Database,
+  provider: PaymentProvider,
+  notice: PaymentNotice | CardNotice,
+): Promise<void> {
+  if (notice.kind !== "card_saved") return applyPaymentNotice(database, provider.name, notice);
+  const { accountId, setupId, savedAt } = notice;
+  await saveCard(database, { accountId, provider: provider.name, card: await provider.readCard(setupId), savedAt });
+}
+
+async function applyPaymentNotice(database: Database, provider: string, notice: PaymentNotice): Promise<void> {
   const { providerPaymentId } = notice;
   const name = { provider, providerPaymentId };
   switch (notice.kind) {
@@ -33,6 +56,8 @@ export async function applyNotice(database: Database, provider: string, notice: 
     }
     case "failed":
       return failPayment(database, name);
+    case "declined":
+      return declineCharge(database, name);
     case "refunded":
       await refundPayment(database, { ...name, refundId: notice.refundId, amountNanoUsd: notice.amountNanoUsd });
       return;

@@ -1,4 +1,6 @@
-import type { PaymentNotice } from "./notice.ts";
+import type { AutoTopUpCharge } from "../../ledger/auto-top-up-charges.ts";
+import type { SavedCard } from "../../ledger/saved-cards.ts";
+import type { CardNotice, PaymentNotice } from "./notice.ts";
 
 /** What a customer is about to pay. */
 export interface Order {
@@ -14,6 +16,19 @@ export interface OpenedCheckout {
   url: string;
 }
 
+/** Whose card is to be saved. */
+export interface CardOrder {
+  accountId: string;
+  /** The provider's, where it knows them already. */
+  customerId: string | undefined;
+}
+
+/**
+ * What a provider makes of a charge. "taken": its notices tell the rest. "declined": it will not be paid with this card.
+ * "unknown": it was asked too long ago to ask again, and never got to the provider.
+ */
+export type ChargeAnswer = "taken" | "declined" | "unknown";
+
 /** Takes customers' money (S26). Nothing is credited but for a notice whose signature is right. */
 export interface PaymentProvider {
   /** In the ledger, and in the address that notices are sent to. */
@@ -21,10 +36,21 @@ export interface PaymentProvider {
   /** A form may lead there; null: it is a page of ours. */
   checkoutOrigin: string | null;
   openCheckout(order: Order): Promise<OpenedCheckout>;
+  /** @returns where the customer gives a card to keep. */
+  openCardCheckout(order: CardOrder): Promise<string>;
+  /** The card that a notice told of. */
+  readCard(setupId: string): Promise<SavedCard>;
+  /** It cannot be charged any more, by nobody of ours. One that is forgotten already is no news. */
+  forgetCard(card: SavedCard): Promise<void>;
+  /**
+   * Charges a saved card, nobody being there; the same charge once, however often it is asked for.
+   * @throws GatewayError `upstream_unavailable` where the answer is not known: it is to be asked for again.
+   */
+  chargeCard(charge: AutoTopUpCharge): Promise<ChargeAnswer>;
   /**
    * @param body as it came, to the byte: the signature is of that.
    * @returns null for news that moves no credit.
    * @throws GatewayError `invalid_request` for what the provider did not sign, or signed too long ago.
    */
-  readNotice(body: Buffer, signature: string | undefined): PaymentNotice | null;
+  readNotice(body: Buffer, signature: string | undefined): PaymentNotice | CardNotice | null;
 }

@@ -1,12 +1,14 @@
 import { Stripe } from "stripe";
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
-import type { PaymentNotice } from "./notice.ts";
+import type { CardNotice, PaymentNotice } from "./notice.ts";
 
 /** A cent, Stripe's unit of USD. */
 export const NANO_PER_CENT = 10_000_000n;
 /** A notice that was caught and is sent again later is too old. */
 const MOST_AGE_S = 300;
+/** In a payment intent's metadata. */
+export const CHARGE_ID = "auto_top_up";
 
 /**
  * Reads an event of Stripe's webhook.
@@ -16,7 +18,7 @@ const MOST_AGE_S = 300;
 export function readStripeNotice(
   body: Buffer,
   { signature, secret }: { signature: string | undefined; secret: string },
-): PaymentNotice | null {
+): PaymentNotice | CardNotice | null {
   const event = eventSchema.safeParse(verify(body, signature ?? "", secret));
   if (!event.success) throw new GatewayError("invalid_request", "This event is not understood.", { cause: event.error });
   return noticeOf(event.data);
@@ -37,12 +39,28 @@ const cents = z
   .nonnegative()
   .transform((count) => BigInt(count) * NANO_PER_CENT);
 const usd = z.literal("usd");
-const session = z.object({
+/** Of a card to keep: nothing is paid. */
+const setupSession = z.object({
+  mode: z.literal("setup"),
+  client_reference_id: z.string(),
+  setup_intent: z.string(),
+  created: z.int(),
+});
+const paymentSession = z.object({
+  mode: z.literal("payment").default("payment"),
   id: z.string(),
   payment_status: z.enum(["paid", "unpaid", "no_payment_required"]),
   amount_total: cents,
   currency: usd,
   payment_intent: z.string().nullish(),
+});
+const session = z.discriminatedUnion("mode", [setupSession, paymentSession]);
+/** Checkouts have intents, too: only those that we began by ourselves carry our name. */
+const intent = z.object({
+  id: z.string(),
+  amount_received: cents,
+  currency: z.string(),
+  metadata: z.object({ [CHARGE_ID]: z.string().optional() }).nullish(),
 });
 const refund = z.object({
   id: z.string(),
@@ -61,15 +79,18 @@ const dispute = z.object({
 
 const SESSION_PAID = ["checkout.session.completed", "checkout.session.async_payment_succeeded"] as const;
 const SESSION_FAILED = ["checkout.session.async_payment_failed", "checkout.session.expired"] as const;
+const INTENT_PAID = ["payment_intent.succeeded"] as const;
+const INTENT_FAILED = ["payment_intent.payment_failed", "payment_intent.canceled"] as const;
 const REFUND = ["refund.created", "refund.updated"] as const;
 const DISPUTE = ["charge.dispute.created", "charge.dispute.updated", "charge.dispute.closed"] as const;
 /** All that a webhook has to be registered for. */
-const EVENTS = [...SESSION_PAID, ...SESSION_FAILED, ...REFUND, ...DISPUTE] as const;
+const EVENTS = [...SESSION_PAID, ...SESSION_FAILED, ...INTENT_PAID, ...INTENT_FAILED, ...REFUND, ...DISPUTE] as const;
 const KNOWN: ReadonlySet<string> = new Set(EVENTS);
 
 const knownSchema = z.discriminatedUnion("type", [
   z.object({ type: z.enum(SESSION_PAID), data: z.object({ object: session }) }),
   z.object({ type: z.enum(SESSION_FAILED), data: z.object({ object: z.object({ id: z.string() }) }) }),
+  z.object({ type: z.enum([...INTENT_PAID, ...INTENT_FAILED]), data: z.object({ object: intent }) }),
   z.object({ type: z.enum(REFUND), data: z.object({ object: refund }) }),
   z.object({ type: z.enum(DISPUTE), data: z.object({ object: dispute }) }),
 ]);
@@ -78,18 +99,18 @@ const otherSchema = z
   .transform(() => ({ type: "other" as const }));
 const eventSchema = z.union([knownSchema, otherSchema]);
 
-function noticeOf(event: z.output<typeof eventSchema>): PaymentNotice | null {
+function noticeOf(event: z.output<typeof eventSchema>): PaymentNotice | CardNotice | null {
   switch (event.type) {
     case "checkout.session.completed":
-    case "checkout.session.async_payment_succeeded": {
-      const { id, payment_status: status, amount_total: amountNanoUsd, payment_intent: intent } = event.data.object;
-      // A bank transfer is completed first and paid days later.
-      if (status !== "paid") return null;
-      return { kind: "paid", providerPaymentId: id, providerChargeId: intent ?? null, amountNanoUsd };
-    }
+    case "checkout.session.async_payment_succeeded":
+      return noticeOfSession(event.data.object);
     case "checkout.session.async_payment_failed":
     case "checkout.session.expired":
       return { kind: "failed", providerPaymentId: event.data.object.id };
+    case "payment_intent.succeeded":
+    case "payment_intent.payment_failed":
+    case "payment_intent.canceled":
+      return noticeOfIntent(event.data.object, event.type === "payment_intent.succeeded");
     case "refund.created":
     case "refund.updated": {
       const { id, status, amount, payment_intent: intent } = event.data.object;
@@ -107,6 +128,25 @@ function noticeOf(event: z.output<typeof eventSchema>): PaymentNotice | null {
     case "other":
       return null;
   }
+}
+
+function noticeOfSession(done: z.output<typeof session>): PaymentNotice | CardNotice | null {
+  if (done.mode === "setup") {
+    const { client_reference_id: accountId, setup_intent: setupId, created } = done;
+    return { kind: "card_saved", accountId, setupId, savedAt: new Date(created * 1000) };
+  }
+  const { id, payment_status: status, amount_total: amountNanoUsd, payment_intent: intent } = done;
+  // A bank transfer is completed first and paid days later.
+  if (status !== "paid") return null;
+  return { kind: "paid", providerPaymentId: id, providerChargeId: intent ?? null, amountNanoUsd };
+}
+
+function noticeOfIntent(done: z.output<typeof intent>, isPaid: boolean): PaymentNotice | null {
+  const providerPaymentId = done.metadata?.[CHARGE_ID];
+  if (providerPaymentId === undefined) return null;
+  if (!isPaid) return { kind: "declined", providerPaymentId };
+  if (done.currency !== "usd") throw new GatewayError("invalid_request", "This event is in another currency than USD.");
+  return { kind: "paid", providerPaymentId, providerChargeId: done.id, amountNanoUsd: done.amount_received };
 }
 
 /** An inquiry ("warning_…") and a dispute that was prevented take no money. */

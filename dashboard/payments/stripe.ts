@@ -1,6 +1,7 @@
 import { Stripe } from "stripe";
 import { GatewayError } from "../../contract/errors.ts";
 import type { OpenedCheckout, Order, PaymentProvider } from "./provider.ts";
+import { createStripeCards } from "./stripe-cards.ts";
 import { NANO_PER_CENT, readStripeNotice } from "./stripe-notice.ts";
 
 export interface StripeOptions {
@@ -65,6 +66,7 @@ export function createStripeProvider({ secretKey, webhookSecret, publicBaseUrl, 
     name: "stripe",
     checkoutOrigin: CHECKOUT_ORIGIN,
     openCheckout,
+    ...createStripeCards(stripe, publicBaseUrl),
     readNotice: (body, signature) => readStripeNotice(body, { signature, secret: webhookSecret }),
   };
 }

@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import { Stripe } from "stripe";
 import { GatewayError } from "../../contract/errors.ts";
+import type { AutoTopUpCharge } from "../../ledger/auto-top-up-charges.ts";
 import type { Payment } from "../../ledger/payments.ts";
+import type { SavedCard } from "../../ledger/saved-cards.ts";
 import type { PaymentProvider } from "./provider.ts";
-import { NANO_PER_CENT, readStripeNotice } from "./stripe-notice.ts";
+import { CHARGE_ID, NANO_PER_CENT, readStripeNotice } from "./stripe-notice.ts";
 
 export interface TestProviderOptions {
   /** Notices are signed with it. */
@@ -16,7 +18,17 @@ export interface TestProvider extends PaymentProvider {
   name: "test";
   /** Sends the notice of what the customer did on the pay page. */
   decide(payment: Pick<Payment, "providerPaymentId" | "amountNanoUsd">, decision: "pay" | "decline"): Promise<void>;
+  /** Sends the notice of the card that the customer chose to save. */
+  giveCard(accountId: string, card: TestCard): Promise<void>;
 }
+
+/** "works": each charge is paid; "declines": none is. */
+type TestCard = keyof typeof CARDS;
+
+const CARDS = {
+  works: { customerId: "cus_test", cardId: "pm_test_works", label: "test card ending in 4242" },
+  declines: { customerId: "cus_test", cardId: "pm_test_declines", label: "test card ending in 0002" },
+} as const satisfies Record<string, SavedCard>;
 
 const ANSWER_WITHIN_MS = 10_000;
 
@@ -44,6 +56,18 @@ export function createTestProvider({ secret, publicBaseUrl }: TestProviderOption
       const providerPaymentId = `cs_test_${hash}`;
       return { providerPaymentId, url: `/dashboard/credit/test-pay/${providerPaymentId}` };
     },
+    openCardCheckout: () => Promise.resolve("/dashboard/credit/test-card"),
+    readCard: (setupId) => Promise.resolve(CARDS[setupId === setupIdOf("works") ? "works" : "declines"]),
+    // Nothing is kept that could be forgotten.
+    forgetCard: () => Promise.resolve(),
+    async chargeCard(charge) {
+      const isPaid = charge.cardId === CARDS.works.cardId;
+      const type = isPaid ? "payment_intent.succeeded" : "payment_intent.payment_failed";
+      await send({ type, data: { object: intentOf(charge, isPaid) } });
+      return "taken";
+    },
+    giveCard: (accountId, card) =>
+      send({ type: "checkout.session.completed", data: { object: cardSession(accountId, setupIdOf(card)) } }),
     readNotice: (body, signature) => readStripeNotice(body, { signature, secret }),
     decide: ({ providerPaymentId: id, amountNanoUsd }, decision) =>
       send(
@@ -61,5 +85,27 @@ function paidSession(id: string, amountNanoUsd: bigint) {
     amount_total: Number(amountNanoUsd / NANO_PER_CENT),
     currency: "usd",
     payment_intent: id.replace(/^cs_/, "pi_"),
+  };
+}
+
+function setupIdOf(card: TestCard): string {
+  return `seti_test_${card}`;
+}
+
+function cardSession(accountId: string, setupId: string) {
+  return {
+    mode: "setup",
+    client_reference_id: accountId,
+    setup_intent: setupId,
+    created: Math.floor(Date.now() / 1000),
+  };
+}
+
+function intentOf({ chargeId, amountNanoUsd }: AutoTopUpCharge, isPaid: boolean) {
+  return {
+    id: chargeId.replace(/^auto_/, "pi_test_"),
+    amount_received: isPaid ? Number(amountNanoUsd / NANO_PER_CENT) : 0,
+    currency: "usd",
+    metadata: { [CHARGE_ID]: chargeId },
   };
 }

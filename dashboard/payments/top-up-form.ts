@@ -1,15 +1,19 @@
 import * as z from "zod";
 import { formatNanoUsd, parseNanoUsd } from "../../ledger/money.ts";
 
-const LEAST = 5_000_000_000n;
-const MOST = 5_000_000_000_000n;
+/** Of one payment. */
+export const LEAST_TOP_UP = 5_000_000_000n;
+export const MOST_TOP_UP = 5_000_000_000_000n;
 
 const topUpForm = z.object({
   amount: z
     .string("Write an amount.")
     .regex(/^\d{1,6}(\.\d{1,2})?$/, "Write an amount in USD such as 20 or 20.00.")
     .transform(parseNanoUsd)
-    .refine((amount) => amount >= LEAST && amount <= MOST, `At least $${dollars(LEAST)} and at most $${dollars(MOST)} at once.`),
+    .refine(
+      (amount) => amount >= LEAST_TOP_UP && amount <= MOST_TOP_UP,
+      `At least $${dollars(LEAST_TOP_UP)} and at most $${dollars(MOST_TOP_UP)} at once.`,
+    ),
   attempt: z.uuid("This page is too old: load it again."),
 });
 

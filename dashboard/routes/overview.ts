@@ -7,9 +7,9 @@ import { sendPage } from "../reply.ts";
 import { memberOf } from "../session/guard.ts";
 import { overviewPage } from "../views/overview.ts";
 import { listModels } from "../../ledger/model-list.ts";
-import { chooseModels } from "../views/choose-models.ts";
+import { chooseModels } from "../views/keys/choose-models.ts";
 
-export function overviewRoutes(app: FastifyInstance, { database, publicBaseUrl }: AppDeps): void {
+export function overviewRoutes(app: FastifyInstance, { database, publicBaseUrl, payments }: AppDeps): void {
   app.get("/dashboard", async (request, reply) => {
     const visitor = memberOf(request);
     const { accountId } = visitor.membership;
@@ -20,6 +20,17 @@ export function overviewRoutes(app: FastifyInstance, { database, publicBaseUrl }
       usageTotals(database, { accountId, today }),
       listModels(database, Date.now()),
     ]);
-    return sendPage(reply, overviewPage({ visitor, balance, keys, usage, baseUrl: publicBaseUrl, ...chooseModels(models) }));
+    return sendPage(
+      reply,
+      overviewPage({
+        visitor,
+        balance,
+        keys,
+        usage,
+        baseUrl: publicBaseUrl,
+        canPay: payments !== undefined,
+        ...chooseModels(models),
+      }),
+    );
   });
 }

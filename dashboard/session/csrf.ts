@@ -21,18 +21,24 @@ export function checkForm(
   request: FastifyRequest,
   { publicBaseUrl, sessionToken }: { publicBaseUrl: string; sessionToken: string | undefined },
 ): void {
-  const { origin, "sec-fetch-site": site } = request.headers;
-  // Every browser of today sends one of them with a form; a tool that sends neither has no cookies of a victim's.
-  const isForeign =
-    origin === undefined
-      ? site !== undefined && site !== "same-origin" && site !== "none"
-      : origin !== new URL(publicBaseUrl).origin;
-  if (isForeign) throw new GatewayError("permission_denied", "This form was sent from another site.");
+  if (isForeign(request, publicBaseUrl)) throw new GatewayError("permission_denied", "This form was sent from another site.");
   if (sessionToken === undefined) return;
   const body: unknown = request.body;
   const sent = typeof body === "object" && body !== null && CSRF_FIELD in body ? body[CSRF_FIELD] : undefined;
   if (typeof sent === "string" && isEqual(sent, csrfToken(sessionToken, sent.split(".", 1)[0]))) return;
   throw new GatewayError("permission_denied", "This page is too old: go back, load it again and send it once more.");
+}
+
+/** Every browser of today sends one of the headers with a form; a tool that sends neither has no cookies of a victim's. */
+function isForeign({ headers: { origin, "sec-fetch-site": site } }: FastifyRequest, publicBaseUrl: string): boolean {
+  if (origin !== undefined) return origin !== new URL(publicBaseUrl).origin;
+  return site !== undefined && site !== "same-origin" && site !== "none";
+}
+
+/** Has a browser said that a page of ours sent this? */
+export function isFromOwnPage({ headers }: FastifyRequest, publicBaseUrl: string): boolean {
+  const { origin, "sec-fetch-site": site } = headers;
+  return origin === undefined ? site === "same-origin" : origin === new URL(publicBaseUrl).origin;
 }
 
 function isEqual(one: string, other: string): boolean {

@@ -13,27 +13,29 @@ export interface GuardDeps {
   publicBaseUrl: string;
 }
 
+/** Who has the session of this token; null: nobody, or they are in no account any more. */
+export async function readVisitor(database: Database, token: string | undefined): Promise<Member | null> {
+  if (token === undefined) return null;
+  const session = await findSession(database, token);
+  if (session === undefined) return null;
+  const [person, memberships] = await Promise.all([
+    findPerson(database, session.personId),
+    listMemberships(database, session.personId),
+  ]);
+  const membership = memberships.find(({ accountId }) => accountId === session.accountId) ?? memberships[0];
+  if (person === undefined || membership === undefined) return null;
+  return { person, session, membership, memberships, csrf: csrfToken(token) };
+}
+
 /** Knows the visitor of each request, and refuses forms that no page of ours has sent. */
 export function guard(app: FastifyInstance, { database, publicBaseUrl }: GuardDeps): void {
   const cookies = sessionCookie(publicBaseUrl);
   app.decorateRequest("visitor", null);
 
-  async function readVisitor(token: string | undefined): Promise<Member | null> {
-    if (token === undefined) return null;
-    const session = await findSession(database, token);
-    if (session === undefined) return null;
-    const [person, memberships] = await Promise.all([
-      findPerson(database, session.personId),
-      listMemberships(database, session.personId),
-    ]);
-    const membership = memberships.find(({ accountId }) => accountId === session.accountId) ?? memberships[0];
-    if (person === undefined || membership === undefined) return null;
-    return { person, session, membership, memberships, csrf: csrfToken(token) };
-  }
-
   app.addHook("preHandler", async (request) => {
+    if (request.routeOptions.config.isApi === true) return;
     const token = cookies.read(request);
-    const visitor = await readVisitor(token);
+    const visitor = await readVisitor(database, token);
     request.visitor = visitor;
     const isForm = request.method !== "GET" && request.method !== "HEAD" && request.routeOptions.config.isWebhook !== true;
     if (isForm) checkForm(request, { publicBaseUrl, sessionToken: visitor === null ? undefined : token });
@@ -41,6 +43,11 @@ export function guard(app: FastifyInstance, { database, publicBaseUrl }: GuardDe
 }
 
 const RANKS: Record<Role, number> = { viewer: 0, member: 1, owner: 2 };
+
+/** May somebody of this role do what takes at least the other? */
+export function isAtLeast(role: Role, least: Role): boolean {
+  return RANKS[role] >= RANKS[least];
+}
 
 /** The page is for people who have signed in. */
 export class SignInNeeded extends Error {}
@@ -51,7 +58,7 @@ export class SignInNeeded extends Error {}
 export function memberOf(request: FastifyRequest, least: Role = "viewer"): Member {
   const { visitor } = request;
   if (visitor === null) throw new SignInNeeded();
-  if (RANKS[visitor.membership.role] < RANKS[least])
+  if (!isAtLeast(visitor.membership.role, least))
     throw new GatewayError(
       "permission_denied",
       `Your role in this account is ${visitor.membership.role}: ask its owner to do this.`,
@@ -59,9 +66,22 @@ export function memberOf(request: FastifyRequest, least: Role = "viewer"): Membe
   return visitor;
 }
 
+/**
+ * For those who run this service.
+ * @throws GatewayError `not_found` for everybody else: that there is such a page stays untold.
+ */
+export function adminOf({ visitor }: FastifyRequest): Member {
+  if (visitor === null || !visitor.person.isAdmin) throw new GatewayError("not_found", NO_SUCH_PAGE);
+  return visitor;
+}
+
+export const NO_SUCH_PAGE = "There is no such page. It may have been here once: start from the overview.";
+
 declare module "fastify" {
   interface FastifyContextConfig {
     /** Sent by a machine, which proves itself in the body. */
     isWebhook?: boolean;
+    /** Under /api/v1, which has a guard of its own (dashboard/api/caller.ts). */
+    isApi?: boolean;
   }
 }

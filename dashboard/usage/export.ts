@@ -4,18 +4,17 @@ import { usageByKey, usageByModelAndDay } from "../../ledger/reports.ts";
 import { listRequests, type ListedRequest, type RequestPosition } from "../../ledger/request-list.ts";
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../ledger/usage-sums.ts";
 import type { Cell, CsvFile } from "../csv.ts";
-import type { DayRange } from "./range.ts";
+import { listingOf, type RequestFilter } from "./filter.ts";
+import { momentsOf, type DayRange } from "./range.ts";
 
-/** Which of an account's usage: an API key's and a model's alone where they are given. */
+/** Which of an account's usage. Sums know keys and models; how requests ended is for the file of them. */
 export interface UsageSelection {
   accountId: string;
   range: DayRange;
-  keyId: string | undefined;
-  model: string | undefined;
+  filter: RequestFilter;
 }
 
 const PORTION = 500;
-const DAY_MS = 86_400_000;
 const SUMS = [
   "requests",
   "input_tokens",
@@ -61,17 +60,15 @@ export function exportKeys(database: Queryable, { accountId, range }: UsageSelec
 }
 
 /** Every request, newest first, read page by page. */
-export function exportRequests(database: Queryable, { accountId, range, keyId, model }: UsageSelection): CsvFile {
+export function exportRequests(database: Queryable, { accountId, range, filter }: UsageSelection): CsvFile {
   async function* portions(): AsyncGenerator<Cell[][]> {
     let after: RequestPosition | null | undefined;
     while (after !== null) {
       const page = await listRequests(database, {
         accountId,
-        from: new Date(range.fromDay),
-        to: new Date(Date.parse(range.toDay) + DAY_MS),
+        ...momentsOf(range),
+        ...listingOf(filter),
         limit: PORTION,
-        ...(keyId === undefined ? {} : { keyId }),
-        ...(model === undefined ? {} : { model }),
         ...(after === undefined ? {} : { after }),
       });
       yield page.requests.map(requestCells);
@@ -81,9 +78,9 @@ export function exportRequests(database: Queryable, { accountId, range, keyId, m
   return { columns: REQUEST_COLUMNS, portions: portions() };
 }
 
-async function readDays(database: Queryable, { accountId, range, keyId, model }: UsageSelection) {
+async function readDays(database: Queryable, { accountId, range, filter: { key, model } }: UsageSelection) {
   const { fromDay, toDay } = range;
-  const rows = await usageByModelAndDay(database, { accountId, fromDay, toDay, ...(keyId === undefined ? {} : { keyId }) });
+  const rows = await usageByModelAndDay(database, { accountId, fromDay, toDay, ...(key === undefined ? {} : { keyId: key }) });
   return model === undefined ? rows : rows.filter((row) => row.model === model);
 }
 
@@ -121,6 +118,7 @@ const REQUEST_COLUMNS = [
   "cached_input_usd_per_million",
   "cache_write_usd_per_million",
   "output_usd_per_million",
+  "price_version",
   "charge_usd",
 ];
 
@@ -148,6 +146,7 @@ function requestCells(request: ListedRequest): Cell[] {
     { number: perMillion(price.cachedInputPicoUsd) },
     { number: perMillion(price.cacheWritePicoUsd) },
     { number: perMillion(price.outputPicoUsd) },
+    { number: String(request.priceVersion) },
     { number: formatNanoUsd(request.chargeNanoUsd) },
   ];
 }

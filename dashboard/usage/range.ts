@@ -43,6 +43,16 @@ export function readRange(query: unknown, today: string): DayRange {
   return { name: "30d", fromDay: daysBefore(today, 29), toDay: today };
 }
 
+/** From the first moment, included, to the last one, which is not. */
+export function momentsOf({ fromDay, toDay }: DayRange): { from: Date; to: Date } {
+  return { from: new Date(fromDay), to: new Date(Date.parse(toDay) + DAY_MS) };
+}
+
+/** Today's UTC day. */
+export function utcToday(): string {
+  return new Date().toISOString().slice(0, 10);
+}
+
 /** All days of a range, the first one first. */
 export function daysOf(fromDay: string, toDay: string): string[] {
   const count = Math.round((Date.parse(toDay) - Date.parse(fromDay)) / DAY_MS) + 1;

@@ -3,6 +3,8 @@ import type { FormState } from "../form.ts";
 
 export interface Field {
   name: string;
+  /** Of the element, where the page has two fields of this name. */
+  id?: string;
   label: string;
   type?: "text" | "email" | "password" | "date";
   help?: string;
@@ -15,13 +17,13 @@ export interface Field {
 
 /** A field with its label, its help, and what was wrong with it. */
 export function field(
-  { name, label, type = "text", help, autocomplete = "off", isRequired = false, inputMode, placeholder }: Field,
+  { name, id = name, label, type = "text", help, autocomplete = "off", isRequired = false, inputMode, placeholder }: Field,
   form: FormState,
 ): string {
   const problem = form.problems[name];
-  const described = [...(help === undefined ? [] : [`${name}-help`]), ...(problem === undefined ? [] : [`${name}-problem`])];
+  const described = [...(help === undefined ? [] : [`${id}-help`]), ...(problem === undefined ? [] : [`${id}-problem`])];
   const attributes = [
-    html`type="${type}" id="${name}" name="${name}" value="${form.values[name] ?? ""}" autocomplete="${autocomplete}"`,
+    html`type="${type}" id="${id}" name="${name}" value="${form.values[name] ?? ""}" autocomplete="${autocomplete}"`,
     ...(isRequired ? ["required"] : []),
     ...(inputMode === undefined ? [] : [html`inputmode="${inputMode}"`]),
     ...(placeholder === undefined ? [] : [html`placeholder="${placeholder}"`]),
@@ -29,10 +31,10 @@ export function field(
     ...(problem === undefined ? [] : ['aria-invalid="true"']),
   ];
   return html`<div class="field">
-    <label for="${name}">${label}</label>
+    <label for="${id}">${label}</label>
     <input !${attributes.join(" ")} />
-    !${help === undefined ? "" : html`<p class="help" id="${name}-help">${help}</p>`}
-    !${problem === undefined ? "" : html`<p class="problem" id="${name}-problem">${problem}</p>`}
+    !${help === undefined ? "" : html`<p class="help" id="${id}-help">${help}</p>`}
+    !${problem === undefined ? "" : html`<p class="problem" id="${id}-problem">${problem}</p>`}
   </div>`;
 }
 

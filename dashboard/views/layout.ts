@@ -21,7 +21,16 @@ const SECTIONS = [
   { path: "/dashboard/usage", name: "Billing & Usage" },
   { path: "/dashboard/credit", name: "Credit" },
   { path: "/dashboard/models", name: "Models" },
+  { path: "/dashboard/playground", name: "Playground" },
+  { path: "/dashboard/clients", name: "Tools" },
 ];
+/** In the menu under the account's name. */
+const ACCOUNT_SECTIONS = [
+  { path: "/dashboard/members", name: "Members" },
+  { path: "/dashboard/tokens", name: "API tokens" },
+  { path: "/dashboard/settings", name: "Settings" },
+];
+const ADMIN = { path: "/dashboard/admin", name: "Admin" };
 
 /** A whole page. In templates `!` marks what is HTML already; all else is escaped. */
 export function layout({ title, visitor, path, body, isNarrow = false }: Page): string {
@@ -43,20 +52,43 @@ export function layout({ title, visitor, path, body, isNarrow = false }: Page): 
           !${visitor === null ? guestNavigation(path) : memberNavigation(visitor, path)}
         </header>
         <main id="main" class="${isNarrow ? "narrow" : ""}">!${body}</main>
+        <footer class="muted small">
+          <a href="/dashboard/models">Models</a> <a href="/dashboard/status">Status</a> <a href="/dashboard/terms">Terms</a>
+          <a href="/api/v1/openapi.json">API</a>
+        </footer>
       </body>
     </html>`;
 }
 
-function memberNavigation({ person, membership, csrf }: Member, path: string | undefined): string {
+function memberNavigation(visitor: Member, path: string | undefined): string {
   return html`<nav aria-label="Sections">!${SECTIONS.map((section) => link(section, path)).join("")}</nav>
-    <div class="who">
-      <span class="muted" title="${person.email}">${membership.accountName}</span>
+    !${accountMenu(visitor, path)}`;
+}
+
+/** Opens without script. */
+function accountMenu({ person, membership, memberships, csrf }: Member, path: string | undefined): string {
+  const sections = person.isAdmin ? [...ACCOUNT_SECTIONS, ADMIN] : ACCOUNT_SECTIONS;
+  const others = memberships.filter(({ accountId }) => accountId !== membership.accountId);
+  const switches = others.map(
+    ({ accountId, accountName }) =>
+      html`<form method="post" action="/dashboard/accounts/${accountId}/view">
+        !${csrfField(csrf)}<button class="quiet">${accountName}</button>
+      </form>`,
+  );
+  return html`<details class="menu">
+    <summary title="${person.email}">${membership.accountName}</summary>
+    <nav aria-label="Account">
+      !${sections.map((section) => link(section, path)).join("")}
+      !${switches.length === 0 ? "" : html`<p class="muted small">Your other accounts</p>`} !${switches.join("")}
       <form method="post" action="/dashboard/sign-out">!${csrfField(csrf)}<button class="quiet">Sign out</button></form>
-    </div>`;
+    </nav>
+  </details>`;
 }
 
 function guestNavigation(path: string | undefined): string {
-  return html`<nav aria-label="Sections">!${link({ path: "/dashboard/models", name: "Models" }, path)}</nav>
+  return html`<nav aria-label="Sections">
+      !${link({ path: "/dashboard/models", name: "Models" }, path)}!${link({ path: "/dashboard/clients", name: "Tools" }, path)}
+    </nav>
     <div class="who"><a class="button quiet" href="/dashboard/sign-in">Sign in</a></div>`;
 }
 

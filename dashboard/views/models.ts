@@ -2,9 +2,8 @@ import { html } from "ghtml";
 import type { ListedModel } from "../../ledger/model-list.ts";
 import { showPrice } from "../money.ts";
 import type { Member } from "../session/visitor.ts";
+import { INTERFACE_NAMES } from "./interface-names.ts";
 import { layout } from "./layout.ts";
-
-const INTERFACES = { chat: "chat completions", messages: "messages" } as const;
 
 export function modelsPage({
   visitor,
@@ -46,7 +45,7 @@ function table(models: readonly ListedModel[]): string {
 function row({ model, price }: ListedModel): string {
   return html`<tr>
     <th scope="row" data-label="Model"><code>${model.name}</code></th>
-    <td data-label="Interfaces">${model.interfaces.map((each) => INTERFACES[each]).join(", ")}</td>
+    <td data-label="Interfaces">${model.interfaces.map((each) => INTERFACE_NAMES[each]).join(", ")}</td>
     <td data-label="Input" class="number">${showPrice(price.inputPicoUsd)}</td>
     <td data-label="Cached input" class="number">${showPrice(price.cachedInputPicoUsd)}</td>
     <td data-label="Output" class="number">${showPrice(price.outputPicoUsd)}</td>

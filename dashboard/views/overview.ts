@@ -5,7 +5,7 @@ import type { UsageTotals } from "../../ledger/reports.ts";
 import { showUsd } from "../money.ts";
 import type { Member } from "../session/visitor.ts";
 import { layout } from "./layout.ts";
-import { snippets } from "./snippets.ts";
+import { snippets } from "./keys/snippets.ts";
 
 export interface Overview {
   visitor: Member;
@@ -15,10 +15,12 @@ export interface Overview {
   baseUrl: string;
   chatModel: string;
   messagesModel: string;
+  /** Is there a payment provider? */
+  canPay: boolean;
 }
 
 export function overviewPage(overview: Overview): string {
-  const { visitor, balance, keys, usage, baseUrl } = overview;
+  const { visitor, balance, keys, usage, baseUrl, canPay } = overview;
   const body = html`<h1>Overview</h1>
     <div class="cards">
       !${figure("Balance", showUsd(balance.postedNanoUsd), balance.postedNanoUsd > 0n ? "" : "Requests need a balance above zero.")}
@@ -30,9 +32,8 @@ export function overviewPage(overview: Overview): string {
       <ol class="steps">
         <li class="${balance.postedNanoUsd > 0n ? "done" : ""}">
           <h3>Have credit</h3>
-          <p>
-            !${balance.postedNanoUsd > 0n ? html`There are ${showUsd(balance.postedNanoUsd)} to use.` : html`Redeem a code under <a href="/dashboard/credit">Credit</a>, or ask the operator of this service for some.`}
-          </p>
+          <p>!${credit(overview)}</p>
+          !${canPay ? html`<p><a class="button !${balance.postedNanoUsd > 0n ? "" : "primary"}" href="/dashboard/credit/top-up">Add credit</a></p>` : ""}
         </li>
         <li class="${keys.length > 0 ? "done" : ""}">
           <h3>Make a key</h3>
@@ -46,11 +47,18 @@ export function overviewPage(overview: Overview): string {
           <p>
             Base address: <code>${baseUrl}/v1</code> for OpenAI-style clients, <code>${baseUrl}</code> for Anthropic-style ones.
           </p>
+          <p><a class="button" href="/dashboard/playground">Try it in the playground</a></p>
           !${snippets({ ...overview, key: null })}
         </li>
       </ol>
     </section>`;
   return layout({ title: "Overview", visitor, path: "/dashboard", body });
+}
+
+function credit({ balance, canPay }: Overview): string {
+  if (balance.postedNanoUsd > 0n) return html`There are ${showUsd(balance.postedNanoUsd)} to use.`;
+  const redeem = html`<a href="/dashboard/credit">redeem a code</a>`;
+  return canPay ? html`Pay for some, or !${redeem}.` : html`To begin, !${redeem}, or ask the operator of this service for some.`;
 }
 
 function figure(name: string, value: string, note: string): string {

@@ -3,7 +3,6 @@ import { requestIdHeaders } from "../headers.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import type { Endpoint } from "../route/endpoint.ts";
-
 import { describeBalance } from "./balance.ts";
 import { describeModels } from "./models.ts";
 import type { Credit } from "../meter/credit.ts";
@@ -24,12 +23,15 @@ export function createAnswers({ publicBaseUrl }: { publicBaseUrl: string }): Ans
         object: "gateway",
         chat_completions: { base_url: `${publicBaseUrl}/v1`, endpoint: `POST ${publicBaseUrl}/v1/chat/completions` },
         messages: { base_url: publicBaseUrl, endpoint: `POST ${publicBaseUrl}/v1/messages` },
+        responses: { base_url: `${publicBaseUrl}/v1`, endpoint: `POST ${publicBaseUrl}/v1/responses` },
         models: `${publicBaseUrl}/v1/models`,
       }),
   };
 }
 
 export interface AnswerDeps {
+  /** Where people see which models there are. */
+  modelsUrl: string;
   world: World;
   credit: Credit;
   readUsage: UsageReport;
@@ -47,7 +49,9 @@ export interface AnswerRouteInput {
 export async function answerRoute({ endpoint, caller, requestId, deps }: AnswerRouteInput): Promise<Reply> {
   switch (endpoint.kind) {
     case "models":
-      return reply.answerNow(encodeAnswer(requestId, describeModels({ endpoint, key: caller.key, world: deps.world })));
+      return reply.answerNow(
+        encodeAnswer(requestId, describeModels({ endpoint, key: caller.key, world: deps.world, modelsUrl: deps.modelsUrl })),
+      );
     case "balance":
       return reply.answerNow(
         encodeAnswer(

@@ -1,3 +1,4 @@
+import type { Interface } from "../../contract/protocol.ts";
 import type { Endpoint } from "../route/endpoint.ts";
 import { chooseModel, listUsable } from "../route/choose-model.ts";
 import type { World, WorldKey, WorldModel } from "../world/world.ts";
@@ -6,14 +7,21 @@ export interface DescribeModelsInput {
   endpoint: Extract<Endpoint, { kind: "models" }>;
   key: WorldKey;
   world: World;
+  /** Where people see which models there are. */
+  modelsUrl: string;
 }
 
 /** The model list, or one model, in the caller's protocol and only with what this key may use (S10). */
-export function describeModels({ endpoint, key, world }: DescribeModelsInput): object {
+export function describeModels({ endpoint, key, world, modelsUrl }: DescribeModelsInput): object {
   const { protocol, id } = endpoint;
-  if (id !== null) return describe[protocol](chooseModel({ world, key, protocol, name: id }));
+  // One list serves chat completions and Responses: their clients ask for it in the same way.
+  const interfaces: readonly Interface[] = protocol === "chat" ? ["chat", "responses"] : ["messages"];
+  if (id !== null) {
+    const there = interfaces.find((each) => world.findModel(id)?.interfaces.includes(each));
+    return describe[protocol](chooseModel({ world, key, protocol: there ?? protocol, modelsUrl, name: id }));
+  }
 
-  const models = listUsable({ world, key, protocol });
+  const models = [...new Set(interfaces.flatMap((each) => listUsable({ world, key, protocol: each })))];
   const data = models.map((model) => describe[protocol](model));
   if (protocol === "chat") return { object: "list", data };
   return { data, has_more: false, first_id: models.at(0)?.name ?? null, last_id: models.at(-1)?.name ?? null };

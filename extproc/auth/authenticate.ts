@@ -2,6 +2,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import { isSecretOf, parseApiKey, type Pepper } from "../../ledger/keys.ts";
 import type { World, WorldAccount, WorldKey } from "../world/world.ts";
 import { findCredential } from "./credential.ts";
+import { explainKey } from "./key-mistake.ts";
 
 /** Who pays for a request. */
 export interface Caller {
@@ -14,25 +15,22 @@ export interface AuthenticateInput {
   world: World;
   pepper: Pepper;
   nowMs: number;
+  /** Where keys are made. */
+  keysUrl: string;
 }
-
-const REMEDY = "Create a new key in the dashboard and keep the full value.";
 
 /**
  * The caller behind the credential (S18). The secret is hashed and compared in constant time; nothing of
  * it appears in an error.
  * @throws GatewayError `invalid_api_key`; `billing_unavailable` when the gateway cannot know the key now.
  */
-export function authenticate({ headers, world, pepper, nowMs }: AuthenticateInput): Caller {
-  const parsed = parseApiKey(findCredential(headers));
-  if (parsed.kind === "masked") {
-    throw new GatewayError(
-      "invalid_api_key",
-      `This is the masked display form of a key. The full value is shown only once, when the key is made. ${REMEDY}`,
-    );
-  }
-  if (parsed.kind === "malformed") {
-    throw new GatewayError("invalid_api_key", `The API key does not have this service's form, \`sk-mg-…\`. ${REMEDY}`);
+export function authenticate({ headers, world, pepper, nowMs, keysUrl }: AuthenticateInput): Caller {
+  const credential = findCredential(headers, keysUrl);
+  const parsed = parseApiKey(credential);
+  const remedy = `Create a new key at ${keysUrl} and keep the full value.`;
+  if (parsed.kind !== "key") {
+    const { sentence, needsKey } = explainKey(credential);
+    throw new GatewayError("invalid_api_key", needsKey ? `${sentence} ${remedy}` : sentence);
   }
 
   const key = world.findKey(parsed.publicId);
@@ -42,15 +40,15 @@ export function authenticate({ headers, world, pepper, nowMs }: AuthenticateInpu
       throw new GatewayError("billing_unavailable", "The key cannot be checked right now. Try again shortly.", {
         headers: { "retry-after": "5" },
       });
-    throw new GatewayError("invalid_api_key", `The API key is not valid. ${REMEDY}`);
+    throw new GatewayError("invalid_api_key", `The API key is not valid. ${remedy}`);
   }
   if (!isSecretOf(key, { secret: parsed.secret, pepper, nowMs }))
-    throw new GatewayError("invalid_api_key", `The API key is not valid. ${REMEDY}`);
-  if (key.isRevoked) throw new GatewayError("invalid_api_key", `The API key was deleted. ${REMEDY}`);
+    throw new GatewayError("invalid_api_key", `The API key is not valid. ${remedy}`);
+  if (key.isRevoked) throw new GatewayError("invalid_api_key", `The API key was deleted. ${remedy}`);
   if (key.isDisabled)
     throw new GatewayError("invalid_api_key", "The API key is disabled. Enable it in the dashboard or use another.");
   if (key.expiresAt !== null && key.expiresAt.getTime() <= nowMs)
-    throw new GatewayError("invalid_api_key", `The API key expired on ${key.expiresAt.toISOString()}. ${REMEDY}`);
+    throw new GatewayError("invalid_api_key", `The API key expired on ${key.expiresAt.toISOString()}. ${remedy}`);
 
   const account = world.findAccount(key.accountId);
   if (account === undefined)

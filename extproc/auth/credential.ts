@@ -1,12 +1,14 @@
 import { GatewayError } from "../../contract/errors.ts";
+import { explainMissingKey } from "./key-mistake.ts";
 
-const REMEDY = "Create a key in the dashboard and send it whole, as `Authorization: Bearer <key>` or `x-api-key: <key>`.";
+const HEADERS_WORDS = "as `Authorization: Bearer <key>` or `x-api-key: <key>`.";
 
 /**
- * The one credential of a request, from either header on either interface (S3).
+ * The one credential of a request, from either header on every interface (S3).
+ * @param keysUrl where keys are made.
  * @throws GatewayError `invalid_api_key` when there is none, or two that differ.
  */
-export function findCredential(headers: ReadonlyMap<string, string>): string {
+export function findCredential(headers: ReadonlyMap<string, string>, keysUrl: string): string {
   const bearer = readBearer(headers.get("authorization"));
   const apiKey = headers.get("x-api-key")?.trim() || undefined;
   if (bearer !== undefined && apiKey !== undefined && bearer !== apiKey) {
@@ -16,7 +18,11 @@ export function findCredential(headers: ReadonlyMap<string, string>): string {
     );
   }
   const credential = bearer ?? apiKey;
-  if (credential === undefined) throw new GatewayError("invalid_api_key", `The request carries no API key. ${REMEDY}`);
+  if (credential === undefined) {
+    const found = explainMissingKey(headers);
+    const reason = found === null ? "The request carries no API key." : `The request carries no API key. ${found}`;
+    throw new GatewayError("invalid_api_key", `${reason} Create a key at ${keysUrl} and send it whole, ${HEADERS_WORDS}`);
+  }
   return credential;
 }
 
@@ -24,6 +30,9 @@ function readBearer(authorization: string | undefined): string | undefined {
   if (authorization === undefined || authorization.trim() === "") return undefined;
   const match = /^bearer +(\S.*)$/i.exec(authorization.trim());
   if (match?.[1] === undefined)
-    throw new GatewayError("invalid_api_key", `The \`authorization\` header must have the form \`Bearer <key>\`. ${REMEDY}`);
+    throw new GatewayError(
+      "invalid_api_key",
+      `The \`authorization\` header must have the form \`Bearer <key>\`. Send the key ${HEADERS_WORDS}`,
+    );
   return match[1];
 }

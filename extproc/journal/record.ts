@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { PROTOCOLS } from "../../contract/protocol.ts";
+import { INTERFACES, PROTOCOLS } from "../../contract/protocol.ts";
 import { NO_USAGE, type Usage } from "../../contract/usage.ts";
 import { chargeNanoUsd, type Price } from "../../ledger/money.ts";
 import type { Settlement } from "../../ledger/settle.ts";
@@ -28,6 +28,8 @@ export interface Checkpoint {
   usage: Usage;
   durationMs: number;
   firstTokenMs: number | null;
+  /** Where it is another backend than the one that was asked first. */
+  answeredBy?: Pick<Settlement, "backend" | "upstreamProtocol"> | undefined;
 }
 
 export type JournalRecord =
@@ -69,6 +71,7 @@ export function settleLost({ price, ...started }: StartedRun, checkpoint: Checkp
   const usage = checkpoint?.usage ?? { ...NO_USAGE };
   return {
     ...started,
+    ...checkpoint?.answeredBy,
     usage,
     isEstimated: true,
     chargeNanoUsd: chargeNanoUsd(usage, price),
@@ -95,7 +98,7 @@ const startShape = {
   accountId: z.string(),
   keyId: z.string(),
   model: z.string(),
-  interface: z.enum(PROTOCOLS),
+  interface: z.enum(INTERFACES),
   upstreamProtocol: z.enum(PROTOCOLS),
   backend: z.string(),
   priceVersionId: bigints,
@@ -120,6 +123,7 @@ const recordSchema = z.discriminatedUnion("type", [
     usage: usageSchema,
     durationMs: z.number(),
     firstTokenMs: z.number().nullable(),
+    answeredBy: z.object({ backend: startShape.backend, upstreamProtocol: startShape.upstreamProtocol }).optional(),
   }),
   z.object({
     type: z.literal("end"),

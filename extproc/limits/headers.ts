@@ -1,12 +1,12 @@
 import { RATE_LIMIT_HEADERS } from "../../contract/headers.ts";
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Interface } from "../../contract/protocol.ts";
 import type { Counter } from "./counter.ts";
 
 /**
  * The protocols' rate-limit headers for requests and tokens a minute: of several limits of a kind, the one with the least
  * left. Chat tells the time to the reset, messages its moment.
  */
-export function describeLimits(protocol: Protocol, counters: readonly Counter[], nowMs: number): Record<string, string> {
+export function describeLimits(protocol: Interface, counters: readonly Counter[], nowMs: number): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const kind of ["requests", "tokens"] as const) {
     const counter = tightest(
@@ -19,7 +19,9 @@ export function describeLimits(protocol: Protocol, counters: readonly Counter[],
     headers[names.remaining] = String(counter.remaining(nowMs));
     const resetsMs = counter.resetsMs(nowMs);
     headers[names.reset] =
-      protocol === "chat" ? `${Math.ceil((resetsMs - nowMs) / 1000)}s` : new Date(resetsMs).toISOString().replace(/\.\d+Z$/, "Z");
+      protocol === "messages"
+        ? new Date(resetsMs).toISOString().replace(/\.\d+Z$/, "Z")
+        : `${Math.ceil((resetsMs - nowMs) / 1000)}s`;
   }
   return headers;
 }

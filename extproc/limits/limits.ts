@@ -1,6 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
 import type { Limits as LimitSettings } from "../../contract/limits.ts";
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Interface } from "../../contract/protocol.ts";
 import { LIMIT_KINDS, type LimitClaims, type LimitKind } from "../../ledger/limits.ts";
 import { parseNanoUsd } from "../../ledger/money.ts";
 import type { Caller } from "../auth/authenticate.ts";
@@ -10,12 +10,12 @@ import { describeLimits } from "./headers.ts";
 /** What keys and accounts may use (S23), decided from memory. */
 export interface Limits {
   /** Before the body is read. @throws GatewayError `rate_limited` that names the limit and says when to come again. */
-  check(caller: Caller, protocol: Protocol): void;
+  check(caller: Caller, protocol: Interface): void;
   /**
    * Counts a request that begins, by what it may use until its real use is known.
    * @throws GatewayError `rate_limited`.
    */
-  begin(caller: Caller, protocol: Protocol, expected: Use): LimitedRequest;
+  begin(caller: Caller, protocol: Interface, expected: Use): LimitedRequest;
   /** Tells the other processes what was used here and learns what they have used. */
   share(): Promise<void>;
 }
@@ -78,7 +78,7 @@ export function createLimits({ clock, claim }: LimitsDeps): Limits {
     return { name, noun, counters };
   }
 
-  function refuseSpent(limited: readonly Subject[], protocol: Protocol): void {
+  function refuseSpent(limited: readonly Subject[], protocol: Interface): void {
     const nowMs = clock.nowMs();
     for (const { noun, counters } of limited) {
       for (const counter of counters.values()) if (counter.isSpent(nowMs)) throw refusal(noun, counter);
@@ -92,7 +92,7 @@ export function createLimits({ clock, claim }: LimitsDeps): Limits {
     }
   }
 
-  function headersOf(limited: readonly Subject[], protocol: Protocol): Record<string, string> {
+  function headersOf(limited: readonly Subject[], protocol: Interface): Record<string, string> {
     return describeLimits(
       protocol,
       limited.flatMap(({ counters }) => [...counters.values()]),

@@ -1,4 +1,4 @@
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Interface } from "../../contract/protocol.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import type { LimitedRequest, Limits } from "../limits/limits.ts";
 import type { Credit } from "./credit.ts";
@@ -13,7 +13,7 @@ export interface Reservation {
 
 export interface ReservationInput {
   caller: Caller;
-  protocol: Protocol;
+  protocol: Interface;
   size: HoldSize;
   /** The client has left. */
   signal: Departure;

@@ -1,11 +1,12 @@
 import type { Backend } from "../../contract/catalogue.ts";
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Interface } from "../../contract/protocol.ts";
 import { NO_USAGE, type Usage } from "../../contract/usage.ts";
 import { chargeNanoUsd } from "../../ledger/money.ts";
 import type { Settlement } from "../../ledger/settle.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import type { Events } from "../events.ts";
 import type { Journal } from "../journal/journal.ts";
+import type { Checkpoint } from "../journal/record.ts";
 import type { WorldModel } from "../world/world.ts";
 import { FIRST_STRETCH_TOKENS } from "./hold-size.ts";
 import type { Meter } from "./meter.ts";
@@ -14,11 +15,13 @@ import type { RunWatch } from "./run-watch.ts";
 
 type Outcome = Exclude<Settlement["outcome"], "lost">;
 
-/** One attempt at an upstream, from the moment its request is sent: it is settled exactly once. */
+/** One request upstream, from the moment it is sent: it is settled exactly once, however many backends it tries. */
 export interface Run {
   readonly model: WorldModel;
   readonly backend: Backend;
   readonly meter: Meter;
+  /** Another backend answers: the one that is written down. */
+  moveTo(backend: Backend): void;
   /** What was left of the caller's limits when it began, for the response. */
   readonly limitHeaders: Readonly<Record<string, string>>;
   /**
@@ -35,7 +38,7 @@ export interface RunStart {
   caller: Caller;
   model: WorldModel;
   backend: Backend;
-  protocol: Protocol;
+  protocol: Interface;
   isStream: boolean;
   startedMs: number;
   meter: Meter;
@@ -57,7 +60,8 @@ const STRETCHES_AHEAD = 4n;
 
 /** @throws GatewayError `billing_unavailable` where the journal takes nothing more; hold and limits are freed then. */
 export function startRun(start: RunStart, { clock, events, settler, journal, runWatch }: RunDeps): Run {
-  const { requestId, caller, model, backend, meter, startedMs, reservation } = start;
+  const { requestId, caller, model, meter, startedMs, reservation } = start;
+  let { backend } = start;
   const { hold, limited } = reservation;
   // How far a stream may be ahead of its hold while more credit is asked for: one stretch of output (docs/billing.md).
   const stretchNanoUsd = chargeNanoUsd({ ...NO_USAGE, outputTokens: FIRST_STRETCH_TOKENS }, model.price);
@@ -65,6 +69,7 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
   let checkpointMs: number | null = null;
   let isSettled = false;
   let isGivenUp = false;
+  let answeredBy: Checkpoint["answeredBy"];
 
   const facts = {
     requestId,
@@ -98,7 +103,14 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
     const nowMs = clock.nowMs();
     if (checkpointMs !== null && nowMs - checkpointMs < CHECKPOINT_MS) return;
     checkpointMs = nowMs;
-    journal.checkpoint({ requestId, usage: meter.final().usage, durationMs: nowMs - startedMs, firstTokenMs });
+    journal.checkpoint({ requestId, usage: meter.final().usage, durationMs: nowMs - startedMs, firstTokenMs, answeredBy });
+  }
+
+  function moveTo(other: Backend): void {
+    if (other === backend) return;
+    backend = other;
+    answeredBy = { backend: other.name, upstreamProtocol: other.protocol };
+    journal.checkpoint({ requestId, usage: NO_USAGE, durationMs: clock.nowMs() - startedMs, firstTokenMs, answeredBy });
   }
 
   function keepAhead(): "go_on" | "stop" {
@@ -121,6 +133,7 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
     const charge = chargeNanoUsd(usage, model.price);
     const settlement: Settlement = {
       ...facts,
+      ...answeredBy,
       usage,
       isEstimated,
       chargeNanoUsd: charge,
@@ -138,8 +151,11 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
 
   return {
     model,
-    backend,
+    get backend() {
+      return backend;
+    },
     meter,
+    moveTo,
     limitHeaders: limited.headers,
     noteOutput() {
       life.noteAlive();

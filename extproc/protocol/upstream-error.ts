@@ -1,5 +1,5 @@
 import { GatewayError, type ErrorCode } from "../../contract/errors.ts";
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Interface, Protocol } from "../../contract/protocol.ts";
 import { contextLengthMessage } from "./upstream-error-context.ts";
 import { readErrorDetails, type ErrorDetails } from "./upstream-error-details.ts";
 import { callerText, logText } from "./upstream-error-text.ts";
@@ -13,7 +13,7 @@ export interface UpstreamFailure {
   /** The protocol that the upstream speaks. It tells little: proxies in front of it answer in their own words. */
   upstream: Protocol;
   /** The caller's protocol: messages has a 529 and no 422. */
-  client?: Protocol;
+  client?: Interface;
   /** Model names: the upstream's own stays inside, the caller reads the name that it asked for (S17). */
   model?: ModelNames;
 }
@@ -38,7 +38,7 @@ export function readUpstreamError({ status, headers, body, client, model }: Upst
  *
  * @param payload parsed, or the text of an `event: error`.
  */
-export function readUpstreamErrorPayload(payload: unknown, client?: Protocol, model?: ModelNames): GatewayError {
+export function readUpstreamErrorPayload(payload: unknown, client?: Interface, model?: ModelNames): GatewayError {
   const details = readErrorDetails(payload);
   return classify({ status: details.status ?? statusOfType(details.type), details, retry: {}, client, model });
 }
@@ -47,7 +47,7 @@ interface Failure {
   status: number;
   details: ErrorDetails;
   retry: Readonly<Record<string, string>>;
-  client: Protocol | undefined;
+  client: Interface | undefined;
   model: ModelNames | undefined;
 }
 
@@ -87,7 +87,7 @@ function isAccountTrouble(status: number, { code, type, message }: ErrorDetails)
 }
 
 /** 404, 405 and their like speak of the path and model name, which the gateway chose. */
-function isAboutRequest(status: number): boolean {
+export function isAboutRequest(status: number): boolean {
   return status === 400 || status === 409 || status === 422;
 }
 

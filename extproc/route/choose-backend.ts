@@ -16,9 +16,12 @@ export function chooseBackend(backends: readonly Backend[], random: number): Bac
     if (left < 0) return backend;
   }
   const last = candidates.at(-1);
-  if (last === undefined)
-    throw new GatewayError("upstream_unavailable", "No server is available for this model right now. Try again later.", {
-      headers: { "retry-after": "10" },
-    });
+  if (last === undefined) throw noneAvailable();
   return last;
+}
+
+export function noneAvailable(): GatewayError {
+  return new GatewayError("upstream_unavailable", "No server is available for this model right now. Try again later.", {
+    headers: { "retry-after": "10" },
+  });
 }

@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Interface } from "../../contract/protocol.ts";
 import type { WorldKey, WorldModel, World } from "../world/world.ts";
 
 const RECOMMENDED = ["modelx-v4-pro", "modelx-v4-flash"];
@@ -7,7 +7,9 @@ const RECOMMENDED = ["modelx-v4-pro", "modelx-v4-flash"];
 export interface ModelWish {
   world: World;
   key: WorldKey;
-  protocol: Protocol;
+  protocol: Interface;
+  /** Where people see which models there are. */
+  modelsUrl: string;
   /** The request's `model`, of any type. */
   name: unknown;
 }
@@ -16,20 +18,18 @@ export interface ModelWish {
  * The model that a name or alias stands for, on this interface and for this key (S7–S9).
  * @throws GatewayError `invalid_request` without a usable name, `model_not_found` else; the text names what there is.
  */
-export function chooseModel({ world, key, protocol, name }: ModelWish): WorldModel {
+export function chooseModel({ world, key, protocol, modelsUrl, name }: ModelWish): WorldModel {
   if (typeof name !== "string" || name === "")
     throw new GatewayError("invalid_request", "`model` is missing. Send the name of a model as a string.", { field: "model" });
   const model = world.findModel(name);
   const usable = listUsable({ world, key, protocol });
   if (model !== undefined && usable.includes(model)) return model;
-  const shown = JSON.stringify(name.slice(0, 128));
-  const elsewhere = model !== undefined && isAllowed(key, model);
-  const reason = elsewhere ? `The model ${shown} is not served on this interface.` : `The model ${shown} was not found.`;
-  throw new GatewayError("model_not_found", `${reason} ${recommend(usable)}`, { field: "model" });
+  const why = explain({ world, key, protocol, name }, model);
+  throw new GatewayError("model_not_found", `${why} ${recommend(usable, protocol)} All are at ${modelsUrl}`, { field: "model" });
 }
 
 /** Models that this key may use on this interface, by name (S10). */
-export function listUsable({ world, key, protocol }: Omit<ModelWish, "name">): WorldModel[] {
+export function listUsable({ world, key, protocol }: Omit<ModelWish, "name" | "modelsUrl">): WorldModel[] {
   return world.models().filter((model) => model.interfaces.includes(protocol) && isAllowed(key, model));
 }
 
@@ -37,11 +37,41 @@ function isAllowed(key: WorldKey, model: WorldModel): boolean {
   return key.allowedModels === null || key.allowedModels.includes(model.name);
 }
 
-function recommend(usable: readonly WorldModel[]): string {
+/** Why a name is none here, with what was probably meant. */
+function explain(
+  { world, key, protocol, name }: Omit<ModelWish, "modelsUrl"> & { name: string },
+  model: WorldModel | undefined,
+): string {
+  const shown = JSON.stringify(name.slice(0, 128));
+  if (model !== undefined && isAllowed(key, model)) {
+    const elsewhere = model.interfaces.filter((other) => other !== protocol).map((other) => PATHS[other]);
+    return `The model ${shown} is not served on this interface, but on ${elsewhere.join(" and ")}.`;
+  }
+  const meant = world.findModel(tidyName(name));
+  const isSpelling = meant !== undefined && meant !== model && isAllowed(key, meant);
+  return `The model ${shown} was not found.${isSpelling ? ` Its name is written ${JSON.stringify(meant.name)}.` : ""}`;
+}
+
+/** Routers put a provider's name in front, people capitals and white space. */
+function tidyName(name: string): string {
+  const tidy = name.trim().toLowerCase();
+  return tidy.slice(tidy.lastIndexOf("/") + 1);
+}
+
+function recommend(usable: readonly WorldModel[], protocol: Interface): string {
   const names = usable.map((model) => model.name);
   const recommended = RECOMMENDED.filter((name) => names.includes(name));
-  if (names.length === 0) return "This key may use no model on this interface.";
+  if (names.length === 0) {
+    const remedy = protocol === "responses" ? " The operator of this service switches Responses on for a model." : "";
+    return `This key may use no model on this interface.${remedy}`;
+  }
   if (recommended.length === names.length) return `Use ${recommended.join(" or ")}.`;
   if (recommended.length === 0) return `This interface has: ${names.join(", ")}.`;
   return `Use ${recommended.join(" or ")}. This interface has: ${names.join(", ")}.`;
 }
+
+const PATHS = {
+  chat: "POST /v1/chat/completions",
+  messages: "POST /v1/messages",
+  responses: "POST /v1/responses",
+} as const satisfies Record<Interface, string>;

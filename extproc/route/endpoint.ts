@@ -1,9 +1,10 @@
 import { GatewayError } from "../../contract/errors.ts";
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Interface, Protocol } from "../../contract/protocol.ts";
+import { describeUnknownPath } from "./unknown-path.ts";
 
 /** What a request asks for, known from its method and path alone. */
 export type Endpoint =
-  | { kind: "generate"; protocol: Protocol }
+  | { kind: "generate"; protocol: Interface }
   | { kind: "count_tokens"; protocol: "messages" }
   | { kind: "models"; id: string | null; protocol: Protocol }
   | { kind: "balance"; protocol: "chat" }
@@ -33,6 +34,8 @@ export function findEndpoint(line: RequestLine): Endpoint {
       return only(line, "POST", { kind: "generate", protocol: "messages" });
     case "/v1/messages/count_tokens":
       return only(line, "POST", { kind: "count_tokens", protocol: "messages" });
+    case "/v1/responses":
+      return only(line, "POST", { kind: "generate", protocol: "responses" });
     case "/v1/models":
       return only(line, "GET", { kind: "models", id: null, protocol: protocolOf(line) });
     case "/v1/balance":
@@ -48,21 +51,19 @@ export function findEndpoint(line: RequestLine): Endpoint {
   throw new GatewayError("not_found", describeUnknownPath(path));
 }
 
-function describeUnknownPath(path: string): string {
-  if (/^\/+v1\/+v1(\/|$)/.test(path)) {
-    return "The path has one `/v1` too many. An Anthropic-style client takes the base address without `/v1`, an OpenAI-style client with exactly one.";
-  }
-  if (path === "/chat/completions" || path === "/messages")
-    return `There is nothing at this path: \`/v1\` is missing. POST to /v1${path}.`;
-  if (path === "/v1/responses")
-    return "The Responses interface is not served here. Use POST /v1/chat/completions or POST /v1/messages.";
-  return "There is nothing at this path. The interfaces are POST /v1/chat/completions and POST /v1/messages; GET /v1/models lists the models.";
-}
-
 function only(line: RequestLine, method: "GET" | "POST", endpoint: Endpoint): Endpoint {
   if (line.method === method || (method === "GET" && line.method === "HEAD")) return endpoint;
   const allow = method === "GET" ? "GET, HEAD" : "POST";
-  throw new GatewayError("method_not_allowed", `This path takes ${method} only.`, { headers: { allow } });
+  throw new GatewayError(
+    "method_not_allowed",
+    `This path takes ${method}, not ${described(line.method)}.${method === "POST" ? " To try a key, GET /v1/models." : ""}`,
+    { headers: { allow } },
+  );
+}
+
+/** A method is a client's own word; only known ones are repeated. */
+function described(method: string): string {
+  return /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$/.test(method) ? method : "that method";
 }
 
 function split(path: string): [string, string] {

@@ -34,9 +34,9 @@ export function saltedToolId(id: string, salt: { requestId: string; index: numbe
 /** The id inside one of ours; any other id as it is. */
 export function originalToolId(id: string): string {
   const salted = SALTED_ID.exec(id);
-  if (salted === null) return plainId(id);
+  if (salted === null) return plainToolId(id);
   const inner = id.slice(salted[0].length);
-  return inner === "" || SALTED_ID.test(inner) ? id : plainId(inner);
+  return inner === "" || SALTED_ID.test(inner) ? id : plainToolId(inner);
 }
 
 /** A tool id for a call that the upstream gave none, or gave one twice in one answer. */
@@ -57,7 +57,8 @@ export function messageId(completionId: string, requestId: string): string {
   return `msg_${completionId.startsWith("chatcmpl-") ? completionId.slice("chatcmpl-".length) : completionId}`;
 }
 
-function plainId(id: string): string {
+/** The id inside one of ours that only had to be made legal; one that was salted, or is another's, as it is. */
+export function plainToolId(id: string): string {
   if (!id.startsWith(MARKER)) return id;
   const encoded = id.slice(MARKER.length + 1);
   if (id[MARKER.length] === PLAIN) return unlessForged(id, Buffer.from(encoded, "base64url").toString("utf8"));

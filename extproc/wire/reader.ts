@@ -9,9 +9,9 @@ export interface Reader {
   readonly field: number;
   /** Goes to the next field. False at the message's end. */
   next(): boolean;
-  /** Value of a varint field. */
+  /** Value of a varint field; 0 where it is another kind. */
   readonly varint: number;
-  /** Bounds of a length-delimited field. */
+  /** Bounds of a length-delimited field; nothing lies between them where it is another kind. */
   readonly start: number;
   readonly end: number;
 }
@@ -49,6 +49,7 @@ export function createReader(): Reader {
     if (at >= to) return false;
     const tag = readVarint();
     field = Math.floor(tag / 8);
+    varint = 0;
     switch (tag % 8) {
       case VARINT:
         varint = readVarint();
@@ -70,6 +71,7 @@ export function createReader(): Reader {
         throw new Error("a protobuf message has a field of an unknown kind");
     }
     if (at > to) throw new Error("a protobuf message ends inside a field");
+    if (tag % 8 !== LENGTH_DELIMITED) start = end = at;
     return true;
   }
 

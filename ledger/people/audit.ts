@@ -6,28 +6,34 @@ import type { Queryable } from "../database.ts";
 export interface Action {
   accountId: string | null;
   personId: string | null;
-  action: `${"person" | "key" | "member" | "credit" | "account"}.${string}`;
+  /** Instead of a person: the management token that did it. */
+  tokenId?: string | null;
+  action: `${"person" | "key" | "member" | "credit" | "account" | "token" | "code" | "ledger"}.${string}`;
   subject: string;
 }
 
 export interface ListedAction {
   /** UUIDv7: holds the time. */
   id: string;
-  /** Who: an e-mail address. */
+  /** Who: an e-mail address, or a token's name. */
   by: string | null;
   action: string;
   subject: string;
 }
 
-export async function noteAction(database: Queryable, { accountId, personId, action, subject }: Action): Promise<void> {
-  await database.execute("INSERT INTO audit_entry (id, account_id, person_id, action, subject) VALUES ($1, $2, $3, $4, $5)", [
-    uuidv7(),
-    accountId,
-    personId,
-    action,
-    subject,
-  ]);
+export async function noteAction(
+  database: Queryable,
+  { accountId, personId, tokenId = null, action, subject }: Action,
+): Promise<void> {
+  await database.execute(
+    "INSERT INTO audit_entry (id, account_id, person_id, token_id, action, subject) VALUES ($1, $2, $3, $4, $5, $6)",
+    [uuidv7(), accountId, personId, tokenId, action, subject],
+  );
 }
+
+const BY = "coalesce(email, 'token ' || management_token.name) AS by";
+const FROM = `FROM audit_entry LEFT JOIN person ON person.id = person_id
+           LEFT JOIN management_token ON management_token.id = token_id`;
 
 /**
  * What was done in an account, newest first.
@@ -38,9 +44,34 @@ export async function listActions(
   { accountId, limit, beforeId }: { accountId: string; limit: number; beforeId?: string },
 ): Promise<ListedAction[]> {
   return database.query({
-    text: `SELECT audit_entry.id, email AS by, action, subject FROM audit_entry LEFT JOIN person ON person.id = person_id
-           WHERE account_id = $1 AND ($2::uuid IS NULL OR audit_entry.id < $2) ORDER BY audit_entry.id DESC LIMIT $3`,
+    text: `SELECT audit_entry.id, ${BY}, action, subject ${FROM}
+           WHERE audit_entry.account_id = $1 AND ($2::uuid IS NULL OR audit_entry.id < $2) ORDER BY audit_entry.id DESC LIMIT $3`,
     values: [accountId, beforeId ?? null, limit],
     row: z.strictObject({ id: z.string(), by: z.string().nullable(), action: z.string(), subject: z.string() }),
+  });
+}
+
+export interface ListedActionOfAll extends ListedAction {
+  /** null: it concerns no one account. */
+  accountId: string | null;
+}
+
+/** The same in all accounts, or in one, for those who run the service. */
+export async function listAllActions(
+  database: Queryable,
+  { accountId, limit, beforeId }: { accountId?: string | undefined; limit: number; beforeId?: string | undefined },
+): Promise<ListedActionOfAll[]> {
+  return database.query({
+    text: `SELECT audit_entry.id, audit_entry.account_id AS "accountId", ${BY}, action, subject ${FROM}
+           WHERE ($1::text IS NULL OR audit_entry.account_id = $1) AND ($2::uuid IS NULL OR audit_entry.id < $2)
+           ORDER BY audit_entry.id DESC LIMIT $3`,
+    values: [accountId ?? null, beforeId ?? null, limit],
+    row: z.strictObject({
+      id: z.string(),
+      accountId: z.string().nullable(),
+      by: z.string().nullable(),
+      action: z.string(),
+      subject: z.string(),
+    }),
   });
 }

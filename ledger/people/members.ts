@@ -1,8 +1,6 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../database.ts";
-import type { Person } from "./persons.ts";
-import { hashToken, mintToken } from "./token.ts";
 
 /** "viewer" sees everything and changes nothing; "owner" decides who is a member, too. */
 const ROLES = ["owner", "member", "viewer"] as const;
@@ -22,10 +20,15 @@ export interface Member {
   since: Date;
 }
 
-const role = z.enum(ROLES);
-const membershipRow = z.strictObject({ accountId: z.string(), accountName: z.string(), role });
-const memberRow = z.strictObject({ personId: z.string(), email: z.string(), name: z.string(), role, since: z.date() });
-const INVITED_FOR = "interval '7 days'";
+export const roleSchema = z.enum(ROLES);
+export const membershipRow = z.strictObject({ accountId: z.string(), accountName: z.string(), role: roleSchema });
+const memberRow = z.strictObject({
+  personId: z.string(),
+  email: z.string(),
+  name: z.string(),
+  role: roleSchema,
+  since: z.date(),
+});
 
 /** A person's accounts, the oldest first. */
 export async function listMemberships(database: Queryable, personId: string): Promise<Membership[]> {
@@ -58,65 +61,41 @@ export async function addMember(
   ]);
 }
 
-export interface NewInvitation {
-  accountId: string;
-  email: string;
-  role: Role;
-  invitedBy: string;
-}
-
-/** @returns the token that goes to the address; it counts once, within 7 days. */
-export async function invite(database: Queryable, { accountId, email, role, invitedBy }: NewInvitation): Promise<string> {
-  if (!z.email().max(254).safeParse(email.trim()).success)
-    throw new GatewayError("invalid_request", "This is not an e-mail address.", { field: "email" });
-  const { token, hash } = mintToken();
-  await database.execute(
-    `INSERT INTO invitation (token_hash, account_id, email, role, invited_by, expires_at)
-     VALUES ($1, $2, $3, $4, $5, now() + ${INVITED_FOR})`,
-    [hash, accountId, email.trim(), role, invitedBy],
-  );
-  return token;
-}
-
 /**
- * Makes the person a member; one who is a member already keeps their role. The invitation is for whoever has it: mail may be forwarded, and addresses differ.
- * @throws GatewayError `not_found` for one that was used, ran out or never was.
+ * Who is an owner no more takes the invitations that they sent along.
+ * @throws GatewayError `not_found`; `invalid_request` where no owner would be left.
  */
-export async function acceptInvitation(database: Database, token: string, person: Pick<Person, "id">): Promise<Membership> {
-  return database.transaction(async (transaction) => {
-    const [invitation] = await transaction.query({
-      text: `WITH used AS (DELETE FROM invitation WHERE token_hash = $1 AND expires_at > now() RETURNING account_id, role)
-             SELECT account_id AS "accountId", account.name AS "accountName", role FROM used JOIN account ON account.id = account_id`,
-      values: [hashToken(token)],
-      row: membershipRow,
-    });
-    if (invitation === undefined)
-      throw new GatewayError("not_found", "This invitation was used already, or ran out. Ask for a new one.");
-    await addMember(transaction, { ...invitation, personId: person.id });
-    const memberships = await listMemberships(transaction, person.id);
-    return memberships.find(({ accountId }) => accountId === invitation.accountId) ?? invitation;
-  });
-}
-
-/** @throws GatewayError `not_found`; `invalid_request` where no owner would be left. */
 export async function changeRole(
   database: Database,
   { accountId, personId, role }: { accountId: string; personId: string; role: Role },
 ): Promise<void> {
-  await changeMember(database, accountId, (transaction) =>
-    transaction.execute("UPDATE member SET role = $3 WHERE account_id = $1 AND person_id = $2", [accountId, personId, role]),
-  );
+  await changeMember(database, accountId, async (transaction) => {
+    if (role !== "owner") await revokeSent(transaction, { accountId, personId });
+    return transaction.execute("UPDATE member SET role = $3 WHERE account_id = $1 AND person_id = $2", [
+      accountId,
+      personId,
+      role,
+    ]);
+  });
 }
 
-/** Ends their sessions in the account, too. @throws as `changeRole`. */
+/** Ends their sessions in the account, and the invitations that they sent. @throws as `changeRole`. */
 export async function removeMember(
   database: Database,
   { accountId, personId }: { accountId: string; personId: string },
 ): Promise<void> {
   await changeMember(database, accountId, async (transaction) => {
     await transaction.execute("DELETE FROM session WHERE account_id = $1 AND person_id = $2", [accountId, personId]);
+    await revokeSent(transaction, { accountId, personId });
     return transaction.execute("DELETE FROM member WHERE account_id = $1 AND person_id = $2", [accountId, personId]);
   });
+}
+
+async function revokeSent(
+  transaction: Queryable,
+  { accountId, personId }: { accountId: string; personId: string },
+): Promise<void> {
+  await transaction.execute("DELETE FROM invitation WHERE account_id = $1 AND invited_by = $2", [accountId, personId]);
 }
 
 /** One change of an account's members at a time: two owners who leave at once would leave none. */

@@ -3,6 +3,8 @@ import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { createAccountIn } from "../accounts.ts";
 import type { Database, Queryable } from "../database.ts";
+import { addIdentity, type Identity } from "./identities.ts";
+import { acceptInvitationIn } from "./invitations.ts";
 import { addMember } from "./members.ts";
 import { hashPassword } from "./password.ts";
 
@@ -13,16 +15,28 @@ export interface Person {
   email: string;
   name: string;
   isAdmin: boolean;
+  /** Did they prove that the address is theirs? */
+  isEmailVerified: boolean;
+  /** false: they sign in by another service alone. */
+  hasPassword: boolean;
 }
 
-export interface NewPerson {
-  email: string;
-  name: string;
-  password: string;
-}
+/** Signs in by a password, or by another service. */
+export type NewPerson = { email: string; name: string; isEmailVerified?: boolean } & (
+  | { password: string }
+  | { identity: Identity }
+);
 
-const COLUMNS = `id, email, name, is_admin AS "isAdmin"`;
-const personRow = z.strictObject({ id: z.string(), email: z.string(), name: z.string(), isAdmin: z.boolean() });
+const COLUMNS = `id, email, name, is_admin AS "isAdmin", email_verified_at IS NOT NULL AS "isEmailVerified",
+  password_hash IS NOT NULL AS "hasPassword"`;
+const personRow = z.strictObject({
+  id: z.string(),
+  email: z.string(),
+  name: z.string(),
+  isAdmin: z.boolean(),
+  isEmailVerified: z.boolean(),
+  hasPassword: z.boolean(),
+});
 
 /**
  * Makes a person, as owner of an account of their own.
@@ -37,6 +51,22 @@ export async function signUp(database: Database, person: NewPerson): Promise<{ p
     await addMember(transaction, { accountId, personId: made.id, role: "owner" });
   });
   return { person: found(await findPerson(database, made.id)), accountId };
+}
+
+/**
+ * Makes a person who joins the account that they are invited to, and gets none of their own.
+ * @throws as `signUp`; GatewayError `not_found` for an invitation that was used, ran out or never was.
+ */
+export async function signUpInvited(
+  database: Database,
+  { invitation, ...person }: NewPerson & { invitation: string },
+): Promise<{ person: Person; accountId: string }> {
+  const made = await makePerson(database, person);
+  return database.transaction(async (transaction) => {
+    await insertPerson(transaction, made);
+    const { accountId } = await acceptInvitationIn(transaction, invitation, made);
+    return { person: found(await findPerson(transaction, made.id)), accountId };
+  });
 }
 
 /** Makes a person as owner of an account that is there. @throws as `signUp`. */
@@ -62,6 +92,18 @@ export async function findPersonByEmail(database: Queryable, email: string): Pro
   return person;
 }
 
+/** @throws GatewayError `invalid_request` for a name that cannot be one. */
+export async function renamePerson(database: Queryable, personId: string, name: string): Promise<void> {
+  await database.execute("UPDATE person SET name = $2 WHERE id = $1", [personId, checkName(name)]);
+}
+
+function checkName(text: string): string {
+  const name = text.trim();
+  if (name === "" || name.length > 100)
+    throw new GatewayError("invalid_request", "A name has 1 to 100 characters.", { field: "name" });
+  return name;
+}
+
 /** @throws GatewayError `invalid_request` for a password that cannot be one. */
 export async function setPassword(database: Queryable, personId: string, password: string): Promise<void> {
   const passwordHash = await hashPassword(password);
@@ -72,27 +114,31 @@ interface MadePerson {
   id: string;
   email: string;
   name: string;
-  passwordHash: string;
+  isEmailVerified: boolean;
+  passwordHash: string | null;
+  identity: Identity | null;
 }
 
-async function makePerson(database: Queryable, { email, name, password }: NewPerson): Promise<MadePerson> {
-  const person = { id: uuidv7(), email: email.trim(), name: name.trim() };
+async function makePerson(database: Queryable, { email, name, isEmailVerified = false, ...way }: NewPerson): Promise<MadePerson> {
+  const person = { id: uuidv7(), email: email.trim() };
   if (!z.email().max(254).safeParse(person.email).success)
     throw new GatewayError("invalid_request", "This is not an e-mail address.", { field: "email" });
-  if (person.name === "" || person.name.length > 100)
-    throw new GatewayError("invalid_request", "A name has 1 to 100 characters.", { field: "name" });
-  const passwordHash = await hashPassword(password);
+  const made = { ...person, name: checkName(name), isEmailVerified };
+  const passwordHash = "password" in way ? await hashPassword(way.password) : null;
   if ((await findPersonByEmail(database, person.email)) !== undefined) throw emailTaken();
-  return { ...person, passwordHash };
+  return { ...made, passwordHash, identity: "identity" in way ? way.identity : null };
 }
 
-async function insertPerson(transaction: Queryable, { id, email, name, passwordHash }: MadePerson): Promise<void> {
+async function insertPerson(transaction: Queryable, person: MadePerson): Promise<void> {
+  const { id, email, name, isEmailVerified, passwordHash, identity } = person;
   const made = await transaction.execute(
-    "INSERT INTO person (id, email, name, password_hash) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
-    [id, email, name, passwordHash],
+    `INSERT INTO person (id, email, name, password_hash, email_verified_at)
+     VALUES ($1, $2, $3, $4, CASE WHEN $5 THEN now() END) ON CONFLICT DO NOTHING`,
+    [id, email, name, passwordHash, isEmailVerified],
   );
   // Two sign-ups at once.
   if (made === 0) throw emailTaken();
+  if (identity !== null && !(await addIdentity(transaction, id, identity))) throw emailTaken();
 }
 
 function emailTaken(): GatewayError {

@@ -83,3 +83,15 @@ export async function endOtherSessions(
     id,
   ]);
 }
+
+/** Takes another of the person's accounts into view. */
+export async function viewAccount(
+  database: Queryable,
+  { id, personId, accountId }: Pick<Session, "id" | "personId" | "accountId">,
+): Promise<void> {
+  await database.execute("UPDATE session SET account_id = $3 WHERE person_id = $1 AND encode(token_hash, 'hex') = $2", [
+    personId,
+    id,
+    accountId,
+  ]);
+}

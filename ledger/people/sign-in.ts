@@ -33,9 +33,17 @@ export async function signIn(database: Database, { email, password, address }: S
   return person;
 }
 
-/** @throws GatewayError `permission_denied` with field `current`. */
-export async function checkPassword(database: Queryable, personId: string, password: string): Promise<void> {
-  if (await isPassword(password, await readHash(database, personId))) return;
+/**
+ * The password of somebody who has signed in, before it is changed: guesses count as those of a sign-in do.
+ * @throws GatewayError `permission_denied` with field `current`; `rate_limited` after too many failures.
+ */
+export async function checkPassword(
+  database: Database,
+  { id, email }: Pick<Person, "id" | "email">,
+  { password, address }: Pick<SignIn, "password" | "address">,
+): Promise<void> {
+  await countAttempt(database, { email, address });
+  if (await isPassword(password, await readHash(database, id))) return forgiveAttempts(database, { email, address });
   throw new GatewayError("permission_denied", "This is not your password.", { field: "current" });
 }
 
@@ -67,6 +75,9 @@ export async function resetPassword(database: Database, token: string, password:
     const person = reset === undefined ? undefined : await findPerson(transaction, reset.personId);
     if (person === undefined) throw new GatewayError("not_found", "This link was used already, or ran out. Ask for a new one.");
     await setPassword(transaction, person.id, password);
+    await transaction.execute("UPDATE person SET email_verified_at = coalesce(email_verified_at, now()) WHERE id = $1", [
+      person.id,
+    ]);
     await transaction.execute("DELETE FROM password_reset WHERE person_id = $1", [person.id]);
     await endOtherSessions(transaction, { personId: person.id, id: null });
     await forgiveEmail(transaction, person.email);
@@ -91,9 +102,9 @@ async function readHash(database: Queryable, personId: string | undefined): Prom
   const [row] = await database.query({
     text: `SELECT password_hash AS "passwordHash" FROM person WHERE id = $1`,
     values: [personId],
-    row: z.strictObject({ passwordHash: z.string() }),
+    row: z.strictObject({ passwordHash: z.string().nullable() }),
   });
-  return row?.passwordHash;
+  return row?.passwordHash ?? undefined;
 }
 
 function wrong(): GatewayError {

@@ -41,7 +41,9 @@ const LARGE_TEXT = 16 * 1024;
 export function createAnswer(prompt: Prompt, directive: Directive, body: string): Answer {
   const id = hash([prompt.model, ...prompt.texts]);
   const asked = withoutDirective(prompt.lastUserText);
-  const toolCalls = chooseTools(prompt, directive, asked).map((tool, index) => callTool(tool, `${id}${index}`));
+  const toolCalls = chooseTools(prompt, directive, asked).map((tool, index) =>
+    callTool(tool, { directive, seed: `${id}${index}` }),
+  );
   const text = directive.isEcho ? body : composeText(prompt, directive, asked, toolCalls);
   const whole = { reasoning: prompt.wantsReasoning ? composeReasoning(asked) : "", text, toolCalls };
   const { reasoning, text: kept, toolCalls: keptCalls, stop } = limit(whole, prompt);
@@ -95,7 +97,8 @@ function chooseTools(prompt: Prompt, directive: Directive, asked: string): reado
 
 function wantedTools({ tools, toolChoice, toolResults }: Prompt, directive: Directive, asked: string): readonly Tool[] {
   if (toolChoice.kind === "named") return tools.filter(({ name }) => name === toolChoice.name).slice(0, 1);
-  if (toolChoice.kind === "none" || (toolChoice.kind === "auto" && toolResults.length > 0)) return [];
+  const isAnswered = toolChoice.kind === "auto" && toolResults.length > 0 && !directive.isScripted;
+  if (toolChoice.kind === "none" || isAnswered || directive.isWithoutTools) return [];
   const { tool: directed, toolCount } = directive;
   if (directed !== undefined || toolCount !== undefined) {
     const pool = directed === undefined ? tools : [tools.find(({ name }) => name === directed) ?? { name: directed, schema: {} }];
@@ -110,8 +113,9 @@ function takeInTurn(tools: readonly Tool[], count: number): readonly Tool[] {
   return Array.from({ length: count }, (_, index) => tools[index % tools.length]).filter((tool) => tool !== undefined);
 }
 
-function callTool(tool: Tool, seed: string): ToolCall {
-  return { id: hash([seed]), name: tool.name, parameters: JSON.stringify(sampleObject(tool.schema)) };
+function callTool(tool: Tool, { directive, seed }: { directive: Directive; seed: string }): ToolCall {
+  const parameters = tool.name === directive.tool ? directive.toolArguments : undefined;
+  return { id: hash([seed]), name: tool.name, parameters: parameters ?? JSON.stringify(sampleObject(tool.schema)) };
 }
 
 function hash(texts: readonly string[]): string {
@@ -121,6 +125,7 @@ function hash(texts: readonly string[]): string {
 }
 
 function composeText(prompt: Prompt, directive: Directive, asked: string, toolCalls: readonly ToolCall[]): string {
+  if (directive.say !== undefined) return directive.say;
   if (directive.tokens !== undefined) return composeTokens(directive.tokens);
   if (toolCalls.length > 0) return "";
   if (prompt.responseSchema !== undefined) return JSON.stringify(sampleObject(prompt.responseSchema));

@@ -1,6 +1,7 @@
 /**
  * What a test or a demonstration asks of the simulated server, written in the text of the last user message:
- * `[[sim status=429 retry-after=3]]`. A word without `=` is a flag. Unknown words are ignored.
+ * `[[sim status=429 retry-after=3]]`. A word without `=` is a flag. Unknown words are ignored. Of several directives in one
+ * text the first is for the first answer, the next for the one after the tools returned, and so on: a script for an agent.
  *
  * | word            | effect                                                                                     |
  * |-----------------|--------------------------------------------------------------------------------------------|
@@ -12,6 +13,7 @@
  * | json            | answers JSON although a stream was asked for                                               |
  * | delay-ms=N      | waits before the response headers                                                          |
  * | chunk-ms=N      | waits between events                                                                       |
+ * | say=TEXT        | the answer's text, percent-encoded                                                         |
  * | tokens=N        | the answer is exactly N tokens of text, one an event                                       |
  * | cached=N        | N prompt tokens count as cached                                                            |
  * | no-usage        | no usage anywhere                                                                          |
@@ -20,6 +22,8 @@
  * | error-after=N   | sends the protocol's error event after N events and closes                                 |
  * | stall, stall=N  | never answers, or sends N events and then nothing more                                     |
  * | tool=NAME       | calls this tool                                                                            |
+ * | arguments=JSON  | the arguments of that call, percent-encoded; else they are made up from the tool's schema  |
+ * | no-tools        | calls no tool, though the text may name one                                                |
  * | tools=N         | calls N tools at once, taking the request's tools in turn                                  |
  * | stop=REASON     | ends with this `finish_reason` or `stop_reason`                                            |
  * | one-chunk       | the whole stream in one write                                                              |
@@ -37,6 +41,7 @@ export interface Directive {
   isJson: boolean;
   delayMs: number;
   chunkMs: number;
+  say: string | undefined;
   tokens: number | undefined;
   cachedTokens: number | undefined;
   withoutUsage: boolean;
@@ -45,7 +50,12 @@ export interface Directive {
   errorAfter: number | undefined;
   stallAfter: number | "headers" | undefined;
   tool: string | undefined;
+  /** JSON text of an object. */
+  toolArguments: string | undefined;
   toolCount: number | undefined;
+  isWithoutTools: boolean;
+  /** One of several: it says what comes after the tools' results, too. */
+  isScripted: boolean;
   stop: string | undefined;
   isOneChunk: boolean;
   splitBytes: number | undefined;
@@ -53,8 +63,12 @@ export interface Directive {
   isEcho: boolean;
 }
 
-export function parseDirective(text: string): Directive {
-  const words = readWords(/\[\[sim\s([^\]]*)\]\]/.exec(text)?.[1] ?? "");
+const DIRECTIVE = /\s*\[\[sim\s([^\]]*)\]\]/g;
+
+/** @param toolRounds how often tools have returned since the text was written. A lone directive holds for all rounds. */
+export function parseDirective(text: string, toolRounds = 0): Directive {
+  const directives = [...text.matchAll(DIRECTIVE)].map(([, words = ""]) => words);
+  const words = readWords((directives.length > 1 ? directives[toolRounds] : directives[0]) ?? "");
   const count = (name: string) => readCount(words.get(name));
   return {
     status: count("status"),
@@ -66,6 +80,7 @@ export function parseDirective(text: string): Directive {
     isJson: words.has("json"),
     delayMs: count("delay-ms") ?? 0,
     chunkMs: count("chunk-ms") ?? 0,
+    say: readEncoded(words.get("say")),
     tokens: count("tokens"),
     cachedTokens: count("cached"),
     withoutUsage: words.has("no-usage"),
@@ -74,7 +89,10 @@ export function parseDirective(text: string): Directive {
     errorAfter: count("error-after"),
     stallAfter: words.has("stall") ? (count("stall") ?? "headers") : undefined,
     tool: words.get("tool"),
+    toolArguments: readJson(words.get("arguments")),
     toolCount: count("tools"),
+    isWithoutTools: words.has("no-tools"),
+    isScripted: directives.length > 1 && toolRounds < directives.length,
     stop: words.get("stop"),
     isOneChunk: words.has("one-chunk"),
     splitBytes: count("split"),
@@ -83,9 +101,9 @@ export function parseDirective(text: string): Directive {
   };
 }
 
-/** The text without its directive: what the simulated model reads and repeats. */
+/** The text without its directives: what the simulated model reads and repeats. */
 export function withoutDirective(text: string): string {
-  return text.replace(/\s*\[\[sim\s[^\]]*\]\]/, "");
+  return text.replaceAll(DIRECTIVE, "");
 }
 
 function readWords(text: string): Map<string, string> {
@@ -98,6 +116,22 @@ function readWords(text: string): Map<string, string> {
         return equals === -1 ? [word, ""] : [word.slice(0, equals), word.slice(equals + 1)];
       }),
   );
+}
+
+function readEncoded(value: string | undefined): string | undefined {
+  try {
+    return value === undefined ? undefined : decodeURIComponent(value);
+  } catch {
+    return undefined;
+  }
+}
+
+function readJson(value: string | undefined): string | undefined {
+  try {
+    return JSON.stringify(JSON.parse(readEncoded(value) ?? ""));
+  } catch {
+    return undefined;
+  }
 }
 
 function readCount(value: string | undefined): number | undefined {

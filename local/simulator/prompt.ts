@@ -7,6 +7,8 @@ export interface Prompt {
   lastUserText: string;
   /** What tools returned, where the request ends with that. */
   toolResults: readonly string[];
+  /** How many turns of tool calls came after the last user text. */
+  toolRounds: number;
   tools: readonly Tool[];
   toolChoice: ToolChoice;
   allowsParallelTools: boolean;

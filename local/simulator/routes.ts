@@ -10,6 +10,7 @@ import { parseCountRequest, parseMessagesRequest } from "./messages/request.ts";
 import { messagesAnswer, messagesError, messagesEvents } from "./messages/response.ts";
 import { modelList } from "./models.ts";
 import { PromptError, type Prompt } from "./prompt.ts";
+import type { PromptCache } from "./prompt-cache.ts";
 import type { SimulatedError, SimulatedProtocol } from "./protocol.ts";
 
 const CHAT: SimulatedProtocol = {
@@ -30,8 +31,8 @@ const MESSAGES: SimulatedProtocol = {
   idHeader: "request-id",
 };
 
-/** Every route of the simulator. */
-export function createRoutes(journal: Journal) {
+/** Every route of the simulator. Without a cache all but the last text of a prompt counts as cached, the same each time. */
+export function createRoutes(journal: Journal, promptCache?: PromptCache) {
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const [path = "/"] = (request.url ?? "/").split("?");
     if (path === "/simulator/requests") return showJournal(journal, request, response);
@@ -43,9 +44,9 @@ export function createRoutes(journal: Journal) {
 
     switch (`${request.method} ${path}`) {
       case "POST /v1/chat/completions":
-        return await converse(CHAT, body, response);
+        return await converse(CHAT, { body, promptCache }, response);
       case "POST /v1/messages":
-        return await converse(MESSAGES, body, response);
+        return await converse(MESSAGES, { body, promptCache }, response);
       case "POST /v1/messages/count_tokens":
         return count(body, response);
       case "GET /v1/models":
@@ -56,12 +57,16 @@ export function createRoutes(journal: Journal) {
   };
 }
 
-async function converse(protocol: SimulatedProtocol, body: Buffer, response: ServerResponse): Promise<void> {
+async function converse(
+  protocol: SimulatedProtocol,
+  { body, promptCache }: { body: Buffer; promptCache: PromptCache | undefined },
+  response: ServerResponse,
+): Promise<void> {
   const text = body.toString("utf8");
   const parsed = parseBody(text, protocol.parse);
   if ("refused" in parsed) return sendJson(response, 400, protocol.error(parsed.refused));
   const { prompt, json } = parsed;
-  const directive = parseDirective(prompt.lastUserText);
+  const directive = parseDirective(prompt.lastUserText, prompt.toolRounds);
 
   if (directive.delayMs > 0) await sleep(directive.delayMs);
   if (directive.stallAfter === "headers") return await forever(response);
@@ -69,7 +74,8 @@ async function converse(protocol: SimulatedProtocol, body: Buffer, response: Ser
   if (directive.isHtml) return sendHtml(response, directive.status ?? 502);
   if (directive.status !== undefined) return sendFault(protocol, directive, directive.status, response);
 
-  const answer = createAnswer(prompt, directive, text);
+  const cachedTokens = directive.cachedTokens ?? promptCache?.read(prompt);
+  const answer = createAnswer(prompt, { ...directive, cachedTokens }, text);
   response.setHeader(protocol.idHeader, `req_${answer.id}`);
   if (prompt.wantsStream && !directive.isJson) {
     response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" });

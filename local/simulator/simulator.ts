@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { LOOPBACK } from "../process/ports.ts";
 import { createJournal } from "./journal.ts";
+import type { PromptCache } from "./prompt-cache.ts";
 import { createRoutes } from "./routes.ts";
 
 export interface Simulator {
@@ -10,13 +11,19 @@ export interface Simulator {
   close(): Promise<void>;
 }
 
+export interface SimulatorOptions {
+  /** 0 or none takes a free one. */
+  port?: number;
+  /** Prompts are remembered; without, how much of one is cached derives from it alone. */
+  promptCache?: PromptCache;
+}
+
 /**
  * A model server that speaks both protocols and runs no model. Its answers derive from the request alone, say
  * that they are a simulation, and follow the directives of directive.ts.
- * @param port 0 or none takes a free one.
  */
-export async function startSimulator({ port = 0 }: { port?: number } = {}): Promise<Simulator> {
-  const answer = createRoutes(createJournal());
+export async function startSimulator({ port = 0, promptCache }: SimulatorOptions = {}): Promise<Simulator> {
+  const answer = createRoutes(createJournal(), promptCache);
   const server = createServer((request, response) => {
     void serve(answer, request, response);
   });

@@ -6,8 +6,10 @@ import { must } from "./field-message.ts";
 import { secretReference } from "./secret-reference.ts";
 import { upstreamUrl } from "./upstream-url.ts";
 
-/** The client interfaces and upstream protocols as manifests name them. */
-export const INTERFACES = ["ChatCompletions", "Messages"] as const;
+/** What servers speak, as manifests name it. */
+export const UPSTREAM_PROTOCOLS = ["ChatCompletions", "Messages"] as const;
+/** What clients may speak: Responses is translated for servers of either protocol. */
+export const INTERFACES = [...UPSTREAM_PROTOCOLS, "Responses"] as const;
 
 const TWO_VERSIONS = "must end before /v1 for protocol Messages; the gateway appends /v1/messages";
 const NEEDS_HTTPS = "needs an https url";
@@ -27,15 +29,12 @@ const tls = z.strictObject(
   must("hold serverName or caSecretRef"),
 );
 
+export function connectTimeout(description: string) {
+  return durationSchema({ minimumMs: 100, maximumMs: 60_000, claim: "from 100ms to 60s", description });
+}
+
 const timeouts = z.strictObject(
-  {
-    connect: durationSchema({
-      minimumMs: 100,
-      maximumMs: 60_000,
-      claim: "from 100ms to 60s",
-      description: "To open a connection: from 100ms to 60s, such as 5s, which it is where absent.",
-    }).optional(),
-  },
+  { connect: connectTimeout("To open a connection: from 100ms to 60s. The Model's where absent.").optional() },
   must("hold connect"),
 );
 
@@ -60,7 +59,7 @@ export const backendResourceSchema = z
         .max(63, "must be at most 63 characters")
         .describe("Names the backend within its Model, in the status and in metrics."),
       protocol: z
-        .enum(INTERFACES, must("be ChatCompletions or Messages: what the server behind url speaks"))
+        .enum(UPSTREAM_PROTOCOLS, must("be ChatCompletions or Messages: what the server behind url speaks"))
         .describe("What the server behind url speaks: ChatCompletions or Messages."),
       url: upstreamUrl,
       upstreamModel: z

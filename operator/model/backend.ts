@@ -1,10 +1,10 @@
 import { X509Certificate } from "node:crypto";
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Interface, Protocol } from "../../contract/protocol.ts";
 import { clusterName } from "../xds/cluster-name.ts";
 import type { Endpoint } from "../xds/cluster.ts";
 import type { SecretContent } from "../xds/secret.ts";
 import type { ResourceSet, SourcedModel } from "../source/source.ts";
-import type { BackendResource } from "./backend-resource.ts";
+import type { BackendResource, INTERFACES } from "./backend-resource.ts";
 import type { ConditionReason } from "./status.ts";
 
 /** A backend with its Secrets looked up: ready to be a cluster, or why not. */
@@ -15,6 +15,11 @@ export type ResolvedBackend =
 export const PROTOCOL_OF = { ChatCompletions: "chat", Messages: "messages" } as const satisfies Record<
   BackendResource["protocol"],
   Protocol
+>;
+
+export const INTERFACE_OF = { ...PROTOCOL_OF, Responses: "responses" } as const satisfies Record<
+  (typeof INTERFACES)[number],
+  Interface
 >;
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 5_000;
@@ -74,7 +79,7 @@ export function resolveBackend(resource: BackendResource, { model, secrets, root
     port: url.port === "" ? (isTls ? 443 : 80) : Number(url.port),
     tls: isTls ? { serverName: resource.tls?.serverName ?? host, rootsSecret } : null,
     credential,
-    connectTimeoutMs: resource.timeouts?.connect ?? DEFAULT_CONNECT_TIMEOUT_MS,
+    connectTimeoutMs: resource.timeouts?.connect ?? model.resource.spec.timeouts.connect ?? DEFAULT_CONNECT_TIMEOUT_MS,
   };
   const cluster = clusterName({ model: model.resource.spec.modelName, backend: resource.name, endpoint });
   return { kind: "ready", resource, cluster, endpoint, secrets: used };

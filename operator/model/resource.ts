@@ -2,7 +2,8 @@ import * as z from "zod";
 import { parsePrice } from "../../ledger/money.ts";
 import { explain } from "../crd/explain.ts";
 import { GROUP, VERSION } from "../crd/group.ts";
-import { backendResourceSchema, INTERFACES } from "./backend-resource.ts";
+import { backendResourceSchema, connectTimeout, INTERFACES } from "./backend-resource.ts";
+import { durationSchema } from "./duration.ts";
 import { describeProblems, must } from "./field-message.ts";
 
 const MODEL_API_VERSION = `${GROUP}/${VERSION}` as const;
@@ -147,6 +148,34 @@ const limits = z
     }),
   );
 
+const UP_TO_AN_HOUR = { minimumMs: 100, maximumMs: 3_600_000, claim: "from 100ms to 1h" };
+
+const timeouts = z
+  .strictObject(
+    {
+      connect: connectTimeout(
+        "To open a connection: from 100ms to 60s, such as 5s, which it is where absent. A backend may differ.",
+      ).optional(),
+      firstByte: durationSchema({
+        ...UP_TO_AN_HOUR,
+        description:
+          "Until a server begins its answer: from 100ms to 1h; 5m where absent. The next backend is tried then. An answer that is not streamed has as long again until all of it is there.",
+      }).optional(),
+      idle: durationSchema({
+        ...UP_TO_AN_HOUR,
+        description: "Between two pieces of a streamed answer: from 100ms to 1h; 5m where absent. The connection is cut then.",
+      }).optional(),
+      whole: durationSchema({
+        minimumMs: 1_000,
+        maximumMs: 86_400_000,
+        claim: "from 1s to 24h",
+        description: "For the whole request, all backends together: from 1s to 24h; no limit where absent.",
+      }).optional(),
+    },
+    must("hold connect, firstByte, idle or whole"),
+  )
+  .describe("How long the gateway waits for the servers.");
+
 /** What an admin says of a Model. */
 export const modelSpecSchema = z
   .strictObject(
@@ -160,13 +189,19 @@ export const modelSpecSchema = z
         .meta(explain("Other names under which clients find the Model.", { list: "set" })),
       suspended: z.boolean(must("be true or false")).default(false).describe("Not served for the time being."),
       interfaces: z
-        .array(z.enum(INTERFACES, must("be ChatCompletions or Messages")), must("be a list of ChatCompletions and Messages"))
-        .min(1, "must name at least one of ChatCompletions and Messages")
+        .array(
+          z.enum(INTERFACES, must("be ChatCompletions, Messages or Responses")),
+          must("be a list of ChatCompletions, Messages and Responses"),
+        )
+        .min(1, "must name at least one of ChatCompletions, Messages and Responses")
         .max(INTERFACES.length, "must not name an interface twice")
         .refine(isDistinct, "must not name an interface twice")
         .default(["ChatCompletions", "Messages"])
-        .meta(explain("Interfaces on which clients may use the Model; both where absent.", { list: "set" })),
+        .meta(
+          explain("Interfaces on which clients may use the Model; ChatCompletions and Messages where absent.", { list: "set" }),
+        ),
       limits: limits.default({}),
+      timeouts: timeouts.default({}),
       pricing,
       deprecation: deprecation.optional(),
       backends: z

@@ -5,7 +5,7 @@ import type { PriceRule } from "../../ledger/price-schedule.ts";
 import type { SourcedModel } from "../source/source.ts";
 import type { Endpoint } from "../xds/cluster.ts";
 import type { SecretContent } from "../xds/secret.ts";
-import { PROTOCOL_OF, type ResolvedBackend } from "./backend.ts";
+import { INTERFACE_OF, PROTOCOL_OF, type ResolvedBackend } from "./backend.ts";
 import type { BackendResource } from "./backend-resource.ts";
 
 /** Everything that serving one Model takes, on both sides: what extproc is told and what Envoy is told. */
@@ -31,11 +31,12 @@ export function serveModel({ resource, createdSeconds }: SourcedModel, backends:
     model: {
       name: modelName,
       aliases: [...aliases],
-      interfaces: interfaces.map((name) => PROTOCOL_OF[name]),
+      interfaces: interfaces.map((name) => INTERFACE_OF[name]),
       contextWindow,
       maxOutputTokens: limits.maxOutputTokens ?? Math.min(contextWindow ?? Infinity, DEFAULT_MAX_OUTPUT_TOKENS),
       createdSeconds,
       backends: backends.map((backend) => toCatalogue(backend, modelName)),
+      ...toTimeouts(resource.spec.timeouts),
       ...toDeprecation(resource.spec.deprecation),
     },
     price: toPrice(pricing),
@@ -46,6 +47,18 @@ export function serveModel({ resource, createdSeconds }: SourcedModel, backends:
     })),
     clusters: new Map(backends.map(({ cluster, endpoint }) => [cluster, endpoint])),
     secrets: new Map(backends.flatMap(({ secrets }) => [...secrets])),
+  };
+}
+
+/** Envoy keeps the time to connect. */
+function toTimeouts({ firstByte, idle, whole }: SourcedModel["resource"]["spec"]["timeouts"]): Pick<CatalogueModel, "timeouts"> {
+  if (firstByte === undefined && idle === undefined && whole === undefined) return {};
+  return {
+    timeouts: {
+      ...(firstByte === undefined ? {} : { firstByteMs: firstByte }),
+      ...(idle === undefined ? {} : { idleMs: idle }),
+      ...(whole === undefined ? {} : { wholeMs: whole }),
+    },
   };
 }
 

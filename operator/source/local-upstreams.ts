@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { INTERFACES, type BackendResource } from "../model/backend-resource.ts";
+import { UPSTREAM_PROTOCOLS, type BackendResource } from "../model/backend-resource.ts";
 import type { ModelResource } from "../model/resource.ts";
 
 /**
@@ -11,7 +11,7 @@ export const localUpstreamsSchema = z.record(
   z.strictObject({
     /** A bare origin keeps the manifest's path; an address with a path replaces all of it. */
     url: z.url("must be a URL"),
-    protocol: z.enum(INTERFACES).optional(),
+    protocol: z.enum(UPSTREAM_PROTOCOLS).optional(),
     upstreamModel: z.string().min(1).optional(),
     /** The upstream's key. */
     credential: z.string().min(1).optional(),

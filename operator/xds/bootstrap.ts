@@ -1,7 +1,8 @@
 import { accessLog } from "./access-log.ts";
+import { attemptsCluster, attemptsListener, internalListeners } from "./attempts.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { dashboardCluster } from "./dashboard-route.ts";
-import { EXTPROC_CLUSTER, extprocCluster, type ExtprocAddress } from "./extproc-cluster.ts";
+import { EXTPROC_CLUSTER, extprocCluster, MAX_EXTPROC_STREAMS, type ExtprocAddress } from "./extproc-cluster.ts";
 import type { ClientTls } from "./client-tls.ts";
 import { listener } from "./listener.ts";
 import { socketAddress, type SocketAddress } from "./socket-address.ts";
@@ -26,6 +27,8 @@ export interface BootstrapOptions {
   accessLogPath?: string;
   /** Downstream connections held at once before new ones are refused. */
   maxConnections?: number;
+  /** Streams to extproc held at once before requests are refused. */
+  maxExtprocStreams?: number;
   /** Where probes and metrics are answered from outside of the loopback; nowhere where absent. */
   status?: SocketAddress;
   /** Clients connect with TLS; without it where absent. */
@@ -44,6 +47,7 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
   return {
     node: { id: options.nodeId, cluster: "model-gateway" },
     admin: { address: socketAddress(options.admin) },
+    bootstrap_extensions: [internalListeners],
     layered_runtime: { layers: [{ name: "static", static_layer: runtimeFlags }] },
     dynamic_resources: {
       ads_config: {
@@ -63,10 +67,16 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
           accessLog: accessLog(options.accessLogPath),
           hasDashboard: options.dashboard !== undefined,
         }),
+        attemptsListener({ extprocCluster: EXTPROC_CLUSTER, bufferBytes: options.maxRequestBytes }),
         ...(options.status === undefined ? [] : [statusListener(options.status)]),
       ],
       clusters: [
-        extprocCluster(options.extproc, options.maxRequestBytes),
+        attemptsCluster(options.maxRequestBytes),
+        extprocCluster({
+          address: options.extproc,
+          maxRequestBytes: options.maxRequestBytes,
+          maxStreams: options.maxExtprocStreams ?? MAX_EXTPROC_STREAMS,
+        }),
         xdsCluster(options.xds),
         ...(options.status === undefined ? [] : [adminCluster(options.admin)]),
         ...(options.dashboard === undefined ? [] : [dashboardCluster(options.dashboard)]),

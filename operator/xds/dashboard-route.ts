@@ -5,6 +5,9 @@ import { socketAddress, type SocketAddress } from "./socket-address.ts";
 
 const DASHBOARD_CLUSTER = "dashboard";
 
+/** At the root, where a person looks for them (S31, S32). */
+export const INSTALLER_PATHS = ["/install.sh", "/install.ps1", "/install.md", "/llms.txt"];
+
 /** The dashboard's process, whose port is reached through Envoy alone. */
 export function dashboardCluster(address: SocketAddress): EnvoyConfig {
   return {
@@ -19,7 +22,7 @@ export function dashboardCluster(address: SocketAddress): EnvoyConfig {
 }
 
 /**
- * The pages' paths, which no processor sees. Never where it has named a backend: the path is a model server's then, and may
+ * The paths of the pages and of the management API, which no processor sees. Never where it has named a backend: the path is a model server's then, and may
  * begin with the same word.
  */
 export function dashboardRoutes(): EnvoyConfig[] {
@@ -31,12 +34,18 @@ export function dashboardRoutes(): EnvoyConfig[] {
       redirect: { path_redirect: "/dashboard", response_code: "FOUND" },
       typed_per_filter_config: extprocDisabled,
     },
-    {
-      name: "dashboard",
-      match: { path_separated_prefix: "/dashboard", headers: isForClients },
+    ...["/dashboard", "/api/v1"].map((prefix) => ({
+      name: prefix === "/dashboard" ? "dashboard" : "management API",
+      match: { path_separated_prefix: prefix, headers: isForClients },
       route: { cluster: DASHBOARD_CLUSTER, timeout: "0s", idle_timeout: "60s" },
       typed_per_filter_config: extprocDisabled,
-    },
+    })),
+    ...INSTALLER_PATHS.map((path) => ({
+      name: path.slice(1),
+      match: { path, headers: isForClients },
+      route: { cluster: DASHBOARD_CLUSTER, timeout: "30s" },
+      typed_per_filter_config: extprocDisabled,
+    })),
   ];
 }
 

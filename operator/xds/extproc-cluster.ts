@@ -8,15 +8,28 @@ export const EXTPROC_CLUSTER = "extproc";
 
 const FRAME_BYTES = 64 * 1024;
 
+/**
+ * Twice what extproc takes at most, for an attempt at a backend has a stream of its own: extproc refuses in better words.
+ * Without a bound, requests would wait for a processor that has stopped.
+ */
+export const MAX_EXTPROC_STREAMS = 20_000;
+
+export interface ExtprocClusterOptions {
+  address: ExtprocAddress;
+  maxRequestBytes: number;
+  /** Streams at once; a request beyond is answered by Envoy, with 503. */
+  maxStreams: number;
+}
+
 /** The processor beside this Envoy, over gRPC. */
-export function extprocCluster(address: ExtprocAddress, maxRequestBytes: number): EnvoyConfig {
+export function extprocCluster({ address, maxRequestBytes, maxStreams }: ExtprocClusterOptions): EnvoyConfig {
   return {
     name: EXTPROC_CLUSTER,
     type: "STATIC",
     connect_timeout: "1s",
     // A BUFFERED body crosses in one message each way.
     per_connection_buffer_limit_bytes: maxRequestBytes + FRAME_BYTES,
-    circuit_breakers: { thresholds: [unlimited("DEFAULT"), unlimited("HIGH")] },
+    circuit_breakers: { thresholds: [threshold("DEFAULT", maxStreams), threshold("HIGH", maxStreams)] },
     load_assignment: {
       cluster_name: EXTPROC_CLUSTER,
       endpoints: [{ lb_endpoints: [{ endpoint: { address: endpointAddress(address) } }] }],
@@ -36,10 +49,15 @@ export function extprocCluster(address: ExtprocAddress, maxRequestBytes: number)
   };
 }
 
-/** Every request holds one ext_proc stream until its answer ends; Envoy's default of 1,024 would fail the rest with 500. */
-function unlimited(priority: "DEFAULT" | "HIGH"): EnvoyConfig {
-  const many = 1_000_000;
-  return { priority, max_connections: many, max_pending_requests: many, max_requests: many, max_retries: many };
+/** Every request holds an ext_proc stream until its answer ends; Envoy's default of 1,024 would fail the rest. */
+function threshold(priority: "DEFAULT" | "HIGH", maxStreams: number): EnvoyConfig {
+  return {
+    priority,
+    max_connections: 1_000_000,
+    max_pending_requests: maxStreams,
+    max_requests: maxStreams,
+    max_retries: 1_000_000,
+  };
 }
 
 function endpointAddress(address: ExtprocAddress): EnvoyConfig {

@@ -1,3 +1,4 @@
+import { STAGE } from "../../contract/headers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 
 const NAME = "envoy.filters.http.ext_proc";
@@ -45,6 +46,35 @@ export function extprocFilter(cluster: string): EnvoyConfig {
       // Tells the processor Envoy's own replies (413, 503) from the upstream's, which read "via_upstream".
       response_attributes: ["response.code_details"],
       metadata_options: { receiving_namespaces: { untyped: ["gateway.extproc"] } },
+    },
+  };
+}
+
+/** The processor's part in one attempt at a backend: it sees headers alone, names the backend and replaces the body. */
+export function attemptFilter(cluster: string): EnvoyConfig {
+  return {
+    name: NAME,
+    typed_config: {
+      "@type": "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor",
+      stat_prefix: "attempt",
+      grpc_service: {
+        envoy_grpc: { cluster_name: cluster },
+        timeout: "0s",
+        initial_metadata: [{ key: STAGE.header, value: STAGE.attempt }],
+      },
+      processing_mode: {
+        request_header_mode: "SEND",
+        request_body_mode: "NONE",
+        request_trailer_mode: "SKIP",
+        response_header_mode: "SEND",
+        response_body_mode: "NONE",
+        response_trailer_mode: "SKIP",
+      },
+      failure_mode_allow: false,
+      status_on_error: { code: "ServiceUnavailable" },
+      message_timeout: "10s",
+      mutation_rules: { disallow_is_error: { value: true } },
+      response_attributes: ["response.code_details"],
     },
   };
 }

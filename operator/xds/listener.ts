@@ -1,12 +1,15 @@
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { HEADERS } from "../../contract/headers.ts";
+import { attemptsRoute } from "./attempts.ts";
 import { clientMetadataFilter } from "./client-metadata.ts";
 import { clientTransport, type ClientTls } from "./client-tls.ts";
 import { dashboardRoutes } from "./dashboard-route.ts";
 import { extprocEnabled, extprocFilter } from "./extproc-filter.ts";
 import { localReplies } from "./local-replies.ts";
+import { plainHttpChain, TLS_INSPECTOR, WITH_TLS } from "./plain-http.ts";
 import { requestIdFilter } from "./request-id.ts";
 import { socketAddress, type SocketAddress } from "./socket-address.ts";
+import { PRIVATE_HEADERS, SENT_AGAIN } from "./upstream-route.ts";
 
 export interface ListenerOptions {
   listen: SocketAddress;
@@ -27,11 +30,15 @@ export function listener(options: ListenerOptions): EnvoyConfig {
     address: socketAddress(options.listen),
     // A request is held whole for the processor: this is the most it may be, and the reason of Envoy's 413 (S21).
     per_connection_buffer_limit_bytes: options.maxRequestBytes,
+    ...(options.clientTls === undefined ? {} : { listener_filters: [TLS_INSPECTOR] }),
     filter_chains: [
       {
+        name: "clients",
+        ...(options.clientTls === undefined ? {} : { filter_chain_match: WITH_TLS }),
         filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager(options) }],
         ...(options.clientTls === undefined ? {} : { transport_socket: clientTransport(options.clientTls) }),
       },
+      ...(options.clientTls === undefined ? [] : [plainHttpChain({ accessLog: options.accessLog, identity })]),
     ],
   };
 }
@@ -70,8 +77,8 @@ function limits(maxRequestBytes: number): EnvoyConfig {
     request_headers_timeout: "10s",
     // A whole upload; the idle timer below ends one that stalls.
     request_timeout: "300s",
-    // Silence in both directions. Longer than a reasoning model's usual pause; clients retry what it ends.
-    stream_idle_timeout: "300s",
+    // Silence of a client that sends; from the backend's route on, that route's own time counts.
+    stream_idle_timeout: "60s",
     common_http_protocol_options: {
       idle_timeout: "600s",
       max_headers_count: 128,
@@ -127,21 +134,6 @@ const identity: EnvoyConfig = {
   ],
 };
 
-/** What a provider has no business to see: the clients' credentials (the injector sets ours) and their addresses. */
-const PRIVATE_HEADERS = [
-  "authorization",
-  "x-api-key",
-  "cookie",
-  "proxy-authorization",
-  "forwarded",
-  "via",
-  "x-real-ip",
-  "x-forwarded-for",
-  "x-envoy-external-address",
-  "x-forwarded-host",
-  "x-forwarded-proto",
-];
-
 const routes = ({ hasDashboard }: ListenerOptions): EnvoyConfig => ({
   name: "clients",
   virtual_hosts: [
@@ -151,21 +143,9 @@ const routes = ({ hasDashboard }: ListenerOptions): EnvoyConfig => ({
       typed_per_filter_config: extprocEnabled,
       routes: [
         ...(hasDashboard ? dashboardRoutes() : []),
-        {
-          name: "backend",
-          match: { prefix: "/", headers: [{ name: HEADERS.backend, present_match: true }] },
-          request_headers_to_remove: [HEADERS.backend, ...PRIVATE_HEADERS],
-          route: {
-            cluster_header: HEADERS.backend,
-            cluster_not_found_response_code: "SERVICE_UNAVAILABLE",
-            auto_host_rewrite: true,
-            // An answer may stream for as long as it likes, but not fall silent.
-            timeout: "0s",
-            idle_timeout: "300s",
-            // Sent again is only what the upstream has never seen, for it bills what it has.
-            retry_policy: { retry_on: "connect-failure,refused-stream,reset-before-request", num_retries: 2 },
-          },
-        },
+        attemptsRoute(),
+        backendRoute({ name: "timed-backend", idleTimeout: "3600s", further: [{ name: HEADERS.timed, present_match: true }] }),
+        backendRoute({ name: "backend", idleTimeout: "300s", further: [] }),
         {
           // Only the processor sets that header. One that died or closed early lets nothing through (DESIGN: One request).
           name: "unprocessed",
@@ -176,3 +156,30 @@ const routes = ({ hasDashboard }: ListenerOptions): EnvoyConfig => ({
     },
   ],
 });
+
+interface BackendRoute {
+  name: string;
+  /**
+   * Silence in both directions: an answer may stream for as long as it likes, but not fall silent, nor wait for a client that
+   * reads no more. Longer than a reasoning model's usual pause; clients retry what it ends.
+   */
+  idleTimeout: string;
+  /** Further headers that the request must have. */
+  further: EnvoyConfig[];
+}
+
+function backendRoute({ name, idleTimeout, further }: BackendRoute): EnvoyConfig {
+  return {
+    name,
+    match: { prefix: "/", headers: [{ name: HEADERS.backend, present_match: true }, ...further] },
+    request_headers_to_remove: [HEADERS.backend, HEADERS.timed, ...PRIVATE_HEADERS],
+    route: {
+      cluster_header: HEADERS.backend,
+      cluster_not_found_response_code: "SERVICE_UNAVAILABLE",
+      auto_host_rewrite: true,
+      timeout: "0s",
+      idle_timeout: idleTimeout,
+      retry_policy: SENT_AGAIN,
+    },
+  };
+}

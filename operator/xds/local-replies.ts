@@ -14,6 +14,7 @@ export function localReplies(maxRequestBytes: number): EnvoyConfig {
       // The processor's immediate answers are local replies too; theirs is the right shape already.
       { filter: detailsMatch("response.code_details.startsWith('gateway_')") },
       dashboardIsAway,
+      managementApiIsAway,
       ...EARLY_REPLIES.flatMap((reply) => inBothDialects(reply, EARLY)),
       ...lateReplies(maxRequestBytes).flatMap((reply) => inBothDialects(reply, LATE)),
     ],
@@ -38,6 +39,23 @@ const dashboardIsAway: EnvoyConfig = {
   },
 };
 
+/** Programs get the API's own shape. */
+const managementApiIsAway: EnvoyConfig = {
+  filter: {
+    and_filter: {
+      filters: [clientMetadata({ key: CLIENT_PATH, match: { safe_regex: { regex: "^/api/v1(/.*)?$" } } }), statusFrom(500)],
+    },
+  },
+  status_code: 503,
+  headers_to_add: [{ header: { key: "retry-after", value: "5" }, append_action: "OVERWRITE_IF_EXISTS_OR_ADD" }],
+  body_format_override: {
+    json_format: {
+      error: { type: "overloaded", message: "The management API is away for a moment. Try again in a few seconds.", field: null },
+    },
+    content_type: "application/json",
+  },
+};
+
 interface OwnReply {
   filter: EnvoyConfig;
   error: GatewayError;
@@ -54,6 +72,16 @@ const EARLY_REPLIES: readonly OwnReply[] = [
   {
     filter: statusIs(431),
     error: new GatewayError("invalid_request", "The request headers are larger than 64 KiB or too many.", { status: 431 }),
+  },
+  {
+    filter: statusIs(501),
+    error: new GatewayError(
+      "invalid_request",
+      "This transfer-encoding is not supported: send the body chunked or with its length.",
+      {
+        status: 501,
+      },
+    ),
   },
   { filter: statusIs(503), error: processorFailed },
 ];
@@ -92,6 +120,12 @@ function lateReplies(maxRequestBytes: number): OwnReply[] {
     // Injecting a credential, reading a body: whatever else fails is nothing that the caller can act on.
     { filter: statusFrom(500), error: toGatewayError(new Error("a reply of Envoy's own")) },
   ];
+}
+
+/** The one reply to plain HTTP on a port with TLS, whatever was asked. */
+export function plainHttpReplies(error: GatewayError): EnvoyConfig {
+  const stage = { filter: null, messagesClient: EARLY.messagesClient, requestId: LATE.requestId };
+  return { mappers: inBothDialects({ filter: statusFrom(400), error }, stage) };
 }
 
 interface Stage {

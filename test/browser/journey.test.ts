@@ -11,12 +11,28 @@ const LOOKS: [Device, Scheme][] = [
   ["phone", "dark"],
 ];
 
+const PAGES = [
+  "",
+  "/credit",
+  "/models",
+  "/status",
+  "/terms",
+  "/keys/new",
+  "/members",
+  "/settings",
+  "/tokens",
+  "/outbox",
+  "/nothing-here",
+];
+
 describe.each(LOOKS)("on a %s, %s", (device, scheme) => {
   test("from signing up to seeing what answers cost (S24–S29)", async () => {
     const { page, look, complaints } = await visit({ device, scheme });
     const email = `${device}-${scheme}@example.com`;
-    await page.goto("/dashboard/sign-in");
-    await look("sign-in");
+    for (const path of ["sign-in", "forgot"]) {
+      await page.goto(`/dashboard/${path}`);
+      await look(path);
+    }
     await signUp(page, { name: "Ada Lovelace", email });
     await page.waitForURL(/\/dashboard/);
     await look("new");
@@ -25,6 +41,10 @@ describe.each(LOOKS)("on a %s, %s", (device, scheme) => {
     await look("top-up");
     await topUp(page, "20");
     await look("paid");
+    await page.goto("/dashboard/credit");
+    await page.getByRole("link", { name: "receipt" }).click();
+    await page.getByText("20.00 USD").waitFor();
+    await look("receipt");
     await page.goto("/dashboard/keys/new");
     await look("key-form");
     const key = await makeKey(page, "laptop");
@@ -39,9 +59,17 @@ describe.each(LOOKS)("on a %s, %s", (device, scheme) => {
     await page.getByRole("table").getByText("modelx-v4-pro").first().waitFor();
     await look("usage");
     await page.goto("/dashboard/usage/requests");
-    expect(await page.getByText("complete", { exact: true }).count()).toBe(2);
+    expect(await page.getByRole("table").getByText("complete", { exact: true }).count()).toBe(2);
     await look("requests");
-    for (const path of ["", "/credit", "/models", "/keys/new", "/nothing-here"]) {
+    for (const each of ["Chat completions", "Messages"]) {
+      await page.goto("/dashboard/playground");
+      await page.getByLabel("API key").fill(key);
+      await page.getByLabel("Interface").selectOption(each);
+      await page.getByRole("button", { name: "Ask" }).click();
+      await page.getByText(/\d+ tokens in, \d+ out; \$0\.\d+; first word after/).waitFor();
+      await look(`playground-${each.split(" ")[0]?.toLowerCase()}`);
+    }
+    for (const path of PAGES) {
       await page.goto(`/dashboard${path}`);
       await look(`page${path.replaceAll("/", "-")}`);
     }

@@ -15,7 +15,7 @@ test("with scripts off everything works but copying", async () => {
   await callBoth(stack().baseUrl, key);
   await stack().idle();
   await page.goto("/dashboard/usage/requests");
-  expect(await page.getByText("complete", { exact: true }).count()).toBe(2);
+  expect(await page.getByRole("table").getByText("complete", { exact: true }).count()).toBe(2);
 });
 
 test("with the keyboard alone, from signing up to the key's value", async () => {
@@ -50,6 +50,40 @@ test("with the keyboard alone, from signing up to the key's value", async () => 
   await tabTo(page, "Name");
   await page.keyboard.press("Control+V");
   expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe(value);
+});
+
+test("ten clicks lead from the sign-up page to a paid answer that streams, as the README says", async () => {
+  const { page } = await visit();
+  let clicks = 0;
+  const click = async (role: "link" | "button", name: string | RegExp) => {
+    clicks++;
+    await page
+      .getByRole(role, { name, exact: typeof name === "string" })
+      .first()
+      .click();
+  };
+  await page.goto("/dashboard/sign-up");
+  await page.getByLabel("Name").fill("Stranger");
+  await page.getByLabel("E-mail").fill("stranger@example.com");
+  await page.getByLabel("Password").fill(PASSWORD);
+  await click("button", "Sign up");
+  await click("link", "Add credit");
+  await page.getByLabel("Amount in USD").fill("5");
+  await click("button", "Go on to pay");
+  await click("button", /^Pay/);
+  await click("link", "Keys");
+  await click("link", "Make a key");
+  await page.getByLabel("Name", { exact: true }).fill("laptop");
+  await click("button", "Make the key");
+  await keyOnPage(page);
+  await click("button", "Copy");
+  await page.getByRole("button", { name: "Copied" }).waitFor();
+  await click("link", "Playground");
+  await page.getByLabel("API key").focus();
+  await page.keyboard.press("Control+V");
+  await click("button", "Ask");
+  await page.getByText(/\d+ tokens in, \d+ out; \$0\.\d+; first word after/).waitFor();
+  expect(clicks).toBe(10);
 });
 
 test("the first load of the heaviest page takes less than 60 KB, compressed", async () => {

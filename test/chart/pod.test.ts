@@ -176,4 +176,29 @@ describe("TLS towards clients", () => {
     await mount(renewed);
     await eventually(async () => expect(await handshake(renewed.ca)).toBe("h2"), WITHIN);
   });
+
+  test.for([
+    ["/v1/chat/completions", { error: { type: "invalid_request_error", param: null, code: null } }],
+    ["/v1/messages", { type: "error", error: { type: "invalid_request_error" }, request_id: expect.any(String) }],
+    ["/v1/responses", { error: { type: "invalid_request_error", param: null, code: null } }],
+  ] as const)(
+    "plain HTTP to %s is a 400 with the remedy in the interface's shape, and reaches no processor",
+    async ([path, shape]) => {
+      const before = stack.extproc.seen.length;
+      const response = await fetch(`${stack.url}${path}`, {
+        method: "POST",
+        headers: { authorization: "Bearer sk-mg-secret" },
+        body: "{}",
+        redirect: "manual",
+      });
+      const text = await response.text();
+      expect(response.status).toBe(400);
+      expect(response.headers.get("content-type")).toBe("application/json");
+      expect(response.headers.get("request-id")).toBe(response.headers.get("x-request-id"));
+      expect(JSON.parse(text)).toMatchObject(shape);
+      expect(text).toContain("Write `https://` in front of the base address.");
+      expect(text).not.toContain("sk-mg-secret");
+      expect(stack.extproc.seen).toHaveLength(before);
+    },
+  );
 });

@@ -50,6 +50,26 @@ const cases: { name: string; values: object; message: RegExp }[] = [
     values: { gateway: { autoscaling: { minReplicas: 5, maxReplicas: 3 } } },
     message: /minReplicas is more than/,
   },
+  {
+    name: "domains whose addresses nobody can prove",
+    values: { dashboard: { signUpDomains: ["example.com"] } },
+    message: /signUpDomains needs dashboard\.mail\.from or dashboard\.oidc\.issuer/,
+  },
+  {
+    name: "mail without a server",
+    values: { dashboard: { mail: { from: "gateway@example.com" } } },
+    message: /a Secret with SMTP_URL/,
+  },
+  {
+    name: "an OpenID Connect provider without a client",
+    values: { dashboard: { oidc: { issuer: "https://id.example" }, settingsSecret: "dashboard" } },
+    message: /needs dashboard\.oidc\.clientId/,
+  },
+  {
+    name: "an issuer that anybody between can read",
+    values: { dashboard: { oidc: { issuer: "http://id.example" } } },
+    message: /\/dashboard\/oidc\/issuer.*does not match/s,
+  },
   { name: "all namespaces and one more", values: { watchNamespaces: ["*", "team-a"] }, message: /watchNamespaces is either/ },
 ];
 

@@ -20,11 +20,13 @@ const PAIRS = [
   { path: "/v1/chat/completions", model: "modelx-v4-flash", upstream: "messages" },
   { path: "/v1/messages", model: "modelx-v4-pro", upstream: "chat" },
   { path: "/v1/messages", model: "modelx-v4-flash", upstream: "messages" },
+  { path: "/v1/responses", model: "modelx-v4-pro", upstream: "chat" },
 ] as const;
 
 const FINISH = {
   "/v1/chat/completions": [/"finish_reason":"length"/, /data: \[DONE\]\n\n$/],
   "/v1/messages": [/"stop_reason":"max_tokens"/, /event: message_stop\ndata: .*\n\n$/],
+  "/v1/responses": [/"incomplete_details":\{"reason":"max_output_tokens"\}/, /event: response\.incomplete\ndata: .*\n\n$/],
 } as const;
 
 async function send(path: string, key: string, body: object): Promise<Response> {
@@ -35,12 +37,12 @@ async function send(path: string, key: string, body: object): Promise<Response> 
   });
 }
 
-const longStream = (model: string, directive: string) => ({
-  model,
-  max_tokens: 8_000,
-  stream: true,
-  messages: [{ role: "user", content: `Go on. [[sim ${directive}]]` }],
-});
+const longStream = (path: string, model: string, directive: string) => {
+  const conversation = [{ role: "user", content: `Go on. [[sim ${directive}]]` }];
+  return path === "/v1/responses"
+    ? { model, max_output_tokens: 8_000, stream: true, input: conversation }
+    : { model, max_tokens: 8_000, stream: true, messages: conversation };
+};
 
 describe.for(PAIRS)("$path by a $upstream server", ({ path, model, upstream }) => {
   test("a stream that outlasts the account's credit ends with the protocol's own finish, charged, within the slack (S30)", async () => {
@@ -48,7 +50,7 @@ describe.for(PAIRS)("$path by a $upstream server", ({ path, model, upstream }) =
     const [price] = (await pricesOf(model)).map(({ outputPicoUsd }) => outputPicoUsd);
     const perToken = (price ?? 0n) / 1_000n;
     const poor = await stack.createAccount({ name: `poor-${upstream}-${path.length}`, creditNanoUsd: perToken * 1_000n });
-    const response = await send(path, poor.apiKey, longStream(model, "tokens=2500 chunk-ms=1"));
+    const response = await send(path, poor.apiKey, longStream(path, model, "tokens=2500 chunk-ms=1"));
     expect(response.status).toBe(200);
     const text = await response.text();
     for (const part of FINISH[path]) expect(text).toMatch(part);
@@ -60,14 +62,14 @@ describe.for(PAIRS)("$path by a $upstream server", ({ path, model, upstream }) =
     expect(balance).toBeLessThan(perToken * 300n);
     expect(balance).toBeGreaterThan(-perToken * 300n);
 
-    const next = await send(path, poor.apiKey, longStream(model, "tokens=2500 chunk-ms=1"));
+    const next = await send(path, poor.apiKey, longStream(path, model, "tokens=2500 chunk-ms=1"));
     expect(next.status).toBe(402);
   });
 });
 
 test("what cannot be stopped half-way is refused where credit does not cover all that it may cost", async () => {
   const poor = await stack.createAccount({ name: "whole", creditNanoUsd: 1_000n });
-  const { stream: _, ...whole } = longStream("modelx-v4-pro", "tokens=5");
+  const { stream: _, ...whole } = longStream("/v1/chat/completions", "modelx-v4-pro", "tokens=5");
   const response = await send("/v1/chat/completions", poor.apiKey, whole);
   expect(response.status).toBe(402);
   expect(await response.text()).toContain("Set a lower limit of output tokens");
@@ -142,7 +144,7 @@ test(
 /** begun: the request id, when the answer has begun. */
 function openStream(customer: { apiKey: string }, index: number): { begun: Promise<string>; ended: Promise<void> } {
   const pair = PAIRS[index % PAIRS.length] ?? PAIRS[0];
-  const response = send(pair.path, customer.apiKey, longStream(pair.model, "tokens=600 chunk-ms=100"));
+  const response = send(pair.path, customer.apiKey, longStream(pair.path, pair.model, "tokens=600 chunk-ms=100"));
   const reader = response.then(({ body }) => body?.getReader());
   const begun = reader.then(async (each) => {
     await each?.read();

@@ -97,8 +97,9 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
   test.for([
     ["no key", null, "carries no API key"],
     ["a wrong key", "sk-mg-000000000000" + "0".repeat(43), "not valid"],
-    ["another provider's key", "sk-proj-abcdefgh", "does not have this service's form"],
+    ["another provider's key", "sk-proj-abcdefgh", "another provider (OpenAI)"],
     ["a masked key", "sk-mg-AbCd****WxYz", "masked display form"],
+    ["a management token", "mgmt_" + "0".repeat(43), "it is for the API under /api/v1 and calls no model"],
   ] as const)("%s is 401 (S18)", async ([, key, sentence]) => {
     const answer = await call({ path, key, body: ask("modelx-v4-pro") });
     expect(answer.status).toBe(401);

@@ -12,8 +12,15 @@ import { startTestStack, type TestStack } from "../support/stack.ts";
  * Every streamed answer of test/golden, sent by a real server through a real Envoy: the client gets the golden file's
  * bytes, and the ledger its usage, whatever the pieces.
  */
-const PAIRS = ["chat-via-chat", "chat-via-messages", "messages-via-chat", "messages-via-messages"] as const;
-const PATHS = { chat: "/v1/chat/completions", messages: "/v1/messages" } as const;
+const PAIRS = [
+  "chat-via-chat",
+  "chat-via-messages",
+  "messages-via-chat",
+  "messages-via-messages",
+  "responses-via-chat",
+  "responses-via-messages",
+] as const;
+const PATHS = { chat: "/v1/chat/completions", messages: "/v1/messages", responses: "/v1/responses" } as const;
 
 interface Played {
   name: string;

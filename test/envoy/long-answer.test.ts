@@ -1,31 +1,51 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { makeBackendManifests } from "../support/backend-manifests.ts";
+import { startFailingUpstream, type FailingUpstream } from "../support/failing-upstream.ts";
 import { onlyRow } from "../support/settlement.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
 
 /** Answers that take over a minute, while nothing else happens: what Envoy keeps for the processor must not age meanwhile. */
 let stack: TestStack;
+let upstream: FailingUpstream;
+let removeManifests: () => Promise<void>;
 beforeAll(async () => {
-  stack = await startTestStack();
+  upstream = await startFailingUpstream();
+  const backend = { name: "answers", protocol: "chat", url: upstream.url("answers", { kind: "answer" }) } as const;
+  const failing = { name: "fails", protocol: "chat", url: upstream.url("fails", { kind: "status", status: 500 }) } as const;
+  const { directory, remove } = await makeBackendManifests([
+    { name: "one-server", backends: [backend] },
+    { name: "several-servers", backends: [failing, { ...backend, priority: 1 }] },
+  ]);
+  removeManifests = remove;
+  stack = await startTestStack({ manifestsDirectory: directory });
 });
-afterAll(() => stack.stop());
+afterAll(async () => {
+  await stack.stop();
+  await upstream.stop();
+  await removeManifests();
+});
 
-async function ask(text: string, stream: boolean): Promise<{ status: number; text: string; requestId: string }> {
+async function ask(model: string, text: string, stream: boolean) {
   const response = await fetch(`${stack.baseUrl}/v1/chat/completions`, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
-    body: JSON.stringify({ model: "modelx-v4-flash", stream, messages: [{ role: "user", content: text }] }),
+    body: JSON.stringify({ model, stream, max_tokens: 256, messages: [{ role: "user", content: text }] }),
   });
   return { status: response.status, text: await response.text(), requestId: response.headers.get("x-request-id") ?? "" };
 }
 
 test("answers of over a minute on a quiet gateway end well, and Envoy lives on", { timeout: 150_000 }, async () => {
-  const answers = await Promise.all([
-    ask("Slowly. [[sim tokens=120 chunk-ms=500]]", true),
-    ask("Late. [[sim delay-ms=65000]]", false),
+  const models = ["one-server", "several-servers"];
+  const [streamed, whole] = await Promise.all([
+    Promise.all(models.map((model) => ask(model, "Slowly. [[sim tokens=120 chunk-ms=500]]", true))),
+    Promise.all(models.map((model) => ask(model, "Late. [[sim delay-ms=65000]]", false))),
   ]);
-  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
-  expect(answers[0]?.text).toMatch(/data: \[DONE\]\n\n$/);
-  for (const { requestId } of answers) expect((await onlyRow(stack, requestId)).outcome).toBe("complete");
-  expect((await ask("Hello.", false)).status).toBe(200);
-  expect(stack.complaints).toEqual([]);
+  for (const { text } of streamed) expect(text).toMatch(/data: \[DONE\]\n\n$/);
+  for (const { status, requestId } of [...streamed, ...whole]) {
+    expect(status).toBe(200);
+    expect((await onlyRow(stack, requestId)).outcome).toBe("complete");
+  }
+  for (const model of models) expect((await ask(model, "Hello.", false)).status).toBe(200);
+  // A failed attempt is logged.
+  expect(stack.complaints.filter((line) => !line.includes("the next one is tried"))).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Interface, Protocol } from "../../contract/protocol.ts";
 import { PROFILE_NAMES, profileSchema } from "../../contract/profile.ts";
 
 /**
@@ -15,7 +15,7 @@ import { PROFILE_NAMES, profileSchema } from "../../contract/profile.ts";
 export interface Fixture {
   /** `<pair>/<name>`. */
   readonly name: string;
-  readonly client: Protocol;
+  readonly client: Interface;
   readonly upstream: Protocol;
   readonly request: Buffer;
   readonly setup: Setup;
@@ -45,7 +45,9 @@ const PAIRS = {
   "chat-via-messages": { client: "chat", upstream: "messages" },
   "messages-via-chat": { client: "messages", upstream: "chat" },
   "messages-via-messages": { client: "messages", upstream: "messages" },
-} as const satisfies Record<string, { client: Protocol; upstream: Protocol }>;
+  "responses-via-chat": { client: "responses", upstream: "chat" },
+  "responses-via-messages": { client: "responses", upstream: "messages" },
+} as const satisfies Record<string, { client: Interface; upstream: Protocol }>;
 
 export type Pair = keyof typeof PAIRS;
 
@@ -56,7 +58,7 @@ export function loadFixtures(pair: Pair): Fixture[] {
   return foldersIn(join(ROOT, pair)).map((name) => loadFixture(`${pair}/${name}`, PAIRS[pair]));
 }
 
-function loadFixture(name: string, protocols: { client: Protocol; upstream: Protocol }): Fixture {
+function loadFixture(name: string, protocols: { client: Interface; upstream: Protocol }): Fixture {
   const folder = join(ROOT, name);
   const files = readdirSync(folder).sort();
   const answers = files

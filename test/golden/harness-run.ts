@@ -41,7 +41,7 @@ export function translate(fixture: Fixture): Translation {
   };
   return createTranslation(fixture.client, {
     body: request,
-    parsed: parseBody(request),
+    parsed: parseBody(request, { headers: new Map(), interface: fixture.client }),
     headers: new Map(Object.entries(setup.headers)),
     model,
     backend,

@@ -1,4 +1,4 @@
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Interface } from "../../contract/protocol.ts";
 import { createSseParser, type SseEvent } from "../../extproc/protocol/sse.ts";
 import { isObject } from "../../extproc/protocol/json/object.ts";
 
@@ -6,7 +6,7 @@ import { isObject } from "../../extproc/protocol/json/object.ts";
 export type Ending = "clean" | "error" | "nothing" | "events after the end";
 
 /** Reads a stream as the client would, and says how it ends (STYLE 15: exactly one terminal sequence). */
-export function readEnding(client: Protocol, text: string): Ending {
+export function readEnding(client: Interface, text: string): Ending {
   const parser = createSseParser();
   const events = [...parser.push(Buffer.from(text)), ...parser.end()];
   const terminals = events.map((event) => terminalOf(client, event));
@@ -18,7 +18,7 @@ export function readEnding(client: Protocol, text: string): Ending {
   return isOneEnding ? (terminals[first] ?? "nothing") : "events after the end";
 }
 
-function terminalOf(client: Protocol, event: SseEvent): "clean" | "error" | null {
+function terminalOf(client: Interface, event: SseEvent): "clean" | "error" | null {
   if (event.data.trim() === "[DONE]") return client === "chat" ? "clean" : null;
   const data: unknown = JSON.parse(event.data);
   if (!isObject(data)) return null;
@@ -28,5 +28,9 @@ function terminalOf(client: Protocol, event: SseEvent): "clean" | "error" | null
     case "messages":
       if (data["type"] === "message_stop") return "clean";
       return data["type"] === "error" ? "error" : null;
+    case "responses":
+      // The event `error` comes in front of it, for clients that read no responses.
+      if (data["type"] === "response.failed") return "error";
+      return data["type"] === "response.completed" || data["type"] === "response.incomplete" ? "clean" : null;
   }
 }

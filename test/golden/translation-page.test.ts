@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { CHAT_VIA_MESSAGES, MESSAGES_VIA_CHAT } from "../support/policy-direction.ts";
+import { CHAT_VIA_MESSAGES, MESSAGES_VIA_CHAT, RESPONSES_VIA_CHAT, RESPONSES_VIA_MESSAGES } from "../support/policy-direction.ts";
 import { errorTable, finishTable, stopTable, upstreamErrorTable } from "./page-answers.ts";
 import { contentExamples, contentTable, fieldTable } from "./page-policies.ts";
 import { flagTable, presetTable } from "./page-profiles.ts";
@@ -16,6 +16,10 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
   "messages-via-chat-fields": () => fieldTable(MESSAGES_VIA_CHAT),
   "messages-via-chat-content": () => contentTable(MESSAGES_VIA_CHAT),
   "messages-via-chat-examples": () => contentExamples(MESSAGES_VIA_CHAT),
+  "responses-fields": () => fieldTable(RESPONSES_VIA_CHAT),
+  "responses-content": () => contentTable(RESPONSES_VIA_CHAT),
+  "responses-via-chat-examples": () => contentExamples(RESPONSES_VIA_CHAT),
+  "responses-via-messages-examples": () => contentExamples(RESPONSES_VIA_MESSAGES),
   "finish-reasons": finishTable,
   "stop-reasons": stopTable,
   errors: errorTable,

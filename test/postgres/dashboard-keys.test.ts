@@ -119,7 +119,13 @@ async function ownerOf(database: Database, email: string): Promise<{ personId: s
 /** A browser that this person has signed in with. */
 async function browse(database: Database, owner: { personId: string; accountId: string }) {
   const log = createLog({ process: "dashboard", level: "silent" });
-  const app = await createApp({ database, log, pepper: PEPPER, publicBaseUrl: BASE_URL, isSignUpOpen: true });
+  const app = await createApp({
+    database,
+    log,
+    pepper: PEPPER,
+    publicBaseUrl: BASE_URL,
+    signUp: { isOpen: true, domains: null },
+  });
   onTestFinished(() => app.close());
   const token = await startSession(database, { ...owner, userAgent: "browser" });
   const headers = { cookie: `session=${token}`, origin: BASE_URL };

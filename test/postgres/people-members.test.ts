@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { acceptInvitation, changeRole, invite, listMembers, listMemberships, removeMember } from "../../ledger/people/members.ts";
+import { acceptInvitation, invite, listInvitations } from "../../ledger/people/invitations.ts";
+import { changeRole, listMembers, listMemberships, removeMember } from "../../ledger/people/members.ts";
 import { findSession, startSession } from "../../ledger/people/sessions.ts";
 import { createMember, createPerson } from "../support/people.ts";
 import { usePostgres } from "../support/postgres.ts";
@@ -24,8 +25,11 @@ test("a person who takes two invitations at once is a member once", async () => 
   const { database } = await postgres.migrated();
   const { person: ann, accountId } = await createPerson(database, "ann@example.com");
   const { person: bob } = await createPerson(database, "bob@example.com");
-  const invitation = { accountId, email: "bob@example.com", role: "member", invitedBy: ann.id } as const;
-  const tokens = [await invite(database, invitation), await invite(database, invitation)];
+  const invitation = { accountId, role: "member", invitedBy: ann.id } as const;
+  const tokens = [
+    await invite(database, { ...invitation, email: "bob@example.com" }),
+    await invite(database, { ...invitation, email: "bob@example.org" }),
+  ];
   await Promise.all(tokens.map((token) => acceptInvitation(database, token, bob)));
   expect((await listMembers(database, accountId)).map(({ email }) => email)).toEqual(["ann@example.com", "bob@example.com"]);
   expect((await listMemberships(database, bob.id)).map(({ role }) => role)).toEqual(["owner", "member"]);
@@ -63,6 +67,31 @@ test("a member who is removed is out of the account's sessions at once, and keep
   expect(await findSession(database, inAnns)).toBeUndefined();
   expect(await findSession(database, inOwn)).toBeDefined();
   expect(await listMemberships(database, bob.id)).toEqual([own]);
+});
+
+test("a second invitation to an address replaces the first, and an account sends fifty a day", async () => {
+  const { database } = await postgres.migrated();
+  const { person: ann, accountId } = await createPerson(database, "ann@example.com");
+  const { person: bob } = await createPerson(database, "bob@example.com");
+  const inviteBob = (email: string) => invite(database, { accountId, email, role: "member", invitedBy: ann.id });
+  const [first, second] = [await inviteBob("bob@example.com"), await inviteBob("BOB@example.com")];
+  await expect(acceptInvitation(database, first, bob)).rejects.toMatchObject({ code: "not_found" });
+  expect(await listInvitations(database, accountId)).toMatchObject([{ email: "BOB@example.com" }]);
+  await acceptInvitation(database, second, bob);
+  for (let index = 2; index < 50; index++) await inviteBob("cy@example.com");
+  await expect(inviteBob("cy@example.com")).rejects.toMatchObject({ code: "rate_limited" });
+});
+
+test.for(["removed", "made less"] as const)("what an owner sent who is %s opens nothing any more", async (way) => {
+  const { database } = await postgres.migrated();
+  const { person: ann, accountId } = await createPerson(database, "ann@example.com");
+  const bob = await createMember(database, { accountId, email: "bob@example.com", role: "owner" });
+  const bobs = await invite(database, { accountId, email: "mallory@example.com", role: "owner", invitedBy: bob.id });
+  const anns = await invite(database, { accountId, email: "cy@example.com", role: "viewer", invitedBy: ann.id });
+  if (way === "removed") await removeMember(database, { accountId, personId: bob.id });
+  else await changeRole(database, { accountId, personId: bob.id, role: "member" });
+  await expect(acceptInvitation(database, bobs, ann)).rejects.toMatchObject({ code: "not_found" });
+  expect(await acceptInvitation(database, anns, ann)).toMatchObject({ accountId });
 });
 
 test("an account keeps its last owner, who can neither leave nor become less", async () => {

@@ -41,7 +41,7 @@ async function openShop(choosePayments: (publicBaseUrl: string) => Payments | un
     log: captureLog().log,
     pepper: PEPPER,
     publicBaseUrl: baseUrl,
-    isSignUpOpen: true,
+    signUp: { isOpen: true, domains: null },
     payments: choosePayments(baseUrl),
   });
   await app.listen({ host: LOOPBACK, port });

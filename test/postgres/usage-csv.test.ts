@@ -28,7 +28,7 @@ async function setUp() {
     log: captureLog().log,
     pepper: PEPPER,
     publicBaseUrl: "http://gateway.example",
-    isSignUpOpen: true,
+    signUp: { isOpen: true, domains: null },
   });
   onTestFinished(() => app.close());
   const load = (token: string, path: string) =>
@@ -49,7 +49,7 @@ test("every request is in the file, once and with its exact charge, however many
   const rows = await rowsOf(customer.token, "requests");
   expect(new Set(rows.map((row) => row.split(",")[0]))).toEqual(new Set(settlements.map(({ requestId }) => requestId)));
   expect(rows).toHaveLength(1203);
-  expect(rows[0]).toMatch(/,complete,no,100,0,0,50,10,420,,0\.300000,0\.030000,0\.300000,1\.200000,0\.000090000$/);
+  expect(rows[0]).toMatch(/,complete,no,100,0,0,50,10,420,,0\.300000,0\.030000,0\.300000,1\.200000,1,0\.000090000$/);
 });
 
 test("sums by day, model and key are those of the requests", async () => {

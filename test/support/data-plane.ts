@@ -15,17 +15,24 @@ import type { TestStack } from "./stack.ts";
 export interface DataPlane {
   readonly baseUrl: string;
   readonly extprocAdminUrl: string;
+  /** Where its Envoy calls it. */
+  readonly extprocAddress: string;
   /** Does nothing while it runs. */
   startExtproc(): Promise<void>;
   /** Sends the signal and waits until the process is gone; resolves with its exit code. */
   endExtproc(signal: "SIGKILL" | "SIGTERM"): Promise<number | null>;
-  stop(): Promise<void>;
+  /** @returns Envoy's exit code; null where it crashed. */
+  stop(): Promise<number | null>;
 }
 
 /** What it takes part in. */
 export type DataPlaneStack = Pick<TestStack, "databaseUrl" | "xdsPort"> & { directory: Pick<TestStack["directory"], "pepper"> };
 
-export async function startDataPlane(stack: DataPlaneStack): Promise<DataPlane> {
+export async function startDataPlane(
+  stack: DataPlaneStack,
+  /** Settings of extproc that differ. */
+  settings: Readonly<Record<string, string>> = {},
+): Promise<DataPlane> {
   const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-data-plane-"));
   const [port = 0, envoyAdmin = 0, extprocPort = 0, extprocAdmin = 0] = await freePorts(4);
   const baseUrl = `http://127.0.0.1:${port}`;
@@ -50,6 +57,7 @@ export async function startDataPlane(stack: DataPlaneStack): Promise<DataPlane> 
         ADMIN_PORT: String(extprocAdmin),
         DRAIN_SECONDS: "30",
         JOURNAL_DIRECTORY: path.join(directory, "journal"),
+        ...settings,
       },
     });
     await eventually(async () => expect((await fetch(`${extprocAdminUrl}/readyz`)).status).toBe(200));
@@ -77,12 +85,14 @@ export async function startDataPlane(stack: DataPlaneStack): Promise<DataPlane> 
   return {
     baseUrl,
     extprocAdminUrl,
+    extprocAddress: `127.0.0.1:${extprocPort}`,
     startExtproc,
     endExtproc,
     async stop() {
-      await envoy.stop();
+      const exitCode = await envoy.stop();
       await endExtproc("SIGTERM");
       await rm(directory, { recursive: true, force: true });
+      return exitCode;
     },
   };
 }

@@ -14,7 +14,8 @@ export interface EnvoyProcess {
   admin(path: string): Promise<string>;
   /** Lines of the access log, as JSON. */
   accessLog(): Promise<Record<string, unknown>[]>;
-  stop(): Promise<void>;
+  /** @returns its exit code; null where a signal or a crash ended it. */
+  stop(): Promise<number | null>;
 }
 
 /** A real Envoy on a bootstrap; its own log is shown only when it does not come up. */
@@ -73,6 +74,7 @@ export async function startEnvoyProcess(config: {
       await exited;
       clearTimeout(timer);
       await rm(directory, { recursive: true });
+      return child.exitCode;
     },
   };
 }

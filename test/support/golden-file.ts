@@ -57,10 +57,13 @@ const JUST_NOW_SECONDS = 600;
 export function toGolden(text: string, { requestId, model, goldenModel }: Run): string {
   let golden = text
     .replaceAll(/"Z3cxO[\w+/=-]+"/g, (signature) => resign(signature, model, goldenModel))
+    .replaceAll(/"gw1\.[\w-]+"/g, (packed) => repack(packed, model, goldenModel))
     .replaceAll(model, goldenModel)
     .replaceAll(requestId, GOLDEN_REQUEST_ID)
     .replaceAll(requestId.replaceAll("-", ""), GOLDEN_REQUEST_ID.replaceAll("-", ""))
-    .replaceAll(/"created":(\d+)/g, (written, seconds) => (isNow(Number(seconds)) ? `"created":${GOLDEN_NOW_SECONDS}` : written));
+    .replaceAll(/"(created|created_at)":(\d+)/g, (written, name, seconds) =>
+      isNow(Number(seconds)) ? `"${name}":${GOLDEN_NOW_SECONDS}` : written,
+    );
   for (let index = 0; index < MOST_CALLS; index += 1) {
     for (const derive of [mintedCall, mintedUse, salted]) {
       golden = golden.replaceAll(derive({ requestId, index }), derive({ requestId: GOLDEN_REQUEST_ID, index }));
@@ -82,6 +85,13 @@ const salted = (salt: Salt): string => saltedToolId("x", salt).slice(0, -1);
 function resign(signature: string, model: string, goldenModel: string): string {
   const signed = Buffer.from(signature.slice(1, -1), "base64").toString("utf8");
   return `"${Buffer.from(signed.replace(model, goldenModel)).toString("base64")}"`;
+}
+
+/** So does the reasoning that a Responses client sends back. */
+function repack(packed: string, model: string, goldenModel: string): string {
+  const [marker = "", content = ""] = packed.slice(1, -1).split(".");
+  const thought = Buffer.from(content, "base64url").toString("utf8");
+  return `"${marker}.${Buffer.from(thought.replace(model, goldenModel)).toString("base64url")}"`;
 }
 
 function isNow(seconds: number): boolean {

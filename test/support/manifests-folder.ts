@@ -42,7 +42,7 @@ function toResource({ name, upstream, url, upstreamModel, maxOutputTokens, profi
     metadata: { name },
     spec: {
       modelName: name,
-      interfaces: ["ChatCompletions", "Messages"],
+      interfaces: ["ChatCompletions", "Messages", "Responses"],
       ...(maxOutputTokens === undefined ? {} : { limits: { maxOutputTokens } }),
       pricing: { inputPerMillion: "1.00", cachedInputPerMillion: "0.10", cacheWritePerMillion: "1.25", outputPerMillion: "4.00" },
       backends: [backend],

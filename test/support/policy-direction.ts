@@ -1,18 +1,20 @@
 import { PROFILES, type Profile } from "../../contract/profile.ts";
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Interface, Protocol } from "../../contract/protocol.ts";
 import { CONTENT_POLICIES as CHAT_CONTENT } from "../../extproc/translate/chat-via-messages/content-policy.ts";
 import { FIELD_POLICIES as CHAT_FIELDS } from "../../extproc/translate/chat-via-messages/policy.ts";
 import { createTranslation } from "../../extproc/translate/choose.ts";
 import { CONTENT_POLICIES as MESSAGES_CONTENT } from "../../extproc/translate/messages-via-chat/content-policy.ts";
 import { FIELD_POLICIES as MESSAGES_FIELDS } from "../../extproc/translate/messages-via-chat/policy.ts";
 import type { Policy } from "../../extproc/translate/policy.ts";
+import { CONTENT_POLICIES as RESPONSES_CONTENT } from "../../extproc/translate/responses/content-policy.ts";
+import { FIELD_POLICIES as RESPONSES_FIELDS } from "../../extproc/translate/responses/policy.ts";
 import type { Translation } from "../../extproc/translate/translation.ts";
 import { inputFor } from "../unit/translate/input.ts";
 
 /** One direction of translation with its tables, and a plain request that their examples are put into. */
 export interface PolicyDirection {
-  readonly name: "chat-via-messages" | "messages-via-chat";
-  readonly client: Protocol;
+  readonly name: `${Interface}-via-${Protocol}`;
+  readonly client: Interface;
   readonly upstream: Protocol;
   readonly fields: readonly Policy[];
   readonly contents: readonly Policy[];
@@ -48,6 +50,31 @@ export const MESSAGES_VIA_CHAT: PolicyDirection = {
     tools: [{ name: "f" }],
   },
   profile: { ...PROFILES.generic, rejects: [] },
+};
+
+const RESPONSES = {
+  client: "responses",
+  fields: RESPONSES_FIELDS,
+  contents: RESPONSES_CONTENT,
+  plain: {
+    model: "modelx-v4-pro",
+    input: "hi",
+    tools: [{ type: "function", name: "f" }],
+  },
+} as const;
+
+export const RESPONSES_VIA_CHAT: PolicyDirection = {
+  name: "responses-via-chat",
+  upstream: "chat",
+  ...RESPONSES,
+  profile: { ...PROFILES.generic, rejects: [], files: true },
+};
+
+export const RESPONSES_VIA_MESSAGES: PolicyDirection = {
+  name: "responses-via-messages",
+  upstream: "messages",
+  ...RESPONSES,
+  profile: PROFILES.anthropic,
 };
 
 /** The form from before tools stands only where there are none. */

@@ -1,11 +1,11 @@
 import { expect } from "vitest";
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Interface, Protocol } from "../../contract/protocol.ts";
 import { chargeNanoUsd } from "../../ledger/money.ts";
 import type { TestStack, UsageRow } from "./stack.ts";
 
 export interface ExpectedSettlement {
   model: string;
-  interface: Protocol;
+  interface: Interface;
   upstreamProtocol: Protocol;
   /** What the client saw, in tokens; not compared where it saw none. `prompt` counts cached tokens too. */
   prompt?: number | undefined;

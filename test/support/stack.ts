@@ -27,6 +27,7 @@ export interface UsageRow {
   model: string;
   interface: string;
   upstreamProtocol: string;
+  backend: string;
   usage: Usage;
   isEstimated: boolean;
   outcome: string;
@@ -146,7 +147,7 @@ async function revoke(database: Database, apiKey: string): Promise<void> {
 }
 
 const USAGE_QUERY = `
-  SELECT u.model, u.interface, u.upstream_protocol AS "upstreamProtocol", u.is_estimated AS "isEstimated", u.outcome,
+  SELECT u.model, u.interface, u.upstream_protocol AS "upstreamProtocol", u.backend, u.is_estimated AS "isEstimated", u.outcome,
     u.http_status AS "httpStatus", u.charge_nano_usd AS "chargeNanoUsd", u.input_tokens AS "inputTokens",
     u.cached_input_tokens AS "cachedInputTokens", u.cache_write_tokens AS "cacheWriteTokens", u.output_tokens AS "outputTokens",
     u.reasoning_tokens AS "reasoningTokens", p.input_pico_usd AS "inputPicoUsd", p.cached_input_pico_usd AS "cachedInputPicoUsd",
@@ -158,6 +159,7 @@ const usageRow = z.strictObject({
   model: z.string(),
   interface: z.string(),
   upstreamProtocol: z.string(),
+  backend: z.string(),
   isEstimated: z.boolean(),
   outcome: z.string(),
   httpStatus: z.number(),

@@ -1,16 +1,21 @@
 import { isUtf8 } from "node:buffer";
 import { GatewayError } from "../../../contract/errors.ts";
+import type { Interface } from "../../../contract/protocol.ts";
 import type { JsonObject } from "../../translate/translation.ts";
 
-const NO_BODY = "The request has no body. Send a JSON object with `model` and `messages`.";
+/** What a body is for: the words of an error about it. */
+export interface BodyFacts {
+  headers: ReadonlyMap<string, string>;
+  interface: Interface;
+}
 
 /**
  * Refuses, before it is read, a body that does not come or could not be read.
  * @throws GatewayError `invalid_request`.
  */
-export function checkBodyComes(headers: ReadonlyMap<string, string>, isEnd: boolean): void {
-  if (isEnd) throw new GatewayError("invalid_request", NO_BODY);
-  if (!headers.has("content-encoding")) return;
+export function checkBodyComes(facts: BodyFacts, isEnd: boolean): void {
+  if (isEnd) throw noBody(facts);
+  if (!facts.headers.has("content-encoding")) return;
   throw new GatewayError("invalid_request", "Compressed request bodies are not read. Send the body without `content-encoding`.", {
     field: "content-encoding",
   });
@@ -20,24 +25,45 @@ export function checkBodyComes(headers: ReadonlyMap<string, string>, isEnd: bool
  * The request body as an object, parsed once.
  * @throws GatewayError `invalid_request` that tells where the text stops being JSON, never quotes it (S21).
  */
-export function parseBody(body: Buffer): JsonObject {
-  if (body.length === 0) throw new GatewayError("invalid_request", NO_BODY);
+export function parseBody(body: Buffer, facts: BodyFacts): JsonObject {
+  if (body.length === 0) throw noBody(facts);
   // Decoding would replace broken sequences in silence, and what is sent on would not be what was meant.
   if (!isUtf8(body)) throw new GatewayError("invalid_request", "The request body is not valid UTF-8.");
-  const parsed = parseJson(body.toString("utf8"));
-  if (!isObject(parsed))
-    throw new GatewayError("invalid_request", "The request body must be a JSON object with `model` and `messages`.");
-  return parsed;
+  const parsed = parseJson(body.toString("utf8"), facts);
+  if (isObject(parsed)) return parsed;
+  const remedy = typeof parsed === "string" ? " It is JSON text inside a string: encode it once." : "";
+  throw new GatewayError("invalid_request", `The request body must be a JSON object with ${members(facts)}.${remedy}`);
 }
 
-function parseJson(text: string): unknown {
+function parseJson(text: string, facts: BodyFacts): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
     const position = error instanceof Error ? /position (\d+)/.exec(error.message)?.[1] : undefined;
     const where = position === undefined ? "" : ` near character ${position}`;
-    throw new GatewayError("invalid_request", `The request body is not valid JSON${where}.`);
+    throw new GatewayError("invalid_request", `The request body is not valid JSON${where}.${remedyFor(text, facts)}`);
   }
+}
+
+function noBody(facts: BodyFacts): GatewayError {
+  return new GatewayError("invalid_request", `The request has no body. Send a JSON object with ${members(facts)}.`);
+}
+
+function members({ interface: name }: BodyFacts): string {
+  return name === "responses" ? "`model` and `input`" : "`model` and `messages`";
+}
+
+/** What the text looks like, and how it is sent as JSON. */
+function remedyFor(text: string, { headers }: BodyFacts): string {
+  const start = text.slice(0, 200).trimStart();
+  const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
+  if (start.startsWith("@")) return " It begins with `@`: a shell that should have read a file sent its name.";
+  if (/^\{\s*'/.test(start) || /^\{\s*\w+\s*:/.test(start)) return " JSON takes double quotation marks, around names too.";
+  if (type === "multipart/form-data" || start.startsWith("--"))
+    return " Forms are not read: send JSON with `content-type: application/json`.";
+  if (type === "application/x-www-form-urlencoded" && /^[\w%.+[\]-]+=/.test(start))
+    return " Forms are not read: send JSON with `content-type: application/json`.";
+  return "";
 }
 
 function isObject(value: unknown): value is JsonObject {

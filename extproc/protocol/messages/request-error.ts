@@ -10,7 +10,21 @@ export function requestError(issues: readonly z.core.$ZodIssue[], request: unkno
   const path = issue?.path ?? [];
   const field = fieldName(path);
   const expected = issue?.message ?? "a messages request";
-  return new GatewayError("invalid_request", `\`${field}\` ${describe(request, path)}. Send ${expected}.`, { field });
+  const message = `\`${field}\` ${describe(request, path)}. Send ${expected}.${elsewhere(field, request)}`;
+  return new GatewayError("invalid_request", message, { field });
+}
+
+/** A body that was written for another interface. */
+function elsewhere(field: string, request: unknown): string {
+  if (field === "input" && isThere(request, "messages") && !isThere(request, "input"))
+    return " `messages` belongs to POST /v1/chat/completions or POST /v1/messages.";
+  if (field === "messages" && isThere(request, "input") && !isThere(request, "messages"))
+    return " `input` belongs to POST /v1/responses.";
+  return "";
+}
+
+function isThere(request: unknown, member: string): boolean {
+  return typeof request === "object" && request !== null && Object.hasOwn(request, member);
 }
 
 /** `messages[2].content`: the notation of every field in an error. */

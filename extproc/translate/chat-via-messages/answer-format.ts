@@ -17,6 +17,12 @@ export interface AnswerFormat {
   tool: OfferedTool | null;
 }
 
+/** The form that the client asks for. */
+export type FormatWish =
+  | { type: "json_object" }
+  /** The schema as written and as parsed; for errors, where the wish and its schema stand. */
+  | { type: "json_schema"; schema: RawJson; parsed: Readonly<Record<string, unknown>>; field: string; schemaField: string };
+
 export interface AnswerFormatFacts {
   jsonSchema: Profile["jsonSchema"];
   /** May the model call one of the client's tools? */
@@ -29,36 +35,42 @@ const NO_FORMAT: AnswerFormat = { format: null, instruction: null, tool: null };
 const JSON_ONLY = "Respond with a single JSON object and nothing else.";
 const TOOL_NAME = "answer_in_json";
 
-/**
- * @param body the request as written: the schema goes on as the client wrote it.
- * @throws GatewayError `invalid_request` for a schema that this server could only be asked for by a tool, and can't be.
- */
-export function planAnswerFormat(request: ChatRequest, body: Buffer, facts: AnswerFormatFacts): AnswerFormat {
-  const wanted = request.response_format;
-  if (wanted?.type === "json_object") return { ...NO_FORMAT, instruction: { type: "text", text: JSON_ONLY } };
-  if (wanted?.type !== "json_schema") return NO_FORMAT;
+/** @param body the request as written: the schema goes on as the client wrote it. */
+export function readFormatWish({ response_format: wanted }: ChatRequest, body: Buffer): FormatWish | null {
+  if (wanted?.type === "json_object") return { type: "json_object" };
+  if (wanted?.type !== "json_schema") return null;
   const written = rawMember(rawMember(rawMember(body, "response_format"), "json_schema"), "schema");
-  const schema = new RawJson(written?.toString("utf8") ?? "{}");
+  return {
+    type: "json_schema",
+    schema: new RawJson(written?.toString("utf8") ?? "{}"),
+    parsed: wanted.json_schema.schema,
+    field: "response_format",
+    schemaField: "response_format.json_schema.schema",
+  };
+}
+
+/** @throws GatewayError `invalid_request` for a schema that this server could only be asked for by a tool, and can't be. */
+export function planAnswerFormat(wish: FormatWish | null, facts: AnswerFormatFacts): AnswerFormat {
+  if (wish === null) return NO_FORMAT;
+  if (wish.type === "json_object") return { ...NO_FORMAT, instruction: { type: "text", text: JSON_ONLY } };
   switch (facts.jsonSchema) {
     case "native":
-      return { ...NO_FORMAT, format: { type: "json_schema", schema } };
+      return { ...NO_FORMAT, format: { type: "json_schema", schema: wish.schema } };
     case "json_object":
     case "instruct":
-      return { ...NO_FORMAT, instruction: { type: "text", text: schemaInstruction(schema) } };
+      return { ...NO_FORMAT, instruction: { type: "text", text: schemaInstruction(wish.schema) } };
     case "tool":
-      return { ...NO_FORMAT, tool: answerTool(schema, wanted.json_schema.schema, facts) };
+      return { ...NO_FORMAT, tool: answerTool(wish, facts) };
   }
 }
 
 /** One tool that must be called gives exactly one object of its schema: with others, or another type, it would not. */
 function answerTool(
-  schema: RawJson,
-  parsed: Readonly<Record<string, unknown>>,
+  { schema, parsed, field, schemaField }: Extract<FormatWish, { type: "json_schema" }>,
   { hasTools, names }: AnswerFormatFacts,
 ): OfferedTool {
-  if (hasTools) throw refuse("response_format", "can't be used together with tools on this model. Leave one of them out");
-  if (parsed["type"] !== "object")
-    throw refuse("response_format.json_schema.schema", "must be of type object for this model. Wrap it in an object");
+  if (hasTools) throw refuse(field, "can't be used together with tools on this model. Leave one of them out");
+  if (parsed["type"] !== "object") throw refuse(schemaField, "must be of type object for this model. Wrap it in an object");
   const name = Array.from({ length: names.length + 1 }, (_, index) => (index === 0 ? TOOL_NAME : `${TOOL_NAME}_${index}`)).find(
     (candidate) => !names.includes(candidate),
   );

@@ -134,7 +134,7 @@ function annotationsOf(content: readonly AnswerBlock[]): Pick<AnswerMessage, "an
 }
 
 /** The text inside `{"input": …}`; an answer cut off by max_tokens may hold half of it, which goes as it is. */
-function freeText(input: string): string {
+export function freeText(input: string): string {
   try {
     const parsed: unknown = JSON.parse(input);
     const text = typeof parsed === "object" && parsed !== null ? Reflect.get(parsed, "input") : undefined;

@@ -4,7 +4,7 @@ import { outputLimit, parseChatRequest, type ChatRequest } from "../../protocol/
 import { encodeJson } from "../../protocol/json/raw.ts";
 import { createToolNames, type ToolNames } from "../names.ts";
 import type { TranslationInput } from "../translation.ts";
-import { planAnswerFormat } from "./answer-format.ts";
+import { planAnswerFormat, readFormatWish } from "./answer-format.ts";
 import type { Block } from "./block.ts";
 import { droppedFields } from "./dropped-fields.ts";
 import { planSampling } from "./sampling.ts";
@@ -56,13 +56,13 @@ export function translateRequest({ parsed, body, model, backend }: TranslationIn
   } = translateMessages(request.messages, {
     names,
     cacheTtl,
-    hasSystemTurns: profile.systemTurns,
+    systemTurns: profile.systemTurns ? "behind_user" : "nowhere",
   });
   const {
     format,
     instruction,
     tool: answerTool,
-  } = planAnswerFormat(request, body, {
+  } = planAnswerFormat(readFormatWish(request, body), {
     jsonSchema: profile.jsonSchema,
     hasTools: tools.length > 0 && choice.type !== "none",
     names: [...tools.map((tool) => tool.name), ...history],
@@ -139,7 +139,7 @@ function outputConfig(effort: string | undefined, format: Block | null): Block |
 }
 
 /** Messages asks for an opaque id; what could be a person's address or number goes as its hash. */
-function userId(request: ChatRequest): Block | undefined {
+export function userId(request: Pick<ChatRequest, "user" | "safety_identifier">): Block | undefined {
   const id = request.user || request.safety_identifier;
   if (!id) return undefined;
   const isOpaque = id.length <= MAX_USER_ID_LENGTH && !id.includes("@") && !/^[+\d][\d\s().-]{5,}$/.test(id);

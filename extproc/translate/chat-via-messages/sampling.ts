@@ -7,6 +7,8 @@ export interface SamplingFacts {
   isThinking: boolean;
 }
 
+type SamplingWish = Pick<ChatRequest, "temperature" | "top_p" | "top_k" | "stop">;
+
 export interface SamplingPlan {
   fields: { temperature?: number; top_p?: number; top_k?: number; stop_sequences?: string[] };
   dropped: string[];
@@ -16,7 +18,7 @@ const MAX_TEMPERATURE = 1;
 const LEAST_THINKING_TOP_P = 0.95;
 
 /** Sampling and stop sequences within what messages, this upstream and thinking allow. */
-export function planSampling(request: ChatRequest, { rejects, isThinking }: SamplingFacts): SamplingPlan {
+export function planSampling(request: SamplingWish, { rejects, isThinking }: SamplingFacts): SamplingPlan {
   const fields: SamplingPlan["fields"] = {};
   const dropped: string[] = [];
 

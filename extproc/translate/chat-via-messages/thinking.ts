@@ -32,9 +32,10 @@ const DEFAULT_EFFORT = "medium";
 /** Share of the output limit that each effort may spend on thinking. */
 const BUDGET_SHARE = { minimal: 0.1, low: 0.2, medium: 0.5, high: 0.8, xhigh: 0.95, max: 0.95 } as const;
 const WISH_FIELDS = ["reasoning_effort", "reasoning", "thinking", "chat_template_kwargs"] as const;
+type WishFields = Pick<ChatRequest, (typeof WISH_FIELDS)[number]>;
 
 /** A wish for (no) thinking, from whichever field the client's dialect has for it. */
-export function planThinking(request: ChatRequest, facts: ThinkingFacts): ThinkingPlan {
+export function planThinking(request: WishFields, facts: ThinkingFacts): ThinkingPlan {
   const wish = readWish(request);
   const named = WISH_FIELDS.filter((field) => request[field] !== undefined && request[field] !== null);
   const dropped: ThinkingPlan = { thinking: undefined, effort: undefined, isOn: false, dropped: named };
@@ -55,7 +56,7 @@ export function planThinking(request: ChatRequest, facts: ThinkingFacts): Thinki
   return { thinking: { type: "enabled", budget_tokens: budget }, effort: undefined, isOn: true, dropped: [] };
 }
 
-function readWish(request: ChatRequest): Wish {
+function readWish(request: WishFields): Wish {
   const { reasoning, thinking, chat_template_kwargs: template } = request;
   const effort = request.reasoning_effort ?? reasoning?.effort ?? null;
   const budget = reasoning?.max_tokens ?? thinking?.budget_tokens ?? null;

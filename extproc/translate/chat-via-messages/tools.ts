@@ -33,7 +33,7 @@ export type Choice = { type: "auto" | "any" | "none"; isForced: boolean } | { ty
 
 const ANY_ARGUMENTS = '{"type":"object","properties":{}}';
 /** What a custom tool takes, as a function: free text. */
-const FREE_TEXT = '{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}';
+export const FREE_TEXT = '{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}';
 
 /**
  * @param body the request as written: schemas are taken from there, byte for byte.
@@ -122,7 +122,7 @@ function legacyTools(request: ChatRequest, body: Buffer): OfferedTool[] {
 }
 
 /** Verbatim but for the type, which messages demands and chat's servers fill in. */
-function readSchema(parameters: unknown, holder: Buffer | undefined): RawJson {
+export function readSchema(parameters: unknown, holder: Buffer | undefined): RawJson {
   const raw = rawMember(holder, "parameters");
   if (!isObject(parameters) || raw === undefined) return new RawJson(ANY_ARGUMENTS);
   const schema = Object.hasOwn(parameters, "type") ? raw : editMembers(raw, { type: write("object") });
@@ -144,22 +144,22 @@ function toolName(tool: unknown): string[] {
 function readChoice(choice: ToolChoice | null | undefined, tools: readonly OfferedTool[]): Choice {
   if (choice === undefined || choice === null || choice === "auto") return { type: "auto", isForced: false };
   if (choice === "none") return { type: "none", isForced: false };
-  if (choice === "required") return anyOf(tools, "tool_choice");
+  if (choice === "required") return anyTool(tools, "tool_choice");
   if (choice.type === "allowed_tools") {
     return choice.allowed_tools?.mode === "required"
-      ? anyOf(tools, "tool_choice.allowed_tools")
+      ? anyTool(tools, "tool_choice.allowed_tools")
       : { type: "auto", isForced: false };
   }
-  return named(choice.function?.name ?? choice.custom?.name ?? choice.name, tools, "tool_choice");
+  return namedTool(choice.function?.name ?? choice.custom?.name ?? choice.name, tools, "tool_choice");
 }
 
 function legacyChoice(choice: ChatRequest["function_call"], tools: readonly OfferedTool[]): Choice {
   if (choice === undefined || choice === null || choice === "auto") return { type: "auto", isForced: false };
   if (choice === "none") return { type: "none", isForced: false };
-  return named(choice.name, tools, "function_call");
+  return namedTool(choice.name, tools, "function_call");
 }
 
-function anyOf(tools: readonly OfferedTool[], field: string): Choice {
+export function anyTool(tools: readonly OfferedTool[], field: string): Choice {
   if (tools.length > 0) return { type: "any", isForced: true };
   throw new GatewayError(
     "invalid_request",
@@ -168,7 +168,7 @@ function anyOf(tools: readonly OfferedTool[], field: string): Choice {
   );
 }
 
-function named(name: string | null | undefined, tools: readonly OfferedTool[], field: string): Choice {
+export function namedTool(name: string | null | undefined, tools: readonly OfferedTool[], field: string): Choice {
   if (name && tools.some((tool) => tool.name === name)) return { type: "tool", name, isForced: true };
   throw new GatewayError("invalid_request", `\`${field}\` must name one of the tools of this request.`, { field });
 }

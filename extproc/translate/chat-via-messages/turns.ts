@@ -17,8 +17,8 @@ export interface Conversation {
 export interface ConversationOptions {
   names: ToolNames;
   cacheTtl: ContentOptions["cacheTtl"];
-  /** Profile flag: a system turn may stand behind a user's turn. */
-  hasSystemTurns: boolean;
+  /** Where a turn of role system may stand: behind a user's turn (profile flag `systemTurns`), or among the user's words. */
+  systemTurns: "nowhere" | "behind_user" | "anywhere";
 }
 
 /** Stands where messages demands a turn and the client has none. */
@@ -30,7 +30,7 @@ const CONTINUE: Block = { type: "text", text: "(continue)" };
  */
 export function translateMessages(
   messages: readonly Message[],
-  { names, cacheTtl, hasSystemTurns }: ConversationOptions,
+  { names, cacheTtl, systemTurns }: ConversationOptions,
 ): Conversation {
   const turns: Turn[] = [];
   const dropped = new Set<string>();
@@ -120,15 +120,28 @@ export function translateMessages(
   /** Results first: messages refuses text before them and calls without one. */
   function closeUserTurn(): void {
     const results = calls.close();
+    if (systemTurns === "anywhere") {
+      addTurns(results.map((block): WaitingBlock => ({ role: "user", block })).concat(waiting));
+      waiting = [];
+      return;
+    }
     // A server that takes system turns takes them behind the user's words alone, one at a time.
     const lastOfUser = waiting.findLastIndex(({ role }) => role === "user");
     const hasUserWords = results.length > 0 || lastOfUser >= 0;
-    const systemStart = hasSystemTurns && hasUserWords ? lastOfUser + 1 : waiting.length;
+    const systemStart = systemTurns === "behind_user" && hasUserWords ? lastOfUser + 1 : waiting.length;
     const said = waiting.slice(0, systemStart).map(({ role, block }) => (role === "system" ? asReminder(block) : block));
     const last = waiting.slice(systemStart).map(({ block }) => block);
     waiting = [];
     if (results.length + said.length > 0) turns.push({ role: "user", content: [...results, ...said] });
     if (last.length > 0) turns.push({ role: "system", content: last });
+  }
+
+  function addTurns(blocks: readonly WaitingBlock[]): void {
+    let open: Turn | undefined;
+    for (const { role, block } of blocks) {
+      if (open?.role !== role) turns.push((open = { role, content: [] }));
+      open.content.push(block);
+    }
   }
 }
 

@@ -56,12 +56,13 @@ export function parseChatRequest(body: unknown): Prompt {
   }
   const request = result.data;
   refuseOrphans(request.messages);
-  const lastUser = request.messages.findLast(({ role, content }) => role === "user" && contentText(content) !== "");
+  const lastUserIndex = request.messages.findLastIndex(({ role, content }) => role === "user" && contentText(content) !== "");
   return {
     model: request.model,
     texts: request.messages.map(messageText),
-    lastUserText: contentText(lastUser?.content),
+    lastUserText: contentText(request.messages[lastUserIndex]?.content),
     toolResults: trailingResults(request.messages),
+    toolRounds: request.messages.slice(lastUserIndex + 1).filter((each) => (each.tool_calls ?? []).length > 0).length,
     tools: (request.tools ?? []).map((tool) => ({ name: tool.function.name, schema: tool.function.parameters })),
     toolChoice: mapToolChoice(request.tool_choice),
     allowsParallelTools: request.parallel_tool_calls ?? true,

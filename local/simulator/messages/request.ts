@@ -56,12 +56,13 @@ function toPrompt(request: MessagesRequest): Prompt {
   const turns = request.messages.map(({ role, content }) => ({ role, blocks: blocksOf(content) }));
   refuseOrphans(turns);
   const system = request.system == null ? [] : [blocksOf(request.system).map(blockText).join("")];
-  const lastUser = turns.findLast(({ role, blocks }) => role === "user" && plainText(blocks) !== "");
+  const lastUserIndex = turns.findLastIndex(({ role, blocks }) => role === "user" && plainText(blocks) !== "");
   return {
     model: request.model,
     texts: [...system, ...turns.map(({ blocks }) => blocks.map(blockText).join(""))],
-    lastUserText: plainText(lastUser?.blocks ?? []),
+    lastUserText: plainText(turns[lastUserIndex]?.blocks ?? []),
     toolResults: (turns.at(-1)?.blocks ?? []).filter(({ type }) => type === "tool_result").map(blockText),
+    toolRounds: turns.slice(lastUserIndex + 1).filter(({ blocks }) => blocks.some(({ type }) => type === "tool_use")).length,
     tools: (request.tools ?? []).map((tool) => ({ name: tool.name, schema: tool.input_schema })),
     toolChoice: mapToolChoice(request.tool_choice),
     allowsParallelTools: request.tool_choice?.disable_parallel_tool_use !== true,

@@ -52,7 +52,7 @@ await withServer(options.data, async (connect) => {
     log: createLog({ process: "bench", level: "error" }),
     pepper: randomBytes(32),
     publicBaseUrl: "http://gateway.example",
-    isSignUpOpen: true,
+    signUp: { isOpen: true, domains: null },
   });
   if ((await findPersonByEmail(database, EMAIL)) === undefined)
     await addOwner(database, { accountId: LARGEST, email: EMAIL, name: "Bench", password: "a few words together" });

@@ -143,8 +143,17 @@ export const modelSpecs = object(
     aliases: mostly([[], ["other"], ["other", "an.other"]], [["modelx-v4-pro"], ["m"], ["a", "a"], ["a b"], "other"]),
     suspended: flags,
     interfaces: mostly(
-      [["Messages"], ["ChatCompletions", "Messages"]],
-      [[], ["Messages", "Messages"], ["Responses"], "Messages"],
+      [["Messages"], ["ChatCompletions", "Messages"], ["Responses", "Messages", "ChatCompletions"]],
+      [[], ["Messages", "Messages"], ["Completions"], "Messages"],
+    ),
+    timeouts: object(
+      {
+        connect: connectTimeouts,
+        firstByte: mostly(["100ms", "30s", "1h"], ["99ms", "1h1ms", "", 30, "1d"]),
+        idle: mostly(["5m", "59m60s"], ["0s", "2h", 5]),
+        whole: mostly(["1s", "24h"], ["999ms", "24h1ms", "-1s"]),
+      },
+      [],
     ),
     limits: object({ contextWindow: mostly([200_000, 2 ** 53 - 1], [5, 0, "1"]), maxOutputTokens: counts }, []),
     pricing: object(

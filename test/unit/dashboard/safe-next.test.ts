@@ -22,5 +22,5 @@ test.for([
   "/dashboard/sign-out",
   ["/dashboard/keys"],
 ])("%j is not: it may lead elsewhere", (next) => {
-  expect(safeNext(next)).toMatch(/^\/dashboard(\/\.\.\/v1)?$/);
+  expect(safeNext(next)).toBe("/dashboard");
 });

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { findCredential } from "../../../extproc/auth/credential.ts";
 import { checkVersion } from "../../../extproc/auth/version.ts";
 
+const KEYS_URL = "https://gateway.test/dashboard/keys";
 const headers = (entries: Record<string, string>) => new Map(Object.entries(entries));
 
 test.for([
@@ -10,16 +11,18 @@ test.for([
   ["x-api-key", { "x-api-key": "sk-mg-one" }],
   ["both with the same value", { authorization: "Bearer sk-mg-one", "x-api-key": "sk-mg-one" }],
 ] as const)("the key is taken from %s (S3)", ([, entries]) => {
-  expect(findCredential(headers(entries))).toBe("sk-mg-one");
+  expect(findCredential(headers(entries), KEYS_URL)).toBe("sk-mg-one");
 });
 
 test.for([
   ["two different keys", { authorization: "Bearer sk-mg-one", "x-api-key": "sk-mg-two" }, "two different API keys"],
-  ["no key", {}, "carries no API key"],
+  ["no key", {}, "carries no API key. Create a key at https://gateway.test/dashboard/keys"],
+  ["another service's header", { "api-key": "k" }, "The header `api-key` is not read."],
+  ["a key in the address", { ":path": "/v1/models?api_key=secret" }, "A key in the address is not read"],
   ["an empty x-api-key", { "x-api-key": "  " }, "carries no API key"],
   ["another scheme", { authorization: "Basic abc" }, "must have the form `Bearer <key>`"],
 ] as const)("%s is a 401 that tells what to do (S3, S18)", ([, entries, sentence]) => {
-  expect(() => findCredential(headers(entries))).toThrow(
+  expect(() => findCredential(headers(entries), KEYS_URL)).toThrow(
     expect.objectContaining({ code: "invalid_api_key", status: 401, message: expect.stringContaining(sentence) }),
   );
 });

@@ -21,6 +21,7 @@ test.for([
   ["/v1/messages", { kind: "generate", protocol: "messages" }],
   ["/v1/messages?beta=true", { kind: "generate", protocol: "messages" }],
   ["/v1/messages/count_tokens?beta=true", { kind: "count_tokens", protocol: "messages" }],
+  ["/v1/responses", { kind: "generate", protocol: "responses" }],
 ] as const)("POST %s is served (S1)", ([path, endpoint]) => {
   expect(findEndpoint(post(path))).toEqual(endpoint);
 });
@@ -55,6 +56,29 @@ test("a wrong method is 405 and names the right one (S20)", () => {
   expect(refusalOf(() => findEndpoint(post("/v1/models"))).headers).toEqual({ allow: "GET, HEAD" });
 });
 
-test("a missing /v1 is answered with the path that was meant", () => {
-  expect(refusalOf(() => findEndpoint(post("/chat/completions"))).message).toContain("POST to /v1/chat/completions");
+test.for([
+  ["/chat/completions", "`/v1` is missing. POST /v1/chat/completions is the one."],
+  ["/messages", "`/v1` is missing. POST /v1/messages is the one."],
+  ["/responses", "`/v1` is missing. POST /v1/responses is the one."],
+  ["/models", "`/v1` is missing. GET /v1/models is the one."],
+  ["/v1//messages", "It is written POST /v1/messages, in small letters and with single slashes."],
+  ["/V1/Chat/Completions", "It is written POST /v1/chat/completions"],
+  ["/v1/messages/v1/messages", "something in front of POST /v1/messages."],
+  ["/v1/chat/completions/chat/completions", "something in front of POST /v1/chat/completions."],
+  ["/openai/v1/responses", "something in front of POST /v1/responses."],
+  ["/anthropic/v1/messages/count_tokens", "something in front of POST /v1/messages/count_tokens."],
+  ["/v1/completions", "Text completions are not served. POST to /v1/chat/completions."],
+  ["/v1/complete", "POST to /v1/messages."],
+  ["/v1/embeddings", "That part of the interface is not served here"],
+  ["/v1/images/generations", "That part of the interface is not served here"],
+  ["/v1/messages/batches", "That part of the interface is not served here"],
+  ["/v1/responses/resp_1/cancel", "No responses are stored here"],
+  ["/v1beta/models/gemini:generateContent", "Gemini's interface is not served."],
+  ["/openai/deployments/x/chat/completions", "Addresses of deployments are another service's."],
+  ["/api/chat", "Ollama's own interface is not served."],
+  ["/robots.txt", "Served are POST /v1/chat/completions, POST /v1/messages,"],
+] as const)("%s is a 404 that tells the path that was meant (S20)", ([path, sentence]) => {
+  const refusal = refusalOf(() => findEndpoint(post(path)));
+  expect(refusal.status).toBe(404);
+  expect(refusal.message).toContain(sentence);
 });

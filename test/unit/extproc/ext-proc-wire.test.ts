@@ -12,6 +12,7 @@ import {
   ProcessingMode_HeaderSendMode as HeaderMode,
 } from "../../../runtime/gen/envoy/extensions/filters/http/ext_proc/v3/processing_mode_pb.js";
 import {
+  CommonResponse_ResponseStatus as ResponseStatus,
   ProcessingRequestSchema,
   ProcessingResponseSchema,
 } from "../../../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
@@ -75,6 +76,28 @@ test("a request that goes on reads as Envoy's schema has it", () => {
             value: {
               response: {
                 headerMutation: mutation(withLength(bytes, set), remove),
+                bodyMutation: bodyMutation(bytes),
+                clearRouteCache: true,
+              },
+            },
+          },
+        }),
+      );
+    }),
+  );
+});
+
+test("the request of one attempt reads as Envoy's schema has it", () => {
+  fc.assert(
+    fc.property(bodyOrUnchanged, headers, removed, (bytes, set, remove) => {
+      expect(decode(reply.replaceRequest(bytes, { set, remove }))).toEqual(
+        schema({
+          response: {
+            case: "requestHeaders",
+            value: {
+              response: {
+                status: bytes === "unchanged" ? ResponseStatus.CONTINUE : ResponseStatus.CONTINUE_AND_REPLACE,
+                headerMutation: mutation(set, remove),
                 bodyMutation: bodyMutation(bytes),
                 clearRouteCache: true,
               },

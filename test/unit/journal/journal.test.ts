@@ -58,6 +58,16 @@ test("what was only started is lost and free; with a checkpoint it is charged as
   ]);
 });
 
+test("what another server answered than the first is lost in that one's name", async () => {
+  const { journal, directory } = await open();
+  const settlement = settlementOf(customer, { backend: "first", upstreamProtocol: "chat" });
+  const { requestId } = settlement;
+  journal.start(startOf(settlement));
+  const answeredBy = { backend: "second", upstreamProtocol: "messages" } as const;
+  journal.checkpoint({ requestId, usage: USAGE, durationMs: 10, firstTokenMs: null, answeredBy });
+  expect((await readJournal(directory)).settlements).toMatchObject([{ ...answeredBy, outcome: "lost", usage: USAGE }]);
+});
+
 test("a record torn at any byte is left out, and those before it are whole", () => {
   const frames = ["first", "zweiter Satz: ä€", "third"].map(encodeFrame);
   const bytes = Buffer.concat(frames);

@@ -26,6 +26,19 @@ function postMessages(directive: string, more: object = {}): Promise<Response> {
   return fetch(`${simulator.url}/v1/messages`, { method: "POST", body });
 }
 
+const answerSchema = z.object({
+  choices: z.array(
+    z.object({
+      message: z.looseObject({
+        content: z.string().nullish(),
+        tool_calls: z
+          .array(z.looseObject({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) }))
+          .nullish(),
+      }),
+    }),
+  ),
+});
+
 function dataLines(text: string): string[] {
   return text.split(/\r?\n/).filter((line) => line.startsWith("data:"));
 }
@@ -37,6 +50,47 @@ describe("directives", () => {
     expect(await chat.json()).toMatchObject({ error: { type: "tokens", code: "slow_down" } });
     const messages = await postMessages("status=529");
     expect(await messages.json()).toMatchObject({ type: "error", error: { type: "overloaded_error" } });
+  });
+
+  test("several are a script: one for each round of tools, with the arguments that it names", async () => {
+    const script = [
+      `[[sim tool=read arguments=${encodeURIComponent('{"path": "a b"}')}]]`,
+      `[[sim tool=edit arguments=${encodeURIComponent('{"path": "c", "lines": [1]}')}]]`,
+    ].join(" ");
+    const tools = ["read", "edit"].map((name) => ({ type: "function", function: { name } }));
+    const seen: unknown[] = [];
+    const messages: object[] = [{ role: "user", content: `Do it. ${script}` }];
+    for (let round = 0; round < 3; round++) {
+      const body = JSON.stringify({ model: "m", tools, messages });
+      const response = await fetch(`${simulator.url}/v1/chat/completions`, { method: "POST", body });
+      const message = answerSchema.parse(await response.json()).choices[0]?.message;
+      const call = message?.tool_calls?.[0];
+      seen.push(call === undefined ? message?.content : [call.function.name, call.function.arguments]);
+      messages.push({ role: "assistant", ...message }, { role: "tool", tool_call_id: call?.id, content: `round ${round}` });
+    }
+    expect(seen).toStrictEqual([
+      ["read", '{"path":"a b"}'],
+      ["edit", '{"path":"c","lines":[1]}'],
+      expect.stringContaining("The tools returned: “round 1”"),
+    ]);
+  });
+
+  test("a script holds for the messages protocol, too", async () => {
+    const content = `[[sim tool=read]] [[sim tool=edit arguments=${encodeURIComponent('{"path":"c"}')}]]`;
+    const turns = [
+      { role: "user", content },
+      { role: "assistant", content: [{ type: "tool_use", id: "1", name: "read", input: {} }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "1", content: "text" }] },
+    ];
+    const response = await postMessages("", { messages: turns, tools: [{ name: "edit" }] });
+    expect(await response.json()).toMatchObject({ content: [{ type: "tool_use", name: "edit", input: { path: "c" } }] });
+  });
+
+  test("no-tools answers in text though a tool is named; say is that text", async () => {
+    const tools = [{ type: "function", function: { name: "hi" } }];
+    expect(await (await post("no-tools", { tools })).json()).toMatchObject({ choices: [{ finish_reason: "stop" }] });
+    const said = await post(`no-tools say=${encodeURIComponent("a [b] c")}`, { tools });
+    expect(await said.json()).toMatchObject({ choices: [{ message: { content: "a [b] c" } }] });
   });
 
   test("html is the page of a proxy", async () => {

@@ -128,6 +128,7 @@ async function startWatchedRun() {
           heldNanoUsd: () => 0n,
           journalBytes: () => 0,
           ledgerDifferences: () => 0,
+          lateSeconds: () => 0,
         },
       }),
       settler: { add: (settlement) => settled.push(settlement) },

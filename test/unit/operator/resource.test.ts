@@ -47,8 +47,16 @@ describe("a Model is refused with the field and the remedy", () => {
     ],
     ["an alias that repeats the name", spec({ aliases: ["modelx"] }), "spec.aliases must not repeat modelName"],
     ["an alias twice", spec({ aliases: ["a", "a"] }), "spec.aliases must not name the same alias twice"],
-    ["no interface", spec({ interfaces: [] }), "spec.interfaces must name at least one of ChatCompletions and Messages"],
-    ["an unknown interface", spec({ interfaces: ["Responses"] }), "spec.interfaces[0] must be ChatCompletions or Messages"],
+    [
+      "no interface",
+      spec({ interfaces: [] }),
+      "spec.interfaces must name at least one of ChatCompletions, Messages and Responses",
+    ],
+    [
+      "an unknown interface",
+      spec({ interfaces: ["Completions"] }),
+      "spec.interfaces[0] must be ChatCompletions, Messages or Responses",
+    ],
     [
       "more output than context",
       spec({ limits: { contextWindow: 10, maxOutputTokens: 11 } }),

@@ -26,7 +26,7 @@ export function inputFor(request: object | string | Buffer, options: InputOption
   };
   return {
     body,
-    parsed: parseBody(body),
+    parsed: parseBody(body, { headers: new Map(), interface: "chat" }),
     headers: new Map(Object.entries(options.headers ?? {})),
     model: {
       name: "modelx-v4-pro",

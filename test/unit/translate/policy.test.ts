@@ -1,18 +1,28 @@
 import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../../contract/errors.ts";
+import type { Interface } from "../../../contract/protocol.ts";
 import type { Policy } from "../../../extproc/translate/policy.ts";
 import {
   CHAT_VIA_MESSAGES,
   exampleRequest,
   MESSAGES_VIA_CHAT,
+  RESPONSES_VIA_CHAT,
+  RESPONSES_VIA_MESSAGES,
   translateRequest,
   type PolicyDirection,
 } from "../../support/policy-direction.ts";
 
 /** What these decide is in the answer, needs a cache mark beside it, or is what every request to messages asks for. */
-const UNSEEN_UPSTREAM = ["model", "stream_options", "prompt_cache_retention", "n"];
+const UNSEEN_UPSTREAM = ["model", "stream_options", "prompt_cache_retention", "n", "include", "metadata"];
+const DIRECTIONS = [CHAT_VIA_MESSAGES, MESSAGES_VIA_CHAT, RESPONSES_VIA_CHAT, RESPONSES_VIA_MESSAGES];
+/** Required in every request of these clients. */
+const REQUIRED = {
+  chat: ["model", "messages"],
+  messages: ["model", "messages", "max_tokens"],
+  responses: ["model", "input"],
+} as const satisfies Record<Interface, readonly string[]>;
 
-describe.for([CHAT_VIA_MESSAGES, MESSAGES_VIA_CHAT])("every row of the tables of $name is what happens (S21)", (direction) => {
+describe.for(DIRECTIONS)("every row of the tables of $name is what happens (S21)", (direction) => {
   const { fields, contents, plain } = direction;
   const all = [...fields, ...contents];
   const plainBody = translateRequest(direction, plain).upstream.body;
@@ -89,8 +99,8 @@ function taken(policies: readonly Policy[]): Policy[] {
 }
 
 function isRequired({ client }: PolicyDirection): (policy: Policy) => boolean {
-  const names = client === "chat" ? ["model", "messages"] : ["model", "messages", "max_tokens"];
-  return ({ field }) => names.includes(field);
+  const names = new Set<string>(REQUIRED[client]);
+  return ({ field }) => names.has(field);
 }
 
 function optionals(direction: PolicyDirection): { field: string; value: string }[] {

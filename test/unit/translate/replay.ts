@@ -20,6 +20,12 @@ export async function replayMessages(stream: string): Promise<Anthropic.Message>
   return client.messages.stream({ model: "m", max_tokens: 1, messages: [] }).finalMessage();
 }
 
+/** The same for a Responses stream. */
+export async function replayResponses(stream: string): Promise<OpenAI.Responses.Response> {
+  const client = new OpenAI({ apiKey: "sk-test", baseURL: "http://127.0.0.1/v1", maxRetries: 0, fetch: answering(stream) });
+  return client.responses.stream({ model: "m", input: "hi" }).finalResponse();
+}
+
 function answering(stream: string): () => Promise<Response> {
   return () => Promise.resolve(new Response(stream, { headers: { "content-type": "text/event-stream; charset=utf-8" } }));
 }

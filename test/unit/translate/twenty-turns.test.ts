@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Protocol } from "../../../contract/protocol.ts";
+import type { Interface, Protocol } from "../../../contract/protocol.ts";
 import { createMeter } from "../../../extproc/meter/meter.ts";
 import { rawMember } from "../../../extproc/protocol/json/scan.ts";
 import { createTranslation } from "../../../extproc/translate/choose.ts";
@@ -15,6 +15,8 @@ const PAIRS = [
   ["chat", "messages"],
   ["messages", "chat"],
   ["messages", "messages"],
+  ["responses", "chat"],
+  ["responses", "messages"],
 ] as const;
 const IMAGE = "iVBORw0KGgo=";
 
@@ -38,8 +40,8 @@ interface ClientSide {
   request(): object;
 }
 
-function converse(client: Protocol, upstream: Protocol): Conversation {
-  const side = client === "chat" ? chatClient() : messagesClient();
+function converse(client: Interface, upstream: Protocol): Conversation {
+  const side = { chat: chatClient, messages: messagesClient, responses: responsesClient }[client]();
   const options: InputOptions = { upstream, upstreamModel: "m", flags: { thinkingControl: "budget", toolIds: "messages" } };
   const conversation: Conversation = { transcript: [], prompts: [], inputTokens: [] };
   for (let turn = 0; turn < TURNS; turn += 1) {
@@ -145,6 +147,44 @@ function messagesClient(): ClientSide {
         thinking: content.find((block) => block.type === "thinking")?.thinking ?? "",
         text: content.find((block) => block.type === "text")?.text ?? "",
         calls: uses.map(({ name, input }) => ({ name, input })),
+      };
+    },
+  };
+}
+
+interface OutputItem {
+  type: string;
+  call_id: string;
+  name: string;
+  arguments: string;
+  content: [{ text: string }];
+  summary: [{ text: string }];
+}
+
+function responsesClient(): ClientSide {
+  const input: object[] = [];
+  const tools = ["shoot", "read"].map((name) => ({ type: "function", name, parameters: { type: "object", properties: {} } }));
+  return {
+    ask: (turn) => void input.push({ role: "user", content: `Question ${turn}` }),
+    request: () => ({
+      model: "modelx-v4-pro",
+      instructions: "You are an agent.",
+      reasoning: { effort: "high" },
+      include: ["reasoning.encrypted_content"],
+      tools,
+      input,
+    }),
+    read(answer) {
+      const { output }: { output: OutputItem[] } = JSON.parse(answer.toString());
+      const calls = output.filter(({ type }) => type === "function_call");
+      const image = { type: "input_image", image_url: `data:image/png;base64,${IMAGE}` };
+      const outputs = [[{ type: "input_text", text: "shot" }, image], "text"];
+      input.push(...output);
+      input.push(...calls.map(({ call_id }, index) => ({ type: "function_call_output", call_id, output: outputs[index] })));
+      return {
+        thinking: output.find(({ type }) => type === "reasoning")?.summary[0].text ?? "",
+        text: output.find(({ type }) => type === "message")?.content[0].text ?? "",
+        calls: calls.map(({ name, arguments: written }) => ({ name, input: JSON.parse(written) })),
       };
     },
   };

@@ -1,0 +1,27 @@
+import { aider } from "./tools/aider.ts";
+import { BY_HAND } from "./tools/by-hand.ts";
+import { claudeCode } from "./tools/claude-code.ts";
+import { cline } from "./tools/cline.ts";
+import { codex } from "./tools/codex.ts";
+import { continueDev } from "./tools/continue.ts";
+import { crush } from "./tools/crush.ts";
+import { opencode } from "./tools/opencode.ts";
+import { qwenCode } from "./tools/qwen-code.ts";
+import { anthropicSdk, openaiSdk } from "./tools/sdks.ts";
+import type { ServedTool, Tool } from "./tool.ts";
+
+export const SERVED_TOOLS: readonly ServedTool[] = [
+  claudeCode,
+  opencode,
+  qwenCode,
+  codex,
+  aider,
+  continueDev,
+  cline,
+  crush,
+  openaiSdk,
+  anthropicSdk,
+];
+
+/** Every tool that is known, whether it can be served or not. */
+export const TOOLS: readonly Tool[] = [...SERVED_TOOLS, ...BY_HAND];

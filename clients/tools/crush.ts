@@ -1,0 +1,43 @@
+import { eachModel, jsonSetting } from "../setting.ts";
+import type { ServedTool, SettingsFile } from "../tool.ts";
+
+const MODEL = '{"id":"@id@","name":"@id@","context_window":@context@,"default_max_tokens":@output@}';
+
+function file(speaks: "chat" | "messages", type: string, baseUrl: string): SettingsFile {
+  return {
+    interface: speaks,
+    format: "json",
+    folderVariable: "XDG_CONFIG_HOME",
+    folder: ".config",
+    names: ["crush/crush.json"],
+    settings: [
+      jsonSetting(["$schema"], "https://charm.land/crush.json", "default"),
+      jsonSetting(["providers", "model-gateway"], {
+        name: "Model Gateway",
+        type,
+        base_url: baseUrl,
+        api_key: "@key@",
+        models: eachModel("list", MODEL),
+      }),
+      jsonSetting(["models", "large"], { model: "@model@", provider: "model-gateway" }),
+      jsonSetting(["models", "small"], { model: "@small@", provider: "model-gateway" }),
+    ],
+  };
+}
+
+export const crush: ServedTool = {
+  kind: "served",
+  id: "crush",
+  name: "Crush",
+  tried: null,
+  notTriedBecause: "Its npm package fetches the program from elsewhere when it is installed, which the tests do not do.",
+  interfaces: ["chat", "messages"],
+  commands: ["crush"],
+  folders: [".config/crush"],
+  files: [file("chat", "openai-compat", "@base@/v1"), file("messages", "anthropic", "@base@")],
+  clear: [],
+  check: 'crush run "Say hello."',
+  afterwards: ["A project's own crush.json may say otherwise, and wins there."],
+  limits: ["Written after its documentation, and not run by the tests."],
+  otherHosts: [],
+};

@@ -1,0 +1,39 @@
+import * as z from "zod";
+import { parseNanoUsd } from "../ledger/money.ts";
+
+const AMOUNT = "Write an amount in USD such as 5.00.";
+const DAY_MS = 86_400_000;
+
+const amount = z
+  .string(AMOUNT)
+  .regex(/^\d{1,9}(\.\d{1,9})?$/, AMOUNT)
+  .transform(parseNanoUsd)
+  .refine((nanoUsd) => nanoUsd > 0n, "Write an amount above zero.");
+const change = z
+  .string(AMOUNT)
+  .regex(/^[-−]?\d{1,9}(\.\d{1,9})?$/, "Write an amount in USD such as 5.00, or -5.00 to take away.")
+  .transform((text) => parseNanoUsd(text.replace("−", "-")))
+  .refine((nanoUsd) => nanoUsd !== 0n, "Write an amount other than zero.");
+const reason = z.string("Say why.").min(1, "Say why.").max(200, "At most 200 characters.");
+/** The day that is named is the last one. */
+const lastDay = z
+  .union([
+    z.literal("").transform(() => null),
+    z.iso.date("Choose a day.").transform((day) => new Date(Date.parse(day) + DAY_MS)),
+  ])
+  .refine((end) => end === null || end.getTime() > Date.now(), "Choose a day that is not over yet.")
+  .default(null);
+/** Of the form as it was loaded: sent twice, it moves money once. */
+const attempt = z.uuid("Load the page again, and fill in the form once more.");
+
+const wholeNumber = (most: number) =>
+  z
+    .string("Write a whole number above 0.")
+    .regex(/^[1-9]\d{0,8}$/, "Write a whole number above 0.")
+    .transform(Number)
+    .refine((number) => number <= most, `At most ${most}.`);
+
+/** Forms of the admin pages. Each throws a ZodError with a sentence for each field that is wrong. */
+export const grantForm = z.object({ amount, reason, expires: lastDay, attempt });
+export const adjustForm = z.object({ amount: change, reason, attempt });
+export const codesForm = z.object({ count: wholeNumber(500), amount, uses: wholeNumber(1_000_000), expires: lastDay, reason });

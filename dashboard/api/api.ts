@@ -1,0 +1,62 @@
+import rateLimit from "@fastify/rate-limit";
+import swagger from "@fastify/swagger";
+import type { FastifyInstance } from "fastify";
+import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
+import { GatewayError } from "../../contract/errors.ts";
+import type { AppDeps } from "../app.ts";
+import { recognizeCallers } from "./caller.ts";
+import { describeApi } from "./describe.ts";
+import { answerApiError } from "./failure.ts";
+import { accountApi } from "./routes/account.ts";
+import { creditApi } from "./routes/credit.ts";
+import { keyApi } from "./routes/keys.ts";
+import { modelApi } from "./routes/models.ts";
+import { usageApi } from "./routes/usage.ts";
+
+const PREFIX = "/api/v1";
+/** Of one caller, in each process of the dashboard. */
+const REQUESTS_PER_MINUTE = 600;
+
+/**
+ * The management API: what the pages do, for programs. Requests and answers follow the zod schemas of the routes, and so
+ * does its description, `/api/v1/openapi.json` (docs/management-api.md).
+ */
+export async function serveApi(app: FastifyInstance, deps: AppDeps): Promise<void> {
+  await app.register(
+    async (scope) => {
+      scope.addHook("onRoute", (route) => {
+        route.config = { ...route.config, isApi: true };
+      });
+      // JSON alone: no form of another site can send it.
+      scope.removeContentTypeParser(["text/plain", "application/x-www-form-urlencoded"]);
+      scope.setValidatorCompiler(validatorCompiler);
+      scope.setSerializerCompiler(serializerCompiler);
+      scope.setErrorHandler((error, request, reply) => answerApiError({ error, request, reply, log: deps.log }));
+      scope.setNotFoundHandler(() => {
+        throw new GatewayError("not_found", `There is no such method and path. ${PREFIX}/openapi.json has all that there are.`);
+      });
+      recognizeCallers(scope, deps);
+      await scope.register(swagger, describeApi(deps.publicBaseUrl));
+      await scope.register(rateLimit, {
+        max: REQUESTS_PER_MINUTE,
+        timeWindow: "1 minute",
+        keyGenerator: ({ caller, ip }) => caller?.id ?? ip,
+        errorResponseBuilder: (_request, { ttl }) =>
+          new GatewayError(
+            "rate_limited",
+            `At most ${REQUESTS_PER_MINUTE} requests a minute. Try again in ${Math.ceil(ttl / 1000)} seconds.`,
+          ),
+      });
+      const api = scope.withTypeProvider<ZodTypeProvider>();
+      accountApi(api, deps);
+      keyApi(api, deps);
+      usageApi(api, deps);
+      creditApi(api, deps);
+      modelApi(api, deps);
+      scope.get("/openapi.json", { schema: { hide: true }, config: { isOpen: true } }, async (_request, reply) =>
+        reply.type("application/json; charset=utf-8").send(JSON.stringify(scope.swagger())),
+      );
+    },
+    { prefix: PREFIX },
+  );
+}

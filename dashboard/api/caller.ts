@@ -1,0 +1,92 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { GatewayError } from "../../contract/errors.ts";
+import type { Database } from "../../ledger/database.ts";
+import { findManagementToken, isManagementToken } from "../../ledger/people/management-tokens.ts";
+import type { Role } from "../../ledger/people/members.ts";
+import { sessionCookie } from "../session/cookie.ts";
+import { isFromOwnPage } from "../session/csrf.ts";
+import { isAtLeast, readVisitor, type GuardDeps } from "../session/guard.ts";
+
+/** Whose account a request is about, and what it may do there. */
+export interface Caller {
+  /** Tells callers apart; no secret. */
+  id: string;
+  accountId: string;
+  role: Role;
+  /** null: a token has called. */
+  personId: string | null;
+  /** null: a person has, from a page. */
+  tokenId: string | null;
+}
+
+const WHERE = "Make a management token under API tokens in the dashboard and send it as `Authorization: Bearer mgmt_…`.";
+
+/** Knows the caller of each request of this scope; refuses those that have none before anything else is looked at. */
+export function recognizeCallers(scope: FastifyInstance, { database, publicBaseUrl }: GuardDeps): void {
+  const cookies = sessionCookie(publicBaseUrl);
+  scope.decorateRequest("caller", null);
+  scope.addHook("onRequest", async (request) => {
+    if (request.is404 || request.routeOptions.config.isOpen === true) return;
+    const credential = readCredential(request);
+    request.caller =
+      credential === undefined
+        ? await callerOfSession(database, { request, token: cookies.read(request), publicBaseUrl })
+        : await callerOfToken(database, credential);
+  });
+}
+
+/** @throws GatewayError `permission_denied` for a caller whose role is less. */
+export function callerOf({ caller }: FastifyRequest, least: Role = "viewer"): Caller {
+  if (caller === null) throw refused(WHERE);
+  if (!isAtLeast(caller.role, least))
+    throw new GatewayError("permission_denied", `This takes the role ${least} or more; the caller's is ${caller.role}.`);
+  return caller;
+}
+
+/** What the request brings in a header; undefined: nothing, so a session's cookie may count. */
+function readCredential({ headers }: FastifyRequest): string | undefined {
+  const { authorization, "x-api-key": apiKey } = headers;
+  if (authorization === undefined) return typeof apiKey === "string" ? apiKey : undefined;
+  return /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? "";
+}
+
+async function callerOfToken(database: Database, credential: string): Promise<Caller> {
+  if (credential.startsWith("sk-mg-")) throw refused(`This is an API key: it calls models, and manages nothing. ${WHERE}`);
+  const token = isManagementToken(credential) ? await findManagementToken(database, credential) : undefined;
+  if (token === undefined) throw refused(`This token is not valid: it was revoked, ran out, or never was. ${WHERE}`);
+  return { id: token.id, accountId: token.accountId, role: token.role, personId: null, tokenId: token.id };
+}
+
+async function callerOfSession(
+  database: Database,
+  { request, token, publicBaseUrl }: { request: FastifyRequest; token: string | undefined; publicBaseUrl: string },
+): Promise<Caller> {
+  const visitor = await readVisitor(database, token);
+  if (visitor === null) throw refused(`This needs a token. ${WHERE}`);
+  const isRead = request.method === "GET" || request.method === "HEAD";
+  // A browser sends its cookies along with what another site asks for; a header of a program's own it does not.
+  if (!isRead && !(isFromOwnPage(request, publicBaseUrl) && isJson(request)))
+    throw new GatewayError("permission_denied", "With a session, only pages of this dashboard may send this, as JSON.");
+  const { person, session, membership } = visitor;
+  return { id: session.id, accountId: membership.accountId, role: membership.role, personId: person.id, tokenId: null };
+}
+
+function isJson({ headers, method }: FastifyRequest): boolean {
+  const type = headers["content-type"];
+  return type === undefined ? method === "DELETE" : /^application\/json(;|$)/i.test(type);
+}
+
+function refused(message: string): GatewayError {
+  return new GatewayError("invalid_api_key", message, { headers: { "www-authenticate": "Bearer" } });
+}
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Of the management API; null elsewhere. */
+    caller: Caller | null;
+  }
+  interface FastifyContextConfig {
+    /** For everybody, without a token. */
+    isOpen?: boolean;
+  }
+}

@@ -1,0 +1,36 @@
+import { GatewayError } from "../../contract/errors.ts";
+import type { RequestPosition } from "../../ledger/request-list.ts";
+
+/** Where a page ended, as a text that callers send back and look no further into. */
+export function encodeCursor(position: string): string {
+  return Buffer.from(position).toString("base64url");
+}
+
+/** Of a list of entries. @throws GatewayError `invalid_request` for a text that is none of ours. */
+export function readEntryCursor(cursor: string): bigint {
+  const text = decode(cursor);
+  if (!/^\d{1,18}$/.test(text)) throw unknownCursor();
+  return BigInt(text);
+}
+
+export function encodeRequestCursor({ requestId, attempt }: RequestPosition): string {
+  return encodeCursor(`${requestId}.${attempt}`);
+}
+
+/** Of a list of requests. @throws as `readEntryCursor`. */
+export function readRequestCursor(cursor: string): RequestPosition {
+  const [, requestId, attempt] =
+    /^([0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})\.(\d{1,4})$/.exec(decode(cursor)) ?? [];
+  if (requestId === undefined || attempt === undefined) throw unknownCursor();
+  return { requestId, attempt: Number(attempt) };
+}
+
+function decode(cursor: string): string {
+  return Buffer.from(cursor, "base64url").toString("latin1");
+}
+
+function unknownCursor(): GatewayError {
+  return new GatewayError("invalid_request", "This cursor is none of this list's: send `next_cursor` of a page of it.", {
+    field: "cursor",
+  });
+}

@@ -1,0 +1,43 @@
+import type { FastifyDynamicSwaggerOptions } from "@fastify/swagger";
+import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
+
+/** The head of the API's description; what is below it follows from the routes. */
+export function describeApi(publicBaseUrl: string): FastifyDynamicSwaggerOptions {
+  return {
+    transform: jsonSchemaTransform,
+    transformObject: (document) => withoutInputs(jsonSchemaTransformObject(document)),
+    openapi: {
+      openapi: "3.1.0",
+      info: {
+        title: "Model Gateway management API",
+        version: "1",
+        description:
+          "Keys, usage and credit of one account. Money is a decimal string of USD, a moment is ISO 8601 in UTC, a day is a UTC day. " +
+          "Lists come in pages: send `next_cursor` of one page as `cursor` to get the next.",
+      },
+      servers: [{ url: publicBaseUrl }],
+      tags: [
+        { name: "Account" },
+        { name: "Keys", description: "API keys, with which models are called." },
+        { name: "Usage", description: "What was used, and what it cost." },
+        { name: "Credit" },
+        { name: "Models" },
+      ],
+      components: {
+        securitySchemes: {
+          token: { type: "http", scheme: "bearer", description: "A management token, `mgmt_…`, of the account." },
+        },
+      },
+      security: [{ token: [] }],
+    },
+  };
+}
+
+type Document = ReturnType<typeof jsonSchemaTransformObject>;
+
+/** Each named schema is there twice, once as an answer and once as a request's; only answers are named here. */
+function withoutInputs(document: Document): Document {
+  const schemas = "components" in document ? document.components?.schemas : undefined;
+  for (const name of Object.keys(schemas ?? {})) if (name.endsWith("Input")) delete schemas?.[name];
+  return document;
+}

@@ -1,0 +1,62 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
+import { GatewayError, toGatewayError, type ErrorCode } from "../../contract/errors.ts";
+import type { Logger } from "../../runtime/log.ts";
+import type { ApiError } from "./schemas/error.ts";
+
+/** Any failure as JSON: what the caller can act on in words, the rest as "something failed". */
+export function answerApiError({
+  error,
+  request,
+  reply,
+  log,
+}: {
+  error: unknown;
+  request: FastifyRequest;
+  reply: FastifyReply;
+  log: Logger;
+}) {
+  const known = knownError(error);
+  if (known.status >= 500) log.error({ err: error, requestId: request.id, route: request.routeOptions.url }, "the API failed");
+  const body: ApiError = { error: { type: typeOf(known.code), message: known.message, field: known.field } };
+  return (
+    reply
+      .status(known.status)
+      .headers({ ...known.headers, "x-request-id": request.id })
+      .type("application/json; charset=utf-8")
+      // By hand, so that no schema of the route can stand in the way of saying what is wrong.
+      .serializer((payload: unknown) => JSON.stringify(payload))
+      .send(body)
+  );
+}
+
+function typeOf(code: ErrorCode): string {
+  return code === "invalid_api_key" ? "unauthenticated" : code;
+}
+
+function knownError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
+  if (hasZodFastifySchemaValidationErrors(error)) {
+    const [first] = error.validation;
+    const field = first?.instancePath.replace(/^\//, "").replaceAll("/", ".") ?? "";
+    return new GatewayError("invalid_request", first?.message ?? "The request could not be read.", {
+      ...(field === "" ? {} : { field }),
+      cause: error,
+    });
+  }
+  return fromFastify(error) ?? toGatewayError(error);
+}
+
+const UNREADABLE: Readonly<Record<number, string>> = {
+  413: "The body is too large.",
+  415: "Send the body as JSON, with `content-type: application/json`.",
+};
+
+/** The framework's own refusals. */
+function fromFastify(error: unknown): GatewayError | undefined {
+  if (!(error instanceof Error) || !("statusCode" in error) || typeof error.statusCode !== "number") return undefined;
+  const { statusCode } = error;
+  if (statusCode < 400 || statusCode >= 500) return undefined;
+  const message = UNREADABLE[statusCode] ?? "The body is not valid JSON.";
+  return new GatewayError("invalid_request", message, { status: statusCode, cause: error });
+}

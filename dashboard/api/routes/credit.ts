@@ -1,0 +1,105 @@
+import * as z from "zod";
+import { readBalance } from "../../../ledger/accounts.ts";
+import { redeemCode } from "../../../ledger/codes.ts";
+import { listEntries } from "../../../ledger/entry-list.ts";
+import { noteAction } from "../../../ledger/people/audit.ts";
+import type { AppDeps } from "../../app.ts";
+import { callerOf } from "../caller.ts";
+import { encodeCursor, readEntryCursor } from "../cursor.ts";
+import type { Api } from "../provider.ts";
+import { failures } from "../schemas/error.ts";
+import { moment, nextCursor, pageQuery, showMoment, showMoney, usd, words } from "../schemas/values.ts";
+
+const tags = ["Credit"];
+const currency = z.literal("USD");
+const entry = z
+  .object({
+    id: z.string(),
+    kind: z.enum(["grant", "topup", "adjust", "refund", "code", "expire", "payment_refund", "dispute"]),
+    amount: usd.meta({ description: "Below zero where it took away" }),
+    note: z.string().nullable(),
+    created_at: moment,
+  })
+  .meta({ id: "Entry" });
+
+export function creditApi(api: Api, { database, pepper }: AppDeps): void {
+  api.get(
+    "/credit",
+    {
+      schema: {
+        tags,
+        summary: "The balance",
+        description: "`held` is a part of `balance`: the most that is set aside for requests that run now.",
+        response: { 200: z.object({ currency, balance: usd, held: usd, overdraft: usd }), ...failures },
+      },
+    },
+    async (request) => {
+      const balance = await readBalance(database, callerOf(request).accountId);
+      return {
+        currency: "USD" as const,
+        balance: showMoney(balance.postedNanoUsd),
+        held: showMoney(balance.leasedNanoUsd),
+        overdraft: showMoney(balance.overdraftNanoUsd),
+      };
+    },
+  );
+
+  api.get(
+    "/credit/entries",
+    {
+      schema: {
+        tags,
+        summary: "What changed the balance other than use, newest first",
+        querystring: z.strictObject(pageQuery),
+        response: { 200: z.object({ data: z.array(entry), next_cursor: nextCursor }), ...failures },
+      },
+    },
+    async (request) => {
+      const { accountId } = callerOf(request);
+      const { limit, cursor } = request.query;
+      const afterId = cursor === undefined ? {} : { afterId: readEntryCursor(cursor) };
+      const page = await listEntries(database, { accountId, limit, ...afterId });
+      const data = page.entries.map(({ id, kind, amountNanoUsd, note, createdAt }) => ({
+        id: String(id),
+        kind,
+        amount: showMoney(amountNanoUsd),
+        note,
+        created_at: showMoment(createdAt),
+      }));
+      return { data, next_cursor: page.next === null ? null : encodeCursor(String(page.next)) };
+    },
+  );
+
+  api.post(
+    "/credit/redeem",
+    {
+      schema: {
+        tags,
+        summary: "Redeem a code",
+        description: "The same code again adds nothing. Takes the role member.",
+        body: z.strictObject({ code: words("A code", 100) }),
+        response: {
+          200: z.object({
+            currency,
+            amount: usd,
+            balance: usd,
+            is_new: z.boolean().meta({ description: "false: this account had redeemed it before" }),
+          }),
+          ...failures,
+        },
+      },
+    },
+    async (request) => {
+      const caller = callerOf(request, "member");
+      const { accountId } = caller;
+      const posted = await redeemCode(database, { accountId, code: request.body.code, pepper });
+      if (posted.isNew) await noteAction(database, { ...caller, action: "credit.redeemed", subject: "a code" });
+      return {
+        currency: "USD" as const,
+        amount: showMoney(posted.amountNanoUsd),
+        balance: showMoney(posted.postedNanoUsd),
+        is_new: posted.isNew,
+      };
+    },
+  );
+}

@@ -1,0 +1,150 @@
+import * as z from "zod";
+import { GatewayError } from "../../../contract/errors.ts";
+import type { Queryable } from "../../../ledger/database.ts";
+import { listKeys, type ListedKey } from "../../../ledger/key-list.ts";
+import { changeKey } from "../../../ledger/key-settings.ts";
+import { createApiKey, revokeApiKey, rotateApiKey } from "../../../ledger/keys.ts";
+import { setKeyLimits } from "../../../ledger/limits.ts";
+import { noteAction } from "../../../ledger/people/audit.ts";
+import type { AppDeps } from "../../app.ts";
+import { callerOf, type Caller } from "../caller.ts";
+import type { Api } from "../provider.ts";
+import { failures } from "../schemas/error.ts";
+import { key, keyChange, keyWithValue, newKey, readKeyChange, readLimits, rotation, showKey } from "../schemas/key.ts";
+import { keyId } from "../schemas/values.ts";
+
+const HOUR_MS = 3_600_000;
+const OVERLAP_HOURS = 24;
+const tags = ["Keys"];
+const params = z.object({ id: keyId });
+
+export function keyApi(api: Api, { database, pepper }: AppDeps): void {
+  /** @throws GatewayError `not_found` for a key that is not the account's: whose it is stays untold. */
+  async function keyOf({ accountId }: Caller, publicId: string, queryable: Queryable = database): Promise<ListedKey> {
+    const [found] = await listKeys(queryable, { accountId, publicId });
+    if (found === undefined) throw new GatewayError("not_found", "This account has no such key.", { field: "id" });
+    return found;
+  }
+
+  async function note(transaction: Queryable, caller: Caller, action: `key.${string}`, subject: string): Promise<void> {
+    await noteAction(transaction, { ...caller, action, subject });
+  }
+
+  api.get(
+    "/keys",
+    {
+      schema: {
+        tags,
+        summary: "All keys, newest first",
+        description: "Deleted ones are left out.",
+        response: { 200: z.object({ data: z.array(key) }), ...failures },
+      },
+    },
+    async (request) => ({ data: (await listKeys(database, { accountId: callerOf(request).accountId })).map(showKey) }),
+  );
+
+  api.post(
+    "/keys",
+    {
+      schema: {
+        tags,
+        summary: "Make a key",
+        description: "The answer is the only one that ever has the key's full value. Takes the role member.",
+        body: newKey,
+        response: { 201: keyWithValue, ...failures },
+      },
+    },
+    async (request, reply) => {
+      const caller = callerOf(request, "member");
+      const { name, allowed_models: allowedModels, expires_at: expiresAt, limits } = request.body;
+      const made = await database.transaction(async (transaction) => {
+        const { publicId, value } = await createApiKey(transaction, {
+          accountId: caller.accountId,
+          name,
+          pepper,
+          ...(allowedModels === undefined || allowedModels === null ? {} : { allowedModels }),
+          ...(expiresAt === undefined || expiresAt === null ? {} : { expiresAt: new Date(expiresAt) }),
+        });
+        if (limits !== undefined) await setKeyLimits(transaction, publicId, readLimits(limits));
+        await note(transaction, caller, "key.created", publicId);
+        return { ...showKey(await keyOf(caller, publicId, transaction)), value };
+      });
+      return reply.status(201).send(made);
+    },
+  );
+
+  api.get("/keys/:id", { schema: { tags, summary: "One key", params, response: { 200: key, ...failures } } }, async (request) =>
+    showKey(await keyOf(callerOf(request), request.params.id)),
+  );
+
+  api.patch(
+    "/keys/:id",
+    {
+      schema: {
+        tags,
+        summary: "Change a key",
+        description: "Takes the role member.",
+        params,
+        body: keyChange,
+        response: { 200: key, ...failures },
+      },
+    },
+    async (request) => {
+      const caller = callerOf(request, "member");
+      const { id: publicId } = request.params;
+      return database.transaction(async (transaction) => {
+        await changeKey(transaction, { accountId: caller.accountId, publicId }, readKeyChange(request.body));
+        await note(transaction, caller, "key.changed", publicId);
+        return showKey(await keyOf(caller, publicId, transaction));
+      });
+    },
+  );
+
+  api.post(
+    "/keys/:id/rotate",
+    {
+      schema: {
+        tags,
+        summary: "Give a key a new value",
+        description:
+          "Its id, its limits and its usage stay. The answer is the only one that ever has the new value. Takes the role member.",
+        params,
+        body: rotation,
+        response: { 200: keyWithValue, ...failures },
+      },
+    },
+    async (request) => {
+      const caller = callerOf(request, "member");
+      const { publicId } = await keyOf(caller, request.params.id);
+      const hours = request.body?.overlap_hours ?? OVERLAP_HOURS;
+      const previousUntil = hours === 0 ? null : new Date(Date.now() + hours * HOUR_MS);
+      return database.transaction(async (transaction) => {
+        const { value } = await rotateApiKey(transaction, { publicId, pepper, previousUntil });
+        await note(transaction, caller, "key.rotated", publicId);
+        return { ...showKey(await keyOf(caller, publicId, transaction)), value };
+      });
+    },
+  );
+
+  api.delete(
+    "/keys/:id",
+    {
+      schema: {
+        tags,
+        summary: "Delete a key",
+        description: "Whatever uses it is refused within a second. Takes the role member.",
+        params,
+        response: { 204: z.null().meta({ description: "It is gone." }), ...failures },
+      },
+    },
+    async (request, reply) => {
+      const caller = callerOf(request, "member");
+      const { publicId } = await keyOf(caller, request.params.id);
+      await database.transaction(async (transaction) => {
+        await revokeApiKey(transaction, publicId);
+        await note(transaction, caller, "key.deleted", publicId);
+      });
+      return reply.status(204).send(null);
+    },
+  );
+}

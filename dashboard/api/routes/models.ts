@@ -1,0 +1,46 @@
+import * as z from "zod";
+import { INTERFACES } from "../../../contract/protocol.ts";
+import { listModels } from "../../../ledger/model-list.ts";
+import type { AppDeps } from "../../app.ts";
+import { showPricePerMillion } from "../../money.ts";
+import { callerOf } from "../caller.ts";
+import type { Api } from "../provider.ts";
+import { failures } from "../schemas/error.ts";
+
+const price = z.string().meta({ description: "USD for a million tokens, as a decimal string", examples: ["0.30"] });
+const listedModel = z
+  .object({
+    name: z.string(),
+    aliases: z.array(z.string()),
+    interfaces: z.array(z.enum(INTERFACES)),
+    context_window: z.int().nullable(),
+    max_output_tokens: z.int(),
+    price: z.object({ input: price, cached_input: price, cache_write: price, output: price }),
+  })
+  .meta({ id: "Model" });
+
+export function modelApi(api: Api, { database }: AppDeps): void {
+  api.get(
+    "/models",
+    {
+      schema: {
+        tags: ["Models"],
+        summary: "The models that are served, with the prices in force",
+        response: { 200: z.object({ currency: z.literal("USD"), data: z.array(listedModel) }), ...failures },
+      },
+    },
+    async (request) => {
+      callerOf(request);
+      const models = await listModels(database, Date.now());
+      const data = models.map(({ model, price }) => ({
+        name: model.name,
+        aliases: model.aliases,
+        interfaces: model.interfaces,
+        context_window: model.contextWindow,
+        max_output_tokens: model.maxOutputTokens,
+        price: showPricePerMillion(price),
+      }));
+      return { currency: "USD" as const, data };
+    },
+  );
+}

@@ -1,0 +1,136 @@
+import * as z from "zod";
+import { usageByKey, usageByModelAndDay, usageTotals } from "../../../ledger/reports.ts";
+import { listRequests } from "../../../ledger/request-list.ts";
+import { OUTCOMES } from "../../../ledger/settle.ts";
+import type { AppDeps } from "../../app.ts";
+import { callerOf } from "../caller.ts";
+import { encodeRequestCursor, readRequestCursor } from "../cursor.ts";
+import type { Api } from "../provider.ts";
+import { failures } from "../schemas/error.ts";
+import {
+  dayOf,
+  filterQuery,
+  listedRequest,
+  momentsOf,
+  rangeQuery,
+  readDays,
+  showRequest,
+  showSums,
+  sumsShape,
+} from "../schemas/usage.ts";
+import { keyId, nextCursor, pageQuery } from "../schemas/values.ts";
+
+const tags = ["Usage"];
+const currency = z.literal("USD");
+const daysShape = { currency, from: z.string(), to: z.string() };
+const outcome = z.enum(OUTCOMES);
+const sums = z.object(sumsShape);
+
+/** All of it is the account's of the caller: a key of another account has no usage here. */
+export function usageApi(api: Api, { database }: AppDeps): void {
+  api.get(
+    "/usage",
+    {
+      schema: {
+        tags,
+        summary: "Usage by day and model",
+        querystring: z.strictObject(rangeQuery),
+        response: {
+          200: z.object({ ...daysShape, data: z.array(z.object({ day: z.string(), model: z.string(), ...sumsShape })) }),
+          ...failures,
+        },
+      },
+    },
+    async (request) => {
+      const { accountId } = callerOf(request);
+      const { fromDay, toDay } = readDays(request.query);
+      const rows = await usageByModelAndDay(database, { accountId, fromDay, toDay });
+      const data = rows.map(({ day, model, ...used }) => ({ day, model, ...showSums(used) }));
+      return { currency: "USD" as const, from: fromDay, to: toDay, data };
+    },
+  );
+
+  api.get(
+    "/usage/keys",
+    {
+      schema: {
+        tags,
+        summary: "Usage by key, the dearest first",
+        querystring: z.strictObject(rangeQuery),
+        response: {
+          200: z.object({
+            ...daysShape,
+            data: z.array(z.object({ key_id: keyId, name: z.string(), is_deleted: z.boolean(), ...sumsShape })),
+          }),
+          ...failures,
+        },
+      },
+    },
+    async (request) => {
+      const { accountId } = callerOf(request);
+      const { fromDay, toDay } = readDays(request.query);
+      const rows = await usageByKey(database, { accountId, fromDay, toDay });
+      const data = rows.map(({ keyId, name, isRevoked, ...used }) => ({
+        key_id: keyId,
+        name,
+        is_deleted: isRevoked,
+        ...showSums(used),
+      }));
+      return { currency: "USD" as const, from: fromDay, to: toDay, data };
+    },
+  );
+
+  api.get(
+    "/usage/totals",
+    {
+      schema: {
+        tags,
+        summary: "Usage of today, the last 7 and 30 days, and this month",
+        response: {
+          200: z.object({ currency, today: sums, last_7_days: sums, last_30_days: sums, this_month: sums }),
+          ...failures,
+        },
+      },
+    },
+    async (request) => {
+      const { accountId } = callerOf(request);
+      const totals = await usageTotals(database, { accountId, today: dayOf(Date.now()) });
+      return {
+        currency: "USD" as const,
+        today: showSums(totals.today),
+        last_7_days: showSums(totals.last7Days),
+        last_30_days: showSums(totals.last30Days),
+        this_month: showSums(totals.thisMonth),
+      };
+    },
+  );
+
+  api.get(
+    "/usage/requests",
+    {
+      schema: {
+        tags,
+        summary: "Every request, newest first",
+        querystring: z.strictObject({ ...rangeQuery, ...filterQuery, outcome: outcome.optional(), ...pageQuery }),
+        response: { 200: z.object({ data: z.array(listedRequest), next_cursor: nextCursor }), ...failures },
+      },
+    },
+    async (request) => {
+      const { accountId } = callerOf(request);
+      const { key, model, outcome, limit, cursor, ...range } = request.query;
+      const page = await listRequests(database, {
+        accountId,
+        ...momentsOf(readDays(range)),
+        limit,
+        ...(key === undefined ? {} : { keyId: key }),
+        ...(model === undefined ? {} : { model }),
+        ...(outcome === undefined ? {} : { outcome }),
+        ...(cursor === undefined ? {} : { after: readRequestCursor(cursor) }),
+      });
+      return {
+        data: page.requests.map(showRequest),
+        next_cursor: page.next === null ? null : encodeRequestCursor(page.next),
+      };
+    },
+  );
+}

@@ -1,0 +1,22 @@
+import * as z from "zod";
+
+const apiError = z
+  .object({
+    error: z.object({
+      type: z.string().meta({ examples: ["invalid_request"] }),
+      message: z.string().meta({ description: "What is wrong, and what to do about it" }),
+      field: z.string().nullable().meta({ description: "The field at fault" }),
+    }),
+  })
+  .meta({ id: "Error" });
+export type ApiError = z.infer<typeof apiError>;
+
+/** Part of each route's answers. */
+export const failures = {
+  "4xx": failure("Refused: the message says what to do about it."),
+  "5xx": failure("Something failed here; the same request may go well later."),
+};
+
+function failure(description: string) {
+  return { description, content: { "application/json": { schema: apiError } } };
+}

@@ -1,0 +1,127 @@
+import * as z from "zod";
+import type { Limits } from "../../../contract/limits.ts";
+import type { ListedKey } from "../../../ledger/key-list.ts";
+import type { KeySettings } from "../../../ledger/key-settings.ts";
+import { keyId, model, moment, showMoment, showMomentOrNull, showMoney, usd, words } from "./values.ts";
+
+const count = z
+  .int("Write a whole number above 0.")
+  .min(1, "Write a whole number above 0.")
+  .max(1_000_000_000, "At most 1000000000.");
+const amount = z
+  .string('Write an amount in USD such as "5.00".')
+  .regex(/^\d{1,9}(\.\d{1,9})?$/, 'Write an amount in USD such as "5.00".');
+
+const limits = z
+  .strictObject({
+    requests_per_minute: count.optional(),
+    tokens_per_minute: count.optional(),
+    concurrent_requests: count.optional(),
+    spend_per_day_usd: amount.optional(),
+    spend_per_month_usd: amount.optional(),
+  })
+  .meta({ description: "What is not named is not limited. Days and months are UTC." });
+
+export const key = z
+  .object({
+    id: keyId,
+    name: z.string(),
+    masked: z.string().meta({ examples: ["sk-mg-AbCd****WxYz"] }),
+    status: z.enum(["active", "disabled", "expired"]),
+    created_at: moment,
+    last_used_at: moment.nullable(),
+    expires_at: moment.nullable(),
+    allowed_models: z.array(z.string()).nullable().meta({ description: "null: all models" }),
+    limits,
+    previous_value_until: moment.nullable().meta({ description: "How long the value before the last rotation still works" }),
+    spent: z.object({ today: usd, this_month: usd, total: usd }),
+  })
+  .meta({ id: "Key" });
+
+export const keyWithValue = z
+  .object({
+    ...key.shape,
+    value: z.string().meta({ description: "The full value. It is in this answer, and never in another one." }),
+  })
+  .meta({ id: "NewKey" });
+
+const name = words("A name", 100);
+const allowedModels = z.array(model).min(1, "Name a model, or send null for all.").max(200).nullable();
+const expiresAt = z.iso
+  .datetime({ error: "Write a moment in UTC such as 2026-12-31T00:00:00Z." })
+  .refine((text) => Date.parse(text) > Date.now(), "Choose a moment that is not over yet.")
+  .nullable();
+
+export const newKey = z.strictObject({
+  name,
+  allowed_models: allowedModels.optional(),
+  expires_at: expiresAt.optional(),
+  limits: limits.optional(),
+});
+
+export const keyChange = z
+  .strictObject({
+    name: name.optional(),
+    allowed_models: allowedModels.optional(),
+    expires_at: expiresAt.optional(),
+    limits: limits.optional().meta({ description: "Replaces all limits that the key has." }),
+    disabled: z.boolean("Write true or false.").optional(),
+  })
+  .meta({ description: "What is not named stays as it is." });
+
+export const rotation = z
+  .strictObject({
+    overlap_hours: z.int("Write a whole number.").min(0, "At least 0.").max(168, "At most 168.").optional(),
+  })
+  .nullish()
+  .meta({ description: "The former value goes on to work for so many hours; 24 where not named." });
+
+export function readKeyChange(change: z.infer<typeof keyChange>): Partial<KeySettings> {
+  return {
+    ...(change.name === undefined ? {} : { name: change.name }),
+    ...(change.allowed_models === undefined ? {} : { allowedModels: change.allowed_models }),
+    ...(change.expires_at === undefined ? {} : { expiresAt: change.expires_at === null ? null : new Date(change.expires_at) }),
+    ...(change.limits === undefined ? {} : { limits: readLimits(change.limits) }),
+    ...(change.disabled === undefined ? {} : { isDisabled: change.disabled }),
+  };
+}
+
+export function showKey(listed: ListedKey): z.infer<typeof key> {
+  return {
+    id: listed.publicId,
+    name: listed.name,
+    masked: listed.masked,
+    status: listed.status,
+    created_at: showMoment(listed.createdAt),
+    last_used_at: showMomentOrNull(listed.lastUsedAt),
+    expires_at: showMomentOrNull(listed.expiresAt),
+    allowed_models: listed.allowedModels,
+    limits: showLimits(listed.limits),
+    previous_value_until: showMomentOrNull(listed.previousUntil),
+    spent: {
+      today: showMoney(listed.spentTodayNanoUsd),
+      this_month: showMoney(listed.spentThisMonthNanoUsd),
+      total: showMoney(listed.spentNanoUsd),
+    },
+  };
+}
+
+export function readLimits(sent: z.infer<typeof limits>): Limits {
+  return {
+    ...(sent.requests_per_minute === undefined ? {} : { requestsPerMinute: sent.requests_per_minute }),
+    ...(sent.tokens_per_minute === undefined ? {} : { tokensPerMinute: sent.tokens_per_minute }),
+    ...(sent.concurrent_requests === undefined ? {} : { concurrentRequests: sent.concurrent_requests }),
+    ...(sent.spend_per_day_usd === undefined ? {} : { spendPerDayUsd: sent.spend_per_day_usd }),
+    ...(sent.spend_per_month_usd === undefined ? {} : { spendPerMonthUsd: sent.spend_per_month_usd }),
+  };
+}
+
+function showLimits(kept: Limits): z.infer<typeof limits> {
+  return {
+    requests_per_minute: kept.requestsPerMinute,
+    tokens_per_minute: kept.tokensPerMinute,
+    concurrent_requests: kept.concurrentRequests,
+    spend_per_day_usd: kept.spendPerDayUsd,
+    spend_per_month_usd: kept.spendPerMonthUsd,
+  };
+}

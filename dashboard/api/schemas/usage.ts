@@ -1,0 +1,114 @@
+import * as z from "zod";
+import { INTERFACES } from "../../../contract/protocol.ts";
+import { GatewayError } from "../../../contract/errors.ts";
+import type { ListedRequest } from "../../../ledger/request-list.ts";
+import { OUTCOMES } from "../../../ledger/settle.ts";
+import type { UsageSums } from "../../../ledger/usage-sums.ts";
+import { showPricePerMillion } from "../../money.ts";
+import { day, keyId, model, moment, showMoment, showMoney, usd } from "./values.ts";
+
+const DAY_MS = 86_400_000;
+const MOST_DAYS = 366;
+const DEFAULT_DAYS = 30;
+
+export const tokens = z.object({
+  input: z.int(),
+  cached_input: z.int(),
+  cache_write: z.int(),
+  output: z.int(),
+  reasoning: z.int().meta({ description: "A part of `output`" }),
+});
+
+export const sumsShape = { requests: z.int(), tokens, amount: usd };
+
+export const rangeQuery = {
+  from: day.optional().meta({ description: "First UTC day; 30 days up to `to` where not named" }),
+  to: day.optional().meta({ description: "Last UTC day; today where not named" }),
+};
+
+export const filterQuery = {
+  key: keyId.optional(),
+  model: model.optional(),
+};
+
+/** S29's ranges: both days are included. @throws GatewayError `invalid_request` for a range that is none. */
+export function readDays({ from, to }: { from?: string | undefined; to?: string | undefined }): {
+  fromDay: string;
+  toDay: string;
+} {
+  const toDay = to ?? dayOf(Date.now());
+  const fromDay = from ?? dayOf(Date.parse(toDay) - (DEFAULT_DAYS - 1) * DAY_MS);
+  const days = (Date.parse(toDay) - Date.parse(fromDay)) / DAY_MS + 1;
+  if (days < 1) throw new GatewayError("invalid_request", "`from` is after `to`.", { field: "from" });
+  if (days > MOST_DAYS)
+    throw new GatewayError("invalid_request", `The range has more than ${MOST_DAYS} days. Ask for a shorter one.`, {
+      field: "from",
+    });
+  return { fromDay, toDay };
+}
+
+export function momentsOf({ fromDay, toDay }: { fromDay: string; toDay: string }): { from: Date; to: Date } {
+  return { from: new Date(fromDay), to: new Date(Date.parse(toDay) + DAY_MS) };
+}
+
+export function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10);
+}
+
+export function showSums(sums: UsageSums) {
+  return { requests: sums.requests, tokens: showTokens(sums), amount: showMoney(sums.chargeNanoUsd) };
+}
+
+export const listedRequest = z
+  .object({
+    id: z.string().meta({ description: "`x-request-id` of the answer" }),
+    attempt: z.int(),
+    key_id: keyId,
+    model: z.string(),
+    interface: z.enum(INTERFACES),
+    started_at: moment,
+    duration_ms: z.int(),
+    first_token_ms: z.int().nullable(),
+    is_stream: z.boolean(),
+    http_status: z.int(),
+    outcome: z.enum(OUTCOMES),
+    is_estimated: z.boolean().meta({ description: "The model server told no usage: it was counted here." }),
+    tokens,
+    amount: usd,
+    price: z
+      .object({ input: z.string(), cached_input: z.string(), cache_write: z.string(), output: z.string() })
+      .meta({ description: "That it was charged at: USD for a million tokens, as decimal strings" }),
+    price_version: z.int().meta({ description: "Of the model's prices" }),
+  })
+  .meta({ id: "Request" });
+
+export function showRequest(request: ListedRequest): z.infer<typeof listedRequest> {
+  return {
+    id: request.requestId,
+    attempt: request.attempt,
+    key_id: request.keyId,
+    model: request.model,
+    interface: request.interface,
+    started_at: showMoment(request.startedAt),
+    duration_ms: request.durationMs,
+    first_token_ms: request.firstTokenMs,
+    is_stream: request.isStream,
+    http_status: request.httpStatus,
+    outcome: request.outcome,
+    is_estimated: request.isEstimated,
+    tokens: showTokens(request),
+    amount: showMoney(request.chargeNanoUsd),
+    price: showPricePerMillion(request.price),
+    price_version: request.priceVersion,
+  };
+}
+
+function showTokens(used: Omit<UsageSums, "requests" | "chargeNanoUsd">): z.infer<typeof tokens> {
+  return {
+    input: used.inputTokens,
+    cached_input: used.cachedInputTokens,
+    cache_write: used.cacheWriteTokens,
+    output: used.outputTokens,
+    reasoning: used.reasoningTokens,
+  };
+}

@@ -1,0 +1,57 @@
+import * as z from "zod";
+import { formatNanoUsd } from "../../../ledger/money.ts";
+
+/** What values look like in requests and answers. */
+
+/** Decimal places are always nine: money is counted in nano-USD. */
+export const usd = z.string().meta({ description: "USD, as a decimal string", examples: ["4.998120000"] });
+
+export const moment = z.string().meta({ description: "ISO 8601, UTC", examples: ["2026-11-21T10:31:17.000Z"] });
+
+/** A text of the caller's; Postgres takes no NUL in one. */
+export function words(what: string, most: number) {
+  const message = `${what} has 1 to ${most} characters.`;
+  return z
+    .string(message)
+    .trim()
+    .min(1, message)
+    .max(most, message)
+    .regex(/^[^\0]*$/, `${what} may not hold a NUL.`);
+}
+
+export const keyId = z
+  .string()
+  .regex(/^[0-9A-Za-z]{12}$/, "An id of a key has 12 letters and digits.")
+  .meta({ description: "The key's public id", examples: ["AbCd5678WxYz"] });
+
+export const model = words("A model's name", 128);
+
+export const day = z.iso.date("Write a UTC day such as 2026-11-21.");
+
+export const pageQuery = {
+  limit: z.coerce
+    .number("Write a number.")
+    .int("Write a whole number.")
+    .min(1, "At least 1.")
+    .max(200, "At most 200.")
+    .default(50),
+  cursor: z
+    .string()
+    .regex(/^[\w-]{1,200}$/, "This cursor is none of this API's.")
+    .optional()
+    .meta({ description: "`next_cursor` of the page before" }),
+};
+
+export const nextCursor = z.string().nullable().meta({ description: "null: this is the last page" });
+
+export function showMoment(at: Date): string {
+  return at.toISOString();
+}
+
+export function showMomentOrNull(at: Date | null): string | null {
+  return at === null ? null : showMoment(at);
+}
+
+export function showMoney(nanoUsd: bigint): string {
+  return formatNanoUsd(nanoUsd);
+}

@@ -1,0 +1,101 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { claimStoppedAutoTopUps, returnStoppedAutoTopUp, type StoppedAutoTopUp } from "../ledger/auto-top-up.ts";
+import {
+  beginAutoTopUp,
+  claimSilentCharges,
+  declineCharge,
+  listDueAutoTopUps,
+  noteAnsweredCharge,
+  takeUnansweredCharge,
+  type AutoTopUpCharge,
+} from "../ledger/auto-top-up-charges.ts";
+import type { Database } from "../ledger/database.ts";
+import { failPayment } from "../ledger/payments.ts";
+import type { Logger } from "../runtime/log.ts";
+import { autoTopUpStoppedLetter } from "./mail/letters.ts";
+import type { Mailer } from "./mail/mailer.ts";
+import type { PaymentProvider } from "./payments/provider.ts";
+
+export interface AutoTopUpDeps {
+  database: Database;
+  provider: PaymentProvider;
+  /** Not given: the page alone says that it went off. */
+  mailer: Mailer | undefined;
+  publicBaseUrl: string;
+  log: Logger;
+  everyMs?: number;
+}
+
+const EVERY_MS = 20_000;
+
+/** Charges the saved cards of accounts whose credit runs low, each fall once, whichever replica sees it first. */
+export function startAutoTopUp(deps: AutoTopUpDeps): { stop(): Promise<void> } {
+  const { log, everyMs = EVERY_MS } = deps;
+  const stopping = new AbortController();
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await topUpAutomatically(deps).catch((error: unknown) => log.warn({ err: error }, "automatic top-ups could not be made"));
+      await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => {});
+    }
+  }
+  const ended = run();
+  return {
+    async stop() {
+      stopping.abort();
+      await ended;
+    },
+  };
+}
+
+/** One round of it. What a round before left unfinished is finished with the same key. */
+export async function topUpAutomatically(deps: Omit<AutoTopUpDeps, "everyMs">): Promise<void> {
+  const { database, provider, log } = deps;
+  for (const accountId of await listDueAutoTopUps(database, provider.name))
+    if (await beginAutoTopUp(database, { accountId, provider: provider.name }))
+      log.info({ account: accountId }, "an automatic top-up was begun");
+  for (;;) {
+    const charge = await takeUnansweredCharge(database, provider.name);
+    if (charge === undefined) break;
+    await ask(charge, deps).catch((error: unknown) =>
+      log.warn(
+        { err: error, account: charge.accountId, payment: charge.chargeId },
+        "an automatic top-up is asked for again later",
+      ),
+    );
+  }
+  for (const payment of await claimSilentCharges(database, provider.name))
+    log.error({ payment }, "no notice came of an automatic top-up: see which events the provider's webhook is registered for");
+  await tellOfStopped(deps);
+}
+
+async function ask(charge: AutoTopUpCharge, { database, provider, log }: Pick<AutoTopUpDeps, "database" | "provider" | "log">) {
+  const name = { provider: provider.name, providerPaymentId: charge.chargeId };
+  const answer = await provider.chargeCard(charge);
+  log.info({ account: charge.accountId, payment: charge.chargeId, answer }, "an automatic top-up was asked for");
+  switch (answer) {
+    case "taken":
+      return noteAnsweredCharge(database, name);
+    case "declined":
+      return declineCharge(database, name);
+    case "unknown":
+      return failPayment(database, name);
+  }
+}
+
+async function tellOfStopped(deps: Pick<AutoTopUpDeps, "database" | "mailer" | "publicBaseUrl" | "log">): Promise<void> {
+  const { database, mailer, log } = deps;
+  if (mailer === undefined) return;
+  for (const stopped of await claimStoppedAutoTopUps(database)) {
+    try {
+      await tell(stopped, mailer, deps.publicBaseUrl);
+    } catch (error) {
+      log.warn({ err: error, account: stopped.accountId }, "an account's owners could not be told that automatic top-up is off");
+      await returnStoppedAutoTopUp(database, stopped.accountId);
+    }
+  }
+}
+
+async function tell({ owners, accountName, because }: StoppedAutoTopUp, mailer: Mailer, publicBaseUrl: string): Promise<void> {
+  for (const to of owners)
+    await mailer.send(autoTopUpStoppedLetter({ to, accountName, because, link: `${publicBaseUrl}/dashboard/credit` }));
+}

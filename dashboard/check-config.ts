@@ -1,0 +1,17 @@
+import { isLoopback } from "../contract/loopback.ts";
+import type { DashboardConfig } from "./dashboard.ts";
+
+/** @throws Error for settings that are each right and together wrong, with the remedy. */
+export function checkConfig({
+  publicBaseUrl,
+  signUp,
+  mail,
+  oidc,
+}: Pick<DashboardConfig, "publicBaseUrl" | "signUp" | "mail" | "oidc">): void {
+  if (mail.kind === "outbox" && !isLoopback(new URL(publicBaseUrl)))
+    throw new Error(
+      "MAIL=outbox shows every letter, links to new passwords too, to whoever opens the dashboard: it is for a PUBLIC_BASE_URL on this machine alone. Set MAIL=smtp, or MAIL=none.",
+    );
+  if (signUp.domains !== null && mail.kind === "none" && oidc === undefined)
+    throw new Error("SIGN_UP_DOMAINS needs MAIL=smtp or OIDC_ISSUER: without either nobody can prove that an address is theirs.");
+}

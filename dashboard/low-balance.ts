@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { claimLowBalances, returnLowBalance, type LowBalance } from "../ledger/balance-alerts.ts";
+import type { Database } from "../ledger/database.ts";
+import type { Logger } from "../runtime/log.ts";
+import { lowBalanceLetter } from "./mail/letters.ts";
+import type { Mailer } from "./mail/mailer.ts";
+import { showUsd } from "./money.ts";
+
+export interface LowBalanceWatchDeps {
+  database: Database;
+  mailer: Mailer;
+  publicBaseUrl: string;
+  log: Logger;
+  everyMs?: number;
+}
+
+const EVERY_MS = 60_000;
+
+/** Writes to the owners of accounts whose credit runs out, once for each fall, whichever replica sees it first. */
+export function startLowBalanceWatch(deps: LowBalanceWatchDeps): { stop(): Promise<void> } {
+  const { log, everyMs = EVERY_MS } = deps;
+  const stopping = new AbortController();
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await tellOfLowBalances(deps).catch((error: unknown) => log.warn({ err: error }, "low balances could not be looked for"));
+      await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => {});
+    }
+  }
+  const ended = run();
+  return {
+    async stop() {
+      stopping.abort();
+      await ended;
+    },
+  };
+}
+
+/** One round of it. */
+export async function tellOfLowBalances(deps: Omit<LowBalanceWatchDeps, "everyMs">): Promise<void> {
+  for (const low of await claimLowBalances(deps.database)) {
+    try {
+      await tell(low, deps);
+    } catch (error) {
+      deps.log.warn({ err: error, account: low.accountId }, "an account's owners could not be told that credit runs out");
+      await returnLowBalance(deps.database, low.accountId);
+    }
+  }
+}
+
+async function tell(low: LowBalance, { mailer, publicBaseUrl }: Pick<LowBalanceWatchDeps, "mailer" | "publicBaseUrl">) {
+  for (const to of low.owners)
+    await mailer.send(
+      lowBalanceLetter({
+        to,
+        accountName: low.accountName,
+        balance: showUsd(low.balanceNanoUsd),
+        threshold: showUsd(low.thresholdNanoUsd),
+        link: `${publicBaseUrl}/dashboard/credit`,
+      }),
+    );
+}

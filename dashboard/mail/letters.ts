@@ -1,0 +1,103 @@
+import type { Letter } from "./mailer.ts";
+
+/** What people are written: each says why it came, and what happens when they do nothing. */
+
+export function resetLetter({ to, name, link }: { to: string; name: string; link: string }): Letter {
+  return {
+    to,
+    subject: "A new password for Model Gateway",
+    text: `Hello ${name},
+
+somebody asked for a new password for your account, we hope it was you. Choose one here, within an hour:
+
+${link}
+
+If it was not you, do nothing: your password stays as it is.
+`,
+  };
+}
+
+export function addressLetter({ to, link }: { to: string; link: string }): Letter {
+  return {
+    to,
+    subject: "Sign up for Model Gateway",
+    text: `Hello,
+
+somebody wants to sign up for Model Gateway with this address, we hope it is you. Go on here, within an hour:
+
+${link}
+
+If it was not you, do nothing: nobody can sign up with your address without this link.
+`,
+  };
+}
+
+export interface InvitationLetter {
+  to: string;
+  accountName: string;
+  role: string;
+  /** Who invites. */
+  by: string;
+  link: string;
+}
+
+export function invitationLetter({ to, accountName, role, by, link }: InvitationLetter): Letter {
+  return {
+    to,
+    subject: `You are invited to ${accountName} on Model Gateway`,
+    text: `Hello,
+
+${by} invites you to the account “${accountName}” on Model Gateway, as ${role}. Join here, within 7 days:
+
+${link}
+
+If you do not want to, do nothing.
+`,
+  };
+}
+
+export interface LowBalanceLetter {
+  to: string;
+  accountName: string;
+  balance: string;
+  threshold: string;
+  link: string;
+}
+
+export function lowBalanceLetter({ to, accountName, balance, threshold, link }: LowBalanceLetter): Letter {
+  return {
+    to,
+    subject: `${accountName}: ${balance} of credit are left`,
+    text: `Hello,
+
+the credit of the account “${accountName}” on Model Gateway has fallen below ${threshold}: ${balance} are left. At zero, requests are refused. Add credit here:
+
+${link}
+
+You get this because you are an owner of the account. On the same page you choose when to be told, or not to be.
+`,
+  };
+}
+
+export interface AutoTopUpStoppedLetter {
+  to: string;
+  accountName: string;
+  because: "declined" | "returned";
+  link: string;
+}
+
+export function autoTopUpStoppedLetter({ to, accountName, because, link }: AutoTopUpStoppedLetter): Letter {
+  const reason = { declined: "The saved card was declined", returned: "A payment was returned or disputed" }[because];
+  return {
+    to,
+    subject: `${accountName}: automatic top-up is off`,
+    text: `Hello,
+
+automatic top-up of the account “${accountName}” on Model Gateway is off. ${reason}. Nothing more is charged, and at zero credit requests are refused. Save another card, or turn it on again, here:
+
+${link}
+
+You get this because you are an owner of the account. If you do nothing, it stays off.
+`,
+  };
+}

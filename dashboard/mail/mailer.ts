@@ -1,0 +1,52 @@
+import * as z from "zod";
+import { createOutbox, type Outbox } from "./outbox.ts";
+import { createSmtpMailer } from "./smtp.ts";
+
+/** Plain text for one person. */
+export interface Letter {
+  to: string;
+  subject: string;
+  text: string;
+}
+
+/** How people are written to. */
+export interface Mailer {
+  /** @throws Error where the letter was not taken. */
+  send(letter: Letter): Promise<void>;
+  /** Where letters can be read that go to nobody; null where they go out. */
+  readonly outbox: Outbox | null;
+}
+
+/** How mail goes out, as settings say it. */
+export type MailConfig = { kind: "none" } | { kind: "outbox" } | { kind: "smtp"; url: string; from: string };
+
+/** Variables of the process. */
+export const MAIL_VARIABLES = {
+  MAIL: z.enum(["none", "smtp", "outbox"]).default("none"),
+  SMTP_URL: z.url({ protocol: /^smtps?$/, error: "must be such as smtp://user:password@mail.example:587" }).optional(),
+  MAIL_FROM: z.string().min(3).optional(),
+};
+
+/** @throws Error where SMTP is chosen without a server or a sender. */
+export function mailConfig(environment: {
+  MAIL: "none" | "smtp" | "outbox";
+  SMTP_URL?: string | undefined;
+  MAIL_FROM?: string | undefined;
+}): MailConfig {
+  const { MAIL: kind, SMTP_URL: url, MAIL_FROM: from } = environment;
+  if (kind !== "smtp") return { kind };
+  if (url === undefined || from === undefined) throw new Error("MAIL=smtp needs SMTP_URL and MAIL_FROM.");
+  return { kind, url, from };
+}
+
+/** @returns undefined where nobody can be written to: then pages that need it say whom to ask instead. */
+export function createMailer(config: MailConfig): Mailer | undefined {
+  switch (config.kind) {
+    case "none":
+      return undefined;
+    case "outbox":
+      return createOutbox();
+    case "smtp":
+      return createSmtpMailer(config);
+  }
+}

@@ -1,0 +1,40 @@
+import { createTransport } from "nodemailer";
+import { isLoopback } from "../../contract/loopback.ts";
+import type { Mailer } from "./mailer.ts";
+
+const PATIENCE_MS = 15_000;
+
+/**
+ * @param config.url `smtps://`, or `smtp://`, which is upgraded to TLS where the server offers it; with user and password.
+ *   Options of nodemailer's may follow as a query: `?requireTLS=false` for a server of one's own that has no TLS.
+ */
+export function createSmtpMailer({ url, from }: { url: string; from: string }): Mailer {
+  const transport = createTransport(requiringTls(url), {
+    from,
+    // What somebody typed into a form is text, and never the name of a file or an address to fetch.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  return {
+    async send({ to, subject, text }) {
+      const timedOut = AbortSignal.timeout(PATIENCE_MS);
+      const { promise: late, reject } = Promise.withResolvers<never>();
+      timedOut.addEventListener("abort", () => reject(new Error("The mail server did not answer in time.")));
+      await Promise.race([transport.sendMail({ to: { name: "", address: to }, subject: oneLine(subject), text }), late]);
+    },
+    outbox: null,
+  };
+}
+
+/** Whoever is between could hide that the server offers TLS, and so read the password. */
+export function requiringTls(address: string): string {
+  const url = new URL(address);
+  if (url.protocol === "smtp:" && url.username !== "" && !isLoopback(url) && !url.searchParams.has("requireTLS"))
+    url.searchParams.set("requireTLS", "true");
+  return url.href;
+}
+
+/** A name may hold anything; a header is one line. */
+function oneLine(text: string): string {
+  return text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ");
+}

@@ -1,0 +1,47 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import * as z from "zod";
+import { GatewayError } from "../../contract/errors.ts";
+import { signedNote } from "../session/signed-note.ts";
+
+const MINUTES_15_MS = 15 * 60_000;
+
+const begunSchema = z.strictObject({
+  state: z.string(),
+  nonce: z.string(),
+  codeVerifier: z.string(),
+  /** Path of ours to go to afterwards. */
+  next: z.string(),
+});
+
+/** A sign-in elsewhere that this browser has begun. */
+type Begun = z.infer<typeof begunSchema>;
+
+/** The cookie that holds it: whoever comes back must be the browser that left. */
+interface BegunCookie {
+  set(reply: FastifyReply, begun: Begun): void;
+  /** It counts once. @throws GatewayError `invalid_request` for a browser that has begun nothing lately. */
+  take(request: FastifyRequest, reply: FastifyReply): Begun;
+}
+
+export function begunCookie({ publicBaseUrl, pepper }: { publicBaseUrl: string; pepper: Buffer }): BegunCookie {
+  const isSecure = publicBaseUrl.startsWith("https:");
+  const name = isSecure ? "__Host-oidc" : "oidc";
+  // Lax: the browser comes back from another site.
+  const options = { path: "/", httpOnly: true, sameSite: "lax", secure: isSecure } as const;
+  const notes = signedNote(begunSchema, { purpose: "sign-in elsewhere", pepper, forMs: MINUTES_15_MS });
+
+  return {
+    set(reply, begun) {
+      reply.setCookie(name, notes.write(begun), { ...options, maxAge: MINUTES_15_MS / 1000 });
+    },
+    take(request, reply) {
+      const begun = notes.read(request.cookies[name] ?? "");
+      reply.clearCookie(name, options);
+      if (begun !== undefined) return begun;
+      throw new GatewayError(
+        "invalid_request",
+        "This browser has begun no such sign-in, or it took more than 15 minutes. Go to the sign-in page and begin again.",
+      );
+    },
+  };
+}

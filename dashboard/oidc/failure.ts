@@ -1,0 +1,51 @@
+import { AuthorizationResponseError, ClientError, ResponseBodyError } from "openid-client";
+import { GatewayError } from "../../contract/errors.ts";
+
+const AGAIN = "Go to the sign-in page and begin again.";
+
+/** A token for another sign-in: its nonce, or whom it is for, is not what was asked. */
+const OTHER_CLAIMS = "OAUTH_JWT_CLAIM_COMPARISON_FAILED";
+
+/**
+ * What went wrong with a provider, in words for whoever signs in.
+ * @param name what people call the provider.
+ */
+export function oidcFailure(error: unknown, name: string): GatewayError {
+  if (error instanceof GatewayError) return error;
+  const cause = withoutTokens(error);
+  if (error instanceof AuthorizationResponseError) {
+    if (error.error === "access_denied")
+      return new GatewayError("permission_denied", `You were not let in by ${name}, or you broke off there. ${AGAIN}`, { cause });
+    if (error.error === "server_error" || error.error === "temporarily_unavailable") return away(name, cause);
+    return new GatewayError("invalid_request", `The sign-in with ${name} did not work. ${AGAIN}`, { cause });
+  }
+  if (error instanceof ResponseBodyError && error.error === "invalid_grant")
+    return new GatewayError("invalid_request", `This sign-in with ${name} was used already, or took too long. ${AGAIN}`, {
+      cause,
+    });
+  if (error instanceof ClientError && error.code === OTHER_CLAIMS) return notBegunHere(cause);
+  return away(name, cause);
+}
+
+/** Somebody comes back with what belongs to another sign-in. */
+export function notBegunHere(cause?: Error): GatewayError {
+  return new GatewayError("invalid_request", `This answer does not belong to the sign-in that this browser began. ${AGAIN}`, {
+    cause,
+  });
+}
+
+function away(name: string, cause: Error): GatewayError {
+  return new GatewayError(
+    "upstream_unavailable",
+    `Signing in with ${name} does not work now: its server cannot be reached, or refuses ours. Try again in a minute, or tell the operator of this service.`,
+    { cause },
+  );
+}
+
+/** The library's errors carry what the provider answered, tokens included: a log gets the words alone. */
+function withoutTokens(error: unknown): Error {
+  if (!(error instanceof Error)) return new Error("the provider failed");
+  const code = "code" in error && typeof error.code === "string" ? ` (${error.code})` : "";
+  const reason = "error" in error && typeof error.error === "string" ? `: ${error.error}` : "";
+  return new Error(`OpenID Connect: ${error.message}${code}${reason}`);
+}

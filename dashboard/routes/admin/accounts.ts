@@ -1,0 +1,142 @@
+import { randomUUID } from "node:crypto";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import * as z from "zod";
+import { GatewayError } from "../../../contract/errors.ts";
+import { listAccounts } from "../../../ledger/account-list.ts";
+import { findAccount, readBalance, setAccountStatus, type Account } from "../../../ledger/accounts.ts";
+import type { Queryable } from "../../../ledger/database.ts";
+import { postCreditIn } from "../../../ledger/entries.ts";
+import { listEntries } from "../../../ledger/entry-list.ts";
+import { postExpiringGrantIn } from "../../../ledger/grants.ts";
+import { listKeys } from "../../../ledger/key-list.ts";
+import { noteAction, type Action } from "../../../ledger/people/audit.ts";
+import { listMembers } from "../../../ledger/people/members.ts";
+import { formatNanoUsd } from "../../../ledger/money.ts";
+import { adjustForm, grantForm } from "../../admin-form.ts";
+import type { AppDeps } from "../../app.ts";
+import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
+import { goTo, sendPage } from "../../reply.ts";
+import { adminOf } from "../../session/guard.ts";
+import type { Member } from "../../session/visitor.ts";
+import { adminAccountPage } from "../../views/admin/account.ts";
+import { adminAccountsPage } from "../../views/admin/accounts.ts";
+
+type AccountRequest = FastifyRequest<{ Params: { accountId: string } }>;
+
+const PAGE = 50;
+const ID_FORM = /^[a-z0-9-]{1,63}$/;
+const listQuery = z.object({
+  // Postgres takes no NUL in a text.
+  search: z
+    .string()
+    .trim()
+    .max(200)
+    .regex(/^[^\0]*$/)
+    .default("")
+    .catch(""),
+  after: z.string().regex(ID_FORM).optional().catch(undefined),
+});
+const entryQuery = z.object({
+  after: z
+    .string()
+    .regex(/^\d{1,18}$/)
+    .transform(BigInt)
+    .optional()
+    .catch(undefined),
+});
+
+export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps): void {
+  async function accountOf({ params }: AccountRequest): Promise<Account> {
+    const account = ID_FORM.test(params.accountId) ? await findAccount(database, params.accountId) : undefined;
+    if (account === undefined) throw new GatewayError("not_found", "There is no such account.");
+    return account;
+  }
+
+  async function render(visitor: Member, account: Account, forms: { grant?: FormState; adjust?: FormState }, afterId?: bigint) {
+    const accountId = account.id;
+    const [balance, members, keys, page] = await Promise.all([
+      readBalance(database, accountId),
+      listMembers(database, accountId),
+      listKeys(database, { accountId }),
+      listEntries(database, { accountId, limit: PAGE, ...(afterId === undefined ? {} : { afterId }) }),
+    ]);
+    const { grant = EMPTY_FORM, adjust = EMPTY_FORM } = forms;
+    return adminAccountPage({ visitor, account, balance, members, keys, page, grant, adjust, attemptId: randomUUID() });
+  }
+
+  /** Moves an account's credit and notes who did it: both, or nothing; once, however often the form is sent. */
+  async function move(
+    { person }: Member,
+    action: Action["action"],
+    { account, amountNanoUsd, reason }: { account: Account; amountNanoUsd: bigint; reason: string },
+    post: (transaction: Queryable) => Promise<{ isNew: boolean }>,
+  ): Promise<void> {
+    await database.transaction(async (transaction) => {
+      const { isNew } = await post(transaction);
+      const subject = `${formatNanoUsd(amountNanoUsd)} USD: ${reason}`;
+      if (isNew) await noteAction(transaction, { accountId: account.id, personId: person.id, action, subject });
+    });
+  }
+
+  app.get("/dashboard/admin", async (request, reply) => {
+    const visitor = adminOf(request);
+    const { search, after } = listQuery.parse(request.query ?? {});
+    const found = await listAccounts(database, { search, afterId: after, limit: PAGE + 1 });
+    const accounts = found.slice(0, PAGE);
+    const next = found.length > PAGE ? (accounts.at(-1)?.id ?? null) : null;
+    return sendPage(reply, adminAccountsPage({ visitor, accounts, search, next }));
+  });
+
+  app.get("/dashboard/admin/accounts/:accountId", async (request: AccountRequest, reply) => {
+    const visitor = adminOf(request);
+    const { after } = entryQuery.parse(request.query ?? {});
+    return sendPage(reply, await render(visitor, await accountOf(request), {}, after));
+  });
+
+  app.post("/dashboard/admin/accounts/:accountId/grant", async (request: AccountRequest, reply) => {
+    const visitor = adminOf(request);
+    const account = await accountOf(request);
+    const values = readForm(request);
+    const grant = await submitForm(values, async () => {
+      const { amount: amountNanoUsd, reason, expires, attempt } = grantForm.parse(values);
+      const credit = { accountId: account.id, amountNanoUsd, reference: `admin:${attempt}`, note: reason };
+      await move(visitor, "credit.granted", { account, amountNanoUsd, reason }, (transaction) =>
+        expires === null
+          ? postCreditIn(transaction, { ...credit, kind: "grant" })
+          : postExpiringGrantIn(transaction, { ...credit, expiresAt: expires }),
+      );
+    });
+    if (grant !== undefined) return sendPage(reply, await render(visitor, account, { grant }), 400);
+    return goTo(reply, `/dashboard/admin/accounts/${account.id}`);
+  });
+
+  app.post("/dashboard/admin/accounts/:accountId/adjust", async (request: AccountRequest, reply) => {
+    const visitor = adminOf(request);
+    const account = await accountOf(request);
+    const values = readForm(request);
+    const adjust = await submitForm(values, async () => {
+      const { amount: amountNanoUsd, reason, attempt } = adjustForm.parse(values);
+      const credit = { accountId: account.id, amountNanoUsd, reference: `admin:${attempt}`, note: reason };
+      await move(visitor, "credit.adjusted", { account, amountNanoUsd, reason }, (transaction) =>
+        postCreditIn(transaction, { ...credit, kind: "adjust" }),
+      );
+    });
+    if (adjust !== undefined) return sendPage(reply, await render(visitor, account, { adjust }), 400);
+    return goTo(reply, `/dashboard/admin/accounts/${account.id}`);
+  });
+
+  for (const [verb, status, action] of [
+    ["suspend", "suspended", "account.suspended"],
+    ["resume", "active", "account.resumed"],
+  ] as const) {
+    app.post(`/dashboard/admin/accounts/:accountId/${verb}`, async (request: AccountRequest, reply) => {
+      const { person } = adminOf(request);
+      const { id } = await accountOf(request);
+      await database.transaction(async (transaction) => {
+        if (await setAccountStatus(transaction, id, status))
+          await noteAction(transaction, { accountId: id, personId: person.id, action, subject: id });
+      });
+      return goTo(reply, `/dashboard/admin/accounts/${id}`);
+    });
+  }
+}

@@ -1,0 +1,67 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import * as z from "zod";
+import { listRedeemCodes, revokeRedeemCode } from "../../../ledger/code-list.ts";
+import { createRedeemCode } from "../../../ledger/codes.ts";
+import { formatNanoUsd } from "../../../ledger/money.ts";
+import { noteAction } from "../../../ledger/people/audit.ts";
+import { codesForm } from "../../admin-form.ts";
+import type { AppDeps } from "../../app.ts";
+import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
+import { goTo, sendPage } from "../../reply.ts";
+import { adminOf } from "../../session/guard.ts";
+import type { Member } from "../../session/visitor.ts";
+import { adminCodesPage, newCodesPage } from "../../views/admin/codes.ts";
+
+const PAGE = 100;
+const querySchema = z.object({ before: z.uuid().optional().catch(undefined) });
+
+export function adminCodeRoutes(app: FastifyInstance, { database, pepper }: AppDeps): void {
+  async function render(visitor: Member, form: FormState, beforeId?: string): Promise<string> {
+    const found = await listRedeemCodes(database, { limit: PAGE + 1, beforeId });
+    const codes = found.slice(0, PAGE);
+    const next = found.length > PAGE ? (codes.at(-1)?.id ?? null) : null;
+    return adminCodesPage({ visitor, codes, form, next });
+  }
+
+  /** Makes all of them, or none. @returns their texts. */
+  async function makeCodes({ person }: Member, wanted: z.infer<typeof codesForm>): Promise<string[]> {
+    const { count, amount: amountNanoUsd, uses: mostUses, expires, reason: note } = wanted;
+    return database.transaction(async (transaction) => {
+      const texts: string[] = [];
+      for (let made = 0; made < count; made++) {
+        const code = { amountNanoUsd, pepper, mostUses, note, createdBy: person.id };
+        texts.push((await createRedeemCode(transaction, { ...code, ...(expires === null ? {} : { expiresAt: expires }) })).code);
+      }
+      const subject = `${count} of ${formatNanoUsd(amountNanoUsd)} USD, each for ${mostUses}: ${note}`;
+      await noteAction(transaction, { accountId: null, personId: person.id, action: "code.created", subject });
+      return texts;
+    });
+  }
+
+  app.get("/dashboard/admin/codes", async (request, reply) => {
+    const visitor = adminOf(request);
+    const { before } = querySchema.parse(request.query ?? {});
+    return sendPage(reply, await render(visitor, EMPTY_FORM, before));
+  });
+
+  app.post("/dashboard/admin/codes", async (request, reply) => {
+    const visitor = adminOf(request);
+    const values = readForm(request);
+    let texts: string[] = [];
+    const failed = await submitForm(values, async () => {
+      texts = await makeCodes(visitor, codesForm.parse(values));
+    });
+    if (failed !== undefined) return sendPage(reply, await render(visitor, failed), 400);
+    return sendPage(reply, newCodesPage({ visitor, texts }));
+  });
+
+  app.post("/dashboard/admin/codes/:id/revoke", async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
+    const { person } = adminOf(request);
+    const { id } = request.params;
+    await database.transaction(async (transaction) => {
+      await revokeRedeemCode(transaction, id);
+      await noteAction(transaction, { accountId: null, personId: person.id, action: "code.revoked", subject: id });
+    });
+    return goTo(reply, "/dashboard/admin/codes");
+  });
+}

@@ -1,0 +1,74 @@
+import type { FastifyInstance } from "fastify";
+import { turnOffAutoTopUp, turnOnAutoTopUp } from "../../../ledger/auto-top-up.ts";
+import { noteAction } from "../../../ledger/people/audit.ts";
+import { findSavedCard, removeSavedCard } from "../../../ledger/saved-cards.ts";
+import type { AppDeps } from "../../app.ts";
+import { readForm, submitForm } from "../../form.ts";
+import { showUsd } from "../../money.ts";
+import { parseAutoTopUpForm } from "../../payments/auto-top-up-form.ts";
+import type { PaymentProvider } from "../../payments/provider.ts";
+import { goTo, sendPage } from "../../reply.ts";
+import { allowFormsTo } from "../../security-headers.ts";
+import { memberOf } from "../../session/guard.ts";
+import { renderCreditPage } from "./page.ts";
+
+export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: PaymentProvider): void {
+  const { database } = deps;
+
+  async function cardCheckout(accountId: string): Promise<string> {
+    const card = await findSavedCard(database, { accountId, provider: provider.name });
+    return provider.openCardCheckout({ accountId, customerId: card?.customerId });
+  }
+
+  app.post("/dashboard/credit/auto-top-up", async (request, reply) => {
+    const visitor = memberOf(request, "member");
+    const { accountId } = visitor.membership;
+    const values = readForm(request);
+    const failed = await submitForm(values, async () => {
+      const terms = parseAutoTopUpForm(values);
+      await turnOnAutoTopUp(database, accountId, terms);
+      const { belowNanoUsd, amountNanoUsd, monthlyNanoUsd } = terms;
+      const subject = `${showUsd(amountNanoUsd)} below ${showUsd(belowNanoUsd)}, ${showUsd(monthlyNanoUsd)} a month`;
+      await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.auto_top_up_on", subject });
+    });
+    if (failed !== undefined) {
+      allowFormsTo(reply, provider.checkoutOrigin);
+      return sendPage(reply, await renderCreditPage(deps, visitor, { form: failed }), 400);
+    }
+    const hasCard = (await findSavedCard(database, { accountId, provider: provider.name })) !== undefined;
+    return goTo(reply, hasCard ? "/dashboard/credit" : await cardCheckout(accountId));
+  });
+
+  app.post("/dashboard/credit/auto-top-up/off", async (request, reply) => {
+    const visitor = memberOf(request, "member");
+    const { accountId } = visitor.membership;
+    await turnOffAutoTopUp(database, accountId);
+    await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.auto_top_up_off", subject: "by hand" });
+    return goTo(reply, "/dashboard/credit");
+  });
+
+  app.post("/dashboard/credit/auto-top-up/card", async (request, reply) => {
+    const visitor = memberOf(request, "member");
+    const { accountId } = visitor.membership;
+    const address = await cardCheckout(accountId);
+    await noteAction(database, {
+      accountId,
+      personId: visitor.person.id,
+      action: "credit.card_asked_for",
+      subject: provider.name,
+    });
+    return goTo(reply, address);
+  });
+
+  app.post("/dashboard/credit/auto-top-up/card/remove", async (request, reply) => {
+    const visitor = memberOf(request, "member");
+    const { accountId } = visitor.membership;
+    const card = await findSavedCard(database, { accountId, provider: provider.name });
+    if (card !== undefined) {
+      await provider.forgetCard(card);
+      await removeSavedCard(database, accountId);
+      await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.card_removed", subject: card.label });
+    }
+    return goTo(reply, "/dashboard/credit");
+  });
+}

@@ -1,0 +1,81 @@
+import type { FastifyInstance, FastifyReply } from "fastify";
+import * as z from "zod";
+import { GatewayError } from "../../../contract/errors.ts";
+import { setAlertThreshold } from "../../../ledger/balance-alerts.ts";
+import { redeemCode } from "../../../ledger/codes.ts";
+import { parseNanoUsd } from "../../../ledger/money.ts";
+import { noteAction } from "../../../ledger/people/audit.ts";
+import type { AppDeps } from "../../app.ts";
+import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
+import { showUsd } from "../../money.ts";
+import { goTo, sendPage } from "../../reply.ts";
+import { allowFormsTo } from "../../security-headers.ts";
+import { memberOf } from "../../session/guard.ts";
+import type { Member } from "../../session/visitor.ts";
+import { renderCreditPage } from "./page.ts";
+
+const querySchema = z.object({
+  after: z
+    .string()
+    .regex(/^\d{1,18}$/)
+    .transform(BigInt)
+    .optional()
+    .catch(undefined),
+  card: z.string().optional().catch(undefined),
+});
+
+const alertForm = z.object({
+  threshold: z.union([
+    z.literal("").transform(() => null),
+    z
+      .string()
+      .regex(/^\d{1,6}(\.\d{1,2})?$/, "Write an amount in USD such as 5 or 2.50.")
+      .transform(parseNanoUsd)
+      .refine((amount) => amount > 0n, "Write more than zero, or nothing at all."),
+  ]),
+});
+
+export function creditRoutes(app: FastifyInstance, deps: AppDeps): void {
+  const { database, pepper, payments } = deps;
+
+  app.get("/dashboard/credit", async (request, reply) => {
+    const { after, card } = querySchema.parse(request.query ?? {});
+    allowFormsTo(reply, payments?.checkoutOrigin ?? null);
+    const view = { form: EMPTY_FORM, afterId: after, isCardSaved: card === "saved" };
+    return sendPage(reply, await renderCreditPage(deps, memberOf(request), view));
+  });
+
+  async function refuse(visitor: Member, form: FormState, reply: FastifyReply): Promise<FastifyReply> {
+    allowFormsTo(reply, payments?.checkoutOrigin ?? null);
+    return sendPage(reply, await renderCreditPage(deps, visitor, { form }), 400);
+  }
+
+  app.post("/dashboard/credit/redeem", async (request, reply) => {
+    const visitor = memberOf(request, "member");
+    const { accountId } = visitor.membership;
+    const values = readForm(request);
+    const failed = await submitForm(values, async () => {
+      if (!/\w/.test(values["code"] ?? ""))
+        throw new GatewayError("invalid_request", "Write the code that you were given.", { field: "code" });
+      const { isNew } = await redeemCode(database, { accountId, code: values["code"] ?? "", pepper });
+      if (isNew)
+        await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.redeemed", subject: "a code" });
+    });
+    if (failed !== undefined) return refuse(visitor, failed, reply);
+    return goTo(reply, "/dashboard/credit");
+  });
+
+  app.post("/dashboard/credit/alert", async (request, reply) => {
+    const visitor = memberOf(request, "member");
+    const { accountId } = visitor.membership;
+    const values = readForm(request);
+    const failed = await submitForm(values, async () => {
+      const { threshold } = alertForm.parse(values);
+      await setAlertThreshold(database, accountId, threshold);
+      const subject = threshold === null ? "off" : `below ${showUsd(threshold)}`;
+      await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.alert_changed", subject });
+    });
+    if (failed !== undefined) return refuse(visitor, failed, reply);
+    return goTo(reply, "/dashboard/credit");
+  });
+}

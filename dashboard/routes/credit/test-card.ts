@@ -1,0 +1,17 @@
+import type { FastifyInstance } from "fastify";
+import { readForm } from "../../form.ts";
+import type { TestProvider } from "../../payments/test-provider.ts";
+import { goTo, sendPage } from "../../reply.ts";
+import { memberOf } from "../../session/guard.ts";
+import { testCardPage } from "../../views/credit/test-card.ts";
+
+/** In place of the page where a provider takes a card to keep. */
+export function testCardRoutes(app: FastifyInstance, provider: TestProvider): void {
+  app.get("/dashboard/credit/test-card", async (request, reply) => sendPage(reply, testCardPage(memberOf(request, "member"))));
+
+  app.post("/dashboard/credit/test-card", async (request, reply) => {
+    const { membership } = memberOf(request, "member");
+    await provider.giveCard(membership.accountId, readForm(request)["card"] === "works" ? "works" : "declines");
+    return goTo(reply, "/dashboard/credit?card=saved");
+  });
+}

@@ -1,0 +1,49 @@
+import { randomUUID } from "node:crypto";
+import type { FastifyInstance } from "fastify";
+import * as z from "zod";
+import { beginPayment, listPayments } from "../../../ledger/payments.ts";
+import { noteAction } from "../../../ledger/people/audit.ts";
+import type { AppDeps } from "../../app.ts";
+import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
+import type { PaymentProvider } from "../../payments/provider.ts";
+import { parseTopUpForm } from "../../payments/top-up-form.ts";
+import { goTo, sendPage } from "../../reply.ts";
+import { allowFormsTo } from "../../security-headers.ts";
+import { memberOf } from "../../session/guard.ts";
+import type { Member } from "../../session/visitor.ts";
+import { topUpPage } from "../../views/credit/top-up.ts";
+
+const PAGE = 50;
+const querySchema = z.object({ paid: z.string().optional().catch(undefined) });
+
+export function topUpRoutes(app: FastifyInstance, { database }: AppDeps, provider: PaymentProvider): void {
+  async function render(visitor: Member, form: FormState, isBack = false): Promise<string> {
+    const payments = await listPayments(database, { accountId: visitor.membership.accountId, limit: PAGE });
+    const isTest = provider.name === "test";
+    return topUpPage({ visitor, form, payments, isTest, isBack, attemptId: form.values["attempt"] ?? randomUUID() });
+  }
+
+  app.get("/dashboard/credit/top-up", async (request, reply) => {
+    const visitor = memberOf(request);
+    allowFormsTo(reply, provider.checkoutOrigin);
+    const { paid } = querySchema.parse(request.query ?? {});
+    return sendPage(reply, await render(visitor, EMPTY_FORM, paid === "yes"));
+  });
+
+  app.post("/dashboard/credit/top-up", async (request, reply) => {
+    const visitor = memberOf(request, "member");
+    const { accountId } = visitor.membership;
+    const values = readForm(request);
+    let address = "";
+    const failed = await submitForm(values, async () => {
+      const { amountNanoUsd, attemptId } = parseTopUpForm(values);
+      const { providerPaymentId, url } = await provider.openCheckout({ accountId, amountNanoUsd, attemptId });
+      const payment = await beginPayment(database, { accountId, provider: provider.name, providerPaymentId, amountNanoUsd });
+      await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.payment-begun", subject: payment.id });
+      address = url;
+    });
+    if (failed === undefined) return goTo(reply, address);
+    allowFormsTo(reply, provider.checkoutOrigin);
+    return sendPage(reply, await render(visitor, failed), 400);
+  });
+}

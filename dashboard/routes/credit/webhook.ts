@@ -1,0 +1,31 @@
+import type { FastifyInstance } from "fastify";
+import * as z from "zod";
+import { GatewayError } from "../../../contract/errors.ts";
+import type { AppDeps } from "../../app.ts";
+import { applyNotice, type CardNotice, type PaymentNotice } from "../../payments/notice.ts";
+import type { PaymentProvider } from "../../payments/provider.ts";
+
+const MOST_BYTES = 256 * 1024;
+const headersSchema = z.object({ "stripe-signature": z.string().optional() });
+
+/** Where a provider tells of payments. What is not answered with 2xx it sends again. */
+export function webhookRoutes(app: FastifyInstance, { database, log }: AppDeps, provider: PaymentProvider): void {
+  // Of its own, because here a body stays the bytes that were signed.
+  void app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", { parseAs: "buffer", bodyLimit: MOST_BYTES }, (_request, body, done) => done(null, body));
+    scope.post(`/dashboard/webhooks/${provider.name}`, { config: { isWebhook: true } }, async (request, reply) => {
+      if (!Buffer.isBuffer(request.body)) throw new GatewayError("invalid_request", "An event has a body.");
+      const notice = provider.readNotice(request.body, headersSchema.parse(request.headers)["stripe-signature"]);
+      if (notice !== null) {
+        await applyNotice(database, provider, notice);
+        log.info({ provider: provider.name, notice: notice.kind, payment: subjectOf(notice) }, "a payment's notice");
+      }
+      return reply.send({ received: true });
+    });
+  });
+}
+
+function subjectOf(notice: PaymentNotice | CardNotice): string {
+  return notice.kind === "card_saved" ? notice.setupId : notice.providerPaymentId;
+}

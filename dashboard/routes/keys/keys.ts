@@ -1,0 +1,154 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { GatewayError } from "../../../contract/errors.ts";
+import type { Queryable } from "../../../ledger/database.ts";
+import { listKeys, type ListedKey } from "../../../ledger/key-list.ts";
+import { changeKey } from "../../../ledger/key-settings.ts";
+import { createApiKey, isPublicId, revokeApiKey, rotateApiKey } from "../../../ledger/keys.ts";
+import { setKeyLimits } from "../../../ledger/limits.ts";
+import { listModels } from "../../../ledger/model-list.ts";
+import { noteAction } from "../../../ledger/people/audit.ts";
+import type { AppDeps } from "../../app.ts";
+import { EMPTY_FORM, readForm, submitForm } from "../../form.ts";
+import { parseKeyForm, writeKeyForm } from "../../key-form.ts";
+import { goTo, sendPage } from "../../reply.ts";
+import { memberOf } from "../../session/guard.ts";
+import type { Member } from "../../session/visitor.ts";
+import { keyFormPage } from "../../views/keys/key-form.ts";
+import { keysPage } from "../../views/keys/keys.ts";
+import { confirmKeyPage, keyValuePage } from "../../views/keys/key-value.ts";
+
+type KeyRequest = FastifyRequest<{ Params: { publicId: string } }>;
+const OVERLAP_HOURS = 24;
+
+export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUrl }: AppDeps): void {
+  /** @throws GatewayError `not_found` for a key that is not the account's: whose it is stays untold. */
+  async function keyOf(request: KeyRequest, { membership }: Member): Promise<ListedKey> {
+    const { publicId } = request.params;
+    // What cannot be an id may hold what Postgres takes in no text: a NUL.
+    const [key] = isPublicId(publicId) ? await listKeys(database, { accountId: membership.accountId, publicId }) : [];
+    if (key === undefined) throw new GatewayError("not_found", "This account has no such key.");
+    return key;
+  }
+
+  /** Does something with a key and notes who did it: both, or nothing. */
+  async function change<Result extends { publicId: string }>(
+    { membership, person }: Member,
+    action: `key.${string}`,
+    work: (transaction: Queryable) => Promise<Result>,
+  ): Promise<Result> {
+    return database.transaction(async (transaction) => {
+      const result = await work(transaction);
+      await noteAction(transaction, {
+        accountId: membership.accountId,
+        personId: person.id,
+        action,
+        subject: result.publicId,
+      });
+      return result;
+    });
+  }
+
+  app.get("/dashboard/keys", async (request, reply) => {
+    const visitor = memberOf(request);
+    return sendPage(reply, keysPage({ visitor, keys: await listKeys(database, visitor.membership) }));
+  });
+
+  app.get("/dashboard/keys/new", async (request, reply) => {
+    const visitor = memberOf(request, "member");
+    return sendPage(reply, keyFormPage({ visitor, form: EMPTY_FORM, models: await listModels(database, Date.now()), key: null }));
+  });
+
+  app.post("/dashboard/keys/new", async (request, reply) => {
+    const visitor = memberOf(request, "member");
+    const values = readForm(request);
+    let value = "";
+    const failed = await submitForm(values, async () => {
+      const { name, allowedModels, expiresAt, limits } = parseKeyForm(values);
+      const { accountId } = visitor.membership;
+      const created = await change(visitor, "key.created", async (transaction) => {
+        const key = await createApiKey(transaction, {
+          accountId,
+          name,
+          pepper,
+          ...(expiresAt === null ? {} : { expiresAt }),
+          ...(allowedModels === null ? {} : { allowedModels }),
+        });
+        await setKeyLimits(transaction, key.publicId, limits);
+        return key;
+      });
+      value = created.value;
+    });
+    const models = await listModels(database, Date.now());
+    if (failed !== undefined) return sendPage(reply, keyFormPage({ visitor, form: failed, models, key: null }), 400);
+    return sendPage(reply, keyValuePage({ visitor, title: "Your new key", value, models, baseUrl: publicBaseUrl }));
+  });
+
+  app.get("/dashboard/keys/:publicId", async (request: KeyRequest, reply) => {
+    const visitor = memberOf(request);
+    const key = await keyOf(request, visitor);
+    const form = { values: writeKeyForm(key), problems: {} };
+    return sendPage(reply, keyFormPage({ visitor, form, models: await listModels(database, Date.now()), key }));
+  });
+
+  app.post("/dashboard/keys/:publicId", async (request: KeyRequest, reply) => {
+    const visitor = memberOf(request, "member");
+    const key = await keyOf(request, visitor);
+    const values = readForm(request);
+    const failed = await submitForm(values, async () => {
+      const settings = parseKeyForm(values);
+      await change(visitor, "key.changed", async (transaction) => {
+        await changeKey(transaction, { accountId: visitor.membership.accountId, publicId: key.publicId }, settings);
+        return key;
+      });
+    });
+    if (failed === undefined) return goTo(reply, "/dashboard/keys");
+    return sendPage(reply, keyFormPage({ visitor, form: failed, models: await listModels(database, Date.now()), key }), 400);
+  });
+
+  for (const [action, isDisabled] of [
+    ["disable", true],
+    ["enable", false],
+  ] as const) {
+    app.post(`/dashboard/keys/:publicId/${action}`, async (request: KeyRequest, reply) => {
+      const visitor = memberOf(request, "member");
+      const key = await keyOf(request, visitor);
+      await change(visitor, `key.${action}d`, async (transaction) => {
+        await changeKey(transaction, { accountId: visitor.membership.accountId, publicId: key.publicId }, { isDisabled });
+        return key;
+      });
+      return goTo(reply, "/dashboard/keys");
+    });
+  }
+
+  for (const action of ["rotate", "delete"] as const) {
+    app.get(`/dashboard/keys/:publicId/${action}`, async (request: KeyRequest, reply) => {
+      const visitor = memberOf(request, "member");
+      return sendPage(
+        reply,
+        confirmKeyPage({ visitor, key: await keyOf(request, visitor), action, overlapHours: OVERLAP_HOURS }),
+      );
+    });
+  }
+
+  app.post("/dashboard/keys/:publicId/rotate", async (request: KeyRequest, reply) => {
+    const visitor = memberOf(request, "member");
+    const { publicId } = await keyOf(request, visitor);
+    const previousUntil = readForm(request)["overlap"] === "none" ? null : new Date(Date.now() + OVERLAP_HOURS * 3_600_000);
+    const { value } = await change(visitor, "key.rotated", async (transaction) => ({
+      publicId,
+      ...(await rotateApiKey(transaction, { publicId, pepper, previousUntil })),
+    }));
+    const models = await listModels(database, Date.now());
+    return sendPage(reply, keyValuePage({ visitor, title: "The key's new value", value, models, baseUrl: publicBaseUrl }));
+  });
+
+  app.post("/dashboard/keys/:publicId/delete", async (request: KeyRequest, reply) => {
+    const visitor = memberOf(request, "member");
+    const key = await keyOf(request, visitor);
+    await change(visitor, "key.deleted", async (transaction) => {
+      await revokeApiKey(transaction, key.publicId);
+      return key;
+    });
+    return goTo(reply, "/dashboard/keys");
+  });
+}

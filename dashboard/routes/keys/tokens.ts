@@ -1,0 +1,69 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import * as z from "zod";
+import { GatewayError } from "../../../contract/errors.ts";
+import { noteAction } from "../../../ledger/people/audit.ts";
+import { createManagementToken, listManagementTokens, revokeManagementToken } from "../../../ledger/people/management-tokens.ts";
+import type { AppDeps } from "../../app.ts";
+import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
+import { goTo, sendPage } from "../../reply.ts";
+import { memberOf } from "../../session/guard.ts";
+import type { Member } from "../../session/visitor.ts";
+import { confirmTokenPage, tokensPage, tokenValuePage } from "../../views/keys/tokens.ts";
+
+type TokenRequest = FastifyRequest<{ Params: { id: string } }>;
+
+const DAY_MS = 86_400_000;
+const tokenForm = z.object({
+  name: z.string(),
+  role: z.enum(["viewer", "member", "owner"], "Choose what it may do."),
+  expires: z.union([z.literal("").transform(() => null), z.iso.date("Choose a day.")]).default(null),
+});
+
+/** Management tokens: everybody in the account sees which there are, its owners make and revoke them. */
+export function tokenRoutes(app: FastifyInstance, { database, publicBaseUrl }: AppDeps): void {
+  async function render(visitor: Member, form: FormState): Promise<string> {
+    const tokens = await listManagementTokens(database, visitor.membership.accountId);
+    return tokensPage({ visitor, tokens, form, baseUrl: publicBaseUrl });
+  }
+
+  app.get("/dashboard/tokens", async (request, reply) => sendPage(reply, await render(memberOf(request), EMPTY_FORM)));
+
+  app.post("/dashboard/tokens", async (request, reply) => {
+    const visitor = memberOf(request, "owner");
+    const { accountId } = visitor.membership;
+    const values = readForm(request);
+    let value = "";
+    const failed = await submitForm(values, async () => {
+      const { name, role, expires } = tokenForm.parse(values);
+      // The day that is named is the last one.
+      const expiresAt = expires === null ? null : new Date(Date.parse(expires) + DAY_MS);
+      await database.transaction(async (transaction) => {
+        const token = { accountId, name, role, createdBy: visitor.person.id, expiresAt };
+        const made = await createManagementToken(transaction, token);
+        await noteAction(transaction, { accountId, personId: visitor.person.id, action: "token.created", subject: made.id });
+        value = made.value;
+      });
+    });
+    if (failed !== undefined) return sendPage(reply, await render(visitor, failed), 400);
+    return sendPage(reply, tokenValuePage({ visitor, value, baseUrl: publicBaseUrl }));
+  });
+
+  app.get("/dashboard/tokens/:id/revoke", async (request: TokenRequest, reply) => {
+    const visitor = memberOf(request, "owner");
+    const tokens = await listManagementTokens(database, visitor.membership.accountId);
+    const token = tokens.find(({ id }) => id === request.params.id);
+    if (token === undefined) throw new GatewayError("not_found", "This account has no such token.");
+    return sendPage(reply, confirmTokenPage({ visitor, token }));
+  });
+
+  app.post("/dashboard/tokens/:id/revoke", async (request: TokenRequest, reply) => {
+    const visitor = memberOf(request, "owner");
+    const { accountId } = visitor.membership;
+    const { id } = request.params;
+    await database.transaction(async (transaction) => {
+      await revokeManagementToken(transaction, { accountId, id });
+      await noteAction(transaction, { accountId, personId: visitor.person.id, action: "token.revoked", subject: id });
+    });
+    return goTo(reply, "/dashboard/tokens");
+  });
+}

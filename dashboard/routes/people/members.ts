@@ -1,0 +1,105 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import * as z from "zod";
+import { GatewayError } from "../../../contract/errors.ts";
+import { noteAction, type Action } from "../../../ledger/people/audit.ts";
+import { invite, listInvitations, revokeInvitation } from "../../../ledger/people/invitations.ts";
+import { changeRole, listMembers, removeMember, type Member as AccountMember } from "../../../ledger/people/members.ts";
+import type { AppDeps } from "../../app.ts";
+import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
+import { invitationLetter } from "../../mail/letters.ts";
+import { goTo, sendPage } from "../../reply.ts";
+import { isAtLeast, memberOf } from "../../session/guard.ts";
+import type { Member } from "../../session/visitor.ts";
+import { invitedPage, membersPage, removeMemberPage } from "../../views/people/members.ts";
+
+type PersonRequest = FastifyRequest<{ Params: { personId: string } }>;
+const roleForm = z.object({ role: z.enum(["owner", "member", "viewer"], "Choose a role.") });
+
+/** Who is in the account: everybody in it sees them, its owners decide. */
+export function memberRoutes(app: FastifyInstance, { database, publicBaseUrl, mailer, log }: AppDeps): void {
+  async function render(visitor: Member, form: FormState): Promise<string> {
+    const { accountId, role } = visitor.membership;
+    const [members, invitations] = await Promise.all([
+      listMembers(database, accountId),
+      isAtLeast(role, "owner") ? listInvitations(database, accountId) : [],
+    ]);
+    return membersPage({ visitor, members, invitations, form });
+  }
+
+  const note = ({ membership, person }: Member, action: Action["action"], subject: string) =>
+    noteAction(database, { accountId: membership.accountId, personId: person.id, action, subject });
+
+  /** @throws GatewayError `not_found` for somebody who is not in the account: who else there is stays untold. */
+  async function find({ membership }: Member, personId: string): Promise<AccountMember> {
+    const members = await listMembers(database, membership.accountId);
+    const member = members.find((one) => one.personId === personId);
+    if (member === undefined) throw new GatewayError("not_found", "This account has no such member.");
+    return member;
+  }
+
+  app.get("/dashboard/members", async (request, reply) => sendPage(reply, await render(memberOf(request), EMPTY_FORM)));
+
+  app.post("/dashboard/members/invite", async (request, reply) => {
+    const visitor = memberOf(request, "owner");
+    const { accountId, accountName } = visitor.membership;
+    const values = readForm(request);
+    let link = "";
+    const failed = await submitForm(values, async () => {
+      const { role } = roleForm.parse(values);
+      const { email = "" } = values;
+      const token = await invite(database, { accountId, email, role, invitedBy: visitor.person.id });
+      link = `${publicBaseUrl}/dashboard/invitation?token=${token}`;
+      await mailer
+        ?.send(invitationLetter({ to: email, accountName, role, by: visitor.person.name, link }))
+        .catch((error: unknown) => log.error({ err: error }, "an invitation could not be mailed"));
+    });
+    if (failed !== undefined) return sendPage(reply, await render(visitor, failed), 400);
+    return sendPage(reply, invitedPage({ visitor, email: values["email"] ?? "", link, mailer }));
+  });
+
+  app.post("/dashboard/members/invitations/:id/revoke", async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
+    const visitor = memberOf(request, "owner");
+    await revokeInvitation(database, { accountId: visitor.membership.accountId, id: request.params.id });
+    await note(visitor, "member.invitation_revoked", request.params.id.slice(0, 12));
+    return goTo(reply, "/dashboard/members");
+  });
+
+  app.post("/dashboard/members/:personId/role", async (request: PersonRequest, reply) => {
+    const visitor = memberOf(request, "owner");
+    const member = await find(visitor, request.params.personId);
+    const values = readForm(request);
+    const failed = await submitForm({}, async () => {
+      const { role } = roleForm.parse(values);
+      await changeRole(database, { accountId: visitor.membership.accountId, personId: member.personId, role });
+      await note(visitor, "member.changed", `${member.email} ${role}`);
+    });
+    if (failed !== undefined) return sendPage(reply, await render(visitor, asWhole(failed)), 400);
+    return goTo(reply, "/dashboard/members");
+  });
+
+  app.get("/dashboard/members/:personId/remove", async (request: PersonRequest, reply) => {
+    const visitor = mayRemove(request);
+    return sendPage(reply, removeMemberPage({ visitor, member: await find(visitor, request.params.personId) }));
+  });
+
+  app.post("/dashboard/members/:personId/remove", async (request: PersonRequest, reply) => {
+    const visitor = mayRemove(request);
+    const member = await find(visitor, request.params.personId);
+    const failed = await submitForm({}, async () => {
+      await removeMember(database, { accountId: visitor.membership.accountId, personId: member.personId });
+      await note(visitor, "member.removed", member.email);
+    });
+    if (failed !== undefined) return sendPage(reply, await render(visitor, asWhole(failed)), 400);
+    return goTo(reply, member.personId === visitor.person.id ? "/dashboard" : "/dashboard/members");
+  });
+
+  /** Owners remove others; everybody may leave. */
+  function mayRemove(request: PersonRequest): Member {
+    return memberOf(request, request.visitor?.person.id === request.params.personId ? "viewer" : "owner");
+  }
+}
+
+/** A problem that no field of the page's own form has. */
+function asWhole({ problems }: FormState): FormState {
+  return { values: {}, problems: { "": Object.values(problems).join(" ") } };
+}

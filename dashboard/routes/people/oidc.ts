@@ -1,0 +1,93 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { GatewayError } from "../../../contract/errors.ts";
+import { noteAction } from "../../../ledger/people/audit.ts";
+import { listMemberships } from "../../../ledger/people/members.ts";
+import { signUp, signUpInvited, type Person } from "../../../ledger/people/persons.ts";
+import { endSession, startSession } from "../../../ledger/people/sessions.ts";
+import { findVouched, type Vouched } from "../../../ledger/people/vouched.ts";
+import type { AppDeps } from "../../app.ts";
+import { readQuery } from "../../form.ts";
+import { begunCookie } from "../../oidc/begun.ts";
+import { CALLBACK_PATH, type Oidc } from "../../oidc/provider.ts";
+import { goTo, safeNext } from "../../reply.ts";
+import { sessionCookie } from "../../session/cookie.ts";
+import { checkSignUpAddress, checkSignUpOpen } from "../../sign-up-rules.ts";
+
+interface Arrival {
+  person: Person;
+  /** Of the account in view. */
+  accountId: string;
+  /** Path to go to. */
+  next: string;
+}
+
+/** Sign-in and sign-up at another service. */
+export function oidcRoutes(app: FastifyInstance, deps: AppDeps, oidc: Oidc): void {
+  const { database, publicBaseUrl, signUp: rules } = deps;
+  const cookies = sessionCookie(publicBaseUrl);
+  const begunCookies = begunCookie(deps);
+
+  app.get("/dashboard/oidc/start", async (request, reply) => {
+    const next = safeNext(readQuery(request, "next"));
+    if (request.visitor !== null) return goTo(reply, next);
+    const { address, checks } = await oidc.begin();
+    begunCookies.set(reply, { ...checks, next });
+    return goTo(reply, address);
+  });
+
+  app.get(CALLBACK_PATH, async (request, reply) => {
+    const { next, ...checks } = begunCookies.take(request, reply);
+    const vouched = await oidc.finish(queryOf(request), checks);
+    const { person, accountId, next: last } = (await arriveKnown(vouched, next)) ?? (await arriveNew(vouched, next));
+    // A session of before ends, as at every sign-in.
+    if (request.visitor !== null) await endSession(database, request.visitor.session);
+    const userAgent = request.headers["user-agent"] ?? "";
+    cookies.set(reply, await startSession(database, { personId: person.id, accountId, userAgent }));
+    return goTo(reply, last);
+  });
+
+  async function arriveKnown(vouched: Vouched, next: string): Promise<Arrival | undefined> {
+    const known = await findVouched(database, vouched);
+    if (known === undefined) return undefined;
+    const { person, isLinked } = known;
+    const noted = { accountId: null, personId: person.id, subject: person.email };
+    if (isLinked) await noteAction(database, { ...noted, action: "person.linked" });
+    const [membership] = await listMemberships(database, person.id);
+    if (membership === undefined)
+      throw new GatewayError("permission_denied", "You are in no account any more. Ask its owner to invite you.");
+    await noteAction(database, { ...noted, action: "person.signed_in" });
+    return { person, accountId: membership.accountId, next };
+  }
+
+  async function arriveNew({ identity, email, name }: Vouched, next: string): Promise<Arrival> {
+    if (email === null) throw notVerified(oidc.name);
+    const invitation = invitationIn(next);
+    if (invitation === "") {
+      checkSignUpOpen(rules);
+      checkSignUpAddress(rules, email);
+    }
+    const { person, accountId } =
+      invitation === ""
+        ? await signUp(database, { email, name, isEmailVerified: true, identity })
+        : await signUpInvited(database, { email, name, isEmailVerified: true, identity, invitation });
+    await noteAction(database, { accountId, personId: person.id, action: "person.signed_up", subject: person.email });
+    return { person, accountId, next: invitation === "" ? next : "/dashboard" };
+  }
+}
+
+function queryOf({ url }: FastifyRequest): URLSearchParams {
+  return new URLSearchParams(url.split("?").slice(1).join("?"));
+}
+
+/** Who comes for an invitation needs no second yes when they sign up with it. @returns its token; "" for none. */
+function invitationIn(next: string): string {
+  const [path, query] = next.split("?", 2);
+  return path === "/dashboard/invitation" ? (new URLSearchParams(query).get("token") ?? "") : "";
+}
+
+function notVerified(name: string): GatewayError {
+  return new GatewayError(
+    "permission_denied",
+    `${name} has not verified an e-mail address of yours, so nobody can tell whose it is. Verify it there, then sign in again.`,
+  );
+}

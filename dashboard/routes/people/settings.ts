@@ -1,0 +1,72 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { GatewayError } from "../../../contract/errors.ts";
+import { listActions, noteAction, type Action } from "../../../ledger/people/audit.ts";
+import { renamePerson, setPassword } from "../../../ledger/people/persons.ts";
+import { endOtherSessions, endSession, listSessions } from "../../../ledger/people/sessions.ts";
+import { checkPassword } from "../../../ledger/people/sign-in.ts";
+import type { AppDeps } from "../../app.ts";
+import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
+import { goTo, sendPage } from "../../reply.ts";
+import { memberOf } from "../../session/guard.ts";
+import type { Member } from "../../session/visitor.ts";
+import { settingsPage } from "../../views/people/settings.ts";
+
+const ACTIONS_SHOWN = 20;
+
+/** What belongs to the person: name, password, signed-in browsers. */
+export function settingsRoutes(app: FastifyInstance, { database }: AppDeps): void {
+  async function render(visitor: Member, form: FormState, saved = false): Promise<string> {
+    const [sessions, actions] = await Promise.all([
+      listSessions(database, visitor.person.id),
+      listActions(database, { accountId: visitor.membership.accountId, limit: ACTIONS_SHOWN }),
+    ]);
+    return settingsPage({ visitor, sessions, actions, form, saved });
+  }
+
+  const note = ({ person }: Member, action: Action["action"]) =>
+    noteAction(database, { accountId: null, personId: person.id, action, subject: person.email });
+
+  app.get<{ Querystring: { saved?: string } }>("/dashboard/settings", async (request, reply) =>
+    sendPage(reply, await render(memberOf(request), EMPTY_FORM, request.query.saved !== undefined)),
+  );
+
+  app.post("/dashboard/settings/name", async (request, reply) => {
+    const visitor = memberOf(request);
+    const values = readForm(request);
+    const failed = await submitForm(values, async () => {
+      await renamePerson(database, visitor.person.id, values["name"] ?? "");
+      await note(visitor, "person.renamed");
+    });
+    if (failed !== undefined) return sendPage(reply, await render(visitor, failed), 400);
+    return goTo(reply, "/dashboard/settings?saved");
+  });
+
+  app.post("/dashboard/settings/password", async (request, reply) => {
+    const visitor = memberOf(request);
+    const { person, session } = visitor;
+    const values = readForm(request);
+    const failed = await submitForm(values, async () => {
+      await checkPassword(database, person, { password: values["current"] ?? "", address: request.ip });
+      await setPassword(database, person.id, values["password"] ?? "");
+      await endOtherSessions(database, { personId: person.id, id: session.id });
+      await note(visitor, "person.changed_password");
+    });
+    if (failed !== undefined) return sendPage(reply, await render(visitor, failed), 400);
+    return goTo(reply, "/dashboard/settings?saved");
+  });
+
+  app.post("/dashboard/settings/sessions/:id/end", async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
+    const visitor = memberOf(request);
+    const ended = await endSession(database, { personId: visitor.person.id, id: request.params.id });
+    if (!ended) throw new GatewayError("not_found", "This browser is signed out already.");
+    await note(visitor, "person.ended_session");
+    return goTo(reply, "/dashboard/settings");
+  });
+
+  app.post("/dashboard/settings/sessions/end-others", async (request, reply) => {
+    const visitor = memberOf(request);
+    await endOtherSessions(database, { personId: visitor.person.id, id: visitor.session.id });
+    await note(visitor, "person.ended_sessions");
+    return goTo(reply, "/dashboard/settings");
+  });
+}

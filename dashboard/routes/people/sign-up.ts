@@ -1,0 +1,105 @@
+import type { FastifyInstance } from "fastify";
+import * as z from "zod";
+import { GatewayError } from "../../../contract/errors.ts";
+import { countAttempt } from "../../../ledger/people/attempts.ts";
+import { noteAction } from "../../../ledger/people/audit.ts";
+import { readInvitation } from "../../../ledger/people/invitations.ts";
+import { signUp, signUpInvited } from "../../../ledger/people/persons.ts";
+import { startSession } from "../../../ledger/people/sessions.ts";
+import type { AppDeps } from "../../app.ts";
+import { EMPTY_FORM, readForm, readQuery, submitForm } from "../../form.ts";
+import { addressLetter } from "../../mail/letters.ts";
+import type { Mailer } from "../../mail/mailer.ts";
+import { goTo, sendPage } from "../../reply.ts";
+import { sessionCookie } from "../../session/cookie.ts";
+import { signedNote } from "../../session/signed-note.ts";
+import { checkSignUpAddress, checkSignUpOpen } from "../../sign-up-rules.ts";
+import { addressPage, addressSentPage, signUpPage } from "../../views/people/sign-up.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** What lets somebody sign up. */
+interface Ticket {
+  /** Token of an invitation; "" without one. */
+  invitation: string;
+  /** The account that it leads to. */
+  invitedTo: string | null;
+  /** Token of a mailed link; "" without one. */
+  proof: string;
+  /** The address that the link was mailed to; null: it may be any. */
+  email: string | null;
+}
+
+export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
+  const { database, publicBaseUrl, signUp: rules, mailer } = deps;
+  const cookies = sessionCookie(publicBaseUrl);
+  const oidcName = deps.oidc?.name ?? null;
+  const proofs = signedNote(z.string(), { purpose: "address of a sign-up", pepper: deps.pepper, forMs: HOUR_MS });
+
+  /** @returns undefined where an address must be proved first: that it is typed in says nothing of whose it is. */
+  async function readTicket({ invitation = "", proof = "" }: Record<string, string>): Promise<Ticket | undefined> {
+    // Who is invited may sign up where nobody else may.
+    if (invitation !== "") {
+      const { accountName } = await readInvitation(database, invitation);
+      return { invitation, invitedTo: accountName, proof: "", email: null };
+    }
+    checkSignUpOpen(rules);
+    const open = { invitation, invitedTo: null, proof };
+    if (rules.domains === null) return { ...open, email: null };
+    if (proof === "") return undefined;
+    const email = proofs.read(proof);
+    if (email === undefined) throw new GatewayError("not_found", "This link ran out, or was cut short. Ask for a new one.");
+    return { ...open, email };
+  }
+
+  app.get("/dashboard/sign-up", async (request, reply) => {
+    const tokens = { invitation: readQuery(request, "invitation"), proof: readQuery(request, "proof") };
+    const ticket = await readTicket(tokens);
+    if (request.visitor !== null) return goTo(reply, "/dashboard");
+    if (ticket !== undefined) return sendPage(reply, signUpPage({ form: EMPTY_FORM, ...ticket, oidcName }));
+    return sendPage(
+      reply,
+      addressPage({ form: EMPTY_FORM, domains: rules.domains ?? [], canMail: mailer !== undefined, oidcName }),
+    );
+  });
+
+  app.post("/dashboard/sign-up", async (request, reply) => {
+    const values = readForm(request);
+    const ticket = await readTicket(values);
+    if (ticket === undefined) return goTo(reply, "/dashboard/sign-up");
+    const { name = "", password = "" } = values;
+    const { invitation, email: proved } = ticket;
+    const failed = await submitForm(values, async () => {
+      const asked = { email: proved ?? values["email"] ?? "", name, password, isEmailVerified: proved !== null };
+      const { person, accountId } =
+        invitation === "" ? await signUp(database, asked) : await signUpInvited(database, { ...asked, invitation });
+      const userAgent = request.headers["user-agent"] ?? "";
+      cookies.set(reply, await startSession(database, { personId: person.id, accountId, userAgent }));
+      await noteAction(database, { accountId, personId: person.id, action: "person.signed_up", subject: person.email });
+    });
+    if (failed !== undefined) return sendPage(reply, signUpPage({ form: failed, ...ticket, oidcName }), 400);
+    return goTo(reply, "/dashboard");
+  });
+
+  if (mailer !== undefined && rules.domains !== null) addressRoute(mailer, rules.domains);
+
+  /** Where only some domains' addresses can sign up: a link to the address proves that it is theirs. */
+  function addressRoute(mail: Mailer, domains: readonly string[]): void {
+    app.post("/dashboard/sign-up/address", async (request, reply) => {
+      checkSignUpOpen(rules);
+      const values = readForm(request);
+      const { email = "" } = values;
+      const failed = await submitForm(values, async () => {
+        if (!z.email().max(254).safeParse(email).success)
+          throw new GatewayError("invalid_request", "This is not an e-mail address.", { field: "email" });
+        checkSignUpAddress(rules, email);
+        // Counted beside the sign-ins, so that nobody's mailbox is filled from here.
+        await countAttempt(database, { email: `sign-up ${email}`, address: request.ip });
+        const link = `${publicBaseUrl}/dashboard/sign-up?proof=${encodeURIComponent(proofs.write(email))}`;
+        await mail.send(addressLetter({ to: email, link }));
+      });
+      if (failed !== undefined) return sendPage(reply, addressPage({ form: failed, domains, canMail: true, oidcName }), 400);
+      return sendPage(reply, addressSentPage({ hasOutbox: mail.outbox !== null }));
+    });
+  }
+}

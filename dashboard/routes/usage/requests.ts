@@ -1,0 +1,60 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import * as z from "zod";
+import { GatewayError } from "../../../contract/errors.ts";
+import { listKeys } from "../../../ledger/key-list.ts";
+import { usageByModelAndDay } from "../../../ledger/reports.ts";
+import { listRequests, readRequest } from "../../../ledger/request-list.ts";
+import type { AppDeps } from "../../app.ts";
+import { sendPage } from "../../reply.ts";
+import { memberOf } from "../../session/guard.ts";
+import { listingOf, readFilter } from "../../usage/filter.ts";
+import { momentsOf, readRange, utcToday } from "../../usage/range.ts";
+import { requestPage } from "../../views/usage/request.ts";
+import { requestsPage } from "../../views/usage/requests.ts";
+
+const PAGE = 50;
+const afterSchema = z.object({
+  /** Id and attempt of the last request of the page before. */
+  after: z
+    .string()
+    .regex(/^[0-9a-f-]{36}\.\d{1,3}$/)
+    .transform((text) => ({ requestId: text.slice(0, 36), attempt: Number(text.slice(37)) }))
+    .optional()
+    .catch(undefined),
+});
+
+/** Every request, and one by one (S27). */
+export function requestRoutes(app: FastifyInstance, { database }: AppDeps): void {
+  app.get("/dashboard/usage/requests", async (request, reply) => {
+    const visitor = memberOf(request);
+    const { accountId } = visitor.membership;
+    const range = readRange(request.query, utcToday());
+    const filter = readFilter(request.query);
+    const { after } = afterSchema.parse(request.query ?? {});
+    const [page, keys, used] = await Promise.all([
+      listRequests(database, {
+        accountId,
+        ...momentsOf(range),
+        ...listingOf(filter),
+        limit: PAGE,
+        ...(after === undefined ? {} : { after }),
+      }),
+      listKeys(database, { accountId }),
+      usageByModelAndDay(database, { accountId, ...range }),
+    ]);
+    const models = [...new Set(used.map(({ model }) => model))].toSorted();
+    return sendPage(reply, requestsPage({ visitor, range, page, keys, models, filter }));
+  });
+
+  app.get("/dashboard/usage/requests/:requestId", async (request: FastifyRequest<{ Params: { requestId: string } }>, reply) => {
+    const visitor = memberOf(request);
+    const { accountId } = visitor.membership;
+    const { requestId } = request.params;
+    // Only ids of this version hold the day that a request is found by.
+    const attempts = z.uuidv7().safeParse(requestId).success ? await readRequest(database, { accountId, requestId }) : [];
+    if (attempts.length === 0)
+      throw new GatewayError("not_found", "This account has no such request. One that is running shows up when it has ended.");
+    const keys = await listKeys(database, { accountId });
+    return sendPage(reply, requestPage({ visitor, attempts, keys }));
+  });
+}

@@ -1,0 +1,63 @@
+import { html } from "ghtml";
+import type { ListedAccount } from "../../../ledger/account-list.ts";
+import { showUsd } from "../../money.ts";
+import type { Member } from "../../session/visitor.ts";
+import { adminPage, emptyCard, olderLink } from "./admin.ts";
+
+export interface AdminAccountsView {
+  visitor: Member;
+  accounts: readonly ListedAccount[];
+  search: string;
+  next: string | null;
+}
+
+const PATH = "/dashboard/admin";
+
+export function adminAccountsPage({ visitor, accounts, search, next }: AdminAccountsView): string {
+  const kept: Record<string, string> = search === "" ? {} : { search };
+  const body = html`<h1>Accounts</h1>
+    <form method="get" action="${PATH}" class="card stack" role="search">
+      <div class="field">
+        <label for="search">Search</label>
+        <input type="search" id="search" name="search" value="${search}" aria-describedby="search-help" />
+        <p class="help" id="search-help">A part of an id, a name, or the e-mail address of somebody in it.</p>
+      </div>
+      <button>Search</button>
+    </form>
+    !${accounts.length === 0 ? emptyCard("There is no such account.") : table(accounts)}
+    !${next === null ? "" : olderLink(PATH, { ...kept, after: next }, "More accounts")}`;
+  return adminPage({ title: "Accounts", visitor, path: PATH, body });
+}
+
+function table(accounts: readonly ListedAccount[]): string {
+  return html`<table class="responsive">
+    <thead>
+      <tr>
+        <th scope="col">Account</th>
+        <th scope="col">Status</th>
+        <th scope="col" class="number">Balance</th>
+        <th scope="col" class="number">Held</th>
+        <th scope="col" class="number">Members</th>
+        <th scope="col" class="number">Keys</th>
+        <th scope="col" class="number">30 days</th>
+      </tr>
+    </thead>
+    <tbody>
+      !${accounts.map(row).join("")}
+    </tbody>
+  </table>`;
+}
+
+function row(account: ListedAccount): string {
+  return html`<tr>
+    <th scope="row" data-label="Account">
+      <span><a href="${PATH}/accounts/${account.id}">${account.name}</a><br /><code class="small">${account.id}</code></span>
+    </th>
+    <td data-label="Status"><span class="badge ${account.status}">${account.status}</span></td>
+    <td data-label="Balance" class="number">${showUsd(account.postedNanoUsd)}</td>
+    <td data-label="Held" class="number">${showUsd(account.leasedNanoUsd)}</td>
+    <td data-label="Members" class="number">${account.members}</td>
+    <td data-label="Keys" class="number">${account.keys}</td>
+    <td data-label="30 days" class="number">${showUsd(account.spentNanoUsd)}</td>
+  </tr>`;
+}

@@ -1,0 +1,44 @@
+import { html } from "ghtml";
+import type { Member } from "../../session/visitor.ts";
+import { layout } from "../layout.ts";
+
+const PAGES = [
+  { path: "/dashboard/admin", name: "Accounts" },
+  { path: "/dashboard/admin/codes", name: "Redeem codes" },
+  { path: "/dashboard/admin/models", name: "Models" },
+  { path: "/dashboard/admin/check", name: "Integrity" },
+  { path: "/dashboard/admin/audit", name: "Audit log" },
+];
+
+/** A page of those who run the service, with the way to the others. */
+export function adminPage({
+  title,
+  visitor,
+  path,
+  body,
+}: {
+  title: string;
+  visitor: Member;
+  path: string;
+  body: string;
+}): string {
+  const links = PAGES.map(
+    (page) => html`<a href="${page.path}" !${page.path === path ? 'aria-current="true"' : ""}>${page.name}</a>`,
+  );
+  return layout({
+    title: `${title} · Admin`,
+    visitor,
+    path: "/dashboard/admin",
+    body: html`<div class="range"><nav aria-label="Administration">!${links.join("")}</nav></div>
+      !${body}`,
+  });
+}
+
+/** A list's way on. */
+export function olderLink(path: string, query: Readonly<Record<string, string>>, words: string): string {
+  return html`<p class="more"><a class="button" href="${path}?${new URLSearchParams(query).toString()}">${words}</a></p>`;
+}
+
+export function emptyCard(words: string): string {
+  return html`<div class="card empty"><p>${words}</p></div>`;
+}

@@ -1,0 +1,108 @@
+import { html } from "ghtml";
+import type { CatalogueModel } from "../../../contract/catalogue.ts";
+import type { ModelHistory } from "../../../ledger/price-history.ts";
+import type { PriceRule } from "../../../ledger/price-schedule.ts";
+import { showPrice } from "../../money.ts";
+import type { Member } from "../../session/visitor.ts";
+import { adminPage, emptyCard } from "./admin.ts";
+import { moment } from "../time.ts";
+
+const PATH = "/dashboard/admin/models";
+
+export function adminModelsPage({ visitor, models }: { visitor: Member; models: readonly ModelHistory[] }): string {
+  const body = html`<h1>Models</h1>
+    <p class="muted">
+      What is served follows from Model resources: change it there. Prices are in USD for a million tokens; a price that was
+      published never changes.
+    </p>
+    !${models.length === 0 ? emptyCard("No model was ever published.") : models.map(section).join("")}`;
+  return adminPage({ title: "Models", visitor, path: PATH, body });
+}
+
+function section({ name, model, withdrawnAt, updatedAt, versions }: ModelHistory): string {
+  const status = withdrawnAt === null ? "active" : "withdrawn";
+  return html`<h2><code>${name}</code> <span class="badge ${status}">${status}</span></h2>
+    <p class="muted small">
+      !${withdrawnAt === null ? html`Last changed !${moment(updatedAt)}.` : html`Withdrawn !${moment(withdrawnAt)}.`}
+      ${model === null ? "A newer version of the gateway published it: it cannot be shown here." : aboutModel(model)}
+    </p>
+    !${model === null ? "" : backendTable(model)} !${priceTable(versions)}`;
+}
+
+function aboutModel({ interfaces, aliases, contextWindow, maxOutputTokens }: CatalogueModel): string {
+  const context = contextWindow === null ? "" : ` Context: ${contextWindow.toLocaleString("en-US")} tokens.`;
+  const others = aliases.length === 0 ? "" : ` Also called ${aliases.join(", ")}.`;
+  return `Interfaces: ${interfaces.join(", ")}.${context} Longest answer: ${maxOutputTokens.toLocaleString("en-US")} tokens.${others}`;
+}
+
+function backendTable({ backends }: CatalogueModel): string {
+  const rows = backends.map(
+    (backend) =>
+      html`<tr>
+        <th scope="row" data-label="Upstream">${backend.name}</th>
+        <td data-label="Its name there"><code>${backend.upstreamModel}</code></td>
+        <td data-label="Protocol">${backend.protocol}</td>
+        <td data-label="Cluster"><code>${backend.cluster}</code></td>
+        <td data-label="Priority" class="number">${backend.priority}</td>
+        <td data-label="Weight" class="number">${backend.weight}</td>
+      </tr>`,
+  );
+  return html`<table class="responsive">
+    <thead>
+      <tr>
+        <th scope="col">Upstream</th>
+        <th scope="col">Its name there</th>
+        <th scope="col">Protocol</th>
+        <th scope="col">Cluster</th>
+        <th scope="col" class="number">Priority</th>
+        <th scope="col" class="number">Weight</th>
+      </tr>
+    </thead>
+    <tbody>
+      !${rows.join("")}
+    </tbody>
+  </table>`;
+}
+
+function priceTable(versions: ModelHistory["versions"]): string {
+  const rows = versions.map(
+    ({ version, effectiveFrom, schedule, ...price }, index) =>
+      html`<tr>
+        <th scope="row" data-label="Price version">
+          ${version}!${index === 0 ? ' <span class="badge active">in force</span>' : ""}
+        </th>
+        <td data-label="From">!${moment(effectiveFrom)}</td>
+        <td data-label="Input" class="number">${showPrice(price.inputPicoUsd)}</td>
+        <td data-label="Cached input" class="number">${showPrice(price.cachedInputPicoUsd)}</td>
+        <td data-label="Cache write" class="number">${showPrice(price.cacheWritePicoUsd)}</td>
+        <td data-label="Output" class="number">${showPrice(price.outputPicoUsd)}</td>
+        <td data-label="At other times">${schedule.length === 0 ? "–" : schedule.map(rule).join("; ")}</td>
+      </tr>`,
+  );
+  return html`<table class="responsive">
+    <thead>
+      <tr>
+        <th scope="col">Price version</th>
+        <th scope="col">From</th>
+        <th scope="col" class="number">Input</th>
+        <th scope="col" class="number">Cached input</th>
+        <th scope="col" class="number">Cache write</th>
+        <th scope="col" class="number">Output</th>
+        <th scope="col">At other times</th>
+      </tr>
+    </thead>
+    <tbody>
+      !${rows.join("")}
+    </tbody>
+  </table>`;
+}
+
+function rule({ fromMs, daily, price }: PriceRule): string {
+  const since = fromMs === null ? [] : [`from ${new Date(fromMs).toISOString().slice(0, 16).replace("T", " ")} UTC`];
+  const hours = daily === null ? [] : [`${clock(daily.fromMinute)} to ${clock(daily.untilMinute)} UTC`];
+  return `${[...since, ...hours].join(", ")}: input ${showPrice(price.inputPicoUsd)}, output ${showPrice(price.outputPicoUsd)}`;
+}
+
+function clock(minute: number): string {
+  return `${String(Math.floor(minute / 60)).padStart(2, "0")}:${String(minute % 60).padStart(2, "0")}`;
+}

@@ -1,0 +1,28 @@
+import { html } from "ghtml";
+import type { FormState } from "../form.ts";
+
+/** One of several words: a field with a label, and what was wrong with it. */
+export function choice(
+  { name, label, options, help }: { name: string; label: string; options: Readonly<Record<string, string>>; help?: string },
+  form: FormState,
+): string {
+  const chosen = form.values[name];
+  const problem = form.problems[name];
+  const described = [...(help === undefined ? [] : [`${name}-help`]), ...(problem === undefined ? [] : [`${name}-problem`])];
+  const items = Object.entries(options).map(
+    ([value, words]) => html`<option value="${value}" !${value === chosen ? "selected" : ""}>${words}</option>`,
+  );
+  return html`<div class="field">
+    <label for="${name}">${label}</label>
+    <select
+      id="${name}"
+      name="${name}"
+      !${described.length === 0 ? "" : html`aria-describedby="${described.join(" ")}"`}
+      !${problem === undefined ? "" : 'aria-invalid="true"'}
+    >
+      !${items.join("")}
+    </select>
+    !${help === undefined ? "" : html`<p class="help" id="${name}-help">${help}</p>`}
+    !${problem === undefined ? "" : html`<p class="problem" id="${name}-problem">${problem}</p>`}
+  </div>`;
+}

@@ -1,0 +1,86 @@
+import { html } from "ghtml";
+import type { AutoTopUp } from "../../../ledger/auto-top-up.ts";
+import { formatNanoUsd } from "../../../ledger/money.ts";
+import type { SavedCard } from "../../../ledger/saved-cards.ts";
+import type { FormState } from "../../form.ts";
+import { showUsd } from "../../money.ts";
+import type { Member } from "../../session/visitor.ts";
+import { field } from "../field.ts";
+import { csrfField } from "../layout.ts";
+
+export interface AutoTopUpView {
+  /** undefined: it was never on. */
+  autoTopUp: AutoTopUp | undefined;
+  card: SavedCard | undefined;
+}
+
+const PATH = "/dashboard/credit/auto-top-up";
+
+const STOPPED = {
+  declined: "The card was declined, so automatic top-up is off. Save another card if need be, and turn it on again.",
+  returned: "A payment was returned or disputed, so automatic top-up is off. Turn it on again when you want it.",
+} as const;
+
+/** On the credit page: what the service may charge by itself. */
+export function autoTopUpSection(visitor: Member, form: FormState, { autoTopUp, card }: AutoTopUpView): string {
+  const isOn = autoTopUp?.isOn === true;
+  const shown = { ...form, values: { ...valuesOf(autoTopUp), ...form.values } };
+  const turnOff = html`<button class="quiet" formaction="${PATH}/off" formnovalidate>Turn off</button>`;
+  const otherCard = html`<button class="quiet" formaction="${PATH}/card" formnovalidate>Use another card</button>`;
+  const removeCard = html`<button class="quiet danger" formaction="${PATH}/card/remove" formnovalidate>Remove the card</button>`;
+  return html`<h2 id="auto-top-up">Automatic top-up</h2>
+    <form method="post" action="${PATH}" class="card stack" aria-labelledby="auto-top-up">
+      !${csrfField(visitor.csrf)} !${state(autoTopUp, card)}
+      <div class="grid">
+        !${field({ name: "below", label: "When the balance is below, in USD", inputMode: "decimal", placeholder: "5.00", isRequired: true }, shown)}
+        !${field({ name: "charge", label: "Charge the card, in USD", inputMode: "decimal", placeholder: "20.00", isRequired: true }, shown)}
+        !${field({ name: "monthly", label: "At most in a month of UTC, in USD", inputMode: "decimal", placeholder: "100.00", isRequired: true }, shown)}
+      </div>
+      <div class="buttons">
+        <button class="!${isOn ? "" : "primary"}">!${actionOf(isOn, card)}</button>
+        !${isOn ? turnOff : ""} !${card === undefined ? "" : otherCard + removeCard}
+      </div>
+    </form>`;
+}
+
+function actionOf(isOn: boolean, card: SavedCard | undefined): string {
+  if (card === undefined) return "Go on to save a card";
+  return isOn ? "Save" : "Turn on";
+}
+
+function state(autoTopUp: AutoTopUp | undefined, card: SavedCard | undefined): string {
+  const lines = [
+    ...(autoTopUp?.stoppedBecause ? [html`<p class="problem" role="alert">${STOPPED[autoTopUp.stoppedBecause]}</p>`] : []),
+    html`<p>${sentence(autoTopUp, card)}</p>`,
+    ...(autoTopUp?.isCharging === true ? [html`<p role="status">A charge is under way.</p>`] : []),
+    ...(autoTopUp !== undefined && isFull(autoTopUp)
+      ? [
+          html`<p role="status">
+            This month's limit is reached: nothing more is charged until the next month, or a higher limit.
+          </p>`,
+        ]
+      : []),
+  ];
+  return lines.join("");
+}
+
+function sentence(autoTopUp: AutoTopUp | undefined, card: SavedCard | undefined): string {
+  if (autoTopUp?.isOn !== true)
+    return `Off. Turned on, it charges ${card === undefined ? "a card that you save" : card.label} when credit runs low: at once where the balance is below already.`;
+  if (card === undefined) return "Waiting for a card: nothing is charged until you save one.";
+  return `On, with ${card.label}. Charged this month: ${showUsd(autoTopUp.chargedNanoUsd)} of ${showUsd(autoTopUp.monthlyNanoUsd)}.`;
+}
+
+function isFull({ isOn, chargedNanoUsd, amountNanoUsd, monthlyNanoUsd }: AutoTopUp): boolean {
+  return isOn && chargedNanoUsd + amountNanoUsd > monthlyNanoUsd;
+}
+
+function valuesOf(autoTopUp: AutoTopUp | undefined): Record<string, string> {
+  if (autoTopUp === undefined) return {};
+  const { belowNanoUsd, amountNanoUsd, monthlyNanoUsd } = autoTopUp;
+  return { below: amountOf(belowNanoUsd), charge: amountOf(amountNanoUsd), monthly: amountOf(monthlyNanoUsd) };
+}
+
+function amountOf(nanoUsd: bigint): string {
+  return formatNanoUsd(nanoUsd).replace(/0{1,7}$/, "");
+}

@@ -1,0 +1,53 @@
+import { html } from "ghtml";
+import { formatNanoUsd } from "../../../ledger/money.ts";
+import type { Payment } from "../../../ledger/payments.ts";
+import type { Member } from "../../session/visitor.ts";
+import { layout } from "../layout.ts";
+import { moment } from "../time.ts";
+
+export interface ReceiptView {
+  visitor: Member;
+  payment: Payment;
+  paidAt: Date;
+  publicBaseUrl: string;
+}
+
+export function receiptPage({ visitor, payment, paidAt, publicBaseUrl }: ReceiptView): string {
+  const { id, accountId, amountNanoUsd, currency, provider, providerPaymentId, refundedNanoUsd, disputedNanoUsd } = payment;
+  // Values are HTML.
+  const facts: [string, string][] = [
+    ["Receipt", html`<code>${id}</code>`],
+    ["Paid", moment(paidAt)],
+    ["To", html`${new URL(publicBaseUrl).host}`],
+    ["Account", html`${visitor.membership.accountName} (${accountId})`],
+    ["For", "Prepaid credit"],
+    ["Amount", html`<strong>${dollars(amountNanoUsd)} ${currency.toUpperCase()}</strong>`],
+    ["Paid through", html`${provider}, ${providerPaymentId}`],
+  ];
+  if (refundedNanoUsd > 0n) facts.push(["Returned", html`${dollars(refundedNanoUsd)} ${currency.toUpperCase()}`]);
+  if (disputedNanoUsd > 0n) facts.push(["Disputed", html`${dollars(disputedNanoUsd)} ${currency.toUpperCase()}`]);
+  const body = html`<p class="small"><a href="/dashboard/credit">Credit</a></p>
+    <h1>Receipt</h1>
+    <div class="card">
+      <dl class="facts">
+        !${facts
+          .map(
+            ([term, value]) =>
+              html`<div>
+                <dt>${term}</dt>
+                <dd>!${value}</dd>
+              </div>`,
+          )
+          .join("")}
+      </dl>
+      <p class="muted small">
+        ${provider === "test" ? "This was play money." : "An invoice with taxes, where there is one, comes from the payment provider."}
+      </p>
+    </div>`;
+  return layout({ title: "Receipt", visitor, path: "/dashboard/credit", body, isNarrow: true });
+}
+
+/** Cents, and more where there are more. */
+function dollars(nanoUsd: bigint): string {
+  return formatNanoUsd(nanoUsd).replace(/0{1,7}$/, "");
+}

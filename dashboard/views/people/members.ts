@@ -1,0 +1,164 @@
+import { html } from "ghtml";
+import type { Invitation } from "../../../ledger/people/invitations.ts";
+import type { Member as AccountMember, Role } from "../../../ledger/people/members.ts";
+import type { FormState } from "../../form.ts";
+import type { Mailer } from "../../mail/mailer.ts";
+import type { Member } from "../../session/visitor.ts";
+import { choice } from "../choice.ts";
+import { field, formProblem } from "../field.ts";
+import { outboxHint } from "./forgot.ts";
+import { csrfField, layout } from "../layout.ts";
+import { copyable } from "../keys/snippets.ts";
+import { day } from "../time.ts";
+
+const PATH = "/dashboard/members";
+const ROLES: Record<Role, string> = {
+  viewer: "Viewer: sees everything, changes nothing",
+  member: "Member: makes keys and adds credit, too",
+  owner: "Owner: decides who is in the account, too",
+};
+
+export interface MembersView {
+  visitor: Member;
+  members: readonly AccountMember[];
+  invitations: readonly Invitation[];
+  form: FormState;
+}
+
+export function membersPage({ visitor, members, invitations, form }: MembersView): string {
+  const isOwner = visitor.membership.role === "owner";
+  const body = html`<h1>Members of ${visitor.membership.accountName}</h1>
+    !${formProblem(form)} !${memberTable(members, visitor, isOwner)}
+    !${isOwner ? inviteForm(visitor, form) : html`<p class="muted">Only an owner of this account can invite somebody.</p>`}
+    !${invitations.length === 0 ? "" : invitationTable(invitations, visitor)}`;
+  return layout({ title: "Members", visitor, path: PATH, body });
+}
+
+function memberTable(members: readonly AccountMember[], visitor: Member, isOwner: boolean): string {
+  const rows = members.map((member) => {
+    const { personId, email, name, role, since } = member;
+    const isSelf = personId === visitor.person.id;
+    const remove = html`<a
+      class="button quiet danger"
+      href="${PATH}/${personId}/remove"
+      aria-label="${isSelf ? "Leave the account" : `Remove ${name}`}"
+      >${isSelf ? "Leave" : "Remove"}</a
+    >`;
+    return html`<tr>
+      <th scope="row" data-label="Name">${name}!${isSelf ? html` <span class="muted">(you)</span>` : ""}</th>
+      <td data-label="E-mail">${email}</td>
+      <td data-label="Role">!${isOwner ? roleForm(member, visitor) : role}</td>
+      <td data-label="Since">!${day(since)}</td>
+      <td class="actions">!${isOwner || isSelf ? remove : ""}</td>
+    </tr>`;
+  });
+  return html`<table class="responsive">
+    <thead>
+      <tr>
+        <th scope="col">Name</th>
+        <th scope="col">E-mail</th>
+        <th scope="col">Role</th>
+        <th scope="col">Since</th>
+        <th scope="col"><span class="hidden">Actions</span></th>
+      </tr>
+    </thead>
+    <tbody>
+      !${rows.join("")}
+    </tbody>
+  </table>`;
+}
+
+function roleForm({ personId, name, role }: AccountMember, { csrf }: Member): string {
+  const options = Object.keys(ROLES).map(
+    (value) => html`<option value="${value}" !${value === role ? "selected" : ""}>${value}</option>`,
+  );
+  return html`<form method="post" action="${PATH}/${personId}/role" class="inline">
+    !${csrfField(csrf)}
+    <select name="role" aria-label="Role of ${name}">
+      !${options.join("")}
+    </select>
+    <button class="quiet" aria-label="Save the role of ${name}">Save</button>
+  </form>`;
+}
+
+function inviteForm({ csrf }: Member, form: FormState): string {
+  return html`<h2>Invite somebody</h2>
+    <form method="post" action="${PATH}/invite" class="card stack">
+      !${csrfField(csrf)} !${field({ name: "email", label: "E-mail", type: "email", isRequired: true }, form)}
+      !${choice({ name: "role", label: "Role", options: { member: ROLES.member, viewer: ROLES.viewer, owner: ROLES.owner } }, form)}
+      <button class="primary">Invite</button>
+    </form>`;
+}
+
+function invitationTable(invitations: readonly Invitation[], { csrf }: Member): string {
+  const rows = invitations.map(
+    ({ id, email, role, invitedBy, expiresAt }) =>
+      html`<tr>
+        <th scope="row" data-label="E-mail">${email}</th>
+        <td data-label="Role">${role}</td>
+        <td data-label="Invited by">${invitedBy}</td>
+        <td data-label="Until">!${day(expiresAt)}</td>
+        <td class="actions">
+          <form method="post" action="${PATH}/invitations/${id}/revoke">
+            !${csrfField(csrf)}<button class="quiet danger" aria-label="Revoke the invitation of ${email}">Revoke</button>
+          </form>
+        </td>
+      </tr>`,
+  );
+  return html`<h2>Not accepted yet</h2>
+    <table class="responsive">
+      <thead>
+        <tr>
+          <th scope="col">E-mail</th>
+          <th scope="col">Role</th>
+          <th scope="col">Invited by</th>
+          <th scope="col">Until</th>
+          <th scope="col"><span class="hidden">Actions</span></th>
+        </tr>
+      </thead>
+      <tbody>
+        !${rows.join("")}
+      </tbody>
+    </table>`;
+}
+
+export interface InvitedView {
+  visitor: Member;
+  email: string;
+  link: string;
+  mailer: Mailer | undefined;
+}
+
+export function invitedPage({ visitor, email, link, mailer }: InvitedView): string {
+  const words =
+    mailer === undefined
+      ? html`<p>This service sends no mail: hand this link to ${email} yourself.</p>`
+      : html`<p role="status">The invitation is on its way to ${email}. You can also hand over the link yourself.</p>`;
+  const body = html`<h1>Invited</h1>
+    <div class="card stack">
+      !${words} !${mailer === undefined || mailer.outbox === null ? "" : outboxHint}
+      !${copyable({ id: "link", text: link, label: "The invitation's link" })}
+      <p class="muted">It works once, within 7 days, for whoever has it. You will not see it again.</p>
+      <p><a class="button primary" href="${PATH}">Back to the members</a></p>
+    </div>`;
+  return layout({ title: "Invited", visitor, path: PATH, body, isNarrow: true });
+}
+
+export function removeMemberPage({ visitor, member }: { visitor: Member; member: AccountMember }): string {
+  const isSelf = member.personId === visitor.person.id;
+  const { accountName } = visitor.membership;
+  const title = isSelf ? `Leave ${accountName}?` : `Remove ${member.name}?`;
+  const body = html`<h1>${title}</h1>
+    <form method="post" action="${PATH}/${member.personId}/remove" class="card stack">
+      !${csrfField(visitor.csrf)}
+      <p>
+        ${isSelf ? "You see nothing of the account any more." : `${member.email} sees nothing of ${accountName} any more.`} Keys
+        go on to work: delete those that must not.
+      </p>
+      <div class="buttons">
+        <button class="danger">${isSelf ? "Leave the account" : "Remove"}</button>
+        <a class="button quiet" href="${PATH}">Cancel</a>
+      </div>
+    </form>`;
+  return layout({ title, visitor, path: PATH, body, isNarrow: true });
+}

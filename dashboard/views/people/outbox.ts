@@ -1,0 +1,30 @@
+import { html } from "ghtml";
+import type { Outbox } from "../../mail/outbox.ts";
+import type { Member } from "../../session/visitor.ts";
+import { layout } from "../layout.ts";
+import { moment } from "../time.ts";
+
+export function outboxPage({ visitor, letters }: { visitor: Member | null; letters: Outbox["letters"] }): string {
+  const items = letters.map(
+    ({ letter, at }) =>
+      html`<article class="card stack">
+        <h2>${letter.subject}</h2>
+        <p class="muted small">To ${letter.to}, !${moment(at)}</p>
+        <p class="letter">!${withLinks(letter.text)}</p>
+      </article>`,
+  );
+  const body = html`<h1>Outbox</h1>
+    <p class="muted">
+      This gateway sends no mail: what it would have sent is kept here until it restarts. Set <code>MAIL=smtp</code> to send it.
+    </p>
+    !${items.length === 0 ? html`<div class="card empty"><p>Nothing was written yet.</p></div>` : items.join("")}`;
+  return layout({ title: "Outbox", visitor, body, isNarrow: true });
+}
+
+/** A letter's links stand in lines of their own. */
+function withLinks(text: string): string {
+  return text
+    .split("\n")
+    .map((line) => (/^https?:\/\/\S+$/.test(line) ? html`<a href="${line}">${line}</a>` : html`${line}`))
+    .join("\n");
+}

@@ -1,0 +1,102 @@
+import { html } from "ghtml";
+import type { ListedAction } from "../../../ledger/people/audit.ts";
+import type { Session } from "../../../ledger/people/sessions.ts";
+import { msOfId } from "../../../ledger/request-id-time.ts";
+import type { FormState } from "../../form.ts";
+import type { Member } from "../../session/visitor.ts";
+import { browserName } from "./browser-name.ts";
+import { field, formProblem } from "../field.ts";
+import { csrfField, layout } from "../layout.ts";
+import { moment } from "../time.ts";
+
+const PATH = "/dashboard/settings";
+
+export interface SettingsView {
+  visitor: Member;
+  sessions: readonly Session[];
+  /** What was done in the account lately. */
+  actions: readonly ListedAction[];
+  form: FormState;
+  saved: boolean;
+}
+
+export function settingsPage({ visitor, sessions, actions, form, saved }: SettingsView): string {
+  const body = html`<h1>Settings</h1>
+    !${saved ? html`<p role="status" class="good">Saved.</p>` : ""} !${formProblem(form)} !${nameForm(visitor, form)}
+    !${visitor.person.hasPassword ? passwordForm(visitor, form) : ""}
+    <h2>Where you are signed in</h2>
+    !${sessionList(sessions, visitor)}
+    <h2>Done in ${visitor.membership.accountName} lately</h2>
+    !${actionTable(actions)}`;
+  return layout({ title: "Settings", visitor, path: PATH, body });
+}
+
+function nameForm({ csrf, person }: Member, form: FormState): string {
+  const shown = "name" in form.values ? form : { ...form, values: { ...form.values, name: person.name } };
+  return html`<form method="post" action="${PATH}/name" class="card stack">
+    !${csrfField(csrf)}
+    <p class="muted">You sign in as ${person.email}.</p>
+    !${field({ name: "name", label: "Name", autocomplete: "name", isRequired: true }, shown)}
+    <button>Save the name</button>
+  </form>`;
+}
+
+function passwordForm({ csrf, person }: Member, form: FormState): string {
+  return html`<h2>Password</h2>
+    <form method="post" action="${PATH}/password" class="card stack">
+      !${csrfField(csrf)}
+      <input type="email" name="username" value="${person.email}" autocomplete="username" hidden />
+      !${field({ name: "current", label: "Password of now", type: "password", autocomplete: "current-password", isRequired: true }, form)}
+      !${field({ name: "password", label: "New password", type: "password", help: "At least 10 characters. You are signed out everywhere else.", autocomplete: "new-password", isRequired: true }, form)}
+      <button>Change the password</button>
+    </form>`;
+}
+
+function sessionList(sessions: readonly Session[], { csrf, session: mine }: Member): string {
+  const items = sessions.map(
+    ({ id, userAgent, createdAt, lastSeenAt }) =>
+      html`<li>
+        <p>
+          <strong>${browserName(userAgent)}</strong>
+          !${id === mine.id ? html`<span class="badge active">this one</span>` : ""}<br />
+          <span class="muted small">since !${moment(createdAt)}, last seen !${moment(lastSeenAt)}</span>
+        </p>
+        !${id === mine.id ? "" : html`<form method="post" action="${PATH}/sessions/${id}/end">!${csrfField(csrf)}<button class="quiet">Sign it out</button></form>`}
+      </li>`,
+  );
+  const others = html`<form method="post" action="${PATH}/sessions/end-others">
+    !${csrfField(csrf)}<button>Sign out everywhere else</button>
+  </form>`;
+  return html`<div class="card stack">
+    <ul class="rows">
+      !${items.join("")}
+    </ul>
+    !${sessions.length > 1 ? others : ""}
+  </div>`;
+}
+
+function actionTable(actions: readonly ListedAction[]): string {
+  if (actions.length === 0) return html`<div class="card empty"><p>Nothing yet.</p></div>`;
+  const rows = actions.map(
+    ({ id, by, action, subject }) =>
+      html`<tr>
+        <th scope="row" data-label="Time">!${moment(new Date(msOfId(id)))}</th>
+        <td data-label="Who">${by ?? "–"}</td>
+        <td data-label="What"><code>${action}</code></td>
+        <td data-label="On">${subject}</td>
+      </tr>`,
+  );
+  return html`<table class="responsive">
+    <thead>
+      <tr>
+        <th scope="col">Time</th>
+        <th scope="col">Who</th>
+        <th scope="col">What</th>
+        <th scope="col">On</th>
+      </tr>
+    </thead>
+    <tbody>
+      !${rows.join("")}
+    </tbody>
+  </table>`;
+}

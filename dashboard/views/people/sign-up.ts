@@ -1,0 +1,79 @@
+import { html } from "ghtml";
+import type { FormState } from "../../form.ts";
+import { field, formProblem } from "../field.ts";
+import { outboxHint } from "./forgot.ts";
+import { oidcButton } from "./oidc-button.ts";
+import { layout } from "../layout.ts";
+
+export interface SignUpView {
+  form: FormState;
+  /** Token of an invitation; "" without one. */
+  invitation: string;
+  /** Name of the account. */
+  invitedTo: string | null;
+  /** Token of a mailed link; "" without one. */
+  proof: string;
+  /** The address that the link was mailed to; null: it may be any. */
+  email: string | null;
+  /** Of the service where people sign up, too; null: there is none. */
+  oidcName: string | null;
+}
+
+export function signUpPage({ form, invitation, invitedTo, proof, email, oidcName }: SignUpView): string {
+  const next = invitation === "" ? "/dashboard" : `/dashboard/invitation?token=${invitation}`;
+  const address =
+    email === null
+      ? field({ name: "email", label: "E-mail", type: "email", autocomplete: "username", isRequired: true }, form)
+      : html`<p>Your address is <strong>${email}</strong>.</p>
+          !${form.problems["email"] === undefined ? "" : html`<p class="problem" role="alert">${form.problems["email"]}</p>`}`;
+  const body = html`<h1>Sign up</h1>
+    <p class="muted">
+      ${invitedTo === null ? "One account, every model, from any tool that can set a base address and a key." : `You join ${invitedTo}.`}
+    </p>
+    <form method="post" action="/dashboard/sign-up" class="card stack">
+      !${formProblem(form)}
+      <input type="hidden" name="invitation" value="${invitation}" />
+      <input type="hidden" name="proof" value="${proof}" />
+      !${field({ name: "name", label: "Name", help: invitedTo === null ? "Yours, or your team's. The account is called so." : "Yours.", autocomplete: "name", isRequired: true }, form)}
+      !${address}
+      !${field({ name: "password", label: "Password", type: "password", help: "At least 10 characters. A few words together are good ones.", autocomplete: "new-password", isRequired: true }, form)}
+      <button class="primary">Sign up</button>
+    </form>
+    !${oidcButton({ verb: "Sign up", name: oidcName, next })} !${SIGN_IN}`;
+  return layout({ title: "Sign up", visitor: null, body, isNarrow: true });
+}
+
+export interface AddressView {
+  form: FormState;
+  /** Whose addresses can sign up. */
+  domains: readonly string[];
+  /** Can a link be mailed? */
+  canMail: boolean;
+  oidcName: string | null;
+}
+
+/** The first step where an address must be of some domain. */
+export function addressPage({ form, domains, canMail, oidcName }: AddressView): string {
+  const mailed = html`<form method="post" action="/dashboard/sign-up/address" class="card stack">
+    !${formProblem(form)}
+    !${field({ name: "email", label: "E-mail", type: "email", help: "We send a link to it with which you sign up.", autocomplete: "username", isRequired: true }, form)}
+    <button class="primary">Send the link</button>
+  </form>`;
+  const body = html`<h1>Sign up</h1>
+    <p class="muted">Only addresses of ${domains.join(", ")} can sign up here.</p>
+    !${canMail ? mailed : ""} !${oidcButton({ verb: "Sign up", name: oidcName, next: "/dashboard" })} !${SIGN_IN}`;
+  return layout({ title: "Sign up", visitor: null, body, isNarrow: true });
+}
+
+export function addressSentPage({ hasOutbox }: { hasOutbox: boolean }): string {
+  const body = html`<h1>Look into your mail</h1>
+    <div class="card stack">
+      <p role="status">A link is on its way to your address. It works for an hour.</p>
+      !${hasOutbox ? outboxHint : ""}
+      <p class="muted">Nothing came? Look into the folder for unwanted mail, or check the address and try again.</p>
+    </div>
+    <p class="muted"><a href="/dashboard/sign-up">Try again</a> · <a href="/dashboard/sign-in">Sign in</a></p>`;
+  return layout({ title: "Look into your mail", visitor: null, body, isNarrow: true });
+}
+
+const SIGN_IN = html`<p class="muted">Signed up before? <a href="/dashboard/sign-in">Sign in</a></p>`;

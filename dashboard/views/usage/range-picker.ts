@@ -1,0 +1,40 @@
+import { html } from "ghtml";
+import { RANGES, type DayRange } from "../../usage/range.ts";
+
+/**
+ * @param path of the page.
+ * @param kept what else the page's address says.
+ */
+export function rangePicker(path: string, range: DayRange, kept: Readonly<Record<string, string>> = {}): string {
+  const links = Object.entries(RANGES).map(
+    ([name, words]) =>
+      html`<a
+        href="${path}?${new URLSearchParams({ range: name, ...kept }).toString()}"
+        !${name === range.name ? 'aria-current="true"' : ""}
+        >${words}</a
+      >`,
+  );
+  return html`<div class="range">
+    <nav aria-label="Days">!${links.join("")}</nav>
+    <form method="get" action="${path}">
+      <input type="hidden" name="range" value="custom" />
+      !${hiddenFields(kept)}
+      <label><span class="hidden">First day</span><input type="date" name="from" value="${range.fromDay}" /></label>
+      <label><span class="hidden">Last day</span><input type="date" name="to" value="${range.toDay}" /></label>
+      <button>Show</button>
+    </form>
+    <span class="muted small">Days are UTC.</span>
+  </div>`;
+}
+
+/** So that a form keeps what the page's address says. */
+export function hiddenFields(values: Readonly<Record<string, string>>): string {
+  return Object.entries(values)
+    .map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)
+    .join("");
+}
+
+/** A page's query for a range. */
+export function rangeQuery({ name, fromDay, toDay }: DayRange): Record<string, string> {
+  return name === "custom" ? { range: name, from: fromDay, to: toDay } : { range: name };
+}

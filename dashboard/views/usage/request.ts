@@ -1,0 +1,102 @@
+import { html } from "ghtml";
+import type { ListedKey } from "../../../ledger/key-list.ts";
+import { formatNanoUsd } from "../../../ledger/money.ts";
+import type { ListedRequest } from "../../../ledger/request-list.ts";
+import { showPrice } from "../../money.ts";
+import type { Member } from "../../session/visitor.ts";
+import { INTERFACE_NAMES } from "../interface-names.ts";
+import { layout } from "../layout.ts";
+import { OUTCOME_NAMES, OUTCOME_NOTES } from "./outcome-names.ts";
+
+export interface RequestView {
+  visitor: Member;
+  /** Of one request, at least one, the first one first. */
+  attempts: readonly ListedRequest[];
+  keys: readonly ListedKey[];
+}
+
+/** What one request was, and how its charge adds up. */
+export function requestPage({ visitor, attempts, keys }: RequestView): string {
+  const id = attempts[0]?.requestId ?? "";
+  const body = html`<p class="small"><a href="/dashboard/usage/requests">Every request</a></p>
+    <h1>Request</h1>
+    <p><code>${id}</code></p>
+    <p class="muted small">The answer had it as <code>x-request-id</code>. Times are UTC.</p>
+    !${attempts.map((attempt) => card(attempt, { keys, isOnly: attempts.length === 1 })).join("")}`;
+  return layout({ title: "Request", visitor, path: "/dashboard/usage", body });
+}
+
+function card(request: ListedRequest, { keys, isOnly }: { keys: readonly ListedKey[]; isOnly: boolean }): string {
+  const { keyId, startedAt, durationMs, firstTokenMs, outcome } = request;
+  const name = keys.find(({ publicId }) => publicId === keyId)?.name ?? keyId;
+  const facts: [string, string][] = [
+    ["Time", startedAt.toISOString().replace("T", " ").replace("Z", "")],
+    ["Key", name],
+    ["Model", request.model],
+    ["Interface", `${INTERFACE_NAMES[request.interface]}${request.isStream ? ", stream" : ""}`],
+    ["Status", String(request.httpStatus)],
+    ["Result", `${OUTCOME_NAMES[outcome]}. ${OUTCOME_NOTES[outcome]}`],
+    ["Whole time", `${(durationMs / 1000).toFixed(3)} s`],
+    ["First token after", firstTokenMs === null ? "–" : `${(firstTokenMs / 1000).toFixed(3)} s`],
+    ["Price version", String(request.priceVersion)],
+  ];
+  return html`<section class="card">
+    !${isOnly ? "" : html`<h2>Attempt ${request.attempt}</h2>`}
+    <dl class="facts">
+      !${facts
+        .map(
+          ([term, words]) =>
+            html`<div>
+              <dt>${term}</dt>
+              <dd>${words}</dd>
+            </div>`,
+        )
+        .join("")}
+    </dl>
+    !${charge(request)}
+    !${request.isEstimated ? html`<p class="muted small">The model server did not tell the usage: the tokens were counted here.</p>` : ""}
+  </section>`;
+}
+
+function charge(request: ListedRequest): string {
+  const { price } = request;
+  const classes: [string, number, bigint][] = [
+    ["Input", request.inputTokens, price.inputPicoUsd],
+    ["Cached input", request.cachedInputTokens, price.cachedInputPicoUsd],
+    ["Written to the cache", request.cacheWriteTokens, price.cacheWritePicoUsd],
+    ["Output", request.outputTokens, price.outputPicoUsd],
+  ];
+  const rows = classes.map(
+    ([name, tokens, picoUsd]) =>
+      html`<tr>
+        <th scope="row" data-label="Tokens"><span>${name}</span></th>
+        <td data-label="Count" class="number">${tokens.toLocaleString("en-US")}</td>
+        <td data-label="USD a million" class="number">${showPrice(picoUsd)}</td>
+        <td data-label="USD" class="number">${showPico(BigInt(tokens) * picoUsd)}</td>
+      </tr>`,
+  );
+  return html`<table class="responsive">
+      <thead>
+        <tr>
+          <th scope="col">Tokens</th>
+          <th scope="col" class="number">Count</th>
+          <th scope="col" class="number">USD a million</th>
+          <th scope="col" class="number">USD</th>
+        </tr>
+      </thead>
+      <tbody>
+        !${rows.join("")}
+      </tbody>
+    </table>
+    <p>
+      Charged: <strong>${formatNanoUsd(request.chargeNanoUsd)} USD</strong>, the sum, rounded once.
+      !${request.reasoningTokens === 0 ? "" : html`Of the output, ${request.reasoningTokens.toLocaleString("en-US")} tokens were reasoning.`}
+    </p>`;
+}
+
+/** 1_500_000n as "0.0000015". */
+function showPico(picoUsd: bigint): string {
+  const digits = picoUsd.toString().padStart(13, "0");
+  const decimals = digits.slice(-12).replace(/0{1,6}$/, "");
+  return `${digits.slice(0, -12)}.${decimals}`;
+}

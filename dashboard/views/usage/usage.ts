@@ -1,0 +1,189 @@
+import { html } from "ghtml";
+import type { Balance } from "../../../ledger/accounts.ts";
+import type { UsageByKey } from "../../../ledger/reports.ts";
+import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../../ledger/usage-sums.ts";
+import { modelSeries, tokensOf, type Bar, type Unit } from "../../charts/model-series.ts";
+import { legend, stackedBars } from "../../charts/stacked-bars.ts";
+import { showUsd } from "../../money.ts";
+import type { Member } from "../../session/visitor.ts";
+import { daysOf, type DayRange } from "../../usage/range.ts";
+import { layout } from "../layout.ts";
+import { rangePicker, rangeQuery } from "./range-picker.ts";
+
+export interface UsageView {
+  visitor: Member;
+  range: DayRange;
+  unit: Unit;
+  balance: Balance;
+  /** At the pace of the last seven days, where there is one. */
+  lastsDays: number | undefined;
+  /** By day and model, or, of one day, by hour. */
+  bars: readonly Bar[];
+  byKey: readonly UsageByKey[];
+}
+
+export function usagePage({ visitor, range, unit, balance, lastsDays, bars, byKey }: UsageView): string {
+  const models = sumBy(bars);
+  const all = bars.reduce<UsageSums>(addUsage, NO_USAGE_SUMS);
+  const query = new URLSearchParams(rangeQuery(range)).toString();
+  const body = html`<div class="title">
+      <h1>Billing &amp; Usage</h1>
+      <a class="button" href="/dashboard/usage/requests?${query}">Every request</a>
+    </div>
+    !${rangePicker("/dashboard/usage", range, unit === "money" ? {} : { unit })}
+    <div class="cards">
+      !${figure("Balance", showUsd(balance.postedNanoUsd), balanceNote(balance, lastsDays))}
+      !${figure("Spent in these days", showUsd(all.chargeNanoUsd))} !${figure("Requests", all.requests.toLocaleString("en-US"))}
+      !${figure("Tokens", tokensOf(all).toLocaleString("en-US"))}
+    </div>
+    !${all.requests === 0 ? nothing : charts({ range, unit, bars, models, byKey, query })}`;
+  return layout({ title: "Billing & Usage", visitor, path: "/dashboard/usage", body });
+}
+
+const nothing = html`<div class="card empty">
+  <p>Nothing was used in these days.</p>
+  <p class="muted">Usage shows up here a moment after each request has ended.</p>
+</div>`;
+
+interface Charts extends Pick<UsageView, "range" | "unit" | "bars" | "byKey"> {
+  models: readonly (UsageSums & { model: string })[];
+  query: string;
+}
+
+function charts({ range, unit, bars, models, byKey, query }: Charts): string {
+  const isOneDay = range.fromDay === range.toDay;
+  const columns = isOneDay ? HOURS : daysOf(range.fromDay, range.toDay);
+  const column = isOneDay ? "hour" : "day";
+  const series = modelSeries(bars, { columns, models: models.map(({ model }) => model), unit });
+  const byColumn = columns
+    .map((name) => ({ name, ...bars.filter((bar) => bar.column === name).reduce<UsageSums>(addUsage, NO_USAGE_SUMS) }))
+    .filter(({ requests }) => requests > 0);
+  return html`<section aria-labelledby="by-day">
+      <h2 id="by-day">By ${column}</h2>
+      !${unitPicker(unit, query)}
+      <div class="card">
+        !${stackedBars({ title: `${UNITS[unit].axis} by ${column} and model; the table below has the numbers`, columns, series, showValue: UNITS[unit].show })}
+        !${legend(series.map(({ name }) => name))}
+      </div>
+      <details>
+        <summary>As a table</summary>
+        !${table(
+          isOneDay ? "Hour (UTC)" : "Day",
+          byColumn.map(({ name, ...sums }) => ({ name: html`${name}`, ...sums })),
+        )}
+      </details>
+    </section>
+    <section aria-labelledby="by-model">
+      <h2 id="by-model">By model</h2>
+      !${table(
+        "Model",
+        models.map(({ model, ...sums }) => ({
+          name: html`<a href="/dashboard/usage/requests?${query}&model=${encodeURIComponent(model)}">${model}</a>`,
+          ...sums,
+        })),
+      )}
+    </section>
+    <section aria-labelledby="by-key">
+      <h2 id="by-key">By key</h2>
+      !${table(
+        "Key",
+        byKey.map(({ keyId, name, isRevoked, ...sums }) => ({
+          name: html`<a href="/dashboard/usage/requests?${query}&key=${keyId}">${name}</a
+            >!${isRevoked ? ' <span class="badge">deleted</span>' : ""}`,
+          ...sums,
+        })),
+      )}
+    </section>
+    !${files(query)}`;
+}
+
+/** @param rows `name` is HTML. */
+function table(head: string, rows: readonly (UsageSums & { name: string })[]): string {
+  const body = rows.map(
+    (row) =>
+      html`<tr>
+        <th scope="row" data-label="${head}"><span>!${row.name}</span></th>
+        <td data-label="Requests" class="number">${row.requests.toLocaleString("en-US")}</td>
+        <td data-label="Input" class="number">${row.inputTokens.toLocaleString("en-US")}</td>
+        <td data-label="Cached input" class="number">
+          ${(row.cachedInputTokens + row.cacheWriteTokens).toLocaleString("en-US")}
+        </td>
+        <td data-label="Output" class="number">${row.outputTokens.toLocaleString("en-US")}</td>
+        <td data-label="Charge" class="number">${showUsd(row.chargeNanoUsd)}</td>
+      </tr>`,
+  );
+  return html`<table class="responsive">
+    <thead>
+      <tr>
+        <th scope="col">${head}</th>
+        <th scope="col" class="number">Requests</th>
+        <th scope="col" class="number">Input</th>
+        <th scope="col" class="number">Cached input</th>
+        <th scope="col" class="number">Output</th>
+        <th scope="col" class="number">Charge</th>
+      </tr>
+    </thead>
+    <tbody>
+      !${body.join("")}
+    </tbody>
+  </table>`;
+}
+
+/** The dearest first. */
+function sumBy(rows: readonly Bar[]): (UsageSums & { model: string })[] {
+  const sums = new Map<string, UsageSums>();
+  for (const row of rows) sums.set(row.model, addUsage(sums.get(row.model) ?? NO_USAGE_SUMS, row));
+  return [...sums]
+    .map(([model, sum]) => ({ model, ...sum }))
+    .sort((a, b) => (a.chargeNanoUsd === b.chargeNanoUsd ? 0 : a.chargeNanoUsd > b.chargeNanoUsd ? -1 : 1));
+}
+
+const HOURS = Array.from({ length: 24 }, (_, hour) => `${String(hour).padStart(2, "0")}:00`);
+
+const UNITS: Record<Unit, { name: string; axis: string; show: (value: number) => string }> = {
+  money: {
+    name: "Money",
+    axis: "USD",
+    // Small amounts to the nano-dollar: a day may cost less than a cent.
+    show: (value) =>
+      `$${value.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: value < 0.1 ? 9 : 2 })}`,
+  },
+  tokens: {
+    name: "Tokens",
+    axis: "Tokens",
+    show: (value) => value.toLocaleString("en-US", { notation: "compact", maximumFractionDigits: 1 }),
+  },
+};
+
+function unitPicker(unit: Unit, query: string): string {
+  const links = (["money", "tokens"] as const).map(
+    (each) =>
+      html`<a href="/dashboard/usage?${query}&unit=${each}" !${each === unit ? 'aria-current="true"' : ""}
+        >${UNITS[each].name}</a
+      >`,
+  );
+  return html`<nav class="range" aria-label="Unit of the chart">!${links.join("")}</nav>`;
+}
+
+/** The same rows as files, with exact numbers. */
+function files(query: string): string {
+  const views = { days: "days", models: "models", keys: "keys", requests: "every request" };
+  const links = Object.entries(views).map(
+    ([view, words]) => html`<a href="/dashboard/usage/csv/${view}?${query}" download>${words}</a>`,
+  );
+  return html`<p class="more">As CSV: !${links.join(", ")}</p>`;
+}
+
+function balanceNote({ leasedNanoUsd }: Balance, lastsDays: number | undefined): string {
+  const held = `${showUsd(leasedNanoUsd)} held for running requests`;
+  if (lastsDays === undefined) return held;
+  return `${held}; lasts ${lastsDays === 1 ? "one day" : lastsDays > 730 ? "over two years" : `${lastsDays} days`} at the pace of the last seven`;
+}
+
+function figure(name: string, value: string, note = ""): string {
+  return html`<div class="card figure">
+    <h2>${name}</h2>
+    <p class="value">${value}</p>
+    !${note === "" ? "" : html`<p class="muted small">${note}</p>`}
+  </div>`;
+}

@@ -1,0 +1,63 @@
+import type { GatewayError } from "../contract/errors.ts";
+import type { Run } from "./meter/run.ts";
+import * as reply from "./reply.ts";
+import type { Reply } from "./reply.ts";
+import type { StreamOutcome, StreamTranslation } from "./translate/translation.ts";
+
+/** A streamed answer on its way to the client: translated, metered, and stopped where credit runs out. */
+export interface AnswerStream {
+  readonly outcome: StreamOutcome;
+  pass(chunk: Buffer, isEnd: boolean): Reply;
+}
+
+export interface AnswerStreamStart {
+  machine: StreamTranslation;
+  run: Run;
+  /** Writes down what was thrown, and says it in words for the client. */
+  noteFailure(thrown: unknown): GatewayError;
+}
+
+export function createAnswerStream({ machine, run, noteFailure }: AnswerStreamStart): AnswerStream {
+  /** It has had its end: what the upstream still sends is thrown away. */
+  let isOver = false;
+
+  function translate(chunk: Buffer, isEnd: boolean): Reply {
+    const pushed = chunk.length === 0 ? "unchanged" : machine.push(chunk);
+    if (run.noteOutput() === "stop" && !isEnd && machine.outcome === "open") return stopForCredit(pushed, chunk);
+    if (!isEnd) return reply.passChunk(pushed);
+    const end = machine.end();
+    run.settle(endOutcome(machine), 200);
+    if (end.length === 0) return reply.passChunk(pushed);
+    return reply.passChunk(Buffer.concat([pushed === "unchanged" ? chunk : pushed, end]));
+  }
+
+  /** The client gets its protocol's own finish for a limit. */
+  function stopForCredit(pushed: Buffer | "unchanged", chunk: Buffer): Reply {
+    isOver = true;
+    run.settle("stopped", 200);
+    return reply.passChunk(Buffer.concat([pushed === "unchanged" ? chunk : pushed, machine.stopForCredit()]));
+  }
+
+  return {
+    get outcome() {
+      return machine.outcome;
+    },
+    pass(chunk, isEnd) {
+      if (isOver) return reply.passChunk(Buffer.alloc(0));
+      try {
+        return translate(chunk, isEnd);
+      } catch (thrown) {
+        // The status line is gone: only the protocol's own error event can tell the client.
+        isOver = true;
+        const error = noteFailure(thrown);
+        run.settle("failed", 200);
+        return reply.passChunk(machine.fail(error));
+      }
+    },
+  };
+}
+
+/** A machine that is still open at the end saw no end: the answer was cut. */
+export function endOutcome(machine: StreamTranslation): Exclude<StreamOutcome, "open"> {
+  return machine.outcome === "open" ? "truncated" : machine.outcome;
+}

@@ -1,0 +1,89 @@
+/** A value that is no key of this service: what it looks like, and what to do. Nothing of it is in the text (S18). */
+export interface KeyMistake {
+  /** What was sent, as a sentence. */
+  readonly sentence: string;
+  /** Is another key needed? Else the same one, written well, is right. */
+  readonly needsKey: boolean;
+}
+
+const KEY_LENGTH = 61;
+const OWN_PREFIX = "sk-mg-";
+
+/** Prefixes of other providers' keys; the longer ones first. */
+const PROVIDERS: readonly (readonly [prefix: RegExp, name: string])[] = [
+  [/^sk-ant-/, "Anthropic"],
+  [/^sk-or-/, "OpenRouter"],
+  [/^sk-(proj|svcacct|admin|None)-/, "OpenAI"],
+  [/^gsk_/, "Groq"],
+  [/^AIza/, "Google"],
+  [/^xai-/, "xAI"],
+  [/^pplx-/, "Perplexity"],
+  [/^hf_/, "Hugging Face"],
+  [/^r8_/, "Replicate"],
+  [/^nvapi-/, "NVIDIA"],
+  [/^(AKIA|ASIA)[A-Z0-9]{12}/, "AWS"],
+  [/^(gh[pousr]_|github_pat_)/, "GitHub"],
+  // DeepSeek, Moonshot, older keys of OpenAI and others.
+  [/^sk-(?!mg-)/, "another provider"],
+];
+
+const PLACEHOLDER = /^(\$|%\w+%|<.*>$|\{.*\}$|undefined$|null$|none$|changeme$)|your[-_ ]?(api[-_ ]?)?key|api[-_]?key[-_]?here/i;
+
+/** Says what a credential is that has not the form of a key. */
+export function explainKey(credential: string): KeyMistake {
+  // Header bytes arrive one to a character; what people paste is UTF-8.
+  const text = Buffer.from(credential, "latin1").toString("utf8");
+  if (/^bearer\s/i.test(text)) return again("The word `Bearer` stands twice in front of the API key. Send it once");
+  if (/^["'`“‘].*|["'`”’]$/.test(text)) return again("The API key is in quotation marks. Send it without them");
+  if (/[*•●…]|\.\.\.|xxxx/i.test(text))
+    return other("This is the masked display form of a key. The full value is shown only once, when the key is made.");
+  if (PLACEHOLDER.test(text))
+    return other("This is a placeholder, not an API key. The setting that should hold the key is not set.");
+  if (text.startsWith("mgmt_"))
+    return other(
+      "This is a management token: it is for the API under /api/v1 and calls no model. Use an API key, `sk-mg-…`, here.",
+    );
+  if (/^eyJ[\w-]+\.[\w-]+\.[\w-]*$/.test(text))
+    return other("This is a token of a sign-in or of a Kubernetes cluster, not an API key.");
+  const provider = PROVIDERS.find(([prefix]) => prefix.test(text))?.[1];
+  if (provider !== undefined)
+    return other(
+      `This is an API key of ${provider === "another provider" ? provider : `another provider (${provider})`}. It is of no use here.`,
+    );
+  return text.startsWith(OWN_PREFIX) ? explainOwn(text) : other("The API key does not have this service's form, `sk-mg-…`.");
+}
+
+function explainOwn(text: string): KeyMistake {
+  if (/\s|\\[nrt]|%0a|%20/i.test(text))
+    return again("The API key holds white space or a line break. Send it as one word, without anything in front or behind");
+  if (text.length !== KEY_LENGTH)
+    return again(`The API key has ${text.length} characters, and a whole one has ${KEY_LENGTH}. Copy all of it`);
+  return again("The API key holds characters that no key has. Copy it again");
+}
+
+function again(sentence: string): KeyMistake {
+  return { sentence: `${sentence}.`, needsKey: false };
+}
+
+function other(sentence: string): KeyMistake {
+  return { sentence, needsKey: true };
+}
+
+/** Headers that other services read the key from. */
+const FOREIGN_HEADERS = [
+  "api-key",
+  "x-goog-api-key",
+  "openai-api-key",
+  "anthropic-api-key",
+  "anthropic-auth-token",
+  "x-auth-token",
+];
+
+/** Says where a key was sent in vain; null where there is none. */
+export function explainMissingKey(headers: ReadonlyMap<string, string>): string | null {
+  const header = FOREIGN_HEADERS.find((name) => headers.has(name));
+  if (header !== undefined) return `The header \`${header}\` is not read.`;
+  if (/[?&](api[-_]?key|key|token)=/i.test(headers.get(":path") ?? ""))
+    return "A key in the address is not read, and logs may keep it: make a new one.";
+  return null;
+}

@@ -1,0 +1,77 @@
+import { GatewayError } from "../../contract/errors.ts";
+import { HEADERS } from "../../contract/headers.ts";
+import type { Exchange } from "../exchange.ts";
+import { requestChanges } from "../headers.ts";
+import { encodeRefusal } from "../refusal.ts";
+import * as reply from "../reply.ts";
+import type { Reply } from "../reply.ts";
+import type { Attempt } from "./attempts.ts";
+import type { OpenAttempts } from "./open-attempts.ts";
+
+export interface AttemptExchangeDeps {
+  openAttempts: Pick<OpenAttempts, "find">;
+  /** Sends Envoy a message that it has not asked for. */
+  push(reply: Reply): void;
+}
+
+/**
+ * One attempt's stream, beside that of its request (exchange.ts): names the backend and its words, and asks Envoy for
+ * another attempt where the answer is no answer. What passes is the exchange's to translate and meter.
+ */
+export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDeps): Exchange {
+  let attempt: Attempt | undefined;
+  let requestId = "";
+  let timer: NodeJS.Timeout | undefined;
+
+  function begin(headers: ReadonlyMap<string, string>): Reply {
+    requestId = headers.get(HEADERS.requestId) ?? "";
+    const attempts = openAttempts.find(requestId);
+    // The client has left since.
+    if (attempts === undefined) return refuse(new GatewayError("overloaded", "The request is over."), {});
+    attempt = attempts.begin();
+    timer = setTimeout(giveUp, attempts.firstByteMs);
+    const { backend, upstream, isAsReceived } = attempt;
+    const { set, remove } = requestChanges({ headers, backend, upstream, requestId });
+    return reply.replaceRequest(isAsReceived ? "unchanged" : upstream.body, {
+      set: { ...set, [HEADERS.bodyLength]: String(upstream.body.length) },
+      remove,
+    });
+  }
+
+  function giveUp(): void {
+    if (attempt === undefined) return;
+    const isRetried = attempt.timedOut() === "try_next";
+    push(refuse(new GatewayError("upstream_timeout", "The model server did not answer in time."), tryNext(isRetried)));
+  }
+
+  /** Nobody reads the text: the exchange words the error itself, in the caller's protocol. */
+  function refuse(error: GatewayError, headers: Readonly<Record<string, string>>): Reply {
+    const refusal = encodeRefusal("chat", error, requestId);
+    return reply.answerNow({ ...refusal, headers: { ...refusal.headers, ...headers } });
+  }
+
+  return {
+    requestHeaders: begin,
+    responseHeaders(headers, { isLocalReply }) {
+      clearTimeout(timer);
+      const answer = { status: Number(headers.get(":status")), headers, isLocalReply };
+      const isRetried = attempt?.answered(answer) === "try_next";
+      // A server that sends the header itself decides nothing.
+      return reply.awaitResponseBody({ set: tryNext(isRetried), remove: isRetried ? [] : [HEADERS.tryNext] });
+    },
+    requestBody: notAsked,
+    responseBody: notAsked,
+    closed() {
+      clearTimeout(timer);
+      attempt?.abandoned();
+    },
+  };
+}
+
+function tryNext(isRetried: boolean): Readonly<Record<string, string>> {
+  return isRetried ? { [HEADERS.tryNext]: "1" } : {};
+}
+
+function notAsked(): never {
+  throw new Error("the filter of an attempt sends no bodies");
+}

@@ -1,0 +1,199 @@
+import type { Backend, CatalogueModel } from "../../contract/catalogue.ts";
+import { GatewayError } from "../../contract/errors.ts";
+import { DEFAULT_FIRST_BYTE_MS } from "../deadlines.ts";
+import type { Events } from "../events.ts";
+import { isAboutRequest } from "../protocol/upstream-error.ts";
+import type { BackendHealth } from "../route/backend-health.ts";
+import type { Translation } from "../translate/translation.ts";
+import { readRetryAfterMs } from "./retry-after.ts";
+
+/** One request's way through its Model's backends: the exchange begins it, Envoy's attempts go through it one by one. */
+export interface Attempts {
+  /** The attempt that runs, or whose answer passes; before the first one, the backend that it will go to. */
+  readonly backend: Backend;
+  readonly translation: Translation;
+  /** How many servers were asked. */
+  readonly tried: number;
+  /** Why the last attempt has no answer of a server's own; null where it has one. */
+  readonly failure: GatewayError | null;
+  /** How long each server may take to begin its answer. */
+  readonly firstByteMs: number;
+  /** Envoy sends the request: to which backend? */
+  begin(): Attempt;
+  /** The client's exchange is over, whatever runs. */
+  close(): void;
+}
+
+/** One attempt at one backend. Its first end counts. */
+export interface Attempt {
+  readonly backend: Backend;
+  readonly upstream: Translation["upstream"];
+  /** The body goes on as the client sent it. */
+  readonly isAsReceived: boolean;
+  answered(answer: AttemptAnswer): "pass" | "try_next";
+  /** No answer came in the time that its Model gives. */
+  timedOut(): "pass" | "try_next";
+  /** The client left, or its whole time is over. */
+  abandoned(): void;
+}
+
+interface AttemptAnswer {
+  status: number;
+  headers: ReadonlyMap<string, string>;
+  /** Envoy's own: no server was reached, or what it sent was no HTTP. */
+  isLocalReply: boolean;
+}
+
+export interface AttemptsStart {
+  requestId: string;
+  model: Pick<CatalogueModel, "name" | "timeouts">;
+  /** In the order in which they are to be tried. */
+  backends: readonly Backend[];
+  /** The body as received. */
+  body: Buffer;
+  /** @throws GatewayError where the request cannot be said in the backend's protocol. */
+  translate(backend: Backend): Translation;
+}
+
+export interface AttemptsDeps {
+  health: BackendHealth;
+  events: Pick<Events, "attemptFailed">;
+  clock: { nowMs(): number };
+}
+
+interface Step {
+  backend: Backend;
+  translation: Translation;
+}
+
+/** @throws GatewayError where the request can be said in no backend's protocol: the first one's. */
+export function startAttempts(
+  { requestId, model, backends, ...request }: AttemptsStart,
+  { health, events, clock }: AttemptsDeps,
+): Attempts {
+  const left = [...backends];
+  const { translate } = request;
+  let current = firstStep();
+  let next: Step | undefined = current;
+  let failure: GatewayError | null = null;
+  let tried = 0;
+
+  function firstStep(): Step {
+    const [first] = left;
+    const step = takeStep();
+    if (step !== undefined) return step;
+    if (first === undefined) throw new Error("a request was to be tried at no backend");
+    return { backend: first, translation: translate(first) };
+  }
+
+  /** A backend that speaks a protocol in which the request cannot be said is passed over. */
+  function takeStep(): Step | undefined {
+    for (let backend = left.shift(); backend !== undefined; backend = left.shift()) {
+      try {
+        return { backend, translation: translate(backend) };
+      } catch (error) {
+        if (!(error instanceof GatewayError)) throw error;
+      }
+    }
+    return undefined;
+  }
+
+  function begin(): Attempt {
+    // Envoy asks once more than it was told only where its connection inside broke: the same backend again.
+    const step = next ?? current;
+    const { backend } = step;
+    current = step;
+    next = undefined;
+    failure = null;
+    tried += 1;
+    health.began(backend.cluster);
+    let isOver = false;
+
+    function end(answer: AttemptAnswer | "timed_out"): "pass" | "try_next" {
+      if (isOver) return "pass";
+      isOver = true;
+      failure = failureOf(answer);
+      const status = answer === "timed_out" ? 504 : answer.status;
+      if (failure === null && isAnswer(status)) {
+        health.succeeded(backend.cluster);
+        return "pass";
+      }
+      const retryAfterMs = answer === "timed_out" ? null : readRetryAfterMs(answer.headers, clock.nowMs());
+      health.failed(backend.cluster, { isRateLimit: status === 429, retryAfterMs });
+      next = takeStep();
+      events.attemptFailed({
+        requestId,
+        model: model.name,
+        backend: backend.name,
+        attempt: tried,
+        status,
+        isLast: next === undefined,
+      });
+      return next === undefined ? "pass" : "try_next";
+    }
+
+    return {
+      backend,
+      upstream: step.translation.upstream,
+      isAsReceived: step.translation.upstream.body === request.body,
+      answered: end,
+      timedOut: () => end("timed_out"),
+      abandoned() {
+        if (isOver) return;
+        isOver = true;
+        health.abandoned(backend.cluster);
+      },
+    };
+  }
+
+  return {
+    get backend() {
+      return current.backend;
+    },
+    get translation() {
+      return current.translation;
+    },
+    get tried() {
+      return tried;
+    },
+    get failure() {
+      return failure;
+    },
+    firstByteMs: model.timeouts?.firstByteMs ?? DEFAULT_FIRST_BYTE_MS,
+    begin,
+    close() {
+      left.length = 0;
+      next = undefined;
+    },
+  };
+}
+
+/** An answer for the client: good, or about what the client asked, which every backend would say. */
+function isAnswer(status: number): boolean {
+  return (status >= 200 && status < 300) || status === 413 || isAboutRequest(status);
+}
+
+function failureOf(answer: AttemptAnswer | "timed_out"): GatewayError | null {
+  if (answer === "timed_out") return tooLate();
+  if (!answer.isLocalReply) return null;
+  if (answer.status === 504) return tooLate();
+  return answer.status === 502
+    ? new GatewayError("upstream_error", "The model server's answer could not be read.")
+    : new GatewayError("upstream_unavailable", "The model server cannot be reached right now. Please try again.");
+}
+
+/** No server answered in the time that the Model gives (S22). */
+export function tooLate(): GatewayError {
+  return new GatewayError("upstream_timeout", "The model server did not answer in time.");
+}
+
+/** The last error, with how many servers were asked before it was given up; which ones is nobody's business (S17). */
+export function withTried(error: GatewayError, { tried }: Pick<Attempts, "tried">): GatewayError {
+  if (tried < 2) return error;
+  return new GatewayError(error.code, `${error.message} ${tried} servers were tried.`, {
+    status: error.status,
+    headers: error.headers,
+    cause: error.cause,
+    ...(error.field === null ? {} : { field: error.field }),
+  });
+}

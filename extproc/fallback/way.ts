@@ -1,0 +1,103 @@
+import type { Backend } from "../../contract/catalogue.ts";
+import type { GatewayError } from "../../contract/errors.ts";
+import type { Interface } from "../../contract/protocol.ts";
+import { attemptsChanges, requestChanges } from "../headers.ts";
+import * as reply from "../reply.ts";
+import type { Reply } from "../reply.ts";
+import { affinityOf } from "../route/affinity.ts";
+import type { BackendHealth } from "../route/backend-health.ts";
+import { chooseBackend } from "../route/choose-backend.ts";
+import { orderBackends } from "../route/order-backends.ts";
+import { createTranslation } from "../translate/choose.ts";
+import type { Translation, TranslationInput } from "../translate/translation.ts";
+import { startAttempts, withTried, type AttemptsDeps } from "./attempts.ts";
+import type { OpenAttempts } from "./open-attempts.ts";
+
+/** A request's way to its Model's servers: straight to the only one, or to several, one after the other. */
+export interface Way {
+  /** The one that answers; before any does, the one that is asked first. */
+  readonly backend: Backend;
+  readonly translation: Translation;
+  /** Each server's time to the first byte is kept on its own attempt. */
+  readonly isByAttempt: boolean;
+  /** Why there is no answer of a server's own; null where there is one. */
+  readonly failure: GatewayError | null;
+  /** Sends the request on: Envoy's next step. */
+  forward(): Reply;
+  /** The error as the client reads it. */
+  described(error: GatewayError): GatewayError;
+  close(): void;
+}
+
+export interface WayPlan extends Omit<TranslationInput, "backend"> {
+  client: Interface;
+  /** Public id of the caller's key. */
+  keyId: string;
+}
+
+export interface WayDeps extends AttemptsDeps {
+  health: BackendHealth;
+  openAttempts: Pick<OpenAttempts, "add" | "remove">;
+  random(): number;
+}
+
+/** @throws GatewayError where no backend is to be had, or the request cannot be said in the protocol of any. */
+export function planWay(plan: WayPlan, deps: WayDeps): Way {
+  const isChoice = plan.model.backends.filter(({ weight }) => weight > 0).length > 1;
+  return isChoice ? throughSeveral(plan, deps) : straight(plan, deps);
+}
+
+/** Without a detour: most Models have one backend. */
+function straight(plan: WayPlan, { random }: WayDeps): Way {
+  const { client, body, headers, model, requestId } = plan;
+  const backend = chooseBackend(model.backends, random());
+  const translation = createTranslation(client, { ...plan, backend });
+  const { upstream } = translation;
+  return {
+    backend,
+    translation,
+    isByAttempt: false,
+    failure: null,
+    forward: () =>
+      reply.forwardRequest(
+        upstream.body === body ? "unchanged" : upstream.body,
+        requestChanges({ headers, backend, upstream, requestId, isTimed: model.timeouts !== undefined }),
+      ),
+    described: (error) => error,
+    close: () => {},
+  };
+}
+
+function throughSeveral(plan: WayPlan, deps: WayDeps): Way {
+  const { client, headers, model, requestId } = plan;
+  const backends = orderBackends(model.backends, {
+    affinity: affinityOf(plan),
+    health: deps.health,
+    nowMs: deps.clock.nowMs(),
+  });
+  const attempts = startAttempts(
+    { ...plan, backends, translate: (backend) => createTranslation(client, { ...plan, backend }) },
+    deps,
+  );
+  return {
+    get backend() {
+      return attempts.backend;
+    },
+    get translation() {
+      return attempts.translation;
+    },
+    isByAttempt: true,
+    get failure() {
+      return attempts.failure;
+    },
+    forward() {
+      deps.openAttempts.add(requestId, attempts);
+      return reply.forwardRequest("unchanged", attemptsChanges({ headers, requestId }));
+    },
+    described: (error) => withTried(error, attempts),
+    close() {
+      attempts.close();
+      deps.openAttempts.remove(requestId);
+    },
+  };
+}

@@ -1,0 +1,67 @@
+import { ERRORS, type GatewayError } from "../../../contract/errors.ts";
+import { encodeSseEvent } from "../sse.ts";
+import type { OutputItem, OutputPart, SummaryPart, UrlCitation } from "./output-item.ts";
+import { encodeResponse, type ResponseHead, type ResponseState } from "./response.ts";
+
+/** Where in the output an event belongs. */
+interface Place {
+  item_id: string;
+  output_index: number;
+}
+
+/** The events of a Responses stream about parts of the output, as they are written but for their number. */
+export type PartEvent =
+  | { type: "response.output_item.added" | "response.output_item.done"; output_index: number; item: OutputItem }
+  | (Place & {
+      type: "response.content_part.added" | "response.content_part.done";
+      content_index: number;
+      part: OutputPart;
+    })
+  | (Place & { type: "response.output_text.delta"; content_index: number; delta: string; logprobs: [] })
+  | (Place & { type: "response.output_text.done"; content_index: number; text: string; logprobs: [] })
+  | (Place & {
+      type: "response.output_text.annotation.added";
+      content_index: number;
+      annotation_index: number;
+      annotation: UrlCitation;
+    })
+  | (Place & { type: "response.refusal.delta"; content_index: number; delta: string })
+  | (Place & { type: "response.refusal.done"; content_index: number; refusal: string })
+  | (Place & {
+      type: "response.reasoning_summary_part.added" | "response.reasoning_summary_part.done";
+      summary_index: number;
+      part: SummaryPart;
+    })
+  | (Place & { type: "response.reasoning_summary_text.delta"; summary_index: number; delta: string })
+  | (Place & { type: "response.reasoning_summary_text.done"; summary_index: number; text: string })
+  | (Place & { type: "response.function_call_arguments.delta"; delta: string })
+  | (Place & { type: "response.function_call_arguments.done"; name: string; arguments: string })
+  | (Place & { type: "response.custom_tool_call_input.delta"; delta: string })
+  | (Place & { type: "response.custom_tool_call_input.done"; input: string });
+
+export interface EventEncoder {
+  part(event: PartEvent): string;
+  /** `response.created` and its like: the whole response as far as it is. */
+  response(name: "created" | ResponseState["status"], state: ResponseState, output: readonly OutputItem[]): string;
+  error(error: GatewayError): string;
+}
+
+/** Writes one stream: SDKs dispatch on the type in the data, and count on rising numbers. */
+export function createEventEncoder(head: ResponseHead): EventEncoder {
+  let next = 0;
+  const number = () => (next += 1) - 1;
+
+  return {
+    part: ({ type, ...members }) => encodeSseEvent(type, JSON.stringify({ type, sequence_number: number(), ...members })),
+    response(name, state, output) {
+      const type = `response.${name}`;
+      const response = encodeResponse(head, state, output);
+      return encodeSseEvent(type, `{"type":"${type}","sequence_number":${number()},"response":${response}}`);
+    },
+    error(error) {
+      const { code } = ERRORS[error.code].chat;
+      const data = { type: "error", sequence_number: number(), code, message: error.message, param: error.field };
+      return encodeSseEvent("error", JSON.stringify(data));
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import { ERRORS, type GatewayError } from "../../../contract/errors.ts";
+import type { Usage } from "../../../contract/usage.ts";
+import { encodeJson, RawJson } from "../json/raw.ts";
+import type { OutputItem } from "./output-item.ts";
+
+/** What is the same in every form of one response. */
+export interface ResponseHead {
+  id: string;
+  /** Unix seconds. */
+  created: number;
+  /** The name that the client asked for. */
+  model: string;
+  /** Members of the request that come back, as they were written. */
+  echoed: { readonly [name: string]: RawJson };
+}
+
+/** How far the response is. */
+export type ResponseState =
+  | { status: "in_progress" }
+  | { status: "completed"; usage: Usage }
+  | { status: "incomplete"; reason: "max_output_tokens" | "content_filter"; usage: Usage }
+  | { status: "failed"; error: GatewayError };
+
+/** The response object as JSON text. */
+export function encodeResponse(head: ResponseHead, state: ResponseState, output: readonly OutputItem[]): string {
+  return encodeJson({
+    id: head.id,
+    object: "response",
+    created_at: head.created,
+    status: state.status,
+    background: false,
+    error: state.status === "failed" ? failure(state.error) : null,
+    incomplete_details: state.status === "incomplete" ? { reason: state.reason } : null,
+    instructions: null,
+    max_output_tokens: null,
+    model: head.model,
+    output: new RawJson(JSON.stringify(output)),
+    parallel_tool_calls: true,
+    previous_response_id: null,
+    reasoning: { effort: null, summary: null },
+    store: false,
+    temperature: null,
+    text: { format: { type: "text" } },
+    tool_choice: "auto",
+    tools: [],
+    top_p: null,
+    truncation: "disabled",
+    // Of a failed one it would depend on how far the gateway had read.
+    usage: "usage" in state ? encodeUsage(state.usage) : null,
+    user: null,
+    metadata: {},
+    ...head.echoed,
+  });
+}
+
+/** Clients act on a few codes (a context that is too long, a limit); everything else is the server's trouble to them. */
+const SHOWN_CODES: readonly string[] = ["context_length_exceeded", "rate_limit_exceeded"];
+
+function failure(error: GatewayError): { code: string; message: string } {
+  const code = ERRORS[error.code].chat.code ?? "";
+  return { code: SHOWN_CODES.includes(code) ? code : "server_error", message: error.message };
+}
+
+/** Responses counts cached tokens inside `input_tokens`; the classes of `Usage` are disjoint. */
+function encodeUsage(usage: Usage) {
+  const inputTokens = usage.inputTokens + usage.cachedInputTokens + usage.cacheWriteTokens;
+  return {
+    input_tokens: inputTokens,
+    input_tokens_details: { cached_tokens: usage.cachedInputTokens, cache_write_tokens: usage.cacheWriteTokens },
+    output_tokens: usage.outputTokens,
+    output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+    total_tokens: inputTokens + usage.outputTokens,
+  };
+}

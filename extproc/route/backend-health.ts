@@ -1,0 +1,85 @@
+/**
+ * This process's memory of backends that fail: one that does rests, then a single request is let through, and what becomes
+ * of it decides for the others. Only Models with several backends ask; the last backend of a Model is never kept back.
+ */
+export interface BackendHealth {
+  /** Null where requests may be sent. */
+  restOf(cluster: string): Rest | null;
+  /** A request is sent; after a rest, it is the probe. */
+  began(cluster: string): void;
+  succeeded(cluster: string): void;
+  /** @param retryAfterMs what the server asked for, null where it said nothing. */
+  failed(cluster: string, failure: { isRateLimit: boolean; retryAfterMs: number | null }): void;
+  /** The client left before an answer: nothing was learnt. */
+  abandoned(cluster: string): void;
+}
+
+export interface Rest {
+  untilMs: number;
+  /** The server itself named the time. */
+  isAsked: boolean;
+}
+
+interface Trouble extends Rest {
+  /** In a row. */
+  failures: number;
+  /** Until then the probe is waited for; 0 where none runs. */
+  probeUntilMs: number;
+}
+
+/** A single failure may be about the request. */
+const FAILURES_BEFORE_REST = 3;
+const FIRST_REST_MS = 1_000;
+const LONGEST_REST_MS = 60_000;
+/** A server may ask for an hour where a minute's limit is meant. */
+const LONGEST_ASKED_MS = 600_000;
+/** The end of a probe that nobody hears of. */
+const PROBE_MS = 60_000;
+/** Clusters come and go with their Models; those that never answered again are forgotten, oldest first. */
+const MOST_REMEMBERED = 1_000;
+
+/** @param clock monotonic or wall, ms. */
+export function createBackendHealth({ clock }: { clock: { nowMs(): number } }): BackendHealth {
+  const troubles = new Map<string, Trouble>();
+
+  return {
+    restOf(cluster) {
+      const trouble = troubles.get(cluster);
+      if (trouble === undefined || trouble.untilMs === 0) return null;
+      const nowMs = clock.nowMs();
+      if (nowMs < trouble.untilMs) return trouble;
+      return nowMs < trouble.probeUntilMs ? { untilMs: trouble.probeUntilMs, isAsked: false } : null;
+    },
+    began(cluster) {
+      const trouble = troubles.get(cluster);
+      if (trouble !== undefined && trouble.untilMs > 0) trouble.probeUntilMs = clock.nowMs() + PROBE_MS;
+    },
+    succeeded(cluster) {
+      const trouble = troubles.get(cluster);
+      // It was sent before the server asked for time.
+      if (trouble?.isAsked === true && clock.nowMs() < trouble.untilMs) return;
+      troubles.delete(cluster);
+    },
+    failed(cluster, { isRateLimit, retryAfterMs }) {
+      const trouble = troubles.get(cluster);
+      const isAsked = retryAfterMs !== null;
+      // Of many that were under way together, all fail: that is one failure, and the rest has begun.
+      if (!isAsked && trouble !== undefined && clock.nowMs() < trouble.untilMs) return;
+      const failures = (trouble?.failures ?? 0) + 1;
+      const restMs = isAsked ? Math.min(retryAfterMs, LONGEST_ASKED_MS) : restAfter(isRateLimit ? failures + 2 : failures);
+      const untilMs = restMs === 0 ? 0 : clock.nowMs() + restMs;
+      troubles.delete(cluster);
+      troubles.set(cluster, { failures, untilMs, isAsked, probeUntilMs: 0 });
+      const [oldest] = troubles.keys();
+      if (troubles.size > MOST_REMEMBERED && oldest !== undefined) troubles.delete(oldest);
+    },
+    abandoned(cluster) {
+      const trouble = troubles.get(cluster);
+      if (trouble !== undefined) trouble.probeUntilMs = 0;
+    },
+  };
+}
+
+function restAfter(failures: number): number {
+  return failures < FAILURES_BEFORE_REST ? 0 : Math.min(FIRST_REST_MS * 2 ** (failures - FAILURES_BEFORE_REST), LONGEST_REST_MS);
+}

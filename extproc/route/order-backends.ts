@@ -1,0 +1,51 @@
+import { createHash } from "node:crypto";
+import type { Backend } from "../../contract/catalogue.ts";
+import { GatewayError } from "../../contract/errors.ts";
+import type { BackendHealth } from "./backend-health.ts";
+import { noneAvailable } from "./choose-backend.ts";
+
+export interface BackendOrder {
+  /** Requests with the same text meet the same backend among equals. */
+  affinity: string;
+  health: Pick<BackendHealth, "restOf">;
+  nowMs: number;
+}
+
+/** More would keep a client waiting for what fails everywhere. */
+const MOST_ATTEMPTS = 4;
+
+/**
+ * The backends to try, in order: by priority, among equals by rendezvous hashing, in which each backend has the share of its
+ * weight, and one that goes moves only its own share. Those that rest are left out; where all rest, the one whose rest
+ * ends first is tried, unless each of them has asked to be left alone.
+ * @throws GatewayError `rate_limited` then, with the time to wait.
+ */
+export function orderBackends(backends: readonly Backend[], { affinity, health, nowMs }: BackendOrder): Backend[] {
+  const key = createHash("sha256").update(affinity).digest();
+  const ordered = backends
+    .filter(({ weight }) => weight > 0)
+    .map((backend) => ({ backend, rest: health.restOf(backend.cluster), place: placeOf(backend, key) }))
+    .sort((first, second) => first.backend.priority - second.backend.priority || first.place - second.place);
+  const awake = ordered.filter(({ rest }) => rest === null);
+  if (ordered.length === 0) throw noneAvailable();
+  if (awake.length > 0) return awake.slice(0, MOST_ATTEMPTS).map(({ backend }) => backend);
+
+  const untilMs = Math.min(...ordered.map(({ rest }) => rest?.untilMs ?? nowMs));
+  const unasked = ordered.filter(({ rest }) => rest?.isAsked === false).sort((a, b) => untilOf(a) - untilOf(b));
+  if (unasked[0] !== undefined) return [unasked[0].backend];
+  const seconds = Math.max(1, Math.ceil((untilMs - nowMs) / 1000));
+  throw new GatewayError("rate_limited", "The model servers take no more requests right now. Try again later.", {
+    headers: { "retry-after": String(seconds) },
+  });
+}
+
+function untilOf({ rest }: { rest: { untilMs: number } | null }): number {
+  return rest?.untilMs ?? 0;
+}
+
+/** Exponentially distributed with the weight as its rate: the smallest of several falls to each by its share. */
+function placeOf({ name, weight }: Backend, key: Buffer): number {
+  const digest = createHash("sha256").update(key).update(name).digest();
+  const uniform = (digest.readUIntBE(0, 6) + 1) / 2 ** 48;
+  return -Math.log(uniform) / weight;
+}

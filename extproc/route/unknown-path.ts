@@ -1,0 +1,62 @@
+/** Paths that are served, with the method that each takes. */
+const SERVED: readonly (readonly [method: string, path: string])[] = [
+  ["POST", "/v1/chat/completions"],
+  ["POST", "/v1/messages"],
+  ["POST", "/v1/messages/count_tokens"],
+  ["POST", "/v1/responses"],
+  ["GET", "/v1/models"],
+  ["GET", "/v1/balance"],
+  ["GET", "/v1/usage"],
+];
+
+const BASE_ADDRESSES = "An Anthropic-style client takes the base address without `/v1`, an OpenAI-style client with exactly one.";
+
+/** What other services have at such a path, and what there is here instead. */
+const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
+  [
+    /^\/v1\/responses\/(?!.*\/(completions|messages|responses)$)/,
+    "No responses are stored here, so there is none to ask for. POST /v1/responses with the whole conversation in `input`.",
+  ],
+  [/^(\/v1)?\/(completions|engines\/.*)$/, "Text completions are not served. POST to /v1/chat/completions."],
+  [/^(\/v1)?\/complete$/, "Text completions are not served. POST to /v1/messages."],
+  [
+    /^\/openai\/deployments\//,
+    "Addresses of deployments are another service's. POST to /v1/chat/completions with the name of a model as `model`.",
+  ],
+  [/:(generateContent|streamGenerateContent|countTokens)$/, "Gemini's interface is not served. POST to /v1/chat/completions."],
+  [/^\/api\/(chat|generate|tags)$/, "Ollama's own interface is not served. POST to /v1/chat/completions."],
+  [
+    /^(\/v1)?\/(embeddings|images|audio|videos|moderations|files|uploads|batches|fine_tuning|vector_stores|assistants|threads|realtime|conversations|messages\/batches)(\/|$)/,
+    "That part of the interface is not served here: this gateway answers prompts with text.",
+  ],
+];
+
+/** Why a path is a 404, with the path that was probably meant (S20). @param path without its query, decoded by nobody. */
+export function describeUnknownPath(path: string): string {
+  if (/^\/+v1\/+v1(\/|$)/.test(path)) return `The path has one \`/v1\` too many. ${BASE_ADDRESSES}`;
+  const elsewhere = ELSEWHERE.find(([pattern]) => pattern.test(path));
+  if (elsewhere !== undefined) return `${elsewhere[1]} ${listServed()}`;
+  const meant = findMeant(path);
+  return meant === null ? `There is nothing at this path. ${listServed()}` : meant;
+}
+
+function findMeant(path: string): string | null {
+  const tidy = path.toLowerCase().replaceAll(/\/{2,}/g, "/");
+  const exact = find((served) => served === tidy);
+  if (exact !== null) return `There is nothing at this path. It is written ${exact}, in small letters and with single slashes.`;
+  const unversioned = find((served) => served === `/v1${tidy}`);
+  if (unversioned !== null)
+    return `There is nothing at this path: \`/v1\` is missing. ${unversioned} is the one. ${BASE_ADDRESSES}`;
+  // A base address that ends with an endpoint, or begins with another service's folder.
+  const long = find((served) => tidy.endsWith(served) || tidy.endsWith(served.slice("/v1".length)));
+  return long === null ? null : `There is nothing at this path: it has something in front of ${long}. ${BASE_ADDRESSES}`;
+}
+
+function find(isMeant: (path: string) => boolean): string | null {
+  const served = SERVED.findLast(([, path]) => isMeant(path));
+  return served === undefined ? null : served.join(" ");
+}
+
+function listServed(): string {
+  return `Served are ${SERVED.map((served) => served.join(" ")).join(", ")}.`;
+}

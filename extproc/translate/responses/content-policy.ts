@@ -1,0 +1,109 @@
+import { drop, emulate, map, reject, type Policy } from "../policy.ts";
+import { encodeThought } from "./thought.ts";
+
+const HELLO = { role: "user", content: "hi" };
+const CALL = { type: "function_call", call_id: "c", name: "f", arguments: '{"a":1}' };
+const RESULT = { type: "function_call_output", call_id: "c", output: "r" };
+const SCHEMA = { type: "object", properties: { city: { type: "string" } } };
+
+/** What stands inside `input`, `tools` and the like. The example is the request's members that hold it. */
+export const CONTENT_POLICIES = [
+  map("input[].role: system, developer", "at the head: the system prompt; later: a system message in its place", {
+    input: [{ role: "developer", content: "s" }, HELLO],
+  }),
+  map("input[].role: user, assistant", "turns; neighbours of one role are joined", {
+    input: [HELLO, { role: "assistant", content: "a" }, { role: "user", content: "b" }],
+  }),
+  map("input[].function_call", "a tool call; its arguments as they are written", { input: [HELLO, CALL, RESULT] }),
+  map("input[].function_call_output", "the result of the call of that id, as text or content parts", {
+    input: [HELLO, CALL, { ...RESULT, output: [{ type: "input_text", text: "r" }] }],
+  }),
+  emulate("input[].function_call without an output", "a result that says so", { input: [HELLO, CALL, HELLO] }),
+  emulate("input[].function_call_output without its call", "text in the user turn, which names the call", { input: [RESULT] }),
+  emulate("input[].custom_tool_call", "a call of a function with one text", {
+    input: [
+      HELLO,
+      { type: "custom_tool_call", call_id: "c", name: "f", input: "x" },
+      { type: "custom_tool_call_output", call_id: "c", output: "r" },
+    ],
+  }),
+  map(
+    "input[].reasoning",
+    "goes back with the turn that it belongs to: to a chat server as its text (not where `reasoningHistory` is `never`: named), to a messages server only with the `encrypted_content` that the same model's answer had",
+    thinking({ encrypted_content: encodeThought({ model: "modelx-v4-pro", thinking: "t", signature: "c2ln" }) }),
+  ),
+  drop(
+    "input[].encrypted_content",
+    "another service's reasoning, or another model's: only its maker can read it",
+    thinking({ summary: [], encrypted_content: "gAAAAA" }),
+  ),
+  reject("input[].item_reference", "nothing is stored here. Send the item itself", {
+    input: [{ type: "item_reference", id: "msg_1" }],
+  }),
+  reject("input[].type", "items of tools and stores that other services run", {
+    input: [{ type: "web_search_call", id: "ws_1" }],
+  }),
+  map("input[].content[].input_text", "text", saying({ type: "input_text", text: "hello" })),
+  map("input[].content[].refusal", "text of the assistant", {
+    input: [HELLO, { role: "assistant", content: [{ type: "refusal", refusal: "no" }] }, HELLO],
+  }),
+  map("input[].content[].input_image", "an image, from a data URL or an address", saying(image("https://x/a.png"))),
+  drop("input[].content[].detail", "no counterpart", saying({ ...image("https://x/a.png"), detail: "high" })),
+  reject("input[].content[].image_url", "an image is a data URL or an http(s) address", saying(image("ftp://x/a.png"))),
+  map(
+    "input[].content[].input_file",
+    "a PDF or a text from a data URL; PDF only where the server takes it",
+    saying({ type: "input_file", filename: "a.txt", file_data: "data:text/plain;base64,aGk=" }),
+  ),
+  reject(
+    "input[].content[].file_id",
+    "no files are stored here. Send the content itself",
+    saying({ type: "input_file", file_id: "f" }),
+  ),
+  reject(
+    "input[].content[].file_url",
+    "files are never fetched: the address could be an inner one. Send the content in `file_data`",
+    saying({ type: "input_file", file_url: "https://x/a.pdf" }),
+  ),
+  reject("input[].content[].type", "audio and other kinds of content", saying({ type: "input_audio", input_audio: {} })),
+  map("tools[].function", "a function; the schema as it is written", {
+    tools: [{ type: "function", name: "g", description: "d", parameters: SCHEMA }],
+  }),
+  map("tools[].strict", "strict; chat servers get it only where every property is required", {
+    tools: [
+      { type: "function", name: "f", strict: true, parameters: { type: "object", properties: {}, additionalProperties: false } },
+    ],
+  }),
+  emulate("tools[].custom", "a function with one text, which comes back as the call's input", {
+    tools: [{ type: "custom", name: "g", description: "d" }],
+  }),
+  drop("tools[].format", "a grammar cannot be demanded", {
+    tools: [{ type: "custom", name: "g", format: { type: "grammar", syntax: "lark", definition: "start: /a/" } }],
+  }),
+  emulate("tools[].namespace", "its tools, each under both names joined by `__`", {
+    tools: [{ type: "namespace", name: "n", tools: [{ type: "function", name: "g" }] }],
+  }),
+  reject(
+    "tools[].type",
+    "tools that the service itself would run: web search, file search, code interpreter, computer and others",
+    {
+      tools: [{ type: "web_search" }],
+    },
+  ),
+  drop("text.verbosity", "no counterpart", { text: { verbosity: "low" } }),
+  drop("include[]", "belongs to tools that the service itself would run", { include: ["web_search_call.action.sources"] }),
+  reject("include[]: logprobs", "log probabilities are not given. Leave it out", { include: ["message.output_text.logprobs"] }),
+] as const satisfies readonly Policy[];
+
+function saying(part: object): object {
+  return { input: [{ role: "user", content: [part] }] };
+}
+
+function thinking(members: object): object {
+  const reasoning = { type: "reasoning", summary: [{ type: "summary_text", text: "t" }], ...members };
+  return { input: [HELLO, reasoning, { role: "assistant", content: "a" }, HELLO] };
+}
+
+function image(url: string): object {
+  return { type: "input_image", image_url: url };
+}

@@ -1,0 +1,100 @@
+import { GatewayError } from "../../../contract/errors.ts";
+import { isObject } from "../../protocol/json/object.ts";
+import { createFieldTable } from "../field-table.ts";
+import type { JsonObject } from "../translation.ts";
+import { FIELD_POLICIES } from "./policy.ts";
+
+const TABLE = createFieldTable(FIELD_POLICIES);
+/** What `include` asks for, and has a meaning here. */
+const INCLUDED = ["reasoning.encrypted_content"];
+const PARTS = ["input_text", "output_text", "text", "refusal", "input_image", "input_file"];
+
+/** How the steps below call what they leave out, and what the client calls it. */
+const REQUEST_WORDS: Readonly<Record<string, string>> = {
+  reasoning_effort: "reasoning",
+  thinking: "reasoning",
+  output_config: "reasoning",
+  "messages.content.thinking": "input[].reasoning",
+  "messages.content.redacted_thinking": "input[].reasoning",
+  "tools.strict": "tools[].strict",
+  "tool_choice.disable_parallel_tool_use": "parallel_tool_calls",
+};
+
+/** The client's own name for something that a later step left out. */
+export function inRequestWords(name: string): string {
+  return REQUEST_WORDS[name] ?? name;
+}
+
+/**
+ * Names of this request's fields that are left out.
+ * @throws GatewayError `invalid_request` for what the tables refuse: a field, an item, a tool or a content part.
+ */
+export function checkFields(request: JsonObject): string[] {
+  const { refused, dropped } = TABLE.judge(request);
+  if (refused !== null) throw refuse(refused.field, `can't be used: ${refused.note}.`);
+  const { input, tools, include, text } = request;
+  if (Array.isArray(input)) for (const [index, item] of input.entries()) checkItem(item, `input[${index}]`);
+  if (Array.isArray(tools)) for (const [index, tool] of tools.entries()) checkTool(tool, `tools[${index}]`);
+  if (Array.isArray(include)) dropped.push(...checkInclude(include));
+  const verbosity = isObject(text) ? (text["verbosity"] ?? "medium") : "medium";
+  return verbosity === "medium" ? dropped : [...dropped, "text.verbosity"];
+}
+
+function checkItem(item: unknown, field: string): void {
+  if (!isObject(item)) return;
+  const { type, content, output } = item;
+  if (type === "item_reference")
+    throw refuse(field, "refers to a stored item, and nothing is stored here. Send the item itself.");
+  if (
+    typeof type === "string" &&
+    /_call(_output)?$|^(mcp|program|compaction|computer|tool_search)/.test(type) &&
+    !KNOWN_CALLS.has(type)
+  )
+    throw refuse(`${field}.type`, "names an item of a tool or store that another service runs. Leave the item out.");
+  for (const [member, parts] of Object.entries({ content, output })) {
+    if (type !== "reasoning" && Array.isArray(parts))
+      for (const [index, part] of parts.entries()) checkPart(part, `${field}.${member}[${index}]`);
+  }
+}
+
+const KNOWN_CALLS: ReadonlySet<string> = new Set([
+  "function_call",
+  "function_call_output",
+  "custom_tool_call",
+  "custom_tool_call_output",
+]);
+
+function checkPart(part: unknown, field: string): void {
+  if (!isObject(part)) return;
+  const { type } = part;
+  if (typeof type === "string" && !PARTS.includes(type))
+    throw refuse(
+      `${field}.type`,
+      "names content that is not taken. Send text (input_text), images (input_image) or files (input_file).",
+    );
+}
+
+function checkTool(tool: unknown, field: string): void {
+  if (!isObject(tool)) return;
+  const { type, name } = tool;
+  if (isObject(tool["function"]) && name === undefined)
+    throw refuse(
+      `${field}.name`,
+      "is missing: here `name`, `description` and `parameters` stand beside `type`, not inside `function`.",
+    );
+  if (typeof type !== "string" || type === "function" || type === "custom" || type === "namespace") return;
+  throw refuse(
+    `${field}.type`,
+    "names a tool that the service itself would run, and the gateway runs none. Leave it out (coding agents have a setting for it), or offer a function of your own.",
+  );
+}
+
+function checkInclude(include: readonly unknown[]): string[] {
+  const place = include.indexOf("message.output_text.logprobs");
+  if (place >= 0) throw refuse(`include[${place}]`, "asks for log probabilities, which are not given. Leave it out.");
+  return include.some((name) => typeof name === "string" && !INCLUDED.includes(name)) ? ["include[]"] : [];
+}
+
+function refuse(field: string, sentence: string): GatewayError {
+  return new GatewayError("invalid_request", `\`${field}\` ${sentence}`, { field });
+}

@@ -1,0 +1,188 @@
+import type { PartEvent } from "../../protocol/responses/event.ts";
+import type { ItemStatus, OutputItem, OutputPart, UrlCitation } from "../../protocol/responses/output-item.ts";
+import { freeText } from "../chat-via-messages/answer.ts";
+import type { ClientTool } from "./tools.ts";
+
+/** One item of the output between its first event and its last. */
+export interface OpenItem {
+  /** What the client gets when the item begins. */
+  readonly opening: PartEvent[];
+  /** A piece of its text. */
+  add(text: string): PartEvent[];
+  /** What the client gets at its end, and the item as it is then. */
+  close(status: ItemStatus): PartEvent[];
+  /** The item as far as it is. */
+  item(status: ItemStatus): OutputItem;
+}
+
+export interface ItemPlace {
+  item_id: string;
+  output_index: number;
+}
+
+export interface OpenMessage extends OpenItem {
+  cite(annotation: UrlCitation): PartEvent[];
+  /** UTF-16 units of text so far. */
+  readonly length: number;
+}
+
+export function openMessage(place: ItemPlace): OpenMessage {
+  const at = { ...place, content_index: 0 };
+  const annotations: UrlCitation[] = [];
+  let text = "";
+  const part = (): OutputPart => ({ type: "output_text", annotations: [...annotations], logprobs: [], text });
+  const item = (status: ItemStatus) => message(place, status, [part()]);
+
+  return {
+    opening: [
+      { type: "response.output_item.added", output_index: at.output_index, item: message(place, "in_progress", []) },
+      { type: "response.content_part.added", ...at, part: part() },
+    ],
+    add(delta) {
+      text += delta;
+      return [{ type: "response.output_text.delta", ...at, delta, logprobs: [] }];
+    },
+    cite(annotation) {
+      annotations.push(annotation);
+      const annotation_index = annotations.length - 1;
+      return [{ type: "response.output_text.annotation.added", ...at, annotation_index, annotation }];
+    },
+    close: (status) => [
+      { type: "response.output_text.done", ...at, text, logprobs: [] },
+      { type: "response.content_part.done", ...at, part: part() },
+      { type: "response.output_item.done", output_index: at.output_index, item: item(status) },
+    ],
+    item,
+    get length() {
+      return text.length;
+    },
+  };
+}
+
+/** A refusal that the model explains: all of it is known at once. */
+export function openRefusal(place: ItemPlace, refusal: string): OpenItem {
+  const at = { ...place, content_index: 0 };
+  const item = (status: ItemStatus) => message(place, status, [{ type: "refusal", refusal }]);
+  return {
+    opening: [
+      { type: "response.output_item.added", output_index: at.output_index, item: message(place, "in_progress", []) },
+      { type: "response.content_part.added", ...at, part: { type: "refusal", refusal: "" } },
+      { type: "response.refusal.delta", ...at, delta: refusal },
+    ],
+    add: () => [],
+    close: (status) => [
+      { type: "response.refusal.done", ...at, refusal },
+      { type: "response.content_part.done", ...at, part: { type: "refusal", refusal } },
+      { type: "response.output_item.done", output_index: at.output_index, item: item(status) },
+    ],
+    item,
+  };
+}
+
+/** @param encrypted the content for the way back, known at the end; undefined where there is none. */
+export function openReasoning(place: ItemPlace, encrypted: () => string | undefined): OpenItem {
+  const at = { ...place, summary_index: 0 };
+  let text = "";
+  const summary = () => (text === "" ? [] : [{ type: "summary_text" as const, text }]);
+  const item = (): OutputItem => ({ ...reasoning(place, summary()), ...withContent(encrypted()) });
+
+  return {
+    opening: [{ type: "response.output_item.added", output_index: at.output_index, item: reasoning(place, []) }],
+    add(delta) {
+      const isFirst = text === "";
+      text += delta;
+      return [
+        ...(isFirst
+          ? [{ type: "response.reasoning_summary_part.added", ...at, part: { type: "summary_text", text: "" } } as const]
+          : []),
+        { type: "response.reasoning_summary_text.delta", ...at, delta },
+      ];
+    },
+    close: () => [
+      ...(text === ""
+        ? []
+        : ([
+            { type: "response.reasoning_summary_text.done", ...at, text },
+            { type: "response.reasoning_summary_part.done", ...at, part: { type: "summary_text", text } },
+          ] as const)),
+      { type: "response.output_item.done", output_index: at.output_index, item: item() },
+    ],
+    item,
+  };
+}
+
+export interface CallFacts {
+  callId: string;
+  tool: ClientTool;
+}
+
+export function openFunctionCall(place: ItemPlace, { callId, tool }: CallFacts): OpenItem {
+  let text = "";
+  const item = (status: ItemStatus): OutputItem => ({
+    id: place.item_id,
+    type: "function_call",
+    status,
+    arguments: text,
+    call_id: callId,
+    name: tool.name,
+    ...namespaceOf(tool),
+  });
+  return {
+    opening: [{ type: "response.output_item.added", output_index: place.output_index, item: item("in_progress") }],
+    add(delta) {
+      text += delta;
+      return [{ type: "response.function_call_arguments.delta", ...place, delta }];
+    },
+    close: (status) => [
+      { type: "response.function_call_arguments.done", ...place, name: tool.name, arguments: text },
+      { type: "response.output_item.done", output_index: place.output_index, item: item(status) },
+    ],
+    item,
+  };
+}
+
+/** Its text is inside JSON, and known when that is whole. */
+export function openCustomCall(place: ItemPlace, { callId, tool }: CallFacts): OpenItem {
+  let json = "";
+  const itemWith = (input: string, status: ItemStatus): OutputItem => ({
+    id: place.item_id,
+    type: "custom_tool_call",
+    status,
+    call_id: callId,
+    input,
+    name: tool.name,
+    ...namespaceOf(tool),
+  });
+  return {
+    opening: [{ type: "response.output_item.added", output_index: place.output_index, item: itemWith("", "in_progress") }],
+    add(delta) {
+      json += delta;
+      return [];
+    },
+    close(status) {
+      const input = freeText(json);
+      return [
+        { type: "response.custom_tool_call_input.delta", ...place, delta: input },
+        { type: "response.custom_tool_call_input.done", ...place, input },
+        { type: "response.output_item.done", output_index: place.output_index, item: itemWith(input, status) },
+      ];
+    },
+    item: (status) => itemWith(freeText(json), status),
+  };
+}
+
+function message({ item_id: id }: ItemPlace, status: ItemStatus, content: OutputPart[]): OutputItem {
+  return { id, type: "message", status, role: "assistant", content };
+}
+
+function reasoning({ item_id: id }: ItemPlace, summary: { type: "summary_text"; text: string }[]) {
+  return { id, type: "reasoning" as const, summary };
+}
+
+function withContent(encrypted: string | undefined) {
+  return encrypted === undefined ? {} : { encrypted_content: encrypted };
+}
+
+function namespaceOf({ namespace }: ClientTool) {
+  return namespace === null ? {} : { namespace };
+}

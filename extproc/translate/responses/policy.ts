@@ -1,0 +1,57 @@
+import { drop, map, reject, type Policy } from "../policy.ts";
+
+/** Every top-level field. One that is not here is unknown and is dropped, named. */
+export const FIELD_POLICIES = [
+  map("model", "the name that the upstream knows; the client reads its own name back", "modelx-v4-pro"),
+  map("input", "a string is one message of the user; see the next table", [{ role: "user", content: "hello" }]),
+  map("instructions", "the first part of the system prompt", "be brief"),
+  map("stream", "stream", true),
+  map("max_output_tokens", "the output limit; the model's own where the client sets none", 100),
+  map("temperature", "as it is; for messages servers at most 1, and left out (named) while thinking", 0.5, {
+    droppedBy: { rejects: ["temperature"] },
+  }),
+  map("top_p", "as it is; for messages servers left out at 1, and (named) below 0.95 while thinking", 0.9, {
+    droppedBy: { rejects: ["top_p"] },
+  }),
+  map("tools", "functions; see the next table", [{ type: "function", name: "g", parameters: { type: "object" } }]),
+  map("tool_choice", "auto, required, none, a function or custom tool; allowed_tools filters the tools", "required"),
+  map("parallel_tool_calls", "false asks for one call at a time", false, {
+    droppedBy: { rejects: ["parallel_tool_calls"] },
+    neutral: [true],
+  }),
+  map(
+    "reasoning",
+    "effort in the server's own words (`thinkingControl`); the model's reasoning comes back as the summary, asked for or not",
+    { effort: "high" },
+    { droppedBy: { thinkingControl: "none" }, neutral: [{}] },
+  ),
+  map(
+    "text",
+    "format json_schema and json_object as the server can (`jsonSchema`)",
+    { format: { type: "json_schema", name: "n", schema: { type: "object" } } },
+    { neutral: [{}] },
+  ),
+  map("include", "reasoning.encrypted_content gives reasoning in a form that can be sent back", ["reasoning.encrypted_content"]),
+  map("metadata", "comes back in the response", { a: "b" }, { neutral: [{}] }),
+  map("user", "names the end user to the server; hashed where it could be an address or a phone number", "user-17", {
+    droppedBy: { rejects: ["user"] },
+  }),
+  map("safety_identifier", "as user, unless user is there", "user-17", { droppedBy: { rejects: ["user"] } }),
+  reject("store", "nothing is stored here. Send false, or leave it out: it counts as false", true, [false]),
+  reject("previous_response_id", "nothing is stored here. Send the whole conversation in `input`", "resp_1"),
+  reject("conversation", "nothing is stored here. Send the whole conversation in `input`", "conv_1"),
+  reject("background", "a response is made while its request is open. Leave it out, and send `stream` for a long one", true, [
+    false,
+  ]),
+  reject("prompt", "no prompt templates are stored here. Send the text in `instructions` and `input`", { id: "pmpt_1" }),
+  reject("top_logprobs", "log probabilities are not given. Leave it out", 2, [0]),
+  drop("truncation", "nothing is left out of a conversation: one that is too long is refused", "auto", ["disabled"]),
+  drop("context_management", "the client sends the context that it wants", [{ type: "compaction" }]),
+  drop("max_tool_calls", "counts calls of tools that the service runs, and it runs none", 3),
+  drop("stream_options", "no padding is put into events", { include_obfuscation: true }, [{}]),
+  drop("service_tier", "a backend has one tier", "priority", ["auto", "default"]),
+  drop("prompt_cache_key", "servers cache by content", "key"),
+  drop("prompt_cache_retention", "the server decides", "24h", ["in_memory"]),
+  drop("prompt_cache_options", "servers cache by content", { mode: "explicit" }, [{}]),
+  drop("moderation", "no counterpart", { model: "m" }, [{}]),
+] as const satisfies readonly Policy[];

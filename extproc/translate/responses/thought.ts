@@ -1,0 +1,33 @@
+import * as z from "zod";
+
+/**
+ * What `encrypted_content` holds here: a block of thinking with what its server needs to take it back. Nothing in it is
+ * secret (the client reads the same text as the summary), so it is only packed: a client sends it back as it is.
+ */
+const thoughtSchema = z.object({
+  /** The Model that thought it: another one's server would refuse the signature. */
+  model: z.string(),
+  thinking: z.string().optional(),
+  signature: z.string().optional(),
+  /** Of a block that the server itself keeps unreadable. */
+  redacted: z.string().optional(),
+});
+export type Thought = z.infer<typeof thoughtSchema>;
+
+const MARKER = "gw1.";
+
+export function encodeThought(thought: Thought): string {
+  return MARKER + Buffer.from(JSON.stringify(thought)).toString("base64url");
+}
+
+/** Null for another service's content, which only that service can read. */
+export function decodeThought(content: string): Thought | null {
+  if (!content.startsWith(MARKER)) return null;
+  try {
+    const json: unknown = JSON.parse(Buffer.from(content.slice(MARKER.length), "base64url").toString("utf8"));
+    return thoughtSchema.safeParse(json).data ?? null;
+  } catch {
+    // It only looks like ours.
+    return null;
+  }
+}

@@ -1,0 +1,31 @@
+import { Command } from "commander";
+import type { Database } from "../database.ts";
+import { setAdmin } from "../people/admins.ts";
+
+export interface AdminCommandDeps {
+  database: Database;
+  print: (line: string) => void;
+}
+
+/**
+ * Lets somebody see and change all accounts in the dashboard, or ends that.
+ * @param words such as `grant ada@example.com`.
+ * @throws GatewayError as `setAdmin` does.
+ */
+export async function runAdminCommand(words: readonly string[], { database, print }: AdminCommandDeps): Promise<void> {
+  const command = new Command("ledger/admin-command").description("Decides who runs this service in the dashboard.");
+  const add = (name: "grant" | "revoke", description: string, isAdmin: boolean) =>
+    command
+      .command(name)
+      .description(description)
+      .argument("<email>", "of somebody who has signed up")
+      .allowExcessArguments(false)
+      .action(async (email: string) => {
+        const isChanged = await setAdmin(database, { email, isAdmin });
+        const words = isAdmin ? "an admin" : "no admin";
+        print(isChanged ? `${email} is ${words} now.` : `${email} is ${words} already.`);
+      });
+  add("grant", "lets somebody see and change all accounts", true);
+  add("revoke", "ends that", false);
+  await command.parseAsync([...words], { from: "user" });
+}

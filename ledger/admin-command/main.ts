@@ -1,0 +1,19 @@
+import process from "node:process";
+import * as z from "zod";
+import { GatewayError } from "../../contract/errors.ts";
+import { readEnv } from "../../runtime/env.ts";
+import { createDatabase } from "../database.ts";
+import { runAdminCommand } from "./command.ts";
+
+const environment = readEnv({ DATABASE_URL: z.string().min(1) }, process.env);
+const database = createDatabase({ url: environment.DATABASE_URL, applicationName: "ledger admin" });
+try {
+  await runAdminCommand(process.argv.slice(2), { database, print: (line) => console.log(line) });
+} catch (error) {
+  // Its words are made for whoever typed the command.
+  if (!(error instanceof GatewayError)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+} finally {
+  await database.close();
+}

@@ -1,0 +1,121 @@
+import * as z from "zod";
+import type { Queryable } from "./database.ts";
+
+/** What the customer agreed to. */
+export interface AutoTopUpTerms {
+  /** Where the balance is below it, the card is charged. */
+  belowNanoUsd: bigint;
+  /** What is charged each time: at least `belowNanoUsd`. */
+  amountNanoUsd: bigint;
+  /** Charged at most in a month of UTC. */
+  monthlyNanoUsd: bigint;
+}
+
+/** Why it went off by itself: the card was declined, or a payment went back to the customer. */
+export type StopReason = "declined" | "returned";
+
+export interface AutoTopUp extends AutoTopUpTerms {
+  isOn: boolean;
+  stoppedBecause: StopReason | null;
+  /** Begun by the service this month, paid or not paid yet. */
+  chargedNanoUsd: bigint;
+  /** A charge is begun, and the provider has not told of its end. */
+  isCharging: boolean;
+}
+
+/** What an account's automatic charges of this month are, as SQL: `auto_top_up` is in the statement. */
+export const CHARGED_THIS_MONTH = `(
+  SELECT coalesce(sum(payment.amount_nano_usd), 0)::bigint FROM payment JOIN auto_top_up_charge ON payment_id = payment.id
+  WHERE payment.account_id = auto_top_up.account_id AND payment.status <> 'failed'
+    AND payment.created_at >= date_trunc('month', now(), 'UTC'))`;
+
+/** As SQL: `auto_top_up` is in the statement. */
+export const IS_CHARGING = `coalesce(
+  (SELECT payment.status = 'pending' FROM payment WHERE payment.id = auto_top_up.last_payment_id), false)`;
+
+const stopReason = z.enum(["declined", "returned"]);
+
+/** @returns undefined where it was never on. */
+export async function readAutoTopUp(database: Queryable, accountId: string): Promise<AutoTopUp | undefined> {
+  const [found] = await database.query({
+    text: `SELECT is_on AS "isOn", below_nano_usd AS "belowNanoUsd", amount_nano_usd AS "amountNanoUsd",
+             monthly_nano_usd AS "monthlyNanoUsd", stopped_because AS "stoppedBecause",
+             ${CHARGED_THIS_MONTH} AS "chargedNanoUsd", ${IS_CHARGING} AS "isCharging"
+           FROM auto_top_up WHERE account_id = $1`,
+    values: [accountId],
+    row: z.strictObject({
+      isOn: z.boolean(),
+      belowNanoUsd: z.bigint(),
+      amountNanoUsd: z.bigint(),
+      monthlyNanoUsd: z.bigint(),
+      stoppedBecause: stopReason.nullable(),
+      chargedNanoUsd: z.bigint(),
+      isCharging: z.boolean(),
+    }),
+  });
+  return found;
+}
+
+/** From now on, with these terms. A charge that is begun keeps its own. */
+export async function turnOnAutoTopUp(database: Queryable, accountId: string, terms: AutoTopUpTerms): Promise<void> {
+  await database.execute(
+    `INSERT INTO auto_top_up (account_id, is_on, below_nano_usd, amount_nano_usd, monthly_nano_usd)
+     SELECT id, true, $2, $3, $4 FROM account WHERE id = $1
+     ON CONFLICT (account_id) DO UPDATE SET is_on = true, below_nano_usd = excluded.below_nano_usd,
+       amount_nano_usd = excluded.amount_nano_usd, monthly_nano_usd = excluded.monthly_nano_usd,
+       stopped_because = NULL, is_told = true`,
+    [accountId, terms.belowNanoUsd, terms.amountNanoUsd, terms.monthlyNanoUsd],
+  );
+}
+
+/** What the provider was asked for before may still be paid, and is credited then. */
+export async function turnOffAutoTopUp(database: Queryable, accountId: string): Promise<void> {
+  await database.execute("UPDATE auto_top_up SET is_on = false, stopped_because = NULL, is_told = true WHERE account_id = $1", [
+    accountId,
+  ]);
+}
+
+/** It goes off by itself: the owners are to be told. */
+export async function stopAutoTopUp(database: Queryable, accountId: string, because: StopReason): Promise<void> {
+  await database.execute(
+    "UPDATE auto_top_up SET is_on = false, stopped_because = $2, is_told = false WHERE account_id = $1 AND is_on",
+    [accountId, because],
+  );
+}
+
+export interface StoppedAutoTopUp {
+  accountId: string;
+  accountName: string;
+  because: StopReason;
+  /** E-mail addresses. */
+  owners: string[];
+}
+
+/** The accounts whose owners are to be told that it went off by itself; each is given once, to one of several that ask. */
+export async function claimStoppedAutoTopUps(database: Queryable): Promise<StoppedAutoTopUp[]> {
+  return database.query({
+    text: `
+      WITH stopped AS (
+        UPDATE auto_top_up SET is_told = true WHERE NOT is_told RETURNING account_id, stopped_because
+      )
+      SELECT stopped.account_id AS "accountId", account.name AS "accountName", stopped_because AS because,
+        ARRAY(
+          SELECT email FROM member JOIN person ON person.id = person_id
+          WHERE member.account_id = stopped.account_id AND role = 'owner' ORDER BY email
+        ) AS owners
+      FROM stopped JOIN account ON account.id = stopped.account_id`,
+    row: z.strictObject({
+      accountId: z.string(),
+      accountName: z.string(),
+      because: stopReason,
+      owners: z.array(z.string()),
+    }),
+  });
+}
+
+/** They could not be told: the next who asks gets the account again. */
+export async function returnStoppedAutoTopUp(database: Queryable, accountId: string): Promise<void> {
+  await database.execute("UPDATE auto_top_up SET is_told = false WHERE account_id = $1 AND stopped_because IS NOT NULL", [
+    accountId,
+  ]);
+}

@@ -1,0 +1,20 @@
+import * as z from "zod";
+import type { Queryable } from "./database.ts";
+import { dayOf, lowestIdAt } from "./request-id-time.ts";
+
+export interface ModelHealth {
+  model: string;
+  /** Requests that the model server answered, well or not; those that the client left do not count. */
+  answered: number;
+  failed: number;
+}
+
+/** How the models answered since a moment, all accounts together. */
+export async function modelHealthSince(database: Queryable, sinceMs: number): Promise<ModelHealth[]> {
+  return database.query({
+    text: `SELECT model, count(*)::int AS answered, count(*) FILTER (WHERE outcome IN ('failed', 'truncated'))::int AS failed
+           FROM usage_event WHERE day >= $1 AND request_id >= $2 AND outcome <> 'aborted' GROUP BY model`,
+    values: [dayOf(sinceMs), lowestIdAt(sinceMs)],
+    row: z.strictObject({ model: z.string(), answered: z.int(), failed: z.int() }),
+  });
+}

@@ -1,0 +1,124 @@
+import { v7 as uuidv7 } from "uuid";
+import * as z from "zod";
+import { GatewayError } from "../../contract/errors.ts";
+import type { Database, Queryable } from "../database.ts";
+import { noteAction } from "./audit.ts";
+import { addMember, listMemberships, membershipRow, roleSchema, type Membership, type Role } from "./members.ts";
+import type { Person } from "./persons.ts";
+import { hashToken, mintToken } from "./token.ts";
+
+const INVITED_FOR = "interval '7 days'";
+/** Of one account: whoever has one must not write to the world in our name. */
+const MOST_A_DAY = 50;
+const DAY_MS = 86_400_000;
+
+export interface NewInvitation {
+  accountId: string;
+  email: string;
+  role: Role;
+  invitedBy: string;
+}
+
+/**
+ * One to the same address before ends.
+ * @returns the token that goes to the address; it counts once, within 7 days.
+ * @throws GatewayError `invalid_request` for what is no address; `rate_limited` for too many in a day.
+ */
+export async function invite(database: Database, { accountId, email, role, invitedBy }: NewInvitation): Promise<string> {
+  if (!z.email().max(254).safeParse(email.trim()).success)
+    throw new GatewayError("invalid_request", "This is not an e-mail address.", { field: "email" });
+  const { token, hash } = mintToken();
+  await database.transaction(async (transaction) => {
+    await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+    if ((await countInvited(transaction, accountId)) >= MOST_A_DAY)
+      throw new GatewayError("rate_limited", `An account sends at most ${MOST_A_DAY} invitations a day. Try again tomorrow.`);
+    await transaction.execute("DELETE FROM invitation WHERE account_id = $1 AND lower(email) = lower($2)", [
+      accountId,
+      email.trim(),
+    ]);
+    await transaction.execute(
+      `INSERT INTO invitation (token_hash, account_id, email, role, invited_by, expires_at)
+       VALUES ($1, $2, $3, $4, $5, now() + ${INVITED_FOR})`,
+      [hash, accountId, email.trim(), role, invitedBy],
+    );
+    await noteAction(transaction, { accountId, personId: invitedBy, action: "member.invited", subject: email.trim() });
+  });
+  return token;
+}
+
+/** Since this time yesterday, also those that were used, taken back or replaced since: nothing is lost from the audit log. */
+async function countInvited(transaction: Queryable, accountId: string): Promise<number> {
+  return transaction.execute(
+    "SELECT FROM audit_entry WHERE account_id = $1 AND action = 'member.invited' AND id > $2",
+    // An id holds the time at which it was made.
+    [accountId, uuidv7({ msecs: Date.now() - DAY_MS })],
+  );
+}
+
+/** One that was not accepted yet. */
+export interface Invitation {
+  /** The hash of its token, in hex: names it, opens nothing. */
+  id: string;
+  email: string;
+  role: Role;
+  invitedBy: string;
+  expiresAt: Date;
+}
+
+export async function listInvitations(database: Queryable, accountId: string): Promise<Invitation[]> {
+  return database.query({
+    text: `SELECT encode(token_hash, 'hex') AS id, invitation.email, role, person.email AS "invitedBy", expires_at AS "expiresAt"
+           FROM invitation JOIN person ON person.id = invited_by
+           WHERE account_id = $1 AND expires_at > now() ORDER BY expires_at, id`,
+    values: [accountId],
+    row: z.strictObject({ id: z.string(), email: z.string(), role: roleSchema, invitedBy: z.string(), expiresAt: z.date() }),
+  });
+}
+
+/** @throws GatewayError `not_found`. */
+export async function revokeInvitation(database: Queryable, { accountId, id }: { accountId: string; id: string }): Promise<void> {
+  const revoked = await database.execute("DELETE FROM invitation WHERE account_id = $1 AND encode(token_hash, 'hex') = $2", [
+    accountId,
+    id,
+  ]);
+  if (revoked === 0) throw new GatewayError("not_found", "This account has no such invitation.");
+}
+
+/** What an invitation leads to. @throws GatewayError `not_found` for one that was used, ran out or never was. */
+export async function readInvitation(database: Queryable, token: string): Promise<Membership & { email: string }> {
+  const [invitation] = await database.query({
+    text: `SELECT account_id AS "accountId", account.name AS "accountName", role, email
+           FROM invitation JOIN account ON account.id = account_id WHERE token_hash = $1 AND expires_at > now()`,
+    values: [hashToken(token)],
+    row: membershipRow.extend({ email: z.string() }),
+  });
+  if (invitation === undefined) throw noInvitation();
+  return invitation;
+}
+
+function noInvitation(): GatewayError {
+  return new GatewayError("not_found", "This invitation was used already, or ran out. Ask for a new one.");
+}
+
+/**
+ * Makes the person a member; one who is a member already keeps their role. The invitation is for whoever has it: mail may
+ * be forwarded, and addresses differ.
+ * @throws GatewayError `not_found` for one that was used, ran out or never was.
+ */
+export async function acceptInvitation(database: Database, token: string, person: Pick<Person, "id">): Promise<Membership> {
+  return database.transaction((transaction) => acceptInvitationIn(transaction, token, person));
+}
+
+/** The same as a part of something larger. */
+export async function acceptInvitationIn(transaction: Queryable, token: string, person: Pick<Person, "id">): Promise<Membership> {
+  const [invitation] = await transaction.query({
+    text: `WITH used AS (DELETE FROM invitation WHERE token_hash = $1 AND expires_at > now() RETURNING account_id, role)
+           SELECT account_id AS "accountId", account.name AS "accountName", role FROM used JOIN account ON account.id = account_id`,
+    values: [hashToken(token)],
+    row: membershipRow,
+  });
+  if (invitation === undefined) throw noInvitation();
+  await addMember(transaction, { ...invitation, personId: person.id });
+  const memberships = await listMemberships(transaction, person.id);
+  return memberships.find(({ accountId }) => accountId === invitation.accountId) ?? invitation;
+}

@@ -1,0 +1,118 @@
+import { v7 as uuidv7 } from "uuid";
+import * as z from "zod";
+import { GatewayError } from "../../contract/errors.ts";
+import type { Queryable } from "../database.ts";
+import type { Role } from "./members.ts";
+import { hashToken, mintToken } from "./token.ts";
+
+/** What lets a program manage an account, as the pages let a person; it calls no model. */
+export interface ManagementToken {
+  /** UUIDv7: names it, opens nothing. */
+  id: string;
+  accountId: string;
+  name: string;
+  /** It may do what a person of this role may. */
+  role: Role;
+  /** E-mail address of who made it. */
+  createdBy: string;
+  createdAt: Date;
+  expiresAt: Date | null;
+  /** To the minute. */
+  lastUsedAt: Date | null;
+  status: "active" | "expired";
+}
+
+export interface NewManagementToken {
+  accountId: string;
+  name: string;
+  role: Role;
+  createdBy: string;
+  expiresAt: Date | null;
+}
+
+const PREFIX = "mgmt_";
+const MOST_CHARACTERS = 100;
+/** An account's; more would be a leak that nobody looks after. */
+const MOST_TOKENS = 50;
+const COLUMNS = `management_token.id, account_id AS "accountId", management_token.name, role, email AS "createdBy",
+  management_token.created_at AS "createdAt", expires_at AS "expiresAt", last_used_at AS "lastUsedAt",
+  CASE WHEN expires_at <= now() THEN 'expired' ELSE 'active' END AS status`;
+const FROM = "FROM management_token JOIN person ON person.id = created_by";
+const tokenRow = z.strictObject({
+  id: z.string(),
+  accountId: z.string(),
+  name: z.string(),
+  role: z.enum(["owner", "member", "viewer"]),
+  createdBy: z.string(),
+  createdAt: z.date(),
+  expiresAt: z.date().nullable(),
+  lastUsedAt: z.date().nullable(),
+  status: z.enum(["active", "expired"]),
+});
+
+/** Was this meant to be one? */
+export function isManagementToken(credential: string): boolean {
+  return credential.startsWith(PREFIX);
+}
+
+/**
+ * @returns value: the full text, which exists nowhere else.
+ * @throws GatewayError `invalid_request` with the field at fault.
+ */
+export async function createManagementToken(
+  database: Queryable,
+  { accountId, name, role, createdBy, expiresAt }: NewManagementToken,
+): Promise<{ id: string; value: string }> {
+  if (name.trim() === "" || name.length > MOST_CHARACTERS)
+    throw new GatewayError("invalid_request", `Give the token a name of at most ${MOST_CHARACTERS} characters.`, {
+      field: "name",
+    });
+  if (expiresAt !== null && expiresAt.getTime() <= Date.now())
+    throw new GatewayError("invalid_request", "Choose a day that is not over yet.", { field: "expires" });
+  const id = uuidv7();
+  const { token } = mintToken();
+  const value = `${PREFIX}${token}`;
+  const made = await database.execute(
+    `INSERT INTO management_token (id, account_id, name, role, token_hash, created_by, expires_at) SELECT $1, $2, $3, $4, $5, $6, $7
+     WHERE (SELECT count(*) FROM management_token WHERE account_id = $2 AND revoked_at IS NULL) < $8`,
+    [id, accountId, name.trim(), role, hashToken(value), createdBy, expiresAt, MOST_TOKENS],
+  );
+  if (made === 0)
+    throw new GatewayError("invalid_request", `An account has at most ${MOST_TOKENS} tokens. Revoke those that nobody uses.`);
+  return { id, value };
+}
+
+/** The token of this value, while it is in force; that it was used is noted. */
+export async function findManagementToken(database: Queryable, value: string): Promise<ManagementToken | undefined> {
+  const [token] = await database.query({
+    text: `SELECT ${COLUMNS} ${FROM} WHERE token_hash = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
+    values: [hashToken(value)],
+    row: tokenRow,
+  });
+  if (token !== undefined && (token.lastUsedAt === null || Date.now() - token.lastUsedAt.getTime() > 60_000))
+    await database.execute("UPDATE management_token SET last_used_at = date_trunc('minute', now()) WHERE id = $1", [token.id]);
+  return token;
+}
+
+/** An account's, newest first. Revoked ones are left out. */
+export async function listManagementTokens(database: Queryable, accountId: string): Promise<ManagementToken[]> {
+  return database.query({
+    text: `SELECT ${COLUMNS} ${FROM} WHERE account_id = $1 AND revoked_at IS NULL ORDER BY management_token.id DESC`,
+    values: [accountId],
+    row: tokenRow,
+  });
+}
+
+/** @throws GatewayError `not_found` when the account has no such token, or it was revoked. */
+export async function revokeManagementToken(
+  database: Queryable,
+  { accountId, id }: { accountId: string; id: string },
+): Promise<void> {
+  const revoked = z.uuid().safeParse(id).success
+    ? await database.execute(
+        "UPDATE management_token SET revoked_at = now() WHERE account_id = $1 AND id = $2 AND revoked_at IS NULL",
+        [accountId, id],
+      )
+    : 0;
+  if (revoked === 0) throw new GatewayError("not_found", "This account has no such token.");
+}

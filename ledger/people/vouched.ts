@@ -1,0 +1,58 @@
+import { GatewayError } from "../../contract/errors.ts";
+import type { Database, Queryable } from "../database.ts";
+import { addIdentity, findIdentity, hasIdentityAt, type Identity } from "./identities.ts";
+import { findPerson, findPersonByEmail, type Person } from "./persons.ts";
+
+/** Somebody for whom a provider vouches. */
+export interface Vouched {
+  identity: Identity;
+  /** null: there is none that the provider has verified. */
+  email: string | null;
+  name: string;
+}
+
+/**
+ * Whom the provider means. Somebody who is here already by the address that it verified is linked on the way.
+ * @returns undefined for somebody new.
+ * @throws GatewayError `permission_denied` where the address is another's: of somebody who is another one there, or who
+ *   never proved here that it is theirs.
+ */
+export async function findVouched(
+  database: Database,
+  { identity, email }: Vouched,
+): Promise<{ person: Person; isLinked: boolean } | undefined> {
+  const known = await findByIdentity(database, identity);
+  if (known !== undefined) return { person: known, isLinked: false };
+  const person = email === null ? undefined : await findPersonByEmail(database, email);
+  if (person === undefined) return undefined;
+  await database.transaction((transaction) => link(transaction, person, identity));
+  return { person, isLinked: true };
+}
+
+async function findByIdentity(database: Queryable, identity: Identity): Promise<Person | undefined> {
+  const personId = await findIdentity(database, identity);
+  return personId === undefined ? undefined : findPerson(database, personId);
+}
+
+/** A stranger may have signed up with the address, made keys, and now wait for its owner to bring money. */
+async function link(transaction: Queryable, { id, email, isEmailVerified }: Person, identity: Identity): Promise<void> {
+  if (!isEmailVerified) throw neverProved(email);
+  // One at a time: two subjects of a provider that both claim the address.
+  await transaction.execute("SELECT FROM person WHERE id = $1 FOR UPDATE", [id]);
+  const isAnother = await hasIdentityAt(transaction, id, identity.issuer);
+  if (isAnother || !(await addIdentity(transaction, id, identity))) throw addressOfAnother(email);
+}
+
+function neverProved(email: string): GatewayError {
+  return new GatewayError(
+    "permission_denied",
+    `Somebody has signed up here as ${email} with a password, and has not proved yet that the address is theirs. If it was you, choose a new password with the link that "Forgot your password?" sends you, then sign in this way again. Without that link on the sign-in page, ask the operator of this service.`,
+  );
+}
+
+function addressOfAnother(email: string): GatewayError {
+  return new GatewayError(
+    "permission_denied",
+    `${email} belongs to somebody here who signs in as another user of your provider. Ask the operator of this service.`,
+  );
+}

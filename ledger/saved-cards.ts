@@ -1,0 +1,52 @@
+import * as z from "zod";
+import { turnOffAutoTopUp } from "./auto-top-up.ts";
+import type { Database, Queryable } from "./database.ts";
+
+/** A card that a payment provider keeps for an account. */
+export interface SavedCard {
+  /** The provider's id of who has the card. */
+  customerId: string;
+  /** The provider's id of the card. */
+  cardId: string;
+  /** For people, such as "visa ending in 4242". */
+  label: string;
+}
+
+const cardRow = z.strictObject({ customerId: z.string(), cardId: z.string(), label: z.string() });
+
+/** The account's card from now on, unless one was saved later: notices may come twice and in any order. */
+export async function saveCard(
+  database: Queryable,
+  { accountId, provider, card, savedAt }: { accountId: string; provider: string; card: SavedCard; savedAt: Date },
+): Promise<void> {
+  await database.execute(
+    `INSERT INTO saved_card (account_id, provider, provider_customer_id, provider_card_id, label, saved_at)
+     SELECT id, $2, $3, $4, $5, $6 FROM account WHERE id = $1
+     ON CONFLICT (account_id) DO UPDATE SET provider = excluded.provider, provider_customer_id = excluded.provider_customer_id,
+       provider_card_id = excluded.provider_card_id, label = excluded.label, saved_at = excluded.saved_at
+     WHERE excluded.saved_at >= saved_card.saved_at`,
+    [accountId, provider, card.customerId, card.cardId, card.label, savedAt],
+  );
+}
+
+/** The account has no card any more, and nothing is charged by itself. */
+export async function removeSavedCard(database: Database, accountId: string): Promise<void> {
+  await database.transaction(async (transaction) => {
+    await turnOffAutoTopUp(transaction, accountId);
+    await transaction.execute("DELETE FROM saved_card WHERE account_id = $1", [accountId]);
+  });
+}
+
+/** @returns undefined where this provider keeps none for the account. */
+export async function findSavedCard(
+  database: Queryable,
+  { accountId, provider }: { accountId: string; provider: string },
+): Promise<SavedCard | undefined> {
+  const [card] = await database.query({
+    text: `SELECT provider_customer_id AS "customerId", provider_card_id AS "cardId", label
+           FROM saved_card WHERE account_id = $1 AND provider = $2`,
+    values: [accountId, provider],
+    row: cardRow,
+  });
+  return card;
+}

@@ -1,0 +1,173 @@
+import { ATTEMPTS_CLUSTER, HEADERS } from "../../contract/headers.ts";
+import type { EnvoyConfig } from "./envoy-config.ts";
+import { attemptFilter } from "./extproc-filter.ts";
+import { PRIVATE_HEADERS } from "./upstream-route.ts";
+
+/**
+ * Fallback (docs/decisions/0016): a request for a Model with several backends passes a listener inside this Envoy, once an
+ * attempt. There the processor names that attempt's backend; outside, Envoy's retry policy sends the request
+ * again for as long as the processor asks for it.
+ */
+
+const LISTENER = "attempts";
+
+/** More than backends in a Model: the processor says when the last one was tried. */
+const MOST_RETRIES = 16;
+
+/** The Envoy extension without which there are no listeners inside. */
+export const internalListeners: EnvoyConfig = {
+  name: "envoy.bootstrap.internal_listener",
+  typed_config: { "@type": "type.googleapis.com/envoy.extensions.bootstrap.internal_listener.v3.InternalListener" },
+};
+
+/** The clients' route to the listener: its answer is sent on, or thrown away for another attempt. */
+export function attemptsRoute(): EnvoyConfig {
+  return {
+    name: "attempts",
+    match: { prefix: "/", headers: [{ name: HEADERS.backend, string_match: { exact: ATTEMPTS_CLUSTER } }] },
+    request_headers_to_remove: [HEADERS.backend, ...PRIVATE_HEADERS],
+    route: {
+      cluster: ATTEMPTS_CLUSTER,
+      timeout: "0s",
+      idle_timeout: "3600s",
+      retry_policy: {
+        retry_on: "retriable-headers",
+        retriable_headers: [{ name: HEADERS.tryNext, present_match: true }],
+        num_retries: MOST_RETRIES,
+        // It goes to another server: there is nothing to wait for.
+        retry_back_off: { base_interval: "0.005s", max_interval: "0.05s" },
+      },
+    },
+  };
+}
+
+/**
+ * The listener as an upstream. Its retry budget bounds what many failures at one moment ask of the backends that are left;
+ * it is wide, because extproc lets failing backends rest, and what then falls to the others is no longer a retry.
+ */
+export function attemptsCluster(bufferBytes: number): EnvoyConfig {
+  const many = 1_000_000;
+  const threshold = {
+    max_connections: many,
+    max_pending_requests: many,
+    max_requests: many,
+    retry_budget: { budget_percent: { value: 50 }, min_retry_concurrency: 500 },
+  };
+  return {
+    name: ATTEMPTS_CLUSTER,
+    type: "STATIC",
+    connect_timeout: "1s",
+    per_connection_buffer_limit_bytes: bufferBytes,
+    circuit_breakers: { thresholds: [{ priority: "DEFAULT", ...threshold }] },
+    load_assignment: {
+      cluster_name: ATTEMPTS_CLUSTER,
+      endpoints: [{ lb_endpoints: [{ endpoint: { address: { envoy_internal_address: { server_listener_name: LISTENER } } } }] }],
+    },
+    typed_extension_protocol_options: {
+      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+        "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+        // Envoy 1.40 crashes when it is ended while an attempt runs over HTTP/2 (docs/decisions/0016).
+        explicit_http_config: { http_protocol_options: {} },
+      },
+    },
+  };
+}
+
+/** The listener inside: reachable through the cluster above and from nowhere else. */
+export function attemptsListener({ extprocCluster, bufferBytes }: { extprocCluster: string; bufferBytes: number }): EnvoyConfig {
+  return {
+    name: LISTENER,
+    internal_listener: {},
+    // Its connections are those of clients that were counted already.
+    ignore_global_conn_limit: true,
+    per_connection_buffer_limit_bytes: bufferBytes,
+    filter_chains: [
+      { filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager(extprocCluster) }] },
+    ],
+  };
+}
+
+function connectionManager(extprocCluster: string): EnvoyConfig {
+  return {
+    "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+    stat_prefix: "attempts",
+    codec_type: "HTTP1",
+    max_request_headers_kb: 64,
+    // The clients' listener counts the time; here an end comes from there.
+    stream_idle_timeout: "0s",
+    normalize_path: false,
+    merge_slashes: false,
+    path_with_escaped_slashes_action: "KEEP_UNCHANGED",
+    skip_xff_append: true,
+    early_header_mutation_extensions: [
+      {
+        name: "envoy.http.early_header_mutation.header_mutation",
+        typed_config: {
+          "@type": "type.googleapis.com/envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation",
+          mutations: [{ remove_on_match: { key_matcher: { prefix: "x-gateway-", ignore_case: true } } }],
+        },
+      },
+    ],
+    generate_request_id: false,
+    scheme_header_transformation: { match_upstream: true },
+    http_filters: [
+      attemptFilter(extprocCluster),
+      bodyLengthFilter,
+      {
+        name: "envoy.filters.http.router",
+        typed_config: {
+          "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router",
+          suppress_envoy_headers: true,
+        },
+      },
+    ],
+    route_config: {
+      name: "attempts",
+      virtual_hosts: [
+        {
+          name: "attempts",
+          domains: ["*"],
+          routes: [
+            {
+              name: "backend",
+              match: { prefix: "/", headers: [{ name: HEADERS.backend, present_match: true }] },
+              request_headers_to_remove: [HEADERS.backend, ...PRIVATE_HEADERS],
+              route: {
+                cluster_header: HEADERS.backend,
+                cluster_not_found_response_code: "SERVICE_UNAVAILABLE",
+                auto_host_rewrite: true,
+                timeout: "0s",
+                // To the same server only what it has never seen; one that cannot be reached is left for the next.
+                retry_policy: { retry_on: "refused-stream,reset-before-request", num_retries: 2 },
+              },
+            },
+            {
+              name: "unprocessed",
+              match: { prefix: "/" },
+              direct_response: { status: 503, body: { inline_string: "unprocessed" } },
+            },
+          ],
+        },
+      ],
+    },
+  };
+}
+
+/** Envoy takes `content-length` off a request whose body the processor replaces, and some model servers want it. */
+const bodyLengthFilter: EnvoyConfig = {
+  name: "envoy.filters.http.header_mutation",
+  typed_config: {
+    "@type": "type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation",
+    mutations: {
+      request_mutations: [
+        {
+          append: {
+            header: { key: "content-length", value: `%REQ(${HEADERS.bodyLength})%` },
+            append_action: "OVERWRITE_IF_EXISTS_OR_ADD",
+          },
+        },
+        { remove: HEADERS.bodyLength },
+      ],
+    },
+  },
+};

@@ -1,0 +1,65 @@
+import { GatewayError } from "../../contract/errors.ts";
+import type { EnvoyConfig } from "./envoy-config.ts";
+import { plainHttpReplies } from "./local-replies.ts";
+import { requestIdFilter } from "./request-id.ts";
+
+/** Tells a connection with TLS from one without, where the port takes TLS. */
+export const TLS_INSPECTOR: EnvoyConfig = {
+  name: "envoy.filters.listener.tls_inspector",
+  typed_config: { "@type": "type.googleapis.com/envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector" },
+};
+
+export const WITH_TLS: EnvoyConfig = { transport_protocol: "tls" };
+
+/** Name of the chain; the chart has it under the same condition as TLS. */
+export const PLAIN_HTTP = "plain http";
+
+const REFUSAL = new GatewayError(
+  "invalid_request",
+  "This address takes HTTPS, and the request came over plain HTTP. Write `https://` in front of the base address. A key that was sent has crossed the network unprotected: delete it and make a new one.",
+);
+
+/**
+ * Whoever writes `http://` to a port with TLS gets the remedy, in the interface's shape, instead of a connection that breaks.
+ * Never a redirect: clients would follow it with a GET, or send the key in the clear again each time.
+ */
+export function plainHttpChain({ accessLog, identity }: { accessLog: EnvoyConfig; identity: EnvoyConfig }): EnvoyConfig {
+  return {
+    name: PLAIN_HTTP,
+    filter_chain_match: { transport_protocol: "raw_buffer" },
+    filters: [
+      {
+        name: "envoy.filters.network.http_connection_manager",
+        typed_config: {
+          "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+          stat_prefix: "plain_http",
+          codec_type: "AUTO",
+          server_name: "model-gateway",
+          access_log: [accessLog],
+          request_headers_timeout: "10s",
+          request_timeout: "10s",
+          common_http_protocol_options: { idle_timeout: "10s" },
+          ...identity,
+          http_filters: [
+            requestIdFilter(),
+            {
+              name: "envoy.filters.http.router",
+              typed_config: { "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router" },
+            },
+          ],
+          route_config: {
+            name: "plain_http",
+            virtual_hosts: [
+              {
+                name: "plain_http",
+                domains: ["*"],
+                routes: [{ name: "refused", match: { prefix: "/" }, direct_response: { status: REFUSAL.status } }],
+              },
+            ],
+          },
+          local_reply_config: plainHttpReplies(REFUSAL),
+        },
+      },
+    ],
+  };
+}

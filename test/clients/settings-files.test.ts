@@ -1,0 +1,267 @@
+import { chmod, readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import process from "node:process";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { parse as parseYaml } from "yaml";
+import { fetchInstaller, type Installer } from "../support/clients/installer.ts";
+import { createMachine, type Machine } from "../support/clients/machine.ts";
+import { findClientPackages, type ClientPackages } from "../support/clients/packages.ts";
+import { startTestStack, type TestStack } from "../support/stack.ts";
+
+/**
+ * Settings files as people have them. What comes out is valid, has every line that was there but those it had to change, and
+ * goes back byte for byte (S33). The folders of files/ are home folders.
+ */
+let stack: TestStack;
+let installer: Installer;
+let packages: ClientPackages;
+let machine: Machine;
+
+beforeAll(async () => {
+  packages = await findClientPackages({ environment: process.env, onProgress: (line) => console.log(line) });
+  stack = await startTestStack();
+  installer = await fetchInstaller(stack);
+});
+afterAll(() => stack.stop());
+beforeEach(async () => {
+  machine = await createMachine();
+});
+afterEach(() => machine.remove());
+
+const FILES: readonly {
+  tool: string;
+  name: string;
+  file: string;
+  text: string;
+  /** Lines that may go, because they said the same thing otherwise. */
+  replaced?: readonly string[];
+}[] = [
+  { tool: "claude-code", name: "an empty file", file: ".claude/settings.json", text: "" },
+  { tool: "claude-code", name: "an empty object", file: ".claude/settings.json", text: "{}" },
+  {
+    tool: "claude-code",
+    name: "permissions, hooks and an old provider",
+    file: ".claude/settings.json",
+    text: `{\n    "permissions": {\n        "allow": ["Bash(npm run *)", "Read(~/x \\"y\\" {z})"]\n    },\n    "env": {\n        "ANTHROPIC_API_KEY": "sk-ant-old",\n        "EDITOR": "vi"\n    },\n    "hooks": {}\n}\n`,
+    replaced: ['        "ANTHROPIC_API_KEY": "sk-ant-old",', '        "EDITOR": "vi"'],
+  },
+  {
+    tool: "claude-code",
+    name: "one line, without an end",
+    file: ".claude/settings.json",
+    text: `{"model":"opus","env":{"A":"1"}}`,
+    replaced: [`{"model":"opus","env":{"A":"1"}}`],
+  },
+  {
+    tool: "opencode",
+    name: "comments, trailing commas and another provider",
+    file: ".config/opencode/opencode.jsonc",
+    text: `{\n\t// mine\n\t"theme": "dark", /* really */\n\t"provider": {\n\t\t"other": { "npm": "x", "options": { "baseURL": "https://a/v1" } }, // keep\n\t},\n\t"model": "other/big",\n}\n`,
+    replaced: ['\t"model": "other/big",'],
+  },
+  {
+    tool: "opencode",
+    name: "the ends of lines of Windows",
+    file: ".config/opencode/opencode.json",
+    text: `{\r\n  "theme": "dark",\r\n  "keybinds": {}\r\n}\r\n`,
+    replaced: ['  "keybinds": {}\r'],
+  },
+  {
+    tool: "qwen-code",
+    name: "other models in the list",
+    file: ".qwen/settings.json",
+    text: `{\n  "$version": 4,\n  "modelProviders": {\n    "openai": [\n      { "id": "other", "envKey": "OTHER" }\n    ]\n  },\n  "ui": {}\n}\n`,
+    replaced: ['      { "id": "other", "envKey": "OTHER" }', '  "ui": {}'],
+  },
+  {
+    tool: "aider",
+    name: "comments and another model",
+    file: ".aider.conf.yml",
+    text: `# my settings\nmodel: gpt-4o   # the old one\ndark-mode: true\nread:\n  - CONVENTIONS.md\n\nauto-commits: false`,
+    replaced: ["model: gpt-4o   # the old one"],
+  },
+  {
+    tool: "continue",
+    name: "other models, with block texts",
+    file: ".continue/config.yaml",
+    text: `name: Mine\nversion: 0.1.0\nschema: v1\n\n# models\nmodels:\n  # local\n  - name: Llama\n    provider: ollama\n    model: llama\n    chatOptions:\n      baseSystemMessage: |\n        - name: not an item\n        models: none\n\nrules:\n  - Be brief.\n`,
+  },
+  {
+    tool: "continue",
+    name: "a list that is not indented",
+    file: ".continue/config.yaml",
+    text: `models:\n- name: A\n  provider: ollama\n  model: llama\nname: Mine\nversion: 1.0.0\nschema: v1\n`,
+  },
+];
+
+async function validated(file: string): Promise<unknown> {
+  const text = await machine.read(file);
+  if (!file.endsWith(".yml") && !file.endsWith(".yaml") && !file.endsWith(".jsonc")) return JSON.parse(text);
+  // YAML reads JSON with trailing commas; its comments it does not.
+  return parseYaml(file.endsWith("c") ? text.replaceAll(/\/\*.*?\*\/|\/\/ .*$/gm, "").replaceAll("\t", "  ") : text);
+}
+
+describe.for(FILES)("$tool: $name", ({ tool, file, text, replaced = [] }) => {
+  test("stays valid and whole, says the gateway's settings, and goes back byte for byte", async () => {
+    await machine.write(file, text);
+    const before = await machine.picture();
+    const ran = await installer.run(machine, ["--yes", "--tools", tool]);
+    expect(ran.code, ran.output).toBe(0);
+    const written = await machine.read(file);
+    expect(JSON.stringify(await validated(file))).toContain(stack.apiKey);
+    for (const line of text.split("\n").filter((each) => !replaced.includes(each) && each !== "{}"))
+      expect(written.split("\n")).toContain(line);
+    expect(await machine.mode(file)).toBe("600");
+
+    const first = await machine.picture();
+    expect((await installer.run(machine, ["--yes", "--tools", tool])).code).toBe(0);
+    expect(await machine.picture()).toEqual(first);
+
+    expect((await installer.run(machine, ["--uninstall"])).code).toBe(0);
+    expect(await machine.picture()).toEqual(before);
+  });
+
+  test("written to by somebody since: only the gateway's settings leave it", async () => {
+    await machine.write(file, text);
+    expect((await installer.run(machine, ["--yes", "--tools", tool])).code).toBe(0);
+    await machine.write(file, `${await machine.read(file)}\n`);
+    const ran = await installer.run(machine, ["--uninstall"]);
+    expect(ran.code, ran.output).toBe(0);
+    expect(ran.output).toMatch(/took the gateway's settings out|removed/);
+    const left = await machine.read(file);
+    expect(left).not.toContain(stack.apiKey);
+    expect(left).not.toContain(stack.baseUrl);
+    const plain = (each: string) => each.replaceAll(/\s+/g, "");
+    expect(plain(left)).toBe(plain(text === "" ? "{}" : text));
+  });
+
+  test("another model later, with a change in between: the change stays, after --uninstall too", async () => {
+    await machine.write(file, text);
+    expect((await installer.run(machine, ["--yes", "--tools", tool])).code).toBe(0);
+    await machine.write(file, `${await machine.read(file)}\n\n`);
+    const again = await installer.run(machine, ["--yes", "--tools", tool, "--model", "modelx-v4-flash"]);
+    expect(again.code, again.output).toBe(0);
+    expect(await machine.read(file)).toContain("modelx-v4-flash");
+    expect((await installer.run(machine, ["--uninstall"])).code).toBe(0);
+    const left = await machine.read(file);
+    expect(left.endsWith("\n\n")).toBe(true);
+    expect(left).not.toContain("modelx-v4");
+  });
+});
+
+const REFUSED = [
+  ["claude-code", ".claude/settings.json", "{ broken", "not valid JSON"],
+  ["claude-code", ".claude/settings.json", '{\n  // a comment\n  "a": 1\n}\n', "not valid JSON"],
+  ["claude-code", ".claude/settings.json", '{"env": []}', "an object"],
+  ["opencode", ".config/opencode/opencode.json", '{"a": 1', "} is missing"],
+  ["opencode", ".config/opencode/opencode.json", '{"a": "x\ny"}', "a string has no end, line 1"],
+  ["opencode", ".config/opencode/opencode.json", "[1]", "does not begin with {"],
+  ["qwen-code", ".qwen/settings.json", '{"modelProviders": {"openai": {}}}', "list"],
+  ["aider", ".aider.conf.yml", "{model: x}\n", "not valid YAML"],
+  ["aider", ".aider.conf.yml", "model: x\nmodel: y\n", "comes twice"],
+  ["continue", ".continue/config.yaml", "name: x\nmodels: [{name: a}]\n", "begin with a dash"],
+  ["continue", ".continue/config.yaml", "name: x\n\tmodels: y\n", "not valid YAML"],
+] as const;
+
+test.for(REFUSED)("%s: %s with %j is left alone, and what to write is said", async ([tool, file, text, sentence]) => {
+  await machine.write(file, text);
+  const before = await machine.picture();
+  const ran = await installer.run(machine, ["--yes", "--tools", tool]);
+  expect([ran.code, ran.output.includes(sentence), ran.output.includes("<your key>")], ran.output).toEqual([1, true, true]);
+  expect(ran.output).not.toContain(stack.apiKey);
+  expect((await machine.picture())[file]).toBe(before[file]);
+});
+
+test("a read-only file is left alone, and said", async () => {
+  const file = await machine.write(".claude/settings.json", "{}");
+  await chmod(file, 0o444);
+  const before = await machine.picture();
+  const ran = await installer.run(machine, ["--yes", "--tools", "claude-code"]);
+  expect([ran.code, ran.output.includes("It is read-only.")], ran.output).toEqual([1, true]);
+  expect(await machine.picture()).toEqual(before);
+});
+
+test("a file that its tool writes anew is rid of the gateway's settings all the same", async () => {
+  const ran = await installer.run(machine, ["--yes", "--tools", "qwen-code,cline"]);
+  expect(ran.code, ran.output).toBe(0);
+  const settings: unknown = JSON.parse(await machine.read(".qwen/settings.json"));
+  await machine.write(".qwen/settings.json", JSON.stringify({ ...Object(settings), $version: 4 }, null, 4));
+  expect((await installer.run(machine, ["--uninstall"])).code).toBe(0);
+  expect(JSON.parse(await machine.read(".qwen/settings.json"))).toEqual({ $version: 4 });
+  expect(await readdir(path.join(machine.home, ".cline")).catch(() => "gone")).toBe("gone");
+});
+
+describe("TOML, as Codex has it", () => {
+  const OPS = [
+    ["set", "model", 'model = "modelx-v4-pro"'],
+    ["set", "model_provider", 'model_provider = "model-gateway"'],
+    [
+      "set",
+      "[model_providers.model-gateway]",
+      String.raw`[model_providers.model-gateway]\nname = "Model Gateway"\nexperimental_bearer_token = "@key@"`,
+    ],
+  ];
+  const TEXTS = [
+    "",
+    '# mine\nmodel = "gpt-5" # old\nnotify = [\n  "a", # ]\n  "[b]",\n]\n\n[tools]\nprompt = """\n[not.a.table]\nmodel = "x"\n"""\n',
+    '[profiles.fast]\nmodel = "small"\n',
+    'model_provider = "other"\n\n[model_providers.other]\nname = \'O # "x"\'\n\n# last words\n',
+    '[model_providers.model-gateway]\nname = "an old one"\n\n[mcp_servers."a.b"]\ncommand = "x"\n',
+  ];
+
+  async function edit(mode: string, text: string, before?: string) {
+    const marked = (each: string) => `${each}\u0001\n`;
+    const environment = {
+      MG_MODE: mode,
+      MG_FORMAT: "toml",
+      MG_KEY: "sk-mg-x",
+      MG_TEXT: await machine.write("text", marked(text)),
+      MG_OPS: await machine.write("ops", OPS.map((each) => `${each.join("\t")}\n`).join("")),
+      MG_BEFORE: before === undefined ? "" : await machine.write("before", marked(before)),
+      LC_ALL: "C",
+    };
+    return machine.run("awk", ["-f", path.join(import.meta.dirname, "../../clients/install/lines.awk")], { environment });
+  }
+
+  async function readToml(text: string): Promise<unknown> {
+    const program = "import json, sys, tomllib; print(json.dumps(tomllib.loads(sys.stdin.read())))";
+    const ran = await machine.run(packages.sdkProgram("python"), ["-c", program], { input: text });
+    expect(ran.code, ran.output).toBe(0);
+    return JSON.parse(ran.stdout);
+  }
+
+  test.for(TEXTS)("%j gets its settings, keeps the rest, and loses them again", async (text) => {
+    const { stdout: written, code } = await edit("apply", text);
+    expect(code).toBe(0);
+    expect(await readToml(written)).toEqual({
+      ...Object(await readToml(text)),
+      model: "modelx-v4-pro",
+      model_provider: "model-gateway",
+      model_providers: {
+        ...Object(Object(await readToml(text))["model_providers"]),
+        "model-gateway": { name: "Model Gateway", experimental_bearer_token: "sk-mg-x" },
+      },
+    });
+    expect((await edit("apply", written)).stdout).toBe(written);
+    expect((await edit("revert", written, text)).stdout).toBe(text);
+  });
+
+  test.for([
+    ["model = ", "a value is missing"],
+    ["model = [1,", "a value has no end"],
+    ['model = "x', "a string has no end"],
+    ["just words", "a name and = are missing"],
+    ["[a]\n[a]", "comes twice"],
+    ['model_providers = { x = { name = "y" } }', "tables"],
+  ] as const)("%j is refused", async ([text, sentence]) => {
+    const ran = await edit("apply", text);
+    expect([ran.code, ran.output.includes(sentence)], ran.output).toEqual([3, true]);
+  });
+});
+
+test("the programs are in the script as they lie in their files", async () => {
+  for (const name of ["json.awk", "lines.awk"]) {
+    const source = await readFile(path.join(import.meta.dirname, "../../clients/install", name), "utf8");
+    expect(installer.script).toContain(source.trimEnd());
+  }
+});

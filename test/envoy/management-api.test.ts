@@ -1,0 +1,149 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import process from "node:process";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import * as z from "zod";
+import { createBrowser, type Browser } from "../support/browser.ts";
+import { eventually } from "../support/eventually.ts";
+import { startTestStack, type TestStack } from "../support/stack.ts";
+
+/** The management API and the admin pages through the real Envoy, as `npm start` runs them. */
+const GUIDE = path.join(import.meta.dirname, "../../docs/management-api.md");
+const run = promisify(execFile);
+let stack: TestStack;
+beforeAll(async () => {
+  stack = await startTestStack();
+});
+afterAll(() => stack.stop());
+
+/** The demo account's owner, with the password that `npm start` writes into its settings. */
+async function demoOwner(): Promise<Browser> {
+  const settings = await readFile(stack.directory.settings, "utf8");
+  const setting = (name: string) => new RegExp(`^${name}=(\\S+)$`, "m").exec(settings)?.[1] ?? "";
+  const browser = createBrowser(stack.baseUrl);
+  const form = { email: setting("DASHBOARD_EMAIL"), password: setting("DASHBOARD_PASSWORD") };
+  expect((await browser.post("/dashboard/sign-in", form)).status).toBe(303);
+  return browser;
+}
+
+async function makeToken(browser: Browser, role = "member"): Promise<string> {
+  const page = await browser.submit("/dashboard/tokens", "/dashboard/tokens", { name: "program", role });
+  return /mgmt_[\w-]{43}/.exec(page.text)?.[0] ?? "";
+}
+
+async function call(url: string, headers: Record<string, string>, body?: object) {
+  const response = await fetch(stack.baseUrl + url, {
+    headers: { "content-type": "application/json", ...headers },
+    ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
+  });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+test("every command of the guide does what it says, word for word", async () => {
+  const token = await makeToken(await demoOwner());
+  expect(token).toHaveLength(48);
+  const guide = await readFile(GUIDE, "utf8");
+  const commands = [...guide.matchAll(/^```sh\n([^]*?)^```$/gm)].flatMap(([, block = ""]) => block.split(/\n(?=curl)/));
+  expect(commands).toHaveLength(8);
+  const environment: Record<string, string> = { TOKEN: token, BASE_URL: stack.baseUrl, PATH: process.env["PATH"] ?? "" };
+  const answers: string[] = [];
+  for (const command of commands) {
+    const { stdout } = await run("sh", ["-c", command], { env: environment });
+    answers.push(stdout);
+    environment["KEY_ID"] ??= /"id":"(\w{12})"/.exec(stdout)?.[1] ?? "";
+    if (environment["KEY_ID"] === "") delete environment["KEY_ID"];
+  }
+  expect(answers[0]).toMatch(/^\{"currency":"USD","balance":"5\.000000000"/);
+  expect(answers[1]).toContain('"value":"sk-mg-');
+  expect(answers[2]).toMatch(/"name":"build server 2".*"status":"disabled"/);
+  expect(answers[3]).toContain('"value":"sk-mg-');
+  expect(answers.at(-1)).toBe("");
+});
+
+test("a key that the API made answers on the model interfaces, and deleted there it does so no more (S25)", async () => {
+  const authorization = `Bearer ${await makeToken(await demoOwner())}`;
+  const made = await call("/api/v1/keys", { authorization }, { name: "made by a program" });
+  const { id, value } = z.object({ id: z.string(), value: z.string() }).parse(JSON.parse(made.text));
+  const ask = async () =>
+    (
+      await call(
+        "/v1/messages",
+        { "x-api-key": value },
+        { model: "modelx-v4-pro", max_tokens: 20, messages: [{ role: "user", content: "Hello." }] },
+      )
+    ).status;
+  await eventually(async () => expect(await ask()).toBe(200), { withinMs: 20_000 });
+  await stack.idle();
+  const usage = await call(`/api/v1/usage/requests?key=${id}`, { authorization });
+  expect(usage.text).toMatch(/"model":"modelx-v4-pro","interface":"messages"/);
+  const deleted = await fetch(`${stack.baseUrl}/api/v1/keys/${id}`, { method: "DELETE", headers: { authorization } });
+  expect(deleted.status).toBe(204);
+  await eventually(async () => expect(await ask()).toBe(401), { withinMs: 20_000 });
+});
+
+test("a management token calls no model, and an API key manages nothing; each is told which to use", async () => {
+  const token = await makeToken(await demoOwner());
+  for (const headers of inBothHeaders(token)) {
+    const refused = await call("/v1/models", headers);
+    expect(refused.status).toBe(401);
+    expect(refused.text).toContain(
+      "This is a management token: it is for the API under /api/v1 and calls no model. Use an API key",
+    );
+  }
+  for (const headers of inBothHeaders(stack.apiKey)) {
+    const refused = await call("/api/v1/keys", headers);
+    expect([refused.status, refused.headers.get("content-type")]).toEqual([401, "application/json; charset=utf-8"]);
+    expect(refused.text).toContain("This is an API key: it calls models, and manages nothing. Make a management token");
+  }
+});
+
+function inBothHeaders(credential: string): Record<string, string>[] {
+  return [{ authorization: `Bearer ${credential}` }, { "x-api-key": credential }];
+}
+
+test("on one machine the demo person is an admin; somebody who signs up is not", async () => {
+  const demo = await demoOwner();
+  expect((await demo.get("/dashboard/admin")).text).toContain('<code class="small">demo</code>');
+  const browser = createBrowser(stack.baseUrl);
+  await browser.post("/dashboard/sign-up", { name: "Eve", email: "eve@example.com", password: "a few words together" });
+  expect((await browser.get("/dashboard/admin")).status).toBe(404);
+});
+
+test("a suspended account's key is refused until the account works again", async () => {
+  const demo = await demoOwner();
+  const customer = await stack.createAccount({ name: "acme", creditNanoUsd: 1_000_000_000n });
+  const status = async () => (await call("/v1/balance", { "x-api-key": customer.apiKey })).status;
+  expect(await status()).toBe(200);
+  const page = "/dashboard/admin/accounts/acme";
+  await demo.submit(page, `${page}/suspend`);
+  await eventually(async () => expect(await status()).toBe(403), { withinMs: 20_000 });
+  await demo.submit(page, `${page}/resume`);
+  await eventually(async () => expect(await status()).toBe(200), { withinMs: 20_000 });
+});
+
+test("paths beside it are not the API's", async () => {
+  for (const path of ["/api", "/api/v10/keys", "/api/v1keys"]) expect((await call(path, {})).status).not.toBe(200);
+  expect((await call("/api/v10/keys", { "x-api-key": stack.apiKey })).status).toBe(404);
+});
+
+// The last one: the process does not come back here.
+test("while the dashboard's process is away the API says so in its own shape, and models answer (S17)", async () => {
+  const pid = stack.pids["dashboard"];
+  // 0 would be this process's own group.
+  if (pid === undefined) throw new Error("The stack has no dashboard.");
+  process.kill(pid, "SIGKILL");
+  await eventually(async () => {
+    const away = await call("/api/v1/keys?limit=1", {});
+    expect([away.status, away.headers.get("content-type"), away.headers.get("retry-after")]).toEqual([
+      503,
+      "application/json",
+      "5",
+    ]);
+    expect(JSON.parse(away.text)).toEqual({
+      error: { type: "overloaded", message: "The management API is away for a moment. Try again in a few seconds.", field: null },
+    });
+  });
+  expect((await call("/v1/balance", { "x-api-key": stack.apiKey })).status).toBe(200);
+});

@@ -1,0 +1,3 @@
+import { testPair } from "./harness-suite.ts";
+
+testPair("responses-via-messages");

@@ -1,0 +1,314 @@
+import { randomBytes } from "node:crypto";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { createOutbox } from "../../dashboard/mail/outbox.ts";
+import { createOidc } from "../../dashboard/oidc/provider.ts";
+import { createPayments } from "../../dashboard/payments/payments.ts";
+import { createRedeemCode } from "../../ledger/codes.ts";
+import { publishModels } from "../../ledger/catalogue.ts";
+import type { Database } from "../../ledger/database.ts";
+import { createApiKey } from "../../ledger/keys.ts";
+import { beginPayment, completePayment } from "../../ledger/payments.ts";
+import { setAdmin } from "../../ledger/people/admins.ts";
+import { settle } from "../../ledger/settle.ts";
+import { createManagementToken } from "../../ledger/people/management-tokens.ts";
+import { invite, listInvitations } from "../../ledger/people/invitations.ts";
+import { addMember } from "../../ledger/people/members.ts";
+import { signUp } from "../../ledger/people/persons.ts";
+import { listSessions, startSession } from "../../ledger/people/sessions.ts";
+import { freePort, LOOPBACK } from "../../local/process/ports.ts";
+import { ACCESS, type Access, type Thing } from "../support/access-table.ts";
+import { openDashboard, type Client, type Route, type SignedIn, type TestDashboard } from "../support/dashboard.ts";
+import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
+import { usePostgres } from "../support/postgres.ts";
+
+/** Each route that the app has, tried by everybody: test/support/access-table.ts says what they get. */
+const postgres = usePostgres();
+const LONG = 300_000;
+/** In the name of everything of the account whose owner is Ann; nobody else's answers may hold it. */
+const MARK = "annmarker";
+const ROLES = ["viewer", "member", "owner"] as const;
+
+interface TriedRoute extends Route {
+  /** As the table names it. */
+  name: string;
+  access: Access;
+  isApi: boolean;
+  /** Of the app that has it: which webhook there is follows from how people pay. */
+  dashboard: TestDashboard;
+}
+
+interface World {
+  database: Database;
+  dashboards: readonly TestDashboard[];
+  people: Readonly<Record<"viewer" | "member" | "owner" | "stranger" | "admin", SignedIn>>;
+  /** Management tokens; the stranger's is of their own account. */
+  tokens: Readonly<Record<"viewer" | "member" | "owner" | "stranger", string>>;
+}
+
+async function openWorld(): Promise<World> {
+  const { database } = await postgres.migrated();
+  await publishModels(database, [{ model: catalogueModel("modelx-v4-pro"), price: PRICE }]);
+  const port = await freePort();
+  const publicBaseUrl = `http://${LOOPBACK}:${port}`;
+  const payments = [{ provider: "test" }, { provider: "stripe", secretKey: "sk_test_1", webhookSecret: "whsec_1" }] as const;
+  const open = (config: (typeof payments)[number], options: Parameters<typeof openDashboard>[1] = {}) =>
+    openDashboard(database, {
+      publicBaseUrl,
+      payments: createPayments(config, { publicBaseUrl, pepper: PEPPER }),
+      mailer: createOutbox(),
+      ...options,
+    });
+  // A provider that is away.
+  const issuer = `http://${LOOPBACK}:${await freePort()}`;
+  const oidc = createOidc({ issuer, clientId: "gateway", clientSecret: "none", name: "Example" }, { publicBaseUrl });
+  const dashboard = await open(payments[0]);
+  const withMore = await open(payments[1], { oidc, signUp: { isOpen: true, domains: ["example.com"] } });
+  // Paying without money sends notices there.
+  await dashboard.app.listen({ host: LOOPBACK, port });
+  const owner = await dashboard.owner(`${MARK}@example.com`);
+  const people = {
+    owner,
+    viewer: await dashboard.inAccount(owner.accountId, "viewer", `${MARK}-viewer@example.com`),
+    member: await dashboard.inAccount(owner.accountId, "member", `${MARK}-member@example.com`),
+    stranger: await dashboard.owner("eve@example.com"),
+    admin: await dashboard.owner("root@example.com"),
+  };
+  await setAdmin(database, { email: "root@example.com", isAdmin: true });
+  const tokenOf = async (role: (typeof ROLES)[number], { accountId, personId }: SignedIn = owner) =>
+    (await dashboard.program(accountId, personId, role)).token;
+  const tokens = {
+    viewer: await tokenOf("viewer"),
+    member: await tokenOf("member"),
+    owner: await tokenOf("owner"),
+    stranger: await tokenOf("owner", people.stranger),
+  };
+  return { database, dashboards: [dashboard, withMore], people, tokens };
+}
+
+/** All routes of the app, however it is set up; that there is HEAD for each GET is known. */
+function routesOf({ dashboards }: World): (Route & { name: string; dashboard: TestDashboard })[] {
+  const all = dashboards.flatMap((dashboard) => dashboard.routes.map((route) => ({ ...route, dashboard, name: nameOf(route) })));
+  return [...new Map(all.toReversed().map((route) => [route.name, route])).values()].filter(({ method }) => method !== "HEAD");
+}
+
+/** Without the version of the assets. */
+function nameOf({ method, url }: Route): string {
+  return `${method} ${url.replace(/\/assets\/[0-9a-f]{12}\//, "/assets/")}`;
+}
+
+function triedRoutes(world: World): TriedRoute[] {
+  return routesOf(world).map((route) => ({ ...route, access: accessOf(route.name), isApi: route.url.startsWith("/api/") }));
+}
+
+test("every route that the app has is in the table, and every line of the table has a route", { timeout: LONG }, async () => {
+  const names = routesOf(await openWorld()).map(({ name }) => name);
+  expect(names.toSorted()).toEqual(Object.keys(ACCESS).toSorted());
+});
+
+interface Try {
+  who: string;
+  client: Client;
+  /** HTTP status. */
+  expected: number;
+  /** Not of the account, and not running the service: nothing of the account may be in the answer. */
+  isOutside: boolean;
+  isGuest: boolean;
+}
+
+test(
+  "each route answers each of them as the table says; who is refused changes nothing and learns nothing",
+  { timeout: LONG },
+  async () => {
+    const world = await openWorld();
+    for (const route of triedRoutes(world)) {
+      for (const each of await triesOf(route, world)) await tryRoute(route, each, world);
+    }
+  },
+);
+
+async function triesOf({ access, dashboard, isApi }: TriedRoute, world: World): Promise<Try[]> {
+  const program = (whose: keyof World["tokens"]) => dashboard.client({ authorization: `Bearer ${world.tokens[whose]}` });
+  // On the pages a token is nothing: whoever sends one is a guest.
+  const guests = isApi ? await keyHolders(dashboard, world) : [program("owner")];
+  const tries = [dashboard.guest, ...guests].map((client, index) => ({
+    ...GUEST,
+    who: `guest ${index}`,
+    client,
+    expected: access.guest,
+  }));
+  for (const role of [...ROLES, "stranger", "admin"] as const) {
+    const { personId, accountId } = world.people[role];
+    // A browser of its own for each try: signing out must not sign out the next one.
+    const client = await dashboard.signIn(personId, accountId);
+    tries.push({ who: role, client, expected: access[role], isOutside: role === "stranger", isGuest: false });
+  }
+  if (!isApi) return tries;
+  const programs = [...ROLES, "stranger"] as const;
+  return [
+    ...tries,
+    ...programs.map((role) => ({
+      who: `${role}'s program`,
+      client: program(role),
+      expected: access[role],
+      isOutside: role === "stranger",
+      isGuest: false,
+    })),
+  ];
+}
+
+const GUEST = { isOutside: true, isGuest: true };
+
+async function tryRoute(route: TriedRoute, { who, client, expected, isOutside, isGuest }: Try, world: World): Promise<void> {
+  const { name, method } = route;
+  const url = await addressOf(route, route.access, world);
+  const isRefused = expected >= 400 || (isGuest && method !== "GET");
+  // What they are let do changes what it should: other tests say so.
+  const before = isRefused ? await everything(world.database) : "";
+  const answer = await ask(client, route, url);
+  const head = method === "GET" ? await client.get(url, { method: "HEAD" }) : answer;
+  const after = isRefused ? await everything(world.database) : "";
+  const seen = {
+    status: answer.statusCode,
+    headStatus: head.statusCode,
+    isChanged: before !== after,
+    tellsOfTheAccount: isOutside && answer.body.includes(MARK),
+    leadsToSignIn: (answer.headers["location"] ?? "").startsWith("/dashboard/sign-in"),
+  };
+  expect.soft({ name, who, ...seen }, answer.body.slice(0, 400)).toEqual({
+    name,
+    who,
+    status: expected,
+    headStatus: expected,
+    isChanged: false,
+    tellsOfTheAccount: false,
+    leadsToSignIn: expected === 303 && (isGuest || name === "POST /dashboard/sign-out"),
+  });
+}
+
+/** In the API an API key is nothing, whichever header it is in. */
+async function keyHolders(dashboard: TestDashboard, { database, people: { owner } }: World): Promise<Client[]> {
+  const { value } = await createApiKey(database, { accountId: owner.accountId, name: MARK, pepper: PEPPER });
+  return [dashboard.client({ authorization: `Bearer ${value}` }), dashboard.client({ "x-api-key": value })];
+}
+
+async function ask(client: Client, { method, isApi, access: { body = {}, isWebhook = false } }: TriedRoute, url: string) {
+  if (method === "GET") return client.get(url);
+  if (isWebhook || isApi) return client.call(method, url, body);
+  return client.post(url, z.record(z.string(), z.string()).parse(body));
+}
+
+test("nothing is taken from another site, and no form without its page's token", { timeout: LONG }, async () => {
+  const world = await openWorld();
+  const before = await everything(world.database);
+  const takers = triedRoutes(world).filter(({ method, access }) => method !== "GET" && access.isWebhook !== true);
+  const elsewhere: Record<string, string>[] = [
+    { origin: "https://evil.example" },
+    { origin: "null" },
+    { origin: "", "sec-fetch-site": "same-site" },
+  ];
+  for (const { name, method, url: pattern, dashboard } of takers) {
+    // Things are made by the address: none is needed where everything is refused.
+    const url = pattern.replaceAll(/:\w+/g, "AbCd5678WxYz");
+    for (const { cookie, csrf } of [world.people.owner, world.people.admin]) {
+      for (const headers of elsewhere) {
+        const client = dashboard.client({ cookie, ...headers }, csrf);
+        const answers = [await client.call(method, url), ...(method === "POST" ? [await client.post(url)] : [])];
+        for (const { statusCode } of answers) expect.soft([name, headers, statusCode]).toEqual([name, headers, 403]);
+      }
+      if (method !== "POST") continue;
+      const { statusCode } = await dashboard.client({ cookie }).post(url);
+      expect.soft([name, "no token", statusCode]).toEqual([name, "no token", 403]);
+    }
+  }
+  expect(await everything(world.database)).toBe(before);
+});
+
+function accessOf(name: string): Access {
+  const access = ACCESS[name];
+  if (access === undefined) throw new Error(`${name} has no line in test/support/access-table.ts: say there who gets what.`);
+  return access;
+}
+
+async function addressOf({ url }: Route, { ids = {} }: Access, world: World): Promise<string> {
+  let address = url;
+  for (const [parameter, thing] of Object.entries(ids))
+    address = address.replace(parameter === "*" ? "*" : `:${parameter}`, await make(thing, world));
+  return address;
+}
+
+/** Something new of Ann's account; its id. */
+async function make(thing: Thing, { database, people: { owner } }: World): Promise<string> {
+  const { accountId, personId } = owner;
+  switch (thing) {
+    case "account":
+      return accountId;
+    case "key":
+      return (await createApiKey(database, { accountId, name: MARK, pepper: PEPPER })).publicId;
+    case "token": {
+      const token = { accountId, name: MARK, role: "owner", createdBy: personId, expiresAt: null } as const;
+      // An account has so many at most.
+      await database.execute("UPDATE management_token SET revoked_at = now() WHERE name = $1", [MARK]);
+      return (await createManagementToken(database, token)).id;
+    }
+    case "code":
+      return (await createRedeemCode(database, { amountNanoUsd: 1n, pepper: PEPPER, note: MARK })).id;
+    case "session":
+      await startSession(database, { personId, accountId, userAgent: "" });
+      return (await listSessions(database, personId))[0]?.id ?? "";
+    case "invitation":
+      await invite(database, { accountId, email: `${MARK}@example.org`, role: "viewer", invitedBy: personId });
+      return (await listInvitations(database, accountId)).at(-1)?.id ?? "";
+    case "person": {
+      const email = `${MARK}-${randomBytes(8).toString("hex")}@example.com`;
+      const { person } = await signUp(database, { email, name: MARK, password: "correct horse battery" });
+      await addMember(database, { accountId, personId: person.id, role: "member" });
+      return person.id;
+    }
+    case "payment": {
+      const providerPaymentId = `cs_test_${randomBytes(16).toString("hex")}`;
+      await beginPayment(database, { accountId, provider: "test", providerPaymentId, amountNanoUsd: 5_000_000_000n });
+      return providerPaymentId;
+    }
+    case "receipt": {
+      const name = { provider: "test", providerPaymentId: `cs_test_${randomBytes(16).toString("hex")}` };
+      const { id } = await beginPayment(database, { accountId, ...name, amountNanoUsd: 5_000_000_000n });
+      await completePayment(database, name);
+      return id;
+    }
+    case "request": {
+      const { publicId } = await createApiKey(database, { accountId, name: MARK, pepper: PEPPER });
+      const settlement = settlementOf({ accountId, keyId: publicId });
+      await settle(database, [settlement]);
+      return settlement.requestId;
+    }
+    default:
+      return thing.text;
+  }
+}
+
+/** Counted on its own by whoever tries, whether or not they are let in. */
+const TRACES = ["session", "sign_in_failure", "schema_migration"];
+
+/** Columns that change by looking, and those that a check fills in when it ends, behind the answer that began it. */
+const SEEN = ["last_used_at", "last_seen_at"];
+const CHECKED = ["ended_at", "differences", "found"];
+
+/** All rows of all tables, as one text of theirs: any other change changes it. */
+async function everything(database: Database): Promise<string> {
+  const tables = await database.query({
+    text: `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' AND tablename <> ALL($1) ORDER BY 1`,
+    values: [TRACES],
+    row: z.strictObject({ name: z.string() }),
+  });
+  const sums = tables.map(
+    ({ name }) => `SELECT '${name}' AS name, count(*)::int AS rows,
+      md5(coalesce(string_agg((to_jsonb(t) - $1::text[])::text, '' ORDER BY (to_jsonb(t) - $1::text[])::text), '')) AS sum FROM ${name} AS t`,
+  );
+  const rows = await database.query({
+    text: sums.join(" UNION ALL "),
+    values: [[...SEEN, ...CHECKED]],
+    row: z.strictObject({ name: z.string(), rows: z.int(), sum: z.string() }),
+  });
+  return rows.map(({ name, rows, sum }) => `${name} ${rows} ${sum}`).join("\n");
+}

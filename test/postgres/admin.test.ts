@@ -1,0 +1,269 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { publishModels } from "../../ledger/catalogue.ts";
+import { readBalance, findAccount } from "../../ledger/accounts.ts";
+import { runAdminCommand } from "../../ledger/admin-command/command.ts";
+import { checkLedger } from "../../ledger/check.ts";
+import type { Database } from "../../ledger/database.ts";
+import { expireGrants } from "../../ledger/grants.ts";
+import { startNightly } from "../../ledger/nightly.ts";
+import { listAllActions, noteAction } from "../../ledger/people/audit.ts";
+import { setAdmin } from "../../ledger/people/admins.ts";
+import { settle } from "../../ledger/settle.ts";
+import { openDashboard, type Client } from "../support/dashboard.ts";
+import { eventually } from "../support/eventually.ts";
+import { catalogueModel, PRICE, seedLedger, settlementOf } from "../support/ledger.ts";
+import { captureLog } from "../support/log.ts";
+import { createPerson } from "../support/people.ts";
+import { usePostgres } from "../support/postgres.ts";
+
+/** The pages of those who run the service, on a real Postgres. */
+const postgres = usePostgres();
+
+async function open() {
+  const { database } = await postgres.migrated();
+  const dashboard = await openDashboard(database);
+  const admin = await dashboard.owner("root@example.com");
+  await setAdmin(database, { email: "root@example.com", isAdmin: true });
+  const ann = await dashboard.owner("ann@example.com");
+  return { ...dashboard, admin, ann, accountId: ann.accountId, path: `/dashboard/admin/accounts/${ann.accountId}` };
+}
+
+async function attemptOf(admin: Client, path: string): Promise<string> {
+  return /name="attempt" value="([^"]+)"/.exec((await admin.get(path)).body)?.[1] ?? "";
+}
+
+/** What a list has that looks so, on all of its pages. */
+async function collect(admin: Client, first: string, { link, item }: { link: string; item: RegExp }): Promise<string[]> {
+  const found: string[] = [];
+  let next: string | undefined = first;
+  for (let pages = 0; next !== undefined && pages < 10; pages++) {
+    const { body }: { body: string } = await admin.get(next);
+    found.push(...(body.match(item) ?? []));
+    const [, address]: (string | undefined)[] = new RegExp(`href="([^"]*)">${link}`).exec(body) ?? [];
+    next = address?.replaceAll(/&#(\d+);/g, (_entity, code: string) => String.fromCodePoint(Number(code)));
+  }
+  return found;
+}
+
+async function actionsOf(database: Database): Promise<string[]> {
+  const actions = await listAllActions(database, { limit: 50 });
+  return actions.map(({ by, action, subject, accountId }) => `${by} ${action} ${subject} in ${accountId}`);
+}
+
+test("only an admin sees the way to the admin pages", async () => {
+  const { admin, ann } = await open();
+  expect((await admin.get("/dashboard")).body).toContain('href="/dashboard/admin"');
+  expect((await ann.get("/dashboard")).body).not.toContain("/dashboard/admin");
+});
+
+test("accounts are found by id, name and member, and listed a page at a time with what they have and use", async () => {
+  const { database, admin } = await open();
+  const customer = await seedLedger(database);
+  await settle(database, [settlementOf(customer), settlementOf(customer)]);
+  const found = await admin.get("/dashboard/admin?search=ACM");
+  expect(found.body).toContain("acme");
+  expect(found.body).not.toContain("ann-");
+  expect(found.body).toMatch(/−\$0\.00018[^]*data-label="Keys" class="number">1<[^]*>\$0\.00018</);
+  expect((await admin.get("/dashboard/admin?search=ann%40example")).body).toContain("ann-");
+  expect((await admin.get("/dashboard/admin?search=%25")).body).toContain("There is no such account.");
+  expect((await admin.get("/dashboard/admin?search=%00")).statusCode).toBe(200);
+
+  await database.execute(
+    `WITH made AS (INSERT INTO account (id, name) SELECT 'many-' || lpad(n::text, 3, '0'), 'many' FROM generate_series(1, 120) AS n RETURNING id)
+     INSERT INTO account_balance (account_id) SELECT id FROM made`,
+  );
+  const seen = await collect(admin, "/dashboard/admin?search=many", { link: "More accounts", item: /accounts\/many-\d+/g });
+  expect([seen.length, new Set(seen).size, seen[0], seen.at(-1)]).toEqual([120, 120, "accounts/many-001", "accounts/many-120"]);
+});
+
+test("credit is granted with a reason, once for each form, and the account sees it; a grant may end (S26)", async () => {
+  const { database, admin, ann, accountId, path } = await open();
+  const attempt = await attemptOf(admin, path);
+  const form = { amount: "12.50", reason: "pilot", attempt };
+  for (let time = 0; time < 2; time++) expect((await admin.post(`${path}/grant`, form)).headers["location"]).toBe(path);
+  expect((await readBalance(database, accountId)).postedNanoUsd).toBe(12_500_000_000n);
+  expect((await ann.get("/dashboard/credit")).body).toContain("pilot");
+
+  const ending = { amount: "1", reason: "trial", expires: "2099-12-31", attempt: await attemptOf(admin, path) };
+  expect((await admin.post(`${path}/grant`, ending)).statusCode).toBe(303);
+  await database.execute("UPDATE expiring_grant SET expires_at = now()");
+  expect(await expireGrants(database)).toBe(1);
+  expect((await readBalance(database, accountId)).postedNanoUsd).toBe(12_500_000_000n);
+  expect(await checkLedger(database)).toEqual([]);
+  expect((await actionsOf(database)).filter((line) => line.includes("credit.granted"))).toEqual([
+    `root@example.com credit.granted 1.000000000 USD: trial in ${accountId}`,
+    `root@example.com credit.granted 12.500000000 USD: pilot in ${accountId}`,
+  ]);
+});
+
+test("a balance is adjusted both ways, and what is wrong with a form is said beside the field", async () => {
+  const { database, admin, accountId, path } = await open();
+  for (const amount of ["5", "-1.25"])
+    expect(
+      (await admin.post(`${path}/adjust`, { amount, reason: "mended", attempt: await attemptOf(admin, path) })).statusCode,
+    ).toBe(303);
+  expect((await readBalance(database, accountId)).postedNanoUsd).toBe(3_750_000_000n);
+  const wrong: [string, Record<string, string>, string][] = [
+    ["adjust", { amount: "0", reason: "x" }, "Write an amount other than zero."],
+    ["adjust", { amount: "1e3", reason: "x" }, "or -5.00 to take away"],
+    ["grant", { amount: "-1", reason: "x" }, "Write an amount in USD such as 5.00."],
+    ["grant", { amount: "0.00", reason: "x" }, "Write an amount above zero."],
+    ["grant", { amount: "1", reason: "" }, "Say why."],
+    ["grant", { amount: "1", reason: "x", expires: "2001-01-01" }, "Choose a day that is not over yet."],
+  ];
+  for (const [verb, form, words] of wrong) {
+    const answer = await admin.post(`${path}/${verb}`, { attempt: await attemptOf(admin, path), ...form });
+    expect([words, answer.statusCode, answer.body.includes(words)]).toEqual([words, 400, true]);
+  }
+  expect((await readBalance(database, accountId)).postedNanoUsd).toBe(3_750_000_000n);
+});
+
+test("an account is suspended and works again, and both are noted once", async () => {
+  const { database, admin, accountId, path } = await open();
+  await admin.post(`${path}/suspend`);
+  await admin.post(`${path}/suspend`);
+  expect((await findAccount(database, accountId))?.status).toBe("suspended");
+  expect((await admin.get(path)).body).toContain("Let it work again");
+  await admin.post(`${path}/resume`);
+  expect((await findAccount(database, accountId))?.status).toBe("active");
+  expect((await actionsOf(database)).slice(0, 2)).toEqual([
+    `root@example.com account.resumed ${accountId} in ${accountId}`,
+    `root@example.com account.suspended ${accountId} in ${accountId}`,
+  ]);
+});
+
+test("codes are made, their texts shown once; each is for so many accounts, until it is revoked (S26)", async () => {
+  const { database, admin, ann, owner } = await open();
+  const form = { count: "3", amount: "2.50", uses: "2", expires: "2099-01-01", reason: "conference" };
+  const made = await admin.post("/dashboard/admin/codes", form);
+  const codes = made.body.match(/([2-9A-HJ-NP-Z]{5}-){3}[2-9A-HJ-NP-Z]{5}/g) ?? [];
+  expect([made.statusCode, codes.length, new Set(codes).size]).toEqual([200, 3, 3]);
+  const [first = "", second = ""] = codes;
+  const list = (await admin.get("/dashboard/admin/codes")).body;
+  for (const code of codes) expect(list).not.toContain(code);
+
+  const others = [await owner("bob@example.com"), await owner("cid@example.com")];
+  const redeem = async (who: Client, code: string) => (await who.post("/dashboard/credit/redeem", { code })).statusCode;
+  expect([await redeem(ann, first), await redeem(ann, first)]).toEqual([303, 303]);
+  const atOnce = await Promise.all(others.map((who) => redeem(who, first)));
+  expect(atOnce.map(String).toSorted()).toEqual(["303", "400"]);
+  expect((await readBalance(database, ann.accountId)).postedNanoUsd).toBe(2_500_000_000n);
+  const [used] = await database.query({
+    text: "SELECT id FROM redeem_code WHERE redeemed_by IS NOT NULL",
+    row: z.object({ id: z.string() }),
+  });
+  expect((await admin.get("/dashboard/admin/codes")).body).toMatch(new RegExp(`${used?.id}[^]*?2 of 2`));
+
+  for (const [, id = ""] of list.matchAll(/codes\/([0-9a-f-]{36})\/revoke/g))
+    await admin.post(`/dashboard/admin/codes/${id}/revoke`);
+  expect(await redeem(ann, second)).toBe(400);
+  // What was redeemed stays redeemed.
+  expect(await redeem(ann, first)).toBe(303);
+  expect((await admin.post("/dashboard/admin/codes/%00/revoke")).statusCode).toBe(404);
+  expect(await checkLedger(database)).toEqual([]);
+  const wrong = await admin.post("/dashboard/admin/codes", { ...form, count: "501", uses: "0" });
+  expect([wrong.statusCode, wrong.body.includes("At most 500."), wrong.body.includes("above 0")]).toEqual([400, true, true]);
+});
+
+test("a code's use that has no entry, and an entry that has no use, are found by the check", async () => {
+  const { database, admin, ann, accountId } = await open();
+  const made = await admin.post("/dashboard/admin/codes", { count: "1", amount: "1", uses: "5", reason: "x" });
+  await ann.post("/dashboard/credit/redeem", { code: /([2-9A-HJ-NP-Z]{5}-){3}[2-9A-HJ-NP-Z]{5}/.exec(made.body)?.[0] ?? "" });
+  expect(await checkLedger(database)).toEqual([]);
+  await database.execute(
+    "INSERT INTO redeem_code_use (code_id, account_id) SELECT redeem_code.id, account.id FROM redeem_code, account WHERE account.id <> $1 LIMIT 1",
+    [accountId],
+  );
+  expect(await checkLedger(database)).toMatchObject([{ check: "codes", expected: 1_000_000_000n, found: 0n }]);
+});
+
+test("models are shown with their upstreams and every price that they had", async () => {
+  const { database, admin } = await open();
+  const model = catalogueModel("modelx-v4-pro");
+  await publishModels(database, [{ model, price: PRICE }]);
+  const later = {
+    fromMs: Date.UTC(2027, 0, 1),
+    daily: { fromMinute: 60, untilMinute: 330 },
+    price: { ...PRICE, outputPicoUsd: 600_000n },
+  };
+  await publishModels(database, [{ model, price: { ...PRICE, inputPicoUsd: 250_000n }, schedule: [later] }]);
+  await publishModels(database, []);
+  const { body } = await admin.get("/dashboard/admin/models");
+  for (const words of [
+    "withdrawn",
+    "modelx-v4-pro/main",
+    "$0.25",
+    "$0.30",
+    "in force",
+    "from 2027-01-01 00:00 UTC, 01:00 to 05:30 UTC",
+  ])
+    expect(body).toContain(words);
+  expect(body.match(/data-label="Price version"/g)).toHaveLength(2);
+});
+
+test("a check that is asked for says that everything adds up, or each number that does not; the last night's is shown beside", async () => {
+  const { database, admin, accountId } = await open();
+  const page = "/dashboard/admin/check";
+  expect((await admin.get(page)).body).toContain("None was asked for yet.");
+  expect((await admin.post(page)).headers["location"]).toBe(page);
+  await eventually(async () => expect((await admin.get(page)).body).toContain("Everything adds up"), { withinMs: 30_000 });
+
+  await database.execute("UPDATE account_balance SET posted_nano_usd = 7 WHERE account_id = $1", [accountId]);
+  await admin.post(page);
+  await eventually(async () => expect((await admin.get(page)).body).toContain("One number differs"), { withinMs: 30_000 });
+  expect((await admin.get(page)).body).toMatch(new RegExp(`balances[^]*${accountId}[^]*>0<[^]*>7<`));
+
+  expect((await admin.get(page)).body).toContain("None has come to its end yet.");
+  const nightly = startNightly({ database, retentionDays: null, log: captureLog().log, onChecked: () => {} });
+  await eventually(async () => expect((await admin.get(page)).body.match(/One number differs/g)).toHaveLength(2), {
+    withinMs: 30_000,
+  });
+  await nightly.stop();
+});
+
+test("a check is not begun twice at once", async () => {
+  const { database, admin } = await open();
+  await database.execute("INSERT INTO ledger_check_run (id) VALUES (gen_random_uuid())");
+  await admin.post("/dashboard/admin/check");
+  expect(await database.execute("SELECT FROM ledger_check_run")).toBe(1);
+  expect((await admin.get("/dashboard/admin/check")).body).toContain("is under way");
+  await database.execute("UPDATE ledger_check_run SET started_at = now() - interval '2 hours'");
+  expect((await admin.get("/dashboard/admin/check")).body).toContain("could not be brought to its end");
+});
+
+test("the audit log has what was done in all accounts, or in one, a page at a time", async () => {
+  const { database, admin, ann, accountId } = await open();
+  await ann.post("/dashboard/keys/new", { name: "k" });
+  const all = (await admin.get("/dashboard/admin/audit")).body;
+  expect(all).toMatch(/ann@example\.com[^]*key\.created/);
+  expect(all).toContain("person.made_admin");
+  const one = (await admin.get(`/dashboard/admin/audit?account=${accountId}`)).body;
+  expect([one.includes("key.created"), one.includes("person.made_admin")]).toEqual([true, false]);
+
+  const subjects = Array.from({ length: 250 }, (_, index) => `subject ${index}`);
+  for (const subject of subjects) await noteAction(database, { accountId, personId: null, action: "key.changed", subject });
+  const first = `/dashboard/admin/audit?account=${accountId}`;
+  const seen = await collect(admin, first, { link: "Older actions", item: /subject \d+/g });
+  expect(seen).toEqual(subjects.toReversed());
+});
+
+test("ledger/admin-command makes somebody an admin and ends it", async () => {
+  const { database } = await postgres.migrated();
+  await createPerson(database, "ada@example.com");
+  const lines: string[] = [];
+  const run = (...words: string[]) => runAdminCommand(words, { database, print: (line) => lines.push(line) });
+  await run("grant", "ADA@example.com");
+  await run("grant", "ada@example.com");
+  await run("revoke", "ada@example.com");
+  expect(lines).toEqual([
+    "ADA@example.com is an admin now.",
+    "ada@example.com is an admin already.",
+    "ada@example.com is no admin now.",
+  ]);
+  await expect(run("grant", "nobody@example.com")).rejects.toThrow("Nobody has signed up as nobody@example.com.");
+  expect((await actionsOf(database)).slice(0, 2)).toEqual([
+    "null person.unmade_admin ada@example.com in null",
+    "null person.made_admin ada@example.com in null",
+  ]);
+});

@@ -1,0 +1,269 @@
+import { once } from "node:events";
+import { SMTPServer } from "smtp-server";
+import { expect, onTestFinished, test } from "vitest";
+import { tellOfLowBalances } from "../../dashboard/low-balance.ts";
+import { createOutbox, type Outbox } from "../../dashboard/mail/outbox.ts";
+import { createSmtpMailer } from "../../dashboard/mail/smtp.ts";
+import { setAlertThreshold } from "../../ledger/balance-alerts.ts";
+import { postCredit } from "../../ledger/entries.ts";
+import { listMembers, listMemberships } from "../../ledger/people/members.ts";
+import { findPersonByEmail } from "../../ledger/people/persons.ts";
+import { openDashboard, type Client } from "../support/dashboard.ts";
+import { eventually } from "../support/eventually.ts";
+import { captureLog } from "../support/log.ts";
+import { usePostgres } from "../support/postgres.ts";
+
+/** Pages about people, on a real Postgres. */
+const postgres = usePostgres();
+const PASSWORD = "a few words together";
+const OTHER_PASSWORD = "quite other words together";
+
+async function open(options: Parameters<typeof openDashboard>[1] = {}) {
+  const { database } = await postgres.migrated();
+  const mailer = createOutbox();
+  const { outbox } = mailer;
+  if (outbox === null) throw new Error("an outbox has letters");
+  const dashboard = await openDashboard(database, { mailer, ...options });
+  return { ...dashboard, mailer, outbox };
+}
+
+/** A browser's cookie after an answer that set one. */
+function cookieOf(answer: { headers: Record<string, unknown> }): string {
+  return /session=[^;]+/.exec(String(answer.headers["set-cookie"]))?.[0] ?? "";
+}
+
+/** The last letter to an address; waits for it. */
+async function letterTo(outbox: Outbox, to: string) {
+  return eventually(() => {
+    const found = outbox.letters.find(({ letter }) => letter.to === to)?.letter;
+    if (found === undefined) throw new Error(`nothing was written to ${to}`);
+    return found;
+  });
+}
+
+const linkIn = (text: string): URL => new URL(/^https?:\S+$/m.exec(text)?.[0] ?? "");
+const signIn = (guest: Client, email: string, password: string) => guest.post("/dashboard/sign-in", { email, password });
+
+test("a forgotten password is replaced by mail, once; every session ends (S24)", async () => {
+  const { guest, owner, outbox, client } = await open();
+  const ann = await owner("ann@example.com");
+  const known = await guest.post("/dashboard/forgot", { email: "ANN@example.com" });
+  const unknown = await guest.post("/dashboard/forgot", { email: "nobody@example.com" });
+  expect([known.statusCode, unknown.statusCode, known.body === unknown.body]).toEqual([200, 200, true]);
+
+  const link = linkIn((await letterTo(outbox, "ann@example.com")).text);
+  expect(outbox.letters).toHaveLength(1);
+  expect((await guest.get(link.pathname + link.search)).body).toContain("Choose a new password");
+  const token = link.searchParams.get("token") ?? "";
+  expect((await guest.post("/dashboard/reset", { token, password: "short" })).statusCode).toBe(400);
+  const reset = await guest.post("/dashboard/reset", { token, password: OTHER_PASSWORD });
+  expect([reset.statusCode, reset.headers["location"]]).toEqual([303, "/dashboard"]);
+  expect((await client({ cookie: cookieOf(reset) }).get("/dashboard")).statusCode).toBe(200);
+  expect((await ann.get("/dashboard")).statusCode).toBe(303);
+  expect((await guest.post("/dashboard/reset", { token, password: PASSWORD })).statusCode).toBe(400);
+  expect((await signIn(guest, "ann@example.com", OTHER_PASSWORD)).statusCode).toBe(303);
+});
+
+test("a changed password asks for the one of now and signs out every other browser; sessions are fresh at each sign-in", async () => {
+  const { guest, client } = await open();
+  const signUp = await guest.post("/dashboard/sign-up", { name: "Ann", email: "ann@example.com", password: PASSWORD });
+  const planted = cookieOf(signUp);
+  const second = cookieOf(
+    await client({ cookie: planted }).post("/dashboard/sign-in", { email: "ann@example.com", password: PASSWORD }),
+  );
+  // With a session, a form needs its token: the browser that has one is not signed in twice.
+  expect(second).toBe("");
+  const other = cookieOf(await signIn(guest, "ann@example.com", PASSWORD));
+  expect(other).not.toBe(planted);
+
+  const browser = client({ cookie: other });
+  const page = (await browser.get("/dashboard/settings")).body;
+  const csrf = /name="form_token"\s+value="([^"]+)"/.exec(page)?.[1] ?? "";
+  const signedIn = client({ cookie: other }, csrf);
+  const wrong = await signedIn.post("/dashboard/settings/password", { current: "not it at all", password: OTHER_PASSWORD });
+  expect([wrong.statusCode, wrong.body.includes("This is not your password.")]).toEqual([400, true]);
+  const changed = await signedIn.post("/dashboard/settings/password", { current: PASSWORD, password: OTHER_PASSWORD });
+  expect(changed.statusCode).toBe(303);
+  expect((await client({ cookie: planted }).get("/dashboard")).statusCode).toBe(303);
+  expect((await signedIn.get("/dashboard")).statusCode).toBe(200);
+});
+
+test("who is invited joins with an account of their own, or signs up through it where nobody else may", async () => {
+  const { database, owner, outbox, guest, client, signIn: sessionOf } = await open({ signUp: { isOpen: false, domains: null } });
+  expect((await guest.get("/dashboard/sign-up")).statusCode).toBe(404);
+  const ann = await owner("ann@example.com");
+  const bob = await owner("bob@example.com");
+  const inviteTo = async (email: string, role: string) => {
+    expect((await ann.post("/dashboard/members/invite", { email, role })).statusCode).toBe(200);
+    return linkIn((await letterTo(outbox, email)).text).searchParams.get("token") ?? "";
+  };
+
+  const forBob = await inviteTo("bob@example.com", "viewer");
+  expect((await bob.get(`/dashboard/invitation?token=${forBob}`)).body).toContain("viewer");
+  expect((await bob.post("/dashboard/invitation", { token: forBob })).statusCode).toBe(303);
+  expect((await bob.post("/dashboard/invitation", { token: forBob })).statusCode).toBe(404);
+  const accounts = await listMemberships(database, bob.personId);
+  expect(accounts.map(({ role }) => role)).toEqual(["owner", "viewer"]);
+  // What he has in view now is hers, and he goes back to his own.
+  expect((await bob.get("/dashboard/keys/new")).statusCode).toBe(403);
+  expect((await bob.post(`/dashboard/accounts/${bob.accountId}/view`)).statusCode).toBe(303);
+  expect((await bob.get("/dashboard/keys/new")).statusCode).toBe(200);
+
+  const forNew = await inviteTo("new@example.com", "member");
+  expect((await guest.get(`/dashboard/sign-up?invitation=${forNew}`)).body).toContain("You join");
+  const form = { name: "New", email: "other@example.com", password: PASSWORD, invitation: forNew };
+  const joined = await guest.post("/dashboard/sign-up", form);
+  expect(joined.statusCode).toBe(303);
+  const person = await findPersonByEmail(database, "other@example.com");
+  expect(await listMemberships(database, person?.id ?? "")).toMatchObject([{ accountId: ann.accountId, role: "member" }]);
+  expect((await client({ cookie: cookieOf(joined) }).get("/dashboard/keys/new")).statusCode).toBe(200);
+
+  const revoked = await inviteTo("late@example.com", "member");
+  const id = /invitations\/([0-9a-f]{64})\/revoke/.exec((await ann.get("/dashboard/members")).body)?.[1] ?? "";
+  expect((await ann.post(`/dashboard/members/invitations/${id}/revoke`)).statusCode).toBe(303);
+  expect((await guest.get(`/dashboard/invitation?token=${revoked}`)).statusCode).toBe(404);
+
+  // Removed, he is out of her account at once, and in his own again.
+  const inHers = await sessionOf(bob.personId, ann.accountId);
+  expect((await ann.post(`/dashboard/members/${bob.personId}/remove`)).statusCode).toBe(303);
+  expect((await inHers.get("/dashboard")).statusCode).toBe(303);
+  expect((await ann.post(`/dashboard/members/${ann.personId}/remove`)).body).toContain("An account keeps at least one owner.");
+  expect((await listMembers(database, ann.accountId)).map(({ email }) => email)).toEqual([
+    "ann@example.com",
+    "other@example.com",
+  ]);
+});
+
+test("where only some domains' addresses can sign up, a mailed link proves that one is somebody's (S24)", async () => {
+  const { guest, database, outbox } = await open({ signUp: { isOpen: true, domains: ["example.com"] } });
+  const ask = (email: string) => guest.post("/dashboard/sign-up/address", { email });
+  const refused = await ask("ann@example.org");
+  expect([refused.statusCode, refused.body.includes("Only addresses of example.com can sign up here.")]).toEqual([400, true]);
+  for (const email of ["ann@sub.example.com", "ann@example.com.evil.org"]) expect((await ask(email)).statusCode).toBe(400);
+  expect(outbox.letters).toEqual([]);
+
+  expect((await ask("ann@EXAMPLE.com")).body).toContain("A link is on its way");
+  const link = linkIn((await letterTo(outbox, "ann@EXAMPLE.com")).text);
+  expect((await guest.get(link.pathname + link.search)).body).toContain("ann@EXAMPLE.com");
+  const proof = link.searchParams.get("proof") ?? "";
+  const form = { name: "Ann", email: "eve@example.com", password: PASSWORD };
+  // Without the link, with a spoilt one, and with one for another address nobody becomes who they say.
+  expect((await guest.post("/dashboard/sign-up", form)).headers["location"]).toBe("/dashboard/sign-up");
+  expect((await guest.post("/dashboard/sign-up", { ...form, proof: `${proof.slice(0, -1)}!` })).statusCode).toBe(404);
+  expect(await findPersonByEmail(database, "eve@example.com")).toBeUndefined();
+  expect((await guest.post("/dashboard/sign-up", { ...form, proof })).statusCode).toBe(303);
+  expect(await findPersonByEmail(database, "eve@example.com")).toBeUndefined();
+  expect(await findPersonByEmail(database, "ann@example.com")).toMatchObject({ isEmailVerified: true });
+  const again = await guest.post("/dashboard/sign-up", { ...form, proof });
+  expect([again.statusCode, again.body.includes("has signed up already")]).toEqual([400, true]);
+});
+
+test("nobody's mailbox is filled by asking for links to sign up", async () => {
+  const { guest, outbox } = await open({ signUp: { isOpen: true, domains: ["example.com"] } });
+  for (let index = 0; index < 12; index++) await guest.post("/dashboard/sign-up/address", { email: "ann@example.com" });
+  expect(outbox.letters).toHaveLength(8);
+});
+
+test("a reset by mail works for somebody who is signed in, and proves the address", async () => {
+  const { owner, outbox, database } = await open();
+  const ann = await owner("ann@example.com");
+  expect(await findPersonByEmail(database, "ann@example.com")).toMatchObject({ isEmailVerified: false });
+  expect((await ann.post("/dashboard/forgot", { email: "ann@example.com" })).statusCode).toBe(200);
+  const link = linkIn((await letterTo(outbox, "ann@example.com")).text);
+  const page = (await ann.get(link.pathname + link.search)).body;
+  const csrf = /name="form_token"\s+value="([^"]+)"/.exec(page)?.[1] ?? "";
+  const token = link.searchParams.get("token") ?? "";
+  expect((await ann.post("/dashboard/reset", { form_token: csrf, token, password: OTHER_PASSWORD })).statusCode).toBe(303);
+  expect(await findPersonByEmail(database, "ann@example.com")).toMatchObject({ isEmailVerified: true });
+});
+
+test("guesses at the password of somebody who is signed in are counted as those at the door", async () => {
+  const { owner } = await open();
+  const ann = await owner("ann@example.com");
+  const guess = () => ann.post("/dashboard/settings/password", { current: "not it at all", password: OTHER_PASSWORD });
+  for (let index = 0; index < 8; index++) expect((await guess()).body).toContain("This is not your password.");
+  expect((await guess()).body).toContain("Too many");
+  const right = await ann.post("/dashboard/settings/password", { current: PASSWORD, password: OTHER_PASSWORD });
+  expect(right.statusCode).toBe(400);
+});
+
+test("owners are told once for each fall below the threshold, and not of an account that never had that much", async () => {
+  const { database, owner, inAccount, mailer, outbox } = await open();
+  const ann = await owner("ann@example.com");
+  await owner("poor@example.com");
+  await inAccount(ann.accountId, "member");
+  const { log } = captureLog();
+  const round = () => tellOfLowBalances({ database, mailer, log, publicBaseUrl: "http://gateway.example" });
+  let entries = 0;
+  const post = (amountNanoUsd: bigint) =>
+    postCredit(database, { accountId: ann.accountId, kind: "adjust", amountNanoUsd, reference: `entry ${++entries}` });
+
+  await round();
+  await post(5_000_000_000n);
+  await Promise.all([round(), round()]);
+  expect(outbox.letters).toEqual([]);
+  await post(-4_500_000_000n);
+  await Promise.all([round(), round()]);
+  await round();
+  expect(outbox.letters.map(({ letter }) => [letter.to, letter.subject])).toEqual([
+    ["ann@example.com", expect.stringContaining("$0.50 of credit are left")],
+  ]);
+  await post(5_000_000_000n);
+  await round();
+  await post(-5_000_000_000n);
+  await round();
+  expect(outbox.letters).toHaveLength(2);
+
+  await post(5_000_000_000n);
+  await setAlertThreshold(database, ann.accountId, null);
+  await post(-5_000_000_000n);
+  await round();
+  expect(outbox.letters).toHaveLength(2);
+});
+
+test("a letter that could not be sent is sent the next time", async () => {
+  const { database, owner } = await open();
+  const ann = await owner("ann@example.com");
+  const credit = (amountNanoUsd: bigint, reference: string) =>
+    postCredit(database, { accountId: ann.accountId, kind: "adjust", amountNanoUsd, reference });
+  const { log } = captureLog();
+  const working = createOutbox();
+  const failing = { outbox: null, send: () => Promise.reject(new Error("no route")) };
+  const round = (mailer: typeof working | typeof failing) =>
+    tellOfLowBalances({ database, mailer, log, publicBaseUrl: "http://gateway.example" });
+  await credit(5_000_000_000n, "one");
+  await round(working);
+  await credit(-4_500_000_000n, "two");
+  await round(failing);
+  await round(working);
+  expect(working.outbox?.letters).toHaveLength(1);
+});
+
+test("letters go out over SMTP; a name cannot add a header", async () => {
+  const received: string[] = [];
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ["STARTTLS"],
+    onData(stream, _session, done) {
+      stream.setEncoding("utf8");
+      let text = "";
+      stream.on("data", (piece: string) => (text += piece));
+      stream.on("end", () => {
+        received.push(text);
+        done();
+      });
+    },
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server.server, "listening");
+  onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())));
+  const address = server.server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const mailer = createSmtpMailer({ url: `smtp://127.0.0.1:${port}`, from: "Gateway <gateway@example.com>" });
+  await mailer.send({ to: "ann@example.com", subject: "Join Evil\r\nBcc: eve@example.com", text: "Hello Ørsted\n.\nline" });
+  expect(received).toHaveLength(1);
+  const [head = "", body = ""] = (received[0] ?? "").split("\r\n\r\n");
+  expect(head).toContain("To: ann@example.com");
+  expect(head).not.toMatch(/^bcc:/im);
+  expect(Buffer.from(body, "utf8").toString()).toContain("line");
+});

@@ -1,0 +1,112 @@
+import { v7 as uuidv7 } from "uuid";
+import { expect, test } from "vitest";
+import { publishModels } from "../../ledger/catalogue.ts";
+import { createApiKey } from "../../ledger/keys.ts";
+import { settle, type Settlement } from "../../ledger/settle.ts";
+import { openDashboard } from "../support/dashboard.ts";
+import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
+import { usePostgres } from "../support/postgres.ts";
+
+/** Billing & Usage, read as a browser gets it (S27). */
+const postgres = usePostgres();
+const DAY_MS = 86_400_000;
+
+async function open() {
+  const { database } = await postgres.migrated();
+  const models = ["modelx-v4-pro", "modelx-chat"].map((name) => ({ model: catalogueModel(name), price: PRICE }));
+  await publishModels(database, models);
+  const dashboard = await openDashboard(database);
+  const ann = await dashboard.owner("ann@example.com");
+  const { accountId } = ann;
+  const keys = [
+    await createApiKey(database, { accountId, name: "laptop", pepper: PEPPER }),
+    await createApiKey(database, { accountId, name: "server", pepper: PEPPER }),
+  ].map(({ publicId }) => publicId);
+  const use = async (keyId = "", changes: Partial<Settlement> = {}) => {
+    const settlement = settlementOf({ accountId, keyId }, changes);
+    await settle(database, [settlement]);
+    return settlement.requestId;
+  };
+  return { ...dashboard, ann, keys, use };
+}
+
+/** Without the entities that attributes are written with. */
+const plain = (body: string) => body.replace(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)));
+
+/** Ids of the requests that a page lists. */
+function listed(body: string): string[] {
+  return [...body.matchAll(/href="\/dashboard\/usage\/requests\/([0-9a-f-]{36})"/g)].map(([, id = ""]) => id);
+}
+
+test("requests are narrowed by key, model and result, in the page and in its file; the address keeps it all", async () => {
+  const { ann, keys, use } = await open();
+  const [laptop = "", server = ""] = keys;
+  const first = await use(laptop);
+  const chat = await use(laptop, { model: "modelx-chat" });
+  const aborted = await use(server, { outcome: "aborted" });
+  const path = "/dashboard/usage/requests";
+  const get = async (query: string) => listed((await ann.get(`${path}?${query}`)).body);
+  expect(await get("")).toEqual([aborted, chat, first]);
+  expect(await get(`key=${laptop}`)).toEqual([chat, first]);
+  expect(await get("model=modelx-chat")).toEqual([chat]);
+  expect(await get("outcome=aborted")).toEqual([aborted]);
+  expect(await get(`key=${laptop}&outcome=aborted&model=`)).toEqual([]);
+  // What nobody could have chosen narrows nothing on the page, and is refused for a file.
+  expect(await get("outcome=sold")).toHaveLength(3);
+  expect((await ann.get("/dashboard/usage/csv/requests?outcome=sold")).statusCode).toBe(400);
+
+  const { body } = await ann.get(`${path}?outcome=aborted&range=7d`);
+  expect(body).toMatch(/<option value="aborted" selected>closed by you/);
+  expect(plain(body)).toContain("/dashboard/usage/requests?range=today&outcome=aborted");
+  const file = await ann.get("/dashboard/usage/csv/requests?range=7d&outcome=aborted&key=&model=");
+  expect(file.body.trim().split("\n")).toHaveLength(2);
+  expect(file.body).toContain(aborted);
+});
+
+test("a request's own page has the tokens of each class, the price and how the charge adds up", async () => {
+  const { ann, keys, use, owner } = await open();
+  const usage = { inputTokens: 200, cachedInputTokens: 800, cacheWriteTokens: 3, outputTokens: 1500, reasoningTokens: 1200 };
+  const id = await use(keys[0], { usage, isEstimated: true, chargeNanoUsd: 1_884_900n, outcome: "stopped", firstTokenMs: 120 });
+  const { statusCode, body } = await ann.get(`/dashboard/usage/requests/${id}`);
+  expect(statusCode).toBe(200);
+  const text = body.replace(/<[^>]*>/g, " ").replace(/\s+/g, " ");
+  for (const words of [
+    id,
+    "laptop",
+    "out of credit. Your credit ran out: what had come until then is charged.",
+    "Price version 1",
+    "0.120 s",
+    "Input 200 $0.30 0.000060",
+    "Cached input 800 $0.03 0.000024",
+    "Written to the cache 3 $0.30 0.0000009",
+    "Output 1,500 $1.20 0.001800",
+    "Charged: 0.001884900 USD",
+    "1,200 tokens were reasoning",
+    "the tokens were counted here",
+  ])
+    expect.soft(text).toContain(words);
+
+  const eve = await owner("eve@example.com");
+  for (const [who, other] of [
+    [eve, id],
+    [ann, uuidv7()],
+    [ann, "1"],
+    [ann, "00000000-0000-4000-8000-000000000000"],
+  ] as const)
+    expect((await who.get(`/dashboard/usage/requests/${other}`)).statusCode).toBe(404);
+});
+
+test("a single day is drawn by hour, more by day, and the unit stays when the days change", async () => {
+  const { ann, keys, use } = await open();
+  await use(keys[0]);
+  const today = (await ann.get("/dashboard/usage?range=today&unit=tokens")).body;
+  expect(today).toContain("Tokens by hour and model");
+  expect(today).toContain(`${new Date().toISOString().slice(11, 13)}:00, modelx-v4-pro: 150`);
+  expect(plain(today)).toContain("range=7d&unit=tokens");
+  expect(today).toMatch(/name="unit" value="tokens"/);
+  const week = (await ann.get("/dashboard/usage?range=7d")).body;
+  expect(week).toContain("USD by day and model");
+  expect(week).toContain(`${new Date().toISOString().slice(0, 10)}, modelx-v4-pro`);
+  const yesterday = new Date(Date.now() - DAY_MS).toISOString().slice(0, 10);
+  expect((await ann.get(`/dashboard/usage?range=custom&from=${yesterday}&to=${yesterday}`)).body).toContain("Nothing was used");
+});

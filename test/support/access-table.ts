@@ -1,0 +1,207 @@
+/**
+ * Who gets what from each route of the dashboard's process. test/postgres/access.test.ts takes the routes from the app
+ * itself and fails where one has no line here: a new route comes with its line.
+ */
+
+/** What each of them gets: an HTTP status. 303 is where a form leads, or a guest's way to the sign-in. */
+export interface Access {
+  /** Nobody signed in. */
+  guest: number;
+  /** In the account, by role. */
+  viewer: number;
+  member: number;
+  owner: number;
+  /** The owner of another account, with this account's ids. */
+  stranger: number;
+  /** Who runs the service, in an account of their own, with this account's ids. */
+  admin: number;
+  /** Values of the path's parameters, each a thing of the account's that is made anew for each try. */
+  ids?: Readonly<Record<string, Thing>>;
+  /** Of the form, or the JSON body. */
+  body?: Readonly<Record<string, unknown>>;
+  /** Sent by a machine that proves itself in the body: no session, no form's token. */
+  isWebhook?: boolean;
+}
+
+export type Thing =
+  | "key"
+  | "person"
+  | "invitation"
+  | "session"
+  | "token"
+  | "code"
+  | "account"
+  | "payment"
+  | "receipt"
+  | "request"
+  | { text: string };
+
+/** The same for everybody, signed in or not. */
+const forAll = (status: number, more: Partial<Access> = {}): Access => ({
+  guest: status,
+  viewer: status,
+  member: status,
+  owner: status,
+  stranger: status,
+  admin: status,
+  ...more,
+});
+
+/** For those in an account, from a role on; without ids, a stranger and an admin see their own account's. */
+function page(least: "viewer" | "member" | "owner", status: number, more: Partial<Access> = {}): Access {
+  const hasIds = more.ids !== undefined;
+  return {
+    guest: 303,
+    viewer: least === "viewer" ? status : 403,
+    member: least === "owner" ? 403 : status,
+    owner: status,
+    stranger: hasIds ? 404 : status,
+    admin: hasIds ? 404 : status,
+    ...more,
+  };
+}
+
+/** The same in the API, where a guest is told to bring a token. */
+const api: typeof page = (least, status, more) => ({ ...page(least, status, more), guest: 401 });
+
+/** For those who run the service; for all others there is no such page. */
+const admin = (status: number, more: Partial<Access> = {}): Access => ({ ...forAll(404), admin: status, ...more });
+
+const KEY = { publicId: "key" } as const;
+const API_KEY = { id: "key" } as const;
+const TOKEN = { id: "token" } as const;
+const ACCOUNT = { accountId: "account" } as const;
+const PERSON = { personId: "person" } as const;
+const ATTEMPT = "0199d8a0-0000-4000-8000-00000000000";
+
+export const ACCESS: Readonly<Record<string, Access>> = {
+  // For everybody.
+  "GET /dashboard/assets/*": forAll(200, { ids: { "*": { text: "style.css" } } }),
+  "GET /dashboard/models": forAll(200),
+  "GET /install.sh": forAll(200),
+  "GET /install.ps1": forAll(200),
+  "GET /install.md": forAll(200),
+  "GET /llms.txt": forAll(200),
+  "GET /dashboard/clients": forAll(200),
+  "GET /dashboard/clients/:tool": forAll(200, { ids: { tool: { text: "opencode" } } }),
+  "GET /dashboard/status": forAll(200),
+  "GET /dashboard/terms": forAll(200),
+  "GET /dashboard/sign-in": forAll(303, { guest: 200 }),
+  "POST /dashboard/sign-in": forAll(401, { body: { email: "nobody@example.com", password: "wrong password" } }),
+  "GET /dashboard/sign-up": forAll(303, { guest: 200 }),
+  "POST /dashboard/sign-up": forAll(400, { body: { email: "no address", name: "x", password: "correct horse battery" } }),
+  "POST /dashboard/sign-up/address": forAll(400, { body: { email: "ann@example.org" } }),
+  "GET /dashboard/oidc/start": forAll(303, { guest: 503 }),
+  "GET /dashboard/oidc/callback": forAll(400),
+  "POST /dashboard/sign-out": forAll(303),
+
+  // Keys.
+  "GET /dashboard": page("viewer", 200),
+  "GET /dashboard/keys": page("viewer", 200),
+  "GET /dashboard/keys/new": page("member", 200),
+  "POST /dashboard/keys/new": page("member", 200, { body: { name: "new" } }),
+  "GET /dashboard/keys/:publicId": page("viewer", 200, { ids: KEY }),
+  "POST /dashboard/keys/:publicId": page("member", 303, { ids: KEY, body: { name: "changed" } }),
+  "POST /dashboard/keys/:publicId/disable": page("member", 303, { ids: KEY }),
+  "POST /dashboard/keys/:publicId/enable": page("member", 303, { ids: KEY }),
+  "GET /dashboard/keys/:publicId/rotate": page("member", 200, { ids: KEY }),
+  "POST /dashboard/keys/:publicId/rotate": page("member", 200, { ids: KEY }),
+  "GET /dashboard/keys/:publicId/delete": page("member", 200, { ids: KEY }),
+  "POST /dashboard/keys/:publicId/delete": page("member", 303, { ids: KEY }),
+
+  "GET /dashboard/playground": page("viewer", 200),
+
+  // Usage.
+  "GET /dashboard/usage": page("viewer", 200),
+  "GET /dashboard/usage/requests": page("viewer", 200),
+  "GET /dashboard/usage/requests/:requestId": page("viewer", 200, { ids: { requestId: "request" } }),
+  "GET /dashboard/usage/csv/:view": page("viewer", 200, { ids: { view: { text: "requests" } }, stranger: 200, admin: 200 }),
+
+  // Credit.
+  "GET /dashboard/credit": page("viewer", 200),
+  "POST /dashboard/credit/redeem": page("member", 400, { body: { code: "AAAAA-AAAAA-AAAAA-AAAAA" } }),
+  "GET /dashboard/credit/top-up": page("viewer", 200),
+  "POST /dashboard/credit/top-up": page("member", 303, { body: { amount: "5", attempt: `${ATTEMPT}1` } }),
+  "GET /dashboard/credit/test-pay/:id": page("member", 200, { ids: { id: "payment" } }),
+  "POST /dashboard/credit/test-pay/:id": page("member", 303, { ids: { id: "payment" }, body: { decision: "decline" } }),
+  "POST /dashboard/credit/auto-top-up": page("member", 303, { body: { below: "5", charge: "20", monthly: "100" } }),
+  "POST /dashboard/credit/auto-top-up/off": page("member", 303),
+  "POST /dashboard/credit/auto-top-up/card": page("member", 303),
+  "POST /dashboard/credit/auto-top-up/card/remove": page("member", 303),
+  "GET /dashboard/credit/test-card": page("member", 200),
+  "POST /dashboard/credit/test-card": page("member", 303, { body: { card: "works" } }),
+  "GET /dashboard/credit/receipts/:id": page("viewer", 200, { ids: { id: "receipt" } }),
+  "POST /dashboard/webhooks/test": forAll(400, { isWebhook: true }),
+  "POST /dashboard/webhooks/stripe": forAll(400, { isWebhook: true }),
+
+  "POST /dashboard/credit/alert": page("member", 303, { body: { threshold: "2" } }),
+
+  // Oneself.
+  "GET /dashboard/forgot": forAll(200),
+  "POST /dashboard/forgot": forAll(200, { body: { email: "nobody@example.com" } }),
+  "GET /dashboard/reset": forAll(200),
+  "POST /dashboard/reset": forAll(400, { body: { token: "none", password: "correct horse battery" } }),
+  "GET /dashboard/outbox": forAll(200),
+  "GET /dashboard/settings": page("viewer", 200),
+  "POST /dashboard/settings/name": page("viewer", 303, { body: { name: "new name" } }),
+  "POST /dashboard/settings/password": page("viewer", 400, { body: { current: "wrong", password: "correct horse battery" } }),
+  "POST /dashboard/settings/sessions/:id/end": { ...forAll(404, { ids: { id: "session" } }), guest: 303, owner: 303 },
+  "POST /dashboard/settings/sessions/end-others": page("viewer", 303),
+
+  // Who is in the account.
+  "GET /dashboard/members": page("viewer", 200),
+  "POST /dashboard/members/invite": page("owner", 200, { body: { email: "new@example.com", role: "viewer" } }),
+  "POST /dashboard/members/invitations/:id/revoke": page("owner", 303, { ids: { id: "invitation" } }),
+  "POST /dashboard/members/:personId/role": page("owner", 303, { ids: PERSON, body: { role: "viewer" } }),
+  "GET /dashboard/members/:personId/remove": page("owner", 200, { ids: PERSON }),
+  "POST /dashboard/members/:personId/remove": page("owner", 303, { ids: PERSON }),
+  "GET /dashboard/invitation": forAll(404),
+  "POST /dashboard/invitation": forAll(404, { guest: 303, body: { token: "none" } }),
+  "POST /dashboard/accounts/:accountId/view": page("viewer", 303, { ids: ACCOUNT }),
+
+  // Management tokens.
+  "GET /dashboard/tokens": page("viewer", 200),
+  "POST /dashboard/tokens": page("owner", 200, { body: { name: "program", role: "viewer" } }),
+  "GET /dashboard/tokens/:id/revoke": page("owner", 200, { ids: TOKEN }),
+  "POST /dashboard/tokens/:id/revoke": page("owner", 303, { ids: TOKEN }),
+
+  // Those who run the service.
+  "GET /dashboard/admin": admin(200),
+  "GET /dashboard/admin/accounts/:accountId": admin(200, { ids: ACCOUNT }),
+  "POST /dashboard/admin/accounts/:accountId/grant": admin(303, {
+    ids: ACCOUNT,
+    body: { amount: "1", reason: "test", attempt: `${ATTEMPT}2` },
+  }),
+  "POST /dashboard/admin/accounts/:accountId/adjust": admin(303, {
+    ids: ACCOUNT,
+    body: { amount: "-1", reason: "test", attempt: `${ATTEMPT}3` },
+  }),
+  "POST /dashboard/admin/accounts/:accountId/suspend": admin(303, { ids: ACCOUNT }),
+  "POST /dashboard/admin/accounts/:accountId/resume": admin(303, { ids: ACCOUNT }),
+  "GET /dashboard/admin/codes": admin(200),
+  "POST /dashboard/admin/codes": admin(200, { body: { count: "1", amount: "1", uses: "1", reason: "test" } }),
+  "POST /dashboard/admin/codes/:id/revoke": admin(303, { ids: { id: "code" } }),
+  "GET /dashboard/admin/models": admin(200),
+  "GET /dashboard/admin/check": admin(200),
+  "POST /dashboard/admin/check": admin(303),
+  "GET /dashboard/admin/audit": admin(200),
+
+  // The management API. The same lines hold for tokens of these roles.
+  "GET /api/v1/openapi.json": forAll(200),
+  "GET /api/v1/account": api("viewer", 200),
+  "GET /api/v1/members": api("viewer", 200),
+  "GET /api/v1/models": api("viewer", 200),
+  "GET /api/v1/keys": api("viewer", 200),
+  "POST /api/v1/keys": api("member", 201, { body: { name: "new" } }),
+  "GET /api/v1/keys/:id": api("viewer", 200, { ids: API_KEY }),
+  "PATCH /api/v1/keys/:id": api("member", 200, { ids: API_KEY, body: { name: "changed" } }),
+  "POST /api/v1/keys/:id/rotate": api("member", 200, { ids: API_KEY, body: {} }),
+  "DELETE /api/v1/keys/:id": api("member", 204, { ids: API_KEY }),
+  "GET /api/v1/usage": api("viewer", 200),
+  "GET /api/v1/usage/keys": api("viewer", 200),
+  "GET /api/v1/usage/totals": api("viewer", 200),
+  "GET /api/v1/usage/requests": api("viewer", 200),
+  "GET /api/v1/credit": api("viewer", 200),
+  "GET /api/v1/credit/entries": api("viewer", 200),
+  "POST /api/v1/credit/redeem": api("member", 400, { body: { code: "AAAAA-AAAAA-AAAAA-AAAAA" } }),
+};

@@ -1,0 +1,65 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { Protocol } from "../../contract/protocol.ts";
+
+export interface TestBackend {
+  name: string;
+  protocol: Protocol;
+  /** Without `/v1`, whatever the protocol. */
+  url: string;
+  priority?: number;
+  weight?: number;
+  /** The provider's key. */
+  credential?: string;
+}
+
+export interface TestModelOfMany {
+  name: string;
+  backends: readonly TestBackend[];
+  /** As a manifest names them. */
+  timeouts?: Partial<Record<"connect" | "firstByte" | "idle" | "whole", string>>;
+}
+
+/** A folder with Models of several backends and their Secrets, for `startTestStack`. */
+export async function makeBackendManifests(
+  models: readonly TestModelOfMany[],
+): Promise<{ directory: string; remove(): Promise<void> }> {
+  const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-backends-"));
+  const documents = models.flatMap((model) => [toModel(model), ...model.backends.flatMap((each) => toSecret(model, each))]);
+  // JSON is YAML.
+  await writeFile(path.join(directory, "models.yaml"), documents.map((each) => `---\n${JSON.stringify(each)}\n`).join(""));
+  return { directory, remove: () => rm(directory, { recursive: true, force: true }) };
+}
+
+function toModel({ name, backends, timeouts }: TestModelOfMany): object {
+  return {
+    apiVersion: "modelgateway.dev/v1alpha1",
+    kind: "Model",
+    metadata: { name },
+    spec: {
+      modelName: name,
+      interfaces: ["ChatCompletions", "Messages", "Responses"],
+      pricing: { inputPerMillion: "1.00", outputPerMillion: "4.00" },
+      ...(timeouts === undefined ? {} : { timeouts }),
+      backends: backends.map(({ name: backend, protocol, url, priority = 0, weight = 1, credential }) => ({
+        name: backend,
+        protocol: protocol === "chat" ? "ChatCompletions" : "Messages",
+        url: protocol === "chat" ? `${url}/v1` : url,
+        priority,
+        weight,
+        ...(credential === undefined ? {} : { credentialRef: { name: secretName(name, backend) } }),
+      })),
+    },
+  };
+}
+
+function toSecret({ name }: TestModelOfMany, { name: backend, credential }: TestBackend): object[] {
+  if (credential === undefined) return [];
+  const metadata = { name: secretName(name, backend) };
+  return [{ apiVersion: "v1", kind: "Secret", metadata, stringData: { "api-key": credential } }];
+}
+
+function secretName(model: string, backend: string): string {
+  return `${model}-${backend}`;
+}

@@ -1,0 +1,128 @@
+import { randomUUID } from "node:crypto";
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from "fastify";
+import { onTestFinished } from "vitest";
+import * as z from "zod";
+import { createApp, type AppDeps } from "../../dashboard/app.ts";
+import { CSRF_FIELD, csrfToken } from "../../dashboard/session/csrf.ts";
+import type { Database } from "../../ledger/database.ts";
+import { addMember, type Role } from "../../ledger/people/members.ts";
+import { createManagementToken } from "../../ledger/people/management-tokens.ts";
+import { startSession } from "../../ledger/people/sessions.ts";
+import { PEPPER } from "./ledger.ts";
+import { captureLog } from "./log.ts";
+import { createPerson } from "./people.ts";
+
+const BASE_URL = "http://gateway.example";
+const methodSchema = z.enum(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]);
+type Send = (url: string, options?: InjectOptions) => Promise<LightMyRequestResponse>;
+
+/** Somebody signed in, or a program with a token: how they ask for a page, send a form, or speak to the API. */
+export interface Client {
+  get: Send;
+  /** A form of a page's. */
+  post(url: string, form?: Readonly<Record<string, string>>, headers?: Record<string, string>): Promise<LightMyRequestResponse>;
+  /** JSON, as a page's script or a program sends it. */
+  call(method: string, url: string, body?: object): Promise<LightMyRequestResponse>;
+}
+
+export interface SignedIn extends Client {
+  cookie: string;
+  /** What its forms bring. */
+  csrf: string;
+  personId: string;
+  accountId: string;
+}
+
+/** As fastify has it, one for each method. */
+export interface Route {
+  method: string;
+  /** With `:name` for what differs. */
+  url: string;
+}
+
+export interface TestDashboard {
+  app: FastifyInstance;
+  database: Database;
+  routes: readonly Route[];
+  /** All that was logged. */
+  logged(): string;
+  guest: Client;
+  /** A person with an account of their own, signed in to it. */
+  owner(email: string): Promise<SignedIn>;
+  /** Somebody who is there already, in this account, from another browser. */
+  signIn(personId: string, accountId: string): Promise<SignedIn>;
+  /** Another person, signed in to this account. */
+  inAccount(accountId: string, role: Role, email?: string): Promise<SignedIn>;
+  /** A program with a management token. */
+  program(accountId: string, personId: string, role: Role): Promise<Client & { token: string; tokenId: string }>;
+  /** Whoever sends these headers. */
+  client(headers: Readonly<Record<string, string>>, csrf?: string): Client;
+}
+
+/** The dashboard's process on a real database, without a port. */
+export async function openDashboard(database: Database, options: Partial<AppDeps> = {}): Promise<TestDashboard> {
+  const { log, lines } = captureLog();
+  const routes: Route[] = [];
+  const { publicBaseUrl = BASE_URL } = options;
+  const app = await createApp({
+    database,
+    log,
+    pepper: PEPPER,
+    publicBaseUrl,
+    signUp: { isOpen: true, domains: null },
+    onRoute: ({ method, url }) => void routes.push(...[method].flat().map((each) => ({ method: each, url }))),
+    ...options,
+  });
+  onTestFinished(() => app.close());
+
+  function client(headers: Readonly<Record<string, string>>, csrf = ""): Client {
+    return {
+      get: (url, options = {}) => app.inject({ method: "GET", url, ...options, headers: { ...headers, ...options.headers } }),
+      post: (url, form = {}, changed = {}) =>
+        app.inject({
+          method: "POST",
+          url,
+          headers: { origin: publicBaseUrl, ...headers, "content-type": "application/x-www-form-urlencoded", ...changed },
+          payload: new URLSearchParams({ [CSRF_FIELD]: csrf, ...form }).toString(),
+        }),
+      call: (method, url, body) =>
+        app.inject({
+          method: methodSchema.parse(method),
+          url,
+          headers: { origin: publicBaseUrl, ...headers, ...(method === "GET" ? {} : { "content-type": "application/json" }) },
+          ...(method === "GET" ? {} : { payload: JSON.stringify(body ?? {}) }),
+        }),
+    };
+  }
+
+  async function signedIn(personId: string, accountId: string): Promise<SignedIn> {
+    const token = await startSession(database, { personId, accountId, userAgent: "test" });
+    const cookie = `session=${token}`;
+    const csrf = csrfToken(token);
+    return { ...client({ cookie }, csrf), cookie, csrf, personId, accountId };
+  }
+
+  return {
+    app,
+    database,
+    routes,
+    logged: () => JSON.stringify(lines),
+    guest: client({}),
+    client,
+    signIn: signedIn,
+    async owner(email) {
+      const { person, accountId } = await createPerson(database, email);
+      return signedIn(person.id, accountId);
+    },
+    async inAccount(accountId, role, email = `${role}-${randomUUID()}@example.com`) {
+      const { person } = await createPerson(database, email);
+      await addMember(database, { accountId, personId: person.id, role });
+      return signedIn(person.id, accountId);
+    },
+    async program(accountId, personId, role) {
+      const made = { accountId, name: `a ${role}'s program`, role, createdBy: personId, expiresAt: null };
+      const { id, value } = await createManagementToken(database, made);
+      return { ...client({ authorization: `Bearer ${value}` }), token: value, tokenId: id };
+    },
+  };
+}

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { checkConfig } from "../../../dashboard/check-config.ts";
+import { requiringTls } from "../../../dashboard/mail/smtp.ts";
+
+const CONFIG: Parameters<typeof checkConfig>[0] = {
+  publicBaseUrl: "https://gateway.example",
+  signUp: { isOpen: true, domains: null },
+  mail: { kind: "none" },
+  oidc: undefined,
+};
+const OIDC = { issuer: "https://id.example", clientId: "gateway", clientSecret: "x", name: "Example" };
+const DOMAINS = { isOpen: true, domains: ["example.com"] };
+const SMTP = { kind: "smtp", url: "smtps://mail.example", from: "gateway@example.com" } as const;
+
+test("letters that anybody can read are for one machine (S24)", () => {
+  expect(() => checkConfig({ ...CONFIG, mail: { kind: "outbox" } })).toThrow("MAIL=outbox shows every letter");
+  for (const publicBaseUrl of ["http://127.0.0.1:8080", "http://localhost:8080", "http://[::1]:8080"])
+    checkConfig({ ...CONFIG, publicBaseUrl, mail: { kind: "outbox" } });
+});
+
+test("an address of a domain is proved by mail, or by a provider", () => {
+  expect(() => checkConfig({ ...CONFIG, signUp: DOMAINS })).toThrow("SIGN_UP_DOMAINS needs MAIL=smtp or OIDC_ISSUER");
+  checkConfig({ ...CONFIG, signUp: DOMAINS, mail: SMTP });
+  checkConfig({ ...CONFIG, signUp: DOMAINS, oidc: OIDC });
+});
+
+test.for([
+  ["smtp://user:password@mail.example:587", true],
+  ["smtp://user:password@mail.example:587?requireTLS=false", false],
+  ["smtp://mail.example", false],
+  ["smtp://user:password@127.0.0.1:2525", false],
+  ["smtps://user:password@mail.example", false],
+] as const)("%s asks for TLS: %s", ([url, isRequired]) => {
+  expect(new URL(requiringTls(url)).searchParams.get("requireTLS") === "true").toBe(isRequired);
+});
