@@ -26,6 +26,8 @@ type Push = (reply: Reply) => void;
 
 const METHOD = "/envoy.service.ext_proc.v3.ExternalProcessor/Process";
 const MESSAGE_SLACK_BYTES = 1024 * 1024;
+/** Envoy's first message comes with the stream. */
+const SILENT_MS = 10_000;
 
 /** @param address `host:port` or `unix:/path`. */
 export function startServer(address: string, deps: ServerDeps): Promise<ExtprocServer> {
@@ -34,6 +36,7 @@ export function startServer(address: string, deps: ServerDeps): Promise<ExtprocS
     address,
     method: METHOD,
     maxMessageBytes: MAX_REQUEST_BYTES + MESSAGE_SLACK_BYTES,
+    silentMs: SILENT_MS,
     open: (stream, metadata) => serve(stream, metadata, { ...deps, read }),
     onError: (error) => deps.log.error({ err: error }, "a connection of Envoy's failed"),
   });

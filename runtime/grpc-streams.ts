@@ -4,7 +4,7 @@ import { createFrameReader } from "./grpc-frame.ts";
 /**
  * A gRPC server for one method with streams in both directions, over node:http2. It does what a proxy beside this process
  * needs and no more: no deadlines, no compression, no metadata of its own. Each message costs a fraction of what it costs in
- * @grpc/grpc-js, and ext_proc sends several a request (docs/performance.md).
+ * @grpc/grpc-js, and ext_proc sends several a request (docs/decisions/0020).
  */
 export interface GrpcStreams {
   readonly openStreams: number;
@@ -41,6 +41,8 @@ export interface GrpcStreamsOptions {
   /** `/package.Service/Method` */
   method: string;
   maxMessageBytes: number;
+  /** A stream that has sent no message between two looks, this long apart, is given up. */
+  silentMs: number;
   open(stream: GrpcStream, metadata: GrpcMetadata): GrpcHandler;
   onError(error: unknown): void;
 }
@@ -54,7 +56,7 @@ const MANY = 2 ** 31 - 1;
 
 export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<GrpcStreams> {
   const sessions = new Set<Http2Session>();
-  const open = new Set<(details: string) => void>();
+  const open = new Set<Served>();
   const server = createServer({
     settings: { maxConcurrentStreams: MANY, initialWindowSize: WINDOW_BYTES },
     // The proxy is ours: what it holds open is bounded by its own settings.
@@ -71,10 +73,14 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
   server.on("sessionError", options.onError);
   server.on("stream", (stream, headers) => {
     if (headers[":path"] !== options.method) return refuse(stream, UNIMPLEMENTED, "there is no such method");
-    const fail = serve(stream, headers, options);
-    open.add(fail);
-    stream.on("close", () => open.delete(fail));
+    const served = serve(stream, headers, options);
+    open.add(served);
+    stream.on("close", () => open.delete(served));
   });
+  // Whoever loses a reset (grpc-js's client does, where it cancels at once) would leave its stream here for ever.
+  const sweep = setInterval(() => {
+    for (const served of open) served.giveUpSilent();
+  }, options.silentMs).unref();
   await listen(server, options.address);
 
   return {
@@ -86,24 +92,32 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
       server.close(() => resolve());
       for (const session of sessions) session.close();
       const timer = setTimeout(() => {
-        for (const fail of open) fail("the server is stopping");
+        for (const served of open) served.fail("the server is stopping");
         for (const session of sessions) session.destroy();
         // A connection whose other side does not close it either would be waited for.
         resolve();
       }, deadlineMs);
       await closed;
       clearTimeout(timer);
+      clearInterval(sweep);
     },
   };
 }
 
-/** @returns how to fail it. */
+interface Served {
+  fail(details: string): void;
+  /** Resets it where it was silent the last time too. */
+  giveUpSilent(): void;
+}
+
 function serve(
   stream: ServerHttp2Stream,
   metadata: GrpcMetadata,
   { open, maxMessageBytes, onError }: GrpcStreamsOptions,
-): (details: string) => void {
+): Served {
   let isEnded = false;
+  let hasSpoken = false;
+  let wasSilent = false;
   const call: GrpcStream = {
     send(frame) {
       if (isEnded || stream.destroyed) return;
@@ -132,13 +146,23 @@ function serve(
   }
 
   const handler = open(call, metadata);
-  const reader = createFrameReader(maxMessageBytes, (message) => handler.message(message));
+  const reader = createFrameReader(maxMessageBytes, (message) => {
+    hasSpoken = true;
+    handler.message(message);
+  });
   stream.on("data", (chunk: Buffer) => guarded(() => reader.push(chunk)));
   stream.on("end", () => guarded(() => handler.ended()));
   stream.on("close", () => guarded(() => handler.closed()));
   // A reset by the other side; "close" follows.
   stream.on("error", () => {});
-  return call.fail;
+  return {
+    fail: call.fail,
+    giveUpSilent() {
+      if (hasSpoken) return;
+      if (wasSilent) stream.close(constants.NGHTTP2_CANCEL);
+      wasSilent = true;
+    },
+  };
 }
 
 const CONTENT_TYPE = "application/grpc+proto";

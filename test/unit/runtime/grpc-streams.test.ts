@@ -17,6 +17,8 @@ import { eventually } from "../../support/eventually.ts";
 const METHOD = "/test.Words/Repeat";
 const MAX_MESSAGE_BYTES = 1024 * 1024;
 const RAPID_RESETS = 500;
+const SILENT_MS = 100;
+const NEVER_MS = 3_600_000;
 
 /** Repeats each word; some words mean something else. */
 class Words implements GrpcHandler {
@@ -56,17 +58,7 @@ beforeEach(async () => {
   socket = path.join(directory, "socket");
   handlers = [];
   errors = [];
-  server = await startGrpcStreams({
-    address: `unix:${socket}`,
-    method: METHOD,
-    maxMessageBytes: MAX_MESSAGE_BYTES,
-    open(stream, metadata) {
-      const handler = new Words(stream, metadata);
-      handlers.push(handler);
-      return handler;
-    },
-    onError: (error) => errors.push(error),
-  });
+  server = await listen(NEVER_MS);
   client = new Client(`unix:${socket}`, credentials.createInsecure());
 });
 afterEach(async () => {
@@ -74,6 +66,21 @@ afterEach(async () => {
   await server.stop(0);
   await rm(directory, { recursive: true });
 });
+
+function listen(silentMs: number): Promise<GrpcStreams> {
+  return startGrpcStreams({
+    address: `unix:${socket}`,
+    method: METHOD,
+    maxMessageBytes: MAX_MESSAGE_BYTES,
+    silentMs,
+    open(stream, metadata) {
+      const handler = new Words(stream, metadata);
+      handlers.push(handler);
+      return handler;
+    },
+    onError: (error) => errors.push(error),
+  });
+}
 
 function frame(message: Buffer): Buffer {
   const header = Buffer.alloc(FRAME_HEADER_BYTES);
@@ -160,6 +167,24 @@ test("a stream that is reset as it is opened is closed", async () => {
   });
   expect(server.openStreams).toBe(0);
   connection.destroy();
+});
+
+test("a stream that never says anything is given up, one that has spoken is not", async () => {
+  await server.stop(0);
+  server = await listen(SILENT_MS);
+  const spoken = open();
+  spoken.write(Buffer.from("one"));
+  const end = finish(spoken);
+  await eventually(() => expect(server.openStreams).toBe(1));
+  // Cancelled at once, this client tells the server nothing of it.
+  const silent = open();
+  const silentEnd = finish(silent);
+  silent.cancel();
+  await silentEnd;
+  await eventually(() => expect(handlers.map(({ closings }) => closings)).toEqual([0, 1]));
+  spoken.write(Buffer.from("two"));
+  spoken.end();
+  expect(await end).toMatchObject({ received: ["one", "two"], code: status.OK });
 });
 
 test("streams of a connection that breaks are closed", async () => {
