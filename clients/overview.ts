@@ -13,7 +13,7 @@ export function overviewMarkdown(): string {
     "# Tools and SDKs",
     "Any client that can set a base address, a key and a model's name works with the gateway. The ones below have a page each, and `{base_url}/install.sh` sets them up; `{base_url}/install.md` tells an agent the same.",
     "## What the tests saw",
-    "Each row is a real package, set up by the installer, that answered in text and changed a file through the simulated model server. Written by `npm run clients:update`.",
+    "Each row is a real package, set up by the installer, that spoke with the simulated model server through the gateway: the tools answered in text and changed a file, the SDKs and what builds on them held a short conversation. Written by `npm run clients:update`.",
     table(HEADINGS, [...served.flatMap(toolRows), ...Object.entries(seenOfSdks()).map(sdkRow)]),
     "- **Tools**: the model called a tool, and the tool's result came back. Aider edits through its own text format.",
     "- **Reasoning**: the client asks for reasoning, or shows it, in the run of the tests.",
@@ -39,11 +39,23 @@ function toolRows(tool: ServedTool): string[][] {
 
 const SDK_NAMES: Readonly<Record<string, string>> = {
   openai: "OpenAI SDK (Python)",
+  "openai-responses": "OpenAI SDK (Python)",
+  "openai-node": "OpenAI SDK (Node)",
+  "openai-node-responses": "OpenAI SDK (Node)",
   anthropic: "Anthropic SDK (Python)",
+  "anthropic-node": "Anthropic SDK (Node)",
+  "ai-sdk-openai-compatible": "Vercel AI SDK, @ai-sdk/openai-compatible",
+  "ai-sdk-openai": "Vercel AI SDK, @ai-sdk/openai",
+  "ai-sdk-anthropic": "Vercel AI SDK, @ai-sdk/anthropic",
   "langchain-openai": "LangChain (Python), langchain-openai",
   "langchain-anthropic": "LangChain (Python), langchain-anthropic",
+  "langchain-js-openai": "LangChain (JS), @langchain/openai",
+  "langchain-js-openai-responses": "LangChain (JS), @langchain/openai",
+  "langchain-js-anthropic": "LangChain (JS), @langchain/anthropic",
   "litellm-openai": "LiteLLM, `openai/…`",
   "litellm-anthropic": "LiteLLM, `anthropic/…`",
+  llm: "llm (command)",
+  "llm-responses": "llm (command)",
 };
 
 function sdkRow([name, seen]: [string, Seen]): string[] {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { claimStoppedAutoTopUps, returnStoppedAutoTopUp, type StoppedAutoTopUp } from "../ledger/auto-top-up.ts";
+import { claimStoppedAutoTopUps, returnStoppedAutoTopUp, type StoppedAutoTopUp } from "../ledger/payments/auto-top-up.ts";
 import {
   beginAutoTopUp,
   claimSilentCharges,
@@ -8,9 +8,9 @@ import {
   noteAnsweredCharge,
   takeUnansweredCharge,
   type AutoTopUpCharge,
-} from "../ledger/auto-top-up-charges.ts";
+} from "../ledger/payments/auto-top-up-charges.ts";
 import type { Database } from "../ledger/database.ts";
-import { failPayment } from "../ledger/payments.ts";
+import { failPayment } from "../ledger/payments/payments.ts";
 import type { Logger } from "../runtime/log.ts";
 import { autoTopUpStoppedLetter } from "./mail/letters.ts";
 import type { Mailer } from "./mail/mailer.ts";

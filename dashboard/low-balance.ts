@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { claimLowBalances, returnLowBalance, type LowBalance } from "../ledger/balance-alerts.ts";
+import { claimLowBalances, returnLowBalance, type LowBalance } from "../ledger/payments/balance-alerts.ts";
 import type { Database } from "../ledger/database.ts";
 import type { Logger } from "../runtime/log.ts";
 import { lowBalanceLetter } from "./mail/letters.ts";

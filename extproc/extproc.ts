@@ -6,7 +6,7 @@ import type { Lifecycle } from "../runtime/lifecycle.ts";
 import type { Logger } from "../runtime/log.ts";
 import { createDatabase } from "../ledger/database.ts";
 import { startFeed } from "../ledger/feed.ts";
-import { usageByModelAndDay } from "../ledger/reports.ts";
+import { usageByModelAndDay } from "../ledger/usage/reports.ts";
 import { createLeaseBank } from "../ledger/lease-bank.ts";
 import { endLeasesOf, type LeaseRules } from "../ledger/leases.ts";
 import { claimLimits } from "../ledger/limits.ts";

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Logger } from "../runtime/log.ts";
 import { checkLedger, storeDifferences } from "./check.ts";
 import type { Database } from "./database.ts";
-import { expireGrants } from "./grants.ts";
+import { expireGrants } from "./credit/grants.ts";
 import { dropOldLimitUse } from "./limits.ts";
 import { dropExpired } from "./people/expired.ts";
 

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { createAccount } from "../ledger/accounts.ts";
 import { readChanges } from "../ledger/changes.ts";
 import type { Database } from "../ledger/database.ts";
-import { postCredit } from "../ledger/entries.ts";
+import { postCredit } from "../ledger/credit/entries.ts";
 import { setAdmin } from "../ledger/people/admins.ts";
 import { addOwner, findPersonByEmail, setPassword } from "../ledger/people/persons.ts";
 import { createApiKey, isSecretOf, parseApiKey } from "../ledger/keys.ts";

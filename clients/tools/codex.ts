@@ -5,8 +5,7 @@ export const codex: ServedTool = {
   kind: "served",
   id: "codex",
   name: "Codex CLI",
-  tried: null,
-  notTriedBecause: "It speaks the Responses interface alone: it is offered once a model has that interface.",
+  tried: { registry: "npm", package: "@openai/codex", version: "0.169.0" },
   interfaces: ["responses"],
   commands: ["codex"],
   folders: [".codex"],
@@ -21,6 +20,8 @@ export const codex: ServedTool = {
         statement("model", ['model = "@model@"']),
         statement("model_provider", ['model_provider = "model-gateway"']),
         statement("model_context_window", ["model_context_window = @context@"]),
+        // It offers the model a search that its vendor runs, which is refused by name.
+        statement("web_search", ['web_search = "disabled"']),
         statement("[model_providers.model-gateway]", [
           "[model_providers.model-gateway]",
           'name = "Model Gateway"',
@@ -34,6 +35,10 @@ export const codex: ServedTool = {
   clear: ["OPENAI_BASE_URL"],
   check: 'codex exec "Say hello."',
   afterwards: ["A profile that is named with --profile may say otherwise, and wins then."],
-  limits: ["It needs a model with the Responses interface: others answer 404.", "Its own web search is not there."],
-  otherHosts: ["api.github.com", "chatgpt.com", "github.com"],
+  limits: [
+    "It needs a model with the Responses interface: others answer 404.",
+    "Its own web search is not there.",
+    "It reports its use to its vendor, and asks it and GitHub for updates.",
+  ],
+  otherHosts: ["ab.chatgpt.com", "api.github.com", "chatgpt.com", "github.com"],
 };

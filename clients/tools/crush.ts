@@ -30,7 +30,8 @@ export const crush: ServedTool = {
   id: "crush",
   name: "Crush",
   tried: null,
-  notTriedBecause: "Its npm package fetches the program from elsewhere when it is installed, which the tests do not do.",
+  notTriedBecause:
+    "Its npm package holds no program and fetches one from elsewhere when it is installed, which the tests do not do. Nor could its source be had from the Go module proxy, which answered 403.",
   interfaces: ["chat", "messages"],
   commands: ["crush"],
   folders: [".config/crush"],

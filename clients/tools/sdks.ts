@@ -36,7 +36,10 @@ export const openaiSdk: ServedTool = {
   clear: [],
   check: `python3 -c 'import openai, os; print(openai.OpenAI().chat.completions.create(model=os.environ["OPENAI_MODEL"], messages=[{"role": "user", "content": "Say hello."}]).choices[0].message.content)'`,
   afterwards: [AFTERWARDS, ". ~/.config/model-gateway/openai.sh"],
-  limits: ["The SDKs do not read OPENAI_MODEL: your program passes it on as the model's name."],
+  limits: [
+    "The SDKs do not read OPENAI_MODEL: your program passes it on as the model's name.",
+    "The Vercel AI SDK's OpenAI provider speaks the Responses interface. Give it `store: false`: otherwise it sends the number of a stored thought instead of the thought, and nothing is stored here.",
+  ],
   otherHosts: [],
 };
 
@@ -66,6 +69,10 @@ export const anthropicSdk: ServedTool = {
   clear: [],
   check: `python3 -c 'import anthropic, os; print(anthropic.Anthropic().messages.create(model=os.environ["ANTHROPIC_MODEL"], max_tokens=100, messages=[{"role": "user", "content": "Say hello."}]).content[0].text)'`,
   afterwards: [AFTERWARDS, ". ~/.config/model-gateway/anthropic.sh"],
-  limits: ["The SDKs do not read ANTHROPIC_MODEL: your program passes it on as the model's name."],
+  limits: [
+    "The SDKs do not read ANTHROPIC_MODEL: your program passes it on as the model's name.",
+    "The Vercel AI SDK takes the address with `/v1`: give createAnthropic a baseURL that ends so.",
+    "LangChain for JavaScript may show no input tokens of a stream: it reads them from the first event alone.",
+  ],
   otherHosts: [],
 };

@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import type { RequestPosition } from "../../ledger/request-list.ts";
+import type { RequestPosition } from "../../ledger/usage/request-list.ts";
 
 /** Where a page ended, as a text that callers send back and look no further into. */
 export function encodeCursor(position: string): string {

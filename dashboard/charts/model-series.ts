@@ -1,4 +1,4 @@
-import type { UsageSums } from "../../ledger/usage-sums.ts";
+import type { UsageSums } from "../../ledger/usage/sums.ts";
 
 export type Unit = "money" | "tokens";
 

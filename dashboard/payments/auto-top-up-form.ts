@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { AutoTopUpTerms } from "../../ledger/auto-top-up.ts";
+import type { AutoTopUpTerms } from "../../ledger/payments/auto-top-up.ts";
 import { formatNanoUsd, parseNanoUsd } from "../../ledger/money.ts";
 import { LEAST_TOP_UP, MOST_TOP_UP } from "./top-up-form.ts";
 

@@ -1,8 +1,8 @@
-import { declineCharge } from "../../ledger/auto-top-up-charges.ts";
+import { declineCharge } from "../../ledger/payments/auto-top-up-charges.ts";
 import type { Database } from "../../ledger/database.ts";
-import { disputePayment, refundPayment, type PaymentDispute } from "../../ledger/payment-reversals.ts";
-import { completePayment, failPayment } from "../../ledger/payments.ts";
-import { saveCard } from "../../ledger/saved-cards.ts";
+import { disputePayment, refundPayment, type PaymentDispute } from "../../ledger/payments/reversals.ts";
+import { completePayment, failPayment } from "../../ledger/payments/payments.ts";
+import { saveCard } from "../../ledger/payments/saved-cards.ts";
 import type { PaymentProvider } from "./provider.ts";
 
 /** News of a payment, as its provider signed it. `providerPaymentId` is the checkout's, or what `providerChargeId` was. */

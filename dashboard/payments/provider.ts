@@ -1,5 +1,5 @@
-import type { AutoTopUpCharge } from "../../ledger/auto-top-up-charges.ts";
-import type { SavedCard } from "../../ledger/saved-cards.ts";
+import type { AutoTopUpCharge } from "../../ledger/payments/auto-top-up-charges.ts";
+import type { SavedCard } from "../../ledger/payments/saved-cards.ts";
 import type { CardNotice, PaymentNotice } from "./notice.ts";
 
 /** What a customer is about to pay. */

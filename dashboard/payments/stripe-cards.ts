@@ -1,7 +1,7 @@
 import { Stripe } from "stripe";
 import { GatewayError } from "../../contract/errors.ts";
-import type { AutoTopUpCharge } from "../../ledger/auto-top-up-charges.ts";
-import type { SavedCard } from "../../ledger/saved-cards.ts";
+import type { AutoTopUpCharge } from "../../ledger/payments/auto-top-up-charges.ts";
+import type { SavedCard } from "../../ledger/payments/saved-cards.ts";
 import type { CardOrder, ChargeAnswer, PaymentProvider } from "./provider.ts";
 import { CHARGE_ID, NANO_PER_CENT } from "./stripe-notice.ts";
 

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { Stripe } from "stripe";
 import { GatewayError } from "../../contract/errors.ts";
-import type { AutoTopUpCharge } from "../../ledger/auto-top-up-charges.ts";
-import type { Payment } from "../../ledger/payments.ts";
-import type { SavedCard } from "../../ledger/saved-cards.ts";
+import type { AutoTopUpCharge } from "../../ledger/payments/auto-top-up-charges.ts";
+import type { Payment } from "../../ledger/payments/payments.ts";
+import type { SavedCard } from "../../ledger/payments/saved-cards.ts";
 import type { PaymentProvider } from "./provider.ts";
 import { CHARGE_ID, NANO_PER_CENT, readStripeNotice } from "./stripe-notice.ts";
 

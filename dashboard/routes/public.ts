@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import { modelHealthSince, type ModelHealth } from "../../ledger/model-health.ts";
+import { modelHealthSince, type ModelHealth } from "../../ledger/usage/model-health.ts";
 import { listModels } from "../../ledger/model-list.ts";
 import type { AppDeps } from "../app.ts";
 import { sendPage } from "../reply.ts";

@@ -1,8 +1,8 @@
 import type { Queryable } from "../../ledger/database.ts";
 import { formatNanoUsd } from "../../ledger/money.ts";
-import { usageByKey, usageByModelAndDay } from "../../ledger/reports.ts";
-import { listRequests, type ListedRequest, type RequestPosition } from "../../ledger/request-list.ts";
-import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../ledger/usage-sums.ts";
+import { usageByKey, usageByModelAndDay } from "../../ledger/usage/reports.ts";
+import { listRequests, type ListedRequest, type RequestPosition } from "../../ledger/usage/request-list.ts";
+import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../ledger/usage/sums.ts";
 import type { Cell, CsvFile } from "../csv.ts";
 import { listingOf, type RequestFilter } from "./filter.ts";
 import { momentsOf, type DayRange } from "./range.ts";

@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import type { Balance } from "../../ledger/accounts.ts";
 import type { ListedKey } from "../../ledger/key-list.ts";
-import type { UsageTotals } from "../../ledger/reports.ts";
+import type { UsageTotals } from "../../ledger/usage/reports.ts";
 import { showUsd } from "../money.ts";
 import type { Member } from "../session/visitor.ts";
 import { layout } from "./layout.ts";

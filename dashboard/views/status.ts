@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { ModelHealth } from "../../ledger/model-health.ts";
+import type { ModelHealth } from "../../ledger/usage/model-health.ts";
 import type { Member } from "../session/visitor.ts";
 import { layout } from "./layout.ts";
 

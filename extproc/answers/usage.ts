@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { formatNanoUsd } from "../../ledger/money.ts";
-import type { UsageByModelAndDay } from "../../ledger/reports.ts";
+import type { UsageByModelAndDay } from "../../ledger/usage/reports.ts";
 import type { WorldKey } from "../world/world.ts";
 
 /** Reads a key's own usage; days are UTC, `YYYY-MM-DD`, both ends included. */

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { createAccount, readBalance } from "../accounts.ts";
 import type { Database } from "../database.ts";
-import { postCredit } from "../entries.ts";
+import { postCredit } from "../credit/entries.ts";
 import { formatNanoUsd, parseNanoUsd } from "../money.ts";
 
 export interface AccountCommandDeps {

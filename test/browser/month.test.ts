@@ -6,7 +6,7 @@ import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
 import type { Usage } from "../../contract/usage.ts";
 import type { Database } from "../../ledger/database.ts";
-import { postCredit } from "../../ledger/entries.ts";
+import { postCredit } from "../../ledger/credit/entries.ts";
 import { createApiKey } from "../../ledger/keys.ts";
 import { listModels } from "../../ledger/model-list.ts";
 import { chargeNanoUsd } from "../../ledger/money.ts";

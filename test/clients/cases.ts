@@ -109,11 +109,32 @@ const cline: Case = {
   editsBy: "tools",
 };
 
+const codex: Case = {
+  tool: "codex",
+  interface: "responses",
+  program: (packages) => [packages.nodePackage("@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex")],
+  ask: (prompt) => ["exec", "--skip-git-repo-check", prompt],
+  // Its sandbox needs rights that a container may not have.
+  edit: (prompt) => ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", prompt],
+  script: (file) =>
+    scriptOf([
+      { tool: "exec_command", input: { cmd: `cat ${file}` } },
+      { tool: "exec_command", input: { cmd: `apply_patch <<'END'\n${codexPatch(file)}END\n` } },
+    ]),
+  editsBy: "tools",
+};
+
+/** In the words that its own command takes. */
+function codexPatch(file: string): string {
+  return `*** Begin Patch\n*** Update File: ${file}\n@@\n one\n-two\n+three\n*** End Patch\n`;
+}
+
 export const CASES: readonly Case[] = [
   claudeCode,
   opencode,
   { ...opencode, interface: "messages" },
   qwenCode,
+  codex,
   aider,
   continueDev,
   { ...continueDev, interface: "messages" },

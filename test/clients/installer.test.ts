@@ -25,7 +25,18 @@ beforeEach(async () => {
 });
 afterEach(() => machine.remove());
 
-const ALL = ["claude-code", "opencode", "qwen-code", "aider", "continue", "cline", "crush", "openai-sdk", "anthropic-sdk"];
+const ALL = [
+  "claude-code",
+  "opencode",
+  "qwen-code",
+  "codex",
+  "aider",
+  "continue",
+  "cline",
+  "crush",
+  "openai-sdk",
+  "anthropic-sdk",
+];
 /** Stands before the gateway and writes down what is asked of it. */
 async function startForwarder(): Promise<{ url: string; asked: string[]; close(): void }> {
   const asked: string[] = [];

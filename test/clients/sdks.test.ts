@@ -4,12 +4,16 @@ import process from "node:process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { SERVED_TOOLS } from "../../clients/table.ts";
+import type { InterfaceName } from "../../clients/tool.ts";
+import { expectCharged, readUpstreamRequests } from "../support/clients/charged.ts";
 import { fetchInstaller } from "../support/clients/installer.ts";
 import { createMachine, type Machine } from "../support/clients/machine.ts";
 import { findClientPackages, type ClientPackages } from "../support/clients/packages.ts";
+import { clearJournal } from "../support/simulator-journal.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
+import { WEATHER } from "./conversation/conversation.ts";
 
-/** The Python SDKs, and what builds on them, with the variables that the installer's files set. */
+/** The SDKs for Python and Node, and what builds on them, with the variables that the installer's files set. */
 let stack: TestStack;
 let packages: ClientPackages;
 let machine: Machine;
@@ -43,43 +47,95 @@ const seenSchema = z.strictObject({
 
 interface Cell {
   client: string;
-  speaks: "chat" | "messages";
-  python: (packages: ClientPackages) => string;
-  /** How its package is called, and where its version is pinned. */
-  pinned: { name: string; file: "sdks.txt" | "aider.txt" };
+  speaks: InterfaceName;
+  /** Where it runs; the version is pinned there. */
+  from: Surroundings;
+  /** How its package is called. */
+  package: string;
+  /** It reads a stream's input tokens from the first event, when a chat server has not told them yet. */
+  missesStreamedInput?: true;
 }
-const sdks = (each: ClientPackages) => each.sdkProgram("python");
-const ofAider = (each: ClientPackages) => each.aiderProgram("python");
+
+interface Surroundings {
+  program(packages: ClientPackages): readonly string[];
+  version(name: string): Promise<string | undefined>;
+}
+
+const NODE: Surroundings = {
+  program: () => [process.execPath, path.join(import.meta.dirname, "conversation/main.ts")],
+  version: async (name) => manifestSchema.parse(JSON.parse(await source("../../package.json"))).devDependencies[name],
+};
+const SDKS: Surroundings = {
+  program: (each) => [each.sdkProgram("python"), CONVERSATION],
+  version: (name) => pinnedIn("python/sdks.txt", name),
+};
+const OF_AIDER: Surroundings = {
+  program: (each) => [each.aiderProgram("python"), CONVERSATION],
+  version: (name) => pinnedIn("python/aider.txt", name),
+};
+
 const CELLS: readonly Cell[] = [
-  { client: "openai", speaks: "chat", python: sdks, pinned: { name: "openai", file: "sdks.txt" } },
-  { client: "anthropic", speaks: "messages", python: sdks, pinned: { name: "anthropic", file: "sdks.txt" } },
-  { client: "langchain-openai", speaks: "chat", python: sdks, pinned: { name: "langchain-openai", file: "sdks.txt" } },
-  { client: "langchain-anthropic", speaks: "messages", python: sdks, pinned: { name: "langchain-anthropic", file: "sdks.txt" } },
-  { client: "litellm-openai", speaks: "chat", python: ofAider, pinned: { name: "litellm", file: "aider.txt" } },
-  { client: "litellm-anthropic", speaks: "messages", python: ofAider, pinned: { name: "litellm", file: "aider.txt" } },
+  { client: "openai", speaks: "chat", from: SDKS, package: "openai" },
+  { client: "openai-responses", speaks: "responses", from: SDKS, package: "openai" },
+  { client: "openai-node", speaks: "chat", from: NODE, package: "openai" },
+  { client: "openai-node-responses", speaks: "responses", from: NODE, package: "openai" },
+  { client: "anthropic", speaks: "messages", from: SDKS, package: "anthropic" },
+  { client: "anthropic-node", speaks: "messages", from: NODE, package: "@anthropic-ai/sdk" },
+  { client: "ai-sdk-openai-compatible", speaks: "chat", from: NODE, package: "@ai-sdk/openai-compatible" },
+  { client: "ai-sdk-openai", speaks: "responses", from: NODE, package: "@ai-sdk/openai" },
+  { client: "ai-sdk-anthropic", speaks: "messages", from: NODE, package: "@ai-sdk/anthropic" },
+  { client: "langchain-openai", speaks: "chat", from: SDKS, package: "langchain-openai" },
+  { client: "langchain-anthropic", speaks: "messages", from: SDKS, package: "langchain-anthropic" },
+  { client: "langchain-js-openai", speaks: "chat", from: NODE, package: "@langchain/openai" },
+  { client: "langchain-js-openai-responses", speaks: "responses", from: NODE, package: "@langchain/openai" },
+  {
+    client: "langchain-js-anthropic",
+    speaks: "messages",
+    from: NODE,
+    package: "@langchain/anthropic",
+    missesStreamedInput: true,
+  },
+  { client: "litellm-openai", speaks: "chat", from: OF_AIDER, package: "litellm" },
+  { client: "litellm-anthropic", speaks: "messages", from: OF_AIDER, package: "litellm" },
 ];
+
+const manifestSchema = z.looseObject({ devDependencies: z.record(z.string(), z.string()) });
+
+function source(name: string): Promise<string> {
+  return readFile(path.join(import.meta.dirname, name), "utf8");
+}
+
+async function pinnedIn(file: string, name: string): Promise<string | undefined> {
+  return new RegExp(`^${name}==(.+)$`, "m").exec(await source(file))?.[1];
+}
+
+const REASONING = "This reasoning is simulated.";
+
+/** Node asks through the proxy, which tells what was asked, only where it is told to. */
+const environment = { NODE_USE_ENV_PROXY: "1" };
 
 /** LiteLLM asks its project for a list of prices; nothing else goes anywhere else. */
 const OTHER_HOSTS = ["raw.githubusercontent.com"];
 
-describe.for(CELLS)("$client over $speaks", ({ client, speaks, python, pinned }) => {
+describe.for(CELLS)("$client over $speaks", (cell) => {
   test("text, a stream, a tool round and usage (S2, S12, S13, S14)", async () => {
+    const { client, speaks, from } = cell;
     const before = await stack.countUsage();
-    const ran = await machine.run("sh", ["-c", IN_SHELL, "sh", python(packages), CONVERSATION, client]);
+    const ran = await machine.run("sh", ["-c", IN_SHELL, "sh", ...from.program(packages), client], { environment });
     expect(ran.code, ran.output).toBe(0);
     const seen = seenSchema.parse(JSON.parse(ran.stdout));
     expect(seen.text).toMatch(/^This is a simulation of modelx-v4-pro/);
     expect(seen.pieces).toBeGreaterThan(3);
     expect(seen.call).toEqual({ city: "Oslo" });
     expect(seen.after).toContain("four degrees");
-    for (const count of [...seen.usage, ...seen.streamed]) expect(count).toBeGreaterThan(0);
-    await stack.idle();
-    expect((await stack.countUsage()) - before).toBe(4);
+    expect(seen.reasoning ?? REASONING).toContain(REASONING);
+    const streamed = seen.streamed.slice(cell.missesStreamedInput ? 1 : 0);
+    for (const count of [...seen.usage, ...streamed]) expect(count).toBeGreaterThan(0);
+    expect(await expectCharged(stack, before, speaks)).toBe(4);
     for (const host of machine.proxy.hosts()) expect(OTHER_HOSTS).toContain(host);
 
-    const requirements = await readFile(path.join(import.meta.dirname, "python", pinned.file), "utf8");
-    const version = new RegExp(`^${pinned.name}==(.+)$`, "m").exec(requirements)?.[1];
-    const known = SERVED_TOOLS.find(({ tried }) => tried?.package === pinned.name)?.tried;
+    const version = await from.version(cell.package);
+    const known = SERVED_TOOLS.find(({ tried }) => from === SDKS && tried?.package === cell.package)?.tried;
     expect(known?.version ?? version).toBe(version);
     results[client] = {
       interface: speaks,
@@ -93,14 +149,48 @@ describe.for(CELLS)("$client over $speaks", ({ client, speaks, python, pinned })
   });
 });
 
-test("the command llm answers, streamed, with an OpenAI-style model of its own list", async () => {
-  const models = `- model_id: gateway\n  model_name: modelx-v4-pro\n  api_base: ${stack.baseUrl}/v1\n  api_key_name: gateway\n`;
-  await machine.write("llm/extra-openai-models.yaml", models);
-  await machine.write("llm/keys.json", JSON.stringify({ gateway: stack.apiKey }), 0o600);
-  const environment = { LLM_USER_PATH: path.join(machine.home, "llm") };
-  const ran = await machine.run(packages.sdkProgram("llm"), ["-m", "gateway", "Hello"], { environment });
-  expect(ran.output).toMatch(/^This is a simulation of modelx-v4-pro/);
-  expect(ran.code).toBe(0);
+describe.for(["chat", "responses"] as const)("the command llm, with a model of its own list, over %s", (speaks) => {
+  test("text, a stream, a tool round, reasoning and usage (S2, S12, S14)", async () => {
+    const settings = {
+      model_id: "gateway",
+      model_name: "modelx-v4-pro",
+      api_base: `${stack.baseUrl}/v1`,
+      api_key_name: "gateway",
+      supports_tools: true,
+      reasoning: true,
+      responses: speaks === "responses",
+    };
+    await machine.write("llm/extra-openai-models.yaml", JSON.stringify([settings]));
+    await machine.write("llm/keys.json", JSON.stringify({ gateway: stack.apiKey }), 0o600);
+    const llm = (...words: string[]) =>
+      machine.run(packages.sdkProgram("llm"), words, { environment: { LLM_USER_PATH: path.join(machine.home, "llm") } });
+    const before = await stack.countUsage();
+    await clearJournal(stack.simulatorUrl);
+
+    const streamed = await llm("-m", "gateway", "-u", "-o", "reasoning_effort", "high", "Hello");
+    expect(streamed.stdout).toMatch(/This is a simulation of modelx-v4-pro/);
+    expect(streamed.output).toMatch(/Token usage: [1-9]\S* input, [1-9]\S* output/);
+    expect(streamed.code).toBe(0);
+    const whole = await llm("-m", "gateway", "--no-stream", "Hello");
+    expect(whole.output).toMatch(/^This is a simulation of modelx-v4-pro/);
+    const functions = "def get_weather(city: str) -> str:\n    return f'four degrees in {city}'";
+    const asked = await llm("-m", "gateway", "--functions", functions, "--td", WEATHER);
+    expect(asked.output).toContain("four degrees in Oslo");
+    expect(asked.code).toBe(0);
+
+    expect(await expectCharged(stack, before, speaks)).toBe(4);
+    const requests = await readUpstreamRequests(stack);
+    expect(requests.map(({ isStreamed }) => isStreamed)).toEqual([true, false, true, true]);
+    results[speaks === "chat" ? "llm" : "llm-responses"] = {
+      interface: speaks,
+      version: await SDKS.version("llm"),
+      text: true,
+      stream: true,
+      tools: true,
+      reasoning: requests.some(({ wantsReasoning }) => wantsReasoning),
+      usage: true,
+    };
+  });
 });
 
 test("what was seen is what the table of compatibility says (npm run clients:update)", async () => {

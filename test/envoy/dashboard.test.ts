@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { postCredit } from "../../ledger/entries.ts";
+import { postCredit } from "../../ledger/credit/entries.ts";
 import { findPersonByEmail } from "../../ledger/people/persons.ts";
 import { addMember, listMemberships } from "../../ledger/people/members.ts";
 import { createBrowser, formToken, type Browser } from "../support/browser.ts";

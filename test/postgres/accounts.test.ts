@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createAccount, findAccount, readBalance } from "../../ledger/accounts.ts";
-import { postCredit } from "../../ledger/entries.ts";
+import { postCredit } from "../../ledger/credit/entries.ts";
 import {
   createApiKey,
   disableApiKey,

@@ -5,7 +5,7 @@ import { readBalance, findAccount } from "../../ledger/accounts.ts";
 import { runAdminCommand } from "../../ledger/admin-command/command.ts";
 import { checkLedger } from "../../ledger/check.ts";
 import type { Database } from "../../ledger/database.ts";
-import { expireGrants } from "../../ledger/grants.ts";
+import { expireGrants } from "../../ledger/credit/grants.ts";
 import { startNightly } from "../../ledger/nightly.ts";
 import { listAllActions, noteAction } from "../../ledger/people/audit.ts";
 import { setAdmin } from "../../ledger/people/admins.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readAutoTopUp } from "../../ledger/auto-top-up.ts";
+import { readAutoTopUp } from "../../ledger/payments/auto-top-up.ts";
 import { FORM, openStripeShop, openTestShop, USD } from "../support/auto-top-up.ts";
 import { usePostgres } from "../support/postgres.ts";
 

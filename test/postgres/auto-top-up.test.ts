@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Mailer } from "../../dashboard/mail/mailer.ts";
-import { readAutoTopUp, turnOffAutoTopUp, turnOnAutoTopUp } from "../../ledger/auto-top-up.ts";
-import { beginAutoTopUp } from "../../ledger/auto-top-up-charges.ts";
+import { readAutoTopUp, turnOffAutoTopUp, turnOnAutoTopUp } from "../../ledger/payments/auto-top-up.ts";
+import { beginAutoTopUp } from "../../ledger/payments/auto-top-up-charges.ts";
 import { checkLedger } from "../../ledger/check.ts";
 import type { Database } from "../../ledger/database.ts";
 import { FORM, openStripeShop, openTestShop, TERMS, USD } from "../support/auto-top-up.ts";

@@ -4,7 +4,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import { createCredit, type Credit } from "../../extproc/meter/credit.ts";
 import { readBalance } from "../../ledger/accounts.ts";
 import { checkLedger } from "../../ledger/check.ts";
-import { postCredit } from "../../ledger/entries.ts";
+import { postCredit } from "../../ledger/credit/entries.ts";
 import { createLeaseBank } from "../../ledger/lease-bank.ts";
 import type { LeaseRules } from "../../ledger/leases.ts";
 import { createSettler, type Settler } from "../../ledger/settler.ts";

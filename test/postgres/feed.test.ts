@@ -3,7 +3,7 @@ import { readBalance } from "../../ledger/accounts.ts";
 import { publishModels } from "../../ledger/catalogue.ts";
 import { readChanges } from "../../ledger/changes.ts";
 import type { Database } from "../../ledger/database.ts";
-import { postCredit } from "../../ledger/entries.ts";
+import { postCredit } from "../../ledger/credit/entries.ts";
 import { startFeed, type AccountRow, type Feed, type KeyRow, type ModelRow } from "../../ledger/feed.ts";
 import { createApiKey, disableApiKey, revokeApiKey } from "../../ledger/keys.ts";
 import { settle } from "../../ledger/settle.ts";

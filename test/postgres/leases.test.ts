@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { readBalance } from "../../ledger/accounts.ts";
 import { checkLedger } from "../../ledger/check.ts";
 import type { Database } from "../../ledger/database.ts";
-import { postCredit } from "../../ledger/entries.ts";
+import { postCredit } from "../../ledger/credit/entries.ts";
 import { endLeasesOf, growLease, reapLeases, renewLeases, returnLease, type LeaseRules } from "../../ledger/leases.ts";
 import { settle } from "../../ledger/settle.ts";
 import { seedLedger, settlementOf } from "../support/ledger.ts";

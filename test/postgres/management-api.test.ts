@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { createRedeemCode } from "../../ledger/codes.ts";
-import { postCredit } from "../../ledger/entries.ts";
+import { createRedeemCode } from "../../ledger/credit/codes.ts";
+import { postCredit } from "../../ledger/credit/entries.ts";
 import { listActions } from "../../ledger/people/audit.ts";
 import { listManagementTokens, revokeManagementToken } from "../../ledger/people/management-tokens.ts";
 import { settle } from "../../ledger/settle.ts";

@@ -12,7 +12,7 @@ import type { Hold } from "../../extproc/meter/wallet.ts";
 import { readBalance } from "../../ledger/accounts.ts";
 import { checkLedger } from "../../ledger/check.ts";
 import type { Database } from "../../ledger/database.ts";
-import { postCredit } from "../../ledger/entries.ts";
+import { postCredit } from "../../ledger/credit/entries.ts";
 import { createLeaseBank } from "../../ledger/lease-bank.ts";
 import { endLeasesOf } from "../../ledger/leases.ts";
 import { chargeNanoUsd } from "../../ledger/money.ts";

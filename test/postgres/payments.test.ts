@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { readBalance } from "../../ledger/accounts.ts";
 import { checkLedger } from "../../ledger/check.ts";
 import type { Database } from "../../ledger/database.ts";
-import { listEntries } from "../../ledger/entry-list.ts";
-import { disputePayment, refundPayment } from "../../ledger/payment-reversals.ts";
-import { beginPayment, completePayment, failPayment, findPayment, listPayments } from "../../ledger/payments.ts";
+import { listEntries } from "../../ledger/credit/entry-list.ts";
+import { disputePayment, refundPayment } from "../../ledger/payments/reversals.ts";
+import { beginPayment, completePayment, failPayment, findPayment, listPayments } from "../../ledger/payments/payments.ts";
 import { createCustomer, seedLedger } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
 

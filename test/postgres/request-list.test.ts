@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from "uuid";
 import { expect, test } from "vitest";
 import type { Database } from "../../ledger/database.ts";
 import { createApiKey } from "../../ledger/keys.ts";
-import { listRequests, type RequestListing, type RequestPosition } from "../../ledger/request-list.ts";
+import { listRequests, type RequestListing, type RequestPosition } from "../../ledger/usage/request-list.ts";
 import { settle, type Settlement } from "../../ledger/settle.ts";
 import { createCustomer, PEPPER, PRICE, seedLedger, settlementOf } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";

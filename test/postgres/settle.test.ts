@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { readBalance } from "../../ledger/accounts.ts";
 import type { Database } from "../../ledger/database.ts";
-import { postCredit } from "../../ledger/entries.ts";
+import { postCredit } from "../../ledger/credit/entries.ts";
 import { createPartitionsAhead } from "../../ledger/partitions.ts";
 import { settle, type Settlement } from "../../ledger/settle.ts";
 import { countRows, createCustomer, seedLedger, settlementOf, wrongBalances, type Customer } from "../support/ledger.ts";

@@ -12,7 +12,7 @@ import { checkLedger } from "../../ledger/check.ts";
 import type { Database } from "../../ledger/database.ts";
 import { signUp } from "../../ledger/people/persons.ts";
 import { startSession } from "../../ledger/people/sessions.ts";
-import { listPayments, type Payment } from "../../ledger/payments.ts";
+import { listPayments, type Payment } from "../../ledger/payments/payments.ts";
 import { freePort, LOOPBACK } from "../../local/process/ports.ts";
 import { createBrowser, type Browser } from "../support/browser.ts";
 import { PEPPER } from "../support/ledger.ts";

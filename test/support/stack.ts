@@ -6,7 +6,7 @@ import * as z from "zod";
 import { startStack, type Stack } from "../../local/stack.ts";
 import { createAccount, readBalance } from "../../ledger/accounts.ts";
 import { createDatabase, type Database } from "../../ledger/database.ts";
-import { postCredit } from "../../ledger/entries.ts";
+import { postCredit } from "../../ledger/credit/entries.ts";
 import { createApiKey, parseApiKey, revokeApiKey } from "../../ledger/keys.ts";
 import type { Usage } from "../../contract/usage.ts";
 import type { Price } from "../../ledger/money.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { readBalance } from "../../../ledger/accounts.ts";
-import { redeemCode } from "../../../ledger/codes.ts";
-import { listEntries } from "../../../ledger/entry-list.ts";
+import { redeemCode } from "../../../ledger/credit/codes.ts";
+import { listEntries } from "../../../ledger/credit/entry-list.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app.ts";
 import { callerOf } from "../caller.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { usageByKey, usageByModelAndDay, usageTotals } from "../../../ledger/reports.ts";
-import { listRequests } from "../../../ledger/request-list.ts";
+import { usageByKey, usageByModelAndDay, usageTotals } from "../../../ledger/usage/reports.ts";
+import { listRequests } from "../../../ledger/usage/request-list.ts";
 import { OUTCOMES } from "../../../ledger/settle.ts";
 import type { AppDeps } from "../../app.ts";
 import { callerOf } from "../caller.ts";

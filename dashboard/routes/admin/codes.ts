@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
-import { listRedeemCodes, revokeRedeemCode } from "../../../ledger/code-list.ts";
-import { createRedeemCode } from "../../../ledger/codes.ts";
+import { listRedeemCodes, revokeRedeemCode } from "../../../ledger/credit/code-list.ts";
+import { createRedeemCode } from "../../../ledger/credit/codes.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { codesForm } from "../../admin-form.ts";

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
-import { turnOffAutoTopUp, turnOnAutoTopUp } from "../../../ledger/auto-top-up.ts";
+import { turnOffAutoTopUp, turnOnAutoTopUp } from "../../../ledger/payments/auto-top-up.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
-import { findSavedCard, removeSavedCard } from "../../../ledger/saved-cards.ts";
+import { findSavedCard, removeSavedCard } from "../../../ledger/payments/saved-cards.ts";
 import type { AppDeps } from "../../app.ts";
 import { readForm, submitForm } from "../../form.ts";
 import { showUsd } from "../../money.ts";

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
-import { setAlertThreshold } from "../../../ledger/balance-alerts.ts";
-import { redeemCode } from "../../../ledger/codes.ts";
+import { setAlertThreshold } from "../../../ledger/payments/balance-alerts.ts";
+import { redeemCode } from "../../../ledger/credit/codes.ts";
 import { parseNanoUsd } from "../../../ledger/money.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app.ts";

@@ -1,8 +1,8 @@
 import { readBalance } from "../../../ledger/accounts.ts";
-import { readAutoTopUp } from "../../../ledger/auto-top-up.ts";
-import { readAlertThreshold } from "../../../ledger/balance-alerts.ts";
-import { listEntries } from "../../../ledger/entry-list.ts";
-import { findSavedCard } from "../../../ledger/saved-cards.ts";
+import { readAutoTopUp } from "../../../ledger/payments/auto-top-up.ts";
+import { readAlertThreshold } from "../../../ledger/payments/balance-alerts.ts";
+import { listEntries } from "../../../ledger/credit/entry-list.ts";
+import { findSavedCard } from "../../../ledger/payments/saved-cards.ts";
 import type { AppDeps } from "../../app.ts";
 import type { FormState } from "../../form.ts";
 import type { Member } from "../../session/visitor.ts";

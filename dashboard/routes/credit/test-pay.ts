@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
-import { findPayment, type Payment } from "../../../ledger/payments.ts";
+import { findPayment, type Payment } from "../../../ledger/payments/payments.ts";
 import type { AppDeps } from "../../app.ts";
 import { readForm } from "../../form.ts";
 import type { TestProvider } from "../../payments/test-provider.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import { beginPayment, listPayments } from "../../../ledger/payments.ts";
+import { beginPayment, listPayments } from "../../../ledger/payments/payments.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";

@@ -1,6 +1,6 @@
 import { html } from "ghtml";
 import type { Account, Balance } from "../../../ledger/accounts.ts";
-import type { EntryPage, ListedEntry } from "../../../ledger/entry-list.ts";
+import type { EntryPage, ListedEntry } from "../../../ledger/credit/entry-list.ts";
 import type { ListedKey } from "../../../ledger/key-list.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { Member as AccountMember } from "../../../ledger/people/members.ts";

@@ -1,6 +1,6 @@
 import { html } from "ghtml";
 import type { ListedActionOfAll } from "../../../ledger/people/audit.ts";
-import { msOfId } from "../../../ledger/request-id-time.ts";
+import { msOfId } from "../../../ledger/usage/request-id-time.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminPage, emptyCard, olderLink } from "./admin.ts";
 import { moment } from "../time.ts";

@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { ListedCode } from "../../../ledger/code-list.ts";
+import type { ListedCode } from "../../../ledger/credit/code-list.ts";
 import type { FormState } from "../../form.ts";
 import { showUsd } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";

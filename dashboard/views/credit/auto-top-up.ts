@@ -1,7 +1,7 @@
 import { html } from "ghtml";
-import type { AutoTopUp } from "../../../ledger/auto-top-up.ts";
+import type { AutoTopUp } from "../../../ledger/payments/auto-top-up.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
-import type { SavedCard } from "../../../ledger/saved-cards.ts";
+import type { SavedCard } from "../../../ledger/payments/saved-cards.ts";
 import type { FormState } from "../../form.ts";
 import { showUsd } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";

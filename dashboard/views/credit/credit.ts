@@ -1,6 +1,6 @@
 import { html } from "ghtml";
 import type { Balance } from "../../../ledger/accounts.ts";
-import type { EntryPage, ListedEntry } from "../../../ledger/entry-list.ts";
+import type { EntryPage, ListedEntry } from "../../../ledger/credit/entry-list.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { FormState } from "../../form.ts";
 import { showUsd } from "../../money.ts";

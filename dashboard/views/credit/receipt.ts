@@ -1,6 +1,6 @@
 import { html } from "ghtml";
 import { formatNanoUsd } from "../../../ledger/money.ts";
-import type { Payment } from "../../../ledger/payments.ts";
+import type { Payment } from "../../../ledger/payments/payments.ts";
 import type { Member } from "../../session/visitor.ts";
 import { layout } from "../layout.ts";
 import { moment } from "../time.ts";

@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { Payment } from "../../../ledger/payments.ts";
+import type { Payment } from "../../../ledger/payments/payments.ts";
 import type { FormState } from "../../form.ts";
 import { showUsd } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";

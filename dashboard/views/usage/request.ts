@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import type { ListedKey } from "../../../ledger/key-list.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
-import type { ListedRequest } from "../../../ledger/request-list.ts";
+import type { ListedRequest } from "../../../ledger/usage/request-list.ts";
 import { showPrice } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";

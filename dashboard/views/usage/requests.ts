@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import type { ListedKey } from "../../../ledger/key-list.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
-import type { ListedRequest, RequestPage } from "../../../ledger/request-list.ts";
+import type { ListedRequest, RequestPage } from "../../../ledger/usage/request-list.ts";
 import type { Member } from "../../session/visitor.ts";
 import { filterQuery, type RequestFilter } from "../../usage/filter.ts";
 import type { DayRange } from "../../usage/range.ts";

@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import type { Balance } from "../../../ledger/accounts.ts";
-import type { UsageByKey } from "../../../ledger/reports.ts";
-import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../../ledger/usage-sums.ts";
+import type { UsageByKey } from "../../../ledger/usage/reports.ts";
+import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../../ledger/usage/sums.ts";
 import { modelSeries, tokensOf, type Bar, type Unit } from "../../charts/model-series.ts";
 import { legend, stackedBars } from "../../charts/stacked-bars.ts";
 import { showUsd } from "../../money.ts";

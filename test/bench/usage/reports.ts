@@ -1,8 +1,8 @@
 import { readBalance } from "../../../ledger/accounts.ts";
 import type { Queryable } from "../../../ledger/database.ts";
-import { listEntries } from "../../../ledger/entry-list.ts";
-import { usageByHour, usageByKey, usageByModelAndDay, usageTotals } from "../../../ledger/reports.ts";
-import { listRequests, type RequestListing } from "../../../ledger/request-list.ts";
+import { listEntries } from "../../../ledger/credit/entry-list.ts";
+import { usageByHour, usageByKey, usageByModelAndDay, usageTotals } from "../../../ledger/usage/reports.ts";
+import { listRequests, type RequestListing } from "../../../ledger/usage/request-list.ts";
 import { dayBefore, DAYS, keyOf, LARGE, LARGEST, usualAccount } from "./load.ts";
 
 /** One thing that a page of the dashboard asks for. */

@@ -38,6 +38,32 @@ def openai_sdk():
     }
 
 
+def openai_sdk_responses():
+    import openai
+
+    client, model = openai.OpenAI(), os.environ["OPENAI_MODEL"]
+    tools = [{"type": "function", "name": "get_weather", "parameters": PARAMETERS, "strict": False}]
+    answer = client.responses.create(model=model, input="Hello", reasoning={"effort": "high", "summary": "auto"})
+    with client.responses.stream(model=model, input="Count to twenty.") as stream:
+        pieces = sum(1 for event in stream if event.type == "response.output_text.delta")
+        streamed = stream.get_final_response().usage
+    turns = [user(SCRIPT)]
+    asked = client.responses.create(model=model, input=turns, tools=tools, include=["reasoning.encrypted_content"])
+    call = next(item for item in asked.output if item.type == "function_call")
+    result = {"type": "function_call_output", "call_id": call.call_id, "output": RESULT}
+    said = client.responses.create(model=model, input=turns + asked.output + [result], tools=tools)
+    thought = next(item for item in answer.output if item.type == "reasoning")
+    return {
+        "text": answer.output_text,
+        "pieces": pieces,
+        "call": json.loads(call.arguments),
+        "after": said.output_text,
+        "reasoning": "".join(part.text for part in thought.summary),
+        "usage": [answer.usage.input_tokens, answer.usage.output_tokens],
+        "streamed": [streamed.input_tokens, streamed.output_tokens],
+    }
+
+
 def anthropic_sdk():
     import anthropic
 
@@ -151,6 +177,7 @@ def user(text):
 
 CLIENTS = {
     "openai": openai_sdk,
+    "openai-responses": openai_sdk_responses,
     "anthropic": anthropic_sdk,
     "langchain-openai": langchain_openai,
     "langchain-anthropic": langchain_anthropic,

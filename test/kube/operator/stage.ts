@@ -5,7 +5,7 @@ import path from "node:path";
 import { expect } from "vitest";
 import { createAccount } from "../../../ledger/accounts.ts";
 import { createDatabase, type Database } from "../../../ledger/database.ts";
-import { postCredit } from "../../../ledger/entries.ts";
+import { postCredit } from "../../../ledger/credit/entries.ts";
 import { migrate } from "../../../ledger/migrate.ts";
 import { startPostgres } from "../../../local/postgres.ts";
 import { startSimulator } from "../../../local/simulator/simulator.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { modelSeries } from "../../../dashboard/charts/model-series.ts";
-import { NO_USAGE_SUMS } from "../../../ledger/usage-sums.ts";
+import { NO_USAGE_SUMS } from "../../../ledger/usage/sums.ts";
 
 const COLUMNS = ["2026-11-01", "2026-11-02"];
 const row = (column: string, model: string, dollars: number) => ({

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import type { Queryable } from "./database.ts";
-import { addUsage, NO_USAGE_SUMS, USAGE_SUMS, usageOf, usageSumsShape, type UsageSubject, type UsageSums } from "./usage-sums.ts";
+import type { Queryable } from "../database.ts";
+import { addUsage, NO_USAGE_SUMS, USAGE_SUMS, usageOf, usageSumsShape, type UsageSubject, type UsageSums } from "./sums.ts";
 
 /**
  * Usage added up, from rollups alone (docs/decisions/0009): what a report costs to read follows from the days asked for,

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import type { Queryable } from "./database.ts";
-import { wholeNumber } from "./usage-sums.ts";
+import type { Queryable } from "../database.ts";
+import { wholeNumber } from "./sums.ts";
 
 /** One key used one model in an hour, or in a day: the rollups tell so, and the requests themselves lie together. */
 export interface UsedGroup {

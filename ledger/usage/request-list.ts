@@ -1,11 +1,11 @@
 import * as z from "zod";
-import { INTERFACES, type Interface } from "../contract/protocol.ts";
-import type { Queryable } from "./database.ts";
-import type { Price } from "./money.ts";
-import { priceAt, scheduleColumn, type PriceRule } from "./price-schedule.ts";
+import { INTERFACES, type Interface } from "../../contract/protocol.ts";
+import type { Queryable } from "../database.ts";
+import type { Price } from "../money.ts";
+import { priceAt, scheduleColumn, type PriceRule } from "../price-schedule.ts";
 import { dayOf, lowestIdAt, msOfId } from "./request-id-time.ts";
-import { OUTCOMES, type Outcome } from "./settle.ts";
-import { wholeNumber } from "./usage-sums.ts";
+import { OUTCOMES, type Outcome } from "../settle.ts";
+import { wholeNumber } from "./sums.ts";
 import { findUsedGroups, type UsedGroup } from "./used-groups.ts";
 
 /** One attempt as its account's page shows it (S27). */

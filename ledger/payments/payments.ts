@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
-import { GatewayError } from "../contract/errors.ts";
-import type { Database, Queryable } from "./database.ts";
-import { postCreditIn, type PostedCredit } from "./entries.ts";
+import { GatewayError } from "../../contract/errors.ts";
+import type { Database, Queryable } from "../database.ts";
+import { postCreditIn, type PostedCredit } from "../credit/entries.ts";
 
 /** One payment through a provider: what the customer was asked for, and what became of it (S26). */
 export interface Payment {

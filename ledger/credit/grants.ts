@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Database, Queryable } from "./database.ts";
+import type { Database, Queryable } from "../database.ts";
 import { postCreditIn, type PostedCredit } from "./entries.ts";
 
 export interface ExpiringGrant {

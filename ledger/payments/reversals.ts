@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { GatewayError } from "../contract/errors.ts";
+import { GatewayError } from "../../contract/errors.ts";
 import { stopAutoTopUp } from "./auto-top-up.ts";
-import type { Database, Queryable } from "./database.ts";
-import { postCreditIn, type PostedCredit } from "./entries.ts";
+import type { Database, Queryable } from "../database.ts";
+import { postCreditIn, type PostedCredit } from "../credit/entries.ts";
 import { lockPayment, type Payment, type PaymentName } from "./payments.ts";
 
 /**
