@@ -148,9 +148,10 @@ function serve(
   const handler = open(call, metadata);
   const reader = createFrameReader(maxMessageBytes, (message) => {
     hasSpoken = true;
-    handler.message(message);
+    if (!isEnded) handler.message(message);
   });
-  stream.on("data", (chunk: Buffer) => guarded(() => reader.push(chunk)));
+  // After its end, what still comes is thrown away.
+  stream.on("data", (chunk: Buffer) => guarded(() => (isEnded ? undefined : reader.push(chunk))));
   stream.on("end", () => guarded(() => handler.ended()));
   stream.on("close", () => guarded(() => handler.closed()));
   // A reset by the other side; "close" follows.

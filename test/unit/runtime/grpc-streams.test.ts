@@ -24,6 +24,7 @@ const NEVER_MS = 3_600_000;
 class Words implements GrpcHandler {
   readonly stream: GrpcStream;
   readonly metadata: GrpcMetadata;
+  readonly heard: string[] = [];
   closings = 0;
 
   constructor(stream: GrpcStream, metadata: GrpcMetadata) {
@@ -33,6 +34,7 @@ class Words implements GrpcHandler {
 
   message(message: Buffer): void {
     const word = message.toString();
+    this.heard.push(word);
     if (word === "fail") this.stream.fail("as asked");
     else if (word === "throw") throw new Error("a bug");
     else this.stream.send(frame(message));
@@ -127,6 +129,7 @@ test("a stream that is failed ends with an error, before the first answer and af
   const second = open();
   for (const word of ["one", "fail", "two"]) second.write(Buffer.from(word));
   expect(await finish(second)).toEqual({ received: ["one"], ...failed });
+  expect(handlers.map(({ heard }) => heard)).toEqual([["fail"], ["one", "fail"]]);
   await eventually(() => expect(server.openStreams).toBe(0));
 });
 
