@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { claimStoppedAutoTopUps, returnStoppedAutoTopUp, type StoppedAutoTopUp } from "../ledger/payments/auto-top-up.ts";
+import { claimStoppedAutoTopUps, returnStoppedAutoTopUp } from "../ledger/payments/auto-top-up.ts";
 import {
   beginAutoTopUp,
   claimSilentCharges,
@@ -13,8 +13,8 @@ import type { Database } from "../ledger/database.ts";
 import { failPayment } from "../ledger/payments/payments.ts";
 import type { Logger } from "../runtime/log.ts";
 import { autoTopUpStoppedLetter } from "./mail/letters.ts";
-import type { Mailer } from "./mail/mailer.ts";
-import type { PaymentProvider } from "./payments/provider.ts";
+import { sendToAny, type Mailer } from "./mail/mailer.ts";
+import type { ChargeAnswer, PaymentProvider } from "./payments/provider.ts";
 
 export interface AutoTopUpDeps {
   database: Database;
@@ -70,7 +70,7 @@ export async function topUpAutomatically(deps: Omit<AutoTopUpDeps, "everyMs">): 
 
 async function ask(charge: AutoTopUpCharge, { database, provider, log }: Pick<AutoTopUpDeps, "database" | "provider" | "log">) {
   const name = { provider: provider.name, providerPaymentId: charge.chargeId };
-  const answer = await provider.chargeCard(charge);
+  const answer = await answerFor(charge, provider);
   log.info({ account: charge.accountId, payment: charge.chargeId, answer }, "an automatic top-up was asked for");
   switch (answer) {
     case "taken":
@@ -82,20 +82,23 @@ async function ask(charge: AutoTopUpCharge, { database, provider, log }: Pick<Au
   }
 }
 
+/** Nobody is charged for what they no longer want; of what the provider was asked before, it knows whether it was made. */
+async function answerFor(charge: AutoTopUpCharge, provider: PaymentProvider): Promise<ChargeAnswer> {
+  if (charge.isDue) return provider.chargeCard(charge);
+  return charge.isTried ? provider.findCharge(charge) : "unknown";
+}
+
 async function tellOfStopped(deps: Pick<AutoTopUpDeps, "database" | "mailer" | "publicBaseUrl" | "log">): Promise<void> {
   const { database, mailer, log } = deps;
   if (mailer === undefined) return;
   for (const stopped of await claimStoppedAutoTopUps(database)) {
-    try {
-      await tell(stopped, mailer, deps.publicBaseUrl);
-    } catch (error) {
-      log.warn({ err: error, account: stopped.accountId }, "an account's owners could not be told that automatic top-up is off");
-      await returnStoppedAutoTopUp(database, stopped.accountId);
-    }
+    const { owners, accountId, accountName, because } = stopped;
+    const link = `${deps.publicBaseUrl}/dashboard/credit`;
+    const isTold = await sendToAny(
+      mailer,
+      owners.map((to) => autoTopUpStoppedLetter({ to, accountName, because, link })),
+      (error) => log.warn({ err: error, account: accountId }, "an owner could not be told that automatic top-up is off"),
+    );
+    if (!isTold) await returnStoppedAutoTopUp(database, accountId);
   }
-}
-
-async function tell({ owners, accountName, because }: StoppedAutoTopUp, mailer: Mailer, publicBaseUrl: string): Promise<void> {
-  for (const to of owners)
-    await mailer.send(autoTopUpStoppedLetter({ to, accountName, because, link: `${publicBaseUrl}/dashboard/credit` }));
 }

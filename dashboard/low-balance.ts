@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { claimLowBalances, returnLowBalance, type LowBalance } from "../ledger/payments/balance-alerts.ts";
+import { claimLowBalances, returnLowBalance } from "../ledger/payments/balance-alerts.ts";
 import type { Database } from "../ledger/database.ts";
 import type { Logger } from "../runtime/log.ts";
 import { lowBalanceLetter } from "./mail/letters.ts";
-import type { Mailer } from "./mail/mailer.ts";
+import { sendToAny, type Mailer } from "./mail/mailer.ts";
 import { showUsd } from "./money.ts";
 
 export interface LowBalanceWatchDeps {
@@ -37,25 +37,14 @@ export function startLowBalanceWatch(deps: LowBalanceWatchDeps): { stop(): Promi
 
 /** One round of it. */
 export async function tellOfLowBalances(deps: Omit<LowBalanceWatchDeps, "everyMs">): Promise<void> {
-  for (const low of await claimLowBalances(deps.database)) {
-    try {
-      await tell(low, deps);
-    } catch (error) {
-      deps.log.warn({ err: error, account: low.accountId }, "an account's owners could not be told that credit runs out");
-      await returnLowBalance(deps.database, low.accountId);
-    }
-  }
-}
-
-async function tell(low: LowBalance, { mailer, publicBaseUrl }: Pick<LowBalanceWatchDeps, "mailer" | "publicBaseUrl">) {
-  for (const to of low.owners)
-    await mailer.send(
-      lowBalanceLetter({
-        to,
-        accountName: low.accountName,
-        balance: showUsd(low.balanceNanoUsd),
-        threshold: showUsd(low.thresholdNanoUsd),
-        link: `${publicBaseUrl}/dashboard/credit`,
-      }),
+  const { database, mailer, publicBaseUrl, log } = deps;
+  for (const { accountId, accountName, balanceNanoUsd, thresholdNanoUsd, owners } of await claimLowBalances(database)) {
+    const news = { accountName, balance: showUsd(balanceNanoUsd), threshold: showUsd(thresholdNanoUsd) };
+    const isTold = await sendToAny(
+      mailer,
+      owners.map((to) => lowBalanceLetter({ to, ...news, link: `${publicBaseUrl}/dashboard/credit` })),
+      (error) => log.warn({ err: error, account: accountId }, "an owner could not be told that credit runs out"),
     );
+    if (!isTold) await returnLowBalance(database, accountId);
+  }
 }

@@ -12,7 +12,7 @@ somebody asked for a new password for your account, we hope it was you. Choose o
 
 ${link}
 
-If it was not you, do nothing: your password stays as it is.
+If it was not you, do nothing: your password stays as it is. If you never signed up here yourself, look through the account's keys, tokens and members afterwards, and delete those that are not yours.
 `,
   };
 }

@@ -17,6 +17,20 @@ export interface Mailer {
   readonly outbox: Outbox | null;
 }
 
+/**
+ * The same news to several people: one address that takes no mail keeps it from nobody else.
+ * @returns false where nobody could be written to, though there was somebody.
+ */
+export async function sendToAny(
+  mailer: Mailer,
+  letters: readonly Letter[],
+  onFailure: (error: unknown) => void,
+): Promise<boolean> {
+  const sent = await Promise.allSettled(letters.map((letter) => mailer.send(letter)));
+  for (const result of sent) if (result.status === "rejected") onFailure(result.reason);
+  return sent.length === 0 || sent.some(({ status }) => status === "fulfilled");
+}
+
 /** How mail goes out, as settings say it. */
 export type MailConfig = { kind: "none" } | { kind: "outbox" } | { kind: "smtp"; url: string; from: string };
 

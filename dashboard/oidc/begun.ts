@@ -11,6 +11,8 @@ const begunSchema = z.strictObject({
   codeVerifier: z.string(),
   /** Path of ours to go to afterwards. */
   next: z.string(),
+  /** Did a page of ours lead there? A link elsewhere may carry an invitation that nobody has read. */
+  isAsked: z.boolean(),
 });
 
 /** A sign-in elsewhere that this browser has begun. */

@@ -114,7 +114,7 @@ function clientAuthentication(clientSecret: string): openid.ClientAuth {
 }
 
 const profileSchema = z.object({
-  email: z.string().optional(),
+  email: z.string().optional().catch(undefined),
   // Some providers write it as a text.
   email_verified: z.union([z.boolean(), z.stringbool()]).optional().catch(false),
   name: z.string().optional().catch(undefined),

@@ -42,7 +42,9 @@ export async function applyNotice(
 ): Promise<void> {
   if (notice.kind !== "card_saved") return applyPaymentNotice(database, provider.name, notice);
   const { accountId, setupId, savedAt } = notice;
-  await saveCard(database, { accountId, provider: provider.name, card: await provider.readCard(setupId), savedAt });
+  const card = await provider.readCard(setupId);
+  const replaced = await saveCard(database, { accountId, provider: provider.name, card, savedAt });
+  if (replaced !== undefined) await provider.forgetCard(replaced);
 }
 
 async function applyPaymentNotice(database: Database, provider: string, notice: PaymentNotice): Promise<void> {

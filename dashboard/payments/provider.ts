@@ -47,6 +47,8 @@ export interface PaymentProvider {
    * @throws GatewayError `upstream_unavailable` where the answer is not known: it is to be asked for again.
    */
   chargeCard(charge: AutoTopUpCharge): Promise<ChargeAnswer>;
+  /** What became of a charge that the provider was asked for. @throws as `chargeCard`. */
+  findCharge(charge: AutoTopUpCharge): Promise<ChargeAnswer>;
   /**
    * @param body as it came, to the byte: the signature is of that.
    * @returns null for news that moves no credit.

@@ -13,7 +13,7 @@ const CLOCKS_DIFFER_S = 300;
 export function createStripeCards(
   stripe: Stripe,
   publicBaseUrl: string,
-): Pick<PaymentProvider, "openCardCheckout" | "readCard" | "forgetCard" | "chargeCard"> {
+): Pick<PaymentProvider, "openCardCheckout" | "readCard" | "forgetCard" | "chargeCard" | "findCharge"> {
   async function openCardCheckout({ accountId, customerId }: CardOrder): Promise<string> {
     const session = await stripe.checkout.sessions
       .create({
@@ -48,7 +48,7 @@ export function createStripeCards(
   }
 
   async function chargeCard(charge: AutoTopUpCharge): Promise<ChargeAnswer> {
-    if (Date.now() - charge.createdAt.getTime() > KEY_LIVES_MS) return findCharge(charge).catch(notAnswered);
+    if (Date.now() - charge.createdAt.getTime() > KEY_LIVES_MS) return findCharge(charge);
     try {
       const { status } = await stripe.paymentIntents.create(
         {
@@ -67,25 +67,34 @@ export function createStripeCards(
       );
       return answerOf(status);
     } catch (error) {
-      // The bank says no, or there is no such card any more: either way nothing was charged.
-      if (error instanceof Stripe.errors.StripeCardError || error instanceof Stripe.errors.StripeInvalidRequestError)
-        return "declined";
+      if (isOfCard(error)) return "declined";
       return notAnswered(error);
     }
   }
 
   async function findCharge({ chargeId, customerId, createdAt }: AutoTopUpCharge): Promise<ChargeAnswer> {
     const since = Math.floor(createdAt.getTime() / 1000) - CLOCKS_DIFFER_S;
-    for await (const intent of stripe.paymentIntents.list({ customer: customerId, created: { gte: since }, limit: 100 }))
-      if (intent.metadata[CHARGE_ID] === chargeId) return answerOf(intent.status);
+    try {
+      for await (const intent of stripe.paymentIntents.list({ customer: customerId, created: { gte: since }, limit: 100 }))
+        if (intent.metadata[CHARGE_ID] === chargeId) return answerOf(intent.status);
+    } catch (error) {
+      return notAnswered(error);
+    }
     return "unknown";
   }
 
-  return { openCardCheckout, readCard, forgetCard, chargeCard };
+  return { openCardCheckout, readCard, forgetCard, chargeCard, findCharge };
 }
 
 function answerOf(status: Stripe.PaymentIntent.Status): ChargeAnswer {
   return status === "succeeded" || status === "processing" ? "taken" : "declined";
+}
+
+/** The bank says no, or there is no such card any more: nothing was charged. Other refusals are of what the operator set. */
+function isOfCard(error: unknown): boolean {
+  if (error instanceof Stripe.errors.StripeCardError) return true;
+  if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) return false;
+  return error.param === "payment_method" || error.param === "customer";
 }
 
 function notAnswered(cause: unknown): never {

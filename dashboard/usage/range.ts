@@ -14,10 +14,13 @@ const DAY_MS = 86_400_000;
 /** As far as usage by day goes on one page. */
 const MOST_DAYS = 366;
 
+/** A day that a calendar of ours can have: others are no dates for Postgres, or have no day after them. */
+export const utcDay = (message?: string) => z.iso.date(message).regex(/^2/, message);
+
 const querySchema = z.object({
   range: z.enum(["today", "7d", "30d", "month", "custom"]).catch("30d"),
-  from: z.iso.date().optional().catch(undefined),
-  to: z.iso.date().optional().catch(undefined),
+  from: utcDay().optional().catch(undefined),
+  to: utcDay().optional().catch(undefined),
 });
 
 /**

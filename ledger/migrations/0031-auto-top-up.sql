@@ -8,7 +8,9 @@ CREATE TABLE saved_card (
   provider_card_id text COLLATE "C" NOT NULL CHECK (provider_card_id <> ''),
   -- For people, such as "visa ending in 4242".
   label text NOT NULL,
-  saved_at timestamptz NOT NULL
+  saved_at timestamptz NOT NULL,
+  -- The customer wants it no more. The row stays, so that news of before do not bring it back.
+  removed_at timestamptz
 );
 
 CREATE TABLE auto_top_up (

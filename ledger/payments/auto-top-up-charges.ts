@@ -13,6 +13,10 @@ export interface AutoTopUpCharge {
   customerId: string;
   cardId: string;
   createdAt: Date;
+  /** Was the provider asked before? What it made of that is not known. */
+  isTried: boolean;
+  /** Does the customer still want it: on, with this card, and with a balance that is still below? */
+  isDue: boolean;
 }
 
 /** Nobody is asked twice at the same time: longer than an answer takes. */
@@ -20,9 +24,18 @@ const ASK_AGAIN_AFTER = "2 minutes";
 
 const DUE = `FROM auto_top_up JOIN account ON account.id = auto_top_up.account_id
   JOIN account_balance ON account_balance.account_id = auto_top_up.account_id
-  JOIN saved_card ON saved_card.account_id = auto_top_up.account_id AND saved_card.provider = $1
+  JOIN saved_card ON saved_card.account_id = auto_top_up.account_id AND saved_card.provider = $1 AND removed_at IS NULL
   WHERE is_on AND account.status = 'active' AND posted_nano_usd < below_nano_usd AND NOT ${IS_CHARGING}
     AND ${CHARGED_THIS_MONTH} + amount_nano_usd <= monthly_nano_usd`;
+
+/** As SQL: `charge` and its `payment` are in the statement. Terms, balance and card may have changed since it was begun. */
+const IS_STILL_DUE = `EXISTS (
+  SELECT FROM auto_top_up AS wanted JOIN account ON account.id = wanted.account_id
+  JOIN account_balance ON account_balance.account_id = wanted.account_id
+  JOIN saved_card ON saved_card.account_id = wanted.account_id AND removed_at IS NULL
+  WHERE wanted.account_id = payment.account_id AND is_on AND account.status = 'active' AND posted_nano_usd < below_nano_usd
+    AND wanted.amount_nano_usd = payment.amount_nano_usd AND saved_card.provider = payment.provider
+    AND saved_card.provider_card_id = charge.provider_card_id)`;
 
 /** Accounts whose card is to be charged. */
 export async function listDueAutoTopUps(database: Queryable, provider: string): Promise<string[]> {
@@ -67,23 +80,24 @@ export async function beginAutoTopUp(
 
 /**
  * A charge that the provider did not answer yet, new or left by who stopped in the middle; given to one of several that
- * ask. Not one of an account where it went off since.
+ * ask.
  * @returns undefined when there is none, or none for now.
  */
 export async function takeUnansweredCharge(database: Queryable, provider: string): Promise<AutoTopUpCharge | undefined> {
   const [charge] = await database.query({
     text: `
       WITH next AS (
-        SELECT charge.payment_id, payment.account_id, provider_payment_id, payment.amount_nano_usd, payment.created_at
+        SELECT charge.payment_id, payment.account_id, provider_payment_id, payment.amount_nano_usd, payment.created_at,
+          tried_at IS NOT NULL AS is_tried, ${IS_STILL_DUE} AS is_due
         FROM auto_top_up_charge AS charge JOIN payment ON payment.id = charge.payment_id
-        JOIN auto_top_up ON last_payment_id = charge.payment_id JOIN account ON account.id = payment.account_id
-        WHERE answered_at IS NULL AND payment.status = 'pending' AND provider = $1 AND is_on AND account.status = 'active'
-          AND (tried_at IS NULL OR tried_at < now() - interval '${ASK_AGAIN_AFTER}')
+        JOIN auto_top_up ON last_payment_id = charge.payment_id
+        WHERE answered_at IS NULL AND payment.status = 'pending' AND provider = $1 AND (tried_at IS NULL OR tried_at < now() - interval '${ASK_AGAIN_AFTER}')
         ORDER BY charge.payment_id LIMIT 1 FOR UPDATE OF charge SKIP LOCKED
       )
       UPDATE auto_top_up_charge AS charge SET tried_at = now() FROM next WHERE charge.payment_id = next.payment_id
       RETURNING account_id AS "accountId", provider_payment_id AS "chargeId", amount_nano_usd AS "amountNanoUsd",
-        provider_customer_id AS "customerId", provider_card_id AS "cardId", created_at AS "createdAt"`,
+        provider_customer_id AS "customerId", provider_card_id AS "cardId", created_at AS "createdAt",
+        is_tried AS "isTried", is_due AS "isDue"`,
     values: [provider],
     row: z.strictObject({
       accountId: z.string(),
@@ -92,6 +106,8 @@ export async function takeUnansweredCharge(database: Queryable, provider: string
       customerId: z.string(),
       cardId: z.string(),
       createdAt: z.date(),
+      isTried: z.boolean(),
+      isDue: z.boolean(),
     }),
   });
   return charge;

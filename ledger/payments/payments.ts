@@ -12,6 +12,8 @@ export interface Payment {
   /** Such as "stripe". */
   provider: string;
   providerPaymentId: string;
+  /** Under which the provider has the money, where that is another id. */
+  providerChargeId: string | null;
   amountNanoUsd: bigint;
   /** ISO 4217: in which the customer pays. */
   currency: string;
@@ -42,7 +44,7 @@ export interface PaymentName {
   providerPaymentId: string;
 }
 
-const COLUMNS = `id, account_id AS "accountId", provider, provider_payment_id AS "providerPaymentId", amount_nano_usd AS "amountNanoUsd",
+const COLUMNS = `id, account_id AS "accountId", provider, provider_payment_id AS "providerPaymentId", provider_charge_id AS "providerChargeId", amount_nano_usd AS "amountNanoUsd",
   currency, status, refunded_nano_usd AS "refundedNanoUsd", disputed_nano_usd AS "disputedNanoUsd", created_at AS "createdAt", paid_at AS "paidAt"`;
 
 const paymentRow = z.strictObject({
@@ -50,6 +52,7 @@ const paymentRow = z.strictObject({
   accountId: z.string(),
   provider: z.string(),
   providerPaymentId: z.string(),
+  providerChargeId: z.string().nullable(),
   amountNanoUsd: z.bigint(),
   currency: z.string(),
   status: z.enum(["pending", "paid", "refunded", "disputed", "failed"]),

@@ -14,26 +14,36 @@ export interface SavedCard {
 
 const cardRow = z.strictObject({ customerId: z.string(), cardId: z.string(), label: z.string() });
 
-/** The account's card from now on, unless one was saved later: notices may come twice and in any order. */
+/**
+ * The account's card from now on, unless one was saved or removed later: notices may come twice and in any order.
+ * @returns the card that it replaces; undefined where there was none, or it is the same.
+ */
 export async function saveCard(
-  database: Queryable,
+  database: Database,
   { accountId, provider, card, savedAt }: { accountId: string; provider: string; card: SavedCard; savedAt: Date },
-): Promise<void> {
-  await database.execute(
-    `INSERT INTO saved_card (account_id, provider, provider_customer_id, provider_card_id, label, saved_at)
-     SELECT id, $2, $3, $4, $5, $6 FROM account WHERE id = $1
-     ON CONFLICT (account_id) DO UPDATE SET provider = excluded.provider, provider_customer_id = excluded.provider_customer_id,
-       provider_card_id = excluded.provider_card_id, label = excluded.label, saved_at = excluded.saved_at
-     WHERE excluded.saved_at >= saved_card.saved_at`,
-    [accountId, provider, card.customerId, card.cardId, card.label, savedAt],
-  );
+): Promise<SavedCard | undefined> {
+  return database.transaction(async (transaction) => {
+    await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+    const before = await findSavedCard(transaction, { accountId, provider });
+    const saved = await transaction.execute(
+      `INSERT INTO saved_card (account_id, provider, provider_customer_id, provider_card_id, label, saved_at)
+       SELECT id, $2, $3, $4, $5, $6 FROM account WHERE id = $1
+       ON CONFLICT (account_id) DO UPDATE SET provider = excluded.provider, provider_customer_id = excluded.provider_customer_id,
+         provider_card_id = excluded.provider_card_id, label = excluded.label, saved_at = excluded.saved_at, removed_at = NULL
+       WHERE excluded.saved_at >= greatest(saved_card.saved_at, saved_card.removed_at)`,
+      [accountId, provider, card.customerId, card.cardId, card.label, savedAt],
+    );
+    return saved > 0 && before?.cardId !== card.cardId ? before : undefined;
+  });
 }
 
 /** The account has no card any more, and nothing is charged by itself. */
 export async function removeSavedCard(database: Database, accountId: string): Promise<void> {
   await database.transaction(async (transaction) => {
     await turnOffAutoTopUp(transaction, accountId);
-    await transaction.execute("DELETE FROM saved_card WHERE account_id = $1", [accountId]);
+    await transaction.execute("UPDATE saved_card SET removed_at = now() WHERE account_id = $1 AND removed_at IS NULL", [
+      accountId,
+    ]);
   });
 }
 
@@ -44,7 +54,7 @@ export async function findSavedCard(
 ): Promise<SavedCard | undefined> {
   const [card] = await database.query({
     text: `SELECT provider_customer_id AS "customerId", provider_card_id AS "cardId", label
-           FROM saved_card WHERE account_id = $1 AND provider = $2`,
+           FROM saved_card WHERE account_id = $1 AND provider = $2 AND removed_at IS NULL`,
     values: [accountId, provider],
     row: cardRow,
   });

@@ -4,6 +4,8 @@ import type { Database, Queryable } from "../database.ts";
 
 /** Whom a try to sign in is counted against. Both forms also for an address that nobody has: a lock must not tell. */
 export interface AttemptSubjects {
+  /** "sign-up": links that are mailed to addresses which somebody typed in. Each is counted on its own. */
+  purpose?: "sign-in" | "sign-up";
   email: string;
   /** IP address that it comes from. */
   address: string;
@@ -36,7 +38,7 @@ export async function countAttempt(database: Database, subjects: AttemptSubjects
       await readLock(transaction, byAddress, FREE_BY_ADDRESS),
       await readLock(transaction, byEmail, FREE_BY_EMAIL),
     );
-    if (waitSeconds > 0) throw tooMany(waitSeconds);
+    if (waitSeconds > 0) throw tooMany(waitSeconds, subjects.purpose);
     await transaction.execute("INSERT INTO sign_in_failure (subject, at) SELECT unnest($1::text[]), clock_timestamp()", [
       [byAddress, byEmail],
     ]);
@@ -70,14 +72,21 @@ async function readLock(transaction: Queryable, subject: string, free: number): 
   return Math.ceil(lockSeconds(row.failures, free) - row.secondsAgo);
 }
 
-function subjectsOf({ email, address }: AttemptSubjects): [byAddress: string, byEmail: string] {
-  return [`address:${address}`, `email:${email.trim().toLowerCase().slice(0, 254)}`];
+function subjectsOf({ purpose = "sign-in", email, address }: AttemptSubjects): [byAddress: string, byEmail: string] {
+  const before = purpose === "sign-in" ? "" : `${purpose} `;
+  return [`${before}address:${address}`, `${before}email:${email.trim().toLowerCase().slice(0, 254)}`];
 }
 
-function tooMany(waitSeconds: number): GatewayError {
+const WORDS = {
+  "sign-in": { what: "failed sign-ins", also: ", or reset your password" },
+  "sign-up": { what: "links were asked for", also: "" },
+} as const;
+
+function tooMany(waitSeconds: number, purpose: keyof typeof WORDS = "sign-in"): GatewayError {
   const minutes = Math.ceil(waitSeconds / 60);
   const wait = minutes === 1 ? "a minute" : `${minutes} minutes`;
-  return new GatewayError("rate_limited", `Too many failed sign-ins. Try again in ${wait}, or reset your password.`, {
+  const { what, also } = WORDS[purpose];
+  return new GatewayError("rate_limited", `Too many ${what}. Try again in ${wait}${also}.`, {
     headers: { "retry-after": String(waitSeconds) },
   });
 }

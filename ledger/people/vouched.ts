@@ -46,7 +46,7 @@ async function link(transaction: Queryable, { id, email, isEmailVerified }: Pers
 function neverProved(email: string): GatewayError {
   return new GatewayError(
     "permission_denied",
-    `Somebody has signed up here as ${email} with a password, and has not proved yet that the address is theirs. If it was you, choose a new password with the link that "Forgot your password?" sends you, then sign in this way again. Without that link on the sign-in page, ask the operator of this service.`,
+    `Somebody has signed up here as ${email} with a password, and has not proved yet that the address is theirs. Choose a new password with the link that "Forgot your password?" sends you, then sign in this way again. If it was not you who signed up, look through the account's keys, tokens and members then, and delete those that are not yours. Without that link on the sign-in page, ask the operator of this service.`,
   );
 }
 

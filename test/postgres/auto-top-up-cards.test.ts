@@ -77,3 +77,19 @@ test("Stripe takes the card on its own page; its notice saves it, and an older o
   await round();
   expect(api.asked.at(-1)?.body.get("payment_method")).toBe("pm_4444");
 });
+
+test("a card that another replaces is detached; one that was removed does not come back with old news", async () => {
+  const { api, ann, tell, page } = await stripeShop();
+  const created = Math.floor(Date.now() / 1000) + 5;
+  const session = { id: "cs_1", mode: "setup", client_reference_id: ann.accountId, setup_intent: "seti_4444", created };
+  for (let time = 0; time < 2; time++) expect(await tell("checkout.session.completed", session)).toBe(200);
+  const detached = () => api.asked.map(({ path }) => path).filter((path) => path.endsWith("/detach"));
+  expect(detached()).toEqual(["/v1/payment_methods/pm_1/detach"]);
+  expect(await page()).toContain("visa ending in 4444");
+
+  await ann.post("/dashboard/credit/auto-top-up/card/remove");
+  expect(detached()).toHaveLength(2);
+  const before = { ...session, created: created - 10 };
+  expect(await tell("checkout.session.completed", before)).toBe(200);
+  expect(await page()).toContain("Off. Turned on, it charges a card that you save");
+});

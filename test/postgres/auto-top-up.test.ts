@@ -202,7 +202,7 @@ test("a declined card switches it off: the page says so, owners are told once, a
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("switched off, nothing is charged, not even what was begun; on again, that is finished with the same key", async () => {
+test("switched off, nothing is charged, not even what was begun; on again, one charge is made", async () => {
   const { api, ann, database, round, balanceTo, tellOfAll, posted, page } = await stripeShop();
   await balanceTo(0n);
   await beginAutoTopUp(database, { accountId: ann.accountId, provider: "stripe" });
@@ -218,6 +218,50 @@ test("switched off, nothing is charged, not even what was begun; on again, that 
   await balanceTo(0n);
   await round(3);
   expect(api.intents).toHaveLength(1);
+});
+
+test("what was begun is given up where it is wanted no more: paid by hand, or with another card or other terms meanwhile", async () => {
+  const { api, ann, database, round, balanceTo, posted, page, charges } = await stripeShop();
+  const begin = async () => {
+    await balanceTo(0n);
+    expect(await beginAutoTopUp(database, { accountId: ann.accountId, provider: "stripe" })).toBe(true);
+  };
+  await begin();
+  await balanceTo(50n * USD);
+  await round(3);
+  expect([api.asked.length, await posted()]).toEqual([0, 50n * USD]);
+  expect(await page()).not.toContain("A charge is under way.");
+
+  await begin();
+  await turnOnAutoTopUp(database, ann.accountId, { ...TERMS, amountNanoUsd: 10n * USD, belowNanoUsd: 1n });
+  await balanceTo(2n);
+  await round(3);
+  expect(api.asked).toEqual([]);
+  expect((await charges()).map(({ status }) => status)).toEqual(["failed", "failed"]);
+});
+
+test("a charge that was asked for and is wanted no more is looked up: what was made is credited, the rest given up", async () => {
+  const { api, database, round, balanceTo, posted, tellOfAll, charges } = await stripeShop();
+  await balanceTo(0n);
+  api.mood = "down";
+  await round();
+  api.mood = "pays";
+  await balanceTo(50n * USD);
+  await pass(database, "3 minutes");
+  await round(3);
+  expect(api.intents).toEqual([]);
+  expect((await charges()).map(({ status }) => status)).toEqual(["failed"]);
+
+  await balanceTo(0n);
+  api.mood = "lost";
+  await round();
+  api.mood = "pays";
+  await balanceTo(50n * USD);
+  await pass(database, "3 minutes");
+  await round(3);
+  await tellOfAll();
+  expect([api.intents.length, await posted()]).toEqual([1, 70n * USD]);
+  expect(await checkLedger(database)).toEqual([]);
 });
 
 test("what is refunded or disputed is not charged again: it goes off", async () => {

@@ -22,8 +22,9 @@ async function open(options: Parameters<typeof openDashboard>[1] = {}) {
   const dashboard = await openDashboard(database, { oidc, mailer: createOutbox(), ...options });
 
   /** From our start page to the provider. */
-  async function leave(next = "/dashboard") {
-    const start = await dashboard.guest.get(`/dashboard/oidc/start?next=${encodeURIComponent(next)}`);
+  async function leave(next = "/dashboard", site = "same-origin") {
+    const headers = { "sec-fetch-site": site };
+    const start = await dashboard.guest.get(`/dashboard/oidc/start?next=${encodeURIComponent(next)}`, { headers });
     const cookie = /oidc=[^;]+/.exec(String(start.headers["set-cookie"]))?.[0] ?? "";
     return { start, cookie, location: String(start.headers["location"]) };
   }
@@ -31,9 +32,9 @@ async function open(options: Parameters<typeof openDashboard>[1] = {}) {
   /** Back from it, as the browser that left. */
   const arrive = (cookie: string, back: URL) => dashboard.client({ cookie }).get(back.pathname + back.search);
 
-  async function signIn(user: ProviderUser | null, next?: string) {
+  async function signIn(user: ProviderUser | null, next?: string, site?: string) {
     provider.user = user;
-    const { cookie, location } = await leave(next);
+    const { cookie, location } = await leave(next, site);
     const back = await provider.follow(location);
     const answer = await arrive(cookie, back);
     const session = /session=[^;]+/.exec(String(answer.headers["set-cookie"]))?.[0];
@@ -137,6 +138,15 @@ test.for(["//evil.example", "https://evil.example", "/dashboard/../../evil", "/e
   },
 );
 
+test("a provider that knows no address is none that is away", async () => {
+  const { signIn, provider } = await open();
+  expect((await signIn(ANN)).status).toBe(303);
+  // Known by then: no address is needed.
+  provider.user = null;
+  expect((await signIn({ sub: "ann-1", email: null })).status).toBe(303);
+  expect((await signIn({ sub: "bob-1", email: null })).answer.body).toContain("has not verified an e-mail address");
+});
+
 test("the rules of sign-up hold: closed, domains, and an invitation opens", async () => {
   const closed = await open({ signUp: { isOpen: false, domains: null }, mailer: undefined });
   const refused = await closed.signIn(ANN);
@@ -145,7 +155,14 @@ test("the rules of sign-up hold: closed, domains, and an invitation opens", asyn
   const owner = await closed.owner("owner@example.com");
   const invited = await owner.post("/dashboard/members/invite", { email: "ann@example.com", role: "viewer" });
   const token = /invitation\?token&#61;([\w-]+)/.exec(invited.body)?.[1] ?? "";
-  expect((await closed.signIn(ANN, `/dashboard/invitation?token=${token}`)).status).toBe(303);
+  const invitation = `/dashboard/invitation?token=${token}`;
+  const led = await closed.signIn(ANN, invitation, "cross-site");
+  expect([led.status, led.session, led.answer.body.includes("Open the link of the invitation itself")]).toEqual([
+    400,
+    undefined,
+    true,
+  ]);
+  expect((await closed.signIn(ANN, invitation)).status).toBe(303);
   const ann = await findPersonByEmail(closed.database, "ann@example.com");
   expect(await listMemberships(closed.database, ann?.id ?? "")).toMatchObject([{ accountId: owner.accountId, role: "viewer" }]);
 

@@ -134,6 +134,57 @@ test("who is invited joins with an account of their own, or signs up through it 
   ]);
 });
 
+test("who is in no account any more joins the one that they are invited to by signing in", async () => {
+  const { database, owner, outbox, guest } = await open({ signUp: { isOpen: false, domains: null } });
+  const ann = await owner("ann@example.com");
+  const invitation = async () => {
+    await ann.post("/dashboard/members/invite", { email: "cy@example.com", role: "member" });
+    const link = linkIn((await letterTo(outbox, "cy@example.com")).text);
+    return link.searchParams.get("token") ?? "";
+  };
+  const form = { name: "Cy", email: "cy@example.com", password: PASSWORD, invitation: await invitation() };
+  expect((await guest.post("/dashboard/sign-up", form)).statusCode).toBe(303);
+  const cy = await findPersonByEmail(database, "cy@example.com");
+  expect((await ann.post(`/dashboard/members/${cy?.id ?? ""}/remove`)).statusCode).toBe(303);
+  const out = await signIn(guest, "cy@example.com", PASSWORD);
+  expect([out.statusCode, out.body.includes("You are in no account any more")]).toEqual([401, true]);
+  const next = `/dashboard/invitation?token=${await invitation()}`;
+  const back = await guest.post("/dashboard/sign-in", { email: "cy@example.com", password: PASSWORD, next });
+  expect(back.statusCode).toBe(303);
+  expect(await listMemberships(database, cy?.id ?? "")).toMatchObject([{ accountId: ann.accountId, role: "member" }]);
+});
+
+test("a letter that the mail server does not take is told to who asked for it", async () => {
+  const failing = { outbox: null, send: () => Promise.reject(new Error("550")) };
+  const { guest, owner } = await open({ mailer: failing, signUp: { isOpen: true, domains: ["example.com"] } });
+  const asked = await guest.post("/dashboard/sign-up/address", { email: "typo@example.com" });
+  expect([asked.statusCode, asked.body.includes("No letter could be sent to this address")]).toEqual([400, true]);
+  const ann = await owner("ann@example.com");
+  const invited = await ann.post("/dashboard/members/invite", { email: "cy@example.com", role: "member" });
+  expect(invited.body).toContain("The letter could not be sent");
+});
+
+test("an owner whose address takes no mail keeps no news from the others, and is not tried for ever", async () => {
+  const { database, owner, inAccount } = await open();
+  const ann = await owner("ann@example.com");
+  await inAccount(ann.accountId, "owner", "typo@example.com");
+  await postCredit(database, { accountId: ann.accountId, kind: "adjust", amountNanoUsd: 5_000_000_000n, reference: "in" });
+  const sent: string[] = [];
+  const mailer = {
+    outbox: null,
+    send: ({ to }: { to: string }) => {
+      sent.push(to);
+      return to.startsWith("typo") ? Promise.reject(new Error("550")) : Promise.resolve();
+    },
+  };
+  const { log } = captureLog();
+  const round = () => tellOfLowBalances({ database, mailer, log, publicBaseUrl: "http://gateway.example" });
+  await round();
+  await postCredit(database, { accountId: ann.accountId, kind: "adjust", amountNanoUsd: -4_500_000_000n, reference: "out" });
+  for (let time = 0; time < 3; time++) await round();
+  expect(sent.toSorted()).toEqual(["ann@example.com", "typo@example.com"]);
+});
+
 test("where only some domains' addresses can sign up, a mailed link proves that one is somebody's (S24)", async () => {
   const { guest, database, outbox } = await open({ signUp: { isOpen: true, domains: ["example.com"] } });
   const ask = (email: string) => guest.post("/dashboard/sign-up/address", { email });

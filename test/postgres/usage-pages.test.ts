@@ -92,8 +92,22 @@ test("a request's own page has the tokens of each class, the price and how the c
     [ann, uuidv7()],
     [ann, "1"],
     [ann, "00000000-0000-4000-8000-000000000000"],
+    [ann, "ffffffff-ffff-7fff-bfff-ffffffffffff"],
   ] as const)
     expect((await who.get(`/dashboard/usage/requests/${other}`)).statusCode).toBe(404);
+});
+
+test.for([
+  `after=${"-".repeat(36)}.1`,
+  `after=${"0".repeat(36)}.1`,
+  "after=ffffffff-ffff-7fff-bfff-ffffffffffff.1",
+  "range=custom&from=0000-01-01&to=0000-01-02",
+  "range=custom&from=9999-12-31&to=9999-12-31",
+  "range=custom&from=2999-12-31&to=2999-12-31",
+])("a list with ?%s is a list", async (query) => {
+  const { ann } = await open();
+  for (const path of ["usage", "usage/requests", "usage/csv/requests"])
+    expect((await ann.get(`/dashboard/${path}?${query}`)).statusCode).toBe(200);
 });
 
 test("a single day is drawn by hour, more by day, and the unit stays when the days change", async () => {

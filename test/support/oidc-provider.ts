@@ -7,7 +7,7 @@ import { LOOPBACK } from "../../local/process/ports.ts";
 /** Somebody as the provider knows them. */
 export interface ProviderUser {
   sub: string;
-  email?: string;
+  email?: string | null;
   email_verified?: boolean;
   name?: string;
 }

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { utcDay } from "../../usage/range.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 
 /** What values look like in requests and answers. */
@@ -26,7 +27,7 @@ export const keyId = z
 
 export const model = words("A model's name", 128);
 
-export const day = z.iso.date("Write a UTC day such as 2026-11-21.");
+export const day = utcDay("Write a UTC day such as 2026-11-21.");
 
 export const pageQuery = {
   limit: z.coerce

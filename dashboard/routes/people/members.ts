@@ -6,6 +6,7 @@ import { invite, listInvitations, revokeInvitation } from "../../../ledger/peopl
 import { changeRole, listMembers, removeMember, type Member as AccountMember } from "../../../ledger/people/members.ts";
 import type { AppDeps } from "../../app.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
+import { sendToAny } from "../../mail/mailer.ts";
 import { invitationLetter } from "../../mail/letters.ts";
 import { goTo, sendPage } from "../../reply.ts";
 import { isAtLeast, memberOf } from "../../session/guard.ts";
@@ -44,17 +45,18 @@ export function memberRoutes(app: FastifyInstance, { database, publicBaseUrl, ma
     const { accountId, accountName } = visitor.membership;
     const values = readForm(request);
     let link = "";
+    let isMailed = false;
     const failed = await submitForm(values, async () => {
       const { role } = roleForm.parse(values);
       const { email = "" } = values;
       const token = await invite(database, { accountId, email, role, invitedBy: visitor.person.id });
       link = `${publicBaseUrl}/dashboard/invitation?token=${token}`;
-      await mailer
-        ?.send(invitationLetter({ to: email, accountName, role, by: visitor.person.name, link }))
-        .catch((error: unknown) => log.error({ err: error }, "an invitation could not be mailed"));
+      if (mailer === undefined) return;
+      const letter = invitationLetter({ to: email, accountName, role, by: visitor.person.name, link });
+      isMailed = await sendToAny(mailer, [letter], (error) => log.error({ err: error }, "an invitation could not be mailed"));
     });
     if (failed !== undefined) return sendPage(reply, await render(visitor, failed), 400);
-    return sendPage(reply, invitedPage({ visitor, email: values["email"] ?? "", link, mailer }));
+    return sendPage(reply, invitedPage({ visitor, email: values["email"] ?? "", link, mailer, isMailed }));
   });
 
   app.post("/dashboard/members/invitations/:id/revoke", async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
-import { listMemberships } from "../../../ledger/people/members.ts";
 import { signUp, signUpInvited, type Person } from "../../../ledger/people/persons.ts";
 import { endSession, startSession } from "../../../ledger/people/sessions.ts";
 import { findVouched, type Vouched } from "../../../ledger/people/vouched.ts";
@@ -10,7 +9,9 @@ import { readQuery } from "../../form.ts";
 import { begunCookie } from "../../oidc/begun.ts";
 import { CALLBACK_PATH, type Oidc } from "../../oidc/provider.ts";
 import { goTo, safeNext } from "../../reply.ts";
+import { isFromOwnPage } from "../../session/csrf.ts";
 import { sessionCookie } from "../../session/cookie.ts";
+import { accountOnEntry, invitationIn } from "./entry.ts";
 import { checkSignUpAddress, checkSignUpOpen } from "../../sign-up-rules.ts";
 
 interface Arrival {
@@ -31,12 +32,14 @@ export function oidcRoutes(app: FastifyInstance, deps: AppDeps, oidc: Oidc): voi
     const next = safeNext(readQuery(request, "next"));
     if (request.visitor !== null) return goTo(reply, next);
     const { address, checks } = await oidc.begin();
-    begunCookies.set(reply, { ...checks, next });
+    begunCookies.set(reply, { ...checks, next, isAsked: isFromOwnPage(request, publicBaseUrl) });
     return goTo(reply, address);
   });
 
   app.get(CALLBACK_PATH, async (request, reply) => {
-    const { next, ...checks } = begunCookies.take(request, reply);
+    const { next, isAsked, ...checks } = begunCookies.take(request, reply);
+    const invitation = invitationIn(next);
+    if (invitation !== "" && !isAsked) throw notAsked();
     const vouched = await oidc.finish(queryOf(request), checks);
     const { person, accountId, next: last } = (await arriveKnown(vouched, next)) ?? (await arriveNew(vouched, next));
     // A session of before ends, as at every sign-in.
@@ -52,11 +55,9 @@ export function oidcRoutes(app: FastifyInstance, deps: AppDeps, oidc: Oidc): voi
     const { person, isLinked } = known;
     const noted = { accountId: null, personId: person.id, subject: person.email };
     if (isLinked) await noteAction(database, { ...noted, action: "person.linked" });
-    const [membership] = await listMemberships(database, person.id);
-    if (membership === undefined)
-      throw new GatewayError("permission_denied", "You are in no account any more. Ask its owner to invite you.");
+    const accountId = await accountOnEntry(database, person, invitationIn(next));
     await noteAction(database, { ...noted, action: "person.signed_in" });
-    return { person, accountId: membership.accountId, next };
+    return { person, accountId, next };
   }
 
   async function arriveNew({ identity, email, name }: Vouched, next: string): Promise<Arrival> {
@@ -79,10 +80,9 @@ function queryOf({ url }: FastifyRequest): URLSearchParams {
   return new URLSearchParams(url.split("?").slice(1).join("?"));
 }
 
-/** Who comes for an invitation needs no second yes when they sign up with it. @returns its token; "" for none. */
-function invitationIn(next: string): string {
-  const [path, query] = next.split("?", 2);
-  return path === "/dashboard/invitation" ? (new URLSearchParams(query).get("token") ?? "") : "";
+/** Only who read to what they are invited joins it. */
+function notAsked(): GatewayError {
+  return new GatewayError("invalid_request", "Open the link of the invitation itself, and choose there how you sign in.");
 }
 
 function notVerified(name: string): GatewayError {

@@ -1,13 +1,12 @@
 import type { FastifyInstance } from "fastify";
-import { GatewayError } from "../../../contract/errors.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
-import { listMemberships } from "../../../ledger/people/members.ts";
 import { signIn } from "../../../ledger/people/sign-in.ts";
 import { endSession, startSession } from "../../../ledger/people/sessions.ts";
 import type { AppDeps } from "../../app.ts";
 import { EMPTY_FORM, readForm, submitForm } from "../../form.ts";
 import { goTo, safeNext, sendPage } from "../../reply.ts";
 import { sessionCookie } from "../../session/cookie.ts";
+import { accountOnEntry, invitationIn } from "./entry.ts";
 import { signInPage } from "../../views/people/sign-in.ts";
 
 export function signInRoutes(app: FastifyInstance, { database, publicBaseUrl, signUp, mailer, oidc }: AppDeps): void {
@@ -26,13 +25,11 @@ export function signInRoutes(app: FastifyInstance, { database, publicBaseUrl, si
     const failed = await submitForm(values, async () => {
       const { email = "", password = "" } = values;
       const person = await signIn(database, { email, password, address: request.ip });
-      const [membership] = await listMemberships(database, person.id);
-      if (membership === undefined)
-        throw new GatewayError("permission_denied", "You are in no account any more. Ask its owner to invite you.");
+      const accountId = await accountOnEntry(database, person, invitationIn(next));
       // A session of before ends: what somebody planted in this browser is worth nothing afterwards.
       if (request.visitor !== null) await endSession(database, request.visitor.session);
       const userAgent = request.headers["user-agent"] ?? "";
-      cookies.set(reply, await startSession(database, { personId: person.id, accountId: membership.accountId, userAgent }));
+      cookies.set(reply, await startSession(database, { personId: person.id, accountId, userAgent }));
       await noteAction(database, { accountId: null, personId: person.id, action: "person.signed_in", subject: person.email });
     });
     if (failed !== undefined) return sendPage(reply, signInPage({ form: failed, next, ...ways }), 401);

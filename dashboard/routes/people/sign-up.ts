@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
-import { countAttempt } from "../../../ledger/people/attempts.ts";
+import { countAttempt, forgiveAttempts } from "../../../ledger/people/attempts.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { readInvitation } from "../../../ledger/people/invitations.ts";
 import { signUp, signUpInvited } from "../../../ledger/people/persons.ts";
@@ -31,7 +31,7 @@ interface Ticket {
 }
 
 export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
-  const { database, publicBaseUrl, signUp: rules, mailer } = deps;
+  const { database, publicBaseUrl, signUp: rules, mailer, log } = deps;
   const cookies = sessionCookie(publicBaseUrl);
   const oidcName = deps.oidc?.name ?? null;
   const proofs = signedNote(z.string(), { purpose: "address of a sign-up", pepper: deps.pepper, forMs: HOUR_MS });
@@ -76,6 +76,7 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
       const userAgent = request.headers["user-agent"] ?? "";
       cookies.set(reply, await startSession(database, { personId: person.id, accountId, userAgent }));
       await noteAction(database, { accountId, personId: person.id, action: "person.signed_up", subject: person.email });
+      if (proved !== null) await forgiveAttempts(database, { purpose: "sign-up", email: proved, address: request.ip });
     });
     if (failed !== undefined) return sendPage(reply, signUpPage({ form: failed, ...ticket, oidcName }), 400);
     return goTo(reply, "/dashboard");
@@ -93,10 +94,15 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
         if (!z.email().max(254).safeParse(email).success)
           throw new GatewayError("invalid_request", "This is not an e-mail address.", { field: "email" });
         checkSignUpAddress(rules, email);
-        // Counted beside the sign-ins, so that nobody's mailbox is filled from here.
-        await countAttempt(database, { email: `sign-up ${email}`, address: request.ip });
+        // So that nobody's mailbox is filled from here.
+        await countAttempt(database, { purpose: "sign-up", email, address: request.ip });
         const link = `${publicBaseUrl}/dashboard/sign-up?proof=${encodeURIComponent(proofs.write(email))}`;
-        await mail.send(addressLetter({ to: email, link }));
+        await mail.send(addressLetter({ to: email, link })).catch((error: unknown) => {
+          log.warn({ err: error }, "a link to sign up could not be mailed");
+          throw new GatewayError("invalid_request", "No letter could be sent to this address. Check it, or try again later.", {
+            field: "email",
+          });
+        });
       });
       if (failed !== undefined) return sendPage(reply, addressPage({ form: failed, domains, canMail: true, oidcName }), 400);
       return sendPage(reply, addressSentPage({ hasOutbox: mail.outbox !== null }));

@@ -4,6 +4,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { listKeys } from "../../../ledger/key-list.ts";
 import { usageByModelAndDay } from "../../../ledger/usage/reports.ts";
 import { listRequests, readRequest } from "../../../ledger/usage/request-list.ts";
+import { msOfId } from "../../../ledger/usage/request-id-time.ts";
 import type { AppDeps } from "../../app.ts";
 import { sendPage } from "../../reply.ts";
 import { memberOf } from "../../session/guard.ts";
@@ -13,11 +14,12 @@ import { requestPage } from "../../views/usage/request.ts";
 import { requestsPage } from "../../views/usage/requests.ts";
 
 const PAGE = 50;
+const DAY_MS = 86_400_000;
 const afterSchema = z.object({
   /** Id and attempt of the last request of the page before. */
   after: z
     .string()
-    .regex(/^[0-9a-f-]{36}\.\d{1,3}$/)
+    .regex(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\.\d{1,3}$/)
     .transform((text) => ({ requestId: text.slice(0, 36), attempt: Number(text.slice(37)) }))
     .optional()
     .catch(undefined),
@@ -50,11 +52,15 @@ export function requestRoutes(app: FastifyInstance, { database }: AppDeps): void
     const visitor = memberOf(request);
     const { accountId } = visitor.membership;
     const { requestId } = request.params;
-    // Only ids of this version hold the day that a request is found by.
-    const attempts = z.uuidv7().safeParse(requestId).success ? await readRequest(database, { accountId, requestId }) : [];
+    const attempts = isRequestId(requestId) ? await readRequest(database, { accountId, requestId }) : [];
     if (attempts.length === 0)
       throw new GatewayError("not_found", "This account has no such request. One that is running shows up when it has ended.");
     const keys = await listKeys(database, { accountId });
     return sendPage(reply, requestPage({ visitor, attempts, keys }));
   });
+}
+
+/** Only ids of this version hold the day that a request is found by; none is of tomorrow. */
+function isRequestId(text: string): boolean {
+  return z.uuidv7().safeParse(text).success && msOfId(text) < Date.now() + DAY_MS;
 }

@@ -13,7 +13,17 @@ export interface ReceiptView {
 }
 
 export function receiptPage({ visitor, payment, paidAt, publicBaseUrl }: ReceiptView): string {
-  const { id, accountId, amountNanoUsd, currency, provider, providerPaymentId, refundedNanoUsd, disputedNanoUsd } = payment;
+  const {
+    id,
+    accountId,
+    amountNanoUsd,
+    currency,
+    provider,
+    providerPaymentId,
+    providerChargeId,
+    refundedNanoUsd,
+    disputedNanoUsd,
+  } = payment;
   // Values are HTML.
   const facts: [string, string][] = [
     ["Receipt", html`<code>${id}</code>`],
@@ -22,7 +32,7 @@ export function receiptPage({ visitor, payment, paidAt, publicBaseUrl }: Receipt
     ["Account", html`${visitor.membership.accountName} (${accountId})`],
     ["For", "Prepaid credit"],
     ["Amount", html`<strong>${dollars(amountNanoUsd)} ${currency.toUpperCase()}</strong>`],
-    ["Paid through", html`${provider}, ${providerPaymentId}`],
+    ["Paid through", html`${provider}, ${providerChargeId ?? providerPaymentId}`],
   ];
   if (refundedNanoUsd > 0n) facts.push(["Returned", html`${dollars(refundedNanoUsd)} ${currency.toUpperCase()}`]);
   if (disputedNanoUsd > 0n) facts.push(["Disputed", html`${dollars(disputedNanoUsd)} ${currency.toUpperCase()}`]);

@@ -127,13 +127,17 @@ export interface InvitedView {
   email: string;
   link: string;
   mailer: Mailer | undefined;
+  /** false: the mail server did not take the letter. */
+  isMailed: boolean;
 }
 
-export function invitedPage({ visitor, email, link, mailer }: InvitedView): string {
-  const words =
-    mailer === undefined
-      ? html`<p>This service sends no mail: hand this link to ${email} yourself.</p>`
-      : html`<p role="status">The invitation is on its way to ${email}. You can also hand over the link yourself.</p>`;
+export function invitedPage({ visitor, email, link, mailer, isMailed }: InvitedView): string {
+  const words = !isMailed
+    ? html`<p>
+        ${mailer === undefined ? "This service sends no mail" : "The letter could not be sent"}: hand this link to ${email}
+        yourself.
+      </p>`
+    : html`<p role="status">The invitation is on its way to ${email}. You can also hand over the link yourself.</p>`;
   const body = html`<h1>Invited</h1>
     <div class="card stack">
       !${words} !${mailer === undefined || mailer.outbox === null ? "" : outboxHint}

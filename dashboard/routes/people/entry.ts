@@ -1,0 +1,23 @@
+import { GatewayError } from "../../../contract/errors.ts";
+import type { Database } from "../../../ledger/database.ts";
+import { acceptInvitation } from "../../../ledger/people/invitations.ts";
+import { listMemberships } from "../../../ledger/people/members.ts";
+import type { Person } from "../../../ledger/people/persons.ts";
+
+/** Who comes to accept an invitation. @returns its token; "" for none. */
+export function invitationIn(next: string): string {
+  const [path, query] = next.split("?", 2);
+  return path === "/dashboard/invitation" ? (new URLSearchParams(query).get("token") ?? "") : "";
+}
+
+/**
+ * Which account somebody has in view who signs in. Who is in none any more joins the one that they came for.
+ * @throws GatewayError `permission_denied` for somebody who is in none and came for none; `not_found` for an invitation
+ *   that was used or ran out.
+ */
+export async function accountOnEntry(database: Database, person: Person, invitation: string): Promise<string> {
+  const [membership] = await listMemberships(database, person.id);
+  if (membership !== undefined) return membership.accountId;
+  if (invitation !== "") return (await acceptInvitation(database, invitation, person)).accountId;
+  throw new GatewayError("permission_denied", "You are in no account any more. Ask its owner to invite you, and open the link.");
+}
