@@ -41,7 +41,7 @@ export interface GrpcStreamsOptions {
   /** `/package.Service/Method` */
   method: string;
   maxMessageBytes: number;
-  /** A stream that has sent no message between two looks, this long apart, is given up. */
+  /** A stream that at two looks, this long apart, has sent no message yet, or has not been ended after us, is given up. */
   silentMs: number;
   open(stream: GrpcStream, metadata: GrpcMetadata): GrpcHandler;
   onError(error: unknown): void;
@@ -106,7 +106,7 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
 
 interface Served {
   fail(details: string): void;
-  /** Resets it where it was silent the last time too. */
+  /** Resets it where nothing is to come, and nothing was at the last look. */
   giveUpSilent(): void;
 }
 
@@ -117,7 +117,7 @@ function serve(
 ): Served {
   let isEnded = false;
   let hasSpoken = false;
-  let wasSilent = false;
+  let isWatched = false;
   const call: GrpcStream = {
     send(frame) {
       if (isEnded || stream.destroyed) return;
@@ -159,9 +159,9 @@ function serve(
   return {
     fail: call.fail,
     giveUpSilent() {
-      if (hasSpoken) return;
-      if (wasSilent) stream.close(constants.NGHTTP2_CANCEL);
-      wasSilent = true;
+      const isSilent = !hasSpoken || isEnded;
+      if (isSilent && isWatched) stream.close(constants.NGHTTP2_CANCEL);
+      isWatched = isSilent;
     },
   };
 }

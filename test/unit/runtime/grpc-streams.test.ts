@@ -158,7 +158,9 @@ test("another method is not there", async () => {
 test("a stream that is reset as it is opened is closed", async () => {
   const frames = Array.from({ length: RAPID_RESETS }, (_, index) => {
     const stream = 2 * index + 1;
-    const data = [[], [dataFrame(stream, 0)], [dataFrame(stream, END_STREAM)]][index % 3] ?? [];
+    const data =
+      [[], [dataFrame(stream, { flags: 0, word: "one" })], [dataFrame(stream, { flags: END_STREAM, word: "one" })]][index % 3] ??
+      [];
     return [headersFrame(stream), ...data, resetFrame(stream)];
   });
   const connection = connectTcp(socket).resume();
@@ -188,6 +190,18 @@ test("a stream that never says anything is given up, one that has spoken is not"
   spoken.write(Buffer.from("two"));
   spoken.end();
   expect(await end).toMatchObject({ received: ["one", "two"], code: status.OK });
+});
+
+test("a stream that was failed and is not ended by the other side is given up", async () => {
+  await server.stop(0);
+  server = await listen(SILENT_MS);
+  const connection = connectTcp(socket).resume();
+  connection.write(Buffer.concat([PREFACE, SETTINGS, headersFrame(1), dataFrame(1, { flags: 0, word: "fail" })]));
+  await eventually(() =>
+    expect(handlers.map(({ heard, closings }) => ({ heard, closings }))).toEqual([{ heard: ["fail"], closings: 1 }]),
+  );
+  expect(server.openStreams).toBe(0);
+  connection.destroy();
 });
 
 test("streams of a connection that breaks are closed", async () => {
@@ -234,8 +248,8 @@ function headersFrame(stream: number): Buffer {
   return http2Frame(1, { flags: END_HEADERS, stream, payload });
 }
 
-function dataFrame(stream: number, flags: number): Buffer {
-  return http2Frame(0, { flags, stream, payload: frame(Buffer.from("word")) });
+function dataFrame(stream: number, { flags, word }: { flags: number; word: string }): Buffer {
+  return http2Frame(0, { flags, stream, payload: frame(Buffer.from(word)) });
 }
 
 function resetFrame(stream: number): Buffer {
