@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { claimStoppedAutoTopUps, returnStoppedAutoTopUp } from "../ledger/payments/auto-top-up.ts";
 import {
   beginAutoTopUp,
@@ -15,6 +14,7 @@ import type { Logger } from "../runtime/log.ts";
 import { autoTopUpStoppedLetter } from "./mail/letters.ts";
 import { sendToAny, type Mailer } from "./mail/mailer.ts";
 import type { ChargeAnswer, PaymentProvider } from "./payments/provider.ts";
+import { startRounds, type Rounds } from "./rounds.ts";
 
 export interface AutoTopUpDeps {
   database: Database;
@@ -29,22 +29,10 @@ export interface AutoTopUpDeps {
 const EVERY_MS = 20_000;
 
 /** Charges the saved cards of accounts whose credit runs low, each fall once, whichever replica sees it first. */
-export function startAutoTopUp(deps: AutoTopUpDeps): { stop(): Promise<void> } {
+export function startAutoTopUp(deps: AutoTopUpDeps): Rounds {
   const { log, everyMs = EVERY_MS } = deps;
-  const stopping = new AbortController();
-  async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await topUpAutomatically(deps).catch((error: unknown) => log.warn({ err: error }, "automatic top-ups could not be made"));
-      await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => {});
-    }
-  }
-  const ended = run();
-  return {
-    async stop() {
-      stopping.abort();
-      await ended;
-    },
-  };
+  const onFailure = (error: unknown) => log.warn({ err: error }, "automatic top-ups could not be made");
+  return startRounds(() => topUpAutomatically(deps), { everyMs, onFailure });
 }
 
 /** One round of it. What a round before left unfinished is finished with the same key. */

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { claimLowBalances, returnLowBalance } from "../ledger/payments/balance-alerts.ts";
 import type { Database } from "../ledger/database.ts";
 import type { Logger } from "../runtime/log.ts";
 import { lowBalanceLetter } from "./mail/letters.ts";
 import { sendToAny, type Mailer } from "./mail/mailer.ts";
 import { showUsd } from "./money.ts";
+import { startRounds, type Rounds } from "./rounds.ts";
 
 export interface LowBalanceWatchDeps {
   database: Database;
@@ -17,22 +17,10 @@ export interface LowBalanceWatchDeps {
 const EVERY_MS = 60_000;
 
 /** Writes to the owners of accounts whose credit runs out, once for each fall, whichever replica sees it first. */
-export function startLowBalanceWatch(deps: LowBalanceWatchDeps): { stop(): Promise<void> } {
+export function startLowBalanceWatch(deps: LowBalanceWatchDeps): Rounds {
   const { log, everyMs = EVERY_MS } = deps;
-  const stopping = new AbortController();
-  async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await tellOfLowBalances(deps).catch((error: unknown) => log.warn({ err: error }, "low balances could not be looked for"));
-      await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => {});
-    }
-  }
-  const ended = run();
-  return {
-    async stop() {
-      stopping.abort();
-      await ended;
-    },
-  };
+  const onFailure = (error: unknown) => log.warn({ err: error }, "low balances could not be looked for");
+  return startRounds(() => tellOfLowBalances(deps), { everyMs, onFailure });
 }
 
 /** One round of it. */
