@@ -1,13 +1,13 @@
 import type { GatewayError } from "../contract/errors.ts";
-import type { ProcessingResponse } from "../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
 import type { Run } from "./meter/run.ts";
 import * as reply from "./reply.ts";
+import type { Reply } from "./reply.ts";
 import type { StreamOutcome, StreamTranslation } from "./translate/translation.ts";
 
 /** A streamed answer on its way to the client: translated, metered, and stopped where credit runs out. */
 export interface AnswerStream {
   readonly outcome: StreamOutcome;
-  pass(chunk: Buffer, isEnd: boolean): ProcessingResponse;
+  pass(chunk: Buffer, isEnd: boolean): Reply;
 }
 
 export interface AnswerStreamStart {
@@ -21,7 +21,7 @@ export function createAnswerStream({ machine, run, noteFailure }: AnswerStreamSt
   /** It has had its end: what the upstream still sends is thrown away. */
   let isOver = false;
 
-  function translate(chunk: Buffer, isEnd: boolean): ProcessingResponse {
+  function translate(chunk: Buffer, isEnd: boolean): Reply {
     const pushed = chunk.length === 0 ? "unchanged" : machine.push(chunk);
     if (run.noteOutput() === "stop" && !isEnd && machine.outcome === "open") return stopForCredit(pushed, chunk);
     if (!isEnd) return reply.passChunk(pushed);
@@ -32,7 +32,7 @@ export function createAnswerStream({ machine, run, noteFailure }: AnswerStreamSt
   }
 
   /** The client gets its protocol's own finish for a limit. */
-  function stopForCredit(pushed: Buffer | "unchanged", chunk: Buffer): ProcessingResponse {
+  function stopForCredit(pushed: Buffer | "unchanged", chunk: Buffer): Reply {
     isOver = true;
     run.settle("stopped", 200);
     return reply.passChunk(Buffer.concat([pushed === "unchanged" ? chunk : pushed, machine.stopForCredit()]));

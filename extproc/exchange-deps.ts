@@ -1,4 +1,5 @@
 import type { AnswerDeps, Answers } from "./answers/answer.ts";
+import type { Pepper } from "../ledger/keys.ts";
 import type { Events } from "./events.ts";
 import type { OpenAttempts } from "./fallback/open-attempts.ts";
 import type { Admission } from "./limits/admission.ts";
@@ -16,7 +17,7 @@ export interface ExchangeDeps extends RunDeps, AnswerDeps {
   health: BackendHealth;
   openAttempts: OpenAttempts;
   /** HMAC key of the stored key hashes. */
-  pepper: Buffer;
+  pepper: Pepper;
   /** Where people make keys. */
   keysUrl: string;
   /** UUIDv7 of that moment. */

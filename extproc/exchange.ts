@@ -1,7 +1,6 @@
 import { GatewayError, toGatewayError, type ErrorCode } from "../contract/errors.ts";
 import type { Backend } from "../contract/catalogue.ts";
 import type { Interface } from "../contract/protocol.ts";
-import type { ProcessingResponse } from "../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
 import { createAnswerStream, endOutcome, type AnswerStream } from "./answer-stream.ts";
 import { answerRoute } from "./answers/answer.ts";
 import { authenticate, type Caller } from "./auth/authenticate.ts";
@@ -20,6 +19,7 @@ import { checkBodyComes, parseBody } from "./protocol/json/parse-body.ts";
 import { readUpstreamError } from "./protocol/upstream-error.ts";
 import { encodeRefusal } from "./refusal.ts";
 import * as reply from "./reply.ts";
+import type { Reply } from "./reply.ts";
 import { chooseBackend } from "./route/choose-backend.ts";
 import { chooseModel } from "./route/choose-model.ts";
 import { findEndpoint, protocolOf, type Endpoint } from "./route/endpoint.ts";
@@ -32,10 +32,10 @@ import { pricedAt } from "./world/world.ts";
  * answer; `closed` comes last, whatever happened. Read it top-down.
  */
 export interface Exchange {
-  requestHeaders(headers: ReadonlyMap<string, string>, isEnd: boolean): ProcessingResponse | Promise<ProcessingResponse>;
-  requestBody(body: Buffer): ProcessingResponse | Promise<ProcessingResponse>;
-  responseHeaders(headers: ReadonlyMap<string, string>, facts: { isLocalReply: boolean; isEnd: boolean }): ProcessingResponse;
-  responseBody(body: Buffer, isEnd: boolean): ProcessingResponse;
+  requestHeaders(headers: ReadonlyMap<string, string>, isEnd: boolean): Reply | Promise<Reply>;
+  requestBody(body: Buffer): Reply | Promise<Reply>;
+  responseHeaders(headers: ReadonlyMap<string, string>, facts: { isLocalReply: boolean; isEnd: boolean }): Reply;
+  responseBody(body: Buffer, isEnd: boolean): Reply;
   /** The gRPC stream is over: normally, because the client left, or because the upstream broke off. */
   closed(): void;
 }
@@ -58,7 +58,7 @@ type Response =
   | { kind: "stream"; stream: AnswerStream };
 
 /** @param push sends Envoy a message that it has not asked for. */
-export function createExchange(deps: ExchangeDeps, push: (response: ProcessingResponse) => void): Exchange {
+export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void): Exchange {
   const startedMs = deps.clock.nowMs();
   const requestId = deps.newRequestId(startedMs);
   let protocol: Interface = "chat";
@@ -68,7 +68,8 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
   let deadlines: Deadlines | undefined;
   let place: Place | undefined;
   let response: Response | undefined;
-  const closing = new AbortController();
+  /** Read by what waits for credit. */
+  const client = { aborted: false };
 
   // 1. Who asks, for what, and may they? Decided before the body is read.
   function requestHeaders(headers: ReadonlyMap<string, string>, isEnd: boolean) {
@@ -118,10 +119,10 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
       way = planned;
       const { wantsStream: isStream, maxOutputTokens } = planned.translation;
       const size = sizeHold({ promptBytes: body.length, maxOutputTokens, answers: countAnswers(parsed), isStream, model });
-      const reserved = reserve(deps, { caller, protocol, size, signal: closing.signal });
+      const reserved = reserve(deps, { caller, protocol, size, signal: client });
       const forward = (reservation: Reservation) => {
         // The client left while its credit was waited for: nothing runs, and nobody reads this answer.
-        if (closing.signal.aborted) {
+        if (client.aborted) {
           release(reservation);
           return reply.passChunk("unchanged");
         }
@@ -226,7 +227,7 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
 
   // 5. Over. What was produced before the client left, or the upstream broke off, is charged (S28).
   function closed() {
-    closing.abort();
+    client.aborted = true;
     place?.leave();
     deadlines?.over();
     way?.close();
@@ -255,9 +256,7 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
   }
 
   /** Runs one step; what it throws is answered in the caller's protocol (S17). */
-  function refusing<Answer extends ProcessingResponse | Promise<ProcessingResponse>>(
-    step: () => Answer,
-  ): Answer | ProcessingResponse {
+  function refusing<Answer extends Reply | Promise<Reply>>(step: () => Answer): Answer | Reply {
     try {
       return step();
     } catch (thrown) {
@@ -265,7 +264,7 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
     }
   }
 
-  function refuse(thrown: unknown): ProcessingResponse {
+  function refuse(thrown: unknown): Reply {
     deadlines?.over();
     const error = noteFailure(thrown);
     run?.settle("failed", error.status);

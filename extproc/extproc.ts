@@ -1,3 +1,4 @@
+import { createSecretKey } from "node:crypto";
 import { Registry, collectDefaultMetrics } from "prom-client";
 import { v7 as uuidv7 } from "uuid";
 import { startAdmin } from "../runtime/admin.ts";
@@ -26,6 +27,7 @@ import { createLimits } from "./limits/limits.ts";
 import { createCredit } from "./meter/credit.ts";
 import { startLeaseKeeper } from "./meter/lease-keeper.ts";
 import { startRunWatch } from "./meter/run-watch.ts";
+import { createRequestIds } from "./request-id.ts";
 import { createBackendHealth } from "./route/backend-health.ts";
 import { startServer, type ExtprocServer } from "./server.ts";
 import { createWorld } from "./world/world.ts";
@@ -119,11 +121,11 @@ export async function startExtproc(
     health: createBackendHealth({ clock }),
     openAttempts: createOpenAttempts(),
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
-    pepper: config.pepper,
+    pepper: createSecretKey(config.pepper),
     keysUrl: `${config.publicBaseUrl}/dashboard/keys`,
     modelsUrl: `${config.publicBaseUrl}/dashboard/models`,
     readUsage: (range) => usageByModelAndDay(database, range),
-    newRequestId: (nowMs) => uuidv7({ msecs: nowMs }),
+    newRequestId: createRequestIds(),
     random: Math.random,
     clock,
   };

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { portVariable, readEnv } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
-import { createLog } from "../runtime/log.ts";
+import { createGatheringLog } from "../runtime/log.ts";
 import { parseNanoUsd } from "../ledger/money.ts";
 import { startExtproc } from "./extproc.ts";
 
@@ -28,7 +28,7 @@ const environment = readEnv(
   },
   process.env,
 );
-const log = createLog({ process: "extproc", level: environment.LOG_LEVEL });
+const log = createGatheringLog({ process: "extproc", level: environment.LOG_LEVEL });
 const lifecycle = createLifecycle(log);
 exitOnSignals(lifecycle);
 

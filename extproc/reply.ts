@@ -1,20 +1,14 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import {
-  HeaderValueOption_HeaderAppendAction as AppendAction,
-  type HeaderValueOptionSchema,
-} from "../runtime/gen/envoy/config/core/v3/base_pb.js";
-import {
-  ProcessingMode_BodySendMode as BodyMode,
-  ProcessingMode_HeaderSendMode as HeaderMode,
-} from "../runtime/gen/envoy/extensions/filters/http/ext_proc/v3/processing_mode_pb.js";
-import {
-  CommonResponse_ResponseStatus as ResponseStatus,
-  ProcessingResponseSchema,
-  type HeaderMutationSchema,
-  type ProcessingResponse,
-} from "../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
+import { FRAME_HEADER_BYTES } from "../runtime/grpc-frame.ts";
+import { createWriter, type Writer } from "./wire/writer.ts";
 
-/** Builds the ext_proc messages that answer Envoy: the only place that knows their shape, beside server.ts. */
+/**
+ * Builds the ext_proc messages that answer Envoy (envoy.service.ext_proc.v3.ProcessingResponse): the only place that knows
+ * their shape, beside processing-request.ts. The numbers are the schema's (test/unit/extproc/ext-proc-wire.test.ts holds
+ * them against it).
+ */
+
+/** One message in its gRPC frame, ready to be sent. */
+export type Reply = Buffer & { readonly brand?: "reply" };
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -31,95 +25,115 @@ export interface ImmediateAnswer {
   details: string;
 }
 
+/** Which message of Envoy's is answered: a field of ProcessingResponse. */
+const REQUEST_HEADERS = 1;
+const RESPONSE_HEADERS = 2;
+const REQUEST_BODY = 3;
+const RESPONSE_BODY = 4;
+const IMMEDIATE_RESPONSE = 7;
+const MODE_OVERRIDE = 9;
+
+/** Of HeadersResponse and BodyResponse: a CommonResponse. */
+const COMMON_RESPONSE = 1;
+
 /** Request headers are fine so far: send the body. */
-export function continueToBody(): ProcessingResponse {
-  return create(ProcessingResponseSchema, { response: { case: "requestHeaders", value: {} } });
+export function continueToBody(): Reply {
+  return CONTINUE_TO_BODY;
 }
 
 /** Envoy answers the client itself; nothing goes upstream. */
-export function answerNow(answer: ImmediateAnswer): ProcessingResponse {
-  return create(ProcessingResponseSchema, {
-    response: {
-      case: "immediateResponse",
-      value: {
-        status: { code: answer.status },
-        headers: mutation({ set: answer.headers }),
-        body: answer.body,
-        details: answer.details,
-      },
-    },
-  });
+export function answerNow({ status, headers, body, details }: ImmediateAnswer): Reply {
+  const writer = createWriter(body.length);
+  writer.text(5, details);
+  writer.bytes(3, body);
+  writeMutation(writer, 2, { set: headers });
+  const from = writer.length;
+  // HttpStatus: `code` 1.
+  writer.varint(1, status);
+  writer.message(1, from);
+  writer.message(IMMEDIATE_RESPONSE, 0);
+  return frame(writer);
 }
 
 /** The translated request. `content-length` must equal the new body, or Envoy refuses it. */
-export function forwardRequest(body: Buffer | "unchanged", headers: HeaderChanges): ProcessingResponse {
-  return create(ProcessingResponseSchema, {
-    response: {
-      case: "requestBody",
-      value: { response: { ...bodyChange(body), headerMutation: mutation(withLength(body, headers)), clearRouteCache: true } },
-    },
-  });
+export function forwardRequest(body: Buffer | "unchanged", headers: HeaderChanges): Reply {
+  return common(REQUEST_BODY, { body, headers: withLength(body, headers), clearsRouteCache: true });
 }
 
 /** The request of one attempt, as an answer to its headers: its body never comes here, and is replaced. */
-export function replaceRequest(body: Buffer | "unchanged", headers: HeaderChanges): ProcessingResponse {
-  return create(ProcessingResponseSchema, {
-    response: {
-      case: "requestHeaders",
-      value: {
-        response: {
-          status: body === "unchanged" ? ResponseStatus.CONTINUE : ResponseStatus.CONTINUE_AND_REPLACE,
-          ...bodyChange(body),
-          headerMutation: mutation(headers),
-          clearRouteCache: true,
-        },
-      },
-    },
-  });
+export function replaceRequest(body: Buffer | "unchanged", headers: HeaderChanges): Reply {
+  return common(REQUEST_HEADERS, { body, headers, clearsRouteCache: true, replaces: body !== "unchanged" });
 }
 
 /** The response comes whole: its body is the next message. */
-export function awaitResponseBody(headers: HeaderChanges): ProcessingResponse {
-  return create(ProcessingResponseSchema, {
-    response: { case: "responseHeaders", value: { response: { headerMutation: mutation(headers) } } },
-  });
+export function awaitResponseBody(headers: HeaderChanges): Reply {
+  return common(RESPONSE_HEADERS, { body: "unchanged", headers });
 }
 
 /** The response is streamed: each chunk is a message from here on. */
-export function streamResponseBody(headers: HeaderChanges): ProcessingResponse {
-  return create(ProcessingResponseSchema, {
-    response: { case: "responseHeaders", value: { response: { headerMutation: mutation(headers) } } },
-    // Header modes left at DEFAULT are ignored in an override, body modes never are: an unset one would mean NONE.
-    modeOverride: {
-      requestHeaderMode: HeaderMode.SEND,
-      requestBodyMode: BodyMode.BUFFERED,
-      requestTrailerMode: HeaderMode.SKIP,
-      responseHeaderMode: HeaderMode.SEND,
-      responseBodyMode: BodyMode.STREAMED,
-      responseTrailerMode: HeaderMode.SKIP,
-    },
-  });
+export function streamResponseBody(headers: HeaderChanges): Reply {
+  return common(RESPONSE_HEADERS, { body: "unchanged", headers, isStreamed: true });
 }
 
 /** A whole response body for the client, its headers still open to change. */
-export function finishResponse(body: Buffer | "unchanged", headers: HeaderChanges): ProcessingResponse {
-  return create(ProcessingResponseSchema, {
-    response: {
-      case: "responseBody",
-      value: { response: { ...bodyChange(body), headerMutation: mutation(withLength(body, headers)) } },
-    },
-  });
+export function finishResponse(body: Buffer | "unchanged", headers: HeaderChanges): Reply {
+  return common(RESPONSE_BODY, { body, headers: withLength(body, headers) });
 }
 
 /** One chunk of a streamed response. Envoy ignores header changes here. */
-export function passChunk(body: Buffer | "unchanged"): ProcessingResponse {
-  return create(ProcessingResponseSchema, { response: { case: "responseBody", value: { response: bodyChange(body) } } });
+export function passChunk(body: Buffer | "unchanged"): Reply {
+  return body === "unchanged" ? PASS_UNCHANGED : common(RESPONSE_BODY, { body, headers: {} });
 }
 
-function bodyChange(body: Buffer | "unchanged") {
-  if (body === "unchanged") return {};
-  if (body.length === 0) return { bodyMutation: { mutation: { case: "clearBody", value: true } } } as const;
-  return { bodyMutation: { mutation: { case: "body", value: body } } } as const;
+interface Common {
+  body: Buffer | "unchanged";
+  headers: HeaderChanges;
+  clearsRouteCache?: boolean;
+  isStreamed?: boolean;
+  /** The body is the whole new one, and Envoy sends none here. */
+  replaces?: boolean;
+}
+
+const CONTINUE_AND_REPLACE = 1;
+
+/** CommonResponse: `status` 1, `header_mutation` 2, `body_mutation` 3, `clear_route_cache` 5. Written from its end. */
+function common(answered: number, change: Common): Reply {
+  const { body, headers, clearsRouteCache = false, isStreamed = false, replaces = false } = change;
+  const writer = createWriter(body === "unchanged" ? 0 : body.length);
+  if (isStreamed) writeStreamedMode(writer);
+  const from = writer.length;
+  if (clearsRouteCache) writer.varint(5, 1);
+  if (body !== "unchanged") writeBody(writer, body);
+  writeMutation(writer, 2, headers);
+  if (replaces) writer.varint(1, CONTINUE_AND_REPLACE);
+  writer.message(COMMON_RESPONSE, from);
+  writer.message(answered, from);
+  return frame(writer);
+}
+
+/** BodyMutation: `body` 1, `clear_body` 2. */
+function writeBody(writer: Writer, body: Buffer): void {
+  const from = writer.length;
+  if (body.length === 0) writer.varint(2, 1);
+  else writer.bytes(1, body);
+  writer.message(3, from);
+}
+
+const SEND = 1;
+const SKIP = 2;
+const STREAMED = 1;
+const BUFFERED = 2;
+
+/**
+ * ProcessingMode, in the order of its fields: header modes of request and response, body modes, trailer modes. Header
+ * modes left at DEFAULT are ignored in an override, body modes never are: an unset one would mean NONE.
+ */
+const STREAMED_MODE = [SEND, SEND, BUFFERED, STREAMED, SKIP, SKIP];
+
+function writeStreamedMode(writer: Writer): void {
+  const from = writer.length;
+  for (let index = STREAMED_MODE.length - 1; index >= 0; index--) writer.varint(index + 1, STREAMED_MODE[index] ?? 0);
+  writer.message(MODE_OVERRIDE, from);
 }
 
 function withLength(body: Buffer | "unchanged", headers: HeaderChanges): HeaderChanges {
@@ -127,11 +141,35 @@ function withLength(body: Buffer | "unchanged", headers: HeaderChanges): HeaderC
   return { ...headers, set: { ...headers.set, "content-length": String(body.length) } };
 }
 
-function mutation(changes: HeaderChanges): MessageInitShape<typeof HeaderMutationSchema> {
-  return { setHeaders: Object.entries(changes.set ?? {}).map(toOption), removeHeaders: [...(changes.remove ?? [])] };
+// The default action appends, which would let a client's own value stand beside ours.
+const OVERWRITE_IF_EXISTS_OR_ADD = 2;
+
+/**
+ * HeaderMutation: `set_headers` 1 (HeaderValueOption: `header` 1, `append_action` 3; HeaderValue: `key` 1, `raw_value` 3),
+ * `remove_headers` 2.
+ */
+function writeMutation(writer: Writer, field: number, { set = {}, remove = [] }: HeaderChanges): void {
+  const from = writer.length;
+  for (const name of remove) writer.text(2, name);
+  for (const key in set) {
+    const option = writer.length;
+    writer.varint(3, OVERWRITE_IF_EXISTS_OR_ADD);
+    const header = writer.length;
+    writer.text(3, set[key] ?? "");
+    writer.text(1, key);
+    writer.message(1, header);
+    writer.message(1, option);
+  }
+  if (writer.length > from) writer.message(field, from);
 }
 
-// The default action appends, which would let a client's own value stand beside ours.
-function toOption([key, value]: [string, string]): MessageInitShape<typeof HeaderValueOptionSchema> {
-  return { header: { key, rawValue: Buffer.from(value) }, appendAction: AppendAction.OVERWRITE_IF_EXISTS_OR_ADD };
+function frame(writer: Writer): Reply {
+  const reply = writer.finish(FRAME_HEADER_BYTES);
+  reply[0] = 0;
+  reply.writeUInt32BE(reply.length - FRAME_HEADER_BYTES, 1);
+  return reply;
 }
+
+// Each is the same every time.
+const CONTINUE_TO_BODY = common(REQUEST_HEADERS, { body: "unchanged", headers: {} });
+const PASS_UNCHANGED = common(RESPONSE_BODY, { body: "unchanged", headers: {} });

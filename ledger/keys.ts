@@ -1,4 +1,4 @@
-import { createHmac, randomBytes as systemRandomBytes, timingSafeEqual } from "node:crypto";
+import { createHmac, randomBytes as systemRandomBytes, timingSafeEqual, type KeyObject } from "node:crypto";
 import { GatewayError } from "../contract/errors.ts";
 import type { Queryable } from "./database.ts";
 import { isManagementToken } from "./people/management-tokens.ts";
@@ -59,11 +59,14 @@ export function maskApiKey(publicId: string): string {
   return `${PREFIX}${publicId.slice(0, 4)}****${publicId.slice(-4)}`;
 }
 
+/** The key of the keyed hash. As a KeyObject it is prepared once, not for every hash: a third of the time. */
+export type Pepper = Buffer | KeyObject;
+
 /**
  * The keyed hash that is stored in place of the secret. A secret has 256 random bits, so nothing slower is needed;
  * the pepper makes a stolen table useless by itself.
  */
-export function hashSecret(pepper: Buffer, secret: string): Buffer {
+export function hashSecret(pepper: Pepper, secret: string): Buffer {
   return createHmac("sha256", pepper).update(secret).digest();
 }
 
@@ -77,7 +80,7 @@ export interface StoredSecret {
 /** Is this the key's secret, or the one before it while that counts? Compares in constant time. */
 export function isSecretOf(
   { secretHash, previousSecret }: StoredSecret,
-  { secret, pepper, nowMs }: { secret: string; pepper: Buffer; nowMs: number },
+  { secret, pepper, nowMs }: { secret: string; pepper: Pepper; nowMs: number },
 ): boolean {
   const hash = hashSecret(pepper, secret);
   if (isEqual(hash, secretHash)) return true;

@@ -1,8 +1,8 @@
 import type { Caller } from "../auth/authenticate.ts";
 import { requestIdHeaders } from "../headers.ts";
 import * as reply from "../reply.ts";
+import type { Reply } from "../reply.ts";
 import type { Endpoint } from "../route/endpoint.ts";
-import type { ProcessingResponse } from "../../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
 import { describeBalance } from "./balance.ts";
 import { describeModels } from "./models.ts";
 import type { Credit } from "../meter/credit.ts";
@@ -46,7 +46,7 @@ export interface AnswerRouteInput {
 }
 
 /** `/v1/models`, `/v1/balance` and `/v1/usage` (S10, S29). Only the last one asks the database. */
-export async function answerRoute({ endpoint, caller, requestId, deps }: AnswerRouteInput): Promise<ProcessingResponse> {
+export async function answerRoute({ endpoint, caller, requestId, deps }: AnswerRouteInput): Promise<Reply> {
   switch (endpoint.kind) {
     case "models":
       return reply.answerNow(

@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import { isSecretOf, parseApiKey } from "../../ledger/keys.ts";
+import { isSecretOf, parseApiKey, type Pepper } from "../../ledger/keys.ts";
 import type { World, WorldAccount, WorldKey } from "../world/world.ts";
 import { findCredential } from "./credential.ts";
 import { explainKey } from "./key-mistake.ts";
@@ -13,7 +13,7 @@ export interface Caller {
 export interface AuthenticateInput {
   headers: ReadonlyMap<string, string>;
   world: World;
-  pepper: Buffer;
+  pepper: Pepper;
   nowMs: number;
   /** Where keys are made. */
   keysUrl: string;

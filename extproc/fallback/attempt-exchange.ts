@@ -1,17 +1,17 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { HEADERS } from "../../contract/headers.ts";
-import type { ProcessingResponse } from "../../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
 import type { Exchange } from "../exchange.ts";
 import { requestChanges } from "../headers.ts";
 import { encodeRefusal } from "../refusal.ts";
 import * as reply from "../reply.ts";
+import type { Reply } from "../reply.ts";
 import type { Attempt } from "./attempts.ts";
 import type { OpenAttempts } from "./open-attempts.ts";
 
 export interface AttemptExchangeDeps {
   openAttempts: Pick<OpenAttempts, "find">;
   /** Sends Envoy a message that it has not asked for. */
-  push(response: ProcessingResponse): void;
+  push(reply: Reply): void;
 }
 
 /**
@@ -23,7 +23,7 @@ export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDep
   let requestId = "";
   let timer: NodeJS.Timeout | undefined;
 
-  function begin(headers: ReadonlyMap<string, string>): ProcessingResponse {
+  function begin(headers: ReadonlyMap<string, string>): Reply {
     requestId = headers.get(HEADERS.requestId) ?? "";
     const attempts = openAttempts.find(requestId);
     // The client has left since.
@@ -45,7 +45,7 @@ export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDep
   }
 
   /** Nobody reads the text: the exchange words the error itself, in the caller's protocol. */
-  function refuse(error: GatewayError, headers: Readonly<Record<string, string>>): ProcessingResponse {
+  function refuse(error: GatewayError, headers: Readonly<Record<string, string>>): Reply {
     const refusal = encodeRefusal("chat", error, requestId);
     return reply.answerNow({ ...refusal, headers: { ...refusal.headers, ...headers } });
   }

@@ -1,9 +1,9 @@
 import type { Backend } from "../../contract/catalogue.ts";
 import type { GatewayError } from "../../contract/errors.ts";
 import type { Interface } from "../../contract/protocol.ts";
-import type { ProcessingResponse } from "../../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
 import { attemptsChanges, requestChanges } from "../headers.ts";
 import * as reply from "../reply.ts";
+import type { Reply } from "../reply.ts";
 import { affinityOf } from "../route/affinity.ts";
 import type { BackendHealth } from "../route/backend-health.ts";
 import { chooseBackend } from "../route/choose-backend.ts";
@@ -23,7 +23,7 @@ export interface Way {
   /** Why there is no answer of a server's own; null where there is one. */
   readonly failure: GatewayError | null;
   /** Sends the request on: Envoy's next step. */
-  forward(): ProcessingResponse;
+  forward(): Reply;
   /** The error as the client reads it. */
   described(error: GatewayError): GatewayError;
   close(): void;

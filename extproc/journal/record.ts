@@ -37,9 +37,28 @@ export type JournalRecord =
   | ({ type: "checkpoint" } & Checkpoint)
   | { type: "end"; settlement: Settlement };
 
-/** JSON with bigints as decimal strings. */
+/** JSON with bigints as decimal strings. Twice a request: a replacer that sees every value would take most of the time. */
 export function encodeRecord(record: JournalRecord): string {
-  return JSON.stringify(record, (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value));
+  switch (record.type) {
+    case "start":
+      return JSON.stringify({ ...record, priceVersionId: String(record.priceVersionId), price: encodePrice(record.price) });
+    case "checkpoint":
+      return JSON.stringify(record);
+    case "end": {
+      const { settlement } = record;
+      const [priceVersionId, chargeNanoUsd] = [String(settlement.priceVersionId), String(settlement.chargeNanoUsd)];
+      return JSON.stringify({ type: "end", settlement: { ...settlement, priceVersionId, chargeNanoUsd } });
+    }
+  }
+}
+
+function encodePrice({ inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd }: Price): object {
+  return {
+    inputPicoUsd: String(inputPicoUsd),
+    cachedInputPicoUsd: String(cachedInputPicoUsd),
+    cacheWritePicoUsd: String(cacheWritePicoUsd),
+    outputPicoUsd: String(outputPicoUsd),
+  };
 }
 
 /** @throws ZodError or SyntaxError for what no version of this program has written. */

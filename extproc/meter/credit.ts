@@ -4,7 +4,7 @@ import { backOffMs } from "../../ledger/back-off.ts";
 import type { LeaseBank } from "../../ledger/lease-bank.ts";
 import type { WorldAccount } from "../world/world.ts";
 import type { HoldSize } from "./hold-size.ts";
-import { createWallet, type Hold, type Wallet } from "./wallet.ts";
+import { createWallet, type Departure, type Hold, type Wallet } from "./wallet.ts";
 
 /** Decides from memory whether an account can pay for one more request (S6, S19, S30). */
 export interface Credit {
@@ -22,7 +22,7 @@ export interface Credit {
   admit(
     account: Pick<WorldAccount, "accountId">,
     size: Pick<HoldSize, "fullNanoUsd" | "leastNanoUsd">,
-    signal: AbortSignal,
+    signal: Departure,
   ): Hold | Promise<Hold>;
   /** Nano-USD left: the posted balance less what is used but not settled yet and what running requests hold. */
   availableNanoUsd(account: WorldAccount): bigint;

@@ -3,7 +3,7 @@ import type { Caller } from "../auth/authenticate.ts";
 import type { LimitedRequest, Limits } from "../limits/limits.ts";
 import type { Credit } from "./credit.ts";
 import type { HoldSize } from "./hold-size.ts";
-import type { Hold } from "./wallet.ts";
+import type { Departure, Hold } from "./wallet.ts";
 
 /** What a request has taken before it runs: its place within the limits, and credit. */
 export interface Reservation {
@@ -16,7 +16,7 @@ export interface ReservationInput {
   protocol: Interface;
   size: HoldSize;
   /** The client has left. */
-  signal: AbortSignal;
+  signal: Departure;
 }
 
 /**

@@ -21,7 +21,7 @@ type WalletSize = Pick<HoldSize, "fullNanoUsd" | "leastNanoUsd">;
 /** One account's credit in this process: one lease, and the holds on it. The sum of holds never passes what is left. */
 export interface Wallet {
   /** At once where the lease covers it; else it waits in turn, at most `WAIT_MS`. Rejects with a GatewayError. */
-  admit(size: WalletSize, signal: AbortSignal): Hold | Promise<Hold>;
+  admit(size: WalletSize, signal: Departure): Hold | Promise<Hold>;
   readonly heldNanoUsd: bigint;
   readonly holds: number;
   /** The lease, for whoever renews it. */
@@ -66,9 +66,14 @@ interface Lease {
   refilledNanoUsd: bigint;
 }
 
+/** Has the client left? An AbortSignal says it too; a whole one a request would cost more than the hold. */
+export interface Departure {
+  readonly aborted: boolean;
+}
+
 interface Waiter {
   size: WalletSize;
-  signal: AbortSignal;
+  signal: Departure;
   timer: NodeJS.Timeout;
   resolve(hold: Hold): void;
   reject(error: GatewayError): void;
@@ -99,7 +104,7 @@ export function createWallet(deps: WalletDeps): Wallet {
     return lease !== undefined && clock.nowMs() < lease.expiresAtMs - SKEW_MS && restNanoUsd() >= nanoUsd;
   }
 
-  function admit(size: WalletSize, signal: AbortSignal): Hold | Promise<Hold> {
+  function admit(size: WalletSize, signal: Departure): Hold | Promise<Hold> {
     lastUsedMs = clock.nowMs();
     if (waiting.size === 0 && fits(size.fullNanoUsd)) {
       const hold = startHold(size.fullNanoUsd);
@@ -110,7 +115,7 @@ export function createWallet(deps: WalletDeps): Wallet {
     return wait(size, signal);
   }
 
-  async function wait(size: WalletSize, signal: AbortSignal): Promise<Hold> {
+  async function wait(size: WalletSize, signal: Departure): Promise<Hold> {
     const { promise, resolve, reject } = Promise.withResolvers<Hold>();
     const timer = setTimeout(() => refuse(waiter, isKnown() ? heldByOthers() : unavailable()), WAIT_MS);
     const waiter: Waiter = { size, signal, timer, resolve, reject };

@@ -1,89 +1,53 @@
-import { cpuMilliseconds } from "./cpu.ts";
-import { drive, type Load } from "./drive.ts";
-import { startTestStack } from "../support/stack.ts";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import process from "node:process";
+import { direct } from "./gateways/direct.ts";
+import type { Gateway } from "./gateways/gateway.ts";
+import { startLiteLlm } from "./gateways/litellm.ts";
+import { startModelGateway } from "./gateways/model-gateway.ts";
+import { startPlainEnvoy } from "./gateways/plain-envoy.ts";
+import { startPortkey } from "./gateways/portkey.ts";
+import { loadProgram } from "./load/program.ts";
+import { startUpstream } from "./load/upstream.ts";
+import { compare, type Case } from "./compare.ts";
+import { parseOptions } from "./options.ts";
+import { PAIRS } from "./pairs.ts";
+import { caseTable, summarize } from "./report.ts";
+import { WORKLOADS } from "./workloads.ts";
 
 /**
- * `npm run bench`: each workload straight to the simulated model server and through the gateway, in turns, billing on.
- * Read the ratios: both sides share this machine with the load generator and the model server.
+ * `npm run bench`: each load through each gateway in turns, so that all of them see the same weather. Read the CPU time and
+ * its ratios: rates and delays share this machine with the driver and the model server.
  */
-const ROUNDS = 3;
-const CONCURRENCY = 32;
-
-const WORKLOADS = [
-  { name: "JSON, 1 KB prompt", requests: 1500, isStream: false, promptBytes: 1024 },
-  { name: "JSON, 100 KB prompt", requests: 300, isStream: false, promptBytes: 100 * 1024 },
-  { name: "stream of 100 chunks, 1 KB prompt", requests: 300, isStream: true, promptBytes: 1024 },
-] as const;
-
-const PAIRS = [
-  { path: "/v1/chat/completions", model: "modelx-v4-pro", pair: "chat → chat" },
-  { path: "/v1/chat/completions", model: "modelx-v4-flash", pair: "chat → messages" },
-  { path: "/v1/messages", model: "modelx-v4-pro", pair: "messages → chat" },
-  { path: "/v1/messages", model: "modelx-v4-flash", pair: "messages → messages" },
-] as const;
-
-const stack = await startTestStack({ creditNanoUsd: 1_000_000_000_000_000n });
-const gateway = ["envoy", "extproc", "postgres", "operator"].map((name) => stack.pids[name] ?? 0);
+const options = parseOptions(process.argv.slice(2));
+const tell = (line: string) => process.stderr.write(`${line}\n`);
+const program = await loadProgram();
+const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-bench-"));
+const upstream = await startUpstream(program);
+const gateways: Gateway[] = [direct(upstream.url)];
 try {
-  await measure({ ...WORKLOADS[0], requests: 500 }, PAIRS[0]); // warms both sides up
-  const table: Record<string, Record<string, string>> = {};
-  for (const workload of WORKLOADS) {
-    for (const pair of PAIRS) {
-      const rounds = [];
-      for (let round = 0; round < ROUNDS; round++) rounds.push(await measure(workload, pair));
-      table[`${workload.name}, ${pair.pair}`] = summarize(rounds);
-    }
+  const place = { upstreamUrl: upstream.url, directory };
+  const starts = [startPlainEnvoy, startModelGateway, ...options.peers.map(startOf)];
+  for (const start of starts) gateways.push(await start(place));
+  const cases = WORKLOADS.flatMap((workload) => PAIRS.map((pair): Case => ({ workload, pair })));
+  for (const each of cases) {
+    const name = `${each.workload.name}, ${each.pair.client} → ${each.pair.upstream}`;
+    if (!options.only.test(name)) continue;
+    tell(name);
+    const workload = {
+      ...each.workload,
+      requests: Math.round(each.workload.requests * (each.workload.gapMs > 0 ? 1 : options.share)),
+    };
+    const results = await compare(program, gateways, { ...each, workload }, { rounds: options.rounds, tell });
+    process.stdout.write(`\n${name}\n${caseTable(summarize(results))}\n`);
   }
-  console.table(table);
 } finally {
-  await stack.stop();
+  for (const gateway of gateways.reverse()) await gateway.stop();
+  await upstream.stop();
+  await rm(directory, { recursive: true, force: true });
 }
 
-interface Measured {
-  direct: number;
-  gateway: number;
-  directP50: number;
-  gatewayP50: number;
-  cpuMsPerRequest: number;
-}
-
-async function measure(
-  workload: Omit<(typeof WORKLOADS)[number], "requests"> & { requests: number },
-  pair: (typeof PAIRS)[number],
-): Promise<Measured> {
-  const load: Omit<Load, "url"> = {
-    concurrency: CONCURRENCY,
-    requests: workload.requests,
-    apiKey: stack.apiKey,
-    body: JSON.stringify({
-      model: pair.model,
-      max_tokens: 1000,
-      stream: workload.isStream,
-      messages: [{ role: "user", content: `${"word ".repeat(workload.promptBytes / 5)}[[sim tokens=100]]` }],
-    }),
-  };
-  const direct = await drive({ ...load, url: stack.simulatorUrl + pair.path });
-  const before = await cpuMilliseconds(gateway);
-  const through = await drive({ ...load, url: stack.baseUrl + pair.path });
-  await stack.idle();
-  const cpuMs = (await cpuMilliseconds(gateway)) - before;
-  return {
-    direct: direct.perSecond,
-    gateway: through.perSecond,
-    directP50: direct.p50Ms,
-    gatewayP50: through.p50Ms,
-    cpuMsPerRequest: cpuMs / workload.requests,
-  };
-}
-
-function summarize(rounds: readonly Measured[]): Record<string, string> {
-  const median = (read: (round: Measured) => number) =>
-    rounds.map(read).sort((a, b) => a - b)[Math.floor(rounds.length / 2)] ?? 0;
-  return {
-    "direct req/s": median((round) => round.direct).toFixed(0),
-    "gateway req/s": median((round) => round.gateway).toFixed(0),
-    ratio: median((round) => round.gateway / round.direct).toFixed(2),
-    "added p50 ms": median((round) => round.gatewayP50 - round.directP50).toFixed(1),
-    "gateway CPU ms/request": median((round) => round.cpuMsPerRequest).toFixed(2),
-  };
+function startOf(peer: string): typeof startPortkey {
+  return peer === "litellm" ? startLiteLlm : startPortkey;
 }

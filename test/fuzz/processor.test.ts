@@ -37,7 +37,7 @@ test("whatever messages the processor gets, in whatever order, it goes on, holds
     answers += await converse(steps.map((step) => garble(random, step)));
   });
   expect(answers).toBeGreaterThan(0);
-  // Streams that were reset as they were opened are found by a sweep.
+  // This client loses the reset of a stream that it cancels as it opens it; a sweep finds such streams.
   const IN_TIME = { withinMs: 40_000 };
   await eventually(async () => {
     const metrics = await scrape(plane.extprocAdminUrl);

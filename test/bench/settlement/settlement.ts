@@ -6,7 +6,7 @@ import { migrate } from "../../../ledger/migrate.ts";
 import type { Settlement } from "../../../ledger/settle.ts";
 import { createSettler } from "../../../ledger/settler.ts";
 import { startPostgres } from "../../../local/postgres.ts";
-import { cpuMilliseconds } from "../cpu.ts";
+import { readUse } from "../processes.ts";
 import { createCustomer, seedLedger, settlementOf, type Customer } from "../../support/ledger.ts";
 
 export interface SettlementBench {
@@ -81,7 +81,7 @@ async function run({ database, customers, settlements, postgresPid }: Run): Prom
     }
   }
 
-  const cpuBefore = { own: process.cpuUsage(), postgresMs: await cpuMilliseconds([postgresPid]) };
+  const cpuBefore = { own: process.cpuUsage(), postgresMs: (await readUse([postgresPid])).cpuMs };
   const startedMs = performance.now();
   fill();
   await stopped.promise;
@@ -92,6 +92,6 @@ async function run({ database, customers, settlements, postgresPid }: Run): Prom
     lagMs,
     heapMiB: process.memoryUsage().heapUsed / 2 ** 20,
     ownCpuMicros: (own.user + own.system) / settlements,
-    postgresCpuMicros: (((await cpuMilliseconds([postgresPid])) - cpuBefore.postgresMs) * 1000) / settlements,
+    postgresCpuMicros: (((await readUse([postgresPid])).cpuMs - cpuBefore.postgresMs) * 1000) / settlements,
   };
 }

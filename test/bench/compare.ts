@@ -1,0 +1,50 @@
+import type { Gateway } from "./gateways/gateway.ts";
+import type { Driven } from "./load/drive.ts";
+import { measure, measurePaced, refusal, type Round } from "./measure.ts";
+import type { Pair } from "./pairs.ts";
+import type { Workload } from "./workloads.ts";
+
+export interface Case {
+  workload: Workload;
+  pair: Pair;
+}
+
+/** What one gateway did in all rounds of a case. */
+export type Compared =
+  | { kind: "measured"; gateway: string; rounds: readonly Round[]; paced: readonly Driven[] }
+  /** It does not serve this pair. */
+  | { kind: "refused"; gateway: string; reason: string };
+
+/** All gateways in turns, round by round: what else this machine does hits all of them. */
+export async function compare(
+  program: string,
+  gateways: readonly Gateway[],
+  each: Case,
+  { rounds, tell }: { rounds: number; tell: (line: string) => void },
+): Promise<Compared[]> {
+  const entries = [];
+  for (const gateway of gateways) entries.push(await prepare(program, gateway, each));
+  for (let round = 0; round < rounds; round++) {
+    for (const { gateway, reason, measured, paced } of entries) {
+      if (reason !== null) continue;
+      const one = await measure(program, gateway, each);
+      const { failures, failure } = one.driven;
+      if (failures > 0) tell(`  ${gateway.name}: ${failures} of ${each.workload.requests} failed: ${failure}`);
+      measured.push(one);
+      if (each.workload.rate !== null) paced.push(await measurePaced(program, gateway, each));
+    }
+  }
+  return entries.map(({ gateway: { name }, reason, measured, paced }) =>
+    reason === null ? { kind: "measured", gateway: name, rounds: measured, paced } : { kind: "refused", gateway: name, reason },
+  );
+}
+
+async function prepare(program: string, gateway: Gateway, each: Case) {
+  const reason = await refusal(program, gateway, each);
+  // Compilers of both languages' run times have their say before anything is measured.
+  if (reason === null)
+    await measure(program, gateway, { ...each, workload: { ...each.workload, requests: each.workload.connections * 4 } });
+  const measured: Round[] = [];
+  const paced: Driven[] = [];
+  return { gateway, reason, measured, paced };
+}

@@ -1,0 +1,61 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import { finished } from "node:stream/promises";
+import { eventually } from "../../support/eventually.ts";
+
+export interface ChildOptions {
+  name: string;
+  program: string;
+  parameters: readonly string[];
+  environment?: Readonly<Record<string, string>>;
+  directory?: string;
+  /** Answers when it is ready, whatever it says. */
+  readyUrl: string;
+  /** Its output. */
+  logFile: string;
+  readyWithinMs?: number;
+}
+
+export interface Child {
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+const STOP_WITHIN_MS = 5_000;
+
+/** @throws Error that names its log when it does not come up; it does not run then. */
+export async function startChild(options: ChildOptions): Promise<Child> {
+  const log = createWriteStream(options.logFile);
+  const child = spawn(options.program, options.parameters, {
+    cwd: options.directory,
+    env: { ...process.env, ...options.environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const exited = once(child, "exit");
+  child.stdout.pipe(log, { end: false });
+  child.stderr.pipe(log, { end: false });
+
+  async function stop(): Promise<void> {
+    child.kill("SIGTERM");
+    const timer = setTimeout(() => child.kill("SIGKILL"), STOP_WITHIN_MS);
+    await exited;
+    clearTimeout(timer);
+    log.end();
+    await finished(log);
+  }
+
+  try {
+    await eventually(
+      async () => {
+        if (child.exitCode !== null) throw new Error("it has ended");
+        await fetch(options.readyUrl);
+      },
+      { withinMs: options.readyWithinMs ?? 30_000 },
+    );
+  } catch (error) {
+    await stop();
+    throw new Error(`${options.name} did not come up; its log is ${options.logFile}.`, { cause: error });
+  }
+  return { pid: child.pid ?? 0, stop };
+}

@@ -1,0 +1,54 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { stringify } from "yaml";
+import { startTestStack, type TestStack } from "../../support/stack.ts";
+import { modelOf, pathOf } from "../pairs.ts";
+import type { Gateway } from "./gateway.ts";
+
+const CREDIT_NANO_USD = 1_000_000_000_000_000n;
+/** What every request passes, and what carries its bill behind it. */
+const PARTS = ["envoy", "extproc", "postgres", "operator"];
+
+/** This product, whole and with billing on, as `npm start` runs it. */
+export async function startModelGateway(place: { upstreamUrl: string; directory: string }): Promise<Gateway> {
+  const manifestsDirectory = path.join(place.directory, "manifests");
+  await mkdir(manifestsDirectory);
+  const models = [model("chat", `${place.upstreamUrl}/v1`), model("messages", place.upstreamUrl)];
+  await writeFile(path.join(manifestsDirectory, "models.yaml"), models.map((each) => stringify(each)).join("---\n"));
+  const stack = await startTestStack({ manifestsDirectory, creditNanoUsd: CREDIT_NANO_USD });
+  const keyFile = path.join(place.directory, "key");
+  await writeFile(keyFile, stack.apiKey, { mode: 0o600 });
+  return {
+    name: "Model Gateway",
+    target: ({ client }) => ({ url: stack.baseUrl + pathOf(client), headers: { "x-api-key": `@${keyFile}` } }),
+    parts: Object.fromEntries(PARTS.map((name) => [name, stack.pids[name] ?? 0])),
+    settled: async () => void (await stack.idle()),
+    loopDelayMs: () => readLoopDelay(stack),
+    stop: () => stack.stop(),
+  };
+}
+
+function model(protocol: "chat" | "messages", url: string): object {
+  return {
+    apiVersion: "modelgateway.dev/v1alpha1",
+    kind: "Model",
+    metadata: { name: modelOf(protocol) },
+    spec: {
+      modelName: modelOf(protocol),
+      interfaces: ["ChatCompletions", "Messages"],
+      limits: { contextWindow: 200_000, maxOutputTokens: 64_000 },
+      pricing: {
+        inputPerMillion: "3.00",
+        cachedInputPerMillion: "0.30",
+        cacheWritePerMillion: "3.75",
+        outputPerMillion: "15.00",
+      },
+      backends: [{ name: "primary", protocol: protocol === "chat" ? "ChatCompletions" : "Messages", url }],
+    },
+  };
+}
+
+async function readLoopDelay(stack: TestStack): Promise<number> {
+  const metrics = await stack.idle();
+  return (metrics.get("nodejs_eventloop_lag_p99_seconds") ?? 0) * 1000;
+}

@@ -1,0 +1,47 @@
+import { spawn } from "node:child_process";
+import { text } from "node:stream/consumers";
+import * as z from "zod";
+
+export interface Load {
+  url: string;
+  /** A value `@file` is read from there, as keys should be. */
+  headers: Readonly<Record<string, string>>;
+  body: string;
+  /** Text that every whole answer holds. */
+  expect: string;
+  requests: number;
+  connections: number;
+  /** Requests a second; a closed loop where absent. */
+  rate?: number;
+}
+
+const spread = z.strictObject({ p50: z.number(), p99: z.number() });
+const driven = z.strictObject({
+  requests: z.int(),
+  failures: z.int(),
+  failure: z.string().optional(),
+  seconds: z.number(),
+  perSecond: z.number(),
+  wholeMs: spread,
+  firstByteMs: spread,
+});
+
+/** What one run of the driver measured. */
+export type Driven = z.infer<typeof driven>;
+
+export async function drive(program: string, load: Load): Promise<Driven> {
+  const parameters = Object.entries({
+    url: load.url,
+    requests: load.requests,
+    connections: load.connections,
+    rate: load.rate ?? 0,
+    expect: load.expect,
+  }).flatMap(([name, value]) => [`-${name}`, String(value)]);
+  const headers = Object.entries({ "content-type": "application/json", ...load.headers }).flatMap(([name, value]) => [
+    "-header",
+    `${name}: ${value}`,
+  ]);
+  const child = spawn(program, ["drive", ...parameters, ...headers], { stdio: ["pipe", "pipe", "inherit"] });
+  child.stdin.end(load.body);
+  return driven.parse(JSON.parse(await text(child.stdout)));
+}
