@@ -62,6 +62,7 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
   const startedMs = deps.clock.nowMs();
   const requestId = deps.newRequestId(startedMs);
   let protocol: Interface = "chat";
+  let authenticated: Caller | undefined;
   let admitted: Admitted | undefined;
   let way: Way | undefined;
   let run: Run | undefined;
@@ -81,6 +82,7 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
       if (endpoint.kind === "root") return reply.answerNow(deps.answers.root(requestId));
 
       const caller = authenticate({ headers, world: deps.world, pepper: deps.pepper, nowMs: startedMs, keysUrl: deps.keysUrl });
+      authenticated = caller;
       if (endpoint.kind !== "generate" && endpoint.kind !== "count_tokens") {
         return answerRoute({ endpoint, caller, requestId, deps }).catch(refuse);
       }
@@ -273,8 +275,15 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
     const error = toGatewayError(thrown);
     if (error.code === "internal_error") deps.events.exchangeFailed({ requestId, error: thrown });
     else if (run !== undefined) noteUpstreamFailure(run, error.status, error.code);
-    else deps.events.requestRefused({ requestId, code: error.code, status: error.status, protocol, cause: error.cause });
+    else noteRefusal(error);
     return error;
+  }
+
+  function noteRefusal({ code, status, cause }: GatewayError): void {
+    const accountId = authenticated?.account.accountId ?? null;
+    const keyId = authenticated?.key.publicId ?? null;
+    const durationMs = deps.clock.nowMs() - startedMs;
+    deps.events.requestRefused({ requestId, accountId, keyId, protocol, code, status, durationMs, cause });
   }
 
   function noteUpstreamFailure(run: Run, status: number, code: ErrorCode): void {

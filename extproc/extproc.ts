@@ -11,6 +11,7 @@ import { endLeasesOf, type LeaseRules } from "../ledger/leases.ts";
 import { claimLimits } from "../ledger/limits.ts";
 import { startNightly } from "../ledger/nightly.ts";
 import { createSettler } from "../ledger/settler.ts";
+import type { AccessLogChoice } from "./access-log.ts";
 import { createAnswers } from "./answers/answer.ts";
 import { createEvents } from "./events.ts";
 import { createExchange } from "./exchange.ts";
@@ -46,6 +47,7 @@ export interface ExtprocConfig {
   usageRetentionDays: number | null;
   /** Requests carried at once; more are refused (S22). */
   mostOpenRequests: number;
+  accessLog: AccessLogChoice;
   /** How long running streams may take to finish at shutdown. */
   drainMs: number;
 }
@@ -84,6 +86,7 @@ export async function startExtproc(
   const lateness = startLateness({ nowMs: () => performance.now() });
   const events = createEvents({
     log,
+    accessLog: config.accessLog,
     metrics,
     gauges: {
       openStreams: () => server?.openStreams ?? 0,
