@@ -107,7 +107,8 @@ export function createRequestMetrics(metrics: Registry): RequestMetrics {
   };
 }
 
-const STATUSES: ReadonlySet<number> = new Set(Object.values(ERRORS).map(({ status }) => status));
+/** The last three are a model server's own that clients get as they are (S22). */
+const STATUSES: ReadonlySet<number> = new Set([...Object.values(ERRORS).map(({ status }) => status), 409, 422, 529]);
 
 /** Why a request did not end well: the status that the client got, else how its answer ended. Empty: it did end well. */
 function errorTypeOf({ outcome, httpStatus }: Pick<Settlement, "outcome" | "httpStatus">): string {
