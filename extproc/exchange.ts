@@ -2,6 +2,7 @@ import { GatewayError, toGatewayError, type ErrorCode } from "../contract/errors
 import type { Backend } from "../contract/catalogue.ts";
 import type { Interface } from "../contract/protocol.ts";
 import type { ProcessingResponse } from "../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
+import type { Settlement } from "../ledger/settle.ts";
 import { createAnswerStream, endOutcome, type AnswerStream } from "./answer-stream.ts";
 import { answerRoute } from "./answers/answer.ts";
 import { authenticate, type Caller } from "./auth/authenticate.ts";
@@ -36,8 +37,21 @@ export interface Exchange {
   requestBody(body: Buffer): ProcessingResponse | Promise<ProcessingResponse>;
   responseHeaders(headers: ReadonlyMap<string, string>, facts: { isLocalReply: boolean; isEnd: boolean }): ProcessingResponse;
   responseBody(body: Buffer, isEnd: boolean): ProcessingResponse;
+  /** What is known of it by now. */
+  facts(): ExchangeFacts;
   /** The gRPC stream is over: normally, because the client left, or because the upstream broke off. */
   closed(): void;
+}
+
+export interface ExchangeFacts {
+  requestId: string;
+  protocol: Interface;
+  /** Null where nothing was sent upstream. */
+  model: string | null;
+  backend: string | null;
+  /** Null where nothing went wrong. */
+  errorCode: ErrorCode | null;
+  settlement: Settlement | null;
 }
 
 /** Known once the request's headers are accepted. */
@@ -69,6 +83,7 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
   let deadlines: Deadlines | undefined;
   let place: Place | undefined;
   let response: Response | undefined;
+  let errorCode: ErrorCode | null = null;
   const closing = new AbortController();
 
   // 1. Who asks, for what, and may they? Decided before the body is read.
@@ -273,6 +288,7 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
 
   function noteFailure(thrown: unknown): GatewayError {
     const error = toGatewayError(thrown);
+    errorCode = error.code;
     if (error.code === "internal_error") deps.events.exchangeFailed({ requestId, error: thrown });
     else if (run !== undefined) noteUpstreamFailure(run, error.status, error.code);
     else noteRefusal(error);
@@ -291,7 +307,13 @@ export function createExchange(deps: ExchangeDeps, push: (response: ProcessingRe
     run.settle("failed", status);
   }
 
-  return { requestHeaders, requestBody, responseHeaders, responseBody, closed };
+  function facts(): ExchangeFacts {
+    const model = run?.model.name ?? null;
+    const backend = run?.backend.name ?? null;
+    return { requestId, protocol, model, backend, errorCode, settlement: run?.settlement ?? null };
+  }
+
+  return { requestHeaders, requestBody, responseHeaders, responseBody, facts, closed };
 }
 
 function isEventStream(headers: ReadonlyMap<string, string>): boolean {

@@ -29,6 +29,7 @@ import { startLeaseKeeper } from "./meter/lease-keeper.ts";
 import { startRunWatch } from "./meter/run-watch.ts";
 import { createBackendHealth } from "./route/backend-health.ts";
 import { startServer, type ExtprocServer } from "./server.ts";
+import { createTracedExchange } from "./traced-exchange.ts";
 import { createWorld } from "./world/world.ts";
 
 export interface ExtprocConfig {
@@ -48,6 +49,8 @@ export interface ExtprocConfig {
   /** Requests carried at once; more are refused (S22). */
   mostOpenRequests: number;
   accessLog: AccessLogChoice;
+  /** Spans are sent, by Envoy. */
+  isTraced: boolean;
   /** How long running streams may take to finish at shutdown. */
   drainMs: number;
 }
@@ -158,7 +161,8 @@ export async function startExtproc(
     onChecked: (differences) => (ledgerDifferences = differences),
   });
   const opened = await startServer(config.listen, {
-    createExchange: (push) => createExchange(deps, push),
+    createExchange: (push) =>
+      config.isTraced ? createTracedExchange((tell) => createExchange(deps, tell), push) : createExchange(deps, push),
     createAttempt: (push) => createAttemptExchange({ openAttempts: deps.openAttempts, push }),
     log,
   });

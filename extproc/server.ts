@@ -21,11 +21,14 @@ export interface ExtprocServer {
 
 export interface ServerDeps {
   /** @param push sends Envoy a message that it has not asked for. */
-  createExchange(push: Push): Exchange;
+  createExchange(push: Push): Steps;
   /** For one attempt of an exchange (operator/xds/attempts.ts). */
-  createAttempt(push: Push): Exchange;
+  createAttempt(push: Push): Steps;
   log: Logger;
 }
+
+/** What Envoy's messages are handed to. */
+export type Steps = Omit<Exchange, "facts">;
 
 type Push = (response: ProcessingResponse) => void;
 
@@ -124,7 +127,7 @@ function serve(call: Call, deps: ServerDeps, onOver: () => void): void {
   }
 }
 
-function answer(exchange: Exchange, message: ProcessingRequest): ProcessingResponse | Promise<ProcessingResponse> | undefined {
+function answer(exchange: Steps, message: ProcessingRequest): ProcessingResponse | Promise<ProcessingResponse> | undefined {
   const { request } = message;
   switch (request.case) {
     case "requestHeaders":

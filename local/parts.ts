@@ -5,6 +5,7 @@ import path from "node:path";
 import { stringify } from "yaml";
 import { MAX_REQUEST_BYTES } from "../contract/headers.ts";
 import { buildBootstrap } from "../operator/xds/bootstrap.ts";
+import type { TraceCollector } from "../operator/xds/tracing.ts";
 import { drainEnvoy } from "../runtime/envoy-drain.ts";
 import type { Part } from "./process/part.ts";
 import { LOOPBACK } from "./process/ports.ts";
@@ -68,6 +69,8 @@ export function extprocPart(options: {
   port: number;
   adminPort: number;
   journalDirectory: string;
+  /** Base address of an OTLP collector. */
+  tracesUrl: string | undefined;
 }): Part {
   return nodePart({
     name: "extproc",
@@ -79,6 +82,7 @@ export function extprocPart(options: {
       EXTPROC_LISTEN: `${LOOPBACK}:${options.port}`,
       ADMIN_PORT: String(options.adminPort),
       JOURNAL_DIRECTORY: options.journalDirectory,
+      ...(options.tracesUrl === undefined ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: options.tracesUrl }),
       // Envoy has drained before this process is told to stop.
       DRAIN_SECONDS: "2",
       LOG_LEVEL: "info",
@@ -124,6 +128,7 @@ export async function envoyPart(options: {
   extprocPort: number;
   xdsPort: number;
   dashboardPort: number;
+  tracesUrl: string | undefined;
 }): Promise<Part> {
   const bootstrap = buildBootstrap({
     nodeId: "local",
@@ -134,6 +139,7 @@ export async function envoyPart(options: {
     dashboard: { host: LOOPBACK, port: options.dashboardPort },
     maxRequestBytes: MAX_REQUEST_BYTES,
     accessLogPath: path.join(options.logs, "access.log"),
+    ...(options.tracesUrl === undefined ? {} : { traces: readCollector(options.tracesUrl) }),
   });
   await writeFile(options.configFile, stringify(bootstrap));
   const adminUrl = `http://${LOOPBACK}:${options.adminPort}`;
@@ -154,4 +160,12 @@ export async function envoyPart(options: {
     stopSteps: stopWithin(10_000),
     beforeStop: async () => void (await drainEnvoy(adminUrl, { mostMs: DRAIN_MS })),
   };
+}
+
+/** @throws Error with one sentence where it is no address that Envoy sends spans to. */
+function readCollector(address: string): TraceCollector {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url?.protocol !== "http:" || url.pathname !== "/")
+    throw new Error("OTEL_EXPORTER_OTLP_ENDPOINT has to be http://host:port: spans go to /v1/traces there, without TLS.");
+  return { host: url.hostname, port: url.port === "" ? 80 : Number(url.port), percent: 100 };
 }

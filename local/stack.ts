@@ -23,7 +23,7 @@ export interface StackOptions {
   dataDirectory: string;
   manifestsDirectory: string;
   upstreams?: UpstreamOptions;
-  /** ENVOY_BIN, PATH, HOME and XDG_CACHE_HOME are looked at. */
+  /** ENVOY_BIN, PATH, HOME, XDG_CACHE_HOME and OTEL_EXPORTER_OTLP_ENDPOINT are looked at. */
   environment: Readonly<Record<string, string | undefined>>;
   /** Lines for people while it starts. */
   onProgress?: (line: string) => void;
@@ -155,6 +155,7 @@ async function bringUp(options: StackOptions, { directory, register, onStarted }
     dashboardPort = 0,
     dashboardAdmin = 0,
   ] = await freePorts(8);
+  const tracesUrl = options.environment["OTEL_EXPORTER_OTLP_ENDPOINT"];
   const simulatorUrl = `http://${LOOPBACK}:${simulatorPort}`;
 
   onProgress("Starting the gateway …");
@@ -169,12 +170,15 @@ async function bringUp(options: StackOptions, { directory, register, onStarted }
       port: extprocPort,
       adminPort: extprocAdmin,
       journalDirectory: directory.journal,
+      tracesUrl,
     }),
   );
   await start(dashboardPart({ databaseUrl, pepper, baseUrl, port: dashboardPort, adminPort: dashboardAdmin }));
   await rotateLog(directory.logs, "access");
   const { envoy: configFile, logs } = directory;
-  await start(await envoyPart({ binary, configFile, logs, port, adminPort: envoyAdmin, extprocPort, xdsPort, dashboardPort }));
+  await start(
+    await envoyPart({ binary, configFile, logs, port, adminPort: envoyAdmin, extprocPort, xdsPort, dashboardPort, tracesUrl }),
+  );
   const served = await listServed({ baseUrl, apiKey, signal });
   return {
     baseUrl,
