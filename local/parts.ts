@@ -69,8 +69,7 @@ export function extprocPart(options: {
   port: number;
   adminPort: number;
   journalDirectory: string;
-  /** Base address of an OTLP collector. */
-  tracesUrl: string | undefined;
+  traces: TraceCollector | undefined;
 }): Part {
   return nodePart({
     name: "extproc",
@@ -82,7 +81,9 @@ export function extprocPart(options: {
       EXTPROC_LISTEN: `${LOOPBACK}:${options.port}`,
       ADMIN_PORT: String(options.adminPort),
       JOURNAL_DIRECTORY: options.journalDirectory,
-      ...(options.tracesUrl === undefined ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: options.tracesUrl }),
+      ...(options.traces === undefined
+        ? {}
+        : { OTEL_EXPORTER_OTLP_ENDPOINT: `http://${options.traces.host}:${options.traces.port}` }),
       // Envoy has drained before this process is told to stop.
       DRAIN_SECONDS: "2",
       LOG_LEVEL: "info",
@@ -128,7 +129,7 @@ export async function envoyPart(options: {
   extprocPort: number;
   xdsPort: number;
   dashboardPort: number;
-  tracesUrl: string | undefined;
+  traces: TraceCollector | undefined;
 }): Promise<Part> {
   const bootstrap = buildBootstrap({
     nodeId: "local",
@@ -139,7 +140,7 @@ export async function envoyPart(options: {
     dashboard: { host: LOOPBACK, port: options.dashboardPort },
     maxRequestBytes: MAX_REQUEST_BYTES,
     accessLogPath: path.join(options.logs, "access.log"),
-    ...(options.tracesUrl === undefined ? {} : { traces: readCollector(options.tracesUrl) }),
+    ...(options.traces === undefined ? {} : { traces: options.traces }),
   });
   await writeFile(options.configFile, stringify(bootstrap));
   const adminUrl = `http://${LOOPBACK}:${options.adminPort}`;
@@ -160,12 +161,4 @@ export async function envoyPart(options: {
     stopSteps: stopWithin(10_000),
     beforeStop: async () => void (await drainEnvoy(adminUrl, { mostMs: DRAIN_MS })),
   };
-}
-
-/** @throws Error with one sentence where it is no address that Envoy sends spans to. */
-function readCollector(address: string): TraceCollector {
-  const url = URL.canParse(address) ? new URL(address) : undefined;
-  if (url?.protocol !== "http:" || url.pathname !== "/")
-    throw new Error("OTEL_EXPORTER_OTLP_ENDPOINT has to be http://host:port: spans go to /v1/traces there, without TLS.");
-  return { host: url.hostname, port: url.port === "" ? 80 : Number(url.port), percent: 100 };
 }

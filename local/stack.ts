@@ -15,6 +15,7 @@ import { dashboardPart, envoyPart, extprocPart, operatorPart, simulatorPart } fr
 import { freePort, freePorts, isPortFree, LOOPBACK } from "./process/ports.ts";
 import { startPostgres } from "./postgres.ts";
 import { createRegister, stopLeftovers } from "./process/register.ts";
+import { readTraceCollector } from "./trace-collector.ts";
 import { mapUpstreams, type UpstreamOptions } from "./upstreams.ts";
 
 export interface StackOptions {
@@ -155,7 +156,7 @@ async function bringUp(options: StackOptions, { directory, register, onStarted }
     dashboardPort = 0,
     dashboardAdmin = 0,
   ] = await freePorts(8);
-  const tracesUrl = options.environment["OTEL_EXPORTER_OTLP_ENDPOINT"];
+  const traces = readTraceCollector(options.environment["OTEL_EXPORTER_OTLP_ENDPOINT"]);
   const simulatorUrl = `http://${LOOPBACK}:${simulatorPort}`;
 
   onProgress("Starting the gateway …");
@@ -170,14 +171,14 @@ async function bringUp(options: StackOptions, { directory, register, onStarted }
       port: extprocPort,
       adminPort: extprocAdmin,
       journalDirectory: directory.journal,
-      tracesUrl,
+      traces,
     }),
   );
   await start(dashboardPart({ databaseUrl, pepper, baseUrl, port: dashboardPort, adminPort: dashboardAdmin }));
   await rotateLog(directory.logs, "access");
   const { envoy: configFile, logs } = directory;
   await start(
-    await envoyPart({ binary, configFile, logs, port, adminPort: envoyAdmin, extprocPort, xdsPort, dashboardPort, tracesUrl }),
+    await envoyPart({ binary, configFile, logs, port, adminPort: envoyAdmin, extprocPort, xdsPort, dashboardPort, traces }),
   );
   const served = await listServed({ baseUrl, apiKey, signal });
   return {

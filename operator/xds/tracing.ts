@@ -9,7 +9,7 @@ export interface TraceCollector extends SocketAddress {
   percent: number;
 }
 
-const TRACES_CLUSTER = "traces";
+export const TRACES_CLUSTER = "traces";
 
 /**
  * Envoy's own tracer, for the connection manager of one listener. A trace that the client began goes on, otherwise one
