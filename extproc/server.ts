@@ -28,7 +28,7 @@ export interface ServerDeps {
 }
 
 /** What Envoy's messages are handed to. */
-export type Steps = Omit<Exchange, "facts">;
+type Steps = Omit<Exchange, "facts">;
 
 type Push = (response: ProcessingResponse) => void;
 
