@@ -1,14 +1,14 @@
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { Counter, Gauge, type Registry } from "prom-client";
 import type { ErrorCode } from "../contract/errors.ts";
-import type { Interface } from "../contract/protocol.ts";
-import { formatNanoUsd } from "../ledger/money.ts";
 import type { Settlement } from "../ledger/settle.ts";
 import type { Logger } from "../runtime/log.ts";
+import { createAccessLog, type AccessLogChoice, type RefusedRequest } from "./access-log.ts";
+import { createRequestMetrics } from "./request-metrics.ts";
 
 /** One function a business event; each writes its log line and counts. Labels are closed sets. */
 export interface Events {
   requestSettled(settlement: Settlement): void;
-  requestRefused(refusal: { requestId: string; code: ErrorCode; status: number; protocol: Interface; cause: unknown }): void;
+  requestRefused(refusal: RefusedRequest): void;
   /** A bug: something threw that no caller can act on. */
   exchangeFailed(failure: { requestId: string; error: unknown }): void;
   /** One of several backends gave no answer; where it was not the last, another is asked. */
@@ -26,6 +26,7 @@ export interface Events {
 
 export interface EventsDeps {
   log: Logger;
+  accessLog: AccessLogChoice;
   metrics: Registry;
   /** Read when metrics are scraped. */
   gauges: {
@@ -39,52 +40,14 @@ export interface EventsDeps {
   };
 }
 
-const DURATION_BUCKETS_S = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
-
-export function createEvents({ log, metrics, gauges }: EventsDeps): Events {
+export function createEvents({ log, accessLog: choice, metrics, gauges }: EventsDeps): Events {
   const registers = [metrics];
-  const requests = new Counter({
-    name: "gateway_requests_total",
-    help: "Requests that reached an upstream, by model, interface and outcome.",
-    labelNames: ["model", "interface", "outcome"],
-    registers,
-  });
+  const requests = createRequestMetrics(metrics);
+  const accessLog = createAccessLog({ log, choice });
   const refusals = new Counter({
     name: "gateway_refusals_total",
     help: "Requests answered with an error, by code.",
     labelNames: ["code", "interface"],
-    registers,
-  });
-  const tokens = new Counter({
-    name: "gateway_tokens_total",
-    help: "Tokens settled, by model and class.",
-    labelNames: ["model", "class"],
-    registers,
-  });
-  const charged = new Counter({
-    name: "gateway_charged_usd_total",
-    help: "Money charged, in USD; for graphs, the ledger is exact.",
-    labelNames: ["model"],
-    registers,
-  });
-  const estimated = new Counter({
-    name: "gateway_estimated_requests_total",
-    help: "Requests whose usage the gateway counted itself.",
-    labelNames: ["model"],
-    registers,
-  });
-  const durations = new Histogram({
-    name: "gateway_request_duration_seconds",
-    help: "From the request's headers to its settlement.",
-    labelNames: ["model"],
-    buckets: DURATION_BUCKETS_S,
-    registers,
-  });
-  const firstTokens = new Histogram({
-    name: "gateway_time_to_first_token_seconds",
-    help: "From the request's headers to the first bytes of the answer.",
-    labelNames: ["model"],
-    buckets: DURATION_BUCKETS_S,
     registers,
   });
   const failures = new Counter({
@@ -128,40 +91,12 @@ export function createEvents({ log, metrics, gauges }: EventsDeps): Events {
 
   return {
     requestSettled(settlement) {
-      const { model, usage } = settlement;
-      requests.inc({ model, interface: settlement.interface, outcome: settlement.outcome });
-      tokens.inc({ model, class: "input" }, usage.inputTokens);
-      tokens.inc({ model, class: "cached_input" }, usage.cachedInputTokens);
-      tokens.inc({ model, class: "cache_write" }, usage.cacheWriteTokens);
-      tokens.inc({ model, class: "output" }, usage.outputTokens);
-      charged.inc({ model }, Number(settlement.chargeNanoUsd) / 1e9);
-      if (settlement.isEstimated) estimated.inc({ model });
-      durations.observe({ model }, settlement.durationMs / 1000);
-      if (settlement.firstTokenMs !== null) firstTokens.observe({ model }, settlement.firstTokenMs / 1000);
-      log.info(
-        {
-          requestId: settlement.requestId,
-          model,
-          interface: settlement.interface,
-          upstream: settlement.upstreamProtocol,
-          backend: settlement.backend,
-          status: settlement.httpStatus,
-          outcome: settlement.outcome,
-          usage,
-          isEstimated: settlement.isEstimated,
-          chargeUsd: formatNanoUsd(settlement.chargeNanoUsd),
-          durationMs: settlement.durationMs,
-          firstTokenMs: settlement.firstTokenMs,
-        },
-        "request settled",
-      );
+      requests.settled(settlement);
+      accessLog.settled(settlement);
     },
-    requestRefused({ requestId, code, status, protocol, cause }) {
-      refusals.inc({ code, interface: protocol });
-      log.info(
-        { requestId, code, status, interface: protocol, ...(cause === undefined ? {} : { err: cause }) },
-        "request refused",
-      );
+    requestRefused(refusal) {
+      refusals.inc({ code: refusal.code, interface: refusal.protocol });
+      accessLog.refused(refusal);
     },
     exchangeFailed({ requestId, error }) {
       failures.inc();

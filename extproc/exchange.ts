@@ -1,6 +1,7 @@
 import { GatewayError, toGatewayError, type ErrorCode } from "../contract/errors.ts";
 import type { Backend } from "../contract/catalogue.ts";
 import type { Interface } from "../contract/protocol.ts";
+import type { Settlement } from "../ledger/settle.ts";
 import { createAnswerStream, endOutcome, type AnswerStream } from "./answer-stream.ts";
 import { answerRoute } from "./answers/answer.ts";
 import { authenticate, type Caller } from "./auth/authenticate.ts";
@@ -36,8 +37,21 @@ export interface Exchange {
   requestBody(body: Buffer): Reply | Promise<Reply>;
   responseHeaders(headers: ReadonlyMap<string, string>, facts: { isLocalReply: boolean; isEnd: boolean }): Reply;
   responseBody(body: Buffer, isEnd: boolean): Reply;
+  /** What is known of it by now. */
+  facts(): ExchangeFacts;
   /** The gRPC stream is over: normally, because the client left, or because the upstream broke off. */
   closed(): void;
+}
+
+export interface ExchangeFacts {
+  requestId: string;
+  protocol: Interface;
+  /** Null where nothing was sent upstream. */
+  model: string | null;
+  backend: string | null;
+  /** Null where nothing went wrong. */
+  errorCode: ErrorCode | null;
+  settlement: Settlement | null;
 }
 
 /** Known once the request's headers are accepted. */
@@ -62,12 +76,14 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   const startedMs = deps.clock.nowMs();
   const requestId = deps.newRequestId(startedMs);
   let protocol: Interface = "chat";
+  let authenticated: Caller | undefined;
   let admitted: Admitted | undefined;
   let way: Way | undefined;
   let run: Run | undefined;
   let deadlines: Deadlines | undefined;
   let place: Place | undefined;
   let response: Response | undefined;
+  let errorCode: ErrorCode | null = null;
   /** Read by what waits for credit. */
   const client = { aborted: false };
 
@@ -83,6 +99,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       if (endpoint.kind === "root") return reply.answerNow(deps.answers.root(requestId));
 
       const caller = authenticate({ headers, world: deps.world, pepper: deps.pepper, nowMs: startedMs, keysUrl: deps.keysUrl });
+      authenticated = caller;
       if (endpoint.kind !== "generate" && endpoint.kind !== "count_tokens") {
         return answerRoute({ endpoint, caller, requestId, deps }).catch(refuse);
       }
@@ -273,10 +290,18 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
 
   function noteFailure(thrown: unknown): GatewayError {
     const error = toGatewayError(thrown);
+    errorCode = error.code;
     if (error.code === "internal_error") deps.events.exchangeFailed({ requestId, error: thrown });
     else if (run !== undefined) noteUpstreamFailure(run, error.status, error.code);
-    else deps.events.requestRefused({ requestId, code: error.code, status: error.status, protocol, cause: error.cause });
+    else noteRefusal(error);
     return error;
+  }
+
+  function noteRefusal({ code, status, cause }: GatewayError): void {
+    const accountId = authenticated?.account.accountId ?? null;
+    const keyId = authenticated?.key.publicId ?? null;
+    const durationMs = deps.clock.nowMs() - startedMs;
+    deps.events.requestRefused({ requestId, accountId, keyId, protocol, code, status, durationMs, cause });
   }
 
   function noteUpstreamFailure(run: Run, status: number, code: ErrorCode): void {
@@ -284,7 +309,13 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     run.settle("failed", status);
   }
 
-  return { requestHeaders, requestBody, responseHeaders, responseBody, closed };
+  function facts(): ExchangeFacts {
+    const model = run?.model.name ?? null;
+    const backend = run?.backend.name ?? null;
+    return { requestId, protocol, model, backend, errorCode, settlement: run?.settlement ?? null };
+  }
+
+  return { requestHeaders, requestBody, responseHeaders, responseBody, facts, closed };
 }
 
 function isEventStream(headers: ReadonlyMap<string, string>): boolean {

@@ -12,6 +12,7 @@ import { endLeasesOf, type LeaseRules } from "../ledger/leases.ts";
 import { claimLimits } from "../ledger/limits.ts";
 import { startNightly } from "../ledger/nightly.ts";
 import { createSettler } from "../ledger/settler.ts";
+import type { AccessLogChoice } from "./access-log.ts";
 import { createAnswers } from "./answers/answer.ts";
 import { createEvents } from "./events.ts";
 import { createExchange } from "./exchange.ts";
@@ -30,6 +31,7 @@ import { startRunWatch } from "./meter/run-watch.ts";
 import { createRequestIds } from "./request-id.ts";
 import { createBackendHealth } from "./route/backend-health.ts";
 import { startServer, type ExtprocServer } from "./server.ts";
+import { createTracedExchange } from "./traced-exchange.ts";
 import { createWorld } from "./world/world.ts";
 
 export interface ExtprocConfig {
@@ -48,6 +50,9 @@ export interface ExtprocConfig {
   usageRetentionDays: number | null;
   /** Requests carried at once; more are refused (S22). */
   mostOpenRequests: number;
+  accessLog: AccessLogChoice;
+  /** Spans are sent, by Envoy. */
+  isTraced: boolean;
   /** How long running streams may take to finish at shutdown. */
   drainMs: number;
 }
@@ -86,6 +91,7 @@ export async function startExtproc(
   const lateness = startLateness({ nowMs: () => performance.now() });
   const events = createEvents({
     log,
+    accessLog: config.accessLog,
     metrics,
     gauges: {
       openStreams: () => server?.openStreams ?? 0,
@@ -157,7 +163,8 @@ export async function startExtproc(
     onChecked: (differences) => (ledgerDifferences = differences),
   });
   const opened = await startServer(config.listen, {
-    createExchange: (push) => createExchange(deps, push),
+    createExchange: (push) =>
+      config.isTraced ? createTracedExchange((tell) => createExchange(deps, tell), push) : createExchange(deps, push),
     createAttempt: (push) => createAttemptExchange({ openAttempts: deps.openAttempts, push }),
     log,
   });

@@ -3,6 +3,7 @@ import { portVariable, readEnv } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createGatheringLog } from "../runtime/log.ts";
 import { parseNanoUsd } from "../ledger/money.ts";
+import { ACCESS_LOG_CHOICES } from "./access-log.ts";
 import { startExtproc } from "./extproc.ts";
 
 const usdVariable = z
@@ -25,6 +26,9 @@ const environment = readEnv(
     MOST_OPEN_REQUESTS: z.coerce.number().int().min(1).max(10_000).default(4_000),
     DRAIN_SECONDS: z.coerce.number().nonnegative().default(10),
     LOG_LEVEL: z.string().default("info"),
+    // Where Envoy sends spans: here it says only whether there are any.
+    OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
+    ACCESS_LOG: z.enum(ACCESS_LOG_CHOICES).default("all"),
   },
   process.env,
 );
@@ -48,6 +52,8 @@ await startExtproc(
     },
     usageRetentionDays: environment.USAGE_RETENTION_DAYS ?? null,
     mostOpenRequests: environment.MOST_OPEN_REQUESTS,
+    accessLog: environment.ACCESS_LOG,
+    isTraced: environment.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
     drainMs: environment.DRAIN_SECONDS * 1000,
   },
   { log, lifecycle },

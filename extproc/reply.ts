@@ -31,6 +31,7 @@ const RESPONSE_HEADERS = 2;
 const REQUEST_BODY = 3;
 const RESPONSE_BODY = 4;
 const IMMEDIATE_RESPONSE = 7;
+const DYNAMIC_METADATA = 8;
 const MODE_OVERRIDE = 9;
 
 /** Of HeadersResponse and BodyResponse: a CommonResponse. */
@@ -83,6 +84,30 @@ export function finishResponse(body: Buffer | "unchanged", headers: HeaderChange
 /** One chunk of a streamed response. Envoy ignores header changes here. */
 export function passChunk(body: Buffer | "unchanged"): Reply {
   return body === "unchanged" ? PASS_UNCHANGED : common(RESPONSE_BODY, { body, headers: {} });
+}
+
+/** The same answer, which tells Envoy's other filters and its tracer something, too. */
+export function withMetadata(reply: Reply, namespace: string, texts: Readonly<Record<string, string>>): Reply {
+  const writer = createWriter();
+  writeStruct(writer, 1, texts);
+  // Of the Struct that metadata is: an entry whose Value is a Struct (`struct_value` 5) in its turn.
+  writer.message(5, 0);
+  writer.message(2, 0);
+  writer.text(1, namespace);
+  writer.message(1, 0);
+  writer.message(DYNAMIC_METADATA, 0);
+  return framed(Buffer.concat([reply, writer.finish(0)]));
+}
+
+/** Struct: `fields` 1, a map from names (1) to Values (2), of which `string_value` is 3. */
+function writeStruct(writer: Writer, field: number, texts: Readonly<Record<string, string>>): void {
+  for (const name in texts) {
+    const from = writer.length;
+    writer.text(3, texts[name] ?? "");
+    writer.message(2, from);
+    writer.text(1, name);
+    writer.message(field, from);
+  }
 }
 
 interface Common {
@@ -164,7 +189,11 @@ function writeMutation(writer: Writer, field: number, { set = {}, remove = [] }:
 }
 
 function frame(writer: Writer): Reply {
-  const reply = writer.finish(FRAME_HEADER_BYTES);
+  return framed(writer.finish(FRAME_HEADER_BYTES));
+}
+
+/** @param reply with room for the frame's header in front. */
+function framed(reply: Buffer): Reply {
   reply[0] = 0;
   reply.writeUInt32BE(reply.length - FRAME_HEADER_BYTES, 1);
   return reply;

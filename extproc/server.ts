@@ -16,11 +16,14 @@ export type ExtprocServer = GrpcStreams;
 
 export interface ServerDeps {
   /** @param push sends Envoy a message that it has not asked for. */
-  createExchange(push: Push): Exchange;
+  createExchange(push: Push): Steps;
   /** For one attempt of an exchange (operator/xds/attempts.ts). */
-  createAttempt(push: Push): Exchange;
+  createAttempt(push: Push): Steps;
   log: Logger;
 }
+
+/** What Envoy's messages are handed to. */
+type Steps = Omit<Exchange, "facts">;
 
 type Push = (reply: Reply) => void;
 
@@ -80,7 +83,7 @@ function serve(stream: GrpcStream, metadata: GrpcMetadata, deps: ServerDeps & { 
   };
 }
 
-function answer(exchange: Exchange, request: ProcessingRequest): Reply | Promise<Reply> | undefined {
+function answer(exchange: Steps, request: ProcessingRequest): Reply | Promise<Reply> | undefined {
   switch (request.kind) {
     case "requestHeaders":
       return exchange.requestHeaders(request.headers, request.isEnd);

@@ -5,6 +5,7 @@ import path from "node:path";
 import { stringify } from "yaml";
 import { MAX_REQUEST_BYTES } from "../contract/headers.ts";
 import { buildBootstrap } from "../operator/xds/bootstrap.ts";
+import type { TraceCollector } from "../operator/xds/tracing.ts";
 import { drainEnvoy } from "../runtime/envoy-drain.ts";
 import type { Part } from "./process/part.ts";
 import { LOOPBACK } from "./process/ports.ts";
@@ -68,6 +69,7 @@ export function extprocPart(options: {
   port: number;
   adminPort: number;
   journalDirectory: string;
+  traces: TraceCollector | undefined;
 }): Part {
   return nodePart({
     name: "extproc",
@@ -79,6 +81,9 @@ export function extprocPart(options: {
       EXTPROC_LISTEN: `${LOOPBACK}:${options.port}`,
       ADMIN_PORT: String(options.adminPort),
       JOURNAL_DIRECTORY: options.journalDirectory,
+      ...(options.traces === undefined
+        ? {}
+        : { OTEL_EXPORTER_OTLP_ENDPOINT: `http://${options.traces.host}:${options.traces.port}` }),
       // Envoy has drained before this process is told to stop.
       DRAIN_SECONDS: "2",
       LOG_LEVEL: "info",
@@ -124,6 +129,7 @@ export async function envoyPart(options: {
   extprocPort: number;
   xdsPort: number;
   dashboardPort: number;
+  traces: TraceCollector | undefined;
 }): Promise<Part> {
   const bootstrap = buildBootstrap({
     nodeId: "local",
@@ -134,6 +140,7 @@ export async function envoyPart(options: {
     dashboard: { host: LOOPBACK, port: options.dashboardPort },
     maxRequestBytes: MAX_REQUEST_BYTES,
     accessLogPath: path.join(options.logs, "access.log"),
+    ...(options.traces === undefined ? {} : { traces: options.traces }),
   });
   await writeFile(options.configFile, stringify(bootstrap));
   const adminUrl = `http://${LOOPBACK}:${options.adminPort}`;

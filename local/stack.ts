@@ -15,6 +15,7 @@ import { dashboardPart, envoyPart, extprocPart, operatorPart, simulatorPart } fr
 import { freePort, freePorts, isPortFree, LOOPBACK } from "./process/ports.ts";
 import { startPostgres } from "./postgres.ts";
 import { createRegister, stopLeftovers } from "./process/register.ts";
+import { readTraceCollector } from "./trace-collector.ts";
 import { mapUpstreams, type UpstreamOptions } from "./upstreams.ts";
 
 export interface StackOptions {
@@ -23,7 +24,7 @@ export interface StackOptions {
   dataDirectory: string;
   manifestsDirectory: string;
   upstreams?: UpstreamOptions;
-  /** ENVOY_BIN, PATH, HOME and XDG_CACHE_HOME are looked at. */
+  /** ENVOY_BIN, PATH, HOME, XDG_CACHE_HOME and OTEL_EXPORTER_OTLP_ENDPOINT are looked at. */
   environment: Readonly<Record<string, string | undefined>>;
   /** Lines for people while it starts. */
   onProgress?: (line: string) => void;
@@ -155,6 +156,7 @@ async function bringUp(options: StackOptions, { directory, register, onStarted }
     dashboardPort = 0,
     dashboardAdmin = 0,
   ] = await freePorts(8);
+  const traces = readTraceCollector(options.environment["OTEL_EXPORTER_OTLP_ENDPOINT"]);
   const simulatorUrl = `http://${LOOPBACK}:${simulatorPort}`;
 
   onProgress("Starting the gateway …");
@@ -169,12 +171,15 @@ async function bringUp(options: StackOptions, { directory, register, onStarted }
       port: extprocPort,
       adminPort: extprocAdmin,
       journalDirectory: directory.journal,
+      traces,
     }),
   );
   await start(dashboardPart({ databaseUrl, pepper, baseUrl, port: dashboardPort, adminPort: dashboardAdmin }));
   await rotateLog(directory.logs, "access");
   const { envoy: configFile, logs } = directory;
-  await start(await envoyPart({ binary, configFile, logs, port, adminPort: envoyAdmin, extprocPort, xdsPort, dashboardPort }));
+  await start(
+    await envoyPart({ binary, configFile, logs, port, adminPort: envoyAdmin, extprocPort, xdsPort, dashboardPort, traces }),
+  );
   const served = await listServed({ baseUrl, apiKey, signal });
   return {
     baseUrl,

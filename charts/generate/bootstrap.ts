@@ -3,6 +3,7 @@ import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 import { buildBootstrap } from "../../operator/xds/bootstrap.ts";
 import { clientTlsSecret, type ClientTls } from "../../operator/xds/client-tls.ts";
 import { INSTALLER_PATHS } from "../../operator/xds/dashboard-route.ts";
+import { TRACES_CLUSTER } from "../../operator/xds/tracing.ts";
 import { PLAIN_HTTP } from "../../operator/xds/plain-http.ts";
 
 /** Where the pod mounts what TLS needs. */
@@ -25,14 +26,21 @@ const DASHBOARD_HOST = {
 } as const;
 const NODE_ID = { standIn: "NODE_ID", expression: '{{ include "model-gateway.fullname" . }}-gateway' } as const;
 const MAX_CONNECTIONS = { standIn: 770_000_001, expression: "{{ int64 .Values.gateway.envoy.maxConnections }}" } as const;
+const TRACES_HOST = { standIn: "TRACES_HOST", expression: "{{ .Values.tracing.host }}" } as const;
+const TRACES_PORT = { standIn: 17_001, expression: "{{ int .Values.tracing.port }}" } as const;
+const TRACES_PERCENT = { standIn: 770_000_003, expression: "{{ .Values.tracing.percent }}" } as const;
 const MAX_HEAP = { standIn: 770_000_002, expression: "{{ int64 .Values.gateway.envoy.maxHeapBytes }}" } as const;
 
 /** Keys of the bootstrap that are there under a condition only. */
-const CONDITIONS: Readonly<Record<string, string>> = Object.fromEntries(
-  ["transport_socket", "listener_filters", "filter_chain_match"].map((key) => [key, ".Values.tls.enabled"]),
-);
+const CONDITIONS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ["transport_socket", "listener_filters", "filter_chain_match"].map((key) => [key, ".Values.tls.enabled"]),
+  ),
+  tracing: ".Values.tracing.enabled",
+};
 /** The same of items of lists, by their name. */
 const ITEM_CONDITIONS: Readonly<Record<string, string>> = {
+  [TRACES_CLUSTER]: ".Values.tracing.enabled",
   "front door": ".Values.dashboard.enabled",
   dashboard: ".Values.dashboard.enabled",
   "management API": ".Values.dashboard.enabled",
@@ -54,6 +62,7 @@ export function bootstrapTemplate(): string {
     admin: { host: LOOPBACK, port: PORTS.envoyAdmin },
     status: { host: BIND_ADDRESS.standIn, port: PORTS.envoyStatus },
     clientTls: CLIENT_TLS,
+    traces: { host: TRACES_HOST.standIn, port: TRACES_PORT.standIn, percent: TRACES_PERCENT.standIn },
     maxRequestBytes: MAX_REQUEST_BYTES,
     maxConnections: MAX_CONNECTIONS.standIn,
     maxHeapBytes: MAX_HEAP.standIn,
@@ -61,10 +70,17 @@ export function bootstrapTemplate(): string {
   const text = encode(withConditions(bootstrap))
     .replaceAll(/^ *(?:- )?IF (.*?)(?: OF \w+)?(?:: null)?$/gm, "{{- if $1 }}")
     .replaceAll(/^ *(?:- )?END .*$/gm, "{{- end }}");
-  return [BIND_ADDRESS, OPERATOR_HOST, DASHBOARD_HOST, NODE_ID, MAX_CONNECTIONS, MAX_HEAP].reduce(
-    (written, { standIn, expression }) => written.replaceAll(String(standIn), expression),
-    text,
-  );
+  return [
+    BIND_ADDRESS,
+    OPERATOR_HOST,
+    DASHBOARD_HOST,
+    NODE_ID,
+    MAX_CONNECTIONS,
+    MAX_HEAP,
+    TRACES_HOST,
+    TRACES_PORT,
+    TRACES_PERCENT,
+  ].reduce((written, { standIn, expression }) => written.replaceAll(String(standIn), expression), text);
 }
 
 /** The file that says where Envoy finds the clients' certificate. */

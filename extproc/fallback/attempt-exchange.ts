@@ -18,7 +18,7 @@ export interface AttemptExchangeDeps {
  * One attempt's stream, beside that of its request (exchange.ts): names the backend and its words, and asks Envoy for
  * another attempt where the answer is no answer. What passes is the exchange's to translate and meter.
  */
-export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDeps): Exchange {
+export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDeps): Omit<Exchange, "facts"> {
   let attempt: Attempt | undefined;
   let requestId = "";
   let timer: NodeJS.Timeout | undefined;

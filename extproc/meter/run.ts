@@ -20,6 +20,8 @@ export interface Run {
   readonly model: WorldModel;
   readonly backend: Backend;
   readonly meter: Meter;
+  /** Null until it is settled. */
+  readonly settlement: Settlement | null;
   /** Another backend answers: the one that is written down. */
   moveTo(backend: Backend): void;
   /** What was left of the caller's limits when it began, for the response. */
@@ -68,6 +70,7 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
   let firstTokenMs: number | null = null;
   let checkpointMs: number | null = null;
   let isSettled = false;
+  let settled: Settlement | null = null;
   let isGivenUp = false;
   let answeredBy: Checkpoint["answeredBy"];
 
@@ -143,6 +146,7 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
       durationMs: clock.nowMs() - startedMs,
       firstTokenMs,
     };
+    settled = settlement;
     limited.end({ tokens: countTokens(usage), nanoUsd: charge });
     journal.end(settlement);
     settler.add(settlement);
@@ -155,6 +159,9 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
       return backend;
     },
     meter,
+    get settlement() {
+      return settled;
+    },
     moveTo,
     limitHeaders: limited.headers,
     noteOutput() {

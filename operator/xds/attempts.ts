@@ -1,6 +1,8 @@
 import { ATTEMPTS_CLUSTER, HEADERS } from "../../contract/headers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { attemptFilter } from "./extproc-filter.ts";
+import { REQUEST_ID_AS_IT_IS } from "./request-id.ts";
+import { tracing, type TraceCollector } from "./tracing.ts";
 import { PRIVATE_HEADERS } from "./upstream-route.ts";
 
 /**
@@ -73,8 +75,16 @@ export function attemptsCluster(bufferBytes: number): EnvoyConfig {
   };
 }
 
+export interface AttemptsListenerOptions {
+  extprocCluster: string;
+  bufferBytes: number;
+  /** Without spans where absent. */
+  traces?: TraceCollector;
+}
+
 /** The listener inside: reachable through the cluster above and from nowhere else. */
-export function attemptsListener({ extprocCluster, bufferBytes }: { extprocCluster: string; bufferBytes: number }): EnvoyConfig {
+export function attemptsListener(options: AttemptsListenerOptions): EnvoyConfig {
+  const { bufferBytes } = options;
   return {
     name: LISTENER,
     internal_listener: {},
@@ -82,15 +92,16 @@ export function attemptsListener({ extprocCluster, bufferBytes }: { extprocClust
     ignore_global_conn_limit: true,
     per_connection_buffer_limit_bytes: bufferBytes,
     filter_chains: [
-      { filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager(extprocCluster) }] },
+      { filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager(options) }] },
     ],
   };
 }
 
-function connectionManager(extprocCluster: string): EnvoyConfig {
+function connectionManager({ extprocCluster, traces }: AttemptsListenerOptions): EnvoyConfig {
   return {
     "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
     stat_prefix: "attempts",
+    ...(traces === undefined ? {} : { tracing: tracing(traces, { hasUpstreamSpans: false }) }),
     codec_type: "HTTP1",
     max_request_headers_kb: 64,
     // The clients' listener counts the time; here an end comes from there.
@@ -109,6 +120,7 @@ function connectionManager(extprocCluster: string): EnvoyConfig {
       },
     ],
     generate_request_id: false,
+    request_id_extension: REQUEST_ID_AS_IT_IS,
     scheme_header_transformation: { match_upstream: true },
     http_filters: [
       attemptFilter(extprocCluster),

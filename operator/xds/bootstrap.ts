@@ -6,6 +6,7 @@ import { EXTPROC_CLUSTER, extprocCluster, MAX_EXTPROC_STREAMS, type ExtprocAddre
 import type { ClientTls } from "./client-tls.ts";
 import { listener } from "./listener.ts";
 import { socketAddress, type SocketAddress } from "./socket-address.ts";
+import { tracesCluster, type TraceCollector } from "./tracing.ts";
 import { adminCluster, statusListener } from "./status-listener.ts";
 
 export interface BootstrapOptions {
@@ -31,6 +32,8 @@ export interface BootstrapOptions {
   maxExtprocStreams?: number;
   /** Where probes and metrics are answered from outside of the loopback; nowhere where absent. */
   status?: SocketAddress;
+  /** Spans of requests go there; none are made where absent. */
+  traces?: TraceCollector;
   /** Clients connect with TLS; without it where absent. */
   clientTls?: ClientTls;
   /** Heap in bytes from which new requests are refused (at 95 %); no such guard where absent. */
@@ -44,6 +47,7 @@ const DEFAULT_MAX_CONNECTIONS = 50_000;
  * Models bring (clusters) and their credentials (secrets) comes from the operator over ADS.
  */
 export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
+  const traces = options.traces === undefined ? {} : { traces: options.traces };
   return {
     node: { id: options.nodeId, cluster: "model-gateway" },
     admin: { address: socketAddress(options.admin) },
@@ -67,7 +71,7 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
           accessLog: accessLog(options.accessLogPath),
           hasDashboard: options.dashboard !== undefined,
         }),
-        attemptsListener({ extprocCluster: EXTPROC_CLUSTER, bufferBytes: options.maxRequestBytes }),
+        attemptsListener({ extprocCluster: EXTPROC_CLUSTER, bufferBytes: options.maxRequestBytes, ...traces }),
         ...(options.status === undefined ? [] : [statusListener(options.status)]),
       ],
       clusters: [
@@ -79,6 +83,7 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
         }),
         xdsCluster(options.xds),
         ...(options.status === undefined ? [] : [adminCluster(options.admin)]),
+        ...(options.traces === undefined ? [] : [tracesCluster(options.traces)]),
         ...(options.dashboard === undefined ? [] : [dashboardCluster(options.dashboard)]),
       ],
     },

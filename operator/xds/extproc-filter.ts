@@ -1,4 +1,5 @@
 import { STAGE } from "../../contract/headers.ts";
+import { SPAN_METADATA } from "../../contract/span-attributes.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 
 const NAME = "envoy.filters.http.ext_proc";
@@ -45,7 +46,7 @@ export function extprocFilter(cluster: string): EnvoyConfig {
       mutation_rules: { disallow_is_error: { value: true } },
       // Tells the processor Envoy's own replies (413, 503) from the upstream's, which read "via_upstream".
       response_attributes: ["response.code_details"],
-      metadata_options: { receiving_namespaces: { untyped: ["gateway.extproc"] } },
+      metadata_options: { receiving_namespaces: { untyped: [SPAN_METADATA] } },
     },
   };
 }

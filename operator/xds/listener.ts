@@ -7,8 +7,9 @@ import { dashboardRoutes } from "./dashboard-route.ts";
 import { extprocEnabled, extprocFilter } from "./extproc-filter.ts";
 import { localReplies } from "./local-replies.ts";
 import { plainHttpChain, TLS_INSPECTOR, WITH_TLS } from "./plain-http.ts";
-import { requestIdFilter } from "./request-id.ts";
+import { REQUEST_ID_AS_IT_IS, requestIdFilter } from "./request-id.ts";
 import { socketAddress, type SocketAddress } from "./socket-address.ts";
+import { tracing, type TraceCollector } from "./tracing.ts";
 import { PRIVATE_HEADERS, SENT_AGAIN } from "./upstream-route.ts";
 
 export interface ListenerOptions {
@@ -17,6 +18,8 @@ export interface ListenerOptions {
   maxRequestBytes: number;
   extprocCluster: string;
   accessLog: EnvoyConfig;
+  /** Without spans where absent. */
+  traces?: TraceCollector;
   /** Without TLS where absent. */
   clientTls?: ClientTls;
   /** Is there a dashboard behind this port? */
@@ -50,6 +53,7 @@ function connectionManager(options: ListenerOptions): EnvoyConfig {
     codec_type: "AUTO",
     server_name: "model-gateway",
     access_log: [options.accessLog],
+    ...(options.traces === undefined ? {} : { tracing: tracing(options.traces, { hasUpstreamSpans: true }) }),
     ...limits(options.maxRequestBytes),
     ...paths,
     ...identity,
@@ -110,12 +114,7 @@ const identity: EnvoyConfig = {
   preserve_external_request_id: false,
   // The processor names its own id in every answer, the replies below name Envoy's: this would overwrite the former.
   always_set_request_id_in_response: false,
-  request_id_extension: {
-    typed_config: {
-      "@type": "type.googleapis.com/envoy.extensions.request_id.uuid.v3.UuidRequestIdConfig",
-      pack_trace_reason: false,
-    },
-  },
+  request_id_extension: REQUEST_ID_AS_IT_IS,
   // `:scheme` follows the connection that is really used; some providers refuse a request whose scheme disagrees.
   scheme_header_transformation: { match_upstream: true },
   // Before anything reads the headers: nobody outside can name a backend, steer the router or choose a request id.
@@ -128,6 +127,8 @@ const identity: EnvoyConfig = {
           { remove_on_match: { key_matcher: { prefix: "x-gateway-", ignore_case: true } } },
           { remove_on_match: { key_matcher: { prefix: "x-envoy-", ignore_case: true } } },
           { remove: HEADERS.requestId },
+          // Envoy would hand it on to model servers; of a client's trace they get no more than its ids.
+          { remove: "tracestate" },
         ],
       },
     },

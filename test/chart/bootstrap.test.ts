@@ -62,6 +62,15 @@ test("the same with TLS, and with values of the administrator's own", async () =
   );
 });
 
+const TRACING = { ...EXTERNAL_DATABASE, tracing: { enabled: true, host: "collector.observability.svc", percent: 2.5 } };
+
+test("the same with spans, and Envoy finds nothing wrong with it", async () => {
+  const traces = { host: "collector.observability.svc", port: 4318, percent: 2.5 };
+  const bootstrap = await bootstrapOf(TRACING);
+  expect(bootstrap).toEqual(buildBootstrap({ ...expected, traces }));
+  expect(await validateBootstrap(bootstrap)).toContain("OK");
+});
+
 test("Envoy finds nothing wrong with it", async () => {
   expect(await validateBootstrap(await bootstrapOf(EXTERNAL_DATABASE))).toContain("OK");
 });

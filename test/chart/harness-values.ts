@@ -88,6 +88,7 @@ export const MATRIX: readonly { name: string; values: Values }[] = [
         prometheusRule: { enabled: true, labels: { release: "prometheus" } },
         dashboards: { enabled: true, annotations: { folder: "gateway" } },
       },
+      tracing: { enabled: true, host: "collector.observability.svc", percent: 0.5 },
     },
   },
   {

@@ -10,6 +10,7 @@ import { createOperatorEvents } from "../../operator/events.ts";
 import { createKubeEvents } from "../../operator/kube/events.ts";
 import { createLog } from "../../runtime/log.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
+import { ROOT } from "../../charts/generate/outputs.ts";
 import { CHART } from "./harness-render.ts";
 
 let stack: TestStack;
@@ -45,6 +46,7 @@ function namesIn(text: string): string[] {
 function namesInQuery(query: string): string[] {
   const clauses = new Set([
     "by",
+    "or",
     "without",
     "le",
     "pod",
@@ -102,11 +104,25 @@ test("what a query names is found, whatever stands around it", () => {
 });
 
 test("every metric of the gateway's own is in a dashboard or an alert", async () => {
-  const asked = new Set((await queries()).flatMap(({ query }) => namesInQuery(query)));
-  const own = [...known].filter((name) => name.startsWith("gateway_") && !/_(sum|count)$/.test(name));
+  const asked = (await queries()).flatMap(({ query }) => namesInQuery(query)).map(baseName);
+  const own = [...known].filter((name) => /^(gateway|gen_ai)_/.test(name)).map(baseName);
   // How many requests hold credit is told by how much they hold.
-  expect(own.filter((name) => !asked.has(name))).toEqual(["gateway_open_holds"]);
+  expect([...new Set(own)].filter((name) => !asked.includes(name))).toEqual(["gateway_open_holds"]);
 });
+
+test("every metric of the gateway's own is on the page on operating, and no other", async () => {
+  const page = await readFile(path.join(ROOT, "docs/operating.md"), "utf8");
+  const told = [
+    ...page.matchAll(/`((?:gateway|gen_ai)_(?:\w*_(?:seconds|total|usage|usd|bytes)|(?:open|queued|ledger|operator)_\w+))`/g),
+  ];
+  const own = [...known].filter((name) => /^(gateway|gen_ai)_/.test(name)).map(baseName);
+  expect(new Set(told.map(([, name]) => name))).toEqual(new Set(own));
+});
+
+/** Of a histogram: its name without that of the series. */
+function baseName(series: string): string {
+  return series.replace(/_(bucket|sum|count)$/, "");
+}
 
 test("helm test's program is content with a gateway that serves, with a key and without", async () => {
   const source = await readFile(path.join(CHART, "files/smoke.js"), "utf8");

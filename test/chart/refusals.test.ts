@@ -70,6 +70,7 @@ const cases: { name: string; values: object; message: RegExp }[] = [
     values: { dashboard: { oidc: { issuer: "http://id.example" } } },
     message: /\/dashboard\/oidc\/issuer.*does not match/s,
   },
+  { name: "spans for nobody", values: { tracing: { enabled: true } }, message: /tracing\.enabled needs tracing\.host/ },
   { name: "all namespaces and one more", values: { watchNamespaces: ["*", "team-a"] }, message: /watchNamespaces is either/ },
 ];
 

@@ -57,6 +57,8 @@ export interface TestStackOptions {
   /** Beyond the 5 USD that the demo account starts with. */
   creditNanoUsd?: bigint;
   manifestsDirectory?: string;
+  /** Base address of an OTLP collector. */
+  tracesUrl?: string;
 }
 
 export async function startTestStack(options: TestStackOptions = {}): Promise<TestStack> {
@@ -66,7 +68,7 @@ export async function startTestStack(options: TestStackOptions = {}): Promise<Te
     port: 0,
     dataDirectory,
     manifestsDirectory: options.manifestsDirectory ?? path.join(import.meta.dirname, "../../local/manifests"),
-    environment: process.env,
+    environment: { ...process.env, OTEL_EXPORTER_OTLP_ENDPOINT: options.tracesUrl },
     onComplaint: (part, message) => complaints.push(`${part}: ${message}`),
   });
   const database = createDatabase({ url: stack.databaseUrl, applicationName: "test" });

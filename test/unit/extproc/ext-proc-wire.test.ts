@@ -219,3 +219,17 @@ test("a message that is cut anywhere is an error, never half a message or an end
     expect(() => readProcessingRequest(bytes.subarray(0, length))).toThrow(/protobuf/);
   }
 });
+
+test("what a tracer is to be told goes with the answer, as Envoy's schema has it", () => {
+  const texts = fc.dictionary(fc.string({ minLength: 1, maxLength: 40 }), value, { maxKeys: 8, noNullPrototype: true });
+  fc.assert(
+    fc.property(body, name, texts, (bytes, namespace, told) => {
+      const plain = decode(reply.passChunk(bytes));
+      const dynamicMetadata = { [namespace]: told };
+      expect(decode(reply.withMetadata(reply.passChunk(bytes), namespace, told))).toEqual({
+        ...plain,
+        dynamicMetadata,
+      });
+    }),
+  );
+});

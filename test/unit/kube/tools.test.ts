@@ -58,13 +58,15 @@ test("of those who ask at once, one builds, and later ones find what it built", 
 
 test("without Go it is said how to get it", async () => {
   await expect(find({ PATH: "/nowhere" })).rejects.toThrow(
-    "The Kubernetes test tools are built with Go, and there is no go on PATH: install Go 1.24 or later, or set KUBEBUILDER_ASSETS to a directory with kube-apiserver, etcd, kubectl and helm.",
+    "Go builds the Kubernetes test tools, and there is no go on PATH: install Go 1.24 or later, or set KUBEBUILDER_ASSETS to a directory with kube-apiserver, etcd, kubectl and helm.",
   );
 });
 
 test("a build that fails says what Go said, leaves nothing, and is tried again", async () => {
   const broken = await withGo("echo 'no required module provides package x' >&2; exit 1");
-  await expect(find(broken)).rejects.toThrow(/could not be built.*Go says: no required module provides package x$/);
+  await expect(find(broken)).rejects.toThrow(
+    /^Go could not build the Kubernetes test tools.*Go says: no required module provides package x$/,
+  );
   expect(await readdir(path.join(directory, "model-gateway", "kube-tools"))).toStrictEqual([]);
 
   await expect(find(await withGo(MAKE_ALL))).resolves.toBeDefined();

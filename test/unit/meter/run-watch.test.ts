@@ -120,6 +120,7 @@ async function startWatchedRun() {
       clock,
       events: createEvents({
         log,
+        accessLog: "all",
         metrics: new Registry(),
         gauges: {
           openStreams: () => 0,

@@ -1,0 +1,16 @@
+/** Envoy metadata namespace in which extproc tells what the spans of a request are to say. */
+export const SPAN_METADATA = "gateway.extproc";
+
+/** Attributes that extproc tells: OpenTelemetry's names for generative AI, and the gateway's own. */
+export const SPAN_ATTRIBUTES = [
+  "gateway.request_id",
+  "gateway.interface",
+  "gateway.outcome",
+  "error.type",
+  "gen_ai.operation.name",
+  "gen_ai.request.model",
+  "gen_ai.provider.name",
+  "gen_ai.usage.input_tokens",
+  "gen_ai.usage.output_tokens",
+] as const;
+export type SpanAttribute = (typeof SPAN_ATTRIBUTES)[number];

@@ -1,0 +1,82 @@
+import type { ErrorCode } from "../contract/errors.ts";
+import type { Interface } from "../contract/protocol.ts";
+import { formatNanoUsd } from "../ledger/money.ts";
+import type { Settlement } from "../ledger/settle.ts";
+import type { Logger } from "../runtime/log.ts";
+
+/** Which finished requests get a line: at thousands a second the lines cost more than what they tell. */
+export const ACCESS_LOG_CHOICES = ["all", "errors", "off"] as const;
+export type AccessLogChoice = (typeof ACCESS_LOG_CHOICES)[number];
+
+/** One line a finished request; it names no header, no body, and of a key the public id alone. */
+export interface AccessLog {
+  settled(settlement: Settlement): void;
+  refused(refusal: RefusedRequest): void;
+}
+
+/** A request that reached no upstream. */
+export interface RefusedRequest {
+  requestId: string;
+  /** Null where the request did not get so far that they are known. */
+  accountId: string | null;
+  keyId: string | null;
+  protocol: Interface;
+  code: ErrorCode;
+  status: number;
+  durationMs: number;
+  /** What really happened; undefined where the code says all. */
+  cause: unknown;
+}
+
+export function createAccessLog({ log, choice }: { log: Logger; choice: AccessLogChoice }): AccessLog {
+  return {
+    settled(settlement) {
+      if (choice === "off" || (choice === "errors" && settlement.outcome === "complete")) return;
+      const { usage } = settlement;
+      log.info(
+        {
+          requestId: settlement.requestId,
+          account: settlement.accountId,
+          key: settlement.keyId,
+          model: settlement.model,
+          backend: settlement.backend,
+          interface: settlement.interface,
+          upstream: settlement.upstreamProtocol,
+          stream: settlement.isStream,
+          status: settlement.httpStatus,
+          outcome: settlement.outcome,
+          tokens: {
+            input: usage.inputTokens,
+            cachedInput: usage.cachedInputTokens,
+            cacheWrite: usage.cacheWriteTokens,
+            output: usage.outputTokens,
+            reasoning: usage.reasoningTokens,
+          },
+          estimated: settlement.isEstimated,
+          chargeUsd: formatNanoUsd(settlement.chargeNanoUsd),
+          durationMs: settlement.durationMs,
+          firstTokenMs: settlement.firstTokenMs,
+        },
+        "request settled",
+      );
+    },
+    refused({ requestId, accountId, keyId, protocol, code, status, durationMs, cause }) {
+      // A fault of the gateway's own surroundings is told of in any case.
+      if (choice === "off" && cause === undefined) return;
+      log.info(
+        {
+          requestId,
+          account: accountId,
+          key: keyId,
+          interface: protocol,
+          status,
+          outcome: "refused",
+          code,
+          durationMs,
+          ...(cause === undefined ? {} : { err: cause }),
+        },
+        "request refused",
+      );
+    },
+  };
+}

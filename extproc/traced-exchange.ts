@@ -1,0 +1,51 @@
+import { SPAN_METADATA, type SpanAttribute } from "../contract/span-attributes.ts";
+import type { Exchange, ExchangeFacts } from "./exchange.ts";
+import { withMetadata, type Reply } from "./reply.ts";
+
+type Push = (reply: Reply) => void;
+
+/** An exchange that tells Envoy beside its answers what the request's spans are to say, whenever there is news of it. */
+export function createTracedExchange(create: (push: Push) => Exchange, push: Push): Exchange {
+  let told = "";
+  const exchange = create((reply) => push(tell(reply)));
+
+  function tell(reply: Reply): Reply {
+    const facts = exchange.facts();
+    const news = `${facts.backend} ${facts.errorCode} ${facts.settlement?.outcome}`;
+    if (news === told) return reply;
+    told = news;
+    return withMetadata(reply, SPAN_METADATA, spanAttributes(facts));
+  }
+
+  const tellLater = (answered: Reply | Promise<Reply>) => (answered instanceof Promise ? answered.then(tell) : tell(answered));
+
+  return {
+    requestHeaders: (headers, isEnd) => tellLater(exchange.requestHeaders(headers, isEnd)),
+    requestBody: (body) => tellLater(exchange.requestBody(body)),
+    responseHeaders: (headers, how) => tell(exchange.responseHeaders(headers, how)),
+    responseBody: (body, isEnd) => tell(exchange.responseBody(body, isEnd)),
+    facts: exchange.facts,
+    closed: exchange.closed,
+  };
+}
+
+function spanAttributes({ requestId, protocol, model, backend, errorCode, settlement }: ExchangeFacts) {
+  const attributes: Partial<Record<SpanAttribute, string>> = {
+    "gateway.request_id": requestId,
+    "gateway.interface": protocol,
+  };
+  if (errorCode !== null) attributes["error.type"] = errorCode;
+  if (model !== null && backend !== null) {
+    attributes["gen_ai.operation.name"] = "chat";
+    attributes["gen_ai.request.model"] = model;
+    attributes["gen_ai.provider.name"] = backend;
+  }
+  if (settlement !== null) {
+    const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens } = settlement.usage;
+    attributes["gateway.outcome"] = settlement.outcome;
+    // The conventions count what was read from a cache as input.
+    attributes["gen_ai.usage.input_tokens"] = String(inputTokens + cachedInputTokens + cacheWriteTokens);
+    attributes["gen_ai.usage.output_tokens"] = String(outputTokens);
+  }
+  return attributes;
+}

@@ -1,0 +1,177 @@
+import { NAMESPACE } from "./harness-render.ts";
+
+/** Series of a metric's labels, and what it says each minute, as promtool writes it: `5x60`, `0+1x60`. */
+export type Series = Readonly<Record<string, string>>;
+
+export interface AlertCase {
+  alert: string;
+  /** Labels of the alert besides its severity. */
+  labels: Readonly<Record<string, string>>;
+  fires: Series;
+  /** Series that look alike and are in order. */
+  quiet: Readonly<Record<string, Series>>;
+  /** It also fires where these are all: without an operator or an extproc there is nobody who tells of it. */
+  silence?: Series;
+}
+
+/** One request a second, told each minute. */
+const SIXTY_A_MINUTE = "0+60x90";
+const NONE = "0x90";
+
+/** A metric of the release, with further labels. */
+function series(name: string, labels = ""): string {
+  return `${name}{namespace="${NAMESPACE}"${labels === "" ? "" : `,${labels}`}}`;
+}
+
+const requests = { [series("gateway_requests_total", 'model="large",interface="chat",outcome="complete"')]: SIXTY_A_MINUTE };
+const answers = (code: string) =>
+  series("envoy_http_downstream_rq_xx", `envoy_http_conn_manager_prefix="clients",envoy_response_code_class="${code}"`);
+const upstreamFailures = (code: string) => series("gateway_upstream_failures_total", `model="large",code="${code}"`);
+const failedAttempts = (result: string) => series("gateway_failed_attempts_total", `model="large",result="${result}"`);
+const envoys = { [series("envoy_server_live", 'pod="a"')]: "1x90", [series("envoy_server_live", 'pod="b"')]: "1x90" };
+const calls = (code: string) => series("rest_client_requests_total", `method="GET",code="${code}"`);
+const rollouts = (outcome: string) => series("gateway_operator_rollouts_total", `outcome="${outcome}"`);
+
+/** Ninety minutes of each; alerts are asked for at the end of the first sixty. */
+export const ALERT_CASES: readonly AlertCase[] = [
+  {
+    alert: "GatewayLedgerDoesNotAddUp",
+    labels: {},
+    fires: { [series("gateway_ledger_differences", 'pod="a"')]: NONE, [series("gateway_ledger_differences", 'pod="b"')]: "1x90" },
+    quiet: { "all adds up": { [series("gateway_ledger_differences", 'pod="a"')]: NONE } },
+  },
+  {
+    alert: "GatewaySettlementsWait",
+    labels: {},
+    fires: {
+      [series("gateway_queued_settlements", 'pod="a"')]: "600x90",
+      [series("gateway_queued_settlements", 'pod="b"')]: "600x90",
+    },
+    quiet: {
+      "a usual queue": { [series("gateway_queued_settlements", 'pod="a"')]: "900x90" },
+      "a burst that is over soon": { [series("gateway_queued_settlements", 'pod="a"')]: "0x56 5000x3 0x30" },
+    },
+  },
+  {
+    alert: "GatewayJournalGrows",
+    labels: { pod: "b" },
+    fires: {
+      [series("gateway_journal_bytes", 'pod="a"')]: "1000x90",
+      [series("gateway_journal_bytes", 'pod="b"')]: "0+10000000x90",
+    },
+    quiet: { "two pods that are half as full": { [series("gateway_journal_bytes", 'pod="a"')]: "200000000x90" } },
+  },
+  {
+    alert: "GatewayUsageIsEstimated",
+    labels: { model: "large" },
+    fires: { ...requests, [series("gateway_estimated_requests_total", 'model="large"')]: "0+12x90" },
+    quiet: { "one in twenty": { ...requests, [series("gateway_estimated_requests_total", 'model="large"')]: "0+3x90" } },
+  },
+  {
+    alert: "GatewayIsDown",
+    labels: { namespace: NAMESPACE },
+    fires: { 'gateway_open_streams{namespace="elsewhere"}': NONE },
+    silence: {},
+    quiet: { "one pod of several is left": { [series("gateway_open_streams", 'pod="b"')]: NONE } },
+  },
+  {
+    alert: "GatewayFailsInside",
+    labels: {},
+    fires: { [series("gateway_internal_failures_total", 'pod="a"')]: "0x55 1x35" },
+    quiet: { "a failure of an hour ago": { [series("gateway_internal_failures_total", 'pod="a"')]: "0x5 1x85" } },
+  },
+  {
+    alert: "GatewayUpstreamFails",
+    labels: { model: "large" },
+    fires: { ...requests, [upstreamFailures("upstream_error")]: "0+8x90", [upstreamFailures("rate_limited")]: "0+8x90" },
+    quiet: {
+      "one in ten": { ...requests, [upstreamFailures("upstream_error")]: "0+6x90" },
+      "a client whose requests are wrong": { ...requests, [upstreamFailures("invalid_request")]: "0+50x90" },
+    },
+  },
+  {
+    alert: "GatewayBackendFails",
+    labels: { model: "large" },
+    fires: { ...requests, [failedAttempts("next_backend")]: "0+6x90" },
+    quiet: {
+      "one in sixty": { ...requests, [failedAttempts("next_backend")]: "0+1x90" },
+      "no other backend to ask": { ...requests, [failedAttempts("gave_up")]: "0+30x90" },
+    },
+  },
+  {
+    alert: "GatewayIsLate",
+    labels: { pod: "a" },
+    fires: { [series("gateway_event_loop_late_seconds", 'pod="a"')]: "0.4x90" },
+    quiet: { busy: { [series("gateway_event_loop_late_seconds", 'pod="a"')]: "0.1x90" } },
+  },
+  {
+    alert: "GatewayAnswersWithErrors",
+    labels: {},
+    fires: { [answers("2")]: SIXTY_A_MINUTE, [answers("5")]: "0+6x90" },
+    quiet: {
+      "one in sixty": { [answers("2")]: SIXTY_A_MINUTE, [answers("5")]: "0+1x90" },
+      "refusals of what clients send": { [answers("4")]: SIXTY_A_MINUTE, [answers("5")]: NONE },
+    },
+  },
+  {
+    alert: "GatewayConfigurationRefused",
+    labels: {},
+    fires: { [series("gateway_operator_rejections_total", 'pod="a"')]: "0x55 1x35" },
+    quiet: { "none for an hour": { [series("gateway_operator_rejections_total", 'pod="a"')]: "4x90" } },
+  },
+  {
+    alert: "GatewayRolloutFails",
+    labels: {},
+    fires: { [rollouts("failed")]: "0+1x90", [rollouts("published")]: "3x90" },
+    quiet: { "rollouts that succeed": { [rollouts("failed")]: "2x90", [rollouts("published")]: "0+1x90" } },
+  },
+  {
+    alert: "GatewayEnvoysAreUnconnected",
+    labels: {},
+    silence: envoys,
+    fires: { ...envoys, [series("gateway_operator_envoys", 'pod="o"')]: "1x90" },
+    quiet: {
+      "two operators that share them": {
+        ...envoys,
+        [series("gateway_operator_envoys", 'pod="o"')]: "1x90",
+        [series("gateway_operator_envoys", 'pod="p"')]: "1x90",
+      },
+    },
+  },
+  {
+    alert: "GatewayHasNoWriter",
+    labels: {},
+    silence: {},
+    fires: {
+      [series("leader_election_master_status", 'pod="o",name="operator"')]: NONE,
+      [series("leader_election_master_status", 'pod="p",name="operator"')]: NONE,
+    },
+    quiet: {
+      "one of two leads": {
+        [series("leader_election_master_status", 'pod="o",name="operator"')]: NONE,
+        [series("leader_election_master_status", 'pod="p",name="operator"')]: "1x90",
+      },
+    },
+  },
+  {
+    alert: "GatewayLacksRights",
+    labels: {},
+    fires: { [calls("403")]: "_x50 1+1x40", [calls("200")]: SIXTY_A_MINUTE },
+    quiet: { "all is allowed": { [calls("200")]: SIXTY_A_MINUTE } },
+  },
+  {
+    alert: "GatewayHearsNothing",
+    labels: { kind: "models" },
+    // Seconds since the epoch, at which promtool's time begins.
+    fires: {
+      [series("gateway_operator_last_event_timestamp_seconds", 'kind="models"')]: "60x90",
+      [series("gateway_operator_last_event_timestamp_seconds", 'kind="apikeys"')]: "0+60x90",
+    },
+    quiet: {
+      "the other replica hears": {
+        [series("gateway_operator_last_event_timestamp_seconds", 'kind="models",pod="o"')]: "60x90",
+        [series("gateway_operator_last_event_timestamp_seconds", 'kind="models",pod="p"')]: "0+60x90",
+      },
+    },
+  },
+];
