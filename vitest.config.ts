@@ -8,7 +8,10 @@ const FUZZ_TIMEOUT_MS = Number(process.env["FUZZ_SECONDS"] ?? "20") * 1000 + 120
 /** Fetches the coding tools and SDKs where they are not yet. */
 const CLIENT_PACKAGES = "./test/support/clients/global-setup.ts";
 
-/** One project a folder of test/, named after what must be real for it. Slow ones run one file at a time. */
+/** Most files wait for processes more than they compute. Each starts its own, so that more at once take much memory. */
+const FILES_AT_ONCE = 2;
+
+/** One project a folder of test/, named after what must be real for it. */
 export default defineConfig({
   test: {
     reporters: ["default", "./test/support/closing-line.ts"],
@@ -16,13 +19,13 @@ export default defineConfig({
     projects: [
       project("unit", { testTimeout: 10_000 }),
       project("golden", { testTimeout: 60_000 }),
-      project("postgres", { testTimeout: 60_000, hookTimeout: 120_000, fileParallelism: false }),
-      project("envoy", { testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false }),
-      project("browser", { testTimeout: 180_000, hookTimeout: 300_000, fileParallelism: false }),
-      project("fuzz", { testTimeout: FUZZ_TIMEOUT_MS, hookTimeout: 300_000, fileParallelism: false }),
-      project("clients", { testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false, globalSetup: CLIENT_PACKAGES }),
-      project("kube", { testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false, globalSetup: KUBE_TOOLS }),
-      project("chart", { testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false, globalSetup: KUBE_TOOLS }),
+      project("postgres", { testTimeout: 60_000, hookTimeout: 120_000 }),
+      project("envoy", { testTimeout: 120_000, hookTimeout: 300_000 }),
+      project("browser", { testTimeout: 180_000, hookTimeout: 300_000 }),
+      project("fuzz", { testTimeout: FUZZ_TIMEOUT_MS, hookTimeout: 300_000 }),
+      project("clients", { testTimeout: 120_000, hookTimeout: 300_000, globalSetup: CLIENT_PACKAGES }),
+      project("kube", { testTimeout: 120_000, hookTimeout: 300_000, globalSetup: KUBE_TOOLS }),
+      project("chart", { testTimeout: 120_000, hookTimeout: 300_000, globalSetup: KUBE_TOOLS }),
     ],
   },
 });
@@ -30,10 +33,9 @@ export default defineConfig({
 interface ProjectOptions {
   testTimeout: number;
   hookTimeout?: number;
-  fileParallelism?: boolean;
   globalSetup?: string;
 }
 
 function project(name: string, options: ProjectOptions) {
-  return { test: { name, include: [`test/${name}/**/*.test.ts`], ...options } };
+  return { test: { name, include: [`test/${name}/**/*.test.ts`], maxWorkers: FILES_AT_ONCE, ...options } };
 }
