@@ -3,6 +3,9 @@ import { defineConfig } from "vitest/config";
 /** Builds the API server, kubectl and helm where they are not built yet. */
 const KUBE_TOOLS = "./test/support/kube/global-setup.ts";
 
+/** Where properties are tested with made examples. */
+const PROPERTY_SEED = "./test/support/property-seed.ts";
+
 /** Each fuzzer runs for FUZZ_SECONDS, and tells afterwards. */
 const FUZZ_TIMEOUT_MS = Number(process.env["FUZZ_SECONDS"] ?? "20") * 1000 + 120_000;
 /** Fetches the coding tools and SDKs where they are not yet. */
@@ -17,14 +20,19 @@ export default defineConfig({
     reporters: ["default", "./test/support/closing-line.ts"],
     // `--update=none` would still write new snapshots; in CI none are written at all.
     projects: [
-      project("unit", { testTimeout: 10_000 }),
+      project("unit", { testTimeout: 10_000, setupFiles: PROPERTY_SEED }),
       project("golden", { testTimeout: 60_000 }),
-      project("postgres", { testTimeout: 60_000, hookTimeout: 120_000 }),
+      project("postgres", { testTimeout: 60_000, hookTimeout: 120_000, setupFiles: PROPERTY_SEED }),
       project("envoy", { testTimeout: 120_000, hookTimeout: 300_000 }),
       project("browser", { testTimeout: 180_000, hookTimeout: 300_000 }),
       project("fuzz", { testTimeout: FUZZ_TIMEOUT_MS, hookTimeout: 300_000 }),
-      project("clients", { testTimeout: 120_000, hookTimeout: 300_000, globalSetup: CLIENT_PACKAGES }),
-      project("kube", { testTimeout: 120_000, hookTimeout: 300_000, globalSetup: KUBE_TOOLS }),
+      project("clients", {
+        testTimeout: 120_000,
+        hookTimeout: 300_000,
+        setupFiles: PROPERTY_SEED,
+        globalSetup: CLIENT_PACKAGES,
+      }),
+      project("kube", { testTimeout: 120_000, hookTimeout: 300_000, setupFiles: PROPERTY_SEED, globalSetup: KUBE_TOOLS }),
       project("chart", { testTimeout: 120_000, hookTimeout: 300_000, globalSetup: KUBE_TOOLS }),
     ],
   },
@@ -33,6 +41,7 @@ export default defineConfig({
 interface ProjectOptions {
   testTimeout: number;
   hookTimeout?: number;
+  setupFiles?: string;
   globalSetup?: string;
 }
 
