@@ -3,37 +3,14 @@ import { constants } from "node:zlib";
 import compress from "@fastify/compress";
 import cookie from "@fastify/cookie";
 import formbody from "@fastify/formbody";
-import fastify, { type FastifyInstance, type RouteOptions } from "fastify";
-import type { Database } from "../ledger/database.ts";
-import type { Logger } from "../runtime/log.ts";
+import fastify, { type FastifyInstance } from "fastify";
 import { serveApi } from "./api/api.ts";
+import type { AppDeps } from "./app-deps.ts";
 import { serveAssets } from "./assets.ts";
-import type { Mailer } from "./mail/mailer.ts";
-import type { Oidc } from "./oidc/provider.ts";
-import type { SignUpRules } from "./sign-up-rules.ts";
-import type { Payments } from "./payments/payments.ts";
 import { answerError, answerNotFound } from "./failure.ts";
 import { registerRoutes } from "./routes.ts";
 import { guard } from "./session/guard.ts";
 import { setSecurityHeaders } from "./security-headers.ts";
-
-export interface AppDeps {
-  database: Database;
-  log: Logger;
-  pepper: Buffer;
-  publicBaseUrl: string;
-  signUp: SignUpRules;
-  /** The service's terms, plain text. */
-  terms?: string | undefined;
-  /** Not given: nobody can be written to. */
-  mailer?: Mailer | undefined;
-  /** Not given: nobody signs in elsewhere. */
-  oidc?: Oidc | undefined;
-  /** Not given: nobody can pay. */
-  payments?: Payments | undefined;
-  /** Told of each route, so that a test can try them all. */
-  onRoute?: (route: RouteOptions) => void;
-}
 
 const MOST_FORM_BYTES = 64 * 1024;
 

@@ -13,7 +13,7 @@ import { failPayment } from "../ledger/payments/payments.ts";
 import type { Logger } from "../runtime/log.ts";
 import { startRounds, type Rounds } from "../runtime/rounds.ts";
 import { autoTopUpStoppedLetter } from "./mail/letters.ts";
-import { sendToAny, type Mailer } from "./mail/mailer.ts";
+import { sendToAny, type Mailer } from "./mail/letter.ts";
 import type { ChargeAnswer, PaymentProvider } from "./payments/provider.ts";
 
 export interface AutoTopUpDeps {

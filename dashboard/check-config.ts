@@ -1,5 +1,5 @@
 import { isLoopback } from "../contract/loopback.ts";
-import type { DashboardConfig } from "./dashboard.ts";
+import type { DashboardConfig } from "./dashboard-config.ts";
 
 /** @throws Error for settings that are each right and together wrong, with the remedy. */
 export function checkConfig({

@@ -7,30 +7,11 @@ import type { Logger } from "../runtime/log.ts";
 import { createApp } from "./app.ts";
 import { startAutoTopUp } from "./auto-top-up.ts";
 import { checkConfig } from "./check-config.ts";
+import type { DashboardConfig } from "./dashboard-config.ts";
 import { startLowBalanceWatch } from "./low-balance.ts";
-import { createMailer, type MailConfig } from "./mail/mailer.ts";
-import type { OidcConfig } from "./oidc/config.ts";
+import { createMailer } from "./mail/mailer.ts";
 import { createOidc } from "./oidc/provider.ts";
-import { createPayments, type PaymentsConfig } from "./payments/payments.ts";
-import type { SignUpRules } from "./sign-up-rules.ts";
-
-export interface DashboardConfig {
-  databaseUrl: string;
-  /** That keys are hashed with; the same as extproc's. */
-  pepper: Buffer;
-  /** What clients are configured with, without `/v1` and without a slash at the end. */
-  publicBaseUrl: string;
-  /** Reached through Envoy alone. */
-  listen: { host: string; port: number };
-  admin: { host: string; port: number };
-  signUp: SignUpRules;
-  mail: MailConfig;
-  /** Path of a plain text. */
-  termsFile: string | undefined;
-  /** undefined: nobody signs in elsewhere. */
-  oidc: OidcConfig | undefined;
-  payments: PaymentsConfig;
-}
+import { createPayments } from "./payments/payments.ts";
 
 /** Starts the pages and registers how they stop. Resolves when the ports are open. */
 export async function startDashboard(

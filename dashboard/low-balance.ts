@@ -3,7 +3,7 @@ import type { Database } from "../ledger/database.ts";
 import type { Logger } from "../runtime/log.ts";
 import { startRounds, type Rounds } from "../runtime/rounds.ts";
 import { lowBalanceLetter } from "./mail/letters.ts";
-import { sendToAny, type Mailer } from "./mail/mailer.ts";
+import { sendToAny, type Mailer } from "./mail/letter.ts";
 import { showUsd } from "./money.ts";
 
 export interface LowBalanceWatchDeps {

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import type { AppDeps } from "./app.ts";
+import type { AppDeps } from "./app-deps.ts";
 import type { Payments } from "./payments/payments.ts";
 import { adminRoutes } from "./routes/admin/admin.ts";
 import { autoTopUpRoutes } from "./routes/credit/auto-top-up.ts";

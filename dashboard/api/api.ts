@@ -3,7 +3,7 @@ import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
 import { GatewayError } from "../../contract/errors.ts";
-import type { AppDeps } from "../app.ts";
+import type { AppDeps } from "../app-deps.ts";
 import { recognizeCallers } from "./caller.ts";
 import { describeApi } from "./describe.ts";
 import { answerApiError } from "./failure.ts";

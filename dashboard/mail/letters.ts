@@ -1,4 +1,4 @@
-import type { Letter } from "./mailer.ts";
+import type { Letter } from "./letter.ts";
 
 /** What people are written: each says why it came, and what happens when they do nothing. */
 

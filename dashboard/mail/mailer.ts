@@ -1,35 +1,7 @@
 import * as z from "zod";
-import { createOutbox, type Outbox } from "./outbox.ts";
+import type { Mailer } from "./letter.ts";
+import { createOutbox } from "./outbox.ts";
 import { createSmtpMailer } from "./smtp.ts";
-
-/** Plain text for one person. */
-export interface Letter {
-  to: string;
-  subject: string;
-  text: string;
-}
-
-/** How people are written to. */
-export interface Mailer {
-  /** @throws Error where the letter was not taken. */
-  send(letter: Letter): Promise<void>;
-  /** Where letters can be read that go to nobody; null where they go out. */
-  readonly outbox: Outbox | null;
-}
-
-/**
- * The same news to several people: one address that takes no mail keeps it from nobody else.
- * @returns false where nobody could be written to, though there was somebody.
- */
-export async function sendToAny(
-  mailer: Mailer,
-  letters: readonly Letter[],
-  onFailure: (error: unknown) => void,
-): Promise<boolean> {
-  const sent = await Promise.allSettled(letters.map((letter) => mailer.send(letter)));
-  for (const result of sent) if (result.status === "rejected") onFailure(result.reason);
-  return sent.length === 0 || sent.some(({ status }) => status === "fulfilled");
-}
 
 /** How mail goes out, as settings say it. */
 export type MailConfig = { kind: "none" } | { kind: "outbox" } | { kind: "smtp"; url: string; from: string };

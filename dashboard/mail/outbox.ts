@@ -1,9 +1,4 @@
-import type { Letter, Mailer } from "./mailer.ts";
-
-/** The letters that were written last, newest first; one machine's own use: anybody can read them. */
-export interface Outbox {
-  readonly letters: readonly { letter: Letter; at: Date }[];
-}
+import type { Mailer, Outbox } from "./letter.ts";
 
 const MOST_LETTERS = 50;
 

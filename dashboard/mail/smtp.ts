@@ -1,6 +1,6 @@
 import { createTransport } from "nodemailer";
 import { isLoopback } from "../../contract/loopback.ts";
-import type { Mailer } from "./mailer.ts";
+import type { Mailer } from "./letter.ts";
 
 const PATIENCE_MS = 15_000;
 

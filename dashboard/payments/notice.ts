@@ -1,32 +1,9 @@
 import { declineCharge } from "../../ledger/payments/auto-top-up-charges.ts";
 import type { Database } from "../../ledger/database.ts";
-import { disputePayment, refundPayment, type PaymentDispute } from "../../ledger/payments/reversals.ts";
+import { disputePayment, refundPayment } from "../../ledger/payments/reversals.ts";
 import { completePayment, failPayment } from "../../ledger/payments/payments.ts";
 import { saveCard } from "../../ledger/payments/saved-cards.ts";
-import type { PaymentProvider } from "./provider.ts";
-
-/** News of a payment, as its provider signed it. `providerPaymentId` is the checkout's, or what `providerChargeId` was. */
-export type PaymentNotice =
-  | { kind: "paid"; providerPaymentId: string; providerChargeId: string | null; amountNanoUsd: bigint }
-  | { kind: "failed"; providerPaymentId: string }
-  /** A saved card that we charged. */
-  | { kind: "declined"; providerPaymentId: string }
-  | { kind: "refunded"; providerPaymentId: string; refundId: string; amountNanoUsd: bigint }
-  | {
-      kind: "disputed";
-      providerPaymentId: string;
-      disputeId: string;
-      status: PaymentDispute["status"];
-      amountNanoUsd: bigint;
-    };
-
-/** News of a card that a customer saved. `setupId`: under which the provider gives it. */
-export interface CardNotice {
-  kind: "card_saved";
-  accountId: string;
-  setupId: string;
-  savedAt: Date;
-}
+import type { CardNotice, PaymentNotice, PaymentProvider } from "./provider.ts";
 
 /**
  * Does to the ledger what a notice tells; however often it comes, once. A provider's notices may come in any order: one

@@ -1,6 +1,6 @@
 import type { AutoTopUpCharge } from "../../ledger/payments/auto-top-up-charges.ts";
+import type { PaymentDispute } from "../../ledger/payments/reversals.ts";
 import type { SavedCard } from "../../ledger/payments/saved-cards.ts";
-import type { CardNotice, PaymentNotice } from "./notice.ts";
 
 /** What a customer is about to pay. */
 export interface Order {
@@ -28,6 +28,29 @@ export interface CardOrder {
  * "unknown": it was asked too long ago to ask again, and never got to the provider.
  */
 export type ChargeAnswer = "taken" | "declined" | "unknown";
+
+/** News of a payment, as its provider signed it. `providerPaymentId` is the checkout's, or what `providerChargeId` was. */
+export type PaymentNotice =
+  | { kind: "paid"; providerPaymentId: string; providerChargeId: string | null; amountNanoUsd: bigint }
+  | { kind: "failed"; providerPaymentId: string }
+  /** A saved card that we charged. */
+  | { kind: "declined"; providerPaymentId: string }
+  | { kind: "refunded"; providerPaymentId: string; refundId: string; amountNanoUsd: bigint }
+  | {
+      kind: "disputed";
+      providerPaymentId: string;
+      disputeId: string;
+      status: PaymentDispute["status"];
+      amountNanoUsd: bigint;
+    };
+
+/** News of a card that a customer saved. `setupId`: under which the provider gives it. */
+export interface CardNotice {
+  kind: "card_saved";
+  accountId: string;
+  setupId: string;
+  savedAt: Date;
+}
 
 /** Takes customers' money (S26). Nothing is credited but for a notice whose signature is right. */
 export interface PaymentProvider {

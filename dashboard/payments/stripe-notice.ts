@@ -1,7 +1,7 @@
 import { Stripe } from "stripe";
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
-import type { CardNotice, PaymentNotice } from "./notice.ts";
+import type { CardNotice, PaymentNotice } from "./provider.ts";
 
 /** A cent, Stripe's unit of USD. */
 export const NANO_PER_CENT = 10_000_000n;

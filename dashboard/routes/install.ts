@@ -4,7 +4,7 @@ import { instructionMarkdown, llmsText } from "../../clients/instruction.ts";
 import { offer, type OfferedModel } from "../../clients/models.ts";
 import { TOOLS } from "../../clients/table.ts";
 import { listModels } from "../../ledger/model-list.ts";
-import type { AppDeps } from "../app.ts";
+import type { AppDeps } from "../app-deps.ts";
 import { answerNotFound } from "../failure.ts";
 import { sendPage } from "../reply.ts";
 import { clientPage, clientsPage } from "../views/clients.ts";

@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { readBalance } from "../../ledger/accounts.ts";
 import { listKeys } from "../../ledger/key-list.ts";
 import { usageTotals } from "../../ledger/usage/reports.ts";
-import type { AppDeps } from "../app.ts";
+import type { AppDeps } from "../app-deps.ts";
 import { sendPage } from "../reply.ts";
 import { memberOf } from "../session/guard.ts";
 import { overviewPage } from "../views/overview.ts";

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { listModels } from "../../ledger/model-list.ts";
-import type { AppDeps } from "../app.ts";
+import type { AppDeps } from "../app-deps.ts";
 import { sendPage } from "../reply.ts";
 import { memberOf } from "../session/guard.ts";
 import { playgroundPage } from "../views/playground.ts";

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { modelHealthSince, type ModelHealth } from "../../ledger/usage/model-health.ts";
 import { listModels } from "../../ledger/model-list.ts";
-import type { AppDeps } from "../app.ts";
+import type { AppDeps } from "../app-deps.ts";
 import { sendPage } from "../reply.ts";
 import { statusPage } from "../views/status.ts";
 import { termsPage } from "../views/terms.ts";

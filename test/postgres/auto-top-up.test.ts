@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Mailer } from "../../dashboard/mail/mailer.ts";
+import type { Mailer } from "../../dashboard/mail/letter.ts";
 import { readAutoTopUp, turnOffAutoTopUp, turnOnAutoTopUp } from "../../ledger/payments/auto-top-up.ts";
 import { beginAutoTopUp } from "../../ledger/payments/auto-top-up-charges.ts";
 import { checkLedger } from "../../ledger/check.ts";

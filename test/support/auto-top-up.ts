@@ -1,6 +1,6 @@
 import { Stripe } from "stripe";
 import { topUpAutomatically } from "../../dashboard/auto-top-up.ts";
-import type { Mailer } from "../../dashboard/mail/mailer.ts";
+import type { Mailer } from "../../dashboard/mail/letter.ts";
 import { createOutbox } from "../../dashboard/mail/outbox.ts";
 import { createPayments, type Payments } from "../../dashboard/payments/payments.ts";
 import { createStripeProvider } from "../../dashboard/payments/stripe.ts";

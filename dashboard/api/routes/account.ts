@@ -2,7 +2,7 @@ import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { findAccount } from "../../../ledger/accounts.ts";
 import { listMembers } from "../../../ledger/people/members.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import { callerOf } from "../caller.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";

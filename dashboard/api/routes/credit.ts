@@ -3,7 +3,7 @@ import { readBalance } from "../../../ledger/accounts.ts";
 import { redeemCode } from "../../../ledger/credit/codes.ts";
 import { listEntries } from "../../../ledger/credit/entry-list.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import { callerOf } from "../caller.ts";
 import { encodeCursor, readEntryCursor } from "../cursor.ts";
 import type { Api } from "../provider.ts";

@@ -6,7 +6,7 @@ import { changeKey } from "../../../ledger/key-settings.ts";
 import { createApiKey, revokeApiKey, rotateApiKey } from "../../../ledger/keys.ts";
 import { setKeyLimits } from "../../../ledger/limits.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import { callerOf, type Caller } from "../caller.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";

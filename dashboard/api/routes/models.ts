@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { INTERFACES } from "../../../contract/protocol.ts";
 import { listModels } from "../../../ledger/model-list.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import { showPricePerMillion } from "../../money.ts";
 import { callerOf } from "../caller.ts";
 import type { Api } from "../provider.ts";

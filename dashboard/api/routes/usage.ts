@@ -2,7 +2,7 @@ import * as z from "zod";
 import { usageByKey, usageByModelAndDay, usageTotals } from "../../../ledger/usage/reports.ts";
 import { listRequests } from "../../../ledger/usage/request-list.ts";
 import { OUTCOMES } from "../../../ledger/settle.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import { callerOf } from "../caller.ts";
 import { encodeRequestCursor, readRequestCursor } from "../cursor.ts";
 import type { Api } from "../provider.ts";

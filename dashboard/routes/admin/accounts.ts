@@ -13,7 +13,7 @@ import { noteAction, type Action } from "../../../ledger/people/audit.ts";
 import { listMembers } from "../../../ledger/people/members.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import { adjustForm, grantForm } from "../../admin-form.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
 import { goTo, sendPage } from "../../reply.ts";
 import { adminOf } from "../../session/guard.ts";

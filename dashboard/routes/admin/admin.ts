@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { listAllActions } from "../../../ledger/people/audit.ts";
 import { listModelHistory } from "../../../ledger/price-history.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import { sendPage } from "../../reply.ts";
 import { adminOf } from "../../session/guard.ts";
 import { adminAuditPage } from "../../views/admin/audit.ts";

@@ -5,7 +5,7 @@ import { createRedeemCode } from "../../../ledger/credit/codes.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { codesForm } from "../../admin-form.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
 import { goTo, sendPage } from "../../reply.ts";
 import { adminOf } from "../../session/guard.ts";

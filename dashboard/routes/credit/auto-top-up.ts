@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { turnOffAutoTopUp, turnOnAutoTopUp } from "../../../ledger/payments/auto-top-up.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { findSavedCard, removeSavedCard } from "../../../ledger/payments/saved-cards.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import { readForm, submitForm } from "../../form.ts";
 import { showUsd } from "../../money.ts";
 import { parseAutoTopUpForm } from "../../payments/auto-top-up-form.ts";

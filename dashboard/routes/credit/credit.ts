@@ -5,7 +5,7 @@ import { setAlertThreshold } from "../../../ledger/payments/balance-alerts.ts";
 import { redeemCode } from "../../../ledger/credit/codes.ts";
 import { parseNanoUsd } from "../../../ledger/money.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
 import { showUsd } from "../../money.ts";
 import { goTo, sendPage } from "../../reply.ts";

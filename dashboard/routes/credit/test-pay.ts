@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
 import { findPayment, type Payment } from "../../../ledger/payments/payments.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import { readForm } from "../../form.ts";
 import type { TestProvider } from "../../payments/test-provider.ts";
 import { goTo, sendPage } from "../../reply.ts";

@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { beginPayment, listPayments } from "../../../ledger/payments/payments.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
 import type { PaymentProvider } from "../../payments/provider.ts";
 import { parseTopUpForm } from "../../payments/top-up-form.ts";

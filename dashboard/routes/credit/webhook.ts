@@ -1,9 +1,9 @@
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
-import type { AppDeps } from "../../app.ts";
-import { applyNotice, type CardNotice, type PaymentNotice } from "../../payments/notice.ts";
-import type { PaymentProvider } from "../../payments/provider.ts";
+import type { AppDeps } from "../../app-deps.ts";
+import { applyNotice } from "../../payments/notice.ts";
+import type { CardNotice, PaymentNotice, PaymentProvider } from "../../payments/provider.ts";
 
 const MOST_BYTES = 256 * 1024;
 const headersSchema = z.object({ "stripe-signature": z.string().optional() });

@@ -7,7 +7,7 @@ import { createApiKey, isPublicId, revokeApiKey, rotateApiKey } from "../../../l
 import { setKeyLimits } from "../../../ledger/limits.ts";
 import { listModels } from "../../../ledger/model-list.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm } from "../../form.ts";
 import { parseKeyForm, writeKeyForm } from "../../key-form.ts";
 import { goTo, sendPage } from "../../reply.ts";

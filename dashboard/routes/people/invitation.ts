@@ -3,7 +3,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { acceptInvitation, readInvitation } from "../../../ledger/people/invitations.ts";
 import { viewAccount } from "../../../ledger/people/sessions.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import { readForm, readQuery } from "../../form.ts";
 import { goTo, sendPage } from "../../reply.ts";
 import { memberOf } from "../../session/guard.ts";

@@ -4,7 +4,7 @@ import { noteAction } from "../../../ledger/people/audit.ts";
 import { signUp, signUpInvited, type Person } from "../../../ledger/people/persons.ts";
 import { endSession, startSession } from "../../../ledger/people/sessions.ts";
 import { findVouched, type Vouched } from "../../../ledger/people/vouched.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import { readQuery } from "../../form.ts";
 import { begunCookie } from "../../oidc/begun.ts";
 import { CALLBACK_PATH, type Oidc } from "../../oidc/provider.ts";

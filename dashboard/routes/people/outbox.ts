@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import type { Outbox } from "../../mail/outbox.ts";
+import type { Outbox } from "../../mail/letter.ts";
 import { sendPage } from "../../reply.ts";
 import { outboxPage } from "../../views/people/outbox.ts";
 

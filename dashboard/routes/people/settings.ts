@@ -4,7 +4,7 @@ import { listActions, noteAction, type Action } from "../../../ledger/people/aud
 import { renamePerson, setPassword } from "../../../ledger/people/persons.ts";
 import { endOtherSessions, endSession, listSessions } from "../../../ledger/people/sessions.ts";
 import { checkPassword } from "../../../ledger/people/sign-in.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
 import { goTo, sendPage } from "../../reply.ts";
 import { memberOf } from "../../session/guard.ts";

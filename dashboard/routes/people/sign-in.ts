@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { signIn } from "../../../ledger/people/sign-in.ts";
 import { endSession, startSession } from "../../../ledger/people/sessions.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm } from "../../form.ts";
 import { goTo, safeNext, sendPage } from "../../reply.ts";
 import { sessionCookie } from "../../session/cookie.ts";

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import { streamCsv, type CsvFile } from "../../csv.ts";
 import { memberOf } from "../../session/guard.ts";
 import { exportDays, exportKeys, exportModels, exportRequests, type UsageSelection } from "../../usage/export.ts";

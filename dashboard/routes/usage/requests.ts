@@ -5,7 +5,7 @@ import { listKeys } from "../../../ledger/key-list.ts";
 import { usageByModelAndDay } from "../../../ledger/usage/reports.ts";
 import { listRequests, readRequest } from "../../../ledger/usage/request-list.ts";
 import { msOfId } from "../../../ledger/usage/request-id-time.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import { sendPage } from "../../reply.ts";
 import { memberOf } from "../../session/guard.ts";
 import { listingOf, readFilter } from "../../usage/filter.ts";

@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { readBalance } from "../../../ledger/accounts.ts";
 import { usageByHour, usageByKey, usageByModelAndDay, usageTotals } from "../../../ledger/usage/reports.ts";
-import type { AppDeps } from "../../app.ts";
+import type { AppDeps } from "../../app-deps.ts";
 import type { Bar } from "../../charts/model-series.ts";
 import { sendPage } from "../../reply.ts";
 import { memberOf } from "../../session/guard.ts";

@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { Outbox } from "../../mail/outbox.ts";
+import type { Outbox } from "../../mail/letter.ts";
 import type { Member } from "../../session/visitor.ts";
 import { layout } from "../layout.ts";
 import { moment } from "../time.ts";

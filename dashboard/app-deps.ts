@@ -1,0 +1,26 @@
+import type { RouteOptions } from "fastify";
+import type { Database } from "../ledger/database.ts";
+import type { Logger } from "../runtime/log.ts";
+import type { Mailer } from "./mail/letter.ts";
+import type { Oidc } from "./oidc/provider.ts";
+import type { Payments } from "./payments/payments.ts";
+import type { SignUpRules } from "./sign-up-rules.ts";
+
+/** What pages and the management API work with. */
+export interface AppDeps {
+  database: Database;
+  log: Logger;
+  pepper: Buffer;
+  publicBaseUrl: string;
+  signUp: SignUpRules;
+  /** The service's terms, plain text. */
+  terms?: string | undefined;
+  /** Not given: nobody can be written to. */
+  mailer?: Mailer | undefined;
+  /** Not given: nobody signs in elsewhere. */
+  oidc?: Oidc | undefined;
+  /** Not given: nobody can pay. */
+  payments?: Payments | undefined;
+  /** Told of each route, so that a test can try them all. */
+  onRoute?: (route: RouteOptions) => void;
+}

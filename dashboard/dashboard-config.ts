@@ -1,0 +1,22 @@
+import type { MailConfig } from "./mail/mailer.ts";
+import type { OidcConfig } from "./oidc/config.ts";
+import type { PaymentsConfig } from "./payments/payments.ts";
+import type { SignUpRules } from "./sign-up-rules.ts";
+
+export interface DashboardConfig {
+  databaseUrl: string;
+  /** That keys are hashed with; the same as extproc's. */
+  pepper: Buffer;
+  /** What clients are configured with, without `/v1` and without a slash at the end. */
+  publicBaseUrl: string;
+  /** Reached through Envoy alone. */
+  listen: { host: string; port: number };
+  admin: { host: string; port: number };
+  signUp: SignUpRules;
+  mail: MailConfig;
+  /** Path of a plain text. */
+  termsFile: string | undefined;
+  /** undefined: nobody signs in elsewhere. */
+  oidc: OidcConfig | undefined;
+  payments: PaymentsConfig;
+}
