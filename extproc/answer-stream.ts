@@ -15,11 +15,17 @@ export interface AnswerStreamStart {
   run: Run;
   /** Writes down what was thrown, and says it in words for the client. */
   noteFailure(thrown: unknown): GatewayError;
+  /** Ends the client's connection, and with it the upstream's. */
+  cut(): Reply;
+  nowMs(): number;
 }
 
-export function createAnswerStream({ machine, run, noteFailure }: AnswerStreamStart): AnswerStream {
-  /** It has had its end: what the upstream still sends is thrown away. */
-  let isOver = false;
+/** Clients hang up on the finish they were given. One that stays on would keep a model server at work that nobody pays. */
+const HANG_UP_MS = 5_000;
+
+export function createAnswerStream({ machine, run, noteFailure, cut, nowMs }: AnswerStreamStart): AnswerStream {
+  /** When it had its end, before the upstream's own: what that still sends is thrown away. */
+  let overMs: number | undefined;
 
   function translate(chunk: Buffer, isEnd: boolean): Reply {
     const pushed = chunk.length === 0 ? "unchanged" : machine.push(chunk);
@@ -33,7 +39,7 @@ export function createAnswerStream({ machine, run, noteFailure }: AnswerStreamSt
 
   /** The client gets its protocol's own finish for a limit. */
   function stopForCredit(pushed: Buffer | "unchanged", chunk: Buffer): Reply {
-    isOver = true;
+    overMs = nowMs();
     run.settle("stopped", 200);
     return reply.passChunk(Buffer.concat([pushed === "unchanged" ? chunk : pushed, machine.stopForCredit()]));
   }
@@ -43,12 +49,12 @@ export function createAnswerStream({ machine, run, noteFailure }: AnswerStreamSt
       return machine.outcome;
     },
     pass(chunk, isEnd) {
-      if (isOver) return reply.passChunk(Buffer.alloc(0));
+      if (overMs !== undefined) return nowMs() - overMs < HANG_UP_MS ? reply.passChunk(Buffer.alloc(0)) : cut();
       try {
         return translate(chunk, isEnd);
       } catch (thrown) {
         // The status line is gone: only the protocol's own error event can tell the client.
-        isOver = true;
+        overMs = nowMs();
         const error = noteFailure(thrown);
         run.settle("failed", 200);
         return reply.passChunk(machine.fail(error));

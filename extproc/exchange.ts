@@ -25,7 +25,7 @@ import { chooseBackend } from "./route/choose-backend.ts";
 import { chooseModel } from "./route/choose-model.ts";
 import { findEndpoint, protocolOf, type Endpoint } from "./route/endpoint.ts";
 import { createTokenCount, type TokenCount } from "./translate/token-count.ts";
-import type { JsonObject } from "./translate/translation.ts";
+import type { JsonObject, StreamTranslation } from "./translate/translation.ts";
 import { pricedAt } from "./world/world.ts";
 
 /**
@@ -192,8 +192,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
         notice: run.model.notice,
       });
       if (!isGood) response = { kind: "upstream_error", status, headers };
-      else if (isStream)
-        response = { kind: "stream", stream: createAnswerStream({ machine: translation.stream(run.meter), run, noteFailure }) };
+      else if (isStream) response = { kind: "stream", stream: answerStream(translation.stream(run.meter), run) };
       else response = { kind: "whole", asStream: translation.wantsStream };
       deadlines?.began(isStream);
 
@@ -203,6 +202,12 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
           : upstreamError(status, headers, Buffer.alloc(0));
       return isStream ? reply.streamResponseBody(changes) : reply.awaitResponseBody(changes);
     });
+  }
+
+  function answerStream(machine: StreamTranslation, run: Run): AnswerStream {
+    const cut = () =>
+      reply.answerNow(encodeRefusal(protocol, new GatewayError("upstream_error", "The answer is over."), requestId));
+    return createAnswerStream({ machine, run, noteFailure, cut, nowMs: deps.clock.nowMs });
   }
 
   // 4. The answer itself, metered on its way to the client.

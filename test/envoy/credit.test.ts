@@ -67,6 +67,15 @@ describe.for(PAIRS)("$path by a $upstream server", ({ path, model, upstream }) =
   });
 });
 
+test("a client that stays on after its stream was stopped keeps no model server at work", async () => {
+  const [path, model] = ["/v1/messages", "modelx-v4-pro"];
+  const [price] = (await pricesOf(model)).map(({ outputPicoUsd }) => outputPicoUsd);
+  const poor = await stack.createAccount({ name: "stays-on", creditNanoUsd: ((price ?? 0n) / 1_000n) * 400n });
+  // It would go on for a minute.
+  const response = await send(path, poor.apiKey, longStream(path, model, "tokens=6000 chunk-ms=10"));
+  await expect(response.text()).rejects.toThrow();
+});
+
 test("what cannot be stopped half-way is refused where credit does not cover all that it may cost", async () => {
   const poor = await stack.createAccount({ name: "whole", creditNanoUsd: 1_000n });
   const { stream: _, ...whole } = longStream("/v1/chat/completions", "modelx-v4-pro", "tokens=5");
