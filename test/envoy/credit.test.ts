@@ -73,7 +73,7 @@ test("a client that stays on after its stream was stopped keeps no model server 
   const poor = await stack.createAccount({ name: "stays-on", creditNanoUsd: ((price ?? 0n) / 1_000n) * 400n });
   // It would go on for a minute.
   const response = await send(path, poor.apiKey, longStream(path, model, "tokens=6000 chunk-ms=10"));
-  await expect(response.text()).rejects.toThrow();
+  await expect(response.text()).rejects.toThrow("terminated");
 });
 
 test("what cannot be stopped half-way is refused where credit does not cover all that it may cost", async () => {
