@@ -1,3 +1,4 @@
+import { lookup } from "node:dns/promises";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { isPublished, publishModels, type PublishedModel, type PublishResult } from "../ledger/catalogue.ts";
 import { createDatabase } from "../ledger/database.ts";
@@ -5,6 +6,8 @@ import { MAX_REQUEST_BYTES } from "../contract/headers.ts";
 import { startAdmin } from "../runtime/admin.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import type { Logger } from "../runtime/log.ts";
+import { createNames } from "./address/names.ts";
+import { createAddressPolicy, type AddressPolicyOptions } from "./address/policy.ts";
 import { createOperatorEvents } from "./events.ts";
 import { startKubernetes, type KubernetesConfig, type KubernetesDeps } from "./kubernetes.ts";
 import { startLoop } from "./loop.ts";
@@ -24,6 +27,8 @@ export interface OperatorConfig {
   admin: SocketAddress;
   /** Certificates in PEM that public model servers are checked against. */
   rootsPem: string;
+  /** Where backends may be. */
+  backends: AddressPolicyOptions;
   ackTimeoutMs?: number;
   graceMs?: number;
 }
@@ -83,6 +88,8 @@ export async function startOperator(
     clock,
     limits: { bufferBytes: MAX_REQUEST_BYTES },
     rootsPem: config.rootsPem,
+    policy: createAddressPolicy(config.backends),
+    names: createNames({ lookup: lookupAll, clock }),
     ackTimeoutMs: config.ackTimeoutMs ?? 10_000,
     graceMs: config.graceMs ?? 30_000,
   });
@@ -124,6 +131,11 @@ export async function startOperator(
   lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
   lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin.close() });
   return { ports: { xds: xds.port, admin: admin.port } };
+}
+
+/** As Envoy finds them: with this machine's hosts file and search domains. */
+async function lookupAll(name: string): Promise<string[]> {
+  return (await lookup(name, { all: true })).map(({ address }) => address);
 }
 
 interface StartedSource {

@@ -54,6 +54,7 @@ async function startStage() {
       xds: { host: "127.0.0.1", port: 0 },
       admin: { host: "127.0.0.1", port: 0 },
       rootsPem: "",
+      backends: { allowPrivate: false, allowCidrs: ["127.0.0.0/8", "::1/128"], allowNamespaces: [] },
       graceMs: 300,
     },
     { log, lifecycle },

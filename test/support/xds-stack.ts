@@ -78,5 +78,5 @@ export async function startXdsStack(
 
 /** A plain HTTP server on the loopback, as a cluster's endpoint. */
 export function loopbackEndpoint(port: number, overrides: Partial<Endpoint> = {}): Endpoint {
-  return { host: "127.0.0.1", port, tls: null, credential: null, connectTimeoutMs: 1_000, ...overrides };
+  return { host: "127.0.0.1", port, tls: null, credential: null, guard: null, connectTimeoutMs: 1_000, ...overrides };
 }
