@@ -120,7 +120,11 @@ export const MATRIX: readonly { name: string; values: Values }[] = [
         envoy: { image: { digest: DIGEST } },
         extproc: { usageRetentionDays: 90, extraEnv: [{ name: "NODE_OPTIONS", value: "--max-old-space-size=1500" }] },
       },
-      operator: { ...PODS, extraEnv: [{ name: "NODE_OPTIONS", value: "--max-old-space-size=400" }] },
+      operator: {
+        ...PODS,
+        backends: { allowPrivateAddresses: true, allowNamespaces: ["inference"], allowCidrs: ["10.0.0.0/8", "fd00::/8"] },
+        extraEnv: [{ name: "NODE_OPTIONS", value: "--max-old-space-size=400" }],
+      },
       dashboard: {
         ...PODS,
         enabled: true,

@@ -22,6 +22,11 @@ const cases: { name: string; values: object; message: RegExp }[] = [
   },
   { name: "a drain shorter than any stream", values: { gateway: { drainSeconds: 5 } }, message: /drainSeconds.*minimum/s },
   { name: "a tag in place of a digest", values: { image: { digest: "v1" } }, message: /\/image\/digest.*does not match/s },
+  {
+    name: "a range that is none",
+    values: { operator: { backends: { allowCidrs: ["10.0.0.0"] } } },
+    message: /allowCidrs.*does not match/s,
+  },
   { name: "no database", values: { database: { existingSecret: "" } }, message: /Which Postgres\? Set database\.existingSecret/ },
   { name: "two databases", values: { postgres: { enabled: true } }, message: /exclude each other: one database holds the money/ },
   {

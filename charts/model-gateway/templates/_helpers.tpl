@@ -241,6 +241,34 @@ topologySpreadConstraints:
     - { port: {{ .Values.networkPolicy.postgresPort }}, protocol: TCP }
 {{- end -}}
 
+{{/* Where backends of Models may be: what the operator and Envoy go by (operator/address). */}}
+{{- define "model-gateway.backends" -}}
+{{- $backends := .Values.operator.backends -}}
+{{- $ranges := .Files.Get "files/addresses.yaml" | fromYaml -}}
+{{- $isOpen := $backends.allowPrivateAddresses -}}
+{{- if $isOpen -}}
+- namespaceSelector: {}
+- ipBlock:
+    cidr: fc00::/7
+    except: {{ $ranges.ipv6.neverInPrivate | toJson }}
+{{ end -}}
+- ipBlock:
+    cidr: 0.0.0.0/0
+    except: {{ ternary $ranges.ipv4.never (concat $ranges.ipv4.never $ranges.ipv4.private) $isOpen | toJson }}
+- ipBlock:
+    cidr: 2000::/3
+    except: {{ $ranges.ipv6.neverInPublic | toJson }}
+{{- range $backends.allowCidrs }}
+- ipBlock:
+    cidr: {{ . | quote }}
+{{- end }}
+{{- range $backends.allowNamespaces }}
+- namespaceSelector:
+    matchLabels:
+      kubernetes.io/metadata.name: {{ . }}
+{{- end }}
+{{- end -}}
+
 {{/* Anywhere but the addresses where clouds hand out their machines' credentials. */}}
 {{- define "model-gateway.anywhere" -}}
 - namespaceSelector: {}
