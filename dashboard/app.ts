@@ -3,7 +3,7 @@ import { constants } from "node:zlib";
 import compress from "@fastify/compress";
 import cookie from "@fastify/cookie";
 import formbody from "@fastify/formbody";
-import fastify, { type FastifyInstance, type RouteOptions } from "fastify";
+import fastify, { type FastifyInstance, type FastifyServerFactory, type RouteOptions } from "fastify";
 import type { Database } from "../ledger/database.ts";
 import type { Logger } from "../runtime/log.ts";
 import { serveApi } from "./api/api.ts";
@@ -31,6 +31,8 @@ export interface AppDeps {
   oidc?: Oidc | undefined;
   /** Not given: nobody can pay. */
   payments?: Payments | undefined;
+  /** Not given: plain HTTP. */
+  serverFactory?: FastifyServerFactory | undefined;
   /** Told of each route, so that a test can try them all. */
   onRoute?: (route: RouteOptions) => void;
 }
@@ -45,6 +47,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     // Envoy is the one hop before this process, and says who came in.
     trustProxy: (_address, hop) => hop === 0,
     genReqId: () => randomUUID(),
+    ...(deps.serverFactory === undefined ? {} : { serverFactory: deps.serverFactory }),
     routerOptions: { ignoreTrailingSlash: true },
   });
   if (deps.onRoute !== undefined) app.addHook("onRoute", deps.onRoute);

@@ -30,6 +30,8 @@ const environment = readEnv(
     KUBE_PATH_PREFIX: z.string().default(""),
     XDS_HOST: z.string().default("127.0.0.1"),
     XDS_PORT: portVariable.default(9004),
+    /** With ca.crt, tls.crt and tls.key: Envoys need a certificate of that authority. Not given: plain HTTP/2. */
+    XDS_TLS_DIRECTORY: z.string().min(1).optional(),
     ADMIN_HOST: z.string().default("127.0.0.1"),
     ADMIN_PORT: portVariable.default(9005),
     LOG_LEVEL: z.string().default("info"),
@@ -57,7 +59,7 @@ await startOperator(
   {
     databaseUrl: environment.DATABASE_URL,
     source: readSource(),
-    xds: { host: environment.XDS_HOST, port: environment.XDS_PORT },
+    xds: { host: environment.XDS_HOST, port: environment.XDS_PORT, tlsDirectory: environment.XDS_TLS_DIRECTORY },
     admin: { host: environment.ADMIN_HOST, port: environment.ADMIN_PORT },
     // Node's own list, with what NODE_EXTRA_CA_CERTS adds: the same on every machine, whatever Envoy's image holds.
     rootsPem: getCACertificates("default").join("\n"),

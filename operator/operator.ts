@@ -4,8 +4,10 @@ import { isPublished, publishModels, type PublishedModel, type PublishResult } f
 import { createDatabase } from "../ledger/database.ts";
 import { MAX_REQUEST_BYTES } from "../contract/headers.ts";
 import { startAdmin } from "../runtime/admin.ts";
+import { mutualTlsCredentials } from "../runtime/grpc-tls.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import type { Logger } from "../runtime/log.ts";
+import { startTlsFiles } from "../runtime/tls-files.ts";
 import { createNames } from "./address/names.ts";
 import { createAddressPolicy, type AddressPolicyOptions } from "./address/policy.ts";
 import { createOperatorEvents } from "./events.ts";
@@ -23,7 +25,10 @@ export interface OperatorConfig {
   databaseUrl: string;
   source: FolderConfig | KubernetesConfig;
   /** Where Envoys ask for their configuration. */
-  xds: SocketAddress;
+  xds: SocketAddress & {
+    /** Holds ca.crt, tls.crt and tls.key: Envoys then need a certificate of that authority. Not given: plain. */
+    tlsDirectory?: string | undefined;
+  };
   admin: SocketAddress;
   /** Certificates in PEM that public model servers are checked against. */
   rootsPem: string;
@@ -56,7 +61,15 @@ export async function startOperator(
   const clock = { nowMs: () => Date.now() };
   const database = createDatabase({ url: config.databaseUrl, applicationName: "operator", log });
 
-  const xds = await startXdsServer(config.xds, { events });
+  const tls =
+    config.xds.tlsDirectory === undefined
+      ? undefined
+      : await startTlsFiles({
+          directory: config.xds.tlsDirectory,
+          onFailure: (error) => events.certificatesUnusable({ error }),
+          onRenewed: events.certificatesRenewed,
+        });
+  const xds = await startXdsServer(config.xds, { events, credentials: tls && mutualTlsCredentials(tls) });
   let wake: () => void = () => undefined;
   const { source, peers, isLeader, registerShutdown } = await startSource(config.source, {
     database,
@@ -128,6 +141,7 @@ export async function startOperator(
   lifecycle.onShutdown({ name: "finish the rollout", deadlineMs: 5_000, run: () => loop.stop() });
   registerShutdown();
   lifecycle.onShutdown({ name: "close the discovery port", deadlineMs: 2_000, run: () => xds.stop() });
+  lifecycle.onShutdown({ name: "stop looking for certificates", deadlineMs: 1_000, run: () => tls?.stop() });
   lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
   lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin.close() });
   return { ports: { xds: xds.port, admin: admin.port } };
