@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import type { EnvoyConfig } from "./envoy-config.ts";
 
 /** How this Envoy shows the gateway's other parts who it is, and sees who they are. */
@@ -17,18 +18,20 @@ export function internalTransport(
   { certificateFile, authorityFile }: InternalTls,
   { serverName, protocol }: { serverName: string; protocol: "h2" | "http/1.1" },
 ): EnvoyConfig {
+  const isAddress = isIP(serverName) > 0;
   return {
     name: "envoy.transport_sockets.tls",
     typed_config: {
       "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
-      sni: serverName,
+      // An address is not a name: SNI must not carry one.
+      ...(isAddress ? {} : { sni: serverName }),
       common_tls_context: {
         tls_params: { tls_minimum_protocol_version: "TLSv1_3", tls_maximum_protocol_version: "TLSv1_3" },
         alpn_protocols: [protocol],
         tls_certificate_sds_secret_configs: [fromFile(CERTIFICATE, certificateFile)],
         combined_validation_context: {
           default_validation_context: {
-            match_typed_subject_alt_names: [{ san_type: "DNS", matcher: { exact: serverName } }],
+            match_typed_subject_alt_names: [{ san_type: isAddress ? "IP_ADDRESS" : "DNS", matcher: { exact: serverName } }],
           },
           validation_context_sds_secret_config: fromFile(AUTHORITY, authorityFile),
         },

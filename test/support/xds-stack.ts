@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ServerCredentials } from "@grpc/grpc-js";
 import { freePort } from "../../local/process/ports.ts";
 import { buildBootstrap, type BootstrapOptions } from "../../operator/xds/bootstrap.ts";
 import type { Endpoint } from "../../operator/xds/cluster.ts";
@@ -27,16 +28,16 @@ export interface XdsStack {
 
 /** A real Envoy on the product's bootstrap, between a scripted processor and the operator's ADS server. */
 export async function startXdsStack(
-  overrides: Partial<BootstrapOptions> & { isReadyExpected?: boolean } = {},
+  overrides: Partial<BootstrapOptions> & { isReadyExpected?: boolean; xdsCredentials?: () => ServerCredentials } = {},
 ): Promise<XdsStack> {
-  const { isReadyExpected, ...bootstrapOverrides } = overrides;
+  const { isReadyExpected, xdsCredentials, ...bootstrapOverrides } = overrides;
   const directory = await mkdtemp(join(tmpdir(), "gateway-xds-"));
   const scripts = new Map<string, Script>();
   const extproc = await startScriptedExtproc(scripts);
   const logLines: string[] = [];
   const log = createLog({ process: "operator", level: "info" }, { write: (line) => void logLines.push(line) });
   const events = createOperatorEvents({ log, metrics: new Registry() });
-  const startXds = (port: number) => startXdsServer({ host: "127.0.0.1", port }, { events });
+  const startXds = (port: number) => startXdsServer({ host: "127.0.0.1", port }, { events, credentials: xdsCredentials?.() });
   const xds = await startXds(0);
   const xdsPort = xds.port;
   if (isReadyExpected ?? true) xds.push({ version: "empty", clusters: new Map(), secrets: new Map() });
