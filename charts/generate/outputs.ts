@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { parse } from "yaml";
 import { addressesFile } from "./addresses.ts";
-import { bootstrapTemplate, clientTlsFile } from "./bootstrap.ts";
+import { bootstrapTemplate, clientTlsFile, internalTlsFiles } from "./bootstrap.ts";
 import { customResourceTemplate } from "./custom-resources.ts";
 import { valuesTable } from "./values-table.ts";
 
@@ -22,6 +22,8 @@ export async function chartOutputs(): Promise<Output[]> {
   return [
     { file: `${CHART}/files/envoy.yaml`, text: bootstrapTemplate() },
     { file: `${CHART}/files/addresses.yaml`, text: addressesFile() },
+    { file: `${CHART}/files/internal-certificate.yaml`, text: internalTlsFiles().certificate },
+    { file: `${CHART}/files/internal-authority.yaml`, text: internalTlsFiles().authority },
     { file: `${CHART}/files/client-tls.yaml`, text: clientTlsFile() },
     ...(await customResources()),
     await guide(),

@@ -50,6 +50,13 @@ export const MATRIX: readonly { name: string; values: Values }[] = [
     },
   },
   {
+    name: "certificates between its parts from Secrets",
+    values: {
+      ...POSTGRES,
+      internalTls: { enabled: true, existingSecrets: { gateway: "envoy", operator: "operator", dashboard: "dashboard" } },
+    },
+  },
+  {
     name: "an Ingress before it",
     values: {
       ...POSTGRES,

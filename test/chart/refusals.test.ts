@@ -75,6 +75,11 @@ const cases: { name: string; values: object; message: RegExp }[] = [
     values: { dashboard: { oidc: { issuer: "http://id.example" } } },
     message: /\/dashboard\/oidc\/issuer.*does not match/s,
   },
+  {
+    name: "a part without a certificate",
+    values: { internalTls: { enabled: true, existingSecrets: { gateway: "envoy", operator: "operator" } } },
+    message: /internalTls\.existingSecrets needs a Secret for each part/,
+  },
   { name: "spans for nobody", values: { tracing: { enabled: true } }, message: /tracing\.enabled needs tracing\.host/ },
   { name: "all namespaces and one more", values: { watchNamespaces: ["*", "team-a"] }, message: /watchNamespaces is either/ },
 ];

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { connect, type ConnectionOptions } from "node:tls";
-import { once } from "node:events";
+import fastify, { type FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { mutualTlsServer } from "../../dashboard/mutual-tls.ts";
 import { internalTlsSecrets } from "../../operator/xds/internal-tls.ts";
@@ -21,7 +21,7 @@ const LOOPBACK = "127.0.0.1";
 let directory: string;
 let authority: Authority;
 let files: { operator: TlsFiles; dashboard: TlsFiles };
-let dashboard: Server;
+let dashboard: FastifyInstance;
 let stack: XdsStack;
 const failures: unknown[] = [];
 
@@ -46,10 +46,9 @@ beforeAll(async () => {
       onRenewed: () => {},
     });
   files = { operator: await start("operator"), dashboard: await start("dashboard") };
-  const factory = mutualTlsServer(files.dashboard);
-  dashboard = factory((_request, response) => void response.end("a page"), {});
-  dashboard.listen(0, LOOPBACK);
-  await once(dashboard, "listening");
+  dashboard = fastify({ serverFactory: mutualTlsServer(files.dashboard), forceCloseConnections: true });
+  dashboard.get("/dashboard", () => "a page");
+  await dashboard.listen({ host: LOOPBACK, port: 0 });
 
   const [certificateFile, authorityFile] = ["certificate.json", "authority.json"].map((name) => path.join(directory, name));
   const internalTls = {
@@ -62,13 +61,13 @@ beforeAll(async () => {
   await writeFile(internalTls.authorityFile, JSON.stringify(secrets.authority));
   stack = await startXdsStack({
     internalTls,
-    dashboard: { host: LOOPBACK, port: portOf(dashboard) },
+    dashboard: { host: LOOPBACK, port: portOf(dashboard.server) },
     xdsCredentials: () => mutualTlsCredentials(files.operator),
   });
 });
 afterAll(async () => {
   await stack?.stop();
-  dashboard?.close();
+  await dashboard?.close();
   await files?.operator.stop();
   await files?.dashboard.stop();
   await authority?.remove();
@@ -103,7 +102,7 @@ async function attempt(port: number, options: ConnectionOptions): Promise<"taken
 
 const ports = () => ({
   operator: { port: stack.xds.port, alpn: "h2" },
-  dashboard: { port: portOf(dashboard), alpn: "http/1.1" },
+  dashboard: { port: portOf(dashboard.server), alpn: "http/1.1" },
 });
 const asClient = ({ certificate, key }: TlsCertificates) => ({ cert: certificate, key });
 const page = async () => {
@@ -188,7 +187,7 @@ test("a new authority with new certificates is taken over by all of them while t
   }
   // Envoy has to come anew, with what it was given meanwhile.
   await stack.restartXds();
-  dashboard.closeAllConnections();
+  dashboard.server.closeAllConnections();
   await expectConnected();
 });
 

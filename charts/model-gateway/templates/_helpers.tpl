@@ -72,6 +72,36 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name ($root.Chart.Version | replace
 {{ default (printf "%s-tls" (include "model-gateway.fullname" .)) .Values.tls.existingSecret }}
 {{- end -}}
 
+{{/* "true" where Envoy, operator and dashboard speak TLS with each other; else nothing. */}}
+{{- define "model-gateway.internalTls" -}}
+{{- $isOn := .Values.internalTls.enabled -}}
+{{- if kindIs "invalid" $isOn -}}
+{{- $isOn = and .Values.tls.enabled .Values.tls.certManager.enabled -}}
+{{- end -}}
+{{- if $isOn }}true{{ end -}}
+{{- end -}}
+
+{{/* A component's certificate for that. Takes a list: the root, the component. */}}
+{{- define "model-gateway.internalTls.secret" -}}
+{{- $root := index . 0 -}}
+{{- default (printf "%s-internal-%s" (include "model-gateway.fullname" $root) (index . 1)) (index $root.Values.internalTls.existingSecrets (index . 1)) -}}
+{{- end -}}
+
+{{- define "model-gateway.internalTls.mount" -}}
+{{- if include "model-gateway.internalTls" . }}
+- { name: internal-tls, mountPath: /etc/internal-tls, readOnly: true }
+{{- end }}
+{{- end -}}
+
+{{/* Takes a list: the root, the component. */}}
+{{- define "model-gateway.internalTls.volume" -}}
+{{- if include "model-gateway.internalTls" (index . 0) }}
+- name: internal-tls
+  secret:
+    secretName: {{ include "model-gateway.internalTls.secret" . }}
+{{- end }}
+{{- end -}}
+
 {{/* The Secret and key that hold the database's address. */}}
 {{- define "model-gateway.databaseSecretRef" -}}
 {{- if .Values.postgres.enabled -}}
