@@ -26,14 +26,16 @@ export function createNames({ lookup, clock }: NamesDeps): Names {
 
   function ask(name: string, before: Known | undefined): Known {
     const entry: Known = { addresses: before?.addresses ?? [], askedMs: clock.nowMs(), asking: Promise.resolve() };
-    entry.asking = lookup(name).then(
-      (addresses) => {
-        entry.addresses = addresses;
-      },
-      // No server is there to be reached then; what is known stays what it is judged by.
-      () => undefined,
-    );
+    entry.asking = answer(entry, name);
     return entry;
+  }
+
+  async function answer(entry: Known, name: string): Promise<void> {
+    try {
+      entry.addresses = await lookup(name);
+    } catch {
+      // No server is there to be reached then; what is known stays what it is judged by.
+    }
   }
 
   return {

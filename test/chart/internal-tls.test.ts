@@ -84,11 +84,7 @@ test("Secrets of the administrator's own are used as they are, without cert-mana
   const existingSecrets = { gateway: "a", operator: "b", dashboard: "c" };
   const objects = await render(api(), { ...ON, internalTls: { enabled: true, existingSecrets } });
   expect(objects.filter(({ apiVersion }) => apiVersion.startsWith("cert-manager.io"))).toEqual([]);
-  expect(
-    Object.values(secretsOf(objects))
-      .map(({ secret }) => secret)
-      .toSorted(),
-  ).toEqual(["a", "b", "c"]);
+  expect(new Set(Object.values(secretsOf(objects)).map(({ secret }) => secret))).toEqual(new Set(["a", "b", "c"]));
 });
 
 const CERT_MANAGER = {
