@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { ServerCredentials } from "@grpc/grpc-js";
 import { freePort } from "../../local/process/ports.ts";
 import { buildBootstrap, type BootstrapOptions } from "../../operator/xds/bootstrap.ts";
+import type { EnvoyConfig } from "../../operator/xds/envoy-config.ts";
 import type { Endpoint } from "../../operator/xds/cluster.ts";
 import { startXdsServer, type XdsServer } from "../../operator/xds/serve.ts";
 import { Registry } from "prom-client";
@@ -28,9 +29,13 @@ export interface XdsStack {
 
 /** A real Envoy on the product's bootstrap, between a scripted processor and the operator's ADS server. */
 export async function startXdsStack(
-  overrides: Partial<BootstrapOptions> & { isReadyExpected?: boolean; xdsCredentials?: () => ServerCredentials } = {},
+  overrides: Partial<BootstrapOptions> & {
+    isReadyExpected?: boolean;
+    xdsCredentials?: () => ServerCredentials;
+    edit?: (bootstrap: EnvoyConfig) => EnvoyConfig;
+  } = {},
 ): Promise<XdsStack> {
-  const { isReadyExpected, xdsCredentials, ...bootstrapOverrides } = overrides;
+  const { isReadyExpected, xdsCredentials, edit = (bootstrap) => bootstrap, ...bootstrapOverrides } = overrides;
   const directory = await mkdtemp(join(tmpdir(), "gateway-xds-"));
   const scripts = new Map<string, Script>();
   const extproc = await startScriptedExtproc(scripts);
@@ -54,7 +59,7 @@ export async function startXdsStack(
     accessLogPath,
     ...bootstrapOverrides,
   });
-  const envoy = await startEnvoyProcess({ bootstrap, adminPort: ports.admin, accessLogPath, isReadyExpected });
+  const envoy = await startEnvoyProcess({ bootstrap: edit(bootstrap), adminPort: ports.admin, accessLogPath, isReadyExpected });
 
   const stack: XdsStack = {
     url: `http://127.0.0.1:${ports.listen}`,
