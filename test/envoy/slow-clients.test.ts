@@ -112,9 +112,9 @@ test("a connection that says nothing but part of a line is closed", async () => 
 });
 
 test.for([
-  { name: "that stops", then: "" },
-  { name: "that comes a byte at a time", then: "x" },
-])("a body $name is not waited for, and its sender told so in the caller's shape", async ({ then }) => {
+  { name: "that stops", next: "" },
+  { name: "that comes a byte at a time", next: "x" },
+])("a body $name is not waited for, and its sender told so in the caller's shape", async ({ next }) => {
   for (const { path, shape } of [
     {
       path: "/v1/chat/completions",
@@ -129,7 +129,7 @@ test.for([
       },
     },
   ]) {
-    const answer = await slowly(`${head(path, ["content-length: 100000"])}\r\n\r\n{"model":`, then).closed;
+    const answer = await slowly(`${head(path, ["content-length: 100000"])}\r\n\r\n{"model":`, next).closed;
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
     expect(JSON.parse(/\{.*\}/s.exec(answer)?.[0] ?? "")).toEqual(shape);
   }
