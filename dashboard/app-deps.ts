@@ -1,4 +1,4 @@
-import type { RouteOptions } from "fastify";
+import type { FastifyServerFactory, RouteOptions } from "fastify";
 import type { Database } from "../ledger/database.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { Mailer } from "./mail/letter.ts";
@@ -21,6 +21,8 @@ export interface AppDeps {
   oidc?: Oidc | undefined;
   /** Not given: nobody can pay. */
   payments?: Payments | undefined;
+  /** Not given: plain HTTP. */
+  serverFactory?: FastifyServerFactory | undefined;
   /** Told of each route, so that a test can try them all. */
   onRoute?: (route: RouteOptions) => void;
 }

@@ -22,6 +22,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     // Envoy is the one hop before this process, and says who came in.
     trustProxy: (_address, hop) => hop === 0,
     genReqId: () => randomUUID(),
+    ...(deps.serverFactory === undefined ? {} : { serverFactory: deps.serverFactory }),
     routerOptions: { ignoreTrailingSlash: true },
   });
   if (deps.onRoute !== undefined) app.addHook("onRoute", deps.onRoute);

@@ -11,6 +11,8 @@ export interface DashboardConfig {
   publicBaseUrl: string;
   /** Reached through Envoy alone. */
   listen: { host: string; port: number };
+  /** Holds ca.crt, tls.crt and tls.key: Envoy then needs a certificate of that authority. Not given: plain. */
+  tlsDirectory?: string | undefined;
   admin: { host: string; port: number };
   signUp: SignUpRules;
   mail: MailConfig;

@@ -3,6 +3,7 @@ import { collectDefaultMetrics, Registry } from "prom-client";
 import { createDatabase } from "../ledger/database.ts";
 import { startAdmin } from "../runtime/admin.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
+import { startTlsFiles, type TlsFiles } from "../runtime/tls-files.ts";
 import type { Logger } from "../runtime/log.ts";
 import { createApp } from "./app.ts";
 import { startAutoTopUp } from "./auto-top-up.ts";
@@ -11,6 +12,7 @@ import type { DashboardConfig } from "./dashboard-config.ts";
 import { startLowBalanceWatch } from "./low-balance.ts";
 import { createMailer } from "./mail/mailer.ts";
 import { createOidc } from "./oidc/provider.ts";
+import { mutualTlsServer } from "./mutual-tls.ts";
 import { createPayments } from "./payments/payments.ts";
 
 /** Starts the pages and registers how they stop. Resolves when the ports are open. */
@@ -26,7 +28,9 @@ export async function startDashboard(
   const terms = config.termsFile === undefined ? undefined : await readFile(config.termsFile, "utf8");
   const oidc = config.oidc === undefined ? undefined : createOidc(config.oidc, config);
   const payments = createPayments(config.payments, config);
-  const app = await createApp({ ...config, terms, payments, mailer, oidc, database, log });
+  const tls = config.tlsDirectory === undefined ? undefined : await startTls(config.tlsDirectory, log);
+  const serverFactory = tls && mutualTlsServer(tls);
+  const app = await createApp({ ...config, terms, payments, mailer, oidc, database, log, serverFactory });
   await app.listen(config.listen);
   const admin = await startAdmin({
     ...config.admin,
@@ -44,6 +48,15 @@ export async function startDashboard(
     lifecycle.onShutdown({ name: "finish automatic top-ups", deadlineMs: 10_000, run: () => autoTopUps.stop() });
   }
   lifecycle.onShutdown({ name: "finish open pages", deadlineMs: 10_000, run: () => app.close() });
+  lifecycle.onShutdown({ name: "stop looking for certificates", deadlineMs: 1_000, run: () => tls?.stop() });
   lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
   lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin.close() });
+}
+
+async function startTls(directory: string, log: Logger): Promise<TlsFiles> {
+  return await startTlsFiles({
+    directory,
+    onFailure: (error) => log.error({ err: error }, "the certificates cannot be used; the last good ones stay in force"),
+    onRenewed: () => log.info("the certificates were renewed"),
+  });
 }

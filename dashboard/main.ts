@@ -15,6 +15,8 @@ const environment = readEnv(
     PUBLIC_BASE_URL: z.url(),
     DASHBOARD_HOST: z.string().default("127.0.0.1"),
     DASHBOARD_PORT: portVariable.default(8090),
+    /** With ca.crt, tls.crt and tls.key: callers need a certificate of that authority. Not given: plain HTTP. */
+    DASHBOARD_TLS_DIRECTORY: z.string().min(1).optional(),
     ADMIN_HOST: z.string().default("127.0.0.1"),
     ADMIN_PORT: portVariable.default(9006),
     ...SIGN_UP_VARIABLES,
@@ -36,6 +38,7 @@ await startDashboard(
     pepper: Buffer.from(environment.KEY_PEPPER, "base64"),
     publicBaseUrl: environment.PUBLIC_BASE_URL.replace(/\/+$/, ""),
     listen: { host: environment.DASHBOARD_HOST, port: environment.DASHBOARD_PORT },
+    tlsDirectory: environment.DASHBOARD_TLS_DIRECTORY,
     admin: { host: environment.ADMIN_HOST, port: environment.ADMIN_PORT },
     signUp: signUpRules(environment),
     mail: mailConfig(environment),

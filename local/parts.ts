@@ -52,6 +52,9 @@ export function operatorPart(options: {
       DATABASE_URL: options.databaseUrl,
       GATEWAY_MANIFESTS: options.manifestsDirectory,
       GATEWAY_LOCAL_UPSTREAMS: JSON.stringify(options.upstreams),
+      // Who starts it writes its Models; the simulator is on the loopback.
+      BACKEND_ALLOW_PRIVATE: "true",
+      BACKEND_ALLOW_CIDRS: "127.0.0.0/8,::1/128",
       XDS_HOST: LOOPBACK,
       XDS_PORT: String(options.xdsPort),
       ADMIN_PORT: String(options.adminPort),

@@ -16,6 +16,9 @@ export interface OperatorEvents {
   configurationRejected(rejection: { node: string; typeUrl: string; message: string }): void;
   envoysLate(envoys: { nodes: readonly string[]; waitedMs: number }): void;
   published(result: PublishResult & { version: string; models: number; envoys: number }): void;
+  /** The files of this server's TLS cannot be used. */
+  certificatesUnusable(failure: { error: unknown }): void;
+  certificatesRenewed(): void;
   rolloutFailed(failure: { error: unknown; retryMs: number }): void;
 }
 
@@ -77,6 +80,12 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
       rollouts.inc({ outcome: "published" });
       models.set(result.models);
       log.info({ ...result }, "the resources are in force");
+    },
+    certificatesUnusable({ error }) {
+      log.error({ err: error }, "the certificates cannot be used; the last good ones stay in force");
+    },
+    certificatesRenewed() {
+      log.info("the certificates were renewed");
     },
     rolloutFailed({ error, retryMs }) {
       rollouts.inc({ outcome: "failed" });

@@ -1,10 +1,16 @@
 import { getCACertificates } from "node:tls";
 import * as z from "zod";
+import { cidrsVariable } from "./address/cidr.ts";
 import { portVariable, readEnv } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createLog } from "../runtime/log.ts";
 import { startOperator, type OperatorConfig } from "./operator.ts";
 import { localUpstreamsSchema } from "./source/local-upstreams.ts";
+
+/** By a comma. */
+const namesVariable = z
+  .string()
+  .transform((text) => text.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()])));
 
 const environment = readEnv(
   {
@@ -12,10 +18,11 @@ const environment = readEnv(
     /** Where Models come from: a folder of manifests on one machine, or the cluster that this Pod runs in. */
     GATEWAY_SOURCE: z.enum(["folder", "kubernetes"]).default("folder"),
     GATEWAY_MANIFESTS: z.string().min(1).optional(),
-    WATCH_NAMESPACES: z
-      .string()
-      .default("")
-      .transform((text) => text.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()]))),
+    WATCH_NAMESPACES: namesVariable.default([]),
+    /** Where backends may be besides the public internet: operator/address/policy.ts. */
+    BACKEND_ALLOW_PRIVATE: z.stringbool().default(false),
+    BACKEND_ALLOW_CIDRS: cidrsVariable.default([]),
+    BACKEND_ALLOW_NAMESPACES: namesVariable.default([]),
     POD_NAME: z.string().default(""),
     POD_NAMESPACE: z.string().default(""),
     LEASE_NAME: z.string().min(1).default("model-gateway-operator"),
@@ -23,6 +30,8 @@ const environment = readEnv(
     KUBE_PATH_PREFIX: z.string().default(""),
     XDS_HOST: z.string().default("127.0.0.1"),
     XDS_PORT: portVariable.default(9004),
+    /** With ca.crt, tls.crt and tls.key: Envoys need a certificate of that authority. Not given: plain HTTP/2. */
+    XDS_TLS_DIRECTORY: z.string().min(1).optional(),
     ADMIN_HOST: z.string().default("127.0.0.1"),
     ADMIN_PORT: portVariable.default(9005),
     LOG_LEVEL: z.string().default("info"),
@@ -50,10 +59,15 @@ await startOperator(
   {
     databaseUrl: environment.DATABASE_URL,
     source: readSource(),
-    xds: { host: environment.XDS_HOST, port: environment.XDS_PORT },
+    xds: { host: environment.XDS_HOST, port: environment.XDS_PORT, tlsDirectory: environment.XDS_TLS_DIRECTORY },
     admin: { host: environment.ADMIN_HOST, port: environment.ADMIN_PORT },
     // Node's own list, with what NODE_EXTRA_CA_CERTS adds: the same on every machine, whatever Envoy's image holds.
     rootsPem: getCACertificates("default").join("\n"),
+    backends: {
+      allowPrivate: environment.BACKEND_ALLOW_PRIVATE,
+      allowCidrs: environment.BACKEND_ALLOW_CIDRS,
+      allowNamespaces: environment.BACKEND_ALLOW_NAMESPACES,
+    },
   },
   { log, lifecycle },
 );

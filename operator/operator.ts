@@ -1,10 +1,15 @@
+import { lookup } from "node:dns/promises";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { isPublished, publishModels, type PublishedModel, type PublishResult } from "../ledger/catalogue.ts";
 import { createDatabase } from "../ledger/database.ts";
 import { MAX_REQUEST_BYTES } from "../contract/headers.ts";
 import { startAdmin } from "../runtime/admin.ts";
+import { mutualTlsCredentials } from "../runtime/grpc-tls.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import type { Logger } from "../runtime/log.ts";
+import { startTlsFiles } from "../runtime/tls-files.ts";
+import { createNames } from "./address/names.ts";
+import { createAddressPolicy, type AddressPolicyOptions } from "./address/policy.ts";
 import { createOperatorEvents } from "./events.ts";
 import { startKubernetes, type KubernetesConfig, type KubernetesDeps } from "./kubernetes.ts";
 import { startLoop } from "./loop.ts";
@@ -20,10 +25,15 @@ export interface OperatorConfig {
   databaseUrl: string;
   source: FolderConfig | KubernetesConfig;
   /** Where Envoys ask for their configuration. */
-  xds: SocketAddress;
+  xds: SocketAddress & {
+    /** Holds ca.crt, tls.crt and tls.key: Envoys then need a certificate of that authority. Not given: plain. */
+    tlsDirectory?: string | undefined;
+  };
   admin: SocketAddress;
   /** Certificates in PEM that public model servers are checked against. */
   rootsPem: string;
+  /** Where backends may be. */
+  backends: AddressPolicyOptions;
   ackTimeoutMs?: number;
   graceMs?: number;
 }
@@ -51,7 +61,15 @@ export async function startOperator(
   const clock = { nowMs: () => Date.now() };
   const database = createDatabase({ url: config.databaseUrl, applicationName: "operator", log });
 
-  const xds = await startXdsServer(config.xds, { events });
+  const tls =
+    config.xds.tlsDirectory === undefined
+      ? undefined
+      : await startTlsFiles({
+          directory: config.xds.tlsDirectory,
+          onFailure: (error) => events.certificatesUnusable({ error }),
+          onRenewed: events.certificatesRenewed,
+        });
+  const xds = await startXdsServer(config.xds, { events, credentials: tls && mutualTlsCredentials(tls) });
   let wake: () => void = () => undefined;
   const { source, peers, isLeader, registerShutdown } = await startSource(config.source, {
     database,
@@ -83,6 +101,8 @@ export async function startOperator(
     clock,
     limits: { bufferBytes: MAX_REQUEST_BYTES },
     rootsPem: config.rootsPem,
+    policy: createAddressPolicy(config.backends),
+    names: createNames({ lookup: lookupAll, clock }),
     ackTimeoutMs: config.ackTimeoutMs ?? 10_000,
     graceMs: config.graceMs ?? 30_000,
   });
@@ -121,9 +141,15 @@ export async function startOperator(
   lifecycle.onShutdown({ name: "finish the rollout", deadlineMs: 5_000, run: () => loop.stop() });
   registerShutdown();
   lifecycle.onShutdown({ name: "close the discovery port", deadlineMs: 2_000, run: () => xds.stop() });
+  lifecycle.onShutdown({ name: "stop looking for certificates", deadlineMs: 1_000, run: () => tls?.stop() });
   lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
   lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin.close() });
   return { ports: { xds: xds.port, admin: admin.port } };
+}
+
+/** As Envoy finds them: with this machine's hosts file and search domains. */
+async function lookupAll(name: string): Promise<string[]> {
+  return (await lookup(name, { all: true })).map(({ address }) => address);
 }
 
 interface StartedSource {

@@ -1,6 +1,8 @@
 import type { PublishedModel, PublishResult } from "../ledger/catalogue.ts";
+import type { Names } from "./address/names.ts";
+import type { AddressPolicy } from "./address/policy.ts";
 import type { OperatorEvents } from "./events.ts";
-import { reconcile, type Plan } from "./model/reconcile.ts";
+import { namesOf, reconcile, type Plan } from "./model/reconcile.ts";
 import type { ServedModel } from "./model/served-model.ts";
 import { toProgrammed, toRejected, type ModelStatus } from "./model/status.ts";
 import type { Peers } from "./peers.ts";
@@ -21,6 +23,9 @@ export interface RolloutDeps {
   limits: ClusterLimits;
   /** See ReconcileInput. */
   rootsPem: string;
+  /** Where backends may be. */
+  policy: AddressPolicy;
+  names: Names;
   /** How long an Envoy may take to answer a push. */
   ackTimeoutMs: number;
   /** How long a replaced cluster stays after the catalogue has moved on: extproc's feed has to follow. */
@@ -57,10 +62,11 @@ export function createRollout(deps: RolloutDeps): Rollout {
   const retired = createRetiredClusters({ graceMs: deps.graceMs });
 
   async function run(set: ResourceSet): Promise<RolloutResult> {
+    const addresses = await deps.names.resolve(namesOf(set, deps.policy));
     for (let round = 1; ; round++) {
       const nowMs = clock.nowMs();
       const refused = new Map([...deps.peers.rejected(), ...rejected]);
-      const plan = reconcile({ set, nowMs, rootsPem: deps.rootsPem, rejected: refused, serving });
+      const plan = reconcile({ set, nowMs, rootsPem: deps.rootsPem, policy: deps.policy, addresses, rejected: refused, serving });
       const snapshot = buildSnapshot(retired.addTo(plan.snapshot, { serving, nowMs }), deps.limits);
       xds.push(snapshot);
       const outcome = await answerTo(plan, snapshot);

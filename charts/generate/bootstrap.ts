@@ -1,8 +1,9 @@
 import { stringify } from "yaml";
 import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
-import { buildBootstrap } from "../../operator/xds/bootstrap.ts";
+import { buildBootstrap, XDS_CLUSTER } from "../../operator/xds/bootstrap.ts";
 import { clientTlsSecret, type ClientTls } from "../../operator/xds/client-tls.ts";
-import { INSTALLER_PATHS } from "../../operator/xds/dashboard-route.ts";
+import { DASHBOARD_CLUSTER, INSTALLER_PATHS } from "../../operator/xds/dashboard-route.ts";
+import { internalTlsSecrets, type InternalTls } from "../../operator/xds/internal-tls.ts";
 import { TRACES_CLUSTER } from "../../operator/xds/tracing.ts";
 import { PLAIN_HTTP } from "../../operator/xds/plain-http.ts";
 
@@ -10,6 +11,12 @@ import { PLAIN_HTTP } from "../../operator/xds/plain-http.ts";
 export const CLIENT_TLS: ClientTls = {
   secretFile: "/etc/envoy/client-tls.yaml",
   certificateDirectory: "/etc/client-tls",
+};
+
+export const INTERNAL_TLS: InternalTls = {
+  certificateFile: "/etc/envoy/internal-certificate.yaml",
+  authorityFile: "/etc/envoy/internal-authority.yaml",
+  directory: "/etc/internal-tls",
 };
 
 /** The ports that the pod's containers open. */
@@ -38,6 +45,13 @@ const CONDITIONS: Readonly<Record<string, string>> = {
   ),
   tracing: ".Values.tracing.enabled",
 };
+/** The same within an item of a list, by the item's name. */
+const CONDITIONS_WITHIN: Readonly<Record<string, Readonly<Record<string, string>>>> = Object.fromEntries(
+  [XDS_CLUSTER, DASHBOARD_CLUSTER].map((name) => [
+    name,
+    { ...CONDITIONS, transport_socket: '(include "model-gateway.internalTls" .)' },
+  ]),
+);
 /** The same of items of lists, by their name. */
 const ITEM_CONDITIONS: Readonly<Record<string, string>> = {
   [TRACES_CLUSTER]: ".Values.tracing.enabled",
@@ -62,6 +76,7 @@ export function bootstrapTemplate(): string {
     admin: { host: LOOPBACK, port: PORTS.envoyAdmin },
     status: { host: BIND_ADDRESS.standIn, port: PORTS.envoyStatus },
     clientTls: CLIENT_TLS,
+    internalTls: INTERNAL_TLS,
     traces: { host: TRACES_HOST.standIn, port: TRACES_PORT.standIn, percent: TRACES_PERCENT.standIn },
     maxRequestBytes: MAX_REQUEST_BYTES,
     maxConnections: MAX_CONNECTIONS.standIn,
@@ -88,19 +103,26 @@ export function clientTlsFile(): string {
   return encode(clientTlsSecret(CLIENT_TLS));
 }
 
+/** The files that say where Envoy finds its own certificate, and the authority of the gateway's other parts. */
+export function internalTlsFiles(): { certificate: string; authority: string } {
+  const { certificate, authority } = internalTlsSecrets(INTERNAL_TLS);
+  return { certificate: encode(certificate), authority: encode(authority) };
+}
+
 /** Puts a key or an item before and behind each conditional one, which become lines of the template. Keys of one object differ by `OF`. */
-function withConditions(value: unknown): unknown {
+function withConditions(value: unknown, conditions = CONDITIONS): unknown {
   if (Array.isArray(value)) {
     return value.flatMap((item: unknown) => {
       const condition = ITEM_CONDITIONS[nameOf(item)];
-      return condition === undefined ? [withConditions(item)] : [`IF ${condition}`, withConditions(item), `END ${condition}`];
+      const content = withConditions(item, CONDITIONS_WITHIN[nameOf(item)] ?? conditions);
+      return condition === undefined ? [content] : [`IF ${condition}`, content, `END ${condition}`];
     });
   }
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, content]): [string, unknown][] => {
-      const condition = CONDITIONS[key];
-      const entry: [string, unknown] = [key, withConditions(content)];
+      const condition = conditions[key];
+      const entry: [string, unknown] = [key, withConditions(content, conditions)];
       return condition === undefined
         ? [entry]
         : [[`IF ${condition} OF ${key}`, null], entry, [`END ${condition} OF ${key}`, null]];

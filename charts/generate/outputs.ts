@@ -1,7 +1,8 @@
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { parse } from "yaml";
-import { bootstrapTemplate, clientTlsFile } from "./bootstrap.ts";
+import { addressesFile } from "./addresses.ts";
+import { bootstrapTemplate, clientTlsFile, internalTlsFiles } from "./bootstrap.ts";
 import { customResourceTemplate } from "./custom-resources.ts";
 import { valuesTable } from "./values-table.ts";
 
@@ -20,6 +21,9 @@ export interface Output {
 export async function chartOutputs(): Promise<Output[]> {
   return [
     { file: `${CHART}/files/envoy.yaml`, text: bootstrapTemplate() },
+    { file: `${CHART}/files/addresses.yaml`, text: addressesFile() },
+    { file: `${CHART}/files/internal-certificate.yaml`, text: internalTlsFiles().certificate },
+    { file: `${CHART}/files/internal-authority.yaml`, text: internalTlsFiles().authority },
     { file: `${CHART}/files/client-tls.yaml`, text: clientTlsFile() },
     ...(await customResources()),
     await guide(),

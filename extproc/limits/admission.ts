@@ -31,7 +31,7 @@ const LATE_FROM_MS = 250;
 const BUSY_FROM = 1 / 2;
 const ACCOUNT_SHARE = 1 / 4;
 /** From here on whoever has more than half of what runs gets nothing more: others' requests wait for its work. */
-const STRAINED_FROM_MS = 50;
+const STRAINED_FROM_MS = 20;
 /** Fewer are no flood. */
 const LEAST_FLOOD = 8;
 

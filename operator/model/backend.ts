@@ -3,6 +3,7 @@ import type { Interface, Protocol } from "../../contract/protocol.ts";
 import { clusterName } from "../xds/cluster-name.ts";
 import type { Endpoint } from "../xds/cluster.ts";
 import type { SecretContent } from "../xds/secret.ts";
+import type { AddressPolicy } from "../address/policy.ts";
 import type { ResourceSet, SourcedModel } from "../source/source.ts";
 import type { BackendResource, INTERFACES } from "./backend-resource.ts";
 import type { ConditionReason } from "./status.ts";
@@ -30,14 +31,21 @@ export interface ResolveInput {
   secrets: ResourceSet["secrets"];
   /** Certificates in PEM that public servers are checked against. */
   rootsPem: string;
+  policy: AddressPolicy;
+  /** By name, what the hosts of backends lead to. */
+  addresses: ReadonlyMap<string, readonly string[]>;
 }
 
-export function resolveBackend(resource: BackendResource, { model, secrets, rootsPem }: ResolveInput): ResolvedBackend {
+export function resolveBackend(
+  resource: BackendResource,
+  { model, secrets, rootsPem, policy, addresses }: ResolveInput,
+): ResolvedBackend {
   const { namespace } = model.resource.metadata;
   const unready = (reason: ConditionReason, message: string) => ({ kind: "unready", resource, reason, message }) as const;
   const url = new URL(resource.url);
-  // Node writes an IPv6 host in brackets.
-  const host = url.hostname.replaceAll(/^\[|\]$/g, "");
+  const host = hostOf(url);
+  const objection = policy.objection(host, addresses.get(host) ?? []);
+  if (objection !== null) return unready("AddressNotAllowed", `url: ${objection}`);
   const isTls = url.protocol === "https:";
   const used = new Map<string, SecretContent>();
   let credential: Endpoint["credential"] = null;
@@ -79,10 +87,17 @@ export function resolveBackend(resource: BackendResource, { model, secrets, root
     port: url.port === "" ? (isTls ? 443 : 80) : Number(url.port),
     tls: isTls ? { serverName: resource.tls?.serverName ?? host, rootsSecret } : null,
     credential,
+    guard: policy.guardFor(host),
     connectTimeoutMs: resource.timeouts?.connect ?? model.resource.spec.timeouts.connect ?? DEFAULT_CONNECT_TIMEOUT_MS,
   };
   const cluster = clusterName({ model: model.resource.spec.modelName, backend: resource.name, endpoint });
   return { kind: "ready", resource, cluster, endpoint, secrets: used };
+}
+
+/** Name or address of a backend's server. */
+export function hostOf({ hostname }: Pick<URL, "hostname">): string {
+  // Node writes an IPv6 host in brackets.
+  return hostname.replaceAll(/^\[|\]$/g, "");
 }
 
 type FoundSecret =

@@ -1,7 +1,8 @@
 import type { PublishedModel } from "../../ledger/catalogue.ts";
+import type { AddressPolicy } from "../address/policy.ts";
 import type { ResourceSet, SourcedModel } from "../source/source.ts";
 import type { SnapshotInput } from "../xds/snapshot.ts";
-import { resolveBackend, type ResolvedBackend } from "./backend.ts";
+import { hostOf, resolveBackend, type ResolvedBackend } from "./backend.ts";
 import { findNameConflicts } from "./names.ts";
 import { serveModel, type ServedModel } from "./served-model.ts";
 import type { Condition, ModelStatus } from "./status.ts";
@@ -11,6 +12,10 @@ export interface ReconcileInput {
   nowMs: number;
   /** Certificates in PEM that public servers are checked against. */
   rootsPem: string;
+  /** Where backends may be. */
+  policy: AddressPolicy;
+  /** What their names lead to: of `namesOf`. */
+  addresses: ReadonlyMap<string, readonly string[]>;
   /** Clusters that an Envoy refused, with its words. */
   rejected: ReadonlyMap<string, string>;
   /** By key, what is being served: it stands in for a Model whose new version an Envoy refused. */
@@ -30,6 +35,12 @@ export interface Plan {
   wantedClusters: ReadonlySet<string>;
   /** When time alone makes another plan of the same resources: a sunset. Null for never. */
   nextMs: number | null;
+}
+
+/** The names of servers whose addresses decide whether a backend may be there. */
+export function namesOf({ models }: ResourceSet, policy: AddressPolicy): Set<string> {
+  const hosts = models.flatMap(({ resource }) => resource.spec.backends.map(({ url }) => hostOf(new URL(url))));
+  return new Set(hosts.filter((host) => policy.needsAddresses(host)));
 }
 
 /** What to serve, and what to say about each Model. Pure: all that it knows comes in. */
@@ -71,13 +82,13 @@ function decide(model: SourcedModel, conflict: string | undefined, input: Reconc
     return unserved(accepted(false, "Sunset", `spec.deprecation.sunsetTime ${sunset} has passed; the Model is no longer served`));
   }
 
-  const { set, rootsPem } = input;
+  const { set, rootsPem, policy, addresses } = input;
   const backends = model.resource.spec.backends.map((backend) =>
-    resolveBackend(backend, { model, secrets: set.secrets, rootsPem }),
+    resolveBackend(backend, { model, secrets: set.secrets, rootsPem, policy, addresses }),
   );
   const ready = backends.filter((backend) => backend.kind === "ready");
   const report = (programmed: Condition): ModelStatus => ({
-    conditions: [accepted(true, "Accepted", "the resource is valid"), resolvedReferences(backends), programmed],
+    conditions: [addressesAccepted(backends), resolvedReferences(backends), programmed],
     backends: backends.map((backend) => backendStatus(backend, input.rejected)),
   });
   const wanted = ready.map(({ cluster }) => cluster);
@@ -92,9 +103,15 @@ function decide(model: SourcedModel, conflict: string | undefined, input: Reconc
     return { served: serveModel(model, ready), status: report(pending), wanted, isStandIn: false };
   }
   const standIn = input.serving.get(model.key) ?? null;
-  const isUsable = standIn !== null && ![...standIn.clusters.keys()].some((cluster) => input.rejected.has(cluster));
+  const isUsable = standIn !== null && isStillUsable(standIn, input);
   const suffix = isUsable ? "; the last good version stays in force" : "";
   return { ...not(programmed("RejectedByEnvoy", `${refusal}${suffix}`)), served: isUsable ? standIn : null, isStandIn: isUsable };
+}
+
+function isStillUsable({ clusters }: ServedModel, { rejected, policy, addresses }: ReconcileInput): boolean {
+  return [...clusters].every(
+    ([cluster, { host }]) => !rejected.has(cluster) && policy.objection(host, addresses.get(host) ?? []) === null,
+  );
 }
 
 function snapshotOf(served: ReadonlyMap<string, ServedModel>, decisions: readonly Decision[]): SnapshotInput {
@@ -118,13 +135,28 @@ function programmed(reason: Condition["reason"], message: string): Condition {
   return { type: "Programmed", isTrue: false, reason, message };
 }
 
+function addressesAccepted(backends: readonly ResolvedBackend[]): Condition {
+  const away = unreadyOf(backends).filter(({ reason }) => reason === "AddressNotAllowed");
+  if (away.length === 0) return accepted(true, "Accepted", "the resource is valid");
+  return accepted(false, "AddressNotAllowed", sentencesOf(away));
+}
+
 function resolvedReferences(backends: readonly ResolvedBackend[]): Condition {
-  const unready = backends.filter((backend) => backend.kind === "unready");
+  const unready = unreadyOf(backends).filter(({ reason }) => reason !== "AddressNotAllowed");
   const [first] = unready;
   if (first === undefined)
     return { type: "ResolvedRefs", isTrue: true, reason: "ResolvedRefs", message: "every Secret was found" };
-  const message = unready.map(({ resource, message }) => `backend ${resource.name}: ${message}`).join("; ");
-  return { type: "ResolvedRefs", isTrue: false, reason: first.reason, message };
+  return { type: "ResolvedRefs", isTrue: false, reason: first.reason, message: sentencesOf(unready) };
+}
+
+type UnreadyBackend = Extract<ResolvedBackend, { kind: "unready" }>;
+
+function unreadyOf(backends: readonly ResolvedBackend[]): UnreadyBackend[] {
+  return backends.filter((backend) => backend.kind === "unready");
+}
+
+function sentencesOf(backends: readonly UnreadyBackend[]): string {
+  return backends.map(({ resource, message }) => `backend ${resource.name}: ${message}`).join("; ");
 }
 
 function backendStatus(backend: ResolvedBackend, rejected: ReadonlyMap<string, string>) {

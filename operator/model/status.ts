@@ -21,6 +21,7 @@ export type ConditionReason =
   | "Invalid"
   | "NameConflict"
   | "Sunset"
+  | "AddressNotAllowed"
   | "ResolvedRefs"
   | "SecretNotFound"
   | "KeyMissing"

@@ -4,6 +4,7 @@ import type { EnvoyConfig } from "./envoy-config.ts";
 import { dashboardCluster } from "./dashboard-route.ts";
 import { EXTPROC_CLUSTER, extprocCluster, MAX_EXTPROC_STREAMS, type ExtprocAddress } from "./extproc-cluster.ts";
 import type { ClientTls } from "./client-tls.ts";
+import { internalTransport, type InternalTls } from "./internal-tls.ts";
 import { listener } from "./listener.ts";
 import { socketAddress, type SocketAddress } from "./socket-address.ts";
 import { tracesCluster, type TraceCollector } from "./tracing.ts";
@@ -36,6 +37,8 @@ export interface BootstrapOptions {
   traces?: TraceCollector;
   /** Clients connect with TLS; without it where absent. */
   clientTls?: ClientTls;
+  /** The operator and the dashboard are spoken to with TLS, and certificates on both sides; without it where absent. */
+  internalTls?: InternalTls;
   /** Heap in bytes from which new requests are refused (at 95 %); no such guard where absent. */
   maxHeapBytes?: number;
 }
@@ -81,10 +84,10 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
           maxRequestBytes: options.maxRequestBytes,
           maxStreams: options.maxExtprocStreams ?? MAX_EXTPROC_STREAMS,
         }),
-        xdsCluster(options.xds),
+        xdsCluster(options.xds, options.internalTls),
         ...(options.status === undefined ? [] : [adminCluster(options.admin)]),
         ...(options.traces === undefined ? [] : [tracesCluster(options.traces)]),
-        ...(options.dashboard === undefined ? [] : [dashboardCluster(options.dashboard)]),
+        ...(options.dashboard === undefined ? [] : [dashboardCluster(options.dashboard, options.internalTls)]),
       ],
     },
     overload_manager: overloadManager(options),
@@ -94,7 +97,7 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
   };
 }
 
-const XDS_CLUSTER = "xds";
+export const XDS_CLUSTER = "xds";
 
 const runtimeFlags = {
   // Without it Envoy ends every ext_proc stream with RST_STREAM, and Node's HTTP/2 server takes about a thousand
@@ -102,7 +105,7 @@ const runtimeFlags = {
   "envoy.reloadable_features.ext_proc_graceful_grpc_close": true,
 };
 
-function xdsCluster(address: SocketAddress): EnvoyConfig {
+function xdsCluster(address: SocketAddress, tls: InternalTls | undefined): EnvoyConfig {
   return {
     name: XDS_CLUSTER,
     type: "STRICT_DNS",
@@ -111,6 +114,7 @@ function xdsCluster(address: SocketAddress): EnvoyConfig {
       cluster_name: XDS_CLUSTER,
       endpoints: [{ lb_endpoints: [{ endpoint: { address: socketAddress(address) } }] }],
     },
+    ...(tls === undefined ? {} : { transport_socket: internalTransport(tls, { serverName: address.host, protocol: "h2" }) }),
     typed_extension_protocol_options: {
       "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
         "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",

@@ -3,7 +3,7 @@ import { HEADERS } from "../../contract/headers.ts";
 
 /** Metadata namespace that holds what the client sent, for after the processor rewrote the headers. */
 export const CLIENT_METADATA = "gateway.client";
-/** The path without its query. */
+/** The path without its query, and up to a key: some clients put theirs into either. */
 export const CLIENT_PATH = "path";
 /** Present where the client sent a version header of the message interface (S4). */
 export const CLIENT_VERSION = "version";
@@ -23,7 +23,7 @@ export function clientMetadataFilter(): EnvoyConfig {
           on_header_present: {
             metadata_namespace: CLIENT_METADATA,
             key: CLIENT_PATH,
-            regex_value_rewrite: { pattern: { regex: "^([^?]*).*$" }, substitution: "\\1" },
+            regex_value_rewrite: { pattern: { regex: "^([^?]*?)(?:sk-mg-.*|[?].*)?$" }, substitution: "\\1" },
           },
         },
         ...[HEADERS.version, HEADERS.versionNeutral].map((header) => ({

@@ -8,6 +8,7 @@ import {
   type Cluster,
 } from "../../runtime/gen/envoy/config/cluster/v3/cluster_pb.js";
 import { RoutingPriority } from "../../runtime/gen/envoy/config/core/v3/base_pb.js";
+import type { AddressGuard } from "../address/policy.ts";
 import { httpProtocolOptions } from "./upstream-http.ts";
 import { upstreamTls } from "./upstream-tls.ts";
 
@@ -19,6 +20,8 @@ export interface Endpoint {
   tls: EndpointTls | null;
   /** Null: the server takes no credential. */
   credential: EndpointCredential | null;
+  /** Null: the host is an address, and was judged. */
+  guard: AddressGuard | null;
   connectTimeoutMs: number;
 }
 

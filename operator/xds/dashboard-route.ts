@@ -1,15 +1,16 @@
 import { HEADERS } from "../../contract/headers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { extprocDisabled } from "./extproc-filter.ts";
+import { internalTransport, type InternalTls } from "./internal-tls.ts";
 import { socketAddress, type SocketAddress } from "./socket-address.ts";
 
-const DASHBOARD_CLUSTER = "dashboard";
+export const DASHBOARD_CLUSTER = "dashboard";
 
 /** At the root, where a person looks for them (S31, S32). */
 export const INSTALLER_PATHS = ["/install.sh", "/install.ps1", "/install.md", "/llms.txt"];
 
 /** The dashboard's process, whose port is reached through Envoy alone. */
-export function dashboardCluster(address: SocketAddress): EnvoyConfig {
+export function dashboardCluster(address: SocketAddress, tls?: InternalTls): EnvoyConfig {
   return {
     name: DASHBOARD_CLUSTER,
     type: "STRICT_DNS",
@@ -18,6 +19,9 @@ export function dashboardCluster(address: SocketAddress): EnvoyConfig {
       cluster_name: DASHBOARD_CLUSTER,
       endpoints: [{ lb_endpoints: [{ endpoint: { address: socketAddress(address) } }] }],
     },
+    ...(tls === undefined
+      ? {}
+      : { transport_socket: internalTransport(tls, { serverName: address.host, protocol: "http/1.1" }) }),
   };
 }
 

@@ -26,13 +26,18 @@ export interface XdsServer {
 }
 
 export interface XdsServerDeps {
+  /** Not given: anyone who reaches the port is served. */
+  credentials?: ServerCredentials | undefined;
   events: Pick<OperatorEvents, "envoyConnected" | "envoyDisconnected" | "configurationRejected">;
 }
 
 type Call = ServerDuplexStream<DiscoveryRequest, DiscoveryResponse>;
 
 /** The operator's ADS port: state-of-the-world discovery for any number of Envoys. Port 0 takes a free one. */
-export async function startXdsServer({ host, port }: SocketAddress, { events }: XdsServerDeps): Promise<XdsServer> {
+export async function startXdsServer(
+  { host, port }: SocketAddress,
+  { events, credentials = ServerCredentials.createInsecure() }: XdsServerDeps,
+): Promise<XdsServer> {
   const streams = new Map<Call, AdsStream>();
   const waiting = new Set<() => void>();
   let current: Snapshot | null = null;
@@ -72,7 +77,7 @@ export async function startXdsServer({ host, port }: SocketAddress, { events }: 
     // Delta discovery is for thousands of resources; the bootstrap never asks for it.
     deltaAggregatedResources: (call: Call) => call.end(),
   });
-  const boundPort = await bind(server, `${host}:${port}`);
+  const boundPort = await bind(server, { address: `${host}:${port}`, credentials });
 
   function outcome(): PushOutcome | null {
     const snapshot = current;
@@ -127,10 +132,11 @@ export async function startXdsServer({ host, port }: SocketAddress, { events }: 
   };
 }
 
-async function bind(server: Server, address: string): Promise<number> {
+async function bind(
+  server: Server,
+  { address, credentials }: { address: string; credentials: ServerCredentials },
+): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
-  server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) =>
-    error === null ? resolve(port) : reject(error),
-  );
+  server.bindAsync(address, credentials, (error, port) => (error === null ? resolve(port) : reject(error)));
   return promise;
 }

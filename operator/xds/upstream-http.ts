@@ -7,9 +7,11 @@ import { GenericSchema } from "../../runtime/gen/envoy/extensions/http/injected_
 import { HttpProtocolOptionsSchema } from "../../runtime/gen/envoy/extensions/upstreams/http/v3/http_protocol_options_pb.js";
 import { overAds } from "./ads-source.ts";
 import type { Endpoint, EndpointCredential } from "./cluster.ts";
+import { upstreamGuard } from "./upstream-guard.ts";
 
-/** How Envoy speaks HTTP to an upstream: version, reuse of connections, and the credential on every attempt. */
-export function httpProtocolOptions({ tls, credential }: Endpoint): Any {
+/** How Envoy speaks HTTP to an upstream: version, reuse of connections, and what every attempt passes: who may be asked, and the credential. */
+export function httpProtocolOptions({ tls, credential, guard }: Endpoint): Any {
+  const filters = [...(guard === null ? [] : [upstreamGuard(guard)]), ...(credential === null ? [] : [injector(credential)])];
   const options = create(HttpProtocolOptionsSchema, {
     // Shorter than the keep-alive of the usual servers (5 s of a Python one, a minute at a provider): a request sent on a
     // connection that the server is just closing would fail, and may not be sent again, for it costs.
@@ -18,7 +20,7 @@ export function httpProtocolOptions({ tls, credential }: Endpoint): Any {
       tls === null
         ? { case: "explicitHttpConfig", value: { protocolConfig: { case: "httpProtocolOptions", value: {} } } }
         : { case: "autoConfig", value: { httpProtocolOptions: {}, http2ProtocolOptions } },
-    httpFilters: credential === null ? [] : [injector(credential), codec()],
+    httpFilters: filters.length === 0 ? [] : [...filters, codec()],
   });
   return anyPack(HttpProtocolOptionsSchema, options);
 }

@@ -4,7 +4,7 @@ import path from "node:path";
 import { parse } from "yaml";
 import * as z from "zod";
 import { expect, onTestFinished, test } from "vitest";
-import { CLIENT_TLS } from "../../charts/generate/bootstrap.ts";
+import { CLIENT_TLS, INTERNAL_TLS } from "../../charts/generate/bootstrap.ts";
 import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 import { buildBootstrap } from "../../operator/xds/bootstrap.ts";
 import type { EnvoyConfig } from "../../operator/xds/envoy-config.ts";
@@ -60,6 +60,23 @@ test("the same with TLS, and with values of the administrator's own", async () =
       clientTls: CLIENT_TLS,
     }),
   );
+});
+
+const INTERNAL = { ...EXTERNAL_DATABASE, internalTls: { enabled: true } };
+
+test("the same with TLS to the operator and the dashboard, and Envoy finds nothing wrong with it", async () => {
+  const directory = await mkdtemp(path.join(tmpdir(), "gateway-chart-"));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const { ca, certificate, key } = await makeCertificates("gateway");
+  for (const [name, text] of Object.entries({ "ca.crt": ca, "tls.crt": certificate, "tls.key": key }))
+    await writeFile(path.join(directory, name), text);
+  const files = await configMapOf(INTERNAL);
+  const bootstrap = configSchema.parse(parse(files["envoy.yaml"] ?? ""));
+  expect(bootstrap).toEqual(buildBootstrap({ ...expected, internalTls: INTERNAL_TLS }));
+  for (const name of ["internal-certificate.yaml", "internal-authority.yaml"])
+    await writeFile(path.join(directory, name), (files[name] ?? "").replaceAll(INTERNAL_TLS.directory, directory));
+  const here = JSON.stringify(bootstrap).replaceAll("/etc/envoy/", `${directory}/`);
+  expect(await validateBootstrap(configSchema.parse(parse(here)))).toContain("OK");
 });
 
 const TRACING = { ...EXTERNAL_DATABASE, tracing: { enabled: true, host: "collector.observability.svc", percent: 2.5 } };

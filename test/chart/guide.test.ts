@@ -73,6 +73,8 @@ async function startPods(ports: Ports): Promise<void> {
       ...(await operatorEnvironment()),
       ...mount.environment,
       KUBE_PATH_PREFIX: mount.pathPrefix,
+      // The simulated model server is there.
+      BACKEND_ALLOW_CIDRS: "127.0.0.0/8",
       XDS_HOST: LOOPBACK,
       XDS_PORT: String(ports.xds),
       ADMIN_HOST: LOOPBACK,

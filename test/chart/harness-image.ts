@@ -1,5 +1,7 @@
-import { cp, mkdir, readFile, symlink } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { promisify } from "node:util";
 import * as z from "zod";
 import { ROOT } from "../../charts/generate/outputs.ts";
 
@@ -20,8 +22,15 @@ export async function assembleImage(directory: string): Promise<void> {
     if (options === "")
       await cp(path.join(ROOT, from), path.join(target, to.endsWith("/") ? from : ""), { recursive: true, filter: isInContext });
     else if (to === "node_modules") await linkPackages(target);
+    else if (to === "sbom.cdx.json") await writeFile(target, await billOfMaterials());
     else await cp(path.join(ROOT, from.replace(/^\/app\//, "")), target, { recursive: true });
   }
+}
+
+/** What `npm run sbom` prints. */
+async function billOfMaterials(): Promise<string> {
+  const options = { cwd: ROOT, maxBuffer: 64 * 1024 * 1024 };
+  return (await promisify(execFile)(path.join(ROOT, ".ci/sbom"), [], options)).stdout;
 }
 
 /** `.dockerignore` shuts everything out, lets names at the top in again, and takes folders in them out. */

@@ -50,6 +50,13 @@ export const MATRIX: readonly { name: string; values: Values }[] = [
     },
   },
   {
+    name: "certificates between its parts from Secrets",
+    values: {
+      ...POSTGRES,
+      internalTls: { enabled: true, existingSecrets: { gateway: "envoy", operator: "operator", dashboard: "dashboard" } },
+    },
+  },
+  {
     name: "an Ingress before it",
     values: {
       ...POSTGRES,
@@ -120,7 +127,11 @@ export const MATRIX: readonly { name: string; values: Values }[] = [
         envoy: { image: { digest: DIGEST } },
         extproc: { usageRetentionDays: 90, extraEnv: [{ name: "NODE_OPTIONS", value: "--max-old-space-size=1500" }] },
       },
-      operator: { ...PODS, extraEnv: [{ name: "NODE_OPTIONS", value: "--max-old-space-size=400" }] },
+      operator: {
+        ...PODS,
+        backends: { allowPrivateAddresses: true, allowNamespaces: ["inference"], allowCidrs: ["10.0.0.0/8", "fd00::/8"] },
+        extraEnv: [{ name: "NODE_OPTIONS", value: "--max-old-space-size=400" }],
+      },
       dashboard: {
         ...PODS,
         enabled: true,

@@ -1,5 +1,7 @@
 import * as z from "zod";
 import { describe, expect, test } from "vitest";
+import { matcherOf } from "../../operator/address/cidr.ts";
+import { createAddressPolicy } from "../../operator/address/policy.ts";
 import { useKubeApi } from "../support/kube/use-kube-api.ts";
 import { podsOf } from "./harness-pods.ts";
 import { NAME, only, render, title, type KubeObject } from "./harness-render.ts";
@@ -24,6 +26,10 @@ const policySchema = z.object({
     ingress: z.array(z.object({ ports: z.array(portSchema), from: z.array(peerSchema).optional() })).default([]),
     egress: z.array(z.object({ ports: z.array(portSchema).optional(), to: z.array(peerSchema).optional() })).default([]),
   }),
+});
+const blockSchema = z.object({
+  ipBlock: z.object({ cidr: z.string(), except: z.array(z.string()).default([]) }).optional(),
+  namespaceSelector: z.record(z.string(), z.unknown()).optional(),
 });
 const monitorSchema = z.object({
   spec: z.object({
@@ -127,9 +133,62 @@ describe("the network policies", () => {
 
   test("keep every pod from the addresses where clouds give machines their credentials", async () => {
     const text = JSON.stringify((await render(api(), ALL)).filter(({ kind }) => kind === "NetworkPolicy"));
-    const anywhere = text.match(/"cidr":"0\.0\.0\.0\/0"/g)?.length;
-    expect(anywhere).toBe(2);
-    expect(text.match(/"cidr":"0\.0\.0\.0\/0","except":\["169\.254\.0\.0\/16"\]/g)).toHaveLength(2);
+    const anywhere = [...text.matchAll(/"cidr":"0\.0\.0\.0\/0"(,"except":\[[^\]]*\])?/g)];
+    expect(anywhere).toHaveLength(2);
+    for (const [, except] of anywhere) expect(except).toContain('"169.254.0.0/16"');
+  });
+
+  /** Where Envoy may send requests: what its policy opens without naming a port. */
+  async function backendsOf(backends: object): Promise<unknown[]> {
+    const objects = await render(api(), { ...ALL, operator: { backends } });
+    const { egress } = policySchema.parse(only(objects, "NetworkPolicy", `${NAME}-gateway`)).spec;
+    return egress.find(({ ports }) => ports === undefined)?.to ?? [];
+  }
+  const isShut = (peers: readonly unknown[], address: string) =>
+    !blockSchema
+      .array()
+      .parse(peers)
+      .flatMap(({ ipBlock }) => (ipBlock === undefined ? [] : [ipBlock]))
+      .some(({ cidr, except }) => matcherOf([cidr])(address) && !matcherOf(except)(address));
+
+  test("let Envoy at what the operator lets Models have, and at nothing else", async () => {
+    const addresses = ["8.8.8.8", "2606:4700::1111", "10.0.0.1", "192.168.0.1", "fd12::1", "127.0.0.1", "169.254.169.254", "::1"];
+    const awayFor = ["fe80::1", "fd00:ec2::254", "100.100.100.200", "10.20.0.1", "100.64.0.1", "2002:a00:1::"];
+    for (const [backends, options] of [
+      [{}, {}],
+      [{ allowPrivateAddresses: true }, { allowPrivate: true }],
+      [{ allowCidrs: ["10.20.0.0/16", "169.254.169.254/32"] }, { allowCidrs: ["10.20.0.0/16", "169.254.169.254/32"] }],
+    ] as const) {
+      const policy = createAddressPolicy({ allowPrivate: false, allowCidrs: [], allowNamespaces: [], ...options });
+      const peers = await backendsOf(backends);
+      for (const address of [...addresses, ...awayFor])
+        expect(isShut(peers, address), address).toBe(policy.objection(address, []) !== null);
+    }
+  });
+
+  test("let Envoy at pods of the namespaces that may have backends", async () => {
+    const namespaces = (peers: readonly unknown[]) =>
+      blockSchema
+        .array()
+        .parse(peers)
+        .flatMap(({ namespaceSelector }) => namespaceSelector ?? []);
+    expect(namespaces(await backendsOf({}))).toEqual([]);
+    expect(namespaces(await backendsOf({ allowPrivateAddresses: true }))).toEqual([{}]);
+    expect(namespaces(await backendsOf({ allowNamespaces: ["inference", "team-a"] }))).toEqual([
+      { matchLabels: { "kubernetes.io/metadata.name": "inference" } },
+      { matchLabels: { "kubernetes.io/metadata.name": "team-a" } },
+    ]);
+  });
+
+  test("tell the operator the same", async () => {
+    const backends = { allowPrivateAddresses: true, allowNamespaces: ["a", "b"], allowCidrs: ["10.0.0.0/8", "fd00::/8"] };
+    const pods = podsOf(await render(api(), { ...ALL, operator: { backends } }));
+    const env = pods.find(({ owner }) => owner === `${NAME}-operator`)?.containers.flatMap((each) => each.env) ?? [];
+    expect(env.filter(({ name }) => name.startsWith("BACKEND_")).map(({ name, value }) => [name, value])).toEqual([
+      ["BACKEND_ALLOW_PRIVATE", "true"],
+      ["BACKEND_ALLOW_NAMESPACES", "a,b"],
+      ["BACKEND_ALLOW_CIDRS", "10.0.0.0/8,fd00::/8"],
+    ]);
   });
 });
 

@@ -22,6 +22,11 @@ const cases: { name: string; values: object; message: RegExp }[] = [
   },
   { name: "a drain shorter than any stream", values: { gateway: { drainSeconds: 5 } }, message: /drainSeconds.*minimum/s },
   { name: "a tag in place of a digest", values: { image: { digest: "v1" } }, message: /\/image\/digest.*does not match/s },
+  {
+    name: "a range that is none",
+    values: { operator: { backends: { allowCidrs: ["10.0.0.0"] } } },
+    message: /allowCidrs.*does not match/s,
+  },
   { name: "no database", values: { database: { existingSecret: "" } }, message: /Which Postgres\? Set database\.existingSecret/ },
   { name: "two databases", values: { postgres: { enabled: true } }, message: /exclude each other: one database holds the money/ },
   {
@@ -69,6 +74,11 @@ const cases: { name: string; values: object; message: RegExp }[] = [
     name: "an issuer that anybody between can read",
     values: { dashboard: { oidc: { issuer: "http://id.example" } } },
     message: /\/dashboard\/oidc\/issuer.*does not match/s,
+  },
+  {
+    name: "a part without a certificate",
+    values: { internalTls: { enabled: true, existingSecrets: { gateway: "envoy", operator: "operator" } } },
+    message: /internalTls\.existingSecrets needs a Secret for each part/,
   },
   { name: "spans for nobody", values: { tracing: { enabled: true } }, message: /tracing\.enabled needs tracing\.host/ },
   { name: "all namespaces and one more", values: { watchNamespaces: ["*", "team-a"] }, message: /watchNamespaces is either/ },

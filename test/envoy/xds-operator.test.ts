@@ -54,6 +54,7 @@ async function startStage() {
       xds: { host: "127.0.0.1", port: 0 },
       admin: { host: "127.0.0.1", port: 0 },
       rootsPem: "",
+      backends: { allowPrivate: false, allowCidrs: ["127.0.0.0/8", "::1/128"], allowNamespaces: [] },
       graceMs: 300,
     },
     { log, lifecycle },
@@ -150,4 +151,21 @@ test("a manifest with an error is refused in words and changes neither; its Secr
     ),
   );
   expect(logLines.join("")).not.toContain("very-secret");
+});
+
+test("a manifest whose backend is inside is refused in words, where nobody allowed it (docs/security.md)", async () => {
+  const { database, logLines, save, upstream } = await startStage();
+  await eventually(async () => expect(await clusterOf(database)).not.toBe(""));
+  for (const [url, words] of [
+    ["http://169.254.169.254/v1", "169.254.169.254 is a link-local address"],
+    ["http://[::ffff:10.0.0.1]:8000/v1", "::ffff:a00:1 is a reserved address"],
+  ] as const) {
+    await save(manifest(url, "a-key"));
+    await eventually(() =>
+      expect(logLines.join("")).toContain(`Model modelx: AddressNotAllowed: backend primary: url: ${words}`),
+    );
+    await eventually(async () => expect(await catalogue(database)).toEqual([]));
+  }
+  await save(manifest(`http://modelx.localhost:${upstream.port}/v1`, "a-key"));
+  await eventually(async () => expect(await clusterOf(database)).not.toBe(""));
 });

@@ -2,6 +2,10 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Server, ServerCredentials, status as grpcStatus, type ServerDuplexStream } from "@grpc/grpc-js";
 import { HeaderValueOption_HeaderAppendAction as AppendAction } from "../../runtime/gen/envoy/config/core/v3/base_pb.js";
 import {
+  ProcessingMode_BodySendMode as BodySendMode,
+  ProcessingMode_HeaderSendMode as HeaderSendMode,
+} from "../../runtime/gen/envoy/extensions/filters/http/ext_proc/v3/processing_mode_pb.js";
+import {
   ExternalProcessor,
   ProcessingResponseSchema,
   type ProcessingRequest,
@@ -11,8 +15,8 @@ import { serviceDefinition } from "../../runtime/grpc.ts";
 
 /** What the processor does with a request; chosen by the test through the request header `x-script`. */
 export type Script =
-  /** Sends it to a cluster, under another path where one is given. */
-  | { kind: "route"; cluster: string; path?: string }
+  /** Sends it to a cluster, under another path where one is given; its answer passes piece by piece where it `streams`. */
+  | { kind: "route"; cluster: string; path?: string; streams?: boolean }
   /** Answers itself. */
   | { kind: "answer"; status: number; body: string; details: string }
   /** Says nothing about a backend. */
@@ -79,7 +83,10 @@ function serve(call: Call, { scripts, seen }: { scripts: ReadonlyMap<string, Scr
       case "responseHeaders":
         record.responseStatus = headersOf(request.value)[":status"] ?? null;
         record.responseDetails = detailsOf(attributes);
-        return say({ response: { case: "responseHeaders", value: {} } });
+        return say({
+          response: { case: "responseHeaders", value: {} },
+          ...(script.kind === "route" && script.streams === true ? { modeOverride: STREAMED } : {}),
+        });
       case "responseBody":
         return say({ response: { case: "responseBody", value: {} } });
       case "requestTrailers":
@@ -91,6 +98,12 @@ function serve(call: Call, { scripts, seen }: { scripts: ReadonlyMap<string, Scr
   call.on("end", () => call.end());
   call.on("error", () => undefined);
 }
+
+const STREAMED = {
+  responseHeaderMode: HeaderSendMode.SEND,
+  responseBodyMode: BodySendMode.STREAMED,
+  responseTrailerMode: HeaderSendMode.SKIP,
+};
 
 function answerNow({ status, body, details }: Extract<Script, { kind: "answer" }>): ResponseInit {
   const headers = { setHeaders: [setHeader("content-type", "application/json"), setHeader("x-from", "extproc")] };

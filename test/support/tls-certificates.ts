@@ -13,43 +13,72 @@ export interface TlsCertificates {
   key: string;
 }
 
-/** An authority of a few days, and a server certificate that it made out to one name and IP address. Needs `openssl` on PATH. */
-export async function makeCertificates(name: string, address?: string): Promise<TlsCertificates> {
+export interface Authority {
+  /** A certificate made out to one name and IP address, for both sides of a connection where no use is named. */
+  issue(name: string, options?: { address?: string; usage?: "serverAuth" | "clientAuth" }): Promise<TlsCertificates>;
+  remove(): Promise<void>;
+}
+
+const CURVE = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+
+/** An authority of a few days. Needs `openssl` on PATH. */
+export async function makeAuthority(): Promise<Authority> {
   const directory = await mkdtemp(join(tmpdir(), "gateway-tls-"));
-  const file = (suffix: string) => join(directory, suffix);
-  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "3"];
+  const file = (name: string) => join(directory, name);
+  const root = [
+    "-x509",
+    ...CURVE,
+    "-days",
+    "3",
+    "-subj",
+    "/CN=test authority",
+    "-keyout",
+    file("ca.key"),
+    "-out",
+    file("ca.crt"),
+  ];
+  await openssl(["req", ...root]);
+  let issued = 0;
+  return {
+    async issue(name, { address, usage } = {}) {
+      const prefix = `${issued++}`;
+      const [key, request, extensions, certificate] = ["key", "csr", "names", "crt"].map((suffix) => file(`${prefix}.${suffix}`));
+      await openssl(["req", ...CURVE, "-subj", `/CN=${name}`, "-keyout", key ?? "", "-out", request ?? ""]);
+      const names = `subjectAltName=DNS:${name}${address === undefined ? "" : `,IP:${address}`}\n`;
+      await writeFile(extensions ?? "", names + (usage === undefined ? "" : `extendedKeyUsage=${usage}\n`));
+      const signing = [
+        "-CA",
+        file("ca.crt"),
+        "-CAkey",
+        file("ca.key"),
+        "-CAcreateserial",
+        "-days",
+        "3",
+        "-extfile",
+        extensions ?? "",
+      ];
+      await openssl(["x509", "-req", "-in", request ?? "", ...signing, "-out", certificate ?? ""]);
+      const read = (path = "") => readFile(path, "utf8");
+      return { ca: await read(file("ca.crt")), certificate: await read(certificate), key: await read(key) };
+    },
+    remove: () => rm(directory, { recursive: true }),
+  };
+}
+
+async function openssl(parameters: readonly string[]): Promise<void> {
   try {
-    await run("openssl", [
-      "req",
-      "-x509",
-      ...curve,
-      "-subj",
-      "/CN=test authority",
-      "-keyout",
-      file("ca.key"),
-      "-out",
-      file("ca.crt"),
-    ]);
-    await run("openssl", [
-      "req",
-      ...curve.slice(0, 5),
-      "-subj",
-      `/CN=${name}`,
-      "-keyout",
-      file("server.key"),
-      "-out",
-      file("server.csr"),
-    ]);
-    await writeFile(file("names"), `subjectAltName=DNS:${name}${address === undefined ? "" : `,IP:${address}`}`);
-    const signing = ["-CA", file("ca.crt"), "-CAkey", file("ca.key"), "-CAcreateserial", "-days", "3", "-extfile", file("names")];
-    await run("openssl", ["x509", "-req", "-in", file("server.csr"), ...signing, "-out", file("server.crt")]);
-    const [ca, certificate, key] = await Promise.all(
-      ["ca.crt", "server.crt", "server.key"].map((suffix) => readFile(file(suffix), "utf8")),
-    );
-    return { ca: ca ?? "", certificate: certificate ?? "", key: key ?? "" };
+    await run("openssl", parameters);
   } catch (error) {
     throw new Error("Test certificates could not be made: install openssl (Debian package `openssl`).", { cause: error });
+  }
+}
+
+/** An authority of its own, and a certificate that it made out to one name and IP address. */
+export async function makeCertificates(name: string, address?: string): Promise<TlsCertificates> {
+  const authority = await makeAuthority();
+  try {
+    return await authority.issue(name, address === undefined ? {} : { address });
   } finally {
-    await rm(directory, { recursive: true });
+    await authority.remove();
   }
 }

@@ -1,8 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ServerCredentials } from "@grpc/grpc-js";
 import { freePort } from "../../local/process/ports.ts";
 import { buildBootstrap, type BootstrapOptions } from "../../operator/xds/bootstrap.ts";
+import type { EnvoyConfig } from "../../operator/xds/envoy-config.ts";
 import type { Endpoint } from "../../operator/xds/cluster.ts";
 import { startXdsServer, type XdsServer } from "../../operator/xds/serve.ts";
 import { Registry } from "prom-client";
@@ -27,16 +29,20 @@ export interface XdsStack {
 
 /** A real Envoy on the product's bootstrap, between a scripted processor and the operator's ADS server. */
 export async function startXdsStack(
-  overrides: Partial<BootstrapOptions> & { isReadyExpected?: boolean } = {},
+  overrides: Partial<BootstrapOptions> & {
+    isReadyExpected?: boolean;
+    xdsCredentials?: () => ServerCredentials;
+    edit?: (bootstrap: EnvoyConfig) => EnvoyConfig;
+  } = {},
 ): Promise<XdsStack> {
-  const { isReadyExpected, ...bootstrapOverrides } = overrides;
+  const { isReadyExpected, xdsCredentials, edit = (bootstrap) => bootstrap, ...bootstrapOverrides } = overrides;
   const directory = await mkdtemp(join(tmpdir(), "gateway-xds-"));
   const scripts = new Map<string, Script>();
   const extproc = await startScriptedExtproc(scripts);
   const logLines: string[] = [];
   const log = createLog({ process: "operator", level: "info" }, { write: (line) => void logLines.push(line) });
   const events = createOperatorEvents({ log, metrics: new Registry() });
-  const startXds = (port: number) => startXdsServer({ host: "127.0.0.1", port }, { events });
+  const startXds = (port: number) => startXdsServer({ host: "127.0.0.1", port }, { events, credentials: xdsCredentials?.() });
   const xds = await startXds(0);
   const xdsPort = xds.port;
   if (isReadyExpected ?? true) xds.push({ version: "empty", clusters: new Map(), secrets: new Map() });
@@ -53,7 +59,7 @@ export async function startXdsStack(
     accessLogPath,
     ...bootstrapOverrides,
   });
-  const envoy = await startEnvoyProcess({ bootstrap, adminPort: ports.admin, accessLogPath, isReadyExpected });
+  const envoy = await startEnvoyProcess({ bootstrap: edit(bootstrap), adminPort: ports.admin, accessLogPath, isReadyExpected });
 
   const stack: XdsStack = {
     url: `http://127.0.0.1:${ports.listen}`,
@@ -78,5 +84,5 @@ export async function startXdsStack(
 
 /** A plain HTTP server on the loopback, as a cluster's endpoint. */
 export function loopbackEndpoint(port: number, overrides: Partial<Endpoint> = {}): Endpoint {
-  return { host: "127.0.0.1", port, tls: null, credential: null, connectTimeoutMs: 1_000, ...overrides };
+  return { host: "127.0.0.1", port, tls: null, credential: null, guard: null, connectTimeoutMs: 1_000, ...overrides };
 }

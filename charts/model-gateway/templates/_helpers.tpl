@@ -72,6 +72,36 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name ($root.Chart.Version | replace
 {{ default (printf "%s-tls" (include "model-gateway.fullname" .)) .Values.tls.existingSecret }}
 {{- end -}}
 
+{{/* "true" where Envoy, operator and dashboard speak TLS with each other; else nothing. */}}
+{{- define "model-gateway.internalTls" -}}
+{{- $isOn := .Values.internalTls.enabled -}}
+{{- if kindIs "invalid" $isOn -}}
+{{- $isOn = and .Values.tls.enabled .Values.tls.certManager.enabled -}}
+{{- end -}}
+{{- if $isOn }}true{{ end -}}
+{{- end -}}
+
+{{/* A component's certificate for that. Takes a list: the root, the component. */}}
+{{- define "model-gateway.internalTls.secret" -}}
+{{- $root := index . 0 -}}
+{{- default (printf "%s-internal-%s" (include "model-gateway.fullname" $root) (index . 1)) (index $root.Values.internalTls.existingSecrets (index . 1)) -}}
+{{- end -}}
+
+{{- define "model-gateway.internalTls.mount" -}}
+{{- if include "model-gateway.internalTls" . }}
+- { name: internal-tls, mountPath: /etc/internal-tls, readOnly: true }
+{{- end }}
+{{- end -}}
+
+{{/* Takes a list: the root, the component. */}}
+{{- define "model-gateway.internalTls.volume" -}}
+{{- if include "model-gateway.internalTls" (index . 0) }}
+- name: internal-tls
+  secret:
+    secretName: {{ include "model-gateway.internalTls.secret" . }}
+{{- end }}
+{{- end -}}
+
 {{/* The Secret and key that hold the database's address. */}}
 {{- define "model-gateway.databaseSecretRef" -}}
 {{- if .Values.postgres.enabled -}}
@@ -239,6 +269,34 @@ topologySpreadConstraints:
     - { port: 53, protocol: TCP }
 - ports:
     - { port: {{ .Values.networkPolicy.postgresPort }}, protocol: TCP }
+{{- end -}}
+
+{{/* Where backends of Models may be: what the operator and Envoy go by (operator/address). */}}
+{{- define "model-gateway.backends" -}}
+{{- $backends := .Values.operator.backends -}}
+{{- $ranges := .Files.Get "files/addresses.yaml" | fromYaml -}}
+{{- $isOpen := $backends.allowPrivateAddresses -}}
+{{- if $isOpen -}}
+- namespaceSelector: {}
+- ipBlock:
+    cidr: fc00::/7
+    except: {{ $ranges.ipv6.neverInPrivate | toJson }}
+{{ end -}}
+- ipBlock:
+    cidr: 0.0.0.0/0
+    except: {{ ternary $ranges.ipv4.never (concat $ranges.ipv4.never $ranges.ipv4.private) $isOpen | toJson }}
+- ipBlock:
+    cidr: 2000::/3
+    except: {{ $ranges.ipv6.neverInPublic | toJson }}
+{{- range $backends.allowCidrs }}
+- ipBlock:
+    cidr: {{ . | quote }}
+{{- end }}
+{{- range $backends.allowNamespaces }}
+- namespaceSelector:
+    matchLabels:
+      kubernetes.io/metadata.name: {{ . }}
+{{- end }}
 {{- end -}}
 
 {{/* Anywhere but the addresses where clouds hand out their machines' credentials. */}}

@@ -3,15 +3,17 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { setAccountLimits } from "../../../ledger/limits.ts";
 import { startTestStack } from "../../support/stack.ts";
+import { readUse } from "../processes.ts";
 
 /**
  * `npm run bench:fairness`: what a steady account's requests take, alone and while another account floods the gateway with
- * streams, without and with a bound on the other's concurrent requests. Rounds alternate, for the machine is shared.
+ * streams, without and with a bound on the other's concurrent requests. The same flood past the gateway, at the model server,
+ * tells what the machine is to blame for. Rounds alternate, for the machine is shared.
  */
 const FLOOD_STREAMS = 100;
 const BOUND = 8;
-const ROUNDS = 3;
-const REQUESTS = 400;
+const ROUNDS = 5;
+const REQUESTS = 300;
 const STEADY_CONNECTIONS = 2;
 const SETTLE_MS = 3_000;
 
@@ -27,7 +29,9 @@ try {
   const other = await stack.createAccount({ name: "other", creditNanoUsd: 1_000_000_000_000n });
   const url = `${stack.baseUrl}/v1/chat/completions`;
 
-  async function measure(): Promise<number[]> {
+  async function measure(): Promise<Round> {
+    const startedMs = performance.now();
+    const before = await readUse([stack.pids["extproc"] ?? 0]);
     const durationsMs: number[] = [];
     let left = REQUESTS;
     const worker = async () => {
@@ -40,12 +44,13 @@ try {
       }
     };
     await Promise.all(Array.from({ length: STEADY_CONNECTIONS }, worker));
-    return durationsMs;
+    const { cpuMs } = await readUse([stack.pids["extproc"] ?? 0]);
+    return { durationsMs, extprocBusy: (cpuMs - before.cpuMs) / (performance.now() - startedMs) };
   }
 
-  async function whileFlooded(concurrentRequests: number | null): Promise<number[]> {
+  async function whileFlooded(target: string, concurrentRequests: number | null): Promise<Round> {
     await setAccountLimits(stack.database, "other", concurrentRequests === null ? {} : { concurrentRequests });
-    const arguments_ = [path.join(import.meta.dirname, "flood.ts"), url, other.apiKey, String(FLOOD_STREAMS)];
+    const arguments_ = [path.join(import.meta.dirname, "flood.ts"), target, other.apiKey, String(FLOOD_STREAMS)];
     const flood = spawn(process.execPath, arguments_, { stdio: ["ignore", "ignore", "inherit"] });
     try {
       await sleep(SETTLE_MS);
@@ -57,14 +62,16 @@ try {
   }
 
   await measure(); // warms everything up
-  const found: Record<"alone" | "unbounded" | "bounded", number[][]> = { alone: [], unbounded: [], bounded: [] };
+  const found: Record<"alone" | "past" | "unbounded" | "bounded", Round[]> = { alone: [], past: [], unbounded: [], bounded: [] };
   for (let round = 0; round < ROUNDS; round++) {
     found.alone.push(await measure());
-    found.unbounded.push(await whileFlooded(null));
-    found.bounded.push(await whileFlooded(BOUND));
+    found.past.push(await whileFlooded(`${stack.simulatorUrl}/v1/chat/completions`, null));
+    found.unbounded.push(await whileFlooded(url, null));
+    found.bounded.push(await whileFlooded(url, BOUND));
   }
   console.table({
     "the steady account alone": summarize(found.alone),
+    [`beside ${FLOOD_STREAMS} streams past the gateway`]: summarize(found.past),
     [`beside ${FLOOD_STREAMS} streams of another account`]: summarize(found.unbounded),
     [`the same, the other bound to ${BOUND} at once`]: summarize(found.bounded),
   });
@@ -72,11 +79,19 @@ try {
   await stack.stop();
 }
 
+interface Round {
+  durationsMs: number[];
+  /** Cores that extproc used. */
+  extprocBusy: number;
+}
+
 /** Medians over the rounds. */
-function summarize(rounds: readonly number[][]) {
-  const quantile = (share: number) =>
-    median(rounds.map((round) => round.toSorted((a, b) => a - b)[Math.floor(round.length * share)] ?? 0)).toFixed(1);
-  return { "p50 ms": quantile(0.5), "p99 ms": quantile(0.99) };
+function summarize(rounds: readonly Round[]) {
+  const of = (durationsMs: readonly number[], share: number) =>
+    durationsMs.toSorted((a, b) => a - b)[Math.floor(durationsMs.length * share)] ?? 0;
+  const quantile = (share: number) => median(rounds.map(({ durationsMs }) => of(durationsMs, share))).toFixed(1);
+  const extprocBusy = median(rounds.map(({ extprocBusy }) => extprocBusy)).toFixed(2);
+  return { "p50 ms": quantile(0.5), "p99 ms": quantile(0.99), "cores of extproc": extprocBusy };
 }
 
 function median(numbers: readonly number[]): number {

@@ -156,3 +156,37 @@ test("the operator was allowed everything that it asked for", async () => {
     for (const method of ["GET", "POST", "PUT", "PATCH"])
       expect(await metric(`rest_client_requests_total{method="${method}",code="403"}`)).toBe(0);
 });
+
+describe("a backend inside", () => {
+  test.for([
+    ["a-cloud-s", "http://169.254.169.254/latest", "169.254.169.254 is a link-local address"],
+    ["this-machine", "http://localhost:9901/v1", "localhost leads to ::1, a loopback address"],
+  ] as const)("is refused in words: %s", async ([name, url, words]) => {
+    const { team, ask } = stage();
+    await team.apply(model(name, { url }));
+    const message = expect.stringContaining(`backend primary: url: ${words}`);
+    await expectCondition(name, "Accepted", { status: "False", reason: "AddressNotAllowed", message });
+    await expectCondition(name, "Ready", { status: "False", reason: "AddressNotAllowed" });
+    expect((await ask(key, name)).status).toBe(404);
+    await team.remove("model", name);
+  });
+
+  test("does not take the Model's others along, and is used when it stands elsewhere", async () => {
+    const { team, upstreamUrl } = stage();
+    const patchBackends = (backends: object[]) => ({ spec: { backends } });
+    const backend = (name: string, url: string) => ({ name, protocol: "ChatCompletions", url, upstreamModel: "sim" });
+    await team.apply(model("half-inside", { url: upstreamUrl }));
+    await expectServed("half-inside");
+    await team.patch(
+      "model",
+      "half-inside",
+      patchBackends([backend("inside", "http://10.0.0.1/v1"), backend("outside", upstreamUrl)]),
+    );
+    await expectCondition("half-inside", "Accepted", { status: "False", reason: "AddressNotAllowed" });
+    await expectCondition("half-inside", "Programmed", { status: "True" });
+    await expectServed("half-inside");
+    await team.patch("model", "half-inside", patchBackends([backend("outside", upstreamUrl)]));
+    await expectCondition("half-inside", "Ready", { status: "True" });
+    await team.remove("model", "half-inside");
+  });
+});

@@ -56,6 +56,8 @@ export async function startOperatorProcess({
       LEASE_NAME: OPERATOR.name,
       KEY_PEPPER: pepper.toString("base64"),
       KUBE_PATH_PREFIX: pathPrefix,
+      // The simulated model server is there.
+      BACKEND_ALLOW_CIDRS: "127.0.0.0/8",
       XDS_PORT: String(xds),
       ADMIN_PORT: String(admin),
     },

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 
 function snapshot(clusters: string[], secrets: Record<string, string> = {}) {
-  const endpoint = { host: "a", port: 80, tls: null, credential: null, connectTimeoutMs: 1 };
+  const endpoint = { host: "a", port: 80, tls: null, credential: null, guard: null, connectTimeoutMs: 1 };
   return buildSnapshot(
     {
       clusters: new Map(clusters.map((name) => [name, endpoint])),

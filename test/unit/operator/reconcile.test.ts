@@ -5,14 +5,17 @@ import { isDeepStrictEqual } from "node:util";
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
 import { PROFILES, type Profile } from "../../../contract/profile.ts";
+import { createAddressPolicy, type AddressPolicyOptions } from "../../../operator/address/policy.ts";
 import { reconcile, type Plan, type ReconcileInput } from "../../../operator/model/reconcile.ts";
 import { readFolder } from "../../../operator/source/folder-content.ts";
 import { buildSnapshot } from "../../../operator/xds/snapshot.ts";
 import { ClusterSchema } from "../../../runtime/gen/envoy/config/cluster/v3/cluster_pb.js";
 import { CredentialInjectorSchema } from "../../../runtime/gen/envoy/extensions/filters/http/credential_injector/v3/credential_injector_pb.js";
+import { RBACSchema } from "../../../runtime/gen/envoy/extensions/filters/http/rbac/v3/rbac_pb.js";
 import { UpstreamCodecSchema } from "../../../runtime/gen/envoy/extensions/filters/http/upstream_codec/v3/upstream_codec_pb.js";
 import { GenericSchema } from "../../../runtime/gen/envoy/extensions/http/injected_credentials/generic/v3/generic_pb.js";
 import { SecretSchema } from "../../../runtime/gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.js";
+import { UpstreamIpPortMatcherSchema } from "../../../runtime/gen/envoy/extensions/rbac/matchers/upstream_ip_port/v3/upstream_ip_port_matcher_pb.js";
 import { UpstreamTlsContextSchema } from "../../../runtime/gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.js";
 import { HttpProtocolOptionsSchema } from "../../../runtime/gen/envoy/extensions/upstreams/http/v3/http_protocol_options_pb.js";
 
@@ -24,11 +27,21 @@ const registry = createRegistry(
   CredentialInjectorSchema,
   GenericSchema,
   UpstreamCodecSchema,
+  RBACSchema,
+  UpstreamIpPortMatcherSchema,
 );
+
+function policyOf(options: Partial<AddressPolicyOptions>) {
+  return createAddressPolicy({ allowPrivate: false, allowCidrs: [], allowNamespaces: [], ...options });
+}
+/** What name servers say in the files. */
+const addresses = new Map([["inside.example", ["10.1.2.3"]]]);
 
 const nothingYet = {
   nowMs: Date.parse("2026-11-21T00:00:00Z"),
   rootsPem: "the public roots",
+  policy: policyOf({}),
+  addresses: new Map(),
   rejected: new Map(),
   serving: new Map(),
 };
@@ -59,14 +72,22 @@ function difference(profile: Profile) {
   return Object.fromEntries(Object.entries(profile).filter(([flag, value]) => !isDeepStrictEqual(value, generic.get(flag))));
 }
 
-const plain = (any: Any) => toJson(AnySchema, any, { registry });
+/** JSON, with the ranges of addresses that a request may not go to in one line. */
+function plain(any: Any): unknown {
+  const text = JSON.stringify(toJson(AnySchema, any, { registry }), (key, value: unknown) => {
+    if (key !== "rules") return value;
+    const prefixes = JSON.stringify(value).matchAll(/"addressPrefix":"([^"]+)","prefixLen":(\d+)/g);
+    return [...prefixes].map(([, address, length]) => `${address}/${length}`).join(" ");
+  });
+  return JSON.parse(text);
+}
 
 test.for([
-  { name: "in-force", file: "test/unit/operator/reconcile/in-force.in.yaml" },
+  { name: "in-force", file: "test/unit/operator/reconcile/in-force.in.yaml", allowCidrs: ["10.0.0.7/32", "::1/128"] },
   { name: "refused", file: "test/unit/operator/reconcile/refused.in.yaml" },
-  { name: "local-manifests", file: "local/manifests/models.yaml" },
-])("manifests become a catalogue, clusters and statuses: $name", async ({ name, file }) => {
-  const plan = planFor(await readFile(file, "utf8"));
+  { name: "local-manifests", file: "local/manifests/models.yaml", allowCidrs: ["127.0.0.0/8", "::1/128"] },
+])("manifests become a catalogue, clusters and statuses: $name", async ({ name, file, allowCidrs = [] }) => {
+  const plan = planFor(await readFile(file, "utf8"), { policy: policyOf({ allowCidrs }), addresses });
   await expect(render(plan)).toMatchFileSnapshot(`reconcile/${name}.out.yaml`);
 });
 

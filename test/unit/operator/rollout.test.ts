@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { PublishedModel } from "../../../ledger/catalogue.ts";
+import { createAddressPolicy } from "../../../operator/address/policy.ts";
 import { NO_PEERS } from "../../../operator/peers.ts";
 import { createRollout, type Rollout } from "../../../operator/rollout.ts";
 import { readFolder } from "../../../operator/source/folder-content.ts";
@@ -12,6 +13,7 @@ let nowMs: number;
 let verdict: (clusters: readonly string[]) => PushOutcome;
 let publishFails: boolean;
 let rollout: Rollout;
+const policy = createAddressPolicy({ allowPrivate: false, allowCidrs: [], allowNamespaces: [] });
 
 beforeEach(() => {
   [steps, nowMs, publishFails] = [[], 1_000_000, false];
@@ -35,6 +37,8 @@ beforeEach(() => {
     clock: { nowMs: () => nowMs },
     limits: { bufferBytes: 1 },
     rootsPem: "",
+    policy,
+    names: { resolve: async () => new Map() },
     ackTimeoutMs: 1,
     graceMs: 30_000,
   });
@@ -59,7 +63,7 @@ function models(wanted: Record<string, string>): ResourceSet {
 async function run(wanted: Record<string, string>) {
   const { reconcile } = await import("../../../operator/model/reconcile.ts");
   const set = models(wanted);
-  const plan = reconcile({ set, nowMs, rootsPem: "", rejected: new Map(), serving: new Map() });
+  const plan = reconcile({ set, nowMs, rootsPem: "", policy, addresses: new Map(), rejected: new Map(), serving: new Map() });
   for (const [cluster, { host }] of plan.snapshot.clusters) hosts.set(cluster, host);
   steps.length = 0;
   return await rollout.run(set);

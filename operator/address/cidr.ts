@@ -1,0 +1,46 @@
+import { BlockList, isIP } from "node:net";
+import * as z from "zod";
+
+/** A range of addresses in its two parts. */
+export interface Cidr {
+  address: string;
+  prefix: number;
+}
+
+/** @throws Error where it is none. */
+export function parseCidr(text: string): Cidr {
+  const [, address = "", digits = ""] = /^([^/]*)\/([0-9]{1,3})$/.exec(text) ?? [];
+  const family = isIP(address);
+  const prefix = Number(digits);
+  if (family === 0 || prefix > (family === 4 ? 32 : 128)) throw new Error(`${text} is no range of addresses such as 10.0.0.0/8`);
+  return { address, prefix };
+}
+
+/** Ranges by a comma, as a variable of the environment holds them. */
+export const cidrsVariable = z.string().transform((text, context) => {
+  const cidrs = text.split(",").flatMap((each) => (each.trim() === "" ? [] : [each.trim()]));
+  for (const cidr of cidrs) {
+    try {
+      parseCidr(cidr);
+    } catch {
+      context.addIssue({ code: "custom", message: "must be ranges of addresses such as 10.0.0.0/8, by a comma" });
+      return z.NEVER;
+    }
+  }
+  return cidrs;
+});
+
+/** Tells whether an address lies in one of the ranges. */
+export function matcherOf(cidrs: readonly string[]): (address: string) => boolean {
+  // One for each family: in a common one an IPv4 address is found in ranges of IPv6, too, by its mapped form.
+  const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
+  for (const { address, prefix } of cidrs.map(parseCidr)) {
+    const family = familyOf(address);
+    lists[family].addSubnet(address, prefix, family);
+  }
+  return (address) => lists[familyOf(address)].check(address, familyOf(address));
+}
+
+function familyOf(address: string): "ipv4" | "ipv6" {
+  return isIP(address) === 6 ? "ipv6" : "ipv4";
+}

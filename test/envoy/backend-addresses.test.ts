@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createAddressPolicy, type AddressPolicyOptions } from "../../operator/address/policy.ts";
+import { buildSnapshot } from "../../operator/xds/snapshot.ts";
+import { eventually } from "../support/eventually.ts";
+import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
+import { loopbackEndpoint, startXdsStack, type XdsStack } from "../support/xds-stack.ts";
+
+/** A name that led elsewhere when the operator asked leads to this machine when Envoy does: `localhost` stands for it. */
+let stack: XdsStack;
+let inside: RecordingUpstream;
+beforeAll(async () => {
+  inside = await startRecordingUpstream();
+  stack = await startXdsStack();
+});
+afterAll(async () => {
+  await stack?.stop();
+  await inside?.stop();
+});
+
+const CREDENTIAL = "credential/default/provider/api-key/bearer";
+const KEY = "a-provider's-key";
+
+/** @returns status and body of the first answer that is not about a cluster that is still warming. */
+async function requestUnder(name: string, options: Partial<AddressPolicyOptions>) {
+  const policy = createAddressPolicy({ allowPrivate: false, allowCidrs: [], allowNamespaces: [], ...options });
+  const cluster = `model/modelx/${name}/00000001`;
+  const endpoint = loopbackEndpoint(inside.port, {
+    host: "localhost",
+    guard: policy.guardFor("models.example"),
+    credential: { header: "authorization", secret: CREDENTIAL },
+  });
+  const secrets = new Map([[CREDENTIAL, { kind: "credential", headerValue: `Bearer ${KEY}` }] as const]);
+  stack.xds.push(buildSnapshot({ clusters: new Map([[cluster, endpoint]]), secrets }, { bufferBytes: 1024 * 1024 }));
+  expect(await stack.xds.waitForAck(5_000)).toEqual({ kind: "acked", envoys: 1 });
+  stack.scripts.set(name, { kind: "route", cluster });
+  return await eventually(async () => {
+    const headers = { "x-script": name };
+    const response = await fetch(`${stack.url}/v1/chat/completions`, { method: "POST", body: "{}", headers });
+    const answer = { status: response.status, body: await response.text() };
+    expect(answer.status, answer.body).not.toBe(503);
+    return answer;
+  });
+}
+
+test("a request never goes to a private address that a name leads Envoy to, and neither does the credential", async () => {
+  for (const [name, options] of Object.entries({
+    default: {},
+    private: { allowPrivate: true },
+    elsewhere: { allowCidrs: ["10.0.0.0/8", "127.0.0.2/32"] },
+  })) {
+    const { status, body } = await requestUnder(name, options);
+    expect(status, body).toBe(403);
+    expect(body).not.toContain(KEY);
+  }
+  expect(inside.requests).toEqual([]);
+});
+
+test("it goes to one that the administrator allowed", async () => {
+  const { status } = await requestUnder("allowed", { allowCidrs: ["127.0.0.0/8", "::1/128"] });
+  expect(status).toBe(200);
+  expect(inside.requests.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${KEY}`]);
+});

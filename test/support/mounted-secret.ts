@@ -1,0 +1,18 @@
+import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import path from "node:path";
+
+/**
+ * Puts files into a directory as a kubelet puts a Secret: behind a link that is exchanged, so that all of them change at one moment.
+ * @param content by file name.
+ */
+export async function mountSecret(directory: string, content: Readonly<Record<string, string>>): Promise<void> {
+  const version = `..version-${Date.now()}`;
+  await mkdir(path.join(directory, version), { recursive: true });
+  for (const [name, text] of Object.entries(content)) await writeFile(path.join(directory, version, name), text);
+  await symlink(version, path.join(directory, "..data_tmp"));
+  await rename(path.join(directory, "..data_tmp"), path.join(directory, "..data"));
+  for (const name of Object.keys(content)) {
+    await rm(path.join(directory, name), { force: true });
+    await symlink(path.join("..data", name), path.join(directory, name));
+  }
+}
