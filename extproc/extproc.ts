@@ -32,14 +32,17 @@ import { createRequestIds } from "./request-id.ts";
 import { createBackendHealth } from "./route/backend-health.ts";
 import { startServer, type ExtprocServer } from "./server.ts";
 import { createTracedExchange } from "./traced-exchange.ts";
+import { answerSupervisor } from "./workers/channel.ts";
 import { createWorld } from "./world/world.ts";
 
 export interface ExtprocConfig {
   databaseUrl: string;
   /** `host:port` or `unix:/path`, where Envoy calls. */
   listen: string;
-  adminHost: string;
-  adminPort: number;
+  /** Where the admin port opens. A worker has none: it answers its supervisor. */
+  admin: { host: string; port: number } | "supervisor";
+  /** This process's number among those of one Envoy, from 0, and how many there are. */
+  worker: { number: number; of: number };
   pepper: Buffer;
   /** Base address that clients use; part of texts. */
   publicBaseUrl: string;
@@ -64,7 +67,8 @@ export async function startExtproc(
 ): Promise<void> {
   let server: ExtprocServer | undefined;
   const metrics = new Registry();
-  collectDefaultMetrics({ register: metrics });
+  const labels = config.admin === "supervisor" ? { worker: String(config.worker.number) } : {};
+  collectDefaultMetrics({ register: metrics, labels });
   const clock = { nowMs: () => Date.now() };
   const database = createDatabase({ url: config.databaseUrl, applicationName: "extproc", log });
 
@@ -74,6 +78,7 @@ export async function startExtproc(
   const journal = await openJournal({
     root: config.journalDirectory,
     holder,
+    worker: config.worker.number,
     onFailed: (error) => log.error({ err: error }, "the journal could not be written"),
   });
   let recovery: Recovery | undefined;
@@ -126,6 +131,7 @@ export async function startExtproc(
     runWatch,
     health: createBackendHealth({ clock }),
     openAttempts: createOpenAttempts(),
+    worker: config.worker.number,
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
     pepper: createSecretKey(config.pepper),
     keysUrl: `${config.publicBaseUrl}/dashboard/keys`,
@@ -136,9 +142,7 @@ export async function startExtproc(
     clock,
   };
 
-  const admin = await startAdmin({
-    host: config.adminHost,
-    port: config.adminPort,
+  const told = {
     metrics,
     // A database that is away does not make this process unready: it serves what it knows (DESIGN: Money).
     notReadyBecause: () => [
@@ -146,10 +150,12 @@ export async function startExtproc(
       ...(server === undefined ? ["Envoy's port is not open yet"] : []),
       ...(lifecycle.isStopping ? ["shutting down"] : []),
     ],
-  });
+  };
+  const admin = config.admin === "supervisor" ? answerSupervisor(told) : await startAdmin({ ...config.admin, ...told });
   await feed.ready;
   recovery = await recoverJournals({
     root: config.journalDirectory,
+    worker: config.worker,
     settler,
     endLeasesOf: (gone) => endLeasesOf(database, gone),
     log,
@@ -169,7 +175,7 @@ export async function startExtproc(
     log,
   });
   server = opened;
-  log.info({ listen: config.listen, admin: admin.port }, "ready");
+  log.info({ listen: config.listen, admin: config.admin }, "ready");
 
   lifecycle.onShutdown({
     name: "finish open streams",

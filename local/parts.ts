@@ -66,7 +66,8 @@ export function extprocPart(options: {
   databaseUrl: string;
   pepper: Buffer;
   baseUrl: string;
-  port: number;
+  /** One worker for each. */
+  ports: readonly number[];
   adminPort: number;
   journalDirectory: string;
   traces: TraceCollector | undefined;
@@ -78,7 +79,7 @@ export function extprocPart(options: {
       DATABASE_URL: options.databaseUrl,
       KEY_PEPPER: options.pepper.toString("base64"),
       PUBLIC_BASE_URL: options.baseUrl,
-      EXTPROC_LISTEN: `${LOOPBACK}:${options.port}`,
+      EXTPROC_LISTEN: options.ports.map((port) => `${LOOPBACK}:${port}`).join(","),
       ADMIN_PORT: String(options.adminPort),
       JOURNAL_DIRECTORY: options.journalDirectory,
       ...(options.traces === undefined
@@ -126,7 +127,7 @@ export async function envoyPart(options: {
   logs: string;
   port: number;
   adminPort: number;
-  extprocPort: number;
+  extprocPorts: readonly number[];
   xdsPort: number;
   dashboardPort: number;
   traces: TraceCollector | undefined;
@@ -135,7 +136,7 @@ export async function envoyPart(options: {
     nodeId: "local",
     listen: { host: LOOPBACK, port: options.port },
     admin: { host: LOOPBACK, port: options.adminPort },
-    extproc: { host: LOOPBACK, port: options.extprocPort },
+    extproc: options.extprocPorts.map((port) => ({ host: LOOPBACK, port })),
     xds: { host: LOOPBACK, port: options.xdsPort },
     dashboard: { host: LOOPBACK, port: options.dashboardPort },
     maxRequestBytes: MAX_REQUEST_BYTES,

@@ -5,9 +5,9 @@ export interface AdminOptions {
   host: string;
   /** 0 takes a free port. */
   port: number;
-  metrics: Registry;
+  metrics: Pick<Registry, "contentType" | "metrics">;
   /** Why the process is not ready; an empty list means ready. */
-  notReadyBecause(): readonly string[];
+  notReadyBecause(): readonly string[] | Promise<readonly string[]>;
 }
 
 export interface Admin {
@@ -19,8 +19,8 @@ export interface Admin {
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
   const app = fastify({ logger: false, forceCloseConnections: true });
   app.get("/healthz", () => ({ status: "ok" }));
-  app.get("/readyz", (_request, reply) => {
-    const reasons = options.notReadyBecause();
+  app.get("/readyz", async (_request, reply) => {
+    const reasons = await options.notReadyBecause();
     return reply.status(reasons.length === 0 ? 200 : 503).send({ status: reasons.length === 0 ? "ready" : "not ready", reasons });
   });
   app.get("/metrics", async (_request, reply) => reply.type(options.metrics.contentType).send(await options.metrics.metrics()));

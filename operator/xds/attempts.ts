@@ -1,6 +1,6 @@
-import { ATTEMPTS_CLUSTER, HEADERS } from "../../contract/headers.ts";
+import { ATTEMPTS_CLUSTER, HEADERS, attemptPath } from "../../contract/headers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
-import { attemptFilter } from "./extproc-filter.ts";
+import { attemptFilter, attemptsOfWorker } from "./extproc-filter.ts";
 import { REQUEST_ID_AS_IT_IS } from "./request-id.ts";
 import { tracing, type TraceCollector } from "./tracing.ts";
 import { PRIVATE_HEADERS } from "./upstream-route.ts";
@@ -76,7 +76,8 @@ export function attemptsCluster(bufferBytes: number): EnvoyConfig {
 }
 
 export interface AttemptsListenerOptions {
-  extprocCluster: string;
+  /** The cluster of each worker alone, in their order. */
+  extprocClusters: readonly string[];
   bufferBytes: number;
   /** Without spans where absent. */
   traces?: TraceCollector;
@@ -97,7 +98,7 @@ export function attemptsListener(options: AttemptsListenerOptions): EnvoyConfig 
   };
 }
 
-function connectionManager({ extprocCluster, traces }: AttemptsListenerOptions): EnvoyConfig {
+function connectionManager({ extprocClusters, traces }: AttemptsListenerOptions): EnvoyConfig {
   return {
     "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
     stat_prefix: "attempts",
@@ -123,7 +124,7 @@ function connectionManager({ extprocCluster, traces }: AttemptsListenerOptions):
     request_id_extension: REQUEST_ID_AS_IT_IS,
     scheme_header_transformation: { match_upstream: true },
     http_filters: [
-      attemptFilter(extprocCluster),
+      attemptFilter(extprocClusters[0] ?? ""),
       bodyLengthFilter,
       {
         name: "envoy.filters.http.router",
@@ -153,17 +154,21 @@ function connectionManager({ extprocCluster, traces }: AttemptsListenerOptions):
                 retry_policy: { retry_on: "refused-stream,reset-before-request", num_retries: 2 },
               },
             },
-            {
-              name: "unprocessed",
-              match: { prefix: "/" },
-              direct_response: { status: 503, body: { inline_string: "unprocessed" } },
-            },
+            ...extprocClusters.map((cluster, worker) => ({
+              name: `worker-${worker}`,
+              match: { path: attemptPath(worker) },
+              typed_per_filter_config: attemptsOfWorker(cluster),
+              direct_response: UNPROCESSED,
+            })),
+            { name: "unprocessed", match: { prefix: "/" }, direct_response: UNPROCESSED },
           ],
         },
       ],
     },
   };
 }
+
+const UNPROCESSED: EnvoyConfig = { status: 503, body: { inline_string: "unprocessed" } };
 
 /** Envoy takes `content-length` off a request whose body the processor replaces, and some model servers want it. */
 const bodyLengthFilter: EnvoyConfig = {

@@ -6,33 +6,42 @@ export type ExtprocAddress = SocketAddress | { path: string };
 
 export const EXTPROC_CLUSTER = "extproc";
 
+/** Of one worker alone. */
+export function workerCluster(worker: number): string {
+  return `${EXTPROC_CLUSTER}-${worker}`;
+}
+
 const FRAME_BYTES = 64 * 1024;
 
 /**
- * Twice what extproc takes at most, for an attempt at a backend has a stream of its own: extproc refuses in better words.
+ * Of each worker: twice what it takes at most, for an attempt at a backend has a stream of its own: extproc refuses in better words.
  * Without a bound, requests would wait for a processor that has stopped.
  */
 export const MAX_EXTPROC_STREAMS = 20_000;
 
 export interface ExtprocClusterOptions {
-  address: ExtprocAddress;
+  name: string;
+  /** Each a worker's. */
+  addresses: readonly ExtprocAddress[];
   maxRequestBytes: number;
-  /** Streams at once; a request beyond is answered by Envoy, with 503. */
+  /** Streams at once to each worker; a request beyond is answered by Envoy, with 503. */
   maxStreams: number;
 }
 
 /** The processor beside this Envoy, over gRPC. */
-export function extprocCluster({ address, maxRequestBytes, maxStreams }: ExtprocClusterOptions): EnvoyConfig {
+export function extprocCluster({ name, addresses, maxRequestBytes, maxStreams }: ExtprocClusterOptions): EnvoyConfig {
   return {
-    name: EXTPROC_CLUSTER,
+    name,
     type: "STATIC",
+    // Streams live long, and by unlike times: turns would leave one worker with more of them.
+    lb_policy: "LEAST_REQUEST",
     connect_timeout: "1s",
     // A BUFFERED body crosses in one message each way.
     per_connection_buffer_limit_bytes: maxRequestBytes + FRAME_BYTES,
     circuit_breakers: { thresholds: [threshold("DEFAULT", maxStreams), threshold("HIGH", maxStreams)] },
     load_assignment: {
-      cluster_name: EXTPROC_CLUSTER,
-      endpoints: [{ lb_endpoints: [{ endpoint: { address: endpointAddress(address) } }] }],
+      cluster_name: name,
+      endpoints: [{ lb_endpoints: addresses.map((address) => ({ endpoint: { address: endpointAddress(address) } })) }],
     },
     typed_extension_protocol_options: {
       "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {

@@ -26,7 +26,7 @@ export function extprocFilter(cluster: string): EnvoyConfig {
       "@type": "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor",
       stat_prefix: "gateway",
       // The gRPC timeout would bound the whole stream, and with it the client's.
-      grpc_service: { envoy_grpc: { cluster_name: cluster }, timeout: "0s" },
+      grpc_service: { envoy_grpc: { cluster_name: cluster }, timeout: "0s", retry_policy: ANOTHER_WORKER },
       processing_mode: {
         request_header_mode: "SEND",
         request_body_mode: "BUFFERED",
@@ -51,6 +51,40 @@ export function extprocFilter(cluster: string): EnvoyConfig {
   };
 }
 
+/** A worker that is gone refuses the connection; the stream then goes to another one, which has seen none of it. */
+const ANOTHER_WORKER: EnvoyConfig = {
+  retry_on: "connect-failure,refused-stream",
+  num_retries: 3,
+  retry_back_off: { base_interval: "0.001s", max_interval: "0.01s" },
+  retry_host_predicate: [
+    {
+      name: "envoy.retry_host_predicates.previous_hosts",
+      typed_config: {
+        "@type": "type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate",
+      },
+    },
+  ],
+  host_selection_retry_max_attempts: 8,
+};
+
+/** Leads a route's attempts to one worker: the filter of the whole listener cannot know which one has the request. */
+export function attemptsOfWorker(cluster: string): EnvoyConfig {
+  return {
+    [NAME]: {
+      "@type": "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExtProcPerRoute",
+      overrides: { grpc_service: attemptService(cluster) },
+    },
+  };
+}
+
+function attemptService(cluster: string): EnvoyConfig {
+  return {
+    envoy_grpc: { cluster_name: cluster },
+    timeout: "0s",
+    initial_metadata: [{ key: STAGE.header, value: STAGE.attempt }],
+  };
+}
+
 /** The processor's part in one attempt at a backend: it sees headers alone, names the backend and replaces the body. */
 export function attemptFilter(cluster: string): EnvoyConfig {
   return {
@@ -58,11 +92,7 @@ export function attemptFilter(cluster: string): EnvoyConfig {
     typed_config: {
       "@type": "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor",
       stat_prefix: "attempt",
-      grpc_service: {
-        envoy_grpc: { cluster_name: cluster },
-        timeout: "0s",
-        initial_metadata: [{ key: STAGE.header, value: STAGE.attempt }],
-      },
+      grpc_service: attemptService(cluster),
       processing_mode: {
         request_header_mode: "SEND",
         request_body_mode: "NONE",

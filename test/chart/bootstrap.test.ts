@@ -28,7 +28,7 @@ async function bootstrapOf(values: Values): Promise<EnvoyConfig> {
 const expected = {
   nodeId: `${NAME}-gateway`,
   listen: { host: "0.0.0.0", port: 8080 },
-  extproc: { host: "127.0.0.1", port: 9002 },
+  extproc: [{ host: "127.0.0.1", port: 9002 }],
   xds: { host: `${NAME}-operator.${NAMESPACE}.svc`, port: 9004 },
   dashboard: { host: `${NAME}-dashboard.${NAMESPACE}.svc`, port: 8090 },
   admin: { host: "127.0.0.1", port: 9901 },
