@@ -1,6 +1,7 @@
 import { ATTEMPTS_CLUSTER, HEADERS, attemptPath } from "../../contract/headers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { attemptFilter, attemptsOfWorker } from "./extproc-filter.ts";
+import { nameOfWorker, type ExtprocAddress } from "./extproc-cluster.ts";
 import { REQUEST_ID_AS_IT_IS } from "./request-id.ts";
 import { tracing, type TraceCollector } from "./tracing.ts";
 import { PRIVATE_HEADERS } from "./upstream-route.ts";
@@ -76,8 +77,9 @@ export function attemptsCluster(bufferBytes: number): EnvoyConfig {
 }
 
 export interface AttemptsListenerOptions {
-  /** The cluster of each worker alone, in their order. */
-  extprocClusters: readonly string[];
+  extprocCluster: string;
+  /** Where each worker of extproc listens, in their order. */
+  workers: readonly ExtprocAddress[];
   bufferBytes: number;
   /** Without spans where absent. */
   traces?: TraceCollector;
@@ -98,7 +100,7 @@ export function attemptsListener(options: AttemptsListenerOptions): EnvoyConfig 
   };
 }
 
-function connectionManager({ extprocClusters, traces }: AttemptsListenerOptions): EnvoyConfig {
+function connectionManager({ extprocCluster, workers, traces }: AttemptsListenerOptions): EnvoyConfig {
   return {
     "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
     stat_prefix: "attempts",
@@ -124,7 +126,7 @@ function connectionManager({ extprocClusters, traces }: AttemptsListenerOptions)
     request_id_extension: REQUEST_ID_AS_IT_IS,
     scheme_header_transformation: { match_upstream: true },
     http_filters: [
-      attemptFilter(extprocClusters[0] ?? ""),
+      attemptFilter(extprocCluster),
       bodyLengthFilter,
       {
         name: "envoy.filters.http.router",
@@ -154,18 +156,24 @@ function connectionManager({ extprocClusters, traces }: AttemptsListenerOptions)
                 retry_policy: { retry_on: "refused-stream,reset-before-request", num_retries: 2 },
               },
             },
-            ...extprocClusters.map((cluster, worker) => ({
-              name: `worker-${worker}`,
-              match: { path: attemptPath(worker) },
-              typed_per_filter_config: attemptsOfWorker(cluster),
-              direct_response: UNPROCESSED,
-            })),
+            ...workerRoutes(workers),
             { name: "unprocessed", match: { prefix: "/" }, direct_response: UNPROCESSED },
           ],
         },
       ],
     },
   };
+}
+
+/** What an attempt matches before its backend is known. */
+function workerRoutes(workers: readonly ExtprocAddress[]): EnvoyConfig[] {
+  if (workers.length < 2) return [];
+  return workers.map((address, worker) => ({
+    name: `worker-${worker}`,
+    match: { path: attemptPath(worker) },
+    typed_per_filter_config: attemptsOfWorker(nameOfWorker(address)),
+    direct_response: UNPROCESSED,
+  }));
 }
 
 const UNPROCESSED: EnvoyConfig = { status: 503, body: { inline_string: "unprocessed" } };

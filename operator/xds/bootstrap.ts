@@ -2,7 +2,7 @@ import { accessLog } from "./access-log.ts";
 import { attemptsCluster, attemptsListener, internalListeners } from "./attempts.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { dashboardCluster } from "./dashboard-route.ts";
-import { EXTPROC_CLUSTER, extprocCluster, MAX_EXTPROC_STREAMS, workerCluster, type ExtprocAddress } from "./extproc-cluster.ts";
+import { EXTPROC_CLUSTER, extprocCluster, MAX_EXTPROC_STREAMS, type ExtprocAddress } from "./extproc-cluster.ts";
 import type { ClientTls } from "./client-tls.ts";
 import { listener } from "./listener.ts";
 import { socketAddress, type SocketAddress } from "./socket-address.ts";
@@ -12,7 +12,7 @@ import { adminCluster, statusListener } from "./status-listener.ts";
 export interface BootstrapOptions {
   /** Where clients come in. */
   listen: SocketAddress;
-  /** The ext_proc servers beside this Envoy, one a worker of extproc: TCP on the loopback, or Unix sockets. */
+  /** The ext_proc servers beside this Envoy, one a worker of extproc: TCP on the loopback; a single one may be a Unix socket. */
   extproc: readonly ExtprocAddress[];
   /** The dashboard's port, where there is one. */
   dashboard?: SocketAddress;
@@ -28,7 +28,7 @@ export interface BootstrapOptions {
   accessLogPath?: string;
   /** Downstream connections held at once before new ones are refused. */
   maxConnections?: number;
-  /** Streams to each worker of extproc held at once before requests are refused. */
+  /** Streams to extproc held at once before requests are refused. */
   maxExtprocStreams?: number;
   /** Where probes and metrics are answered from outside of the loopback; nowhere where absent. */
   status?: SocketAddress;
@@ -48,11 +48,6 @@ const DEFAULT_MAX_CONNECTIONS = 50_000;
  */
 export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
   const traces = options.traces === undefined ? {} : { traces: options.traces };
-  const extproc = {
-    maxRequestBytes: options.maxRequestBytes,
-    maxStreams: options.maxExtprocStreams ?? MAX_EXTPROC_STREAMS,
-  };
-  const workerClusters = options.extproc.map((_, worker) => workerCluster(worker));
   return {
     node: { id: options.nodeId, cluster: "model-gateway" },
     admin: { address: socketAddress(options.admin) },
@@ -76,15 +71,21 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
           accessLog: accessLog(options.accessLogPath),
           hasDashboard: options.dashboard !== undefined,
         }),
-        attemptsListener({ extprocClusters: workerClusters, bufferBytes: options.maxRequestBytes, ...traces }),
+        attemptsListener({
+          extprocCluster: EXTPROC_CLUSTER,
+          workers: options.extproc,
+          bufferBytes: options.maxRequestBytes,
+          ...traces,
+        }),
         ...(options.status === undefined ? [] : [statusListener(options.status)]),
       ],
       clusters: [
         attemptsCluster(options.maxRequestBytes),
-        extprocCluster({ ...extproc, name: EXTPROC_CLUSTER, addresses: options.extproc }),
-        ...options.extproc.map((address, worker) =>
-          extprocCluster({ ...extproc, name: workerCluster(worker), addresses: [address] }),
-        ),
+        extprocCluster({
+          workers: options.extproc,
+          maxRequestBytes: options.maxRequestBytes,
+          maxStreams: options.maxExtprocStreams ?? MAX_EXTPROC_STREAMS * options.extproc.length,
+        }),
         xdsCluster(options.xds),
         ...(options.status === undefined ? [] : [adminCluster(options.admin)]),
         ...(options.traces === undefined ? [] : [tracesCluster(options.traces)]),

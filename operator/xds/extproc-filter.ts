@@ -1,6 +1,7 @@
 import { STAGE } from "../../contract/headers.ts";
 import { SPAN_METADATA } from "../../contract/span-attributes.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
+import { WORKER_HEADER } from "./extproc-cluster.ts";
 
 const NAME = "envoy.filters.http.ext_proc";
 
@@ -68,20 +69,12 @@ const ANOTHER_WORKER: EnvoyConfig = {
 };
 
 /** Leads a route's attempts to one worker: the filter of the whole listener cannot know which one has the request. */
-export function attemptsOfWorker(cluster: string): EnvoyConfig {
+export function attemptsOfWorker(worker: string): EnvoyConfig {
   return {
     [NAME]: {
       "@type": "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExtProcPerRoute",
-      overrides: { grpc_service: attemptService(cluster) },
+      overrides: { grpc_initial_metadata: [{ key: WORKER_HEADER, value: worker }] },
     },
-  };
-}
-
-function attemptService(cluster: string): EnvoyConfig {
-  return {
-    envoy_grpc: { cluster_name: cluster },
-    timeout: "0s",
-    initial_metadata: [{ key: STAGE.header, value: STAGE.attempt }],
   };
 }
 
@@ -92,7 +85,11 @@ export function attemptFilter(cluster: string): EnvoyConfig {
     typed_config: {
       "@type": "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor",
       stat_prefix: "attempt",
-      grpc_service: attemptService(cluster),
+      grpc_service: {
+        envoy_grpc: { cluster_name: cluster },
+        timeout: "0s",
+        initial_metadata: [{ key: STAGE.header, value: STAGE.attempt }],
+      },
       processing_mode: {
         request_header_mode: "SEND",
         request_body_mode: "NONE",
