@@ -32,7 +32,7 @@ import { createRequestIds } from "./request-id.ts";
 import { createBackendHealth } from "./route/backend-health.ts";
 import { startServer, type ExtprocServer } from "./server.ts";
 import { createTracedExchange } from "./traced-exchange.ts";
-import { answerSupervisor } from "./workers/channel.ts";
+import { openSupervisorChannel } from "./workers/channel.ts";
 import { createWorld } from "./world/world.ts";
 
 export interface ExtprocConfig {
@@ -66,8 +66,9 @@ export async function startExtproc(
   { log, lifecycle }: { log: Logger; lifecycle: Lifecycle },
 ): Promise<void> {
   let server: ExtprocServer | undefined;
+  const supervisor = config.admin === "supervisor" ? openSupervisorChannel() : undefined;
   const metrics = new Registry();
-  const labels = config.admin === "supervisor" ? { worker: String(config.worker.number) } : {};
+  const labels = supervisor !== undefined ? { worker: String(config.worker.number) } : {};
   collectDefaultMetrics({ register: metrics, labels });
   const clock = { nowMs: () => Date.now() };
   const database = createDatabase({ url: config.databaseUrl, applicationName: "extproc", log });
@@ -129,7 +130,7 @@ export async function startExtproc(
     settler,
     journal,
     runWatch,
-    health: createBackendHealth({ clock }),
+    health: createBackendHealth({ clock, ...(supervisor === undefined ? {} : { tell: supervisor.tell }) }),
     openAttempts: createOpenAttempts(),
     worker: config.worker.number,
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
@@ -151,7 +152,10 @@ export async function startExtproc(
       ...(lifecycle.isStopping ? ["shutting down"] : []),
     ],
   };
-  const admin = config.admin === "supervisor" ? answerSupervisor(told) : await startAdmin({ ...config.admin, ...told });
+  const admin =
+    config.admin === "supervisor"
+      ? supervisor?.answer({ ...told, hear: deps.health.hear })
+      : await startAdmin({ ...config.admin, ...told });
   await feed.ready;
   recovery = await recoverJournals({
     root: config.journalDirectory,
@@ -196,5 +200,5 @@ export async function startExtproc(
   lifecycle.onShutdown({ name: "close the journal", deadlineMs: 2_000, run: () => journal.close() });
   lifecycle.onShutdown({ name: "stop the feed", deadlineMs: 2_000, run: () => feed.stop() });
   lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
-  lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin.close() });
+  lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin?.close() });
 }

@@ -39,8 +39,16 @@ export async function startSupervisor(
   const silentLooks = new Map<Worker, number>();
   let ofThoseGone: Metrics = [];
 
-  const workers = Array.from({ length: config.workers }, (_, number): Worker => {
-    const worker = startWorker({ ...config, number, log, onEnded: () => onEnded(worker) });
+  const workers: readonly Worker[] = Array.from({ length: config.workers }, (_, number) => {
+    const worker: Worker = startWorker({
+      ...config,
+      number,
+      log,
+      onNews: (news) => {
+        for (const other of workers) if (other !== worker) other.tell(news);
+      },
+      onEnded: () => onEnded(worker),
+    });
     return worker;
   });
 

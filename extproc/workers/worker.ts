@@ -1,7 +1,8 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../../runtime/log.ts";
-import { readAnswer, type Question, type Subject } from "./channel.ts";
+import type { HealthNews } from "../route/backend-health.ts";
+import { readMessage, type Message, type Subject } from "./channel.ts";
 
 /** One worker's place: a process runs there, and where it ends, the next one is started. */
 export interface Worker {
@@ -10,6 +11,8 @@ export interface Worker {
   readonly pid: number | null;
   /** @throws where it does not answer in time, or no process runs. */
   ask(about: Subject): Promise<readonly unknown[]>;
+  /** Lost where no process runs. */
+  tell(news: HealthNews): void;
   /** Ends a process that does nothing any more; the next one is started. */
   kill(): void;
   /** Tells the process to end, waits until it has, and starts no other. */
@@ -23,6 +26,7 @@ export interface WorkerOptions {
   /** All of its environment: secrets are not for process arguments. */
   environment: Readonly<Record<string, string | undefined>>;
   log: Logger;
+  onNews(news: HealthNews): void;
   onEnded(): void;
 }
 
@@ -32,7 +36,7 @@ const BACK_OFF_MS = [0, 250, 1_000, 4_000, 15_000];
 /** Having run for this long, it counts as one that can stay. */
 const SETTLED_MS = 60_000;
 
-export function startWorker({ number, program, environment, log, onEnded }: WorkerOptions): Worker {
+export function startWorker({ number, program, environment, log, onNews, onEnded }: WorkerOptions): Worker {
   const waiting = new Map<number, (answer: readonly unknown[]) => void>();
   let asked = 0;
   let failures = 0;
@@ -61,8 +65,9 @@ export function startWorker({ number, program, environment, log, onEnded }: Work
       serialization: "advanced",
     });
     started.on("message", (message) => {
-      const answer = readAnswer(message);
-      if (answer !== undefined) waiting.get(answer.question)?.(answer.answer);
+      const said = readMessage(message);
+      if (said.type === "news") onNews(said.news);
+      else if (said.type === "answer") waiting.get(said.question)?.(said.answer);
     });
     started.once("error", (error) => resolve(error.message));
     started.once("exit", (code, signal) => resolve(signal ?? `code ${code}`));
@@ -70,6 +75,12 @@ export function startWorker({ number, program, environment, log, onEnded }: Work
     const how = await ended;
     child = undefined;
     return how;
+  }
+
+  function send(message: Message): boolean {
+    if (child?.connected !== true) return false;
+    child.send(message, () => {});
+    return true;
   }
 
   return {
@@ -83,8 +94,7 @@ export function startWorker({ number, program, environment, log, onEnded }: Work
       const fail = () => reject(new Error(`worker ${number} does not answer`));
       const timer = setTimeout(fail, ANSWER_WITHIN_MS);
       waiting.set(question, resolve);
-      if (child?.connected === true) child.send({ question, about } satisfies Question, (error) => error !== null && fail());
-      else fail();
+      if (!send({ type: "question", question, about })) fail();
       try {
         return await promise;
       } finally {
@@ -92,6 +102,7 @@ export function startWorker({ number, program, environment, log, onEnded }: Work
         waiting.delete(question);
       }
     },
+    tell: (news) => void send({ type: "news", news }),
     kill: () => void child?.kill("SIGKILL"),
     async stop(deadlineMs) {
       stopping.abort();
