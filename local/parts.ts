@@ -14,6 +14,9 @@ import type { StopStep } from "./process/processes.ts";
 /** Running requests get this long to finish when the stack stops. */
 const DRAIN_MS = 10_000;
 
+/** The chart starts extproc with the same (docs/scaling.md: memory). */
+const EXTPROC_FLAGS = ["--max-semi-space-size=16"];
+
 function stopWithin(waitMs: number): readonly StopStep[] {
   return [
     { signal: "SIGTERM", waitMs },
@@ -22,9 +25,11 @@ function stopWithin(waitMs: number): readonly StopStep[] {
 }
 
 /** A part that is a program of this repository. */
-function nodePart(part: Pick<Part, "name" | "environment" | "readyUrl" | "stopSteps"> & { entry: string }): Part {
-  const { entry, ...rest } = part;
-  const parameters = [fileURLToPath(new URL(entry, import.meta.url))];
+function nodePart(
+  part: Pick<Part, "name" | "environment" | "readyUrl" | "stopSteps"> & { entry: string; flags?: readonly string[] },
+): Part {
+  const { entry, flags = [], ...rest } = part;
+  const parameters = [...flags, fileURLToPath(new URL(entry, import.meta.url))];
   return { ...rest, program: process.execPath, parameters, hasChannel: true };
 }
 
@@ -75,6 +80,7 @@ export function extprocPart(options: {
   return nodePart({
     name: "extproc",
     entry: "../extproc/main.ts",
+    flags: EXTPROC_FLAGS,
     environment: {
       DATABASE_URL: options.databaseUrl,
       KEY_PEPPER: options.pepper.toString("base64"),

@@ -4,6 +4,7 @@ import path from "node:path";
 import process from "node:process";
 import { createDatabase } from "../ledger/database.ts";
 import { migrate } from "../ledger/migrate.ts";
+import { cacheDirectory } from "./cache-directory.ts";
 import { openDataDirectory, type DataDirectory } from "./data-directory.ts";
 import { prepareDemo, readPepper } from "./demo.ts";
 import { findEnvoy } from "./envoy.ts";
@@ -240,5 +241,6 @@ async function prepareDatabase(url: string, demo: { pepper: Buffer; settings: st
 
 function pickSystem(environment: StackOptions["environment"]): Record<string, string> {
   const { PATH = "", HOME = "" } = environment;
-  return { PATH, HOME };
+  // Types are stripped and code compiled once: from the second start on that is half of the time, and less memory.
+  return { PATH, HOME, NODE_COMPILE_CACHE: path.join(cacheDirectory(environment), "compiled") };
 }

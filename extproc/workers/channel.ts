@@ -38,7 +38,7 @@ export interface SupervisorChannel {
   answer(worker: AnsweringWorker): { close(): void };
 }
 
-export interface AnsweringWorker {
+interface AnsweringWorker {
   metrics: Pick<Registry, "getMetricsAsJSON">;
   notReadyBecause(): readonly string[] | Promise<readonly string[]>;
   hear(news: HealthNews): void;

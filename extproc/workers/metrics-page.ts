@@ -1,4 +1,4 @@
-import { AggregatorRegistry, Registry } from "prom-client";
+import { AggregatorRegistry, type Registry } from "prom-client";
 import * as z from "zod";
 
 /** Metrics of one process as prom-client hands them out, of which only this is looked at. */

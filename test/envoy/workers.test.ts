@@ -78,9 +78,9 @@ test("a worker killed under load: the others go on, it comes back, and each toke
   const before = await stack.countUsage();
   const ends: string[] = [];
   const requestIds = new Set<string>();
-  let isOver = false;
+  const over = new AbortController();
   const load = Array.from({ length: CONCURRENCY }, async (_, index) => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const response = await send(`Load ${index}. [[sim tokens=30 chunk-ms=10]]`, { stream: true }).catch(() => undefined);
       if (response === undefined) continue;
       if (response.status === 200) requestIds.add(response.headers.get("x-request-id") ?? "");
@@ -103,7 +103,7 @@ test("a worker killed under load: the others go on, it comes back, and each toke
     expect(now).not.toContain(victim);
     expect((await fetch(`${stack.extprocAdminUrl}/readyz`)).status).toBe(200);
   });
-  isOver = true;
+  over.abort();
   await Promise.all(load);
 
   // Only what the dead worker carried is broken: as many as ran at that moment, at most.
