@@ -37,7 +37,7 @@ const BACK_OFF_MS = [0, 250, 1_000, 4_000, 15_000];
 const SETTLED_MS = 60_000;
 
 export function startWorker({ number, program, environment, log, onNews, onEnded }: WorkerOptions): Worker {
-  const waiting = new Map<number, (answer: readonly unknown[]) => void>();
+  const waiting = new Map<number, PromiseWithResolvers<readonly unknown[]>>();
   let asked = 0;
   let failures = 0;
   let child: ChildProcess | undefined;
@@ -67,13 +67,14 @@ export function startWorker({ number, program, environment, log, onNews, onEnded
     started.on("message", (message) => {
       const said = readMessage(message);
       if (said.type === "news") onNews(said.news);
-      else if (said.type === "answer") waiting.get(said.question)?.(said.answer);
+      else if (said.type === "answer") waiting.get(said.question)?.resolve(said.answer);
     });
     started.once("error", (error) => resolve(error.message));
     started.once("exit", (code, signal) => resolve(signal ?? `code ${code}`));
     child = started;
     const how = await ended;
     child = undefined;
+    for (const { reject } of waiting.values()) reject(new Error(`worker ${number} is gone`));
     return how;
   }
 
@@ -90,13 +91,13 @@ export function startWorker({ number, program, environment, log, onNews, onEnded
     },
     async ask(about) {
       const question = ++asked;
-      const { promise, resolve, reject } = Promise.withResolvers<readonly unknown[]>();
-      const fail = () => reject(new Error(`worker ${number} does not answer`));
+      const answer = Promise.withResolvers<readonly unknown[]>();
+      const fail = () => answer.reject(new Error(`worker ${number} does not answer`));
       const timer = setTimeout(fail, ANSWER_WITHIN_MS);
-      waiting.set(question, resolve);
+      waiting.set(question, answer);
       if (!send({ type: "question", question, about })) fail();
       try {
-        return await promise;
+        return await answer.promise;
       } finally {
         clearTimeout(timer);
         waiting.delete(question);
