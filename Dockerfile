@@ -33,5 +33,11 @@ COPY extproc extproc
 COPY operator operator
 COPY clients clients
 COPY dashboard dashboard
+# Types are stripped and code compiled here, once: programs start sooner and in less memory. Flags are part of the key.
+ENV NODE_COMPILE_CACHE=/app/.compiled
+RUN mkdir .compiled && chown 65532:65532 .compiled
 USER 65532:65532
+RUN node --max-semi-space-size=16 --eval "import('/app/extproc/extproc.ts'); import('/app/extproc/workers/supervisor.ts')" && \
+    node --eval "import('/app/operator/operator.ts'); import('/app/dashboard/dashboard.ts')" && \
+    (node --max-semi-space-size=16 extproc/main.ts; node operator/main.ts; node dashboard/main.ts; true) 2>/dev/null
 CMD ["node", "--version"]

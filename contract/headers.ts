@@ -24,6 +24,11 @@ export const HEADERS = {
 /** Value of `x-gateway-backend` for a Model with several backends: the listener where each attempt names its own. */
 export const ATTEMPTS_CLUSTER = "attempts";
 
+/** The path that leads an attempt back to the process of extproc that has its request, by the process's number from 0. */
+export function attemptPath(worker: number): string {
+  return `/${worker}`;
+}
+
 /** gRPC metadata by which extproc tells an attempt's stream from a client's. */
 export const STAGE = { header: "x-gateway-stage", attempt: "attempt" } as const;
 

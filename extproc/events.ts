@@ -79,13 +79,19 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     gauge("gateway_journal_bytes", "Bytes in the journal of usage that the database has not got yet.", gauges.journalBytes),
   );
   metrics.registerMetric(
-    gauge("gateway_ledger_differences", "Numbers that did not add up at the ledger's last check.", gauges.ledgerDifferences),
+    gauge(
+      "gateway_ledger_differences",
+      "Numbers that did not add up at the ledger's last check.",
+      gauges.ledgerDifferences,
+      "max",
+    ),
   );
   metrics.registerMetric(
     gauge(
       "gateway_event_loop_late_seconds",
       "How far the process is behind with its work; late, it refuses.",
       gauges.lateSeconds,
+      "max",
     ),
   );
 
@@ -113,10 +119,12 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
   };
 }
 
-function gauge(name: string, help: string, read: () => number): Gauge {
+/** @param aggregator how those of several workers become one number. */
+function gauge(name: string, help: string, read: () => number, aggregator: "sum" | "max" = "sum"): Gauge {
   return new Gauge({
     name,
     help,
+    aggregator,
     registers: [],
     collect(this: Gauge) {
       this.set(read());

@@ -16,6 +16,8 @@ export interface ExchangeDeps extends RunDeps, AnswerDeps {
   /** Of Models with several backends. */
   health: BackendHealth;
   openAttempts: OpenAttempts;
+  /** Number of this process among those of one Envoy, from 0. */
+  worker: number;
   /** HMAC key of the stored key hashes. */
   pepper: Pepper;
   /** Where people make keys. */

@@ -32,14 +32,17 @@ import { createRequestIds } from "./request-id.ts";
 import { createBackendHealth } from "./route/backend-health.ts";
 import { startServer, type ExtprocServer } from "./server.ts";
 import { createTracedExchange } from "./traced-exchange.ts";
+import { openSupervisorChannel } from "./workers/channel.ts";
 import { createWorld } from "./world/world.ts";
 
 export interface ExtprocConfig {
   databaseUrl: string;
   /** `host:port` or `unix:/path`, where Envoy calls. */
   listen: string;
-  adminHost: string;
-  adminPort: number;
+  /** Where the admin port opens. A worker has none: it answers its supervisor. */
+  admin: { host: string; port: number } | "supervisor";
+  /** This process's number among those of one Envoy, from 0, and how many there are. */
+  worker: { number: number; of: number };
   pepper: Buffer;
   /** Base address that clients use; part of texts. */
   publicBaseUrl: string;
@@ -63,8 +66,10 @@ export async function startExtproc(
   { log, lifecycle }: { log: Logger; lifecycle: Lifecycle },
 ): Promise<void> {
   let server: ExtprocServer | undefined;
+  const supervisor = config.admin === "supervisor" ? openSupervisorChannel() : undefined;
   const metrics = new Registry();
-  collectDefaultMetrics({ register: metrics });
+  const labels = supervisor !== undefined ? { worker: String(config.worker.number) } : {};
+  collectDefaultMetrics({ register: metrics, labels });
   const clock = { nowMs: () => Date.now() };
   const database = createDatabase({ url: config.databaseUrl, applicationName: "extproc", log });
 
@@ -74,6 +79,7 @@ export async function startExtproc(
   const journal = await openJournal({
     root: config.journalDirectory,
     holder,
+    worker: config.worker.number,
     onFailed: (error) => log.error({ err: error }, "the journal could not be written"),
   });
   let recovery: Recovery | undefined;
@@ -124,8 +130,9 @@ export async function startExtproc(
     settler,
     journal,
     runWatch,
-    health: createBackendHealth({ clock }),
+    health: createBackendHealth({ clock, ...(supervisor === undefined ? {} : { tell: supervisor.tell }) }),
     openAttempts: createOpenAttempts(),
+    worker: config.worker.number,
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
     pepper: createSecretKey(config.pepper),
     keysUrl: `${config.publicBaseUrl}/dashboard/keys`,
@@ -136,9 +143,7 @@ export async function startExtproc(
     clock,
   };
 
-  const admin = await startAdmin({
-    host: config.adminHost,
-    port: config.adminPort,
+  const told = {
     metrics,
     // A database that is away does not make this process unready: it serves what it knows (DESIGN: Money).
     notReadyBecause: () => [
@@ -146,10 +151,15 @@ export async function startExtproc(
       ...(server === undefined ? ["Envoy's port is not open yet"] : []),
       ...(lifecycle.isStopping ? ["shutting down"] : []),
     ],
-  });
+  };
+  const admin =
+    config.admin === "supervisor"
+      ? supervisor?.answer({ ...told, hear: deps.health.hear })
+      : await startAdmin({ ...config.admin, ...told });
   await feed.ready;
   recovery = await recoverJournals({
     root: config.journalDirectory,
+    worker: config.worker,
     settler,
     endLeasesOf: (gone) => endLeasesOf(database, gone),
     log,
@@ -169,7 +179,7 @@ export async function startExtproc(
     log,
   });
   server = opened;
-  log.info({ listen: config.listen, admin: admin.port }, "ready");
+  log.info({ listen: config.listen, admin: config.admin }, "ready");
 
   lifecycle.onShutdown({
     name: "finish open streams",
@@ -190,5 +200,5 @@ export async function startExtproc(
   lifecycle.onShutdown({ name: "close the journal", deadlineMs: 2_000, run: () => journal.close() });
   lifecycle.onShutdown({ name: "stop the feed", deadlineMs: 2_000, run: () => feed.stop() });
   lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
-  lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin.close() });
+  lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin?.close() });
 }

@@ -1,5 +1,5 @@
 import type { Backend } from "../contract/catalogue.ts";
-import { ATTEMPTS_CLUSTER, HEADERS } from "../contract/headers.ts";
+import { ATTEMPTS_CLUSTER, HEADERS, attemptPath } from "../contract/headers.ts";
 import type { HeaderChanges } from "./reply.ts";
 import type { Translation } from "./translate/translation.ts";
 
@@ -40,10 +40,14 @@ export function requestChanges({ headers, backend, upstream, requestId, isTimed 
   return { set, remove: namesToRemove(headers, (name) => PASSED_UPSTREAM.has(name) || Object.hasOwn(set, name)) };
 }
 
+interface AttemptsChangesInput extends Pick<RequestChangesInput, "headers" | "requestId"> {
+  /** This process's number. */
+  worker: number;
+}
+
 /** Sends a request to where each attempt names its backend; that turns what is left here into the upstream's headers. */
-export function attemptsChanges({ headers, requestId }: Pick<RequestChangesInput, "headers" | "requestId">): HeaderChanges {
-  // The client's path may carry its key in the query.
-  const set = { ":path": "/", [HEADERS.backend]: ATTEMPTS_CLUSTER, [HEADERS.requestId]: requestId };
+export function attemptsChanges({ headers, requestId, worker }: AttemptsChangesInput): HeaderChanges {
+  const set = { ":path": attemptPath(worker), [HEADERS.backend]: ATTEMPTS_CLUSTER, [HEADERS.requestId]: requestId };
   return { set, remove: namesToRemove(headers, (name) => PASSED_UPSTREAM.has(name) || Object.hasOwn(set, name)) };
 }
 

@@ -1,10 +1,10 @@
+import { fileURLToPath } from "node:url";
 import * as z from "zod";
 import { portVariable, readEnv } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createGatheringLog } from "../runtime/log.ts";
 import { parseNanoUsd } from "../ledger/money.ts";
 import { ACCESS_LOG_CHOICES } from "./access-log.ts";
-import { startExtproc } from "./extproc.ts";
 
 const usdVariable = z
   .string()
@@ -13,7 +13,10 @@ const usdVariable = z
 const environment = readEnv(
   {
     DATABASE_URL: z.string().min(1),
+    // One worker for each address.
     EXTPROC_LISTEN: z.string().min(1).default("127.0.0.1:9002"),
+    // Set by the supervisor: the number of this worker.
+    WORKER: z.coerce.number().int().nonnegative().optional(),
     ADMIN_HOST: z.string().default("127.0.0.1"),
     ADMIN_PORT: portVariable.default(9003),
     KEY_PEPPER: z.base64().min(44, "must be at least 32 random bytes in base64"),
@@ -32,29 +35,53 @@ const environment = readEnv(
   },
   process.env,
 );
-const log = createGatheringLog({ process: "extproc", level: environment.LOG_LEVEL });
+const addresses = environment.EXTPROC_LISTEN.split(",");
+const worker = environment.WORKER;
+const admin = { host: environment.ADMIN_HOST, port: environment.ADMIN_PORT };
+const log = createGatheringLog({ process: "extproc", level: environment.LOG_LEVEL, worker });
 const lifecycle = createLifecycle(log);
 exitOnSignals(lifecycle);
 
-await startExtproc(
-  {
-    databaseUrl: environment.DATABASE_URL,
-    listen: environment.EXTPROC_LISTEN,
-    adminHost: environment.ADMIN_HOST,
-    adminPort: environment.ADMIN_PORT,
-    pepper: Buffer.from(environment.KEY_PEPPER, "base64"),
-    publicBaseUrl: environment.PUBLIC_BASE_URL.replace(/\/+$/, ""),
-    journalDirectory: environment.JOURNAL_DIRECTORY,
-    lease: {
-      ttlMs: environment.LEASE_SECONDS * 1000,
-      leastNanoUsd: environment.LEASE_LEAST_USD,
-      mostNanoUsd: environment.LEASE_MOST_USD,
+if (addresses.length > 1 && worker === undefined) await supervise();
+else await serve();
+
+/** Only what is used is loaded: the supervisor carries no request. */
+async function supervise(): Promise<void> {
+  const { startSupervisor } = await import("./workers/supervisor.ts");
+  await startSupervisor(
+    {
+      program: fileURLToPath(import.meta.url),
+      environment: process.env,
+      workers: addresses.length,
+      admin,
+      drainMs: environment.DRAIN_SECONDS * 1000,
     },
-    usageRetentionDays: environment.USAGE_RETENTION_DAYS ?? null,
-    mostOpenRequests: environment.MOST_OPEN_REQUESTS,
-    accessLog: environment.ACCESS_LOG,
-    isTraced: environment.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
-    drainMs: environment.DRAIN_SECONDS * 1000,
-  },
-  { log, lifecycle },
-);
+    { log, lifecycle },
+  );
+}
+
+async function serve(): Promise<void> {
+  const { startExtproc } = await import("./extproc.ts");
+  await startExtproc(
+    {
+      databaseUrl: environment.DATABASE_URL,
+      listen: addresses[worker ?? 0] ?? "",
+      admin: worker === undefined ? admin : "supervisor",
+      worker: { number: worker ?? 0, of: addresses.length },
+      pepper: Buffer.from(environment.KEY_PEPPER, "base64"),
+      publicBaseUrl: environment.PUBLIC_BASE_URL.replace(/\/+$/, ""),
+      journalDirectory: environment.JOURNAL_DIRECTORY,
+      lease: {
+        ttlMs: environment.LEASE_SECONDS * 1000,
+        leastNanoUsd: environment.LEASE_LEAST_USD,
+        mostNanoUsd: environment.LEASE_MOST_USD,
+      },
+      usageRetentionDays: environment.USAGE_RETENTION_DAYS ?? null,
+      mostOpenRequests: environment.MOST_OPEN_REQUESTS,
+      accessLog: environment.ACCESS_LOG,
+      isTraced: environment.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
+      drainMs: environment.DRAIN_SECONDS * 1000,
+    },
+    { log, lifecycle },
+  );
+}

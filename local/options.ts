@@ -6,6 +6,7 @@ export interface LocalOptions {
   dataDirectory: string;
   manifestsDirectory: string;
   upstreams: UpstreamOptions;
+  workers: number;
 }
 
 /**
@@ -26,6 +27,8 @@ export function parseOptions(
   return parsed;
 }
 
+const MOST_WORKERS = 64;
+
 interface Values {
   port: number;
   data: string;
@@ -34,6 +37,7 @@ interface Values {
   upstreamMessages?: string;
   upstreamKey?: string;
   upstreamModel?: string;
+  workers: number;
 }
 
 export function createCommand(defaults: { manifestsDirectory: string }, onParsed: (values: Values) => void): Command {
@@ -50,6 +54,9 @@ export function createCommand(defaults: { manifestsDirectory: string }, onParsed
     .addOption(new Option("--upstream-messages <url>", "a real server for messages, without /v1").argParser(parseMessagesUrl))
     .option("--upstream-key <key>", "its key; better in the environment as UPSTREAM_KEY, where the process list does not show it")
     .option("--upstream-model <name>", "the model's name there")
+    .addOption(
+      new Option("--workers <count>", "processes of extproc, each of which can use one core").default(1).argParser(parseWorkers),
+    )
     .showHelpAfterError("Run npm start -- --help for the flags.")
     .allowExcessArguments(false)
     .action(onParsed);
@@ -63,13 +70,20 @@ function toOptions(values: Values, environment: Readonly<Record<string, string |
     ...(key === undefined || key === "" ? {} : { key }),
     ...(values.upstreamModel === undefined ? {} : { model: values.upstreamModel }),
   };
-  return { port: values.port, dataDirectory: values.data, manifestsDirectory: values.manifests, upstreams };
+  const { port, data: dataDirectory, manifests: manifestsDirectory, workers } = values;
+  return { port, dataDirectory, manifestsDirectory, upstreams, workers };
 }
 
 function parsePort(text: string): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65_535) return port;
   throw new InvalidArgumentError("It must be a number from 1 to 65535, or 0 for any free one.");
+}
+
+function parseWorkers(text: string): number {
+  const workers = Number(text);
+  if (/^\d+$/.test(text) && workers >= 1 && workers <= MOST_WORKERS) return workers;
+  throw new InvalidArgumentError(`It must be a number from 1 to ${MOST_WORKERS}.`);
 }
 
 function parseUrl(text: string): string {

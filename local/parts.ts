@@ -14,6 +14,9 @@ import type { StopStep } from "./process/processes.ts";
 /** Running requests get this long to finish when the stack stops. */
 const DRAIN_MS = 10_000;
 
+/** The chart starts extproc with the same (docs/scaling.md: memory). */
+const EXTPROC_FLAGS = ["--max-semi-space-size=16"];
+
 function stopWithin(waitMs: number): readonly StopStep[] {
   return [
     { signal: "SIGTERM", waitMs },
@@ -22,9 +25,11 @@ function stopWithin(waitMs: number): readonly StopStep[] {
 }
 
 /** A part that is a program of this repository. */
-function nodePart(part: Pick<Part, "name" | "environment" | "readyUrl" | "stopSteps"> & { entry: string }): Part {
-  const { entry, ...rest } = part;
-  const parameters = [fileURLToPath(new URL(entry, import.meta.url))];
+function nodePart(
+  part: Pick<Part, "name" | "environment" | "readyUrl" | "stopSteps"> & { entry: string; flags?: readonly string[] },
+): Part {
+  const { entry, flags = [], ...rest } = part;
+  const parameters = [...flags, fileURLToPath(new URL(entry, import.meta.url))];
   return { ...rest, program: process.execPath, parameters, hasChannel: true };
 }
 
@@ -69,7 +74,8 @@ export function extprocPart(options: {
   databaseUrl: string;
   pepper: Buffer;
   baseUrl: string;
-  port: number;
+  /** One worker for each. */
+  ports: readonly number[];
   adminPort: number;
   journalDirectory: string;
   traces: TraceCollector | undefined;
@@ -77,11 +83,12 @@ export function extprocPart(options: {
   return nodePart({
     name: "extproc",
     entry: "../extproc/main.ts",
+    flags: EXTPROC_FLAGS,
     environment: {
       DATABASE_URL: options.databaseUrl,
       KEY_PEPPER: options.pepper.toString("base64"),
       PUBLIC_BASE_URL: options.baseUrl,
-      EXTPROC_LISTEN: `${LOOPBACK}:${options.port}`,
+      EXTPROC_LISTEN: options.ports.map((port) => `${LOOPBACK}:${port}`).join(","),
       ADMIN_PORT: String(options.adminPort),
       JOURNAL_DIRECTORY: options.journalDirectory,
       ...(options.traces === undefined
@@ -129,7 +136,7 @@ export async function envoyPart(options: {
   logs: string;
   port: number;
   adminPort: number;
-  extprocPort: number;
+  extprocPorts: readonly number[];
   xdsPort: number;
   dashboardPort: number;
   traces: TraceCollector | undefined;
@@ -138,7 +145,7 @@ export async function envoyPart(options: {
     nodeId: "local",
     listen: { host: LOOPBACK, port: options.port },
     admin: { host: LOOPBACK, port: options.adminPort },
-    extproc: { host: LOOPBACK, port: options.extprocPort },
+    extproc: options.extprocPorts.map((port) => ({ host: LOOPBACK, port })),
     xds: { host: LOOPBACK, port: options.xdsPort },
     dashboard: { host: LOOPBACK, port: options.dashboardPort },
     maxRequestBytes: MAX_REQUEST_BYTES,

@@ -4,6 +4,7 @@ import path from "node:path";
 import process from "node:process";
 import { createDatabase } from "../ledger/database.ts";
 import { migrate } from "../ledger/migrate.ts";
+import { cacheDirectory } from "./cache-directory.ts";
 import { openDataDirectory, type DataDirectory } from "./data-directory.ts";
 import { prepareDemo, readPepper } from "./demo.ts";
 import { findEnvoy } from "./envoy.ts";
@@ -24,6 +25,8 @@ export interface StackOptions {
   dataDirectory: string;
   manifestsDirectory: string;
   upstreams?: UpstreamOptions;
+  /** Processes of extproc. */
+  workers?: number;
   /** ENVOY_BIN, PATH, HOME, XDG_CACHE_HOME and OTEL_EXPORTER_OTLP_ENDPOINT are looked at. */
   environment: Readonly<Record<string, string | undefined>>;
   /** Lines for people while it starts. */
@@ -150,12 +153,12 @@ async function bringUp(options: StackOptions, { directory, register, onStarted }
     simulatorPort = 0,
     xdsPort = 0,
     operatorAdmin = 0,
-    extprocPort = 0,
     extprocAdmin = 0,
     envoyAdmin = 0,
     dashboardPort = 0,
     dashboardAdmin = 0,
-  ] = await freePorts(8);
+  ] = await freePorts(7);
+  const extprocPorts = await freePorts(options.workers ?? 1);
   const traces = readTraceCollector(options.environment["OTEL_EXPORTER_OTLP_ENDPOINT"]);
   const simulatorUrl = `http://${LOOPBACK}:${simulatorPort}`;
 
@@ -168,7 +171,7 @@ async function bringUp(options: StackOptions, { directory, register, onStarted }
       databaseUrl,
       pepper,
       baseUrl,
-      port: extprocPort,
+      ports: extprocPorts,
       adminPort: extprocAdmin,
       journalDirectory: directory.journal,
       traces,
@@ -178,7 +181,7 @@ async function bringUp(options: StackOptions, { directory, register, onStarted }
   await rotateLog(directory.logs, "access");
   const { envoy: configFile, logs } = directory;
   await start(
-    await envoyPart({ binary, configFile, logs, port, adminPort: envoyAdmin, extprocPort, xdsPort, dashboardPort, traces }),
+    await envoyPart({ binary, configFile, logs, port, adminPort: envoyAdmin, extprocPorts, xdsPort, dashboardPort, traces }),
   );
   const served = await listServed({ baseUrl, apiKey, signal });
   return {
@@ -238,5 +241,6 @@ async function prepareDatabase(url: string, demo: { pepper: Buffer; settings: st
 
 function pickSystem(environment: StackOptions["environment"]): Record<string, string> {
   const { PATH = "", HOME = "" } = environment;
-  return { PATH, HOME };
+  // Types are stripped and code compiled once: from the second start on that is half of the time, and less memory.
+  return { PATH, HOME, NODE_COMPILE_CACHE: path.join(cacheDirectory(environment), "compiled") };
 }

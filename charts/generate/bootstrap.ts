@@ -1,8 +1,9 @@
 import { stringify } from "yaml";
-import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
+import { MAX_REQUEST_BYTES, attemptPath } from "../../contract/headers.ts";
 import { buildBootstrap, XDS_CLUSTER } from "../../operator/xds/bootstrap.ts";
 import { clientTlsSecret, type ClientTls } from "../../operator/xds/client-tls.ts";
 import { DASHBOARD_CLUSTER, INSTALLER_PATHS } from "../../operator/xds/dashboard-route.ts";
+import { MAX_EXTPROC_STREAMS } from "../../operator/xds/extproc-cluster.ts";
 import { internalTlsSecrets, type InternalTls } from "../../operator/xds/internal-tls.ts";
 import { TRACES_CLUSTER } from "../../operator/xds/tracing.ts";
 import { PLAIN_HTTP } from "../../operator/xds/plain-http.ts";
@@ -20,7 +21,7 @@ export const INTERNAL_TLS: InternalTls = {
 };
 
 /** The ports that the pod's containers open. */
-const PORTS = { clients: 8080, extproc: 9002, xds: 9004, dashboard: 8090, envoyAdmin: 9901, envoyStatus: 9902 } as const;
+const PORTS = { clients: 8080, xds: 9004, dashboard: 8090, envoyAdmin: 9901, envoyStatus: 9902 } as const;
 
 const LOOPBACK = "127.0.0.1";
 
@@ -36,6 +37,11 @@ const MAX_CONNECTIONS = { standIn: 770_000_001, expression: "{{ int64 .Values.ga
 const TRACES_HOST = { standIn: "TRACES_HOST", expression: "{{ .Values.tracing.host }}" } as const;
 const TRACES_PORT = { standIn: 17_001, expression: "{{ int .Values.tracing.port }}" } as const;
 const TRACES_PERCENT = { standIn: 770_000_003, expression: "{{ .Values.tracing.percent }}" } as const;
+/** extproc's workers: as many as the values say, each on the next port. The first two stand for all. */
+const WORKERS = '(int (include "model-gateway.extproc.workers" .))';
+const FIRST_WORKER = { standIn: 17_002, expression: "{{ add 9010 $worker }}" } as const;
+const FURTHER_WORKER = { standIn: 17_003 } as const;
+const MAX_EXTPROC = { standIn: 770_000_004, expression: `{{ mul ${MAX_EXTPROC_STREAMS} ${WORKERS} }}` } as const;
 const MAX_HEAP = { standIn: 770_000_002, expression: "{{ int64 .Values.gateway.envoy.maxHeapBytes }}" } as const;
 
 /** Keys of the bootstrap that are there under a condition only. */
@@ -44,6 +50,7 @@ const CONDITIONS: Readonly<Record<string, string>> = {
     ["transport_socket", "listener_filters", "filter_chain_match"].map((key) => [key, ".Values.tls.enabled"]),
   ),
   tracing: ".Values.tracing.enabled",
+  load_balancing_policy: `gt ${WORKERS} 1`,
 };
 /** The same within an item of a list, by the item's name. */
 const CONDITIONS_WITHIN: Readonly<Record<string, Readonly<Record<string, string>>>> = Object.fromEntries(
@@ -70,7 +77,8 @@ export function bootstrapTemplate(): string {
   const bootstrap = buildBootstrap({
     nodeId: NODE_ID.standIn,
     listen: { host: BIND_ADDRESS.standIn, port: PORTS.clients },
-    extproc: { host: LOOPBACK, port: PORTS.extproc },
+    extproc: [FIRST_WORKER, FURTHER_WORKER].map(({ standIn }) => ({ host: LOOPBACK, port: standIn })),
+    maxExtprocStreams: MAX_EXTPROC.standIn,
     xds: { host: OPERATOR_HOST.standIn, port: PORTS.xds },
     dashboard: { host: DASHBOARD_HOST.standIn, port: PORTS.dashboard },
     admin: { host: LOOPBACK, port: PORTS.envoyAdmin },
@@ -84,7 +92,11 @@ export function bootstrapTemplate(): string {
   });
   const text = encode(withConditions(bootstrap))
     .replaceAll(/^ *(?:- )?IF (.*?)(?: OF \w+)?(?:: null)?$/gm, "{{- if $1 }}")
-    .replaceAll(/^ *(?:- )?END .*$/gm, "{{- end }}");
+    .replaceAll(/^ *(?:- )?EACH WORKER IF (.*)$/gm, `{{- range $worker := ternary (until ${WORKERS}) list ($1) }}`)
+    .replaceAll(/^ *(?:- )?EACH WORKER$/gm, `{{- range $worker := until ${WORKERS} }}`)
+    .replaceAll(/^ *(?:- )?END .*$/gm, "{{- end }}")
+    .replace("name: worker-0", "name: worker-{{ $worker }}")
+    .replace(`path: ${attemptPath(0)}\n`, "path: /{{ $worker }}\n");
   return [
     BIND_ADDRESS,
     OPERATOR_HOST,
@@ -92,6 +104,8 @@ export function bootstrapTemplate(): string {
     NODE_ID,
     MAX_CONNECTIONS,
     MAX_HEAP,
+    MAX_EXTPROC,
+    FIRST_WORKER,
     TRACES_HOST,
     TRACES_PORT,
     TRACES_PERCENT,
@@ -113,6 +127,10 @@ export function internalTlsFiles(): { certificate: string; authority: string } {
 function withConditions(value: unknown, conditions = CONDITIONS): unknown {
   if (Array.isArray(value)) {
     return value.flatMap((item: unknown) => {
+      const worker = workerOf(item);
+      // Only several need routes of their own.
+      if (worker !== undefined)
+        return worker.isFirst ? [worker.isRoute ? `EACH WORKER IF gt ${WORKERS} 1` : "EACH WORKER", item, "END EACH WORKER"] : [];
       const condition = ITEM_CONDITIONS[nameOf(item)];
       const content = withConditions(item, CONDITIONS_WITHIN[nameOf(item)] ?? conditions);
       return condition === undefined ? [content] : [`IF ${condition}`, content, `END ${condition}`];
@@ -128,6 +146,16 @@ function withConditions(value: unknown, conditions = CONDITIONS): unknown {
         : [[`IF ${condition} OF ${key}`, null], entry, [`END ${condition} OF ${key}`, null]];
     }),
   );
+}
+
+/** Is it there once for each worker of extproc? */
+function workerOf(item: unknown): { isFirst: boolean; isRoute: boolean } | undefined {
+  const isRoute = nameOf(item).startsWith("worker-");
+  const isEndpoint = typeof item === "object" && item !== null && "endpoint" in item;
+  if (!isRoute && !isEndpoint) return undefined;
+  const text = JSON.stringify(item);
+  const isFirst = text.includes(String(FIRST_WORKER.standIn));
+  return isFirst || text.includes(String(FURTHER_WORKER.standIn)) ? { isFirst, isRoute } : undefined;
 }
 
 function nameOf(item: unknown): string {

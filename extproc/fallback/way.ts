@@ -38,6 +38,8 @@ export interface WayPlan extends Omit<TranslationInput, "backend"> {
 export interface WayDeps extends AttemptsDeps {
   health: BackendHealth;
   openAttempts: Pick<OpenAttempts, "add" | "remove">;
+  /** Number of this process among those of one Envoy. */
+  worker: number;
   random(): number;
 }
 
@@ -92,7 +94,7 @@ function throughSeveral(plan: WayPlan, deps: WayDeps): Way {
     },
     forward() {
       deps.openAttempts.add(requestId, attempts);
-      return reply.forwardRequest("unchanged", attemptsChanges({ headers, requestId }));
+      return reply.forwardRequest("unchanged", attemptsChanges({ headers, requestId, worker: deps.worker }));
     },
     described: (error) => withTried(error, attempts),
     close() {

@@ -29,6 +29,8 @@ export interface JournalOptions {
   root: string;
   /** Holder of this process's credit leases; names its directory. */
   holder: string;
+  /** This process's number among those of one Envoy. */
+  worker?: number;
   segmentBytes?: number;
   /** More than this, and no request is admitted. */
   mostBytes?: number;
@@ -48,6 +50,7 @@ interface Segment {
 export async function openJournal({
   root,
   holder,
+  worker = 0,
   segmentBytes = 4 * 2 ** 20,
   mostBytes = 512 * 2 ** 20,
   onFailed,
@@ -55,7 +58,7 @@ export async function openJournal({
   const directory = path.join(root, holder);
   // It appears with its owner inside, so that no other process takes it for one that is dead.
   await mkdir(`${directory}.new`, { recursive: true });
-  await writeOwner(`${directory}.new`, holder);
+  await writeOwner(`${directory}.new`, { holder, worker });
   await rename(`${directory}.new`, directory);
 
   const segments = new Set<Segment>();

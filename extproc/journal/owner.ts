@@ -10,13 +10,15 @@ export interface Owner {
   startMark: string | null;
   /** Holder of its credit leases. */
   holder: string;
+  /** Its number among the processes of one Envoy. */
+  worker: number;
 }
 
 const FILE = "owner.json";
-const ownerSchema = z.object({ pid: z.int(), startMark: z.string().nullable(), holder: z.string() });
+const ownerSchema = z.object({ pid: z.int(), startMark: z.string().nullable(), holder: z.string(), worker: z.int().default(0) });
 
-export async function writeOwner(directory: string, holder: string): Promise<void> {
-  const owner: Owner = { pid: process.pid, startMark: await startMarkOf(process.pid), holder };
+export async function writeOwner(directory: string, { holder, worker }: Pick<Owner, "holder" | "worker">): Promise<void> {
+  const owner: Owner = { pid: process.pid, startMark: await startMarkOf(process.pid), holder, worker };
   await writeFile(path.join(directory, FILE), JSON.stringify(owner));
 }
 
@@ -25,7 +27,7 @@ export async function readOwner(directory: string): Promise<Owner> {
   return ownerSchema.parse(JSON.parse(await readFile(path.join(directory, FILE), "utf8")));
 }
 
-export async function isRunning({ pid, startMark }: Owner): Promise<boolean> {
+export async function isRunning({ pid, startMark }: Pick<Owner, "pid" | "startMark">): Promise<boolean> {
   const mark = await startMarkOf(pid);
   if (startMark !== null) return mark === startMark;
   try {

@@ -16,6 +16,8 @@ export interface Recovery {
 
 export interface RecoveryDeps {
   root: string;
+  /** This process's number, and how many start here: each takes its own part, and no two meet over one journal. */
+  worker?: { number: number; of: number };
   settler: { add(settlement: Settlement): void };
   /** Frees the credit that a process which is gone has leased. */
   endLeasesOf(holder: string): Promise<unknown>;
@@ -23,12 +25,18 @@ export interface RecoveryDeps {
 }
 
 /** Hands everything to the settler, which may take until Postgres is back. Living owners' journals are left alone. */
-export async function recoverJournals({ root, settler, endLeasesOf, log }: RecoveryDeps): Promise<Recovery> {
+export async function recoverJournals({
+  root,
+  worker = { number: 0, of: 1 },
+  settler,
+  endLeasesOf,
+  log,
+}: RecoveryDeps): Promise<Recovery> {
   const journals = new Map<string, { directory: string; holder: string; open: Set<string> }>();
 
   async function recover(directory: string): Promise<void> {
     const owner = await readOwner(directory);
-    if (await isRunning(owner)) return;
+    if (owner.worker % worker.of !== worker.number || (await isRunning(owner))) return;
     const { settlements, brokenBytes } = await readJournal(directory);
     const lost = settlements.filter(({ outcome }) => outcome === "lost").length;
     log.warn({ holder: owner.holder, settlements: settlements.length, lost, brokenBytes }, "recovering a process's journal");

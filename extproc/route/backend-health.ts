@@ -1,5 +1,5 @@
 /**
- * This process's memory of backends that fail: one that does rests, then a single request is let through, and what becomes
+ * The memory of backends that fail: one that does rests, then a single request is let through, and what becomes
  * of it decides for the others. Only Models with several backends ask; the last backend of a Model is never kept back.
  */
 export interface BackendHealth {
@@ -9,9 +9,18 @@ export interface BackendHealth {
   began(cluster: string): void;
   succeeded(cluster: string): void;
   /** @param retryAfterMs what the server asked for, null where it said nothing. */
-  failed(cluster: string, failure: { isRateLimit: boolean; retryAfterMs: number | null }): void;
+  failed(cluster: string, failure: NonNullable<HealthNews["failure"]>): void;
   /** The client left before an answer: nothing was learnt. */
   abandoned(cluster: string): void;
+  /** Another worker beside the same Envoy has learnt something. */
+  hear(news: HealthNews): void;
+}
+
+/** What one worker tells the others: a server that asked for time is not asked by each of them. */
+export interface HealthNews {
+  cluster: string;
+  /** Null: it answers again. */
+  failure: { isRateLimit: boolean; retryAfterMs: number | null } | null;
 }
 
 export interface Rest {
@@ -38,9 +47,37 @@ const PROBE_MS = 60_000;
 /** Clusters come and go with their Models; those that never answered again are forgotten, oldest first. */
 const MOST_REMEMBERED = 1_000;
 
-/** @param clock monotonic or wall, ms. */
-export function createBackendHealth({ clock }: { clock: { nowMs(): number } }): BackendHealth {
+export interface BackendHealthDeps {
+  /** Monotonic or wall. */
+  clock: { nowMs(): number };
+  /** Is called for each failure, and where a failing backend answers again. */
+  tell?: (news: HealthNews) => void;
+}
+
+export function createBackendHealth({ clock, tell = () => {} }: BackendHealthDeps): BackendHealth {
   const troubles = new Map<string, Trouble>();
+
+  /** @returns whether there was trouble that is over now. */
+  function recover(cluster: string): boolean {
+    const trouble = troubles.get(cluster);
+    // It was sent before the server asked for time.
+    if (trouble?.isAsked === true && clock.nowMs() < trouble.untilMs) return false;
+    return troubles.delete(cluster);
+  }
+
+  function fail(cluster: string, { isRateLimit, retryAfterMs }: NonNullable<HealthNews["failure"]>): void {
+    const trouble = troubles.get(cluster);
+    const isAsked = retryAfterMs !== null;
+    // Of many that were under way together, all fail: that is one failure, and the rest has begun.
+    if (!isAsked && trouble !== undefined && clock.nowMs() < trouble.untilMs) return;
+    const failures = (trouble?.failures ?? 0) + 1;
+    const restMs = isAsked ? Math.min(retryAfterMs, LONGEST_ASKED_MS) : restAfter(isRateLimit ? failures + 2 : failures);
+    const untilMs = restMs === 0 ? 0 : clock.nowMs() + restMs;
+    troubles.delete(cluster);
+    troubles.set(cluster, { failures, untilMs, isAsked, probeUntilMs: 0 });
+    const [oldest] = troubles.keys();
+    if (troubles.size > MOST_REMEMBERED && oldest !== undefined) troubles.delete(oldest);
+  }
 
   return {
     restOf(cluster) {
@@ -55,23 +92,15 @@ export function createBackendHealth({ clock }: { clock: { nowMs(): number } }): 
       if (trouble !== undefined && trouble.untilMs > 0) trouble.probeUntilMs = clock.nowMs() + PROBE_MS;
     },
     succeeded(cluster) {
-      const trouble = troubles.get(cluster);
-      // It was sent before the server asked for time.
-      if (trouble?.isAsked === true && clock.nowMs() < trouble.untilMs) return;
-      troubles.delete(cluster);
+      if (recover(cluster)) tell({ cluster, failure: null });
     },
-    failed(cluster, { isRateLimit, retryAfterMs }) {
-      const trouble = troubles.get(cluster);
-      const isAsked = retryAfterMs !== null;
-      // Of many that were under way together, all fail: that is one failure, and the rest has begun.
-      if (!isAsked && trouble !== undefined && clock.nowMs() < trouble.untilMs) return;
-      const failures = (trouble?.failures ?? 0) + 1;
-      const restMs = isAsked ? Math.min(retryAfterMs, LONGEST_ASKED_MS) : restAfter(isRateLimit ? failures + 2 : failures);
-      const untilMs = restMs === 0 ? 0 : clock.nowMs() + restMs;
-      troubles.delete(cluster);
-      troubles.set(cluster, { failures, untilMs, isAsked, probeUntilMs: 0 });
-      const [oldest] = troubles.keys();
-      if (troubles.size > MOST_REMEMBERED && oldest !== undefined) troubles.delete(oldest);
+    failed(cluster, failure) {
+      fail(cluster, failure);
+      tell({ cluster, failure });
+    },
+    hear({ cluster, failure }) {
+      if (failure === null) recover(cluster);
+      else fail(cluster, failure);
     },
     abandoned(cluster) {
       const trouble = troubles.get(cluster);

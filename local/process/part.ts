@@ -6,7 +6,7 @@ import { untilReady } from "./readiness.ts";
 export interface PartContext {
   logs: string;
   register: Register;
-  /** PATH and HOME; a part gets nothing else of our environment. */
+  /** PATH, HOME and where Node keeps compiled code; a part gets nothing else of our environment. */
   systemEnvironment: Readonly<Record<string, string>>;
   onComplaint: ChildOptions["onComplaint"];
   /** Ends a start that is under way. */

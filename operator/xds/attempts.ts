@@ -1,6 +1,7 @@
-import { ATTEMPTS_CLUSTER, HEADERS } from "../../contract/headers.ts";
+import { ATTEMPTS_CLUSTER, HEADERS, attemptPath } from "../../contract/headers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
-import { attemptFilter } from "./extproc-filter.ts";
+import { attemptFilter, attemptsOfWorker } from "./extproc-filter.ts";
+import { nameOfWorker, type ExtprocAddress } from "./extproc-cluster.ts";
 import { REQUEST_ID_AS_IT_IS } from "./request-id.ts";
 import { tracing, type TraceCollector } from "./tracing.ts";
 import { PRIVATE_HEADERS } from "./upstream-route.ts";
@@ -77,6 +78,8 @@ export function attemptsCluster(bufferBytes: number): EnvoyConfig {
 
 export interface AttemptsListenerOptions {
   extprocCluster: string;
+  /** Where each worker of extproc listens, in their order. */
+  workers: readonly ExtprocAddress[];
   bufferBytes: number;
   /** Without spans where absent. */
   traces?: TraceCollector;
@@ -97,7 +100,7 @@ export function attemptsListener(options: AttemptsListenerOptions): EnvoyConfig 
   };
 }
 
-function connectionManager({ extprocCluster, traces }: AttemptsListenerOptions): EnvoyConfig {
+function connectionManager({ extprocCluster, workers, traces }: AttemptsListenerOptions): EnvoyConfig {
   return {
     "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
     stat_prefix: "attempts",
@@ -153,17 +156,27 @@ function connectionManager({ extprocCluster, traces }: AttemptsListenerOptions):
                 retry_policy: { retry_on: "refused-stream,reset-before-request", num_retries: 2 },
               },
             },
-            {
-              name: "unprocessed",
-              match: { prefix: "/" },
-              direct_response: { status: 503, body: { inline_string: "unprocessed" } },
-            },
+            ...workerRoutes(workers),
+            { name: "unprocessed", match: { prefix: "/" }, direct_response: UNPROCESSED },
           ],
         },
       ],
     },
   };
 }
+
+/** What an attempt matches before its backend is known. */
+function workerRoutes(workers: readonly ExtprocAddress[]): EnvoyConfig[] {
+  if (workers.length < 2) return [];
+  return workers.map((address, worker) => ({
+    name: `worker-${worker}`,
+    match: { path: attemptPath(worker) },
+    typed_per_filter_config: attemptsOfWorker(nameOfWorker(address)),
+    direct_response: UNPROCESSED,
+  }));
+}
+
+const UNPROCESSED: EnvoyConfig = { status: 503, body: { inline_string: "unprocessed" } };
 
 /** Envoy takes `content-length` off a request whose body the processor replaces, and some model servers want it. */
 const bodyLengthFilter: EnvoyConfig = {

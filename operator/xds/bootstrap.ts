@@ -13,8 +13,8 @@ import { adminCluster, statusListener } from "./status-listener.ts";
 export interface BootstrapOptions {
   /** Where clients come in. */
   listen: SocketAddress;
-  /** The ext_proc server beside this Envoy: TCP on the loopback, or a Unix socket. */
-  extproc: ExtprocAddress;
+  /** The ext_proc servers beside this Envoy, one a worker of extproc: TCP on the loopback; a single one may be a Unix socket. */
+  extproc: readonly ExtprocAddress[];
   /** The dashboard's port, where there is one. */
   dashboard?: SocketAddress;
   /** The operator's ADS port. */
@@ -74,15 +74,20 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
           accessLog: accessLog(options.accessLogPath),
           hasDashboard: options.dashboard !== undefined,
         }),
-        attemptsListener({ extprocCluster: EXTPROC_CLUSTER, bufferBytes: options.maxRequestBytes, ...traces }),
+        attemptsListener({
+          extprocCluster: EXTPROC_CLUSTER,
+          workers: options.extproc,
+          bufferBytes: options.maxRequestBytes,
+          ...traces,
+        }),
         ...(options.status === undefined ? [] : [statusListener(options.status)]),
       ],
       clusters: [
         attemptsCluster(options.maxRequestBytes),
         extprocCluster({
-          address: options.extproc,
+          workers: options.extproc,
           maxRequestBytes: options.maxRequestBytes,
-          maxStreams: options.maxExtprocStreams ?? MAX_EXTPROC_STREAMS,
+          maxStreams: options.maxExtprocStreams ?? MAX_EXTPROC_STREAMS * options.extproc.length,
         }),
         xdsCluster(options.xds, options.internalTls),
         ...(options.status === undefined ? [] : [adminCluster(options.admin)]),

@@ -1,38 +1,48 @@
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { socketAddress, type SocketAddress } from "./socket-address.ts";
 
-/** `path` is a Unix socket. */
+/** `path` is a Unix socket, which only a worker without others can have. */
 export type ExtprocAddress = SocketAddress | { path: string };
 
 export const EXTPROC_CLUSTER = "extproc";
+/** gRPC metadata that names the worker, by its address, that has the request of an attempt. */
+export const WORKER_HEADER = "x-gateway-worker";
+
+/** The worker's name to Envoy among several. */
+export function nameOfWorker(address: ExtprocAddress): string {
+  if ("path" in address) throw new Error("Several workers of extproc need TCP addresses: Envoy tells them apart by these.");
+  return `${address.host}:${address.port}`;
+}
 
 const FRAME_BYTES = 64 * 1024;
 
 /**
- * Twice what extproc takes at most, for an attempt at a backend has a stream of its own: extproc refuses in better words.
+ * Of each worker: twice what it takes at most, for an attempt at a backend has a stream of its own: extproc refuses in better words.
  * Without a bound, requests would wait for a processor that has stopped.
  */
 export const MAX_EXTPROC_STREAMS = 20_000;
 
 export interface ExtprocClusterOptions {
-  address: ExtprocAddress;
+  /** Where each worker listens. */
+  workers: readonly ExtprocAddress[];
   maxRequestBytes: number;
   /** Streams at once; a request beyond is answered by Envoy, with 503. */
   maxStreams: number;
 }
 
 /** The processor beside this Envoy, over gRPC. */
-export function extprocCluster({ address, maxRequestBytes, maxStreams }: ExtprocClusterOptions): EnvoyConfig {
+export function extprocCluster({ workers, maxRequestBytes, maxStreams }: ExtprocClusterOptions): EnvoyConfig {
   return {
     name: EXTPROC_CLUSTER,
     type: "STATIC",
+    ...(workers.length > 1 ? { load_balancing_policy: amongWorkers } : {}),
     connect_timeout: "1s",
     // A BUFFERED body crosses in one message each way.
     per_connection_buffer_limit_bytes: maxRequestBytes + FRAME_BYTES,
     circuit_breakers: { thresholds: [threshold("DEFAULT", maxStreams), threshold("HIGH", maxStreams)] },
     load_assignment: {
       cluster_name: EXTPROC_CLUSTER,
-      endpoints: [{ lb_endpoints: [{ endpoint: { address: endpointAddress(address) } }] }],
+      endpoints: [{ lb_endpoints: workers.map((address) => ({ endpoint: { address: endpointAddress(address) } })) }],
     },
     typed_extension_protocol_options: {
       "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
@@ -48,6 +58,37 @@ export function extprocCluster({ address, maxRequestBytes, maxStreams }: Extproc
     },
   };
 }
+
+/**
+ * A request goes to the worker that has fewest, for streams live long and by unlike times. An attempt goes to the worker
+ * that has its request. One cluster for both: where attempts had clusters of their own, Envoy 1.40 crashed when it was
+ * ended while an attempt ran.
+ */
+const amongWorkers: EnvoyConfig = {
+  policies: [
+    {
+      typed_extension_config: {
+        name: "envoy.load_balancing_policies.override_host",
+        typed_config: {
+          "@type": "type.googleapis.com/envoy.extensions.load_balancing_policies.override_host.v3.OverrideHost",
+          override_host_sources: [{ header: WORKER_HEADER }],
+          fallback_policy: {
+            policies: [
+              {
+                typed_extension_config: {
+                  name: "envoy.load_balancing_policies.least_request",
+                  typed_config: {
+                    "@type": "type.googleapis.com/envoy.extensions.load_balancing_policies.least_request.v3.LeastRequest",
+                  },
+                },
+              },
+            ],
+          },
+        },
+      },
+    },
+  ],
+};
 
 /** Every request holds an ext_proc stream until its answer ends; Envoy's default of 1,024 would fail the rest. */
 function threshold(priority: "DEFAULT" | "HIGH", maxStreams: number): EnvoyConfig {

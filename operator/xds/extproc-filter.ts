@@ -1,6 +1,7 @@
 import { STAGE } from "../../contract/headers.ts";
 import { SPAN_METADATA } from "../../contract/span-attributes.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
+import { WORKER_HEADER } from "./extproc-cluster.ts";
 
 const NAME = "envoy.filters.http.ext_proc";
 
@@ -26,7 +27,7 @@ export function extprocFilter(cluster: string): EnvoyConfig {
       "@type": "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor",
       stat_prefix: "gateway",
       // The gRPC timeout would bound the whole stream, and with it the client's.
-      grpc_service: { envoy_grpc: { cluster_name: cluster }, timeout: "0s" },
+      grpc_service: { envoy_grpc: { cluster_name: cluster }, timeout: "0s", retry_policy: ANOTHER_WORKER },
       processing_mode: {
         request_header_mode: "SEND",
         request_body_mode: "BUFFERED",
@@ -47,6 +48,32 @@ export function extprocFilter(cluster: string): EnvoyConfig {
       // Tells the processor Envoy's own replies (413, 503) from the upstream's, which read "via_upstream".
       response_attributes: ["response.code_details"],
       metadata_options: { receiving_namespaces: { untyped: [SPAN_METADATA] } },
+    },
+  };
+}
+
+/** A worker that is gone refuses the connection; the stream then goes to another one, which has seen none of it. */
+const ANOTHER_WORKER: EnvoyConfig = {
+  retry_on: "connect-failure,refused-stream",
+  num_retries: 3,
+  retry_back_off: { base_interval: "0.001s", max_interval: "0.01s" },
+  retry_host_predicate: [
+    {
+      name: "envoy.retry_host_predicates.previous_hosts",
+      typed_config: {
+        "@type": "type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate",
+      },
+    },
+  ],
+  host_selection_retry_max_attempts: 8,
+};
+
+/** Leads a route's attempts to one worker: the filter of the whole listener cannot know which one has the request. */
+export function attemptsOfWorker(worker: string): EnvoyConfig {
+  return {
+    [NAME]: {
+      "@type": "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExtProcPerRoute",
+      overrides: { grpc_initial_metadata: [{ key: WORKER_HEADER, value: worker }] },
     },
   };
 }

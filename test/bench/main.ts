@@ -28,7 +28,8 @@ const upstream = await startUpstream(program);
 const gateways: Gateway[] = [direct(upstream.url)];
 try {
   const place = { upstreamUrl: upstream.url, directory };
-  const starts = [startPlainEnvoy, startModelGateway, ...options.peers.map(startOf)];
+  const ours = options.workers.map((workers) => (at: typeof place) => startModelGateway(at, { workers }));
+  const starts = [startPlainEnvoy, ...ours, ...options.peers.map(startOf)];
   for (const start of starts) gateways.push(await start(place));
   const cases = WORKLOADS.flatMap((workload) => PAIRS.map((pair): Case => ({ workload, pair })));
   for (const each of cases) {

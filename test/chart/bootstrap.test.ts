@@ -28,7 +28,7 @@ async function bootstrapOf(values: Values): Promise<EnvoyConfig> {
 const expected = {
   nodeId: `${NAME}-gateway`,
   listen: { host: "0.0.0.0", port: 8080 },
-  extproc: { host: "127.0.0.1", port: 9002 },
+  extproc: [{ host: "127.0.0.1", port: 9010 }],
   xds: { host: `${NAME}-operator.${NAMESPACE}.svc`, port: 9004 },
   dashboard: { host: `${NAME}-dashboard.${NAMESPACE}.svc`, port: 8090 },
   admin: { host: "127.0.0.1", port: 9901 },
@@ -77,6 +77,24 @@ test("the same with TLS to the operator and the dashboard, and Envoy finds nothi
     await writeFile(path.join(directory, name), (files[name] ?? "").replaceAll(INTERNAL_TLS.directory, directory));
   const here = JSON.stringify(bootstrap).replaceAll("/etc/envoy/", `${directory}/`);
   expect(await validateBootstrap(configSchema.parse(parse(here)))).toContain("OK");
+});
+
+const CPU = [
+  { name: "as many as are named", extproc: { workers: 3 }, workers: 3 },
+  { name: "one for each core that the limit begins", extproc: { resources: { limits: { cpu: "2500m" } } }, workers: 3 },
+  { name: "the limit as a number", extproc: { resources: { limits: { cpu: 2 } } }, workers: 2 },
+  { name: "without a limit, the request", extproc: { resources: { requests: { cpu: "4" } } }, workers: 4 },
+  { name: "at least one", extproc: { resources: { limits: { cpu: "100m" } } }, workers: 1 },
+];
+
+test.for(CPU)("extproc's workers, where Envoy finds them and where they listen: $name", async ({ extproc, workers }) => {
+  const values = { ...EXTERNAL_DATABASE, gateway: { extproc } };
+  const ports = Array.from({ length: workers }, (_, worker) => 9010 + worker);
+  const bootstrap = await bootstrapOf(values);
+  expect(bootstrap).toEqual(buildBootstrap({ ...expected, extproc: ports.map((port) => ({ host: "127.0.0.1", port })) }));
+  expect(await validateBootstrap(bootstrap)).toContain("OK");
+  const pod = JSON.stringify(only(await render(api(), values), "StatefulSet", NAME));
+  expect(pod).toContain(`{"name":"EXTPROC_LISTEN","value":"${ports.map((port) => `127.0.0.1:${port}`).join(",")}"}`);
 });
 
 const TRACING = { ...EXTERNAL_DATABASE, tracing: { enabled: true, host: "collector.observability.svc", percent: 2.5 } };

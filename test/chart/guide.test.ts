@@ -111,7 +111,7 @@ async function startPods(ports: Ports): Promise<void> {
   const at = (port: number) => ({ host: LOOPBACK, port });
   const places = new Map([
     [8080, at(ports.clients)],
-    [9002, at(ports.extproc)],
+    [9010, at(ports.extproc)],
     [9004, at(ports.xds)],
     [8090, at(ports.dashboard)],
     [9901, at(ports.envoyAdmin)],

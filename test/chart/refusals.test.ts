@@ -14,6 +14,12 @@ const cases: { name: string; values: object; message: RegExp }[] = [
     message: /\/tls\/certManager\/issuerRef.*additional properties 'nam' not allowed/s,
   },
   { name: "a number that is a text", values: { gateway: { replicas: "two" } }, message: /\/gateway\/replicas.*want integer/s },
+  { name: "no worker at all", values: { gateway: { extproc: { workers: 0 } } }, message: /extproc\/workers.*minimum/s },
+  {
+    name: "a word for workers",
+    values: { gateway: { extproc: { workers: "all" } } },
+    message: /extproc\/workers.*does not match/s,
+  },
   { name: "a price as a number", values: { gateway: { extproc: { leaseMostUsd: 5 } } }, message: /leaseMostUsd.*want string/s },
   {
     name: "a base address without a scheme",

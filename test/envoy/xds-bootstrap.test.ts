@@ -87,7 +87,7 @@ function expectIds(headers: Headers): string {
 }
 
 test.for<{ name: string; options: Partial<BootstrapOptions> }>([
-  { name: "a Unix socket to the processor", options: { extproc: { path: "/run/gateway/extproc.sock" } } },
+  { name: "a Unix socket to the processor", options: { extproc: [{ path: "/run/gateway/extproc.sock" }] } },
   { name: "a name for the operator", options: { xds: { host: "operator.gateway.svc", port: 9004 } } },
   { name: "the access log on standard output", options: {} },
   { name: "a bound on the heap", options: { maxHeapBytes: 2 ** 30, maxConnections: 100 } },
@@ -97,7 +97,7 @@ test.for<{ name: string; options: Partial<BootstrapOptions> }>([
       buildBootstrap({
         nodeId: "envoy",
         listen: { host: "0.0.0.0", port: 8080 },
-        extproc: { host: "127.0.0.1", port: 9002 },
+        extproc: [{ host: "127.0.0.1", port: 9002 }],
         xds: { host: "127.0.0.1", port: 9004 },
         admin: { host: "127.0.0.1", port: 9901 },
         maxRequestBytes: MAX_REQUEST_BYTES,

@@ -65,7 +65,7 @@ async function startStage() {
     nodeId: "envoy",
     listen: { host: "127.0.0.1", port },
     admin: { host: "127.0.0.1", port: adminPort },
-    extproc: { host: "127.0.0.1", port: extproc.port },
+    extproc: [{ host: "127.0.0.1", port: extproc.port }],
     xds: { host: "127.0.0.1", port: ports.xds },
     maxRequestBytes: MAX_REQUEST_BYTES,
     accessLogPath,

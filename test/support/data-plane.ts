@@ -32,9 +32,11 @@ export async function startDataPlane(
   stack: DataPlaneStack,
   /** Settings of extproc that differ. */
   settings: Readonly<Record<string, string>> = {},
+  { workers = 1 } = {},
 ): Promise<DataPlane> {
   const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-data-plane-"));
-  const [port = 0, envoyAdmin = 0, extprocPort = 0, extprocAdmin = 0] = await freePorts(4);
+  const [port = 0, envoyAdmin = 0, extprocAdmin = 0] = await freePorts(3);
+  const extprocPorts = await freePorts(workers);
   const baseUrl = `http://127.0.0.1:${port}`;
   const extprocAdminUrl = `http://127.0.0.1:${extprocAdmin}`;
   const accessLogPath = path.join(directory, "access.log");
@@ -53,7 +55,7 @@ export async function startDataPlane(
         DATABASE_URL: stack.databaseUrl,
         KEY_PEPPER: pepper,
         PUBLIC_BASE_URL: baseUrl,
-        EXTPROC_LISTEN: `127.0.0.1:${extprocPort}`,
+        EXTPROC_LISTEN: extprocPorts.map((each) => `127.0.0.1:${each}`).join(","),
         ADMIN_PORT: String(extprocAdmin),
         DRAIN_SECONDS: "30",
         JOURNAL_DIRECTORY: path.join(directory, "journal"),
@@ -76,7 +78,7 @@ export async function startDataPlane(
     nodeId: "second",
     listen: { host: "127.0.0.1", port },
     admin: { host: "127.0.0.1", port: envoyAdmin },
-    extproc: { host: "127.0.0.1", port: extprocPort },
+    extproc: extprocPorts.map((each) => ({ host: "127.0.0.1", port: each })),
     xds: { host: "127.0.0.1", port: stack.xdsPort },
     maxRequestBytes: MAX_REQUEST_BYTES,
     accessLogPath,
@@ -85,7 +87,7 @@ export async function startDataPlane(
   return {
     baseUrl,
     extprocAdminUrl,
-    extprocAddress: `127.0.0.1:${extprocPort}`,
+    extprocAddress: `127.0.0.1:${extprocPorts[0]}`,
     startExtproc,
     endExtproc,
     async stop() {

@@ -16,6 +16,9 @@ import { scrape } from "./metrics.ts";
 /** The account that `npm start` makes, with 5 USD. */
 const DEMO = "demo";
 
+/** EXTPROC_WORKERS=2 runs any test with so many processes of extproc. */
+const WORKERS = Number(process.env["EXTPROC_WORKERS"] ?? "1");
+
 interface TestCustomer {
   apiKey: string;
   accountId: string;
@@ -57,6 +60,7 @@ export interface TestStackOptions {
   /** Beyond the 5 USD that the demo account starts with. */
   creditNanoUsd?: bigint;
   manifestsDirectory?: string;
+  workers?: number;
   /** Base address of an OTLP collector. */
   tracesUrl?: string;
 }
@@ -67,6 +71,7 @@ export async function startTestStack(options: TestStackOptions = {}): Promise<Te
   const stack = await startStack({
     port: 0,
     dataDirectory,
+    workers: options.workers ?? WORKERS,
     manifestsDirectory: options.manifestsDirectory ?? path.join(import.meta.dirname, "../../local/manifests"),
     environment: { ...process.env, OTEL_EXPORTER_OTLP_ENDPOINT: options.tracesUrl },
     onComplaint: (part, message) => complaints.push(`${part}: ${message}`),

@@ -51,7 +51,7 @@ export async function startXdsStack(
   const accessLogPath = join(directory, "access.log");
   const bootstrap = buildBootstrap({
     listen: { host: "127.0.0.1", port: ports.listen },
-    extproc: { host: "127.0.0.1", port: extproc.port },
+    extproc: [{ host: "127.0.0.1", port: extproc.port }],
     xds: { host: "127.0.0.1", port: xdsPort },
     admin: { host: "127.0.0.1", port: ports.admin },
     maxRequestBytes: 32 * 1024 * 1024,

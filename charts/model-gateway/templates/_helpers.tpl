@@ -47,6 +47,29 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name ($root.Chart.Version | replace
 {{ include "model-gateway.imageOf" (list .Values.image .Chart.AppVersion) }}
 {{- end -}}
 
+{{- /* Processes of extproc in a pod. auto: one for each core that its CPU limit, else its request, begins. */ -}}
+{{- define "model-gateway.extproc.workers" -}}
+{{- $extproc := .Values.gateway.extproc -}}
+{{- if ne (toString $extproc.workers) "auto" -}}
+{{- int $extproc.workers -}}
+{{- else -}}
+{{- $cpu := toString (dig "limits" "cpu" (dig "requests" "cpu" 1 $extproc.resources) $extproc.resources) -}}
+{{- $cores := float64 (trimSuffix "m" $cpu) -}}
+{{- if hasSuffix "m" $cpu -}}
+{{- $cores = divf $cores 1000 -}}
+{{- end -}}
+{{- min 64 (max 1 (int (ceil $cores))) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "model-gateway.extproc.listen" -}}
+{{- $addresses := list -}}
+{{- range $worker := until (int (include "model-gateway.extproc.workers" .)) -}}
+{{- $addresses = append $addresses (printf "127.0.0.1:%d" (add 9010 $worker)) -}}
+{{- end -}}
+{{- join "," $addresses -}}
+{{- end -}}
+
 {{- define "model-gateway.operator.host" -}}
 {{ include "model-gateway.fullname" . }}-operator.{{ .Release.Namespace }}.svc
 {{- end -}}

@@ -10,16 +10,19 @@ const CREDIT_NANO_USD = 1_000_000_000_000_000n;
 const PARTS = ["envoy", "extproc", "postgres", "operator"];
 
 /** This product, whole and with billing on, as `npm start` runs it. */
-export async function startModelGateway(place: { upstreamUrl: string; directory: string }): Promise<Gateway> {
-  const manifestsDirectory = path.join(place.directory, "manifests");
+export async function startModelGateway(
+  place: { upstreamUrl: string; directory: string },
+  { workers = 1 } = {},
+): Promise<Gateway> {
+  const manifestsDirectory = path.join(place.directory, `manifests-${workers}`);
   await mkdir(manifestsDirectory);
   const models = [model("chat", `${place.upstreamUrl}/v1`), model("messages", place.upstreamUrl)];
   await writeFile(path.join(manifestsDirectory, "models.yaml"), models.map((each) => stringify(each)).join("---\n"));
-  const stack = await startTestStack({ manifestsDirectory, creditNanoUsd: CREDIT_NANO_USD });
-  const keyFile = path.join(place.directory, "key");
+  const stack = await startTestStack({ manifestsDirectory, creditNanoUsd: CREDIT_NANO_USD, workers });
+  const keyFile = path.join(place.directory, `key-${workers}`);
   await writeFile(keyFile, stack.apiKey, { mode: 0o600 });
   return {
-    name: "Model Gateway",
+    name: workers === 1 ? "Model Gateway" : `Model Gateway, ${workers} workers`,
     target: ({ client }) => ({ url: stack.baseUrl + pathOf(client), headers: { "x-api-key": `@${keyFile}` } }),
     parts: Object.fromEntries(PARTS.map((name) => [name, stack.pids[name] ?? 0])),
     settled: async () => void (await stack.idle()),

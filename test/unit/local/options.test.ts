@@ -22,6 +22,7 @@ describe("the command line", () => {
       dataDirectory: ".data",
       manifestsDirectory: "local/manifests",
       upstreams: {},
+      workers: 1,
     });
   });
 
@@ -44,6 +45,7 @@ describe("the command line", () => {
     expect(mistake("--upstream-chat", "localhost:11434")).toContain("It must be an http or https URL");
     expect(mistake("--upstream-messages", "http://127.0.0.1:1/v1")).toContain("It must end before /v1");
     expect(mistake("stray")).toContain("too many arguments");
+    expect(mistake("--workers", "0")).toContain("It must be a number from 1 to 64");
   });
 });
 

@@ -1,0 +1,65 @@
+import process from "node:process";
+import type { Registry } from "prom-client";
+import * as z from "zod";
+import type { HealthNews } from "../route/backend-health.ts";
+
+/**
+ * What a worker and its supervisor say to each other, over the channel that comes with the process. The supervisor asks, and
+ * each question is answered under its number; what a worker tells, the supervisor passes on to the others.
+ */
+export type Message =
+  | { type: "question"; question: number; about: Subject }
+  | { type: "answer"; question: number; answer: unknown[] }
+  | { type: "news"; news: HealthNews };
+
+const SUBJECTS = ["readiness", "metrics"] as const;
+export type Subject = (typeof SUBJECTS)[number];
+
+const messageSchema: z.ZodType<Message> = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("question"), question: z.int(), about: z.enum(SUBJECTS) }),
+  z.strictObject({ type: z.literal("answer"), question: z.int(), answer: z.array(z.unknown()) }),
+  z.strictObject({
+    type: z.literal("news"),
+    news: z.strictObject({
+      cluster: z.string(),
+      failure: z.strictObject({ isRateLimit: z.boolean(), retryAfterMs: z.number().nullable() }).nullable(),
+    }),
+  }),
+]);
+
+export function readMessage(message: unknown): Message {
+  return messageSchema.parse(message);
+}
+
+/** A worker's end of the channel. */
+export interface SupervisorChannel {
+  tell(news: HealthNews): void;
+  /** A worker has no admin port: what would be read there, its supervisor asks for. */
+  answer(worker: AnsweringWorker): { close(): void };
+}
+
+interface AnsweringWorker {
+  metrics: Pick<Registry, "getMetricsAsJSON">;
+  notReadyBecause(): readonly string[] | Promise<readonly string[]>;
+  hear(news: HealthNews): void;
+}
+
+export function openSupervisorChannel(): SupervisorChannel {
+  // Where the supervisor is gone, this process ends as well: nobody misses what could not be sent.
+  const send = (message: Message) => void process.send?.(message, undefined, undefined, () => {});
+  return {
+    tell: (news) => send({ type: "news", news }),
+    answer(worker) {
+      async function receive(message: Message): Promise<void> {
+        if (message.type === "news") worker.hear(message.news);
+        if (message.type !== "question") return;
+        const { question, about } = message;
+        const answer = about === "readiness" ? await worker.notReadyBecause() : await worker.metrics.getMetricsAsJSON();
+        send({ type: "answer", question, answer: [...answer] });
+      }
+      const onMessage = (message: unknown) => void receive(readMessage(message));
+      process.on("message", onMessage);
+      return { close: () => void process.off("message", onMessage) };
+    },
+  };
+}
