@@ -8,6 +8,8 @@ import type { SseEvent } from "../protocol/sse.ts";
 export interface EventTemplate {
   /** The whole events at the front of a chunk that are of the known form; null where there is none. */
   skim(chunk: Buffer): Skimmed | null;
+  /** Is it of use to show it further events? */
+  readonly isLearning: boolean;
   /** Takes the form of an event, if it has one. */
   learn(sample: EventSample): void;
 }
@@ -89,7 +91,13 @@ export function createEventTemplate(findText: FindText): EventTemplate {
     return at === 0 ? null : { bytes: at, textBytes, edited: edited === undefined ? null : Buffer.from(output, "latin1") };
   }
 
-  return { skim, learn };
+  return {
+    skim,
+    learn,
+    get isLearning() {
+      return lessons < MOST_LESSONS;
+    },
+  };
 }
 
 function formOf(data: Buffer, findText: FindText): Form | undefined {

@@ -65,17 +65,30 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
   }
 
   function pass(chunk: Buffer): Buffer | "unchanged" {
-    const front = held.length === 0 ? template.skim(chunk) : null;
-    if (front === null) return read(chunk);
-    rules.skimmed(front.textBytes);
-    parser.skip(front.bytes);
-    heldFrom += front.bytes;
-    const { edited } = front;
-    if (front.bytes === chunk.length) return edited ?? "unchanged";
-    const rest = chunk.subarray(front.bytes);
-    const passed = read(rest);
-    if (edited === null && passed === "unchanged") return "unchanged";
-    return Buffer.concat([edited ?? chunk.subarray(0, front.bytes), passed === "unchanged" ? rest : passed]);
+    const first = passFront(chunk);
+    if (first.bytes === chunk.length) return first.output;
+    const outputs: Buffer[] = [];
+    let isUnchanged = true;
+    for (let at = 0, part = first; ; part = passFront(chunk.subarray(at))) {
+      if (part.output === "unchanged") outputs.push(chunk.subarray(at, at + part.bytes));
+      else outputs.push(part.output);
+      isUnchanged &&= part.output === "unchanged";
+      at += part.bytes;
+      if (at === chunk.length) return isUnchanged ? "unchanged" : Buffer.concat(outputs);
+    }
+  }
+
+  /** Passes the events that are known by their form; else what may teach another one, an event; else all. */
+  function passFront(chunk: Buffer): { bytes: number; output: Buffer | "unchanged" } {
+    const known = held.length === 0 ? template.skim(chunk) : null;
+    if (known === null) {
+      const bytes = template.isLearning ? endOfEvent(chunk) : chunk.length;
+      return { bytes, output: read(bytes === chunk.length ? chunk : chunk.subarray(0, bytes)) };
+    }
+    rules.skimmed(known.textBytes);
+    parser.skip(known.bytes);
+    heldFrom += known.bytes;
+    return { bytes: known.bytes, output: known.edited ?? "unchanged" };
   }
 
   function read(chunk: Buffer): Buffer | "unchanged" {
@@ -205,6 +218,12 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
 interface Edited {
   event: SseEvent;
   edit: Exclude<EventEdit, "keep">;
+}
+
+/** Behind the first blank line, or all where there is none. */
+function endOfEvent(chunk: Buffer): number {
+  const blank = chunk.indexOf("\n\n");
+  return blank < 0 ? chunk.length : blank + 2;
 }
 
 /** An event without its blank line would swallow the one that follows. */
