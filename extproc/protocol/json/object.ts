@@ -7,6 +7,8 @@ export function isObject(value: unknown): value is JsonObject {
 
 /** The object that a text says; null where it says none. */
 export function parseObject(text: string): JsonObject | null {
+  // An error that is thrown and caught costs more than most objects.
+  if (!/^\s*\{/.test(text)) return null;
   try {
     const json: unknown = JSON.parse(text);
     return isObject(json) ? json : null;
