@@ -236,7 +236,7 @@ export function serveHttp2(socket: Socket, { open, onError, onClose }: Http2Conn
 
   socket.setNoDelay(true);
   socket.on("data", read);
-  socket.on("error", onError);
+  socket.on("error", (error) => (isOver ? undefined : onError(error)));
   socket.on("close", () => {
     isOver = true;
     for (const streamId of streams.keys()) close(streamId);
