@@ -232,6 +232,8 @@ test("frames may be cut anywhere, padded, in pieces, and of kinds that say nothi
       cut,
     );
     expect(seen[0]?.headers.get(":path")).toBe("/x");
+    // The client has hung up on what it did not read.
+    await eventually(() => expect(connections.size).toBe(0));
     errors.length = 0;
   }
 });
