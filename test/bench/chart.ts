@@ -32,7 +32,9 @@ export function barChart(groups: readonly BarGroup[], legend: readonly string[])
       let x = LABELS;
       bar.parts.forEach((part, index) => {
         const width = (part / most) * (WIDTH - LABELS - VALUES);
-        parts.push(`<rect x="${x.toFixed(1)}" y="${y}" width="${width.toFixed(1)}" height="${BAR - 4}" fill="${colour(index)}"/>`);
+        parts.push(
+          `<rect x="${x.toFixed(1)}" y="${y}" width="${width.toFixed(1)}" height="${BAR - 4}" fill="${colour(index)}"/>`,
+        );
         x += width;
       });
       parts.push(label(x + 6, y + 11, sum(bar.parts).toFixed(2), "start"));

@@ -97,9 +97,9 @@ test("headers arrive as Node's client sends them, however often and however long
       fc.asyncProperty(fc.dictionary(name, value, { maxKeys: 12 }), async (headers) => {
         seen.length = 0;
         await finish(client.request({ ":method": "POST", ":path": "/x", ...headers }).end());
-        const [{ headers: found = new Map() } = {}] = seen;
-        expect(Object.fromEntries([...found].filter(([name]) => name.startsWith("x-")))).toEqual({ ...headers });
-        expect(found.get(":path")).toBe("/x");
+        const found = [...(seen[0]?.headers ?? [])];
+        expect(Object.fromEntries(found.filter(([name]) => name.startsWith("x-")))).toEqual({ ...headers });
+        expect(found).toContainEqual([":path", "/x"]);
       }),
       { numRuns: 150 },
     );

@@ -122,7 +122,7 @@ test("events recognised by their form pass, are edited and are counted as if eac
   fc.assert(
     fc.property(events, write, shape, ({ protocol, events }, { json, lineEnd }, { sizes, ...given }) => {
       const lines = events.map((each) => {
-        const name = "type" in each && protocol === "messages" ? `event: ${String(each.type)}${lineEnd}` : "";
+        const name = "type" in each && protocol === "messages" ? `event: ${each.type}${lineEnd}` : "";
         return `${name}data: ${json(each)}${lineEnd}${lineEnd}`;
       });
       const bytes = Buffer.from(`${lines.join("")}data: [DONE]\n\n`);
