@@ -14,7 +14,7 @@ export interface EventTemplate {
   learn(sample: EventSample): void;
 }
 
-export interface Skimmed {
+interface Skimmed {
   bytes: number;
   /** How many of these are text. */
   textBytes: number;
@@ -22,7 +22,7 @@ export interface Skimmed {
   edited: Buffer | null;
 }
 
-export interface EventSample {
+interface EventSample {
   event: SseEvent;
   /** The event's own bytes. */
   bytes: Buffer;
