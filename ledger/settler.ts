@@ -46,7 +46,7 @@ const PARTITIONS_AHEAD_DAYS = 4;
 
 export function createSettler({
   database,
-  flushMs = 200,
+  flushMs = 500,
   maxBatch = 3_000,
   maxQueued = 100_000,
   clock = { nowMs: () => Date.now() },

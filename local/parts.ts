@@ -161,6 +161,8 @@ export async function envoyPart(options: {
       ["-c", options.configFile],
       // Several stacks may run on one machine.
       ["--disable-hot-restart"],
+      // There is one extproc: a second thread of Envoy's would spread what it has to say over a connection more.
+      ["--concurrency", "1"],
       ["--log-level", "warning"],
       ["--drain-strategy", "immediate"],
       ["--drain-time-s", String(DRAIN_MS / 1000)],

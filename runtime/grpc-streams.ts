@@ -1,10 +1,12 @@
-import { constants, createServer, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { createServer, type Server } from "node:net";
 import { createFrameReader } from "./grpc-frame.ts";
+import { serveHttp2, type Http2Connection, type Http2Handler, type Http2Headers, type Http2Stream } from "./http2/connection.ts";
+import { encodeHeaders } from "./http2/encode-headers.ts";
 
 /**
- * A gRPC server for one method with streams in both directions, over node:http2. It does what a proxy beside this process
- * needs and no more: no deadlines, no compression, no metadata of its own. Each message costs a fraction of what it costs in
- * @grpc/grpc-js, and ext_proc sends several a request (docs/decisions/0020).
+ * A gRPC server for one method with streams in both directions, over HTTP/2 of our own. It does what a proxy beside this
+ * process needs and no more: no deadlines, no compression, no metadata of its own. Each message costs a fraction of what it
+ * costs in @grpc/grpc-js or over node:http2, and ext_proc sends several a request (docs/decisions/0020 and 0022).
  */
 export interface GrpcStreams {
   readonly openStreams: number;
@@ -23,7 +25,7 @@ export interface GrpcStream {
 }
 
 /** What the other side said when it opened a stream, beside HTTP/2's own headers. */
-export type GrpcMetadata = IncomingHttpHeaders;
+export type GrpcMetadata = Http2Headers;
 
 /** What a handler throws fails its stream. */
 export interface GrpcHandler {
@@ -50,32 +52,22 @@ export interface GrpcStreamsOptions {
 const OK = "0";
 const UNIMPLEMENTED = "12";
 const UNAVAILABLE = "14";
-const WINDOW_BYTES = 4 * 1024 * 1024;
-const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
-const MANY = 2 ** 31 - 1;
 
 export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<GrpcStreams> {
-  const sessions = new Set<Http2Session>();
+  const connections = new Set<Http2Connection>();
   const open = new Set<Served>();
-  const server = createServer({
-    settings: { maxConcurrentStreams: MANY, initialWindowSize: WINDOW_BYTES },
-    // The proxy is ours: what it holds open is bounded by its own settings.
-    maxSessionMemory: MANY,
-    // Node takes many resets for an attack; a proxy resets the streams of clients that leave.
-    streamResetBurst: MANY,
-    streamResetRate: MANY,
-  });
-  server.on("session", (session) => {
-    sessions.add(session);
-    session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
-    session.on("close", () => sessions.delete(session));
-  });
-  server.on("sessionError", options.onError);
-  server.on("stream", (stream, headers) => {
-    if (headers[":path"] !== options.method) return refuse(stream, UNIMPLEMENTED, "there is no such method");
-    const served = serve(stream, headers, options);
-    open.add(served);
-    stream.on("close", () => open.delete(served));
+  const server = createServer((socket) => {
+    const connection = serveHttp2(socket, {
+      open(stream, headers) {
+        if (headers.get(":path") !== options.method) return refuse(stream, UNIMPLEMENTED, "there is no such method");
+        const served = serve(stream, headers, { ...options, onClosed: () => open.delete(served) });
+        open.add(served);
+        return served.handler;
+      },
+      onError: options.onError,
+      onClose: () => connections.delete(connection),
+    });
+    connections.add(connection);
   });
   // Whoever loses a reset (grpc-js's client does, where it cancels at once) would leave its stream here for ever.
   const sweep = setInterval(() => {
@@ -90,10 +82,10 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
     async stop(deadlineMs) {
       const { promise: closed, resolve } = Promise.withResolvers<void>();
       server.close(() => resolve());
-      for (const session of sessions) session.close();
+      for (const connection of connections) connection.shut();
       const timer = setTimeout(() => {
         for (const served of open) served.fail("the server is stopping");
-        for (const session of sessions) session.destroy();
+        for (const connection of connections) connection.destroy();
         // A connection whose other side does not close it either would be waited for.
         resolve();
       }, deadlineMs);
@@ -105,35 +97,36 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
 }
 
 interface Served {
+  handler: Http2Handler;
   fail(details: string): void;
   /** Resets it where nothing is to come, and nothing was at the last look. */
   giveUpSilent(): void;
 }
 
-function serve(
-  stream: ServerHttp2Stream,
-  metadata: GrpcMetadata,
-  { open, maxMessageBytes, onError }: GrpcStreamsOptions,
-): Served {
+interface ServeOptions extends GrpcStreamsOptions {
+  onClosed(): void;
+}
+
+function serve(stream: Http2Stream, metadata: GrpcMetadata, { open, maxMessageBytes, onError, onClosed }: ServeOptions): Served {
   let isEnded = false;
+  let isAnswered = false;
   let hasSpoken = false;
   let isWatched = false;
   const call: GrpcStream = {
     send(frame) {
-      if (isEnded || stream.destroyed) return;
-      if (!stream.headersSent) stream.respond(RESPONSE_HEADERS, WITH_TRAILERS);
-      stream.write(frame);
+      if (isEnded) return;
+      if (!isAnswered) stream.headers(RESPONSE_HEADERS, false);
+      isAnswered = true;
+      stream.data(frame);
     },
     end: () => end(OK, ""),
     fail: (details) => end(UNAVAILABLE, details),
   };
 
   function end(status: string, details: string): void {
-    if (isEnded || stream.destroyed) return;
+    if (isEnded) return;
     isEnded = true;
-    if (!stream.headersSent) return refuse(stream, status, details);
-    stream.on("wantTrailers", () => stream.sendTrailers(statusHeaders(status, details)));
-    stream.end();
+    stream.headers(status === OK && isAnswered ? GOOD_END : encodeEnd({ status, details, isAnswered }), true);
   }
 
   function guarded(work: () => void): void {
@@ -150,37 +143,49 @@ function serve(
     hasSpoken = true;
     if (!isEnded) handler.message(message);
   });
-  // After its end, what still comes is thrown away.
-  stream.on("data", (chunk: Buffer) => guarded(() => (isEnded ? undefined : reader.push(chunk))));
-  stream.on("end", () => guarded(() => handler.ended()));
-  stream.on("close", () => guarded(() => handler.closed()));
-  // A reset by the other side; "close" follows.
-  stream.on("error", () => {});
   return {
+    handler: {
+      data(bytes) {
+        // After its end, what still comes is thrown away.
+        if (isEnded) return;
+        guarded(() => reader.push(bytes));
+      },
+      ended: () => guarded(() => handler.ended()),
+      closed() {
+        isEnded = true;
+        onClosed();
+        guarded(() => handler.closed());
+      },
+    },
     fail: call.fail,
     giveUpSilent() {
       const isSilent = !hasSpoken || isEnded;
-      if (isSilent && isWatched) stream.close(constants.NGHTTP2_CANCEL);
+      if (isSilent && isWatched) stream.cancel();
       isWatched = isSilent;
     },
   };
 }
 
 const CONTENT_TYPE = "application/grpc+proto";
-const RESPONSE_HEADERS = { [constants.HTTP2_HEADER_STATUS]: 200, "content-type": CONTENT_TYPE };
-const WITH_TRAILERS = { waitForTrailers: true };
+const RESPONSE_HEADERS = encodeHeaders({ ":status": "200", "content-type": CONTENT_TYPE });
+const GOOD_END = encodeHeaders({ "grpc-status": OK });
+const IGNORING: Http2Handler = { data() {}, ended() {}, closed() {} };
 
 /** A stream without messages has its status in its headers. */
-function refuse(stream: ServerHttp2Stream, status: string, details: string): void {
-  stream.on("error", () => {});
-  stream.respond({ ...RESPONSE_HEADERS, ...statusHeaders(status, details) }, { endStream: true });
+function encodeEnd({ status, details, isAnswered }: { status: string; details: string; isAnswered: boolean }): Buffer {
+  return encodeHeaders({
+    ...(isAnswered ? {} : { ":status": "200", "content-type": CONTENT_TYPE }),
+    "grpc-status": status,
+    ...(details === "" ? {} : { "grpc-message": details }),
+  });
 }
 
-function statusHeaders(status: string, details: string): Record<string, string> {
-  return details === "" ? { "grpc-status": status } : { "grpc-status": status, "grpc-message": details };
+function refuse(stream: Http2Stream, status: string, details: string): Http2Handler {
+  stream.headers(encodeEnd({ status, details, isAnswered: false }), true);
+  return IGNORING;
 }
 
-async function listen(server: ReturnType<typeof createServer>, address: string): Promise<void> {
+async function listen(server: Server, address: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject);
   if (address.startsWith("unix:")) server.listen(address.slice("unix:".length), resolve);

@@ -16,6 +16,8 @@ export interface Meter {
   report(usage: Partial<Usage>): void;
   /** Text that the upstream produced (answer, reasoning, tool arguments); kept as a length, in case no usage comes. */
   produced(text: string): void;
+  /** The same, of text whose length in UTF-8 is known. */
+  producedBytes(bytes: number): void;
   /** Has the upstream produced any text? Token counts alone do not say so: messages streams begin with a placeholder. */
   readonly hasOutput: boolean;
   final(): MeteredUsage;
@@ -42,6 +44,9 @@ export function createMeter(promptBytes: number): Meter {
     },
     produced(text) {
       producedBytes += Buffer.byteLength(text);
+    },
+    producedBytes(bytes) {
+      producedBytes += bytes;
     },
     get hasOutput() {
       return producedBytes > 0;

@@ -22,6 +22,8 @@ export interface SseParser {
    * @throws GatewayError `upstream_error` when one event is larger than 32 MiB.
    */
   push(chunk: Buffer): SseEvent[];
+  /** Bytes that another reader has taken for whole events. Only where all that was pushed is settled. */
+  skip(bytes: number): void;
   /** The last event where the stream ended without a blank line, if its data is whole (JSON or `[DONE]`). */
   end(): SseEvent[];
   /** Bytes before this offset belong to finished blocks: events, or comments closed by a blank line. */
@@ -146,6 +148,12 @@ export function createSseParser(): SseParser {
 
   return {
     push,
+    skip(bytes) {
+      offset += bytes;
+      settled = offset;
+      block = emptyBlock(offset);
+      isAfterCarriageReturn = false;
+    },
     end,
     get settled() {
       return settled;

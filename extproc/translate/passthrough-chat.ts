@@ -6,16 +6,23 @@ import { eventsInBody } from "../protocol/body-sniffer.ts";
 import { outputLimit, parseChatEnvelope, type ChatEnvelope } from "../protocol/chat/request.ts";
 import { createChunkEncoder, type AnswerHead } from "../protocol/chat/encode.ts";
 import { chatUsage } from "../protocol/chat/usage.ts";
-import { isObject } from "../protocol/json/object.ts";
+import { isObject, parseObject } from "../protocol/json/object.ts";
+import { rawMember, scanElements } from "../protocol/json/scan.ts";
 import { editMembers, remove, replace, write, type MemberEdit } from "../protocol/json/splice.ts";
 import { encodeSseEvent } from "../protocol/sse.ts";
 import { readUpstreamErrorPayload } from "../protocol/upstream-error.ts";
+import { findTextMember } from "./event-template.ts";
 import { parseWhole } from "./passthrough-answer.ts";
 import { chatOutput, objectsIn } from "./passthrough-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./passthrough-stream.ts";
 import { chunksOf } from "./passthrough-whole.ts";
 import { completionOf } from "./streamed-completion.ts";
 import type { JsonObject, Translation, TranslationInput } from "./translation.ts";
+
+const NOTHING = Buffer.alloc(0);
+
+/** What a delta's text may be called. */
+const TEXTS = ["content", "reasoning_content", "reasoning"];
 
 /** What the client asked for, as far as it decides which bytes change. */
 interface Wishes {
@@ -124,6 +131,19 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
     return editChunk(json, choices.length === 0);
   }
 
+  /** A finish, usage or an error are each more than a text. */
+  function findText(data: Buffer): Buffer | undefined {
+    const json = parseObject(data.toString("utf8"));
+    const choices = json?.["choices"];
+    if (json === null || !Array.isArray(choices) || choices.length !== 1) return undefined;
+    if (Object.hasOwn(json, "error") || json["object"] === "error" || chatUsage(json, profile) !== undefined) return undefined;
+    const [choice] = objectsIn(choices);
+    const [text, ...more] = chatOutput(json);
+    if (typeof choice?.["finish_reason"] === "string" || text === undefined || more.length > 0) return undefined;
+    const delta = rawMember(scanElements(rawMember(data, "choices") ?? NOTHING)[0], "delta");
+    return findTextMember(delta, TEXTS, text);
+  }
+
   function headOf({ id, created, model }: JsonObject, before: AnswerHead): AnswerHead {
     return {
       id: typeof id === "string" ? id : before.id,
@@ -154,6 +174,8 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
   return {
     protocol: "chat",
     read,
+    findText,
+    skimmed: meter.producedBytes,
     get outcome() {
       return outcome;
     },

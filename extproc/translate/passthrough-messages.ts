@@ -3,13 +3,15 @@ import { GatewayError } from "../../contract/errors.ts";
 import { HEADERS, MESSAGES_VERSION } from "../../contract/headers.ts";
 import type { Meter } from "../meter/meter.ts";
 import { eventsInBody } from "../protocol/body-sniffer.ts";
-import { isObject } from "../protocol/json/object.ts";
+import { isObject, parseObject } from "../protocol/json/object.ts";
+import { rawMember } from "../protocol/json/scan.ts";
 import { editMembers, replace, within, write, type MemberEdit } from "../protocol/json/splice.ts";
 import { encodeMessagesEvent } from "../protocol/messages/encode-event.ts";
 import { encodeMessagesUsage } from "../protocol/messages/encode-usage.ts";
 import { requestError } from "../protocol/messages/request-error.ts";
 import { messagesUsage } from "../protocol/messages/usage.ts";
 import { readUpstreamErrorPayload } from "../protocol/upstream-error.ts";
+import { findTextMember } from "./event-template.ts";
 import { parseWhole } from "./passthrough-answer.ts";
 import { messagesOutput, objectsIn } from "./passthrough-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./passthrough-stream.ts";
@@ -88,6 +90,16 @@ function parseMessage(body: Buffer): JsonObject {
   return json;
 }
 
+/** What a delta's text may be called. */
+const TEXTS = ["text", "thinking", "partial_json"];
+
+function findText(data: Buffer): Buffer | undefined {
+  const json = parseObject(data.toString("utf8"));
+  if (json === null || json["type"] !== "content_block_delta" || Object.hasOwn(json, "error")) return undefined;
+  const [text, ...more] = messagesOutput(json["delta"]);
+  return text === undefined || more.length > 0 ? undefined : findTextMember(rawMember(data, "delta"), TEXTS, text);
+}
+
 function createRules(meter: Meter, { model, isUsageInclusive }: AnswerRules): StreamRules {
   const usage = createStreamUsage(meter, { isInclusive: isUsageInclusive });
   const renamed: Record<string, MemberEdit> | null = model === null ? null : { message: within({ model: replace(model) }) };
@@ -128,6 +140,8 @@ function createRules(meter: Meter, { model, isUsageInclusive }: AnswerRules): St
   return {
     protocol: "messages",
     read,
+    findText,
+    skimmed: meter.producedBytes,
     get outcome() {
       return outcome;
     },

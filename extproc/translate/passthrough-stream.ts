@@ -1,9 +1,10 @@
 import { encodeError, GatewayError } from "../../contract/errors.ts";
 import type { Protocol } from "../../contract/protocol.ts";
 import { createByteBuffer } from "../protocol/byte-buffer.ts";
-import { isObject } from "../protocol/json/object.ts";
+import { parseObject } from "../protocol/json/object.ts";
 import { editMembers, type MemberEdit } from "../protocol/json/splice.ts";
 import { createSseParser, encodeSseEvent, MAX_EVENT_BYTES, type SseEvent } from "../protocol/sse.ts";
+import { createEventTemplate } from "./event-template.ts";
 import type { JsonObject, StreamOutcome, StreamTranslation } from "./translation.ts";
 
 /** What the client gets in an event's place; an error replaces it in the client's own shape. */
@@ -14,6 +15,10 @@ export interface StreamRules {
   readonly protocol: Protocol;
   /** Reads one event for the meter and the outcome. @param json the event's data, null where that is no object. */
   read(data: string, json: JsonObject | null): EventEdit;
+  /** Of an event in which nothing but one text is read: that text (event-template.ts). */
+  findText(data: Buffer): Buffer | undefined;
+  /** Text was passed that `read` did not see, of so many bytes. */
+  skimmed(textBytes: number): void;
   /** How far the stream has come, judged by the events read. */
   readonly outcome: Exclude<StreamOutcome, "truncated">;
   /** What an upstream that was complete has left out of its ending. */
@@ -34,6 +39,7 @@ const NOTHING = Buffer.alloc(0);
  */
 export function createPassthroughStream(rules: StreamRules, requestId: string): StreamTranslation {
   const parser = createSseParser();
+  const template = createEventTemplate(rules.findText);
   const held = createByteBuffer();
   /** Offset of the first held byte in the stream. */
   let heldFrom = 0;
@@ -59,7 +65,36 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
   }
 
   function pass(chunk: Buffer): Buffer | "unchanged" {
-    const edits = readEvents(parser.push(chunk));
+    const first = passFront(chunk);
+    if (first.bytes === chunk.length) return first.output;
+    const outputs: Buffer[] = [];
+    let isUnchanged = true;
+    for (let at = 0, part = first; ; part = passFront(chunk.subarray(at))) {
+      if (part.output === "unchanged") outputs.push(chunk.subarray(at, at + part.bytes));
+      else outputs.push(part.output);
+      isUnchanged &&= part.output === "unchanged";
+      at += part.bytes;
+      if (at === chunk.length) return isUnchanged ? "unchanged" : Buffer.concat(outputs);
+    }
+  }
+
+  /** Passes the events that are known by their form; else what may teach another one, an event; else all. */
+  function passFront(chunk: Buffer): { bytes: number; output: Buffer | "unchanged" } {
+    const known = held.length === 0 ? template.skim(chunk) : null;
+    if (known === null) {
+      const bytes = template.isLearning ? endOfEvent(chunk) : chunk.length;
+      return { bytes, output: read(bytes === chunk.length ? chunk : chunk.subarray(0, bytes)) };
+    }
+    rules.skimmed(known.textBytes);
+    parser.skip(known.bytes);
+    heldFrom += known.bytes;
+    return { bytes: known.bytes, output: known.edited ?? "unchanged" };
+  }
+
+  function read(chunk: Buffer): Buffer | "unchanged" {
+    const events = parser.push(chunk);
+    const edits = readEvents(events);
+    if (held.length === 0) learnFrom(chunk, events.at(-1), edits.at(-1));
     const isWhole = held.length === 0 && parser.settled === heldFrom + chunk.length;
     if (isWhole && edits.length === 0 && replacedEnd !== heldFrom) {
       heldFrom = parser.settled;
@@ -69,11 +104,24 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
     return release(edits);
   }
 
+  /** @param edited the last event that is not sent as it came. */
+  function learnFrom(chunk: Buffer, event: SseEvent | undefined, edited: Edited | undefined): void {
+    if (event === undefined || event.dataRange === null) return;
+    const edit = edited?.event === event ? edited.edit : "keep";
+    if (edit === "hide" || edit instanceof GatewayError) return;
+    const bytes = chunk.subarray(event.start - heldFrom, event.end - heldFrom);
+    const data = chunk.subarray(event.dataRange.start - heldFrom, event.dataRange.end - heldFrom);
+    template.learn({ event, bytes, editedData: edit === "keep" ? null : editMembers(data, edit) });
+  }
+
   function readEvents(events: readonly SseEvent[]): Edited[] {
-    return events.flatMap((event) => {
+    const edits: Edited[] = [];
+    for (const event of events) {
+      // `[DONE]`, or something that only the client makes sense of, is no object: it passes.
       const edit = rules.read(event.data, parseObject(event.data));
-      return edit === "keep" ? [] : [{ event, edit }];
-    });
+      if (edit !== "keep") edits.push({ event, edit });
+    }
+    return edits;
   }
 
   /** Everything settled, edits in place. */
@@ -172,14 +220,10 @@ interface Edited {
   edit: Exclude<EventEdit, "keep">;
 }
 
-function parseObject(data: string): JsonObject | null {
-  try {
-    const json: unknown = JSON.parse(data);
-    return isObject(json) ? json : null;
-  } catch {
-    // `[DONE]`, or something that the client may make sense of: it passes.
-    return null;
-  }
+/** Behind the first blank line, or all where there is none. */
+function endOfEvent(chunk: Buffer): number {
+  const blank = chunk.indexOf("\n\n");
+  return blank < 0 ? chunk.length : blank + 2;
 }
 
 /** An event without its blank line would swallow the one that follows. */

@@ -41,9 +41,8 @@ export async function compare(
 
 async function prepare(program: string, gateway: Gateway, each: Case) {
   const reason = await refusal(program, gateway, each);
-  // Compilers of both languages' run times have their say before anything is measured.
-  if (reason === null)
-    await measure(program, gateway, { ...each, workload: { ...each.workload, requests: each.workload.connections * 4 } });
+  // A round that does not count: compilers of all run times have their say before anything is measured.
+  if (reason === null) await measure(program, gateway, each);
   const measured: Round[] = [];
   const paced: Driven[] = [];
   return { gateway, reason, measured, paced };

@@ -12,13 +12,16 @@ import { loadProgram } from "./load/program.ts";
 import { startUpstream } from "./load/upstream.ts";
 import { compare, type Case } from "./compare.ts";
 import { parseOptions } from "./options.ts";
+import { caseName, writePage } from "./page.ts";
 import { PAIRS } from "./pairs.ts";
 import { caseTable, summarize } from "./report.ts";
+import { keepResult } from "./results.ts";
 import { WORKLOADS } from "./workloads.ts";
 
 /**
  * `npm run bench`: each load through each gateway in turns, so that all of them see the same weather. Read the CPU time and
- * its ratios: rates and delays share this machine with the driver and the model server.
+ * its ratios: rates and delays share this machine with the driver and the model server. With `--keep`, docs/performance.md
+ * gets what was measured.
  */
 const options = parseOptions(process.argv.slice(2));
 const tell = (line: string) => process.stderr.write(`${line}\n`);
@@ -33,7 +36,7 @@ try {
   for (const start of starts) gateways.push(await start(place));
   const cases = WORKLOADS.flatMap((workload) => PAIRS.map((pair): Case => ({ workload, pair })));
   for (const each of cases) {
-    const name = `${each.workload.name}, ${each.pair.client} → ${each.pair.upstream}`;
+    const name = caseName(each.workload.name, each.pair);
     if (!options.only.test(name)) continue;
     tell(name);
     const workload = {
@@ -41,7 +44,11 @@ try {
       requests: Math.round(each.workload.requests * (each.workload.gapMs > 0 ? 1 : options.share)),
     };
     const results = await compare(program, gateways, { ...each, workload }, { rounds: options.rounds, tell });
-    process.stdout.write(`\n${name}\n${caseTable(summarize(results))}\n`);
+    const summaries = summarize(results);
+    process.stdout.write(`\n${name}\n${caseTable(summaries)}\n`);
+    if (!options.isKept) continue;
+    await keepResult({ name, measured: new Date().toISOString().slice(0, 10), rounds: options.rounds, summaries });
+    await writePage();
   }
 } finally {
   for (const gateway of gateways.reverse()) await gateway.stop();

@@ -8,22 +8,25 @@ export interface BenchOptions {
   /** Of the requests of each workload, in a round. */
   share: number;
   only: RegExp;
+  /** The results go into docs/performance.md. */
+  isKept: boolean;
 }
 
 const PEERS = ["portkey", "litellm"];
 
 /** Reads the command line; `--help` and mistakes end the process, as commander does. */
 export function parseOptions(words: readonly string[]): BenchOptions {
-  const { peers, workers, rounds, quick, only } = new Command("npm run bench --")
+  const { peers, workers, rounds, quick, only, keep } = new Command("npm run bench --")
     .description("Measures this gateway, Envoy alone and other gateways under the same load, in turns.")
     .addOption(new Option("--peers <names>", `which others, separated by commas: ${PEERS.join(", ")}`).default("portkey"))
     .addOption(new Option("--workers <counts>", "with how many processes of extproc: 1,2,4").default("1"))
     .option("--rounds <count>", "how often each is measured; the median counts")
     .option("--only <pattern>", 'measures what matches: "JSON, 1 KB.*chat → chat"', "")
     .option("--quick", "fewer requests, fewer rounds", false)
+    .option("--keep", "writes what was measured into docs/performance.md", false)
     .allowExcessArguments(false)
     .parse(words, { from: "user" })
-    .opts<{ peers: string; workers: string; rounds?: string; only: string; quick: boolean }>();
+    .opts<{ peers: string; workers: string; rounds?: string; only: string; quick: boolean; keep: boolean }>();
   const names = peers.split(",").filter((name) => name !== "" && name !== "none");
   const unknown = names.find((name) => !PEERS.includes(name));
   if (unknown !== undefined) throw new Error(`--peers: there is no peer ${unknown}; choose from ${PEERS.join(", ")}.`);
@@ -33,5 +36,6 @@ export function parseOptions(words: readonly string[]): BenchOptions {
     rounds: Number(rounds ?? (quick ? 2 : 5)),
     share: quick ? 0.4 : 1,
     only: new RegExp(only),
+    isKept: keep,
   };
 }

@@ -4,3 +4,15 @@ import type { JsonObject } from "../../translate/translation.ts";
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
+
+/** The object that a text says; null where it says none. */
+export function parseObject(text: string): JsonObject | null {
+  // An error that is thrown and caught costs more than most objects.
+  if (!/^\s*\{/.test(text)) return null;
+  try {
+    const json: unknown = JSON.parse(text);
+    return isObject(json) ? json : null;
+  } catch {
+    return null;
+  }
+}

@@ -116,7 +116,7 @@ test("a gRPC client gets its answers in order, and a good end", async () => {
   for (const word of ["one", "", large, "two"]) call.write(Buffer.from(word));
   call.end();
   expect(await finish(call)).toEqual({ received: ["one", "", large, "two"], code: status.OK, details: "" });
-  expect(handlers.map(({ metadata }) => metadata["x-stage"])).toEqual(["attempt"]);
+  expect(handlers.map(({ metadata }) => metadata.get("x-stage"))).toEqual(["attempt"]);
   await eventually(() => expect([server.openStreams, handlers[0]?.closings]).toEqual([0, 1]));
 });
 

@@ -1,0 +1,133 @@
+import { rawMember } from "../protocol/json/scan.ts";
+import type { SseEvent } from "../protocol/sse.ts";
+
+/**
+ * Most events of an answer are the same bytes around another piece of text. Once one such event has been read whole, those that
+ * follow are recognised by these bytes, and only the length of the text is taken: no line is decoded and no JSON parsed.
+ */
+export interface EventTemplate {
+  /** The whole events at the front of a chunk that are of the known form; null where there is none. */
+  skim(chunk: Buffer): Skimmed | null;
+  /** Is it of use to show it further events? */
+  readonly isLearning: boolean;
+  /** Takes the form of an event, if it has one. */
+  learn(sample: EventSample): void;
+}
+
+interface Skimmed {
+  bytes: number;
+  /** How many of these are text. */
+  textBytes: number;
+  /** What the client gets in their place; null: they pass as they are. */
+  edited: Buffer | null;
+}
+
+interface EventSample {
+  event: SseEvent;
+  /** The event's own bytes. */
+  bytes: Buffer;
+  /** Its data as the client gets it; null: as it came. */
+  editedData: Buffer | null;
+}
+
+/**
+ * The JSON string (with its quotes, in the same memory) that is the one text of an event's data; undefined where the event says
+ * anything else that the gateway reads, so that another text would not be the only difference.
+ */
+export type FindText = (data: Buffer) => Buffer | undefined;
+
+/** What stands around the text, byte for character. */
+interface Form {
+  before: string;
+  after: string;
+}
+
+/** A stream whose events differ in more than their text, or hardly ever, costs no more than so many tries. */
+const MOST_LESSONS = 16;
+
+const QUOTE = 34;
+const BACKSLASH = 92;
+const FIRST_PRINTABLE = 32;
+const ESCAPED = '"\\/bfnrt';
+
+export function createEventTemplate(findText: FindText): EventTemplate {
+  let received: Form | undefined;
+  /** Where it is another than what was received. */
+  let edited: Form | undefined;
+  let lessons = 0;
+
+  function learn({ event, bytes, editedData }: EventSample): void {
+    if (lessons === MOST_LESSONS || event.dataRange === null) return;
+    lessons += 1;
+    const dataAt = event.dataRange.start - event.start;
+    const dataEnd = event.dataRange.end - event.start;
+    const form = formOf(bytes.subarray(dataAt, dataEnd), findText);
+    const editedForm = editedData === null ? undefined : formOf(editedData, findText);
+    const lead = bytes.toString("latin1", 0, dataAt);
+    const tail = bytes.toString("latin1", dataEnd);
+    // A CR at the very end may have its LF in the next chunk.
+    if (form === undefined || (editedData !== null && editedForm === undefined) || tail !== "\n\n") return;
+    const whole = ({ before, after }: Form) => ({ before: lead + before, after: after + tail });
+    received = whole(form);
+    edited = editedForm === undefined ? undefined : whole(editedForm);
+  }
+
+  function skim(chunk: Buffer): Skimmed | null {
+    if (received === undefined) return null;
+    const { before, after } = received;
+    if (chunk.length < before.length + after.length) return null;
+    const all = chunk.toString("latin1");
+    let at = 0;
+    let textBytes = 0;
+    let output = "";
+    while (all.startsWith(before, at)) {
+      const from = at + before.length;
+      const text = measureText(all, from);
+      if (text === null || !all.startsWith(after, text.end)) break;
+      textBytes += text.bytes;
+      if (edited !== undefined) output += edited.before + all.slice(from, text.end) + edited.after;
+      at = text.end + after.length;
+    }
+    return at === 0 ? null : { bytes: at, textBytes, edited: edited === undefined ? null : Buffer.from(output, "latin1") };
+  }
+
+  return {
+    skim,
+    learn,
+    get isLearning() {
+      return lessons < MOST_LESSONS;
+    },
+  };
+}
+
+function formOf(data: Buffer, findText: FindText): Form | undefined {
+  const text = findText(data);
+  if (text === undefined) return undefined;
+  const from = text.byteOffset - data.byteOffset + 1;
+  return { before: data.toString("latin1", 0, from), after: data.toString("latin1", from + text.length - 2) };
+}
+
+/** To the quote behind a JSON string's text. Null where it has none, or is not as plain as most. */
+function measureText(all: string, from: number): { end: number; bytes: number } | null {
+  let escapes = 0;
+  for (let at = from; at < all.length; at++) {
+    const code = all.charCodeAt(at);
+    if (code === QUOTE) return { end: at, bytes: at - from - escapes };
+    if (code < FIRST_PRINTABLE) return null;
+    if (code !== BACKSLASH) continue;
+    at += 1;
+    escapes += 1;
+    if (!ESCAPED.includes(all.charAt(at))) return null;
+  }
+  return null;
+}
+
+/** The member, under one of these names, whose value is the text. */
+export function findTextMember(object: Buffer | undefined, names: readonly string[], text: string): Buffer | undefined {
+  const written = JSON.stringify(text);
+  for (const name of names) {
+    const value = rawMember(object, name);
+    if (value !== undefined && value.toString("utf8") === written) return value;
+  }
+  return undefined;
+}
