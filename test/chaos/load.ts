@@ -1,0 +1,85 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { INTERFACES } from "../../contract/protocol.ts";
+import { below, pick, type Random } from "../fuzz/harness-mutate.ts";
+import { createCaller, type Manner, type Seen } from "./caller.ts";
+import { chooseModel } from "./models.ts";
+import type { Question } from "./question.ts";
+import { NO_FAULT, UPSTREAM_FAULTS, type UpstreamFault } from "./upstream-faults.ts";
+
+/** One request and what its caller saw. */
+export interface Asked {
+  question: Question;
+  fault: UpstreamFault;
+  manner: Manner;
+  hasSpare: boolean;
+  isThin: boolean;
+  seen: Seen;
+}
+
+export interface Customer {
+  apiKey: string;
+  /** Its credit is about to run out. */
+  isThin: boolean;
+  /** Requests at once. */
+  workers: number;
+}
+
+export interface Load {
+  readonly asked: readonly Asked[];
+  /** Until the signal aborts; what runs then is waited for. */
+  run(signal: AbortSignal, only?: typeof NO_FAULT): Promise<void>;
+}
+
+const MOST_PAUSE_MS = 40;
+
+export function createLoad(options: { baseUrl: string; customers: readonly Customer[]; random: Random }): Load {
+  const { baseUrl, customers, random } = options;
+  const asked: Asked[] = [];
+  let number = 0;
+
+  async function askOne(caller: ReturnType<typeof createCaller>, customer: Customer, only?: string): Promise<void> {
+    const fault = UPSTREAM_FAULTS.find(({ name }) => name === only) ?? pickWeighted(random, UPSTREAM_FAULTS);
+    const { model, hasSpare } = chooseModel(random, fault.name);
+    const question: Question = {
+      number: (number += 1),
+      interface: pick(random, INTERFACES),
+      isStream: random() < 0.6,
+      model,
+      fault: fault.name,
+      words: fault.name === "huge answer" ? 100_000 : 4 + below(random, 60),
+    };
+    const manner = fault.name === NO_FAULT || fault.name === "huge answer" ? pickManner(random) : "reads on";
+    const { apiKey, isThin } = customer;
+    const seen = await caller.ask(question, { apiKey, manner });
+    asked.push({ question, fault, manner, hasSpare, isThin, seen });
+  }
+
+  async function work(signal: AbortSignal, customer: Customer, only?: string): Promise<void> {
+    const caller = createCaller(baseUrl);
+    while (!signal.aborted) {
+      await askOne(caller, customer, only);
+      await sleep(below(random, MOST_PAUSE_MS));
+    }
+    caller.close();
+  }
+
+  return {
+    asked,
+    async run(signal, only) {
+      const workers = customers.flatMap((customer) => Array.from({ length: customer.workers }, () => work(signal, customer, only)));
+      await Promise.all(workers);
+    },
+  };
+}
+
+function pickManner(random: Random): Manner {
+  const chance = random();
+  return chance < 0.1 ? "leaves" : chance < 0.2 ? "reads slowly" : "reads on";
+}
+
+function pickWeighted(random: Random, faults: readonly UpstreamFault[]): UpstreamFault {
+  const all = faults.reduce((sum, { weight }) => sum + weight, 0);
+  let left = random() * all;
+  const chosen = faults.find(({ weight }) => (left -= weight) < 0);
+  return chosen ?? pick(random, faults);
+}
