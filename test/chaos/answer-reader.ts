@@ -8,6 +8,8 @@ export interface ReadAnswer {
   hasEnd: boolean;
   /** It says in its protocol that it broke. */
   hasError: boolean;
+  /** An event that no client can read. */
+  hasGarbage: boolean;
 }
 
 const textPart = z.object({ text: z.string().optional() });
@@ -20,7 +22,7 @@ const wholeAnswers = {
 /** @throws where the body is no answer of the interface. */
 export function readWhole(protocol: Interface, body: string): ReadAnswer {
   const json: unknown = JSON.parse(body);
-  return { text: textOf(protocol, json), hasEnd: true, hasError: false };
+  return { text: textOf(protocol, json), hasEnd: true, hasError: false, hasGarbage: false };
 }
 
 function textOf(protocol: Interface, json: unknown): string {
@@ -30,7 +32,10 @@ function textOf(protocol: Interface, json: unknown): string {
     case "messages":
       return joined(wholeAnswers.messages.parse(json).content);
     case "responses":
-      return wholeAnswers.responses.parse(json).output.map(({ content = [] }) => joined(content)).join("");
+      return wholeAnswers.responses
+        .parse(json)
+        .output.map(({ content = [] }) => joined(content))
+        .join("");
   }
 }
 
@@ -46,9 +51,9 @@ const streamEvent = z.object({
   choices: z.array(z.object({ delta: z.object({ content: z.string().nullish() }).optional() })).optional(),
 });
 
-/** @throws where an event that is there as a whole is none of the interface. */
+/** @throws where something comes after the end. */
 export function readStream(body: string): ReadAnswer {
-  const answer: ReadAnswer = { text: "", hasEnd: false, hasError: false };
+  const answer: ReadAnswer = { text: "", hasEnd: false, hasError: false, hasGarbage: false };
   // What is behind the last empty line came in part.
   for (const event of body.split("\n\n").slice(0, -1)) {
     const data = event
@@ -59,12 +64,25 @@ export function readStream(body: string): ReadAnswer {
     if (data === "") continue;
     if (answer.hasEnd) throw new Error("something came after the end");
     if (data === "[DONE]") answer.hasEnd = true;
-    else note(answer, streamEvent.parse(JSON.parse(data)));
+    else note(answer, readEvent(data));
   }
   return answer;
 }
 
-function note(answer: ReadAnswer, { type, error, delta, choices }: z.infer<typeof streamEvent>): void {
+type StreamEvent = z.infer<typeof streamEvent>;
+
+/** @returns undefined where the text is no event of any interface. */
+function readEvent(data: string): StreamEvent | undefined {
+  try {
+    return streamEvent.parse(JSON.parse(data));
+  } catch {
+    return undefined;
+  }
+}
+
+function note(answer: ReadAnswer, event: StreamEvent | undefined): void {
+  if (event === undefined) return void (answer.hasGarbage = true);
+  const { type, error, delta, choices } = event;
   answer.hasError ||= type === "error" || type === "response.failed" || (error !== undefined && error !== null);
   answer.hasEnd ||= type === "message_stop" || type === "response.completed";
   if (type === "response.output_text.delta" && typeof delta === "string") answer.text += delta;

@@ -18,6 +18,8 @@ export interface Seen {
   codes: readonly string[];
   hasRetryAfter: boolean;
   text: string;
+  /** A stream had an event that no client can read. */
+  hasGarbage: boolean;
   startedMs: number;
   endedMs: number;
   /** What must never be, whatever fails. */
@@ -91,6 +93,7 @@ function interpret(question: Question, { response, body, isWhole, isHung }: Rece
     codes: [],
     hasRetryAfter: response?.headers["retry-after"] !== undefined,
     text: "",
+    hasGarbage: false,
     faults: isHung ? [`nothing came for ${HUNG_MS / 1000} s`] : [],
   };
   if (response?.statusCode === undefined || isHung) return seen;
@@ -105,7 +108,12 @@ function interpret(question: Question, { response, body, isWhole, isHung }: Rece
       ...(isJson ? [] : ["a refusal that is not called JSON"]),
       ...(hasOneId ? [] : ["a refusal without its request id"]),
     ];
-    return { ...seen, result: "refused", codes, faults: faults.map((each) => `${each}: ${response.statusCode} ${body.slice(0, 300)}`) };
+    return {
+      ...seen,
+      result: "refused",
+      codes,
+      faults: faults.map((each) => `${each}: ${response.statusCode} ${body.slice(0, 300)}`),
+    };
   } catch (error) {
     return { ...seen, faults: [`${response.statusCode}: ${String(error).slice(0, 200)}: ${body.slice(0, 300)}`] };
   }
@@ -117,10 +125,10 @@ function answered(
   { body, isWhole, manner }: { body: string; isWhole: boolean; manner: Manner },
 ): Interpreted {
   if (!question.isStream) return isWhole ? { ...seen, ...readWhole(question.interface, body), result: "answered" } : seen;
-  const { text, hasEnd, hasError } = readStream(body);
-  if (hasEnd && !hasError) return { ...seen, text, result: "answered" };
-  const isCleanEnd = isWhole && !hasError && manner !== "leaves";
-  return { ...seen, text, faults: isCleanEnd ? [`a stream without its end looks whole: … ${body.slice(-300)}`] : [] };
+  const { text, hasEnd, hasError, hasGarbage } = readStream(body);
+  if (hasEnd && !hasError && !hasGarbage) return { ...seen, text, result: "answered" };
+  const isCleanEnd = isWhole && !hasError && !hasGarbage && manner !== "leaves";
+  return { ...seen, text, hasGarbage, faults: isCleanEnd ? [`a stream without its end looks whole: … ${body.slice(-300)}`] : [] };
 }
 
 function headerOf(response: IncomingMessage | undefined, name: string): string | undefined {

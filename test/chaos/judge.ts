@@ -48,7 +48,8 @@ function judgeResult({ question, fault, manner, hasSpare, isThin, seen, disturba
 }
 
 /** Whatever a caller gets is a part of its own answer, in order; what looks whole is whole. */
-function judgeText({ question, isThin, seen, booked }: Case): string[] {
+function judgeText({ question, fault, isThin, seen, booked }: Case): string[] {
+  if (seen.hasGarbage && !fault.isGarbage) return ["an event that no client can read"];
   const expected = answerTo(question);
   const isStoppedForCredit = isThin && booked[0]?.outcome === "stopped";
   if (seen.result === "answered" && !isStoppedForCredit)

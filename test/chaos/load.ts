@@ -31,6 +31,8 @@ export interface Load {
 }
 
 const MOST_PAUSE_MS = 40;
+/** Refusals for want of credit are quick. */
+const MOST_THIN_PAUSE_MS = 400;
 
 export function createLoad(options: { baseUrl: string; customers: readonly Customer[]; random: Random }): Load {
   const { baseUrl, customers, random } = options;
@@ -58,7 +60,7 @@ export function createLoad(options: { baseUrl: string; customers: readonly Custo
     const caller = createCaller(baseUrl);
     while (!signal.aborted) {
       await askOne(caller, customer, only);
-      await sleep(below(random, MOST_PAUSE_MS));
+      await sleep(below(random, customer.isThin ? MOST_THIN_PAUSE_MS : MOST_PAUSE_MS));
     }
     caller.close();
   }
@@ -66,7 +68,9 @@ export function createLoad(options: { baseUrl: string; customers: readonly Custo
   return {
     asked,
     async run(signal, only) {
-      const workers = customers.flatMap((customer) => Array.from({ length: customer.workers }, () => work(signal, customer, only)));
+      const workers = customers.flatMap((customer) =>
+        Array.from({ length: customer.workers }, () => work(signal, customer, only)),
+      );
       await Promise.all(workers);
     },
   };

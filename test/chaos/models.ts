@@ -16,6 +16,7 @@ export async function makeModels(upstreamUrl: string): Promise<{ directory: stri
   const model = (name: string, ...backends: TestBackend[]): TestModelOfMany => ({
     name,
     timeouts: { firstByte: "4s", idle: "4s" },
+    maxOutputTokens: 1_000_000,
     backends,
   });
   return await makeBackendManifests([

@@ -63,5 +63,9 @@ function judgeOne({ status, hasRetryAfter, isPage, startedMs, endedMs }: Load, h
     return { name: NAME, result: "refused", problems: isExplained ? [] : ["it is away, and every process is there"] };
   }
   const isExplained = status === undefined && members.has("envoy");
-  return { name: NAME, result: "broken", problems: isExplained ? [] : [`status ${status ?? "none"}, ${isPage ? "a" : "no"} page`] };
+  return {
+    name: NAME,
+    result: "broken",
+    problems: isExplained ? [] : [`status ${status ?? "none"}, ${isPage ? "a" : "no"} page`],
+  };
 }

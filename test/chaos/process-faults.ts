@@ -53,7 +53,13 @@ export function createProcessFaults({ stack, random, mostAwayMs, quietMs, onProg
   async function inflict({ member: name, kind }: (typeof ALL)[number]): Promise<void> {
     const member = members[name];
     const awayMs = below(random, mostAwayMs);
-    const fault: ProcessFault = { name: nameOf({ member: name, kind }), member: name, kind, fromMs: performance.now(), untilMs: Infinity };
+    const fault: ProcessFault = {
+      name: nameOf({ member: name, kind }),
+      member: name,
+      kind,
+      fromMs: performance.now(),
+      untilMs: Infinity,
+    };
     happened.push(fault);
     switch (kind) {
       case "stopped for a while":

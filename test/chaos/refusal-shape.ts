@@ -22,11 +22,17 @@ const messagesShape = z.strictObject({
  */
 export function readRefusal(protocol: Interface, status: number, body: string): readonly string[] {
   const json: unknown = JSON.parse(body);
-  const ofStatus = Object.entries(ERRORS).filter(([, row]) => row.status === status);
+  const ofStatus = Object.entries(ERRORS).filter(([code, row]) => row.status === status || isOwnStatus(code, status, protocol));
   if (protocol === "messages") {
     const { error } = messagesShape.parse(json);
     return ofStatus.filter(([, { messages }]) => messages.type === error.type).map(([code]) => code);
   }
   const { error } = chatShape.parse(json);
   return ofStatus.filter(([, { chat }]) => chat.type === error.type && chat.code === error.code).map(([code]) => code);
+}
+
+/** A model server's 5xx keeps its number, and messages says 529 where it is overloaded (S22). */
+function isOwnStatus(code: string, status: number, protocol: Interface): boolean {
+  if (code === "upstream_unavailable" || code === "overloaded") return status === 529 && protocol === "messages";
+  return code === "upstream_error" && status >= 500;
 }

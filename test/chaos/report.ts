@@ -58,6 +58,7 @@ const MARKS = ["<!-- chaos: begin -->", "<!-- chaos: end -->"] as const;
 /** @throws where the page has no place for it. */
 export function placeReport(page: string, report: string): string {
   const [begin, end] = MARKS.map((mark) => page.indexOf(mark));
-  if (begin === undefined || end === undefined || begin < 0 || end < begin) throw new Error(`The page lacks ${MARKS.join(" … ")}.`);
+  if (begin === undefined || end === undefined || begin < 0 || end < begin)
+    throw new Error(`The page lacks ${MARKS.join(" … ")}.`);
   return `${page.slice(0, begin + MARKS[0].length)}\n${report}\n${page.slice(end)}`;
 }

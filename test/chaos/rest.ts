@@ -32,5 +32,8 @@ export async function untilAtRest({ database }: SupervisedStack, plane: Plane, u
 /** Requests of clients, and those to model servers and extproc; the operator's stream is always there. */
 async function countActive(adminUrl: string): Promise<number> {
   const text = await (await fetch(`${adminUrl}/stats?filter=_rq_active$`)).text();
-  return [...text.matchAll(/^(?!http\.admin|cluster\.xds).*_rq_active: (\d+)$/gm)].reduce((sum, [, count]) => sum + Number(count), 0);
+  return [...text.matchAll(/^(?!http\.admin|cluster\.xds).*_rq_active: (\d+)$/gm)].reduce(
+    (sum, [, count]) => sum + Number(count),
+    0,
+  );
 }

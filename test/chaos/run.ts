@@ -39,7 +39,7 @@ const WARM_UP_MS = 10_000;
 const PROGRESS_MS = 10_000;
 const RICH_NANO_USD = 1_000_000_000_000_000n;
 /** Runs out within seconds, and comes again. */
-const THIN = { name: "thin", creditNanoUsd: 20_000_000n, everyMs: 10_000, workers: 2 } as const;
+const THIN = { row: "credit runs out", name: "thin", creditNanoUsd: 20_000_000n, everyMs: 10_000, workers: 2 } as const;
 /** For each request at once a stretch of 256 tokens, and the piece that was on its way (docs/billing.md). */
 const OVERDRAFT_NANO_USD = BigInt(THIN.workers) * (256n + 64n) * 4_000n;
 /** Connections, keys and prices are back a little after the process is. */
@@ -88,7 +88,9 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     );
     const after = await readHoldings(members);
     for (const [name, { memoryMiB, descriptors }] of after)
-      onProgress(`${name}: ${Math.round(memoryMiB)} MiB, ${descriptors} descriptors; before ${Math.round(before.get(name)?.memoryMiB ?? 0)} MiB, ${before.get(name)?.descriptors ?? 0}`);
+      onProgress(
+        `${name}: ${Math.round(memoryMiB)} MiB, ${descriptors} descriptors; before ${Math.round(before.get(name)?.memoryMiB ?? 0)} MiB, ${before.get(name)?.descriptors ?? 0}`,
+      );
     const booked = await readBooked(stack.database);
     const accounted = account({ asked: load.asked, deliveries: upstream.deliveries, booked, happened: faults.happened });
     for (const { name, result, problems } of pages.judge(faults.happened)) accounted.add(name, result, problems);
@@ -99,7 +101,9 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
         ...left,
         ...(await auditBooks(stack.database, OVERDRAFT_NANO_USD)),
         ...compareHoldings(before, after),
-        ...complaints.filter((line) => line.includes("failed inside the gateway") || line.includes("outside its own error handling")),
+        ...complaints.filter(
+          (line) => line.includes("failed inside the gateway") || line.includes("outside its own error handling"),
+        ),
       ],
     };
   } finally {
@@ -119,7 +123,7 @@ interface Sides {
 /** Puts the sides of each request together. */
 function account({ asked, deliveries, booked, happened }: Sides) {
   const unexplained: string[] = [];
-  const names = [...UPSTREAM_FAULTS.map(({ name }) => name), "client leaves", "client reads slowly", ...PROCESS_FAULTS];
+  const names = [...UPSTREAM_FAULTS.map(({ name }) => name), "client leaves", "client reads slowly", THIN.row, ...PROCESS_FAULTS];
   const tally = createTally(names);
   const byNumber = Map.groupBy(deliveries, ({ number }) => number);
   const known = new Set<string>();
@@ -137,8 +141,12 @@ function account({ asked, deliveries, booked, happened }: Sides) {
     const disturbances = happened.filter(({ fromMs, untilMs }) => fromMs <= seen.endedMs && seen.startedMs <= untilMs + GRACE_MS);
     const rows = [...ids].map((id) => booked.get(id)).filter((row) => row !== undefined);
     const problems = judge({ ...each, deliveries: own, booked: rows, disturbances });
-    const where = `${question.interface}, ${question.model}, ${question.isStream ? "stream" : "whole"}, ${[...ids].join(" ")}`;
-    add(rowOf(each, disturbances), seen.result, problems.map((problem) => `${problem} (${where})`));
+    const where = `${question.fault}, ${question.interface}, ${question.model}, ${question.isStream ? "stream" : "whole"}, ${[...ids].join(" ")}`;
+    add(
+      rowOf(each, disturbances),
+      seen.result,
+      problems.map((problem) => `${problem} (${where})`),
+    );
   }
   for (const [id, { chargeNanoUsd }] of booked)
     if (!known.has(id) && chargeNanoUsd > 0n) unexplained.push(`${id} is charged, and nobody asked or answered`);
@@ -152,9 +160,10 @@ function account({ asked, deliveries, booked, happened }: Sides) {
 }
 
 /** A request is counted once: under the process that failed, else under what its caller or its model server did. */
-function rowOf({ fault, manner }: Asked, disturbances: readonly ProcessFault[]): string {
+function rowOf({ fault, manner, isThin }: Asked, disturbances: readonly ProcessFault[]): string {
   const disturbance = disturbances.at(-1);
   if (disturbance !== undefined) return disturbance.name;
+  if (isThin) return THIN.row;
   return manner === "reads on" ? fault.name : `client ${manner}`;
 }
 

@@ -18,6 +18,8 @@ export interface UpstreamFault {
   stream: Expected;
   /** It shows before the first byte of an answer: another backend, where there is one, answers instead. */
   isBeforeAnswer: boolean;
+  /** It sends what cannot be read. Where client and server speak the same, a stream passes as it is. */
+  isGarbage?: boolean;
 }
 
 const answered: Expected = { results: ["answered"] };
@@ -45,19 +47,22 @@ export const UPSTREAM_FAULTS: readonly UpstreamFault[] = [
   before("429", refused("rate_limited")),
   before("429 with retry-after", refused("rate_limited")),
   before("500", refused("upstream_error")),
-  before("503", refused("upstream_unavailable")),
-  before("503 with retry-after", refused("upstream_unavailable")),
+  before("503", refused("upstream_unavailable", "overloaded")),
+  before("503 with retry-after", refused("upstream_unavailable", "overloaded")),
   within("stall in the answer", refused("upstream_timeout"), broken, 0.5),
   within("reset in the answer", refused("upstream_error", "upstream_unavailable"), broken),
   within("truncated", refused("upstream_error", "upstream_unavailable"), broken),
-  within("garbage in the answer", refused("upstream_error"), broken),
+  { ...within("garbage in the answer", refused("upstream_error"), broken), isGarbage: true },
   within("empty answer", refused("upstream_error"), { results: ["refused", "broken"], codes: ["upstream_error"] }),
   within("wrong content type", answered, { results: ["answered", "refused"], codes: ["upstream_error"] }),
   within("200 with an error", refused("upstream_error", "rate_limited", "upstream_unavailable", "internal_error"), {
     results: ["refused", "broken"],
     codes: ["upstream_error", "upstream_unavailable"],
   }),
-  within("compressed although not asked to", refused("upstream_error"), { results: ["refused", "broken"], codes: ["upstream_error"] }),
+  within("compressed although not asked to", refused("upstream_error"), {
+    results: ["refused", "broken"],
+    codes: ["upstream_error"],
+  }),
 ];
 
 export const NO_FAULT = "none";

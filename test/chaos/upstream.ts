@@ -37,10 +37,16 @@ export const SPARE = "/spare";
 
 const PROTOCOLS = {
   chat: { parse: parseChatRequest, whole: chatAnswer, events: chatEvents, error: chatError, eventsBeforeText: 1 },
-  messages: { parse: parseMessagesRequest, whole: messagesAnswer, events: messagesEvents, error: messagesError, eventsBeforeText: 3 },
+  messages: {
+    parse: parseMessagesRequest,
+    whole: messagesAnswer,
+    events: messagesEvents,
+    error: messagesError,
+    eventsBeforeText: 3,
+  },
 } as const;
 const PLAIN = parseDirective("");
-const GARBAGE = Buffer.from("\u0000\u0007<<<\"}}]] \\ud800 data:{{ \r\n", "latin1");
+const GARBAGE = Buffer.from('\u0000\u0007<<<"}}]] \\ud800 data:{{ \r\n', "latin1");
 const BEYOND_BYTES = 36 * 1024 * 1024;
 
 /** A model server that runs no model and fails as the prompt says. */
