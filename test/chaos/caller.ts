@@ -34,10 +34,8 @@ export interface Caller {
   close(): void;
 }
 
-export function createCaller(baseUrl: string): Caller {
-  // As SDKs do, connections are used again.
-  const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
-
+/** @param agent as SDKs do, connections are used again. */
+export function createCaller(baseUrl: string, agent = new Agent({ keepAlive: true })): Caller {
   async function ask(question: Question, { apiKey, manner }: { apiKey: string; manner: Manner }): Promise<Seen> {
     const startedMs = performance.now();
     const received = await exchange(question, apiKey, manner);

@@ -1,10 +1,11 @@
+import type { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { INTERFACES } from "../../contract/protocol.ts";
 import { below, pick, type Random } from "../fuzz/harness-mutate.ts";
 import { createCaller, type Manner, type Seen } from "./caller.ts";
 import { chooseModel } from "./models.ts";
 import type { Question } from "./question.ts";
-import { NO_FAULT, UPSTREAM_FAULTS, type UpstreamFault } from "./upstream-faults.ts";
+import { HUGE, NO_FAULT, SLOW, UPSTREAM_FAULTS, type UpstreamFault } from "./upstream-faults.ts";
 
 /** One request and what its caller saw. */
 export interface Asked {
@@ -22,25 +23,38 @@ export interface Customer {
   isThin: boolean;
   /** Requests at once. */
   workers: number;
+  /** Of an answer. */
+  mostWords?: number;
 }
 
 export interface Load {
   readonly asked: readonly Asked[];
   /** Until the signal aborts; what runs then is waited for. */
-  run(signal: AbortSignal, only?: typeof NO_FAULT): Promise<void>;
+  run(signal: AbortSignal, only?: typeof NO_FAULT | typeof SLOW): Promise<void>;
 }
 
+export interface LoadOptions {
+  baseUrl: string;
+  customers: readonly Customer[];
+  random: Random;
+  /** How a worker connects, where not as usual. */
+  createAgent?: () => Agent;
+}
+
+/** A huge answer comes in large pieces, and one that is on its way may pass an account's bound (docs/billing.md). */
+const SMALL = UPSTREAM_FAULTS.filter(({ name }) => name !== HUGE);
+const USUAL_WORDS = 60;
 const MOST_PAUSE_MS = 40;
 /** Refusals for want of credit are quick. */
 const MOST_THIN_PAUSE_MS = 400;
 
-export function createLoad(options: { baseUrl: string; customers: readonly Customer[]; random: Random }): Load {
-  const { baseUrl, customers, random } = options;
+export function createLoad({ baseUrl, customers, random, createAgent }: LoadOptions): Load {
   const asked: Asked[] = [];
   let number = 0;
 
   async function askOne(caller: ReturnType<typeof createCaller>, customer: Customer, only?: string): Promise<void> {
-    const fault = UPSTREAM_FAULTS.find(({ name }) => name === only) ?? pickWeighted(random, UPSTREAM_FAULTS);
+    const fault =
+      UPSTREAM_FAULTS.find(({ name }) => name === only) ?? pickWeighted(random, customer.isThin ? SMALL : UPSTREAM_FAULTS);
     const { model, hasSpare } = chooseModel(random, fault.name);
     const question: Question = {
       number: (number += 1),
@@ -48,16 +62,16 @@ export function createLoad(options: { baseUrl: string; customers: readonly Custo
       isStream: random() < 0.6,
       model,
       fault: fault.name,
-      words: fault.name === "huge answer" ? 100_000 : 4 + below(random, 60),
+      words: fault.name === HUGE ? 100_000 : 4 + below(random, customer.mostWords ?? USUAL_WORDS),
     };
-    const manner = fault.name === NO_FAULT || fault.name === "huge answer" ? pickManner(random) : "reads on";
+    const manner = fault.name === NO_FAULT || fault.name === HUGE ? pickManner(random) : "reads on";
     const { apiKey, isThin } = customer;
     const seen = await caller.ask(question, { apiKey, manner });
     asked.push({ question, fault, manner, hasSpare, isThin, seen });
   }
 
   async function work(signal: AbortSignal, customer: Customer, only?: string): Promise<void> {
-    const caller = createCaller(baseUrl);
+    const caller = createCaller(baseUrl, createAgent?.());
     while (!signal.aborted) {
       await askOne(caller, customer, only);
       await sleep(below(random, customer.isThin ? MOST_THIN_PAUSE_MS : MOST_PAUSE_MS));

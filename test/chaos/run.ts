@@ -5,8 +5,8 @@ import type { Database } from "../../ledger/database.ts";
 import { createApiKey } from "../../ledger/keys.ts";
 import { seeded } from "../fuzz/harness-mutate.ts";
 import { startSupervisedStack, type SupervisedStack } from "../support/supervised/supervised-stack.ts";
-import { auditBooks, readBooked, type Booked } from "./books.ts";
-import { judge } from "./judge.ts";
+import { accountFor } from "./account.ts";
+import { auditBooks, readBooked } from "./books.ts";
 import { createLoad, type Asked, type Customer } from "./load.ts";
 import { makeModels } from "./models.ts";
 import { createPages } from "./pages.ts";
@@ -14,8 +14,8 @@ import { createProcessFaults, PROCESS_FAULTS, type ProcessFault } from "./proces
 import { createTally, type Row } from "./report.ts";
 import { compareHoldings, readHoldings } from "./resources.ts";
 import { untilAtRest } from "./rest.ts";
-import { startUpstream, type Delivery } from "./upstream.ts";
-import { NO_FAULT, UPSTREAM_FAULTS, type Result } from "./upstream-faults.ts";
+import { startUpstream } from "./upstream.ts";
+import { NO_FAULT, UPSTREAM_FAULTS } from "./upstream-faults.ts";
 
 export interface ChaosOptions {
   seed: number;
@@ -42,8 +42,9 @@ const RICH_NANO_USD = 1_000_000_000_000_000n;
 const THIN = { row: "credit runs out", name: "thin", creditNanoUsd: 20_000_000n, everyMs: 10_000, workers: 2 } as const;
 /** For each request at once a stretch of 256 tokens, and the piece that was on its way (docs/billing.md). */
 const OVERDRAFT_NANO_USD = BigInt(THIN.workers) * (256n + 64n) * 4_000n;
-/** Connections, keys and prices are back a little after the process is. */
-const GRACE_MS = 2_000;
+const ROWS = [...UPSTREAM_FAULTS.map(({ name }) => name), "client leaves", "client reads slowly", THIN.row, ...PROCESS_FAULTS];
+/** What is logged of a fault of the program's own. */
+const BUGS = ["failed inside the gateway", "outside its own error handling", "is given up"];
 
 /** Starts everything, lets everything fail in turn, and accounts for each request. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
@@ -92,18 +93,31 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
         `${name}: ${Math.round(memoryMiB)} MiB, ${descriptors} descriptors; before ${Math.round(before.get(name)?.memoryMiB ?? 0)} MiB, ${before.get(name)?.descriptors ?? 0}`,
       );
     const booked = await readBooked(stack.database);
-    const accounted = account({ asked: load.asked, deliveries: upstream.deliveries, booked, happened: faults.happened });
-    for (const { name, result, problems } of pages.judge(faults.happened)) accounted.add(name, result, problems);
+    const { requests, unasked } = accountFor({
+      asked: load.asked,
+      deliveries: upstream.deliveries,
+      booked,
+      happened: faults.happened,
+    });
+    const counted = [
+      ...requests.map(({ asked, disturbances, problems }) => ({
+        name: rowOf(asked, disturbances),
+        result: asked.seen.result,
+        problems,
+      })),
+      ...pages.judge(faults.happened),
+    ];
+    const tally = createTally(ROWS);
+    for (const { name, result, problems } of counted) tally.count(name, result, problems.length === 0);
     return {
-      rows: accounted.rows,
+      rows: tally.rows,
       unexplained: [
-        ...accounted.unexplained,
+        ...counted.flatMap(({ name, problems }) => problems.map((problem) => `${name}: ${problem}`)),
+        ...unasked,
         ...left,
         ...(await auditBooks(stack.database, OVERDRAFT_NANO_USD)),
         ...compareHoldings(before, after),
-        ...complaints.filter(
-          (line) => line.includes("failed inside the gateway") || line.includes("outside its own error handling"),
-        ),
+        ...complaints.filter((line) => BUGS.some((bug) => line.includes(bug))),
       ],
     };
   } finally {
@@ -113,58 +127,16 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   }
 }
 
-interface Sides {
-  asked: readonly Asked[];
-  deliveries: readonly Delivery[];
-  booked: ReadonlyMap<string, Booked>;
-  happened: readonly ProcessFault[];
-}
+/** Without these there is no answer; the others may be away. */
+const ON_THE_WAY: readonly ProcessFault["member"][] = ["extproc", "envoy"];
 
-/** Puts the sides of each request together. */
-function account({ asked, deliveries, booked, happened }: Sides) {
-  const unexplained: string[] = [];
-  const names = [...UPSTREAM_FAULTS.map(({ name }) => name), "client leaves", "client reads slowly", THIN.row, ...PROCESS_FAULTS];
-  const tally = createTally(names);
-  const byNumber = Map.groupBy(deliveries, ({ number }) => number);
-  const known = new Set<string>();
-
-  function add(name: string, result: Result, problems: readonly string[]): void {
-    tally.count(name, result, problems.length === 0);
-    unexplained.push(...problems.map((problem) => `${name}: ${problem}`));
-  }
-
-  for (const each of asked) {
-    const { question, seen } = each;
-    const own = byNumber.get(question.number) ?? [];
-    const ids = new Set([seen.requestId, ...own.map(({ requestId }) => requestId)].filter((id) => id !== undefined));
-    for (const id of ids) known.add(id);
-    const disturbances = happened.filter(({ fromMs, untilMs }) => fromMs <= seen.endedMs && seen.startedMs <= untilMs + GRACE_MS);
-    const rows = [...ids].map((id) => booked.get(id)).filter((row) => row !== undefined);
-    const problems = judge({ ...each, deliveries: own, booked: rows, disturbances });
-    const where = `${question.fault}, ${question.interface}, ${question.model}, ${question.isStream ? "stream" : "whole"}, ${[...ids].join(" ")}`;
-    add(
-      rowOf(each, disturbances),
-      seen.result,
-      problems.map((problem) => `${problem} (${where})`),
-    );
-  }
-  for (const [id, { chargeNanoUsd }] of booked)
-    if (!known.has(id) && chargeNanoUsd > 0n) unexplained.push(`${id} is charged, and nobody asked or answered`);
-  return {
-    add,
-    unexplained,
-    get rows() {
-      return tally.rows;
-    },
-  };
-}
-
-/** A request is counted once: under the process that failed, else under what its caller or its model server did. */
+/** A request is counted once: under the process that failed, or under what its model server or its caller did. */
 function rowOf({ fault, manner, isThin }: Asked, disturbances: readonly ProcessFault[]): string {
-  const disturbance = disturbances.at(-1);
-  if (disturbance !== undefined) return disturbance.name;
+  const onTheWay = disturbances.findLast(({ member }) => ON_THE_WAY.includes(member));
+  if (onTheWay !== undefined) return onTheWay.name;
   if (isThin) return THIN.row;
-  return manner === "reads on" ? fault.name : `client ${manner}`;
+  if (manner !== "reads on") return `client ${manner}`;
+  return fault.name === NO_FAULT ? (disturbances.at(-1)?.name ?? NO_FAULT) : fault.name;
 }
 
 async function createThinCustomer({ database, pepper }: SupervisedStack): Promise<string> {

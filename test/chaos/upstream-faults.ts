@@ -50,7 +50,7 @@ export const UPSTREAM_FAULTS: readonly UpstreamFault[] = [
   before("503", refused("upstream_unavailable", "overloaded")),
   before("503 with retry-after", refused("upstream_unavailable", "overloaded")),
   within("stall in the answer", refused("upstream_timeout"), broken, 0.5),
-  within("reset in the answer", refused("upstream_error", "upstream_unavailable"), broken),
+  within("reset in the answer", refused("upstream_error"), { results: ["broken", "refused"], codes: ["upstream_error"] }),
   within("truncated", refused("upstream_error", "upstream_unavailable"), broken),
   { ...within("garbage in the answer", refused("upstream_error"), broken), isGarbage: true },
   within("empty answer", refused("upstream_error"), { results: ["refused", "broken"], codes: ["upstream_error"] }),
@@ -66,3 +66,5 @@ export const UPSTREAM_FAULTS: readonly UpstreamFault[] = [
 ];
 
 export const NO_FAULT = "none";
+export const HUGE = "huge answer";
+export const SLOW = "slow drip";
