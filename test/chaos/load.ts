@@ -5,7 +5,7 @@ import { below, pick, type Random } from "../fuzz/harness-mutate.ts";
 import { createCaller, type Manner, type Seen } from "./caller.ts";
 import { chooseModel } from "./models.ts";
 import type { Question } from "./question.ts";
-import { HUGE, NO_FAULT, SLOW, UPSTREAM_FAULTS, type UpstreamFault } from "./upstream-faults.ts";
+import { HUGE, NO_FAULT, SLOW, UPSTREAM_FAULTS, type Result, type UpstreamFault } from "./upstream-faults.ts";
 
 /** One request and what its caller saw. */
 export interface Asked {
@@ -45,14 +45,14 @@ export interface LoadOptions {
 const SMALL = UPSTREAM_FAULTS.filter(({ name }) => name !== HUGE);
 const USUAL_WORDS = 60;
 const MOST_PAUSE_MS = 40;
-/** Refusals for want of credit are quick. */
-const MOST_THIN_PAUSE_MS = 400;
+/** As SDKs do. */
+const MOST_PAUSE_AFTER_FAILURE_MS = 400;
 
 export function createLoad({ baseUrl, customers, random, createAgent }: LoadOptions): Load {
   const asked: Asked[] = [];
   let number = 0;
 
-  async function askOne(caller: ReturnType<typeof createCaller>, customer: Customer, only?: string): Promise<void> {
+  async function askOne(caller: ReturnType<typeof createCaller>, customer: Customer, only?: string): Promise<Result> {
     const fault =
       UPSTREAM_FAULTS.find(({ name }) => name === only) ?? pickWeighted(random, customer.isThin ? SMALL : UPSTREAM_FAULTS);
     const { model, hasSpare } = chooseModel(random, fault.name);
@@ -68,13 +68,14 @@ export function createLoad({ baseUrl, customers, random, createAgent }: LoadOpti
     const { apiKey, isThin } = customer;
     const seen = await caller.ask(question, { apiKey, manner });
     asked.push({ question, fault, manner, hasSpare, isThin, seen });
+    return seen.result;
   }
 
   async function work(signal: AbortSignal, customer: Customer, only?: string): Promise<void> {
     const caller = createCaller(baseUrl, createAgent?.());
     while (!signal.aborted) {
-      await askOne(caller, customer, only);
-      await sleep(below(random, customer.isThin ? MOST_THIN_PAUSE_MS : MOST_PAUSE_MS));
+      const result = await askOne(caller, customer, only);
+      await sleep(below(random, result === "answered" ? MOST_PAUSE_MS : MOST_PAUSE_AFTER_FAILURE_MS));
     }
     caller.close();
   }

@@ -1,9 +1,11 @@
+import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createAccount } from "../../ledger/accounts.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
 import type { Database } from "../../ledger/database.ts";
 import { createApiKey } from "../../ledger/keys.ts";
 import { seeded } from "../fuzz/harness-mutate.ts";
+import { eventually } from "../support/eventually.ts";
 import { startSupervisedStack, type SupervisedStack } from "../support/supervised/supervised-stack.ts";
 import { accountFor } from "./account.ts";
 import { auditBooks, readBooked } from "./books.ts";
@@ -65,7 +67,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     await postCredit(stack.database, { accountId: "demo", kind: "grant", amountNanoUsd: RICH_NANO_USD, reference: "chaos" });
     const customers: Customer[] = [
       { apiKey: stack.apiKey, isThin: false, workers },
-      { apiKey: await createThinCustomer(stack), isThin: true, workers: THIN.workers },
+      { apiKey: await createThinCustomer(stack, plane.baseUrl), isThin: true, workers: THIN.workers },
     ];
     const load = createLoad({ baseUrl: plane.baseUrl, customers, random: seeded(seed) });
     const faults = createProcessFaults({ stack, random: seeded(seed + 1), mostAwayMs, quietMs, onProgress });
@@ -139,10 +141,16 @@ function rowOf({ fault, manner, isThin }: Asked, disturbances: readonly ProcessF
   return fault.name === NO_FAULT ? (disturbances.at(-1)?.name ?? NO_FAULT) : fault.name;
 }
 
-async function createThinCustomer({ database, pepper }: SupervisedStack): Promise<string> {
+/** @returns its key, once the gateway knows it. */
+async function createThinCustomer({ database, pepper }: SupervisedStack, baseUrl: string): Promise<string> {
   const { name } = THIN;
   await createAccount(database, { id: name, name });
-  return (await createApiKey(database, { accountId: name, name, pepper })).value;
+  const { value } = await createApiKey(database, { accountId: name, name, pepper });
+  await eventually(async () => {
+    const response = await fetch(`${baseUrl}/v1/balance`, { headers: { "x-api-key": value } });
+    assert.equal(response.status, 200);
+  });
+  return value;
 }
 
 /** Adds credit now and then; while the database is away, not. */
