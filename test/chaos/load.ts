@@ -5,7 +5,7 @@ import { below, pick, type Random } from "../fuzz/harness-mutate.ts";
 import { createCaller, type Manner, type Seen } from "./caller.ts";
 import { chooseModel } from "./models.ts";
 import type { Question } from "./question.ts";
-import { HUGE, NO_FAULT, SLOW, UPSTREAM_FAULTS, type Result, type UpstreamFault } from "./upstream-faults.ts";
+import { HUGE, NO_FAULT, UPSTREAM_FAULTS, type Result, type SLOW, type UpstreamFault } from "./upstream-faults.ts";
 
 /** One request and what its caller saw. */
 export interface Asked {

@@ -10,7 +10,11 @@ const startedAt = performance.now();
 const tell = (line: string) => process.stderr.write(`${Math.round((performance.now() - startedAt) / 1000)} s  ${line}\n`);
 tell(`seed ${seed}`);
 const { rows, unexplained } = await runChaos({
-  ...{ seed, workers, loadMs: minutes * 60_000, mostAwayMs: 15_000, quietMs: 3_000 },
+  seed,
+  workers,
+  loadMs: minutes * 60_000,
+  mostAwayMs: 15_000,
+  quietMs: 3_000,
   onProgress: tell,
 });
 const table = reportTable(rows);

@@ -46,8 +46,11 @@ export function createProcessFaults({ stack, random, mostAwayMs, quietMs, onProg
   const [plane] = stack.planes;
   if (plane === undefined) throw new Error("the stack has no data plane");
   const members: Record<MemberName, Member> = {
-    ...{ extproc: plane.extproc, envoy: plane.envoy },
-    ...{ operator: stack.operator, postgres: stack.postgres, dashboard: stack.dashboard },
+    extproc: plane.extproc,
+    envoy: plane.envoy,
+    operator: stack.operator,
+    postgres: stack.postgres,
+    dashboard: stack.dashboard,
   };
 
   async function inflict({ member: name, kind }: (typeof ALL)[number]): Promise<void> {

@@ -14,7 +14,7 @@ export interface Question {
 /** The prompt tells the model server what to do: nothing else of a request is sure to reach it. */
 const PROMPT = /question (\d+), fault "([^"]*)", (\d+) words/;
 
-export function promptOf({ number, fault, words }: Question): string {
+function promptOf({ number, fault, words }: Question): string {
   return `This is question ${number}, fault "${fault}", ${words} words.`;
 }
 

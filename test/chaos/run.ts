@@ -116,6 +116,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       unexplained: [
         ...counted.flatMap(({ name, problems }) => problems.map((problem) => `${name}: ${problem}`)),
         ...unasked,
+        ...judgeStrain(tally.rows),
         ...left,
         ...(await auditBooks(stack.database, OVERDRAFT_NANO_USD)),
         ...compareHoldings(before, after),
@@ -127,6 +128,15 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     await upstream.stop();
     await models.remove();
   }
+}
+
+/** A refusal under strain is documented; a gateway that refuses all it gets is none. */
+const MOST_STRAINED = 0.05;
+
+function judgeStrain(rows: readonly Row[]): string[] {
+  const undisturbed = rows.find(({ name }) => name === NO_FAULT);
+  if (undisturbed === undefined || undisturbed.results.refused <= undisturbed.requests * MOST_STRAINED) return [];
+  return [`${undisturbed.results.refused} of ${undisturbed.requests} requests were refused although nothing was wrong`];
 }
 
 /** Without these there is no answer; the others may be away. */

@@ -28,10 +28,18 @@ const broken: Expected = { results: ["broken"] };
 
 /** As nothing has come of an answer yet, whole or streamed. */
 const before = (name: string, expected: Expected, weight = 1): UpstreamFault => ({
-  ...{ name, weight, whole: expected, stream: expected, isBeforeAnswer: true },
+  name,
+  weight,
+  whole: expected,
+  stream: expected,
+  isBeforeAnswer: true,
 });
 const within = (name: string, whole: Expected, stream: Expected, weight = 1): UpstreamFault => ({
-  ...{ name, weight, whole, stream, isBeforeAnswer: false },
+  name,
+  weight,
+  whole,
+  stream,
+  isBeforeAnswer: false,
 });
 
 /** What a model server does wrong, and what callers may see of it (S22). The first one is none. */

@@ -14,7 +14,11 @@ test(
     console.log(`CHAOS_SEED=${seed}`);
     const lines: string[] = [];
     const { rows, unexplained } = await runChaos({
-      ...{ seed, workers: 12, loadMs: LOAD_MS, mostAwayMs: 4_000, quietMs: 800 },
+      seed,
+      workers: 12,
+      loadMs: LOAD_MS,
+      mostAwayMs: 4_000,
+      quietMs: 800,
       onProgress: (line) => lines.push(line),
     });
     expect(unexplained, [`CHAOS_SEED=${seed}`, ...lines, reportTable(rows)].join("\n")).toEqual([]);

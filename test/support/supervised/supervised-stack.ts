@@ -94,14 +94,26 @@ export async function startSupervisedStack(options: SupervisedStackOptions): Pro
     const baseUrl = `http://${LOOPBACK}:${port}`;
     const journalDirectory = path.join(root, `journal-${index}`);
     const part = extprocPart({
-      ...{ databaseUrl, pepper, baseUrl, journalDirectory },
-      ...{ port: extprocPort, adminPort: extprocAdmin, traces: undefined },
+      databaseUrl,
+      pepper,
+      baseUrl,
+      journalDirectory,
+      port: extprocPort,
+      adminPort: extprocAdmin,
+      traces: undefined,
     });
     const extproc = member({ ...part, environment: { ...part.environment, ...options.extprocSettings } }, logs);
     const envoy = member(
       await envoyPart({
-        ...{ binary, logs, configFile: path.join(logs, "envoy.yaml"), traces: undefined },
-        ...{ port, adminPort, extprocPort, xdsPort, dashboardPort },
+        binary,
+        logs,
+        configFile: path.join(logs, "envoy.yaml"),
+        traces: undefined,
+        port,
+        adminPort,
+        extprocPort,
+        xdsPort,
+        dashboardPort,
       }),
       logs,
     );
@@ -121,7 +133,13 @@ export async function startSupervisedStack(options: SupervisedStackOptions): Pro
   );
 
   return {
-    ...{ planes, postgres, operator, dashboard, database, pepper, apiKey },
+    planes,
+    postgres,
+    operator,
+    dashboard,
+    database,
+    pepper,
+    apiKey,
     async stop() {
       await database.close();
       await stop();

@@ -13,12 +13,27 @@ const usage = { inputTokens: 12, cachedInputTokens: 0, cacheWriteTokens: 0, outp
 const delivery: Delivery = { number: 7, requestId: "id", sentBytes: Buffer.byteLength(answer), usage };
 const booked: Booked = { outcome: "complete", isEstimated: false, usage, chargeNanoUsd: 44_000n, dueNanoUsd: 44_000n };
 const seen: Case["seen"] = {
-  ...{ result: "answered", status: 200, requestId: "id", codes: [], hasRetryAfter: false, text: answer, hasGarbage: false },
-  ...{ startedMs: 0, endedMs: 10, faults: [] },
+  result: "answered",
+  status: 200,
+  requestId: "id",
+  codes: [],
+  hasRetryAfter: false,
+  text: answer,
+  hasGarbage: false,
+  startedMs: 0,
+  endedMs: 10,
+  faults: [],
 };
 const whole: Case = {
-  ...{ question, fault: faultOf("none"), manner: "reads on", hasSpare: false, isThin: false },
-  ...{ seen, deliveries: [delivery], booked: [booked], disturbances: [] },
+  question,
+  fault: faultOf("none"),
+  manner: "reads on",
+  hasSpare: false,
+  isThin: false,
+  seen,
+  deliveries: [delivery],
+  booked: [booked],
+  disturbances: [],
 };
 const cut: Case = {
   ...whole,
@@ -36,8 +51,11 @@ const refused: Case = {
   ],
 };
 const extprocKilled: ProcessFault = {
-  ...{ name: "extproc killed", member: "extproc", kind: "killed" },
-  ...{ fromMs: 0, untilMs: 5 },
+  name: "extproc killed",
+  member: "extproc",
+  kind: "killed",
+  fromMs: 0,
+  untilMs: 5,
 };
 
 function faultOf(name: string): Case["fault"] {
