@@ -2,7 +2,7 @@ import type { Booked } from "./books.ts";
 import { judge } from "./judge.ts";
 import type { Asked } from "./load.ts";
 import type { ProcessFault } from "./process-faults.ts";
-import type { Delivery } from "./upstream.ts";
+import type { Delivery } from "./delivery.ts";
 
 /** What each side knows of all requests. */
 export interface Sides {

@@ -2,7 +2,7 @@ import type { Booked } from "./books.ts";
 import type { Manner, Seen } from "./caller.ts";
 import type { ProcessFault } from "./process-faults.ts";
 import { answerTo, type Question } from "./question.ts";
-import type { Delivery } from "./upstream.ts";
+import type { Delivery } from "./delivery.ts";
 import type { UpstreamFault } from "./upstream-faults.ts";
 
 /** All that is known of one request, from every side. */

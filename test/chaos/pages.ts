@@ -8,7 +8,7 @@ export interface Pages {
   judge(happened: readonly ProcessFault[]): JudgedPage[];
 }
 
-interface JudgedPage {
+export interface JudgedPage {
   name: string;
   result: Result;
   problems: readonly string[];

@@ -26,6 +26,14 @@ export function compareHoldings(before: Holdings, after: Holdings): string[] {
   });
 }
 
+/** A line for each process, for people. */
+export function describeHoldings(before: Holdings, after: Holdings): string[] {
+  return [...after].map(([name, now]) => {
+    const then = before.get(name) ?? { memoryMiB: 0, descriptors: 0 };
+    return `${name}: ${mib(then.memoryMiB)} before, ${mib(now.memoryMiB)} now; descriptors ${then.descriptors}, ${now.descriptors}`;
+  });
+}
+
 function mib(amount: number): string {
   return `${Math.round(amount)} MiB`;
 }

@@ -47,104 +47,89 @@ export interface SupervisedStackOptions {
 
 export async function startSupervisedStack(options: SupervisedStackOptions): Promise<SupervisedStack> {
   const root = await mkdtemp(path.join(tmpdir(), "model-gateway-supervised-"));
-  const directory = await openDataDirectory(root);
-  const binary = await findEnvoy({ environment: process.env, onProgress: (line) => console.log(line) });
-  const pepper = await readPepper(directory.pepper);
   const members: Member[] = [];
-  const [databasePort = 0, xdsPort = 0, operatorAdmin = 0, dashboardPort = 0, dashboardAdmin = 0] = await freePorts(5);
 
-  function member(part: Part, logs: string): Member {
-    const { beforeStop: _, ...rest } = part;
-    return createMember(part.name, (onStarted) => startPart(rest, contextFor(logs, options.onComplaint), onStarted));
-  }
-
-  async function begun(each: Member): Promise<Member> {
-    members.push(each);
-    await each.start();
-    return each;
-  }
-
+  /** The last started first. */
   async function stop(): Promise<void> {
     for (const each of members.toReversed()) await each.stop();
     await rm(root, { recursive: true, force: true });
   }
 
-  const databaseUrls: string[] = [];
-  const postgres = await begun(
+  async function begin(member: Member): Promise<Member> {
+    members.push(member);
+    await member.start();
+    return member;
+  }
+
+  try {
+    const started = await bringUp(root, begin, options);
+    return {
+      ...started,
+      async stop() {
+        await started.database.close();
+        await stop();
+      },
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+type Begin = (member: Member) => Promise<Member>;
+
+async function bringUp(root: string, begin: Begin, options: SupervisedStackOptions) {
+  const { manifestsDirectory, upstreams = {} } = options;
+  const directory = await openDataDirectory(root);
+  const { logs } = directory;
+  const pepper = await readPepper(directory.pepper);
+  const [databasePort = 0, xdsPort = 0, operatorAdmin = 0, dashboardPort = 0, dashboardAdmin = 0] = await freePorts(5);
+  const member = (part: Part, logs: string) => memberOf(part, contextFor(logs, options.onComplaint));
+
+  let databaseUrl = "";
+  const postgres = await begin(
     createMember("postgres", async (onStarted) => {
       const running = await startPostgres({ dataDirectory: directory.postgres, port: databasePort });
-      databaseUrls.push(running.url);
+      databaseUrl = running.url;
       onStarted(running);
     }),
   );
-  const databaseUrl = databaseUrls[0] ?? "";
   const database = createDatabase({ url: databaseUrl, applicationName: "test" });
   await migrate(database);
   const publicBaseUrl = `http://${LOOPBACK}`;
   const apiKey = await prepareDemo(database, { pepper, settings: directory.settings, baseUrl: publicBaseUrl });
-  const { manifestsDirectory, upstreams = {} } = options;
-  const operator = await begun(
-    member(operatorPart({ databaseUrl, manifestsDirectory, upstreams, xdsPort, adminPort: operatorAdmin }), directory.logs),
-  );
 
-  async function startPlane(index: number): Promise<Plane> {
-    const logs = path.join(directory.logs, `plane-${index}`);
+  const operatorOptions = { databaseUrl, manifestsDirectory, upstreams, xdsPort, adminPort: operatorAdmin };
+  const operator = await begin(member(operatorPart(operatorOptions), logs));
+  const dashboardOptions = { databaseUrl, pepper, baseUrl: publicBaseUrl, port: dashboardPort, adminPort: dashboardAdmin };
+  const dashboard = await begin(member(dashboardPart(dashboardOptions), logs));
+
+  const binary = await findEnvoy({ environment: process.env, onProgress: (line) => console.log(line) });
+
+  async function startPlane(name: string): Promise<Plane> {
+    const logs = path.join(directory.logs, name);
     await mkdir(logs, { recursive: true });
-    const [port = 0, adminPort = 0, extprocPort = 0, extprocAdmin = 0] = await freePorts(4);
+    const [port = 0, envoyAdmin = 0, extprocPort = 0, extprocAdmin = 0] = await freePorts(4);
     const baseUrl = `http://${LOOPBACK}:${port}`;
-    const journalDirectory = path.join(root, `journal-${index}`);
-    const part = extprocPart({
-      databaseUrl,
-      pepper,
-      baseUrl,
-      journalDirectory,
-      port: extprocPort,
-      adminPort: extprocAdmin,
-      traces: undefined,
-    });
-    const extproc = member({ ...part, environment: { ...part.environment, ...options.extprocSettings } }, logs);
-    const envoy = member(
-      await envoyPart({
-        binary,
-        logs,
-        configFile: path.join(logs, "envoy.yaml"),
-        traces: undefined,
-        port,
-        adminPort,
-        extprocPort,
-        xdsPort,
-        dashboardPort,
-      }),
-      logs,
-    );
-    await begun(extproc);
-    await begun(envoy);
-    const envoyAdminUrl = `http://${LOOPBACK}:${adminPort}`;
-    return { baseUrl, envoyAdminUrl, extprocAdminUrl: `http://${LOOPBACK}:${extprocAdmin}`, envoy, extproc };
+    const place = { databaseUrl, pepper, baseUrl, port: extprocPort, adminPort: extprocAdmin, traces: undefined };
+    const part = extprocPart({ ...place, journalDirectory: path.join(root, `journal of ${name}`) });
+    const environment = { ...part.environment, ...options.extprocSettings };
+    const extproc = await begin(member({ ...part, environment }, logs));
+    const ports = { port, adminPort: envoyAdmin, extprocPort, xdsPort, dashboardPort };
+    const configFile = path.join(logs, "envoy.yaml");
+    const envoy = await begin(member(await envoyPart({ binary, logs, configFile, traces: undefined, ...ports }), logs));
+    const [envoyAdminUrl, extprocAdminUrl] = [`http://${LOOPBACK}:${envoyAdmin}`, `http://${LOOPBACK}:${extprocAdmin}`];
+    return { baseUrl, envoyAdminUrl, extprocAdminUrl, envoy, extproc };
   }
 
   const planes: Plane[] = [];
-  for (let index = 0; index < options.planes; index++) planes.push(await startPlane(index));
-  const dashboard = await begun(
-    member(
-      dashboardPart({ databaseUrl, pepper, baseUrl: publicBaseUrl, port: dashboardPort, adminPort: dashboardAdmin }),
-      directory.logs,
-    ),
-  );
+  while (planes.length < options.planes) planes.push(await startPlane(`plane-${planes.length}`));
+  return { planes, postgres, operator, dashboard, database, pepper, apiKey };
+}
 
-  return {
-    planes,
-    postgres,
-    operator,
-    dashboard,
-    database,
-    pepper,
-    apiKey,
-    async stop() {
-      await database.close();
-      await stop();
-    },
-  };
+/** It is ended as a test says: nothing is drained before. */
+function memberOf(part: Part, context: PartContext): Member {
+  return createMember(part.name, (onStarted) => startPart({ ...part, beforeStop: undefined }, context, onStarted));
 }
 
 function contextFor(logs: string, onComplaint: SupervisedStackOptions["onComplaint"] = () => {}): PartContext {

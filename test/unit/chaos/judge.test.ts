@@ -3,7 +3,7 @@ import type { Booked } from "../../chaos/books.ts";
 import { judge, type Case } from "../../chaos/judge.ts";
 import type { ProcessFault } from "../../chaos/process-faults.ts";
 import { answerTo } from "../../chaos/question.ts";
-import type { Delivery } from "../../chaos/upstream.ts";
+import type { Delivery } from "../../chaos/delivery.ts";
 import { UPSTREAM_FAULTS } from "../../chaos/upstream-faults.ts";
 
 /** The chaos run is only as good as what it finds fault with. */
