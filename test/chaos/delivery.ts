@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import type { Protocol } from "../../contract/protocol.ts";
@@ -40,6 +41,8 @@ const GARBAGE = Buffer.from('\u0000\u0007<<<"}}]] \\ud800 data:{{ \r\n', "latin1
 const BEYOND_BYTES = 36 * 1024 * 1024;
 
 interface Exchange {
+  /** Of the request: an answer has none while the one before it is on its way. */
+  socket: Socket;
   response: ServerResponse;
   delivery: Delivery;
   protocol: Protocol;
@@ -50,12 +53,12 @@ interface Exchange {
 
 /** Sends the answer with the fault that was asked for. */
 export async function deliver(exchange: Exchange, fault: string): Promise<void> {
-  const { response, prompt } = exchange;
+  const { socket, response, prompt } = exchange;
   switch (fault) {
     case "reset before the headers":
-      return void response.socket?.resetAndDestroy();
+      return void socket.resetAndDestroy();
     case "bytes that are not HTTP":
-      return void response.socket?.end(GARBAGE);
+      return void socket.end(GARBAGE);
     case "stall before the headers":
       return await forever(response);
     case "429":
@@ -78,7 +81,7 @@ export async function deliver(exchange: Exchange, fault: string): Promise<void> 
 }
 
 async function whole(exchange: Exchange, fault: string): Promise<void> {
-  const { response, protocol, answer, delivery } = exchange;
+  const { socket, response, protocol, answer, delivery } = exchange;
   const document = PROTOCOLS[protocol].whole(answer, PLAIN);
   const body = Buffer.from(JSON.stringify(document));
   const half = body.subarray(0, body.length / 2);
@@ -98,7 +101,7 @@ async function whole(exchange: Exchange, fault: string): Promise<void> {
     case "reset in the answer":
       response.writeHead(200, sized).write(half);
       await sleep(20);
-      return void response.socket?.resetAndDestroy();
+      return void socket.resetAndDestroy();
     case "truncated":
       return void response.writeHead(200, head).end(half);
     case "garbage in the answer":
@@ -114,7 +117,7 @@ async function whole(exchange: Exchange, fault: string): Promise<void> {
 
 /** Faults in an answer come in its middle. */
 async function stream(exchange: Exchange, fault: string): Promise<void> {
-  const { response, protocol, answer, json, delivery } = exchange;
+  const { socket, response, protocol, answer, json, delivery } = exchange;
   const events = [...PROTOCOLS[protocol].events(answer, PLAIN, json)].map((event) => Buffer.from(encodeSse(event, "\n")));
   const middle = Math.floor(events.length / 2);
   const pieces = splitAnswer(answer.text, PLAIN);
@@ -133,7 +136,7 @@ async function stream(exchange: Exchange, fault: string): Promise<void> {
           return await forever(response);
         case "reset in the answer":
           await sleep(20);
-          return void response.socket?.resetAndDestroy();
+          return void socket.resetAndDestroy();
         case "truncated":
           return void response.end();
         case "garbage in the answer":

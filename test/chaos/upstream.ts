@@ -46,7 +46,10 @@ export async function startUpstream(): Promise<Upstream> {
       usage: { inputTokens, cachedInputTokens: cachedTokens, cacheWriteTokens: 0, outputTokens, reasoningTokens },
     };
     deliveries.push(delivery);
-    await deliver({ response, delivery, protocol, json, prompt, answer }, isSpare ? "none" : question.fault);
+    await deliver(
+      { socket: request.socket, response, delivery, protocol, json, prompt, answer },
+      isSpare ? "none" : question.fault,
+    );
   }
 
   server.keepAliveTimeout = 0;
