@@ -15,7 +15,7 @@ export async function makeModels(upstreamUrl: string): Promise<{ directory: stri
   const spare: TestBackend = { ...messages(`${upstreamUrl}${SPARE}`), name: "spare", priority: 1 };
   const model = (name: string, ...backends: TestBackend[]): TestModelOfMany => ({
     name,
-    timeouts: { firstByte: "4s", idle: "4s" },
+    timeouts: { firstByte: "10s", idle: "10s" },
     maxOutputTokens: 1_000_000,
     backends,
   });
