@@ -182,6 +182,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
 
       const { translation } = way;
       const isGood = status >= 200 && status < 300;
+      if (isGood && isCompressed(headers))
+        throw new GatewayError("upstream_error", "The model server's answer is compressed, although it was asked not to be.");
       const isStream = isGood && translation.wantsStream && isEventStream(headers);
       const changes = responseChanges({
         headers,
@@ -321,6 +323,11 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   }
 
   return { requestHeaders, requestBody, responseHeaders, responseBody, facts, closed };
+}
+
+/** It could be neither read nor metered (headers.ts asks for none). */
+function isCompressed(headers: ReadonlyMap<string, string>): boolean {
+  return (headers.get("content-encoding") ?? "identity").toLowerCase() !== "identity";
 }
 
 function isEventStream(headers: ReadonlyMap<string, string>): boolean {

@@ -124,7 +124,7 @@ function lateReplies(maxRequestBytes: number): OwnReply[] {
 
 /** The one reply to plain HTTP on a port with TLS, whatever was asked. */
 export function plainHttpReplies(error: GatewayError): EnvoyConfig {
-  const stage = { filter: null, messagesClient: EARLY.messagesClient, requestId: LATE.requestId };
+  const stage = { filter: null, messagesClient: EARLY.messagesClient, requestIds: LATE.requestIds };
   return { mappers: inBothDialects({ filter: statusFrom(400), error }, stage) };
 }
 
@@ -132,8 +132,8 @@ interface Stage {
   /** Does the reply belong here? */
   filter: EnvoyConfig | null;
   messagesClient: EnvoyConfig;
-  /** Envoy's formatter for the request's id. */
-  requestId: string;
+  /** Envoy's formatters for the request's id, by the names that it gets here. */
+  requestIds: Readonly<Record<string, string>>;
 }
 
 function inBothDialects({ filter, error }: OwnReply, stage: Stage): EnvoyConfig[] {
@@ -144,11 +144,10 @@ function inBothDialects({ filter, error }: OwnReply, stage: Stage): EnvoyConfig[
   ];
 }
 
-function reply(error: GatewayError, dialect: Protocol, { requestId }: Stage): EnvoyConfig {
+function reply(error: GatewayError, dialect: Protocol, { requestIds }: Stage): EnvoyConfig {
   return {
     status_code: error.status,
-    // The filter `requestIdFilter` adds the id's second name.
-    headers_to_add: Object.entries({ [HEADERS.requestId]: requestId, ...error.headers }).map(([key, value]) => ({
+    headers_to_add: Object.entries({ ...requestIds, ...error.headers }).map(([key, value]) => ({
       header: { key, value },
       append_action: "OVERWRITE_IF_EXISTS_OR_ADD",
     })),
@@ -191,8 +190,8 @@ const EARLY: Stage = {
   // No filter has noted the client's path.
   filter: clientMetadata({ key: CLIENT_PATH, match: { exact: "" }, orAbsent: true }),
   messagesClient: { header_filter: { header: { name: ":path", string_match: messagesPath } } },
-  // Envoy gave it no id yet.
-  requestId: "%UNIQUE_ID%",
+  // Envoy gave it no id yet, and each use of this one is another: `requestIdFilter` adds the second name.
+  requestIds: { [HEADERS.requestId]: "%UNIQUE_ID%" },
 };
 
 const LATE: Stage = {
@@ -206,7 +205,11 @@ const LATE: Stage = {
       ],
     },
   },
-  requestId: `%REQ(${HEADERS.requestId})%`,
+  // Under both names: a reply in the middle of a whole answer passes no filter any more.
+  requestIds: {
+    [HEADERS.requestId]: `%REQ(${HEADERS.requestId})%`,
+    [HEADERS.requestIdMessages]: `%REQ(${HEADERS.requestId})%`,
+  },
 };
 
 function clientMetadata({ key, match, orAbsent = false }: { key: string; match: EnvoyConfig; orAbsent?: boolean }): EnvoyConfig {

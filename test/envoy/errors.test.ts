@@ -198,6 +198,12 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
       expectShape(answer, name);
     });
 
+    test("a connection that is reset in the middle of a whole answer is 502, with one id under both names (S17, S22)", async () => {
+      const answer = await call({ path, body: ask(model, "Break. [[sim reset-after=4]]") });
+      expect(answer.status).toBe(502);
+      expectShape(answer, name);
+    });
+
     test.for([
       ["is cut", "cut-after=4"],
       ["carries an error", "error-after=4"],

@@ -19,6 +19,9 @@ export interface TestModelOfMany {
   backends: readonly TestBackend[];
   /** As a manifest names them. */
   timeouts?: Partial<Record<"connect" | "firstByte" | "idle" | "whole", string>>;
+  maxOutputTokens?: number;
+  /** US dollars a million tokens. */
+  pricing?: { inputPerMillion: string; outputPerMillion: string };
 }
 
 /** A folder with Models of several backends and their Secrets, for `startTestStack`. */
@@ -32,7 +35,7 @@ export async function makeBackendManifests(
   return { directory, remove: () => rm(directory, { recursive: true, force: true }) };
 }
 
-function toModel({ name, backends, timeouts }: TestModelOfMany): object {
+function toModel({ name, backends, timeouts, maxOutputTokens, pricing }: TestModelOfMany): object {
   return {
     apiVersion: "modelgateway.dev/v1alpha1",
     kind: "Model",
@@ -40,8 +43,9 @@ function toModel({ name, backends, timeouts }: TestModelOfMany): object {
     spec: {
       modelName: name,
       interfaces: ["ChatCompletions", "Messages", "Responses"],
-      pricing: { inputPerMillion: "1.00", outputPerMillion: "4.00" },
+      pricing: pricing ?? { inputPerMillion: "1.00", outputPerMillion: "4.00" },
       ...(timeouts === undefined ? {} : { timeouts }),
+      ...(maxOutputTokens === undefined ? {} : { limits: { maxOutputTokens } }),
       backends: backends.map(({ name: backend, protocol, url, priority = 0, weight = 1, credential }) => ({
         name: backend,
         protocol: protocol === "chat" ? "ChatCompletions" : "Messages",

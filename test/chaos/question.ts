@@ -1,0 +1,49 @@
+import type { Interface } from "../../contract/protocol.ts";
+
+/** One request of the load, and what its answer is to be. */
+export interface Question {
+  number: number;
+  interface: Interface;
+  model: string;
+  isStream: boolean;
+  /** Name of what the model server is to do wrong. */
+  fault: string;
+  words: number;
+}
+
+/** The prompt tells the model server what to do: nothing else of a request is sure to reach it. */
+const PROMPT = /question (\d+), fault "([^"]*)", (\d+) words/;
+
+function promptOf({ number, fault, words }: Question): string {
+  return `This is question ${number}, fault "${fault}", ${words} words.`;
+}
+
+export function readPrompt(prompt: string): Pick<Question, "number" | "fault" | "words"> {
+  const [, number, fault = "", words] = PROMPT.exec(prompt) ?? [];
+  return { number: Number(number), fault, words: Number(words) };
+}
+
+/** No two questions have the same answer: what reaches the wrong caller shows. */
+export function answerTo({ number, words }: Pick<Question, "number" | "words">): string {
+  return Array.from({ length: words }, (_, index) => `${number}:${index}`).join(" ");
+}
+
+export const PATHS = {
+  chat: "/v1/chat/completions",
+  messages: "/v1/messages",
+  responses: "/v1/responses",
+} as const satisfies Record<Interface, string>;
+
+export function bodyOf(question: Question): object {
+  const { model, isStream: stream, words } = question;
+  const content = promptOf(question);
+  // A word has twelve characters at most, of which four are a token.
+  const most = 64 + 3 * words;
+  switch (question.interface) {
+    case "chat":
+    case "messages":
+      return { model, stream, max_tokens: most, messages: [{ role: "user", content }] };
+    case "responses":
+      return { model, stream, max_output_tokens: most, input: content, store: false };
+  }
+}

@@ -1,0 +1,92 @@
+import { seeded } from "../fuzz/harness-mutate.ts";
+import { startSupervisedStack, type SupervisedStack } from "../support/supervised/supervised-stack.ts";
+import { auditBooks, readBooked } from "./books.ts";
+import { createCustomers, feedThin, OVERDRAFT_NANO_USD } from "./customers.ts";
+import { createLoad } from "./load.ts";
+import { makeModels } from "./models.ts";
+import { createPages } from "./pages.ts";
+import { createProcessFaults } from "./process-faults.ts";
+import { compareHoldings, describeHoldings, readHoldings } from "./resources.ts";
+import { untilAtRest } from "./rest.ts";
+import { startUpstream, type Upstream } from "./upstream.ts";
+import { NO_FAULT } from "./upstream-faults.ts";
+import { reachVerdict, type Verdict } from "./verdict.ts";
+
+export interface ChaosOptions {
+  seed: number;
+  /** How long faults come. */
+  loadMs: number;
+  /** Requests at once. */
+  workers: number;
+  /** How long a process is away or stopped at most. */
+  mostAwayMs: number;
+  /** Between two processes. */
+  quietMs: number;
+  onProgress: (line: string) => void;
+}
+
+const WARM_UP_MS = 10_000;
+const PROGRESS_MS = 10_000;
+
+/** Starts everything, lets everything fail in turn, and accounts for each request. */
+export async function runChaos(options: ChaosOptions): Promise<Verdict> {
+  const upstream = await startUpstream();
+  const models = await makeModels(upstream.url);
+  const complaints: string[] = [];
+  const onComplaint = (part: string, message: string) => void complaints.push(`${part}: ${message}`);
+  try {
+    const stack = await startSupervisedStack({ planes: 1, manifestsDirectory: models.directory, onComplaint });
+    try {
+      const { rows, unexplained } = await wreak(stack, upstream, options);
+      return { rows, unexplained: [...unexplained, ...complaints.filter(isBug)] };
+    } finally {
+      await stack.stop();
+    }
+  } finally {
+    await upstream.stop();
+    await models.remove();
+  }
+}
+
+async function wreak(stack: SupervisedStack, upstream: Upstream, options: ChaosOptions): Promise<Verdict> {
+  const { seed, loadMs, workers, onProgress } = options;
+  const { database } = stack;
+  const [plane] = stack.planes;
+  if (plane === undefined) throw new Error("the stack has no data plane");
+  const members = [stack.postgres, stack.operator, stack.dashboard, plane.extproc, plane.envoy];
+  const customers = await createCustomers(stack, plane.baseUrl, workers);
+  const load = createLoad({ baseUrl: plane.baseUrl, customers, random: seeded(seed) });
+  const faults = createProcessFaults({ stack, random: seeded(seed + 1), ...options });
+  const pages = createPages(plane.baseUrl);
+
+  onProgress("warming up");
+  await load.run(AbortSignal.timeout(WARM_UP_MS), NO_FAULT);
+  await untilAtRest(stack, plane, upstream);
+  const before = await readHoldings(members);
+
+  const time = AbortSignal.timeout(loadMs);
+  const telling = setInterval(() => onProgress(`${load.asked.length} requests`), PROGRESS_MS);
+  const work = [load.run(time), faults.run(time), pages.run(time), feedThin(database, time)];
+  await Promise.all(work).finally(() => clearInterval(telling));
+
+  onProgress("settling");
+  const left = await untilAtRest(stack, plane, upstream).then(
+    () => [],
+    (error: unknown) => [`not at rest: ${String(error)}`],
+  );
+  const after = await readHoldings(members);
+  for (const line of describeHoldings(before, after)) onProgress(line);
+  const { happened } = faults;
+  const booked = await readBooked(database);
+  const { rows, unexplained } = reachVerdict(
+    { asked: load.asked, deliveries: upstream.deliveries, booked, happened },
+    pages.judge(happened),
+  );
+  const books = await auditBooks(database, OVERDRAFT_NANO_USD);
+  return { rows, unexplained: [...unexplained, ...left, ...books, ...compareHoldings(before, after)] };
+}
+
+/** What is logged of a fault of the program's own. */
+function isBug(complaint: string): boolean {
+  return ["failed inside the gateway", "outside its own error handling", "is given up"].some((bug) => complaint.includes(bug));
+}

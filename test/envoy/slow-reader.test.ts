@@ -1,0 +1,114 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { makeBackendManifests } from "../support/backend-manifests.ts";
+import { eventually } from "../support/eventually.ts";
+import { scrape } from "../support/metrics.ts";
+import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
+import { startTestStack, type TestStack } from "../support/stack.ts";
+import { readFacts } from "../support/supervised/process-facts.ts";
+
+/**
+ * A model server that sends as fast as it can, and clients that do not read: extproc answers each piece at once and never
+ * waits, so that it is Envoy's buffers that must make the server wait (docs/decisions/0020).
+ */
+const MEBIBYTE = 1024 * 1024;
+const ANSWER_BYTES = 1024 * MEBIBYTE;
+const CLIENTS = 3;
+/** Three times the listener's buffer: the answer as it came, as it is passed on, and in the kernel. */
+const MOST_TAKEN_BYTES = 192 * MEBIBYTE;
+const MOST_GROWTH_MIB = 512;
+
+let upstream: RecordingUpstream;
+let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
+let stack: TestStack;
+/** Bytes that Envoy took of each answer. */
+const taken: number[] = [];
+beforeAll(async () => {
+  upstream = await startRecordingUpstream((_request, response) => void flood(response));
+  const url = `http://127.0.0.1:${upstream.port}`;
+  // Cheap, so that no credit runs out, which would stop it too.
+  const pricing = { inputPerMillion: "0.0001", outputPerMillion: "0.0001" };
+  const limits = { maxOutputTokens: 500_000_000, pricing };
+  manifests = await makeBackendManifests([{ name: "flood", ...limits, backends: [{ name: "only", protocol: "chat", url }] }]);
+  stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
+});
+afterAll(async () => {
+  await stack.stop();
+  await upstream.stop();
+  await manifests.remove();
+});
+
+const EVENT = `data: {"id":"a","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"${"x".repeat(1_000)}"},"finish_reason":null}]}\n\n`;
+const PIECE = Buffer.from(EVENT.repeat(64));
+
+async function flood(response: ServerResponse): Promise<void> {
+  const index = taken.push(0) - 1;
+  response.writeHead(200, { "content-type": "text/event-stream" }).write(EVENT);
+  // Envoy holds what comes before extproc has seen the headers, and gives up where that is too much.
+  await sleep(500);
+  for (let bytes = 0; bytes < ANSWER_BYTES && !response.destroyed; bytes += PIECE.length) {
+    if (!response.write(PIECE)) await writable(response);
+    taken[index] = bytes;
+  }
+  response.end();
+}
+
+async function writable(response: ServerResponse): Promise<void> {
+  const waiting = new AbortController();
+  const { signal } = waiting;
+  await Promise.race([once(response, "drain", { signal }), once(response, "close", { signal })]).catch(() => undefined);
+  waiting.abort();
+}
+
+/** It takes nothing off its socket. */
+function askWithoutReading(path: string): Socket {
+  const messages = [{ role: "user", content: "Go." }];
+  const body = JSON.stringify({ model: "flood", stream: true, max_tokens: 400_000_000, messages });
+  const socket = connect({ host: "127.0.0.1", port: Number(new URL(stack.baseUrl).port) });
+  socket.on("error", () => {});
+  socket.write(
+    `POST ${path} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${stack.apiKey}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  socket.pause();
+  return socket;
+}
+
+const openStreams = async () => (await scrape(stack.extprocAdminUrl)).get("gateway_open_streams");
+
+test.for(["/v1/chat/completions", "/v1/messages"])(
+  "clients of %s that do not read: the model server waits, and extproc holds nothing for them",
+  { timeout: 300_000 },
+  async (path) => {
+    taken.length = 0;
+    const pid = stack.pids["extproc"] ?? 0;
+    const before = await readFacts(pid);
+    const sockets = Array.from({ length: CLIENTS }, () => askWithoutReading(path));
+    let seen: number[] = [];
+    await eventually(
+      () => {
+        const earlier = seen;
+        seen = [...taken];
+        expect(seen).toHaveLength(CLIENTS);
+        expect(Math.min(...seen)).toBeGreaterThan(0);
+        expect(seen).toEqual(earlier);
+      },
+      { withinMs: 120_000, everyMs: 3_000 },
+    );
+    expect(Math.max(...taken)).toBeLessThan(MOST_TAKEN_BYTES);
+    expect(await openStreams()).toBe(CLIENTS);
+    expect((await readFacts(pid)).memoryMiB).toBeLessThan(before.memoryMiB + MOST_GROWTH_MIB);
+
+    // Who reads on after all gets on.
+    const [first] = sockets;
+    first?.resume();
+    await eventually(() => expect(taken.some((bytes, index) => bytes > (seen[index] ?? 0))).toBe(true), { withinMs: 60_000 });
+
+    for (const socket of sockets) socket.destroy();
+    await eventually(async () => expect(await openStreams()).toBe(0), { withinMs: 60_000 });
+    await stack.idle();
+    expect((await readFacts(pid)).memoryMiB).toBeLessThan(before.memoryMiB + MOST_GROWTH_MIB);
+  },
+);
