@@ -111,11 +111,11 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
     await mkdir(logs, { recursive: true });
     const [port = 0, envoyAdmin = 0, extprocPort = 0, extprocAdmin = 0] = await freePorts(4);
     const baseUrl = `http://${LOOPBACK}:${port}`;
-    const place = { databaseUrl, pepper, baseUrl, port: extprocPort, adminPort: extprocAdmin, traces: undefined };
+    const place = { databaseUrl, pepper, baseUrl, ports: [extprocPort], adminPort: extprocAdmin, traces: undefined };
     const part = extprocPart({ ...place, journalDirectory: path.join(root, `journal of ${name}`) });
     const environment = { ...part.environment, ...options.extprocSettings };
     const extproc = await begin(member({ ...part, environment }, logs));
-    const ports = { port, adminPort: envoyAdmin, extprocPort, xdsPort, dashboardPort };
+    const ports = { port, adminPort: envoyAdmin, extprocPorts: [extprocPort], xdsPort, dashboardPort };
     const configFile = path.join(logs, "envoy.yaml");
     const envoy = await begin(member(await envoyPart({ binary, logs, configFile, traces: undefined, ...ports }), logs));
     const [envoyAdminUrl, extprocAdminUrl] = [`http://${LOOPBACK}:${envoyAdmin}`, `http://${LOOPBACK}:${extprocAdmin}`];
