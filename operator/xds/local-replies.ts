@@ -65,6 +65,8 @@ const processorFailed = new GatewayError("overloaded", "The gateway cannot take 
   headers: { "retry-after": "1" },
 });
 
+const serverAway = new GatewayError("upstream_unavailable", "The model server cannot be reached right now. Please try again.");
+
 /** Envoy gave up before its filters ran: what came in is hardly HTTP, or there is too much of it. */
 const EARLY_REPLIES: readonly OwnReply[] = [
   { filter: statusIs(400), error: new GatewayError("invalid_request", "The request is not valid HTTP.") },
@@ -105,6 +107,8 @@ function lateReplies(maxRequestBytes: number): OwnReply[] {
       filter: detailsMatch("response.code_details == 'response_payload_too_large'"),
       error: new GatewayError("upstream_error", "The model server's answer is larger than the gateway can carry."),
     },
+    // The backend's name leads where no backend may be (upstream-guard.ts).
+    { filter: detailsMatch("response.code_details.startsWith('rbac_access_denied')"), error: serverAway },
     { filter: statusIs(400), error: new GatewayError("invalid_request", "The request is not valid HTTP.") },
     { filter: statusIs(408), error: new GatewayError("invalid_request", "The request did not arrive in time.", { status: 408 }) },
     {
@@ -112,10 +116,7 @@ function lateReplies(maxRequestBytes: number): OwnReply[] {
       error: new GatewayError("request_too_large", `The request body is larger than ${maxRequestBytes / 1024 / 1024} MiB.`),
     },
     { filter: statusIs(502), error: new GatewayError("upstream_error", "The model server's answer could not be read.") },
-    {
-      filter: statusIs(503),
-      error: new GatewayError("upstream_unavailable", "The model server cannot be reached right now. Please try again."),
-    },
+    { filter: statusIs(503), error: serverAway },
     { filter: statusIs(504), error: new GatewayError("upstream_timeout", "The model server did not answer in time.") },
     // Injecting a credential, reading a body: whatever else fails is nothing that the caller can act on.
     { filter: statusFrom(500), error: toGatewayError(new Error("a reply of Envoy's own")) },

@@ -20,8 +20,8 @@ afterAll(async () => {
 const CREDENTIAL = "credential/default/provider/api-key/bearer";
 const KEY = "a-provider's-key";
 
-/** @returns status and body of the first answer that is not about a cluster that is still warming. */
-async function requestUnder(name: string, options: Partial<AddressPolicyOptions>) {
+/** @returns the first answer that is not about a cluster that is still warming. */
+async function requestUnder(name: string, options: Partial<AddressPolicyOptions>, path = "/v1/chat/completions") {
   const policy = createAddressPolicy({ allowPrivate: false, allowCidrs: [], allowNamespaces: [], ...options });
   const cluster = `model/modelx/${name}/00000001`;
   const endpoint = loopbackEndpoint(inside.port, {
@@ -35,25 +35,41 @@ async function requestUnder(name: string, options: Partial<AddressPolicyOptions>
   stack.scripts.set(name, { kind: "route", cluster });
   return await eventually(async () => {
     const headers = { "x-script": name };
-    const response = await fetch(`${stack.url}/v1/chat/completions`, { method: "POST", body: "{}", headers });
+    const response = await fetch(stack.url + path, { method: "POST", body: "{}", headers });
     const answer = { status: response.status, body: await response.text() };
-    expect(answer.status, answer.body).not.toBe(503);
+    expect(answer.body).not.toContain("cannot take this request right now");
     return answer;
   });
 }
 
-test("a request never goes to a private address that a name leads Envoy to, and neither does the credential", async () => {
-  for (const [name, options] of Object.entries({
-    default: {},
-    private: { allowPrivate: true },
-    elsewhere: { allowCidrs: ["10.0.0.0/8", "127.0.0.2/32"] },
-  })) {
-    const { status, body } = await requestUnder(name, options);
-    expect(status, body).toBe(403);
-    expect(body).not.toContain(KEY);
-  }
-  expect(inside.requests).toEqual([]);
-});
+const MESSAGE = expect.stringContaining("The model server cannot be reached");
+
+test.for([
+  {
+    path: "/v1/chat/completions",
+    shape: { error: { message: MESSAGE, type: "server_error", param: null, code: "upstream_unavailable" } },
+  },
+  {
+    path: "/v1/messages",
+    shape: { type: "error", error: { type: "overloaded_error", message: MESSAGE }, request_id: expect.any(String) },
+  },
+])(
+  "a request never goes to a private address that a name leads Envoy to, nor does the credential (S17, S22): $path",
+  async ({ path, shape }) => {
+    for (const [name, options] of Object.entries({
+      default: {},
+      private: { allowPrivate: true },
+      elsewhere: { allowCidrs: ["10.0.0.0/8", "127.0.0.2/32"] },
+    })) {
+      const { status, body } = await requestUnder(name, options, path);
+      expect(status, body).toBe(503);
+      expect(JSON.parse(body)).toEqual(shape);
+      const [last] = (await stack.envoy.accessLog()).slice(-1);
+      expect(last?.["details"]).toContain("rbac_access_denied_matched_policy");
+    }
+    expect(inside.requests).toEqual([]);
+  },
+);
 
 test("it goes to one that the administrator allowed", async () => {
   const { status } = await requestUnder("allowed", { allowCidrs: ["127.0.0.0/8", "::1/128"] });
