@@ -22,9 +22,11 @@ function stopWithin(waitMs: number): readonly StopStep[] {
 }
 
 /** A part that is a program of this repository. */
-function nodePart(part: Pick<Part, "name" | "environment" | "readyUrl" | "stopSteps"> & { entry: string }): Part {
-  const { entry, ...rest } = part;
-  const parameters = [fileURLToPath(new URL(entry, import.meta.url))];
+function nodePart(
+  part: Pick<Part, "name" | "environment" | "readyUrl" | "stopSteps"> & { entry: string; nodeFlags?: readonly string[] },
+): Part {
+  const { entry, nodeFlags = [], ...rest } = part;
+  const parameters = [...nodeFlags, fileURLToPath(new URL(entry, import.meta.url))];
   return { ...rest, program: process.execPath, parameters, hasChannel: true };
 }
 
@@ -74,6 +76,8 @@ export function extprocPart(options: {
   return nodePart({
     name: "extproc",
     entry: "../extproc/main.ts",
+    // Its heap is small: helpers that must get a core first keep requests waiting longer than they help (docs/performance.md).
+    nodeFlags: ["--single-threaded-gc"],
     environment: {
       DATABASE_URL: options.databaseUrl,
       KEY_PEPPER: options.pepper.toString("base64"),
