@@ -62,7 +62,7 @@ export async function startDataPlane(
         ...settings,
       },
     });
-    await eventually(async () => expect((await fetch(`${extprocAdminUrl}/readyz`)).status).toBe(200));
+    await eventually(async () => expect((await fetch(`${extprocAdminUrl}/readyz`)).status).toBe(200), { withinMs: 60_000 });
   }
 
   async function endExtproc(signal: "SIGKILL" | "SIGTERM"): Promise<number | null> {
