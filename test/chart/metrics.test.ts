@@ -17,7 +17,7 @@ let stack: TestStack;
 let known: Set<string>;
 
 beforeAll(async () => {
-  stack = await startTestStack();
+  stack = await startTestStack({ workers: 2 });
   const ask = async (url: string) => (await fetch(url)).text();
   // Envoy tells of answers once it has given one.
   await ask(`${stack.baseUrl}/v1/models`);
