@@ -4,6 +4,7 @@ import { v7 as uuidv7 } from "uuid";
 import { startAdmin } from "../runtime/admin.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import type { Logger } from "../runtime/log.ts";
+import { startRounds } from "../runtime/rounds.ts";
 import { createDatabase } from "../ledger/database.ts";
 import { startFeed } from "../ledger/feed.ts";
 import { usageByModelAndDay } from "../ledger/usage/reports.ts";
@@ -59,6 +60,8 @@ export interface ExtprocConfig {
   /** How long running streams may take to finish at shutdown. */
   drainMs: number;
 }
+
+const RECOVER_EVERY_MS = 10_000;
 
 /** Starts everything extproc is made of and registers how it stops. Resolves when Envoy may call. */
 export async function startExtproc(
@@ -157,12 +160,19 @@ export async function startExtproc(
       ? supervisor?.answer({ ...told, hear: deps.health.hear })
       : await startAdmin({ ...config.admin, ...told });
   await feed.ready;
-  recovery = await recoverJournals({
-    root: config.journalDirectory,
-    worker: config.worker,
-    settler,
-    endLeasesOf: (gone) => endLeasesOf(database, gone),
-    log,
+  const recover = () =>
+    recoverJournals({
+      root: config.journalDirectory,
+      worker: config.worker,
+      settler,
+      endLeasesOf: (gone) => endLeasesOf(database, gone),
+      log,
+    });
+  recovery = await recover();
+  // A predecessor whose supervisor was killed may still have finished its streams when this process started.
+  const recoveries = startRounds(async () => void (recovery?.open === 0 && (recovery = await recover())), {
+    everyMs: RECOVER_EVERY_MS,
+    onFailure: (error) => log.warn({ err: error }, "journals of processes that are gone could not be looked for"),
   });
   const leaseKeeper = startLeaseKeeper({ credit, bank, log });
   const limitExchange = startLimitExchange({ limits, log });
@@ -193,7 +203,7 @@ export async function startExtproc(
     async run() {
       lateness.stop();
       runWatch.stop();
-      await Promise.all([leaseKeeper.stop(), limitExchange.stop(), nightly.stop()]);
+      await Promise.all([recoveries.stop(), leaseKeeper.stop(), limitExchange.stop(), nightly.stop()]);
       await credit.close();
     },
   });

@@ -165,3 +165,38 @@ test("a supervisor that is killed takes its workers with it: they finish what ru
     await plane.stop();
   }
 });
+
+test("streams that outlast the workers of a killed supervisor are charged for what came, by those that follow (S28)", async () => {
+  const plane = await startDataPlane(stack, { DRAIN_SECONDS: "1" }, { workers: 2 });
+  try {
+    const running = await Promise.all(
+      Array.from({ length: 40 }, () =>
+        fetch(`${plane.baseUrl}/v1/chat/completions`, {
+          method: "POST",
+          headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
+          body: JSON.stringify({
+            model: "modelx-v4-flash",
+            stream: true,
+            messages: [{ role: "user", content: "Long. [[sim tokens=600 chunk-ms=50]]" }],
+          }),
+        }),
+      ),
+    );
+    await plane.endExtproc("SIGKILL");
+    await plane.startExtproc();
+    await Promise.all(running.map((response) => response.text().catch(() => "")));
+    for (const response of running) {
+      const rows = await eventually(
+        async () => {
+          const found = await stack.usageOf(response.headers.get("x-request-id") ?? "");
+          expect(found).toHaveLength(1);
+          return found;
+        },
+        { withinMs: 40_000 },
+      );
+      expect(rows[0]?.outcome).toMatch(/^(aborted|lost)$/);
+    }
+  } finally {
+    await plane.stop();
+  }
+});
