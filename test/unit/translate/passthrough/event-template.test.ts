@@ -134,6 +134,6 @@ test("events recognised by their form pass, are edited and are counted as if eac
         play({ protocol, ...given, pieces: lines.map((line) => Buffer.from(line)).concat(Buffer.from("data: [DONE]\n\n")) }),
       ).toEqual(read);
     }),
-    { numRuns: 400 },
+    { numRuns: 150 },
   );
 });
