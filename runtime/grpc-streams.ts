@@ -6,7 +6,7 @@ import { encodeHeaders } from "./http2/encode-headers.ts";
 /**
  * A gRPC server for one method with streams in both directions, over HTTP/2 of our own. It does what a proxy beside this
  * process needs and no more: no deadlines, no compression, no metadata of its own. Each message costs a fraction of what it
- * costs in @grpc/grpc-js or over node:http2, and ext_proc sends several a request (docs/decisions/0020 and 0022).
+ * costs in @grpc/grpc-js or over node:http2, and ext_proc sends several a request (docs/decisions/0018 and 0020).
  */
 export interface GrpcStreams {
   readonly openStreams: number;

@@ -12,7 +12,7 @@ import { readFacts } from "../support/supervised/process-facts.ts";
 
 /**
  * A model server that sends as fast as it can, and clients that do not read: extproc answers each piece at once and never
- * waits, so that it is Envoy's buffers that must make the server wait (docs/decisions/0020).
+ * waits, so that it is Envoy's buffers that must make the server wait (docs/decisions/0018).
  */
 const MEBIBYTE = 1024 * 1024;
 const ANSWER_BYTES = 1024 * MEBIBYTE;
