@@ -22,6 +22,7 @@ const PIECE = Buffer.alloc(64 * 1024, "x");
 /** More than the sockets in between hold, and less than Envoy does. */
 const WHOLE_BYTES = 12 * 1024 * 1024;
 const EVERY_MS = 100;
+const PAUSE_MS = 2;
 
 let stack: XdsStack;
 let server: RecordingUpstream;
@@ -33,16 +34,17 @@ let talking = 0;
 function talk(response: ServerResponse, mostBytes = Infinity): void {
   let leftBytes = mostBytes;
   talking += 1;
-  response.once("close", () => (talking -= 1));
+  response.once("close", () => {
+    talking -= 1;
+    leftBytes = 0;
+  });
   response.writeHead(200, { "content-type": "text/event-stream" });
   const more = () => {
-    while (leftBytes > 0 && !response.destroyed) {
-      leftBytes -= PIECE.length;
-      if (!response.write(PIECE)) return;
-    }
-    response.end();
+    if (leftBytes <= 0) return void response.end();
+    leftBytes -= PIECE.length;
+    // With pauses: this process looks at Envoy meanwhile, and passes every piece as the processor.
+    response.write(PIECE, () => void setTimeout(more, PAUSE_MS));
   };
-  response.on("drain", more);
   more();
 }
 
