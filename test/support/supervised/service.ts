@@ -15,6 +15,11 @@ export interface Service {
 }
 
 const PROBE_MS = 100;
+/**
+ * Clients give up a connection that was idle for some seconds, and a drain takes longer than that: else one could be used in
+ * the moment in which its pod goes.
+ */
+const IDLE_MS = 1_000;
 
 export function startService(planes: readonly Plane[]): Service {
   const stopping = new AbortController();
@@ -35,7 +40,7 @@ export function startService(planes: readonly Plane[]): Service {
       return ready;
     },
     createAgent() {
-      const agent = new Agent({ keepAlive: true });
+      const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
       agent.createConnection = () => {
         const plane = ready[(turn += 1) % Math.max(1, ready.length)];
         if (plane === undefined) throw new Error("no gateway is ready");
