@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Directive } from "./directive.ts";
+import { drained } from "./drained.ts";
 import { encodeSse, type SseEvent } from "./sse.ts";
 
 /** What was written has left for the client by then, so that a reset does not overtake it. */
@@ -113,18 +114,5 @@ async function written(response: ServerResponse, bytes: Buffer): Promise<void> {
   };
   response.once("close", done);
   response.write(bytes, done);
-  await promise;
-}
-
-async function drained(response: ServerResponse): Promise<void> {
-  if (response.destroyed) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const done = () => {
-    response.off("close", done);
-    response.off("drain", done);
-    resolve();
-  };
-  response.once("close", done);
-  response.once("drain", done);
   await promise;
 }

@@ -3,6 +3,7 @@ import type { Usage } from "../../contract/usage.ts";
 import { checkLedger } from "../../ledger/check.ts";
 import type { Database } from "../../ledger/database.ts";
 import { chargeNanoUsd } from "../../ledger/money.ts";
+import { CHARGE_COLUMNS, chargeShape, nestCharge, USAGE_WITH_PRICE } from "../support/charge-row.ts";
 
 /** What the ledger says of a request. */
 export interface Booked {
@@ -14,30 +15,8 @@ export interface Booked {
   dueNanoUsd: bigint;
 }
 
-const BOOKED = `
-  SELECT u.request_id AS "requestId", u.outcome, u.is_estimated AS "isEstimated", u.charge_nano_usd AS "chargeNanoUsd",
-    u.input_tokens AS "inputTokens", u.cached_input_tokens AS "cachedInputTokens", u.cache_write_tokens AS "cacheWriteTokens",
-    u.output_tokens AS "outputTokens", u.reasoning_tokens AS "reasoningTokens", p.input_pico_usd AS "inputPicoUsd",
-    p.cached_input_pico_usd AS "cachedInputPicoUsd", p.cache_write_pico_usd AS "cacheWritePicoUsd",
-    p.output_pico_usd AS "outputPicoUsd"
-  FROM usage_event u JOIN price_version p ON p.id = u.price_version_id`;
-
-const tokens = z.bigint().transform(Number);
-const bookedRow = z.strictObject({
-  requestId: z.string(),
-  outcome: z.string(),
-  isEstimated: z.boolean(),
-  chargeNanoUsd: z.bigint(),
-  inputTokens: tokens,
-  cachedInputTokens: tokens,
-  cacheWriteTokens: tokens,
-  outputTokens: tokens,
-  reasoningTokens: tokens,
-  inputPicoUsd: z.bigint(),
-  cachedInputPicoUsd: z.bigint(),
-  cacheWritePicoUsd: z.bigint(),
-  outputPicoUsd: z.bigint(),
-});
+const BOOKED = `SELECT u.request_id AS "requestId", ${CHARGE_COLUMNS} FROM ${USAGE_WITH_PRICE}`;
+const bookedRow = z.strictObject({ requestId: z.string(), ...chargeShape });
 
 /** Each request's one row: its key in the database says that there is no second. */
 export async function readBooked(database: Database): Promise<ReadonlyMap<string, Booked>> {
@@ -46,10 +25,8 @@ export async function readBooked(database: Database): Promise<ReadonlyMap<string
 }
 
 function toBooked(row: z.infer<typeof bookedRow>): Booked {
-  const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens } = row;
-  const { outcome, isEstimated, chargeNanoUsd: charge } = row;
-  const usage = { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens };
-  return { outcome, isEstimated, usage, chargeNanoUsd: charge, dueNanoUsd: chargeNanoUsd(usage, row) };
+  const { outcome, isEstimated, usage, price, chargeNanoUsd: charge } = nestCharge(row);
+  return { outcome, isEstimated, usage, chargeNanoUsd: charge, dueNanoUsd: chargeNanoUsd(usage, price) };
 }
 
 const LOWEST = `

@@ -8,6 +8,7 @@ import type { Usage } from "../../contract/usage.ts";
 import { splitAnswer, type Answer } from "../../local/simulator/answer.ts";
 import { parseChatRequest } from "../../local/simulator/chat/request.ts";
 import { chatAnswer, chatError, chatEvents } from "../../local/simulator/chat/response.ts";
+import { drained } from "../../local/simulator/drained.ts";
 import { parseDirective } from "../../local/simulator/directive.ts";
 import { parseMessagesRequest } from "../../local/simulator/messages/request.ts";
 import { messagesAnswer, messagesError, messagesEvents } from "../../local/simulator/messages/response.ts";
@@ -171,17 +172,4 @@ function contentType({ wantsStream }: Prompt): string {
 
 async function forever(response: ServerResponse): Promise<void> {
   if (!response.destroyed) await once(response, "close");
-}
-
-async function drained(response: ServerResponse): Promise<void> {
-  if (response.destroyed) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const done = () => {
-    response.off("close", done);
-    response.off("drain", done);
-    resolve();
-  };
-  response.once("close", done);
-  response.once("drain", done);
-  await promise;
 }

@@ -1,20 +1,11 @@
 import type { Booked } from "./books.ts";
-import type { Manner, Seen } from "./caller.ts";
+import type { Asked } from "./load.ts";
 import type { ProcessFault } from "./process-faults.ts";
-import { answerTo, type Question } from "./question.ts";
+import { answerTo } from "./question.ts";
 import type { Delivery } from "./delivery.ts";
-import type { UpstreamFault } from "./upstream-faults.ts";
 
 /** All that is known of one request, from every side. */
-export interface Case {
-  question: Question;
-  fault: UpstreamFault;
-  manner: Manner;
-  /** Another backend is behind the one that fails. */
-  hasSpare: boolean;
-  /** Its account may run out of credit. */
-  isThin: boolean;
-  seen: Seen;
+export interface Case extends Asked {
   deliveries: readonly Delivery[];
   booked: readonly Booked[];
   /** That happened while it ran. */

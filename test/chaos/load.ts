@@ -12,7 +12,9 @@ export interface Asked {
   question: Question;
   fault: UpstreamFault;
   manner: Manner;
+  /** Another backend is behind the one that fails. */
   hasSpare: boolean;
+  /** Its account may run out of credit. */
   isThin: boolean;
   seen: Seen;
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { makeBackendManifests } from "../support/backend-manifests.ts";
+import { makeOneAndSeveral } from "../support/backend-manifests.ts";
 import { eventually } from "../support/eventually.ts";
 import { startFailingUpstream, type FailingUpstream } from "../support/failing-upstream.ts";
 import { onlyRow } from "../support/settlement.ts";
@@ -14,12 +14,7 @@ let removeManifests: () => Promise<void>;
 beforeAll(async () => {
   collector = await startSpanCollector();
   upstream = await startFailingUpstream();
-  const backend = { name: "answers", protocol: "chat", url: upstream.url("answers", { kind: "answer" }) } as const;
-  const failing = { name: "fails", protocol: "chat", url: upstream.url("fails", { kind: "status", status: 500 }) } as const;
-  const { directory, remove } = await makeBackendManifests([
-    { name: "one-server", backends: [backend] },
-    { name: "several-servers", backends: [failing, { ...backend, priority: 1 }] },
-  ]);
+  const { directory, remove } = await makeOneAndSeveral(upstream);
   removeManifests = remove;
   stack = await startTestStack({ manifestsDirectory: directory, tracesUrl: collector.url });
 });

@@ -17,8 +17,8 @@ const CONCURRENCY = 24;
 const usageCount = z.strictObject({ outcome: z.string(), isEstimated: z.boolean(), count: z.int(), requests: z.int() });
 const leaseHolder = z.strictObject({ holder: z.string() });
 
-function send(text: string, { stream = false } = {}): Promise<Response> {
-  return fetch(`${stack.baseUrl}/v1/chat/completions`, {
+function send(text: string, { stream = false, baseUrl = stack.baseUrl } = {}): Promise<Response> {
+  return fetch(`${baseUrl}/v1/chat/completions`, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
     body: JSON.stringify({ model: "modelx-v4-flash", stream, messages: [{ role: "user", content: text }] }),
@@ -145,16 +145,7 @@ test("what a dead worker had leased is free again", async () => {
 
 test("a supervisor that is killed takes its workers with it: they finish what runs, and the next one serves", async () => {
   const plane = await startDataPlane(stack, {}, { workers: 2 });
-  const ask = () =>
-    fetch(`${plane.baseUrl}/v1/chat/completions`, {
-      method: "POST",
-      headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
-      body: JSON.stringify({
-        model: "modelx-v4-flash",
-        stream: true,
-        messages: [{ role: "user", content: "Long. [[sim tokens=100 chunk-ms=20]]" }],
-      }),
-    });
+  const ask = () => send("Long. [[sim tokens=100 chunk-ms=20]]", { stream: true, baseUrl: plane.baseUrl });
   try {
     const running = await Promise.all(Array.from({ length: 6 }, ask));
     await plane.endExtproc("SIGKILL");
@@ -170,17 +161,7 @@ test("streams that outlast the workers of a killed supervisor are charged for wh
   const plane = await startDataPlane(stack, { DRAIN_SECONDS: "1" }, { workers: 2 });
   try {
     const running = await Promise.all(
-      Array.from({ length: 40 }, () =>
-        fetch(`${plane.baseUrl}/v1/chat/completions`, {
-          method: "POST",
-          headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
-          body: JSON.stringify({
-            model: "modelx-v4-flash",
-            stream: true,
-            messages: [{ role: "user", content: "Long. [[sim tokens=600 chunk-ms=50]]" }],
-          }),
-        }),
-      ),
+      Array.from({ length: 40 }, () => send("Long. [[sim tokens=600 chunk-ms=50]]", { stream: true, baseUrl: plane.baseUrl })),
     );
     await plane.endExtproc("SIGKILL");
     await plane.startExtproc();

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Protocol } from "../../contract/protocol.ts";
+import type { FailingUpstream } from "./failing-upstream.ts";
 
 export interface TestBackend {
   name: string;
@@ -33,6 +34,16 @@ export async function makeBackendManifests(
   // JSON is YAML.
   await writeFile(path.join(directory, "models.yaml"), documents.map((each) => `---\n${JSON.stringify(each)}\n`).join(""));
   return { directory, remove: () => rm(directory, { recursive: true, force: true }) };
+}
+
+/** Models `one-server`, whose server answers, and `several-servers`, whose first one fails. */
+export async function makeOneAndSeveral(upstream: FailingUpstream): ReturnType<typeof makeBackendManifests> {
+  const backend = { name: "answers", protocol: "chat", url: upstream.url("answers", { kind: "answer" }) } as const;
+  const failing = { name: "fails", protocol: "chat", url: upstream.url("fails", { kind: "status", status: 500 }) } as const;
+  return await makeBackendManifests([
+    { name: "one-server", backends: [backend] },
+    { name: "several-servers", backends: [failing, { ...backend, priority: 1 }] },
+  ]);
 }
 
 function toModel({ name, backends, timeouts, maxOutputTokens, pricing }: TestModelOfMany): object {

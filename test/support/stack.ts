@@ -11,6 +11,7 @@ import { createApiKey, parseApiKey, revokeApiKey } from "../../ledger/keys.ts";
 import type { Usage } from "../../contract/usage.ts";
 import type { Price } from "../../ledger/money.ts";
 import { eventually } from "./eventually.ts";
+import { CHARGE_COLUMNS, chargeShape, nestCharge, USAGE_WITH_PRICE } from "./charge-row.ts";
 import { scrape } from "./metrics.ts";
 
 /** The account that `npm start` makes, with 5 USD. */
@@ -87,7 +88,7 @@ export async function startTestStack(options: TestStackOptions = {}): Promise<Te
   async function readUsage(requestId: string): Promise<UsageRow[]> {
     const rows = await database.query({ text: USAGE_QUERY, values: [requestId], row: usageRow });
     expect(rows.length, `usage rows of ${requestId}`).toBeGreaterThan(0);
-    return rows.map(toUsageRow);
+    return rows.map(nestCharge);
   }
 
   return {
@@ -154,40 +155,14 @@ async function revoke(database: Database, apiKey: string): Promise<void> {
 }
 
 const USAGE_QUERY = `
-  SELECT u.model, u.interface, u.upstream_protocol AS "upstreamProtocol", u.backend, u.is_estimated AS "isEstimated", u.outcome,
-    u.http_status AS "httpStatus", u.charge_nano_usd AS "chargeNanoUsd", u.input_tokens AS "inputTokens",
-    u.cached_input_tokens AS "cachedInputTokens", u.cache_write_tokens AS "cacheWriteTokens", u.output_tokens AS "outputTokens",
-    u.reasoning_tokens AS "reasoningTokens", p.input_pico_usd AS "inputPicoUsd", p.cached_input_pico_usd AS "cachedInputPicoUsd",
-    p.cache_write_pico_usd AS "cacheWritePicoUsd", p.output_pico_usd AS "outputPicoUsd"
-  FROM usage_event u JOIN price_version p ON p.id = u.price_version_id WHERE u.request_id = $1`;
+  SELECT u.model, u.interface, u.upstream_protocol AS "upstreamProtocol", u.backend, u.http_status AS "httpStatus", ${CHARGE_COLUMNS}
+  FROM ${USAGE_WITH_PRICE} WHERE u.request_id = $1`;
 
-const tokens = z.bigint().transform(Number);
 const usageRow = z.strictObject({
   model: z.string(),
   interface: z.string(),
   upstreamProtocol: z.string(),
   backend: z.string(),
-  isEstimated: z.boolean(),
-  outcome: z.string(),
   httpStatus: z.number(),
-  chargeNanoUsd: z.bigint(),
-  inputTokens: tokens,
-  cachedInputTokens: tokens,
-  cacheWriteTokens: tokens,
-  outputTokens: tokens,
-  reasoningTokens: tokens,
-  inputPicoUsd: z.bigint(),
-  cachedInputPicoUsd: z.bigint(),
-  cacheWritePicoUsd: z.bigint(),
-  outputPicoUsd: z.bigint(),
+  ...chargeShape,
 });
-
-function toUsageRow(row: z.infer<typeof usageRow>): UsageRow {
-  const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens, ...rest } = row;
-  const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, ...facts } = rest;
-  return {
-    ...facts,
-    usage: { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens },
-    price: { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd },
-  };
-}
