@@ -6,7 +6,7 @@ import type { StreamOutcome, StreamTranslation } from "./translate/translation.t
 
 /** A streamed answer on its way to the client: translated, metered, and stopped where credit runs out. */
 export interface AnswerStream {
-  readonly outcome: StreamOutcome;
+  outcome(): StreamOutcome;
   pass(chunk: Buffer, isEnd: boolean): Reply;
 }
 
@@ -29,7 +29,7 @@ export function createAnswerStream({ machine, run, noteFailure, cut, nowMs }: An
 
   function translate(chunk: Buffer, isEnd: boolean): Reply {
     const pushed = chunk.length === 0 ? "unchanged" : machine.push(chunk);
-    if (run.noteOutput() === "stop" && !isEnd && machine.outcome === "open") return stopForCredit(pushed, chunk);
+    if (run.noteOutput() === "stop" && !isEnd && machine.outcome() === "open") return stopForCredit(pushed, chunk);
     if (!isEnd) return reply.passChunk(pushed);
     const end = machine.end();
     run.settle(endOutcome(machine), 200);
@@ -45,9 +45,7 @@ export function createAnswerStream({ machine, run, noteFailure, cut, nowMs }: An
   }
 
   return {
-    get outcome() {
-      return machine.outcome;
-    },
+    outcome: () => machine.outcome(),
     pass(chunk, isEnd) {
       if (overMs !== undefined) return nowMs() - overMs < HANG_UP_MS ? reply.passChunk(Buffer.alloc(0)) : cut();
       try {
@@ -65,5 +63,6 @@ export function createAnswerStream({ machine, run, noteFailure, cut, nowMs }: An
 
 /** A machine that is still open at the end saw no end: the answer was cut. */
 export function endOutcome(machine: StreamTranslation): Exclude<StreamOutcome, "open"> {
-  return machine.outcome === "open" ? "truncated" : machine.outcome;
+  const outcome = machine.outcome();
+  return outcome === "open" ? "truncated" : outcome;
 }

@@ -134,7 +134,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
         deps,
       );
       way = planned;
-      const { wantsStream: isStream, maxOutputTokens } = planned.translation;
+      const { wantsStream: isStream, maxOutputTokens } = planned.translation();
       const size = sizeHold({ promptBytes: body.length, maxOutputTokens, answers: countAnswers(parsed), isStream, model });
       const reserved = reserve(deps, { caller, protocol, size, signal: client });
       const forward = (reservation: Reservation) => {
@@ -144,7 +144,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
           return reply.passChunk("unchanged");
         }
         const meter = createMeter(body.length);
-        const { backend, isByAttempt } = planned;
+        const { isByAttempt } = planned;
+        const backend = planned.backend();
         run = startRun({ requestId, caller, model, backend, protocol, isStream, startedMs, meter, reservation }, deps);
         deadlines = startDeadlines({ timeouts: model.timeouts, isByAttempt, onPassed: late });
         return planned.forward();
@@ -177,10 +178,11 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
         if (run !== undefined) noteUpstreamFailure(run, status, "upstream_unavailable");
         return reply.awaitResponseBody({});
       }
-      run.moveTo(way.backend);
-      if (way.failure !== null) throw way.described(way.failure);
+      run.moveTo(way.backend());
+      const failure = way.failure();
+      if (failure !== null) throw way.described(failure);
 
-      const { translation } = way;
+      const translation = way.translation();
       const isGood = status >= 200 && status < 300;
       if (isGood && isCompressed(headers))
         throw new GatewayError("upstream_error", "The model server's answer is compressed, although it was asked not to be.");
@@ -234,7 +236,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       case "stream":
       case "whole": {
         if (run === undefined || way === undefined) throw new Error("a response came for a request that was not forwarded");
-        const { translation } = way;
+        const translation = way.translation();
         if (response.kind === "whole" && !response.asStream) {
           const bytes = translation.response(body, run.meter);
           run.settle("complete", 200);
@@ -256,7 +258,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     deadlines?.over();
     way?.close();
     // A client may hang up on the last event, before the upstream closes: that is no abort.
-    const outcome = response?.kind === "stream" ? response.stream.outcome : "open";
+    const outcome = response?.kind === "stream" ? response.stream.outcome() : "open";
     if (outcome === "open") run?.settle("aborted", 499);
     else run?.settle(outcome, 200);
   }
@@ -266,13 +268,17 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
    * takes for an end (S22); what was produced is charged (S28).
    */
   function late(): void {
-    if (response?.kind === "stream") run?.settle(response.stream.outcome === "open" ? "failed" : response.stream.outcome, 200);
+    if (response?.kind === "stream") {
+      const outcome = response.stream.outcome();
+      run?.settle(outcome === "open" ? "failed" : outcome, 200);
+    }
     push(refuse(way?.described(tooLate()) ?? tooLate()));
   }
 
   function upstreamError(status: number, headers: ReadonlyMap<string, string>, body: Buffer): GatewayError {
     if (run === undefined || way === undefined) throw new Error("an upstream's error came for a request that was not forwarded");
-    const { backend, model } = run;
+    const { model } = run;
+    const backend = run.backend();
     const names = { upstream: backend.upstreamModel, client: model.name };
     return way.described(
       readUpstreamError({ status, headers, body, upstream: backend.protocol, client: protocol, model: names }),
@@ -312,14 +318,14 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   }
 
   function noteUpstreamFailure(run: Run, status: number, code: ErrorCode): void {
-    deps.events.upstreamFailed({ requestId, model: run.model.name, backend: run.backend.name, status, code });
+    deps.events.upstreamFailed({ requestId, model: run.model.name, backend: run.backend().name, status, code });
     run.settle("failed", status);
   }
 
   function facts(): ExchangeFacts {
     const model = run?.model.name ?? null;
-    const backend = run?.backend.name ?? null;
-    return { requestId, protocol, model, backend, errorCode, settlement: run?.settlement ?? null };
+    const backend = run?.backend().name ?? null;
+    return { requestId, protocol, model, backend, errorCode, settlement: run?.settlement() ?? null };
   }
 
   return { requestHeaders, requestBody, responseHeaders, responseBody, facts, closed };

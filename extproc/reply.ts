@@ -48,7 +48,7 @@ export function answerNow({ status, headers, body, details }: ImmediateAnswer): 
   writer.text(5, details);
   writer.bytes(3, body);
   writeMutation(writer, 2, { set: headers });
-  const from = writer.length;
+  const from = writer.length();
   // HttpStatus: `code` 1.
   writer.varint(1, status);
   writer.message(1, from);
@@ -102,7 +102,7 @@ export function withMetadata(reply: Reply, namespace: string, texts: Readonly<Re
 /** Struct: `fields` 1, a map from names (1) to Values (2), of which `string_value` is 3. */
 function writeStruct(writer: Writer, field: number, texts: Readonly<Record<string, string>>): void {
   for (const name in texts) {
-    const from = writer.length;
+    const from = writer.length();
     writer.text(3, texts[name] ?? "");
     writer.message(2, from);
     writer.text(1, name);
@@ -126,7 +126,7 @@ function common(answered: number, change: Common): Reply {
   const { body, headers, clearsRouteCache = false, isStreamed = false, replaces = false } = change;
   const writer = createWriter(body === "unchanged" ? 0 : body.length);
   if (isStreamed) writeStreamedMode(writer);
-  const from = writer.length;
+  const from = writer.length();
   if (clearsRouteCache) writer.varint(5, 1);
   if (body !== "unchanged") writeBody(writer, body);
   writeMutation(writer, 2, headers);
@@ -138,7 +138,7 @@ function common(answered: number, change: Common): Reply {
 
 /** BodyMutation: `body` 1, `clear_body` 2. */
 function writeBody(writer: Writer, body: Buffer): void {
-  const from = writer.length;
+  const from = writer.length();
   if (body.length === 0) writer.varint(2, 1);
   else writer.bytes(1, body);
   writer.message(3, from);
@@ -156,7 +156,7 @@ const BUFFERED = 2;
 const STREAMED_MODE = [SEND, SEND, BUFFERED, STREAMED, SKIP, SKIP];
 
 function writeStreamedMode(writer: Writer): void {
-  const from = writer.length;
+  const from = writer.length();
   for (let index = STREAMED_MODE.length - 1; index >= 0; index--) writer.varint(index + 1, STREAMED_MODE[index] ?? 0);
   writer.message(MODE_OVERRIDE, from);
 }
@@ -174,18 +174,18 @@ const OVERWRITE_IF_EXISTS_OR_ADD = 2;
  * `remove_headers` 2.
  */
 function writeMutation(writer: Writer, field: number, { set = {}, remove = [] }: HeaderChanges): void {
-  const from = writer.length;
+  const from = writer.length();
   for (const name of remove) writer.text(2, name);
   for (const key in set) {
-    const option = writer.length;
+    const option = writer.length();
     writer.varint(3, OVERWRITE_IF_EXISTS_OR_ADD);
-    const header = writer.length;
+    const header = writer.length();
     writer.text(3, set[key] ?? "");
     writer.text(1, key);
     writer.message(1, header);
     writer.message(1, option);
   }
-  if (writer.length > from) writer.message(field, from);
+  if (writer.length() > from) writer.message(field, from);
 }
 
 function frame(writer: Writer): Reply {

@@ -1,4 +1,5 @@
 import { createServer, type Server } from "node:net";
+import { createFleetingMap } from "./fleeting-map.ts";
 import { createFrameReader } from "./grpc-frame.ts";
 import { serveHttp2, type Http2Connection, type Http2Handler, type Http2Headers, type Http2Stream } from "./http2/connection.ts";
 import { encodeHeaders } from "./http2/encode-headers.ts";
@@ -55,13 +56,15 @@ const UNAVAILABLE = "14";
 
 export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<GrpcStreams> {
   const connections = new Set<Http2Connection>();
-  const open = new Set<Served>();
+  const open = createFleetingMap<number, Served>();
+  let opened = 0;
   const server = createServer((socket) => {
     const connection = serveHttp2(socket, {
       open(stream, headers) {
         if (headers.get(":path") !== options.method) return refuse(stream, UNIMPLEMENTED, "there is no such method");
-        const served = serve(stream, headers, { ...options, onClosed: () => open.delete(served) });
-        open.add(served);
+        const number = ++opened;
+        const served = serve(stream, headers, { ...options, onClosed: () => open.delete(number) });
+        open.set(number, served);
         return served.handler;
       },
       onError: options.onError,
@@ -71,7 +74,7 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
   });
   // Whoever loses a reset (grpc-js's client does, where it cancels at once) would leave its stream here for ever.
   const sweep = setInterval(() => {
-    for (const served of open) served.giveUpSilent();
+    for (const served of open.values()) served.giveUpSilent();
   }, options.silentMs).unref();
   await listen(server, options.address);
 
@@ -84,7 +87,7 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
       server.close(() => resolve());
       for (const connection of connections) connection.shut();
       const timer = setTimeout(() => {
-        for (const served of open) served.fail("the server is stopping");
+        for (const served of open.values()) served.fail("the server is stopping");
         for (const connection of connections) connection.destroy();
         // A connection whose other side does not close it either would be waited for.
         resolve();

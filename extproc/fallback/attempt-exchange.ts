@@ -30,7 +30,8 @@ export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDep
     if (attempts === undefined) return refuse(new GatewayError("overloaded", "The request is over."), {});
     attempt = attempts.begin();
     timer = setTimeout(giveUp, attempts.firstByteMs);
-    const { backend, upstream, isAsReceived } = attempt;
+    const { backend } = attempt;
+    const { upstream, isAsReceived } = attempt.request();
     const { set, remove } = requestChanges({ headers, backend, upstream, requestId });
     return reply.replaceRequest(isAsReceived ? "unchanged" : upstream.body, {
       set: { ...set, [HEADERS.bodyLength]: String(upstream.body.length) },

@@ -4,18 +4,18 @@ import { DEFAULT_FIRST_BYTE_MS } from "../deadlines.ts";
 import type { Events } from "../events.ts";
 import { isAboutRequest } from "../protocol/upstream-error.ts";
 import type { BackendHealth } from "../route/backend-health.ts";
-import type { Translation } from "../translate/translation.ts";
+import type { AnswerTranslation, Translation } from "../translate/translation.ts";
 import { readRetryAfterMs } from "./retry-after.ts";
 
 /** One request's way through its Model's backends: the exchange begins it, Envoy's attempts go through it one by one. */
 export interface Attempts {
   /** The attempt that runs, or whose answer passes; before the first one, the backend that it will go to. */
-  readonly backend: Backend;
-  readonly translation: Translation;
+  backend(): Backend;
+  translation(): AnswerTranslation;
   /** How many servers were asked. */
-  readonly tried: number;
+  tried(): number;
   /** Why the last attempt has no answer of a server's own; null where it has one. */
-  readonly failure: GatewayError | null;
+  failure(): GatewayError | null;
   /** How long each server may take to begin its answer. */
   readonly firstByteMs: number;
   /** Envoy sends the request: to which backend? */
@@ -24,12 +24,18 @@ export interface Attempts {
   close(): void;
 }
 
-/** One attempt at one backend. Its first end counts. */
-export interface Attempt {
-  readonly backend: Backend;
+/** What goes to a backend. */
+export interface SentRequest {
   readonly upstream: Translation["upstream"];
   /** The body goes on as the client sent it. */
   readonly isAsReceived: boolean;
+}
+
+/** One attempt at one backend. Its first end counts. */
+export interface Attempt {
+  readonly backend: Backend;
+  /** @throws Error once the answer passes: a prompt is large, and its answer may take minutes, so it was let go. */
+  request(): SentRequest;
   answered(answer: AttemptAnswer): "pass" | "try_next";
   /** No answer came in the time that its Model gives. */
   timedOut(): "pass" | "try_next";
@@ -63,16 +69,19 @@ export interface AttemptsDeps {
 
 interface Step {
   backend: Backend;
-  translation: Translation;
+  translation: AnswerTranslation;
+  /** Until the answer passes. */
+  sent: SentRequest | undefined;
 }
 
 /** @throws GatewayError where the request can be said in no backend's protocol: the first one's. */
 export function startAttempts(
-  { requestId, model, backends, ...request }: AttemptsStart,
+  { requestId, model, backends, ...start }: AttemptsStart,
   { health, events, clock }: AttemptsDeps,
 ): Attempts {
   const left = [...backends];
-  const { translate } = request;
+  /** What an attempt's request is made from, until an answer passes. */
+  let source: Pick<AttemptsStart, "body" | "translate"> | undefined = start;
   let current = firstStep();
   let next: Step | undefined = current;
   let failure: GatewayError | null = null;
@@ -83,14 +92,20 @@ export function startAttempts(
     const step = takeStep();
     if (step !== undefined) return step;
     if (first === undefined) throw new Error("a request was to be tried at no backend");
-    return { backend: first, translation: translate(first) };
+    return stepTo(first);
+  }
+
+  function stepTo(backend: Backend): Step {
+    if (source === undefined) throw new Error("a request was to be tried again behind its answer");
+    const { upstream, ...translation } = source.translate(backend);
+    return { backend, translation, sent: { upstream, isAsReceived: upstream.body === source.body } };
   }
 
   /** A backend that speaks a protocol in which the request cannot be said is passed over. */
   function takeStep(): Step | undefined {
     for (let backend = left.shift(); backend !== undefined; backend = left.shift()) {
       try {
-        return { backend, translation: translate(backend) };
+        return stepTo(backend);
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
       }
@@ -116,7 +131,7 @@ export function startAttempts(
       const status = answer === "timed_out" ? 504 : answer.status;
       if (failure === null && isAnswer(status)) {
         health.succeeded(backend.cluster);
-        return "pass";
+        return pass();
       }
       const retryAfterMs = answer === "timed_out" ? null : readRetryAfterMs(answer.headers, clock.nowMs());
       health.failed(backend.cluster, { isRateLimit: status === 429, retryAfterMs });
@@ -129,13 +144,21 @@ export function startAttempts(
         status,
         isLast: next === undefined,
       });
-      return next === undefined ? "pass" : "try_next";
+      return next === undefined ? pass() : "try_next";
+    }
+
+    function pass(): "pass" {
+      step.sent = undefined;
+      source = undefined;
+      return "pass";
     }
 
     return {
       backend,
-      upstream: step.translation.upstream,
-      isAsReceived: step.translation.upstream.body === request.body,
+      request() {
+        if (step.sent === undefined) throw new Error("a request was to be sent behind its answer");
+        return step.sent;
+      },
       answered: end,
       timedOut: () => end("timed_out"),
       abandoned() {
@@ -147,18 +170,10 @@ export function startAttempts(
   }
 
   return {
-    get backend() {
-      return current.backend;
-    },
-    get translation() {
-      return current.translation;
-    },
-    get tried() {
-      return tried;
-    },
-    get failure() {
-      return failure;
-    },
+    backend: () => current.backend,
+    translation: () => current.translation,
+    tried: () => tried,
+    failure: () => failure,
     firstByteMs: model.timeouts?.firstByteMs ?? DEFAULT_FIRST_BYTE_MS,
     begin,
     close() {
@@ -189,8 +204,8 @@ export function tooLate(): GatewayError {
 
 /** The last error, with how many servers were asked before it was given up; which ones is nobody's business (S17). */
 export function withTried(error: GatewayError, { tried }: Pick<Attempts, "tried">): GatewayError {
-  if (tried < 2) return error;
-  return new GatewayError(error.code, `${error.message} ${tried} servers were tried.`, {
+  if (tried() < 2) return error;
+  return new GatewayError(error.code, `${error.message} ${tried()} servers were tried.`, {
     status: error.status,
     headers: error.headers,
     cause: error.cause,

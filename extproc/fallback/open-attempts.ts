@@ -1,3 +1,4 @@
+import { createFleetingMap } from "../../runtime/fleeting-map.ts";
 import type { Attempts } from "./attempts.ts";
 
 /** Requests that are on their way through several backends, by id: an attempt comes on a stream of its own. */
@@ -8,10 +9,10 @@ export interface OpenAttempts {
 }
 
 export function createOpenAttempts(): OpenAttempts {
-  const open = new Map<string, Attempts>();
+  const open = createFleetingMap<string, Attempts>();
   return {
-    add: (requestId, attempts) => void open.set(requestId, attempts),
+    add: (requestId, attempts) => open.set(requestId, attempts),
     find: (requestId) => open.get(requestId),
-    remove: (requestId) => void open.delete(requestId),
+    remove: (requestId) => open.delete(requestId),
   };
 }

@@ -9,19 +9,19 @@ import type { BackendHealth } from "../route/backend-health.ts";
 import { chooseBackend } from "../route/choose-backend.ts";
 import { orderBackends } from "../route/order-backends.ts";
 import { createTranslation } from "../translate/choose.ts";
-import type { Translation, TranslationInput } from "../translate/translation.ts";
-import { startAttempts, withTried, type AttemptsDeps } from "./attempts.ts";
+import type { AnswerTranslation, Translation, TranslationInput } from "../translate/translation.ts";
+import { startAttempts, withTried, type AttemptsDeps, type SentRequest } from "./attempts.ts";
 import type { OpenAttempts } from "./open-attempts.ts";
 
 /** A request's way to its Model's servers: straight to the only one, or to several, one after the other. */
 export interface Way {
   /** The one that answers; before any does, the one that is asked first. */
-  readonly backend: Backend;
-  readonly translation: Translation;
+  backend(): Backend;
+  translation(): AnswerTranslation;
   /** Each server's time to the first byte is kept on its own attempt. */
   readonly isByAttempt: boolean;
   /** Why there is no answer of a server's own; null where there is one. */
-  readonly failure: GatewayError | null;
+  failure(): GatewayError | null;
   /** Sends the request on: Envoy's next step. */
   forward(): Reply;
   /** The error as the client reads it. */
@@ -51,47 +51,41 @@ export function planWay(plan: WayPlan, deps: WayDeps): Way {
 
 /** Without a detour: most Models have one backend. */
 function straight(plan: WayPlan, { random }: WayDeps): Way {
-  const { client, body, headers, model, requestId } = plan;
+  const { client, headers, model, requestId } = plan;
   const backend = chooseBackend(model.backends, random());
-  const translation = createTranslation(client, { ...plan, backend });
-  const { upstream } = translation;
+  const { upstream, ...translation } = createTranslation(client, { ...plan, backend });
+  // Let go once it is sent: a prompt is large, and its answer may take minutes.
+  let unsent: SentRequest | undefined = { upstream, isAsReceived: upstream.body === plan.body };
   return {
-    backend,
-    translation,
+    backend: () => backend,
+    translation: () => translation,
     isByAttempt: false,
-    failure: null,
-    forward: () =>
-      reply.forwardRequest(
-        upstream.body === body ? "unchanged" : upstream.body,
-        requestChanges({ headers, backend, upstream, requestId, isTimed: model.timeouts !== undefined }),
-      ),
+    failure: () => null,
+    forward() {
+      if (unsent === undefined) throw new Error("a request is sent once");
+      const { upstream, isAsReceived } = unsent;
+      unsent = undefined;
+      const changes = requestChanges({ headers, backend, upstream, requestId, isTimed: model.timeouts !== undefined });
+      return reply.forwardRequest(isAsReceived ? "unchanged" : upstream.body, changes);
+    },
     described: (error) => error,
     close: () => {},
   };
 }
 
 function throughSeveral(plan: WayPlan, deps: WayDeps): Way {
-  const { client, headers, model, requestId } = plan;
+  const { headers, model, requestId } = plan;
   const backends = orderBackends(model.backends, {
     affinity: affinityOf(plan),
     health: deps.health,
     nowMs: deps.clock.nowMs(),
   });
-  const attempts = startAttempts(
-    { ...plan, backends, translate: (backend) => createTranslation(client, { ...plan, backend }) },
-    deps,
-  );
+  const attempts = startAttempts({ ...plan, backends, translate: translator(plan) }, deps);
   return {
-    get backend() {
-      return attempts.backend;
-    },
-    get translation() {
-      return attempts.translation;
-    },
+    backend: () => attempts.backend(),
+    translation: () => attempts.translation(),
     isByAttempt: true,
-    get failure() {
-      return attempts.failure;
-    },
+    failure: () => attempts.failure(),
     forward() {
       deps.openAttempts.add(requestId, attempts);
       return reply.forwardRequest("unchanged", attemptsChanges({ headers, requestId, worker: deps.worker }));
@@ -102,4 +96,9 @@ function throughSeveral(plan: WayPlan, deps: WayDeps): Way {
       deps.openAttempts.remove(requestId);
     },
   };
+}
+
+/** A closure of its own: those of a way live as long as the answer, and would keep the prompt with them. */
+function translator(plan: WayPlan): (backend: Backend) => Translation {
+  return (backend) => createTranslation(plan.client, { ...plan, backend });
 }

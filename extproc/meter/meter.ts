@@ -19,7 +19,7 @@ export interface Meter {
   /** The same, of text whose length in UTF-8 is known. */
   producedBytes(bytes: number): void;
   /** Has the upstream produced any text? Token counts alone do not say so: messages streams begin with a placeholder. */
-  readonly hasOutput: boolean;
+  hasOutput(): boolean;
   final(): MeteredUsage;
 }
 
@@ -48,9 +48,7 @@ export function createMeter(promptBytes: number): Meter {
     producedBytes(bytes) {
       producedBytes += bytes;
     },
-    get hasOutput() {
-      return producedBytes > 0;
-    },
+    hasOutput: () => producedBytes > 0,
     final() {
       const usage: Usage = {
         ...NO_USAGE,

@@ -1,3 +1,4 @@
+import { createFleetingMap } from "../../runtime/fleeting-map.ts";
 import type { Logger } from "../../runtime/log.ts";
 
 /** Ends runs that have shown no sign of life for long: only a bug leaves one behind, and it would hold credit for ever. */
@@ -34,13 +35,14 @@ const SILENT_MS = 3_600_000;
 const SWEEP_EVERY_MS = 60_000;
 
 export function startRunWatch({ clock, log }: RunWatchDeps): RunWatch {
-  const aliveAtMs = new Map<WatchedRun, number>();
+  const watched = createFleetingMap<number, { number: number; run: WatchedRun; aliveAtMs: number }>();
+  let begun = 0;
 
   function sweep(): number {
     const silentSinceMs = clock.nowMs() - SILENT_MS;
-    const silent = [...aliveAtMs].filter(([, atMs]) => atMs <= silentSinceMs).map(([run]) => run);
-    for (const run of silent) {
-      aliveAtMs.delete(run);
+    const silent = [...watched.values()].filter(({ aliveAtMs }) => aliveAtMs <= silentSinceMs);
+    for (const { number, run } of silent) {
+      watched.delete(number);
       log.error({ requestId: run.requestId, silentMs: SILENT_MS }, "a request is given up: it has not ended and nothing comes");
       try {
         run.giveUp();
@@ -55,12 +57,12 @@ export function startRunWatch({ clock, log }: RunWatchDeps): RunWatch {
   const timer = setInterval(sweep, SWEEP_EVERY_MS).unref();
   return {
     begin(run) {
-      aliveAtMs.set(run, clock.nowMs());
+      const number = ++begun;
+      const entry = { number, run, aliveAtMs: clock.nowMs() };
+      watched.set(number, entry);
       return {
-        noteAlive() {
-          if (aliveAtMs.has(run)) aliveAtMs.set(run, clock.nowMs());
-        },
-        over: () => void aliveAtMs.delete(run),
+        noteAlive: () => void (entry.aliveAtMs = clock.nowMs()),
+        over: () => watched.delete(number),
       };
     },
     sweep,

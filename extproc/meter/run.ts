@@ -18,10 +18,10 @@ type Outcome = Exclude<Settlement["outcome"], "lost">;
 /** One request upstream, from the moment it is sent: it is settled exactly once, however many backends it tries. */
 export interface Run {
   readonly model: WorldModel;
-  readonly backend: Backend;
+  backend(): Backend;
   readonly meter: Meter;
   /** Null until it is settled. */
-  readonly settlement: Settlement | null;
+  settlement(): Settlement | null;
   /** Another backend answers: the one that is written down. */
   moveTo(backend: Backend): void;
   /** What was left of the caller's limits when it began, for the response. */
@@ -118,10 +118,10 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
 
   function keepAhead(): "go_on" | "stop" {
     const usedNanoUsd = chargeNanoUsd(meter.final().usage, model.price);
-    if (usedNanoUsd + stretchNanoUsd <= hold.heldNanoUsd) return "go_on";
+    if (usedNanoUsd + stretchNanoUsd <= hold.heldNanoUsd()) return "go_on";
     const covered = hold.cover(usedNanoUsd + STRETCHES_AHEAD * stretchNanoUsd);
-    if (covered === "covered" || usedNanoUsd < hold.heldNanoUsd) return "go_on";
-    const isBeyondSlack = usedNanoUsd >= hold.heldNanoUsd + stretchNanoUsd;
+    if (covered === "covered" || usedNanoUsd < hold.heldNanoUsd()) return "go_on";
+    const isBeyondSlack = usedNanoUsd >= hold.heldNanoUsd() + stretchNanoUsd;
     return covered === "short" || isBeyondSlack ? "stop" : "go_on";
   }
 
@@ -130,7 +130,7 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
     isSettled = true;
     life.over();
     // An upstream that failed before its first token costs nothing (S28).
-    const isFree = outcome !== "complete" && !meter.hasOutput;
+    const isFree = outcome !== "complete" && !meter.hasOutput();
     const { usage, isEstimated } = isFree ? { usage: { ...NO_USAGE }, isEstimated: false } : meter.final();
     // The price is the one read at admission: this object was not changed since (S28).
     const charge = chargeNanoUsd(usage, model.price);
@@ -155,20 +155,16 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
 
   return {
     model,
-    get backend() {
-      return backend;
-    },
+    backend: () => backend,
     meter,
-    get settlement() {
-      return settled;
-    },
+    settlement: () => settled,
     moveTo,
     limitHeaders: limited.headers,
     noteOutput() {
       life.noteAlive();
       // Nobody would count what it goes on to produce.
       if (isGivenUp) return "stop";
-      if (isSettled || !meter.hasOutput) return "go_on";
+      if (isSettled || !meter.hasOutput()) return "go_on";
       firstTokenMs ??= clock.nowMs() - startedMs;
       noteCheckpoint();
       return keepAhead();

@@ -4,7 +4,7 @@ import type { HoldSize } from "./hold-size.ts";
 
 /** Credit that one running request has reserved. It ends once: with its charge, or without one. */
 export interface Hold {
-  readonly heldNanoUsd: bigint;
+  heldNanoUsd(): bigint;
   /**
    * Raises the hold to this amount where the lease covers it; else asks for more in the background.
    * "short": the account has no more, or it cannot be asked.
@@ -232,9 +232,7 @@ export function createWallet(deps: WalletDeps): Wallet {
     }
 
     return {
-      get heldNanoUsd() {
-        return amount;
-      },
+      heldNanoUsd: () => amount,
       cover(wantedNanoUsd) {
         const more = wantedNanoUsd - amount;
         if (more <= 0n) return "covered";

@@ -5,14 +5,12 @@ export interface ByteBuffer {
   view(): Buffer;
   /** Takes bytes away from the front. */
   drop(count: number): void;
-  readonly length: number;
+  length(): number;
 }
 
 /** Small enough to come out of Node's pool: memory outside of it makes V8 look for garbage sooner. */
 const FIRST_BYTES = 1024;
 const NOTHING = Buffer.alloc(0);
-/** Memory that one huge line or event took beyond this is given back. */
-const KEPT_BYTES = 256 * 1024;
 
 export function createByteBuffer(): ByteBuffer {
   // Many are made and never used.
@@ -34,15 +32,14 @@ export function createByteBuffer(): ByteBuffer {
   function drop(count: number): void {
     bytes.copyWithin(0, count, length);
     length -= count;
-    if (length === 0 && bytes.length > KEPT_BYTES) bytes = NOTHING;
+    // As long as one of them is kept, so is the whole page of the pool, with what a hundred others have left behind in it.
+    if (length === 0) bytes = NOTHING;
   }
 
   return {
     append,
     view: () => bytes.subarray(0, length),
     drop,
-    get length() {
-      return length;
-    },
+    length: () => length,
   };
 }

@@ -27,9 +27,9 @@ export interface SseParser {
   /** The last event where the stream ended without a blank line, if its data is whole (JSON or `[DONE]`). */
   end(): SseEvent[];
   /** Bytes before this offset belong to finished blocks: events, or comments closed by a blank line. */
-  readonly settled: number;
+  settled(): number;
   /** Comment lines seen (`: keep-alive`). */
-  readonly comments: number;
+  comments(): number;
 }
 
 interface Block {
@@ -68,10 +68,12 @@ export function createSseParser(): SseParser {
       if (nextLf < at) nextLf = indexOrEnd(chunk, LF, at);
       if (nextCr < at) nextCr = indexOrEnd(chunk, CR, at);
       const lineEnd = Math.min(nextLf, nextCr);
-      line.append(chunk, at, lineEnd);
       checkSize(offset + lineEnd - block.start);
-      if (lineEnd === chunk.length) break;
-      const event = endLine(offset + lineEnd, offset + lineEnd + 1);
+      if (lineEnd === chunk.length) {
+        line.append(chunk, at, lineEnd);
+        break;
+      }
+      const event = endLine(chunk, at, lineEnd);
       if (event !== null) events.push(event);
       at = lineEnd + 1;
       const isCarriageReturn = lineEnd === nextCr;
@@ -99,18 +101,29 @@ export function createSseParser(): SseParser {
     return at + 1;
   }
 
-  /** @param lineEnd offset of the line's end; @param next offset behind its line break. */
-  function endLine(lineEnd: number, next: number): SseEvent | null {
-    const lineStart = lineEnd - line.length;
-    const text = line.view().toString("utf8");
-    line.drop(line.length);
-    const isMarked = lineStart === 0 && text.startsWith(BYTE_ORDER_MARK);
-    if (isMarked) return readLine(text.slice(1), lineStart + BYTE_ORDER_MARK_BYTES, lineEnd, next);
-    return readLine(text, lineStart, lineEnd, next);
+  /** @returns the event that a line, whose rest is this part of the chunk, ends with its line break. */
+  function endLine(chunk: Buffer, at: number, lineEnd: number): SseEvent | null {
+    const lineStart = offset + at - line.length();
+    // Most lines come whole, and are not copied.
+    if (line.length() === 0) return decodeLine(chunk.toString("utf8", at, lineEnd), lineStart, offset + lineEnd);
+    line.append(chunk, at, lineEnd);
+    return decodeLine(takeLine(), lineStart, offset + lineEnd);
   }
 
-  function readLine(text: string, lineStart: number, lineEnd: number, next: number): SseEvent | null {
-    if (text === "") return endBlock(next);
+  function takeLine(): string {
+    const text = line.view().toString("utf8");
+    line.drop(line.length());
+    return text;
+  }
+
+  function decodeLine(text: string, lineStart: number, lineEnd: number): SseEvent | null {
+    const isMarked = lineStart === 0 && text.startsWith(BYTE_ORDER_MARK);
+    if (isMarked) return readLine(text.slice(1), lineStart + BYTE_ORDER_MARK_BYTES, lineEnd);
+    return readLine(text, lineStart, lineEnd);
+  }
+
+  function readLine(text: string, lineStart: number, lineEnd: number): SseEvent | null {
+    if (text === "") return endBlock(lineEnd + 1);
     const colon = text.indexOf(":");
     if (colon === 0) {
       comments += 1;
@@ -139,7 +152,8 @@ export function createSseParser(): SseParser {
 
   function end(): SseEvent[] {
     const finished = settled;
-    if (line.length > 0) endLine(offset, offset);
+    const lineStart = offset - line.length();
+    if (line.length() > 0) decodeLine(takeLine(), lineStart, offset);
     const event = endBlock(offset);
     if (event !== null && isWhole(event.data)) return [event];
     settled = finished;
@@ -155,12 +169,8 @@ export function createSseParser(): SseParser {
       isAfterCarriageReturn = false;
     },
     end,
-    get settled() {
-      return settled;
-    },
-    get comments() {
-      return comments;
-    },
+    settled: () => settled,
+    comments: () => comments,
   };
 }
 

@@ -9,7 +9,7 @@ export interface EventTemplate {
   /** The whole events at the front of a chunk that are of the known form; null where there is none. */
   skim(chunk: Buffer): Skimmed | null;
   /** Is it of use to show it further events? */
-  readonly isLearning: boolean;
+  isLearning(): boolean;
   /** Takes the form of an event, if it has one. */
   learn(sample: EventSample): void;
 }
@@ -94,9 +94,7 @@ export function createEventTemplate(findText: FindText): EventTemplate {
   return {
     skim,
     learn,
-    get isLearning() {
-      return lessons < MOST_LESSONS;
-    },
+    isLearning: () => lessons < MOST_LESSONS,
   };
 }
 

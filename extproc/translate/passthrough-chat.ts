@@ -104,7 +104,7 @@ function parseCompletion(body: Buffer): JsonObject {
 
 function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRules {
   const model: Record<string, MemberEdit> = wishes.model === null ? {} : { model: replace(wishes.model) };
-  let outcome: StreamRules["outcome"] = "open";
+  let outcome: ReturnType<StreamRules["outcome"]> = "open";
   let isDone = false;
   let head: AnswerHead = { id: "", created: 0, model: wishes.model ?? "" };
 
@@ -176,9 +176,7 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
     read,
     findText,
     skimmed: meter.producedBytes,
-    get outcome() {
-      return outcome;
-    },
+    outcome: () => outcome,
     // The answer is whole once it has its finish_reason, and clients wait for this line.
     closing: () => (isDone ? "" : encodeSseEvent(null, "[DONE]")),
     limited,

@@ -104,7 +104,7 @@ function createRules(meter: Meter, { model, isUsageInclusive }: AnswerRules): St
   const usage = createStreamUsage(meter, { isInclusive: isUsageInclusive });
   const renamed: Record<string, MemberEdit> | null = model === null ? null : { message: within({ model: replace(model) }) };
   const openBlocks = new Set<number>();
-  let outcome: StreamRules["outcome"] = "open";
+  let outcome: ReturnType<StreamRules["outcome"]> = "open";
 
   function read(_: string, json: JsonObject | null): EventEdit {
     if (json === null) return "keep";
@@ -142,9 +142,7 @@ function createRules(meter: Meter, { model, isUsageInclusive }: AnswerRules): St
     read,
     findText,
     skimmed: meter.producedBytes,
-    get outcome() {
-      return outcome;
-    },
+    outcome: () => outcome,
     closing: () => "",
     limited: () =>
       [

@@ -20,7 +20,7 @@ export interface StreamRules {
   /** Text was passed that `read` did not see, of so many bytes. */
   skimmed(textBytes: number): void;
   /** How far the stream has come, judged by the events read. */
-  readonly outcome: Exclude<StreamOutcome, "truncated">;
+  outcome(): Exclude<StreamOutcome, "truncated">;
   /** What an upstream that was complete has left out of its ending. */
   closing(): string;
   /** The ending of an answer that ran into its limit of output tokens. */
@@ -58,7 +58,7 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
   }
 
   function collect(chunk: Buffer): Buffer {
-    if (answer.length + chunk.length > MAX_EVENT_BYTES)
+    if (answer.length() + chunk.length > MAX_EVENT_BYTES)
       throw new GatewayError("upstream_error", "The model server's answer is too large.");
     answer.append(chunk);
     return NOTHING;
@@ -80,9 +80,9 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
 
   /** Passes the events that are known by their form; else what may teach another one, an event; else all. */
   function passFront(chunk: Buffer): { bytes: number; output: Buffer | "unchanged" } {
-    const known = held.length === 0 ? template.skim(chunk) : null;
+    const known = held.length() === 0 ? template.skim(chunk) : null;
     if (known === null) {
-      const bytes = template.isLearning ? endOfEvent(chunk) : chunk.length;
+      const bytes = template.isLearning() ? endOfEvent(chunk) : chunk.length;
       return { bytes, output: read(bytes === chunk.length ? chunk : chunk.subarray(0, bytes)) };
     }
     rules.skimmed(known.textBytes);
@@ -94,10 +94,10 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
   function read(chunk: Buffer): Buffer | "unchanged" {
     const events = parser.push(chunk);
     const edits = readEvents(events);
-    if (held.length === 0) learnFrom(chunk, events.at(-1), edits.at(-1));
-    const isWhole = held.length === 0 && parser.settled === heldFrom + chunk.length;
+    if (held.length() === 0) learnFrom(chunk, events.at(-1), edits.at(-1));
+    const isWhole = held.length() === 0 && parser.settled() === heldFrom + chunk.length;
     if (isWhole && edits.length === 0 && replacedEnd !== heldFrom) {
-      heldFrom = parser.settled;
+      heldFrom = parser.settled();
       return "unchanged";
     }
     held.append(chunk);
@@ -137,12 +137,12 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
       else if (edit !== "hide") parts.push(...editEvent(event, edit));
       at = event.end - heldFrom;
     }
-    const end = parser.settled - heldFrom;
+    const end = parser.settled() - heldFrom;
     keep(at, end);
     // The copy that Buffer.concat makes comes before the held bytes move.
     const released = Buffer.concat(parts);
     held.drop(end);
-    heldFrom = parser.settled;
+    heldFrom = parser.settled();
     return released;
 
     function keep(from: number, to: number): void {
@@ -167,7 +167,8 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
     const streamed = isWholeAnswer === true ? restream() : NOTHING;
     const last = Buffer.concat([streamed, release(readEvents(parser.end()))]);
     isClosed = true;
-    const closing = rules.outcome === "open" ? truncation() : Buffer.from(rules.outcome === "complete" ? rules.closing() : "");
+    const closing =
+      rules.outcome() === "open" ? truncation() : Buffer.from(rules.outcome() === "complete" ? rules.closing() : "");
     const separator = last.length > 0 && closing.length > 0 ? missingBlank(last) : "";
     return Buffer.concat([last, Buffer.from(separator), closing]);
   }
@@ -193,7 +194,7 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
 
   /** The bytes of an unfinished event are left out: the client has whole events only. */
   function stopForCredit(): Buffer {
-    if (isClosed || rules.outcome !== "open") return Buffer.alloc(0);
+    if (isClosed || rules.outcome() !== "open") return Buffer.alloc(0);
     isClosed = true;
     ending = "complete";
     return Buffer.from(rules.limited());
@@ -209,9 +210,7 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
     end,
     fail,
     stopForCredit,
-    get outcome() {
-      return ending ?? rules.outcome;
-    },
+    outcome: () => ending ?? rules.outcome(),
   };
 }
 

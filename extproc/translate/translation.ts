@@ -39,6 +39,9 @@ export interface Translation {
   stream(meter: Meter): StreamTranslation;
 }
 
+/** What is still needed of it once its request is on its way. */
+export type AnswerTranslation = Omit<Translation, "upstream">;
+
 /**
  * "complete": the upstream ended as its protocol says. "truncated": it closed before. "failed": it sent an
  * error event, or the gateway ended the stream.
@@ -55,5 +58,5 @@ export interface StreamTranslation {
   fail(error: GatewayError): Buffer;
   /** The account's credit ran out: finishes what is open, with the protocol's finish for a limit of output tokens. */
   stopForCredit(): Buffer;
-  readonly outcome: StreamOutcome;
+  outcome(): StreamOutcome;
 }

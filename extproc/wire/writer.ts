@@ -4,7 +4,7 @@
  */
 export interface Writer {
   /** Offset from the end of all that is written: a message's length is the difference of two. */
-  readonly length: number;
+  length(): number;
   text(field: number, value: string): void;
   bytes(field: number, value: Uint8Array): void;
   /** Also bools and enums. */
@@ -61,9 +61,7 @@ export function createWriter(roomFor = 0): Writer {
   }
 
   return {
-    get length() {
-      return buffer.length - at;
-    },
+    length: () => buffer.length - at,
     text(field, value) {
       reserve(value.length * MOST_BYTES_A_CHARACTER + MOST_HEADER_BYTES);
       const end = at;

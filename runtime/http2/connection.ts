@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { createFleetingMap } from "../fleeting-map.ts";
 import {
   createFrameParser,
   decodeNumber,
@@ -66,6 +67,7 @@ const PRIORITY_BYTES = 5;
 const NOTHING = Buffer.alloc(0);
 
 interface OpenStream {
+  streamId: number;
   handler: Http2Handler;
   outlet: Outlet;
   /** Since the other side was last told that there is room. */
@@ -77,7 +79,7 @@ interface OpenStream {
 }
 
 export function serveHttp2(socket: Socket, { open, onError, onClose }: Http2ConnectionOptions): Http2Connection {
-  const streams = new Map<number, OpenStream>();
+  const streams = createFleetingMap<number, OpenStream>();
   const output = createOutput(socket);
   const sender = createSender({ output, onEnd: sent });
   const decoder = createHeaderDecoder();
@@ -177,11 +179,11 @@ export function serveHttp2(socket: Socket, { open, onError, onClose }: Http2Conn
       headers: outlet.headers,
       data: outlet.data,
       cancel() {
-        if (streams.has(streamId)) output.put(FRAME.reset, 0, streamId, encodeNumber(ERROR_CODE.cancel));
+        if (streams.get(streamId) !== undefined) output.put(FRAME.reset, 0, streamId, encodeNumber(ERROR_CODE.cancel));
         close(streamId);
       },
     };
-    const entry: OpenStream = { handler: WAITING, outlet, receivedBytes: 0, isHeard: false, isSent: false };
+    const entry: OpenStream = { streamId, handler: WAITING, outlet, receivedBytes: 0, isHeard: false, isSent: false };
     streams.set(streamId, entry);
     entry.handler = open(stream, headers);
   }
@@ -239,7 +241,7 @@ export function serveHttp2(socket: Socket, { open, onError, onClose }: Http2Conn
   socket.on("error", (error) => (isOver ? undefined : onError(error)));
   socket.on("close", () => {
     isOver = true;
-    for (const streamId of streams.keys()) close(streamId);
+    for (const { streamId } of streams.values()) close(streamId);
     onClose();
   });
   output.put(FRAME.settings, 0, CONNECTION, encodeSettings(SETTINGS));

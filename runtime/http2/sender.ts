@@ -1,3 +1,4 @@
+import { createFleetingMap } from "../fleeting-map.ts";
 import { FLAG, FRAME, MOST_FRAME_BYTES } from "./frame.ts";
 import type { Output } from "./output.ts";
 
@@ -33,7 +34,7 @@ interface Parts {
 }
 
 export function createSender({ output, onEnd }: Parts): Sender {
-  const open = new Set<{ shift(bytes: number): void }>();
+  const open = createFleetingMap<number, { shift(bytes: number): void }>();
   const blocked = new Set<() => void>();
   let window = FIRST_WINDOW_BYTES;
   let firstWindow = FIRST_WINDOW_BYTES;
@@ -43,7 +44,7 @@ export function createSender({ output, onEnd }: Parts): Sender {
     const state = { shift: (bytes: number) => (own += bytes) };
     // May be negative, after the other side has changed its mind.
     let own = firstWindow;
-    open.add(state);
+    open.set(streamId, state);
 
     function sendData(bytes: Buffer): void {
       window -= bytes.length;
@@ -99,7 +100,7 @@ export function createSender({ output, onEnd }: Parts): Sender {
       close() {
         waiting.length = 0;
         blocked.delete(pump);
-        open.delete(state);
+        open.delete(streamId);
       },
     };
   }
@@ -112,7 +113,7 @@ export function createSender({ output, onEnd }: Parts): Sender {
       for (const pump of blocked) pump();
     },
     setFirstWindow(bytes) {
-      for (const each of open) each.shift(bytes - firstWindow);
+      for (const each of open.values()) each.shift(bytes - firstWindow);
       firstWindow = bytes;
       for (const pump of blocked) pump();
     },

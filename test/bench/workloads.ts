@@ -19,15 +19,15 @@ const CHUNKS = 100;
 const closedLoop = { gapMs: 0, connections: 32 };
 
 export const WORKLOADS: readonly Workload[] = [
-  { ...closedLoop, name: "JSON, 1 KB prompt", isStream: false, promptBytes: 1024, requests: 3000, rate: 150 },
-  { ...closedLoop, name: "JSON, 100 KB prompt", isStream: false, promptBytes: 100 * 1024, requests: 1000, rate: 60 },
-  { ...closedLoop, name: "stream of 100 chunks, 1 KB prompt", isStream: true, promptBytes: 1024, requests: 1000, rate: 60 },
+  { ...closedLoop, name: "JSON, 1 KB prompt", isStream: false, promptBytes: 1024, requests: 10_000, rate: 150 },
+  { ...closedLoop, name: "JSON, 100 KB prompt", isStream: false, promptBytes: 100 * 1024, requests: 4000, rate: 60 },
+  { ...closedLoop, name: "stream of 100 chunks, 1 KB prompt", isStream: true, promptBytes: 1024, requests: 4000, rate: 60 },
   {
     ...closedLoop,
     name: "stream of 100 chunks, 100 KB prompt",
     isStream: true,
     promptBytes: 100 * 1024,
-    requests: 600,
+    requests: 2500,
     rate: 40,
   },
   {

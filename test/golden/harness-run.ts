@@ -66,7 +66,7 @@ export function playStream(fixture: Fixture, chunks: Iterable<Buffer>): StreamRu
     if (!(thrown instanceof GatewayError)) throw thrown;
     output.push(stream.fail(thrown));
   }
-  return { text: Buffer.concat(output).toString("utf8"), outcome: stream.outcome, metered: meter.final() };
+  return { text: Buffer.concat(output).toString("utf8"), outcome: stream.outcome(), metered: meter.final() };
 }
 
 export function playWhole(fixture: Fixture, body: Buffer): { text: string; metered: MeteredUsage } {

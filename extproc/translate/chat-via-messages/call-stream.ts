@@ -15,7 +15,7 @@ export interface StreamedCall {
 export interface CallStream {
   start(block: Extract<AnswerBlock, { type: "tool_use" }>): StreamedCall;
   /** Calls so far. Chat counts them by themselves, messages among all blocks. */
-  readonly count: number;
+  count(): number;
 }
 
 /** @param produced takes arguments that came whole with the block's start, for the meter. */
@@ -59,9 +59,7 @@ export function createCallStream({ facts, requestId }: AnswerContext, produced: 
 
   return {
     start,
-    get count() {
-      return count;
-    },
+    count: () => count,
   };
 }
 

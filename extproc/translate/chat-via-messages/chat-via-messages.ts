@@ -44,7 +44,7 @@ function createStream(meter: Meter, context: AnswerContext): StreamTranslation {
 
   function toText(event: SseEvent): string {
     // What follows an ending need not even be well-formed.
-    if (machine.outcome !== "open") return "";
+    if (machine.outcome() !== "open") return "";
     try {
       const parsed = parseEvent(event);
       return parsed === null ? "" : machine.accept(parsed);
@@ -69,8 +69,6 @@ function createStream(meter: Meter, context: AnswerContext): StreamTranslation {
     },
     fail: (error) => Buffer.from(machine.fail(error)),
     stopForCredit: () => Buffer.from(machine.stopForCredit()),
-    get outcome() {
-      return machine.outcome;
-    },
+    outcome: () => machine.outcome(),
   };
 }

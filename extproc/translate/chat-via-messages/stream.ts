@@ -20,7 +20,7 @@ export interface AnswerMachine {
   fail(error: GatewayError): string;
   /** Ends the answer as one that ran into its limit of output tokens. */
   stopForCredit(): string;
-  readonly outcome: StreamOutcome;
+  outcome(): StreamOutcome;
 }
 
 /** A block between its start and its stop. */
@@ -197,7 +197,7 @@ export function createAnswerMachine(meter: Meter, context: AnswerContext): Answe
     const ending = mapStopReason({
       stopReason: stop?.stopReason ?? null,
       stopSequence: stop?.stopSequence ?? null,
-      hasToolCalls: calls.count > 0,
+      hasToolCalls: calls.count() > 0,
       isLegacy: facts.isLegacy,
     });
     const explanation = ending.finishReason === "content_filter" && contentLength === 0 ? stop?.explanation : null;
@@ -237,8 +237,6 @@ export function createAnswerMachine(meter: Meter, context: AnswerContext): Answe
     end,
     fail,
     stopForCredit,
-    get outcome() {
-      return outcome;
-    },
+    outcome: () => outcome,
   };
 }

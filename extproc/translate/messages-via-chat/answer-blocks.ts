@@ -19,7 +19,7 @@ export interface AnswerBlocks {
   push(part: AnswerPart): MessagesEvent[];
   /** Writes what waits and closes what is open. */
   end(): MessagesEvent[];
-  readonly hasTools: boolean;
+  hasTools(): boolean;
 }
 
 type Segment =
@@ -89,7 +89,7 @@ export function createAnswerBlocks({ model, names, ids, hasArgumentSnapshots }: 
   function findCall(part: ToolPart): Call | undefined {
     if (part.index === null && part.id === "") {
       const latest = calls.at(-1);
-      return part.name !== "" && latest?.arguments.isComplete === true ? undefined : latest;
+      return part.name !== "" && latest?.arguments.isComplete() === true ? undefined : latest;
     }
     const known = calls.findLast((call) => (part.index === null ? call.upstreamId === part.id : call.index === part.index));
     const isOther = part.id !== "" && known?.upstreamId !== "" && part.id !== known?.upstreamId && part.name !== "";
@@ -117,7 +117,7 @@ export function createAnswerBlocks({ model, names, ids, hasArgumentSnapshots }: 
     const events: MessagesEvent[] = [];
     for (let head = queue[0]; head !== undefined; head = queue[0]) {
       events.push(...write(head));
-      const isOver = queue.length > 1 && (head.kind !== "tool" || (isOpen && head.call.arguments.isComplete));
+      const isOver = queue.length > 1 && (head.kind !== "tool" || (isOpen && head.call.arguments.isComplete()));
       if (!isOver) break;
       events.push(...close(head));
     }
@@ -170,9 +170,7 @@ export function createAnswerBlocks({ model, names, ids, hasArgumentSnapshots }: 
       }
       return events;
     },
-    get hasTools() {
-      return calls.some((call) => call.name !== "");
-    },
+    hasTools: () => calls.some((call) => call.name !== ""),
   };
 }
 

@@ -40,9 +40,9 @@ export interface AnswerReader {
    * @throws GatewayError where the upstream's finish reason is a failure.
    */
   finish(): MessagesEvent[];
-  readonly isStarted: boolean;
+  isStarted(): boolean;
   /** Has the upstream said why it stopped? More usage may still come. */
-  readonly isFinished: boolean;
+  isFinished(): boolean;
 }
 
 export function createAnswerReader(context: AnswerContext, meter: Meter): AnswerReader {
@@ -102,7 +102,7 @@ export function createAnswerReader(context: AnswerContext, meter: Meter): Answer
       finishReason,
       matchedStop,
       stopSequences: context.stopSequences,
-      hasTools: blocks.hasTools,
+      hasTools: blocks.hasTools(),
       hasRefusal,
     });
     // What the client reads is what is charged: the meter's numbers, counted by us where the upstream gave none (S28).
@@ -118,11 +118,7 @@ export function createAnswerReader(context: AnswerContext, meter: Meter): Answer
       finishReason = "length";
       matchedStop = null;
     },
-    get isStarted() {
-      return isStarted;
-    },
-    get isFinished() {
-      return finishReason !== null;
-    },
+    isStarted: () => isStarted,
+    isFinished: () => finishReason !== null,
   };
 }

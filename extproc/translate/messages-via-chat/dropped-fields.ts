@@ -11,7 +11,7 @@ type DroppableName = (typeof FIELD_POLICIES)[number]["field"] | (typeof CONTENT_
 /** Collects the names of what is left out, each once, in the order in which it was met. */
 export interface DroppedFields {
   add(name: DroppableName): void;
-  readonly names: readonly string[];
+  names(): readonly string[];
 }
 
 const TABLE = createFieldTable(FIELD_POLICIES);
@@ -29,9 +29,7 @@ export function createDroppedFields(request: JsonObject): DroppedFields {
   const names = new Set(dropped);
   return {
     add: (name) => void names.add(name),
-    get names() {
-      return [...names];
-    },
+    names: () => [...names],
   };
 }
 

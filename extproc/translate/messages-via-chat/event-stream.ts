@@ -23,7 +23,7 @@ export interface EventStream {
   stopForCredit(): Step;
   /** Ends the stream from outside; false where it had ended before. */
   fail(): boolean;
-  readonly outcome: StreamOutcome;
+  outcome(): StreamOutcome;
 }
 
 /**
@@ -67,13 +67,13 @@ export function createEventStream(context: AnswerContext, meter: Meter): EventSt
       events.push(...reader.read(parseChatAnswer(data, context)));
       return;
     }
-    if (!reader.isStarted) throw new GatewayError("upstream_error", "The model server sent an empty answer. Try again.");
+    if (!reader.isStarted()) throw new GatewayError("upstream_error", "The model server sent an empty answer. Try again.");
     finish(events);
   }
 
   // Many servers leave [DONE] out; a stream without a finish reason is one that broke (S22).
   function close(events: MessagesEvent[]): void {
-    if (reader.isFinished) {
+    if (reader.isFinished()) {
       finish(events);
       return;
     }
@@ -88,8 +88,8 @@ export function createEventStream(context: AnswerContext, meter: Meter): EventSt
 
   // An upstream's keep-alive comments quiet the client's watchdogs too; before message_start nothing may come.
   function passComments(events: MessagesEvent[]): void {
-    for (; comments < parser.comments; comments += 1) {
-      if (reader.isStarted && outcome === "open") events.push({ type: "ping" });
+    for (; comments < parser.comments(); comments += 1) {
+      if (reader.isStarted() && outcome === "open") events.push({ type: "ping" });
     }
   }
 
@@ -120,8 +120,6 @@ export function createEventStream(context: AnswerContext, meter: Meter): EventSt
       outcome = "failed";
       return true;
     },
-    get outcome() {
-      return outcome;
-    },
+    outcome: () => outcome,
   };
 }

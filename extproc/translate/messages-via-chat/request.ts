@@ -48,7 +48,7 @@ export function translateRequest(input: TranslationInput): TranslatedRequest {
     ...continuation(request, profile),
     ...streaming(request, profile),
   };
-  return { request, body: Buffer.from(encodeJson(chat)), names, dropped: dropped.names };
+  return { request, body: Buffer.from(encodeJson(chat)), names, dropped: dropped.names() };
 }
 
 /** Coding agents put a line for their own billing in front; it changes with every request and would break prompt caches. */

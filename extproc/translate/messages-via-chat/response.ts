@@ -27,7 +27,7 @@ function readEvents(body: Buffer, context: AnswerContext, meter: Meter): Message
   const stream = createEventStream(context, meter);
   const steps = [stream.push(body), stream.end()];
   for (const { error } of steps) if (error !== null) throw error;
-  if (stream.outcome !== "complete")
+  if (stream.outcome() !== "complete")
     throw new GatewayError("upstream_error", "The model server sent no usable answer. Try again.");
   return steps.flatMap(({ events }) => events);
 }

@@ -16,8 +16,6 @@ export function createMessagesStream(context: AnswerContext, meter: Meter): Stre
     end: () => encode(stream.end()),
     stopForCredit: () => encode(stream.stopForCredit()),
     fail: (error) => Buffer.from(stream.fail() ? encodeError(error) : ""),
-    get outcome() {
-      return stream.outcome;
-    },
+    outcome: () => stream.outcome(),
   };
 }

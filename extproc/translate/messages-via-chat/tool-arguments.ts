@@ -5,7 +5,7 @@ export interface ToolArguments {
   /** What can be passed on now. An object streams as it comes; anything else waits for the end. */
   push(piece: string): string;
   /** The object is closed: nothing more can belong to it. */
-  readonly isComplete: boolean;
+  isComplete(): boolean;
   /** What is left: `{}` for a call without arguments, and an object around what is none. */
   end(): string;
 }
@@ -42,9 +42,7 @@ export function createToolArguments({ isSnapshot }: { isSnapshot: boolean }): To
 
   return {
     push,
-    get isComplete() {
-      return scan?.isClosed ?? false;
-    },
+    isComplete: () => scan?.isClosed() ?? false,
     end: () => (scan === undefined ? objectFrom(held) : ""),
   };
 }
@@ -68,7 +66,7 @@ export function unwrapRawArguments(input: Readonly<Record<string, unknown>>): st
 interface ObjectScan {
   /** The part of the text that belongs to the object: what follows its last brace is cut off. */
   take(text: string): string;
-  readonly isClosed: boolean;
+  isClosed(): boolean;
 }
 
 function createObjectScan(): ObjectScan {
@@ -98,9 +96,7 @@ function createObjectScan(): ObjectScan {
 
   return {
     take,
-    get isClosed() {
-      return isClosed;
-    },
+    isClosed: () => isClosed,
   };
 }
 

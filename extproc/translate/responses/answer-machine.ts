@@ -14,7 +14,7 @@ import type { AnswerFacts } from "./request.ts";
 export interface AnswerMachine {
   accept(event: AnswerEvent): string;
   fail(error: GatewayError): string;
-  readonly hasEnded: boolean;
+  hasEnded(): boolean;
   /** The whole response: what the stream's last event has. @throws GatewayError what the answer failed with. */
   response(): Buffer;
 }
@@ -77,7 +77,7 @@ export function createAnswerMachine({ facts, requestId, nowSeconds, usage }: Mac
   function finish(): string {
     const reason = limitOf(stop?.stopReason ?? null);
     const closed = [...blocks.stopAll(), ...output.close(reason !== null)];
-    const explained = reason === "content_filter" && output.isEmpty ? explain(stop?.explanation ?? "") : [];
+    const explained = reason === "content_filter" && output.isEmpty() ? explain(stop?.explanation ?? "") : [];
     end = reason === null ? { status: "completed", usage: usage() } : { status: "incomplete", reason, usage: usage() };
     return write([...closed, ...explained]) + encoder.response(end.status, end, output.items());
   }
@@ -104,9 +104,7 @@ export function createAnswerMachine({ facts, requestId, nowSeconds, usage }: Mac
   return {
     accept,
     fail,
-    get hasEnded() {
-      return end !== undefined;
-    },
+    hasEnded: () => end !== undefined,
     response() {
       if (end === undefined)
         throw new GatewayError("upstream_error", "The model server's answer ended before it was complete. Try again.");

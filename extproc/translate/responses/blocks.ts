@@ -49,7 +49,7 @@ export function createBlocks({ facts, requestId, output }: BlocksDeps): Blocks {
   function start(index: number, block: AnswerBlock): PartEvent[] {
     switch (block.type) {
       case "text":
-        blocks.set(index, { type: "text", start: message?.length ?? 0, citations: [...block.citations] });
+        blocks.set(index, { type: "text", start: message?.length() ?? 0, citations: [...block.citations] });
         return addText(block.text);
       case "thinking": {
         const opened: ThinkingBlock = { type: "thinking", item: null, thinking: "", signature: block.signature };
@@ -167,7 +167,7 @@ export function createBlocks({ facts, requestId, output }: BlocksDeps): Blocks {
   function cite({ start: from, citations }: Extract<OpenBlock, { type: "text" }>): PartEvent[] {
     const cited = message;
     if (cited === null) return [];
-    const range = { start_index: from, end_index: cited.length };
+    const range = { start_index: from, end_index: cited.length() };
     return citations.flatMap(({ url, title }) => cited.cite({ type: "url_citation", ...range, url, title: title ?? url }));
   }
 

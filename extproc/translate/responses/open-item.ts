@@ -23,7 +23,7 @@ export interface ItemPlace {
 export interface OpenMessage extends OpenItem {
   cite(annotation: UrlCitation): PartEvent[];
   /** UTF-16 units of text so far. */
-  readonly length: number;
+  length(): number;
 }
 
 export function openMessage(place: ItemPlace): OpenMessage {
@@ -53,9 +53,7 @@ export function openMessage(place: ItemPlace): OpenMessage {
       { type: "response.output_item.done", output_index: at.output_index, item: item(status) },
     ],
     item,
-    get length() {
-      return text.length;
-    },
+    length: () => text.length,
   };
 }
 

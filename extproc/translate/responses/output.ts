@@ -15,7 +15,7 @@ export interface Output {
   close(isCut: boolean): PartEvent[];
   /** All items as far as they are. */
   items(): OutputItem[];
-  readonly isEmpty: boolean;
+  isEmpty(): boolean;
 }
 
 type Slot = { kind: "open"; item: OpenItem; isOver: boolean } | { kind: "closed"; item: OutputItem };
@@ -55,8 +55,6 @@ export function createOutput(serial: string): Output {
       return [...whole, ...closeWhere(() => true, isCut ? "incomplete" : "completed")];
     },
     items: () => slots.map((slot) => (slot.kind === "open" ? slot.item.item("incomplete") : slot.item)),
-    get isEmpty() {
-      return slots.length === 0;
-    },
+    isEmpty: () => slots.length === 0,
   };
 }

@@ -64,11 +64,11 @@ function createStream(inner: StreamTranslation, machine: AnswerMachine): StreamT
 
   function toText(event: SseEvent): string {
     // What follows an ending need not even be well-formed.
-    if (machine.hasEnded) return "";
+    if (machine.hasEnded()) return "";
     try {
       const parsed = parseEvent(event);
       if (parsed === null) return "";
-      return parsed.type === "error" && inner.outcome === "truncated" ? machine.fail(cutOff()) : machine.accept(parsed);
+      return parsed.type === "error" && inner.outcome() === "truncated" ? machine.fail(cutOff()) : machine.accept(parsed);
     } catch (thrown) {
       // Thrown on, it would take the good events of the same chunk along.
       if (!(thrown instanceof GatewayError)) throw thrown;
@@ -84,7 +84,7 @@ function createStream(inner: StreamTranslation, machine: AnswerMachine): StreamT
     },
     end() {
       const text = read(inner.end()) + parser.end().map(toText).join("");
-      if (machine.hasEnded) return Buffer.from(text);
+      if (machine.hasEnded()) return Buffer.from(text);
       ownOutcome = "truncated";
       return Buffer.from(text + machine.fail(cutOff()));
     },
@@ -94,9 +94,7 @@ function createStream(inner: StreamTranslation, machine: AnswerMachine): StreamT
       return Buffer.from(machine.fail(error));
     },
     stopForCredit: () => Buffer.from(read(inner.stopForCredit())),
-    get outcome() {
-      return ownOutcome ?? inner.outcome;
-    },
+    outcome: () => ownOutcome ?? inner.outcome(),
   };
 }
 

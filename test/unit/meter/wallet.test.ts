@@ -123,7 +123,7 @@ describe("an account that has leased all it has", () => {
     const waiting = wallet.admit(size(50n), never);
     await vi.advanceTimersByTimeAsync(1_000);
     hold.settle(20n);
-    expect((await waiting).heldNanoUsd).toBe(50n);
+    expect((await waiting).heldNanoUsd()).toBe(50n);
   });
 
   test("lets requests in by their turn: a small one does not pass a large one", async () => {
@@ -159,7 +159,7 @@ describe("an account that has leased all it has", () => {
     const waiting = wallet.admit(size(500n, 15n), never);
     await vi.advanceTimersByTimeAsync(300);
     const hold = await waiting;
-    expect(hold.heldNanoUsd).toBe(20n);
+    expect(hold.heldNanoUsd()).toBe(20n);
     expect(hold.cover(21n)).toBe("asked");
     await vi.advanceTimersByTimeAsync(1);
     expect(hold.cover(21n)).toBe("short");
@@ -171,7 +171,7 @@ describe("an account that has leased all it has", () => {
     await vi.advanceTimersByTimeAsync(250);
     const waiting = wallet.admit(size(200n), never);
     await vi.advanceTimersByTimeAsync(1);
-    expect((await waiting).heldNanoUsd).toBe(200n);
+    expect((await waiting).heldNanoUsd()).toBe(200n);
   });
 
   test("does not ask the database for each of many refused requests", async () => {
@@ -191,7 +191,7 @@ describe("an account that has leased all it has", () => {
     await vi.advanceTimersByTimeAsync(600);
     account.free = 500n;
     await vi.advanceTimersByTimeAsync(300);
-    expect((await waiting).heldNanoUsd).toBe(150n);
+    expect((await waiting).heldNanoUsd()).toBe(150n);
   });
 });
 
@@ -237,7 +237,7 @@ test("after its lease was taken away, a wallet asks for another one that covers 
   await vi.advanceTimersByTimeAsync(1);
   wallet.lost();
   const next = await wallet.admit(size(50n), never);
-  expect(next.heldNanoUsd).toBe(50n);
+  expect(next.heldNanoUsd()).toBe(50n);
   expect(account.free).toBeLessThanOrEqual(1_000n - 240n);
   expect(running.settle(80n)).toBe("lease-2");
 });
@@ -246,7 +246,7 @@ test("a lease that had ended before it could grow is replaced at once", async ()
   const { wallet, account } = await opened();
   account.isEnded = true;
   const hold = await wallet.admit(size(150n), never);
-  expect(hold.heldNanoUsd).toBe(150n);
+  expect(hold.heldNanoUsd()).toBe(150n);
   expect(wallet.leaseId).toBe("lease-2");
 });
 
@@ -264,7 +264,8 @@ describe("when the answer to a grant is lost", () => {
     wallet.renewed(Date.now());
     const hold = await wallet.admit(size(20n), never);
     expect(hold.settle(20n)).toBe("lease-1");
-    await expect(waiting).resolves.toMatchObject({ heldNanoUsd: 80n });
+    const held = await waiting;
+    expect(typeof held === "string" ? held : held.heldNanoUsd()).toBe(80n);
   });
 
   test("and nothing asks any more, the lease is given back", async () => {

@@ -79,10 +79,10 @@ test("the ranges of events and their data point at the bytes they came from", ()
 test("settled bytes end behind a blank line, and take the LF of its CR LF along when it comes", () => {
   const parser = createSseParser();
   parser.push(Buffer.from("data: 1\r\n\r"));
-  expect(parser.settled).toBe(10);
+  expect(parser.settled()).toBe(10);
   parser.push(Buffer.from("\n: c\n"));
-  expect(parser.settled).toBe(11);
-  expect(parser.comments).toBe(1);
+  expect(parser.settled()).toBe(11);
+  expect(parser.comments()).toBe(1);
 });
 
 test("an event that is written and read comes back as it was", () => {

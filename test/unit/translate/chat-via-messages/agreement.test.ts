@@ -25,7 +25,7 @@ function streamed(message: TestMessage) {
   const stream = translation().stream(meter);
   const pushed = stream.push(Buffer.from(toTranscript(message)));
   const text = pushed.toString() + stream.end().toString();
-  return { text, metered: meter.final(), outcome: stream.outcome };
+  return { text, metered: meter.final(), outcome: stream.outcome() };
 }
 
 function translation() {
@@ -84,7 +84,7 @@ test("a broken stream is the SDK's error too, never a short answer", async () =>
   const stream = translation().stream(createMeter(1));
   const text =
     stream.push(Buffer.from(transcript.slice(0, transcript.indexOf("event: message_stop")))).toString() + stream.end().toString();
-  expect(stream.outcome).toBe("truncated");
+  expect(stream.outcome()).toBe("truncated");
   await expect(replayChat(text)).rejects.toMatchObject({ code: "upstream_error" });
 });
 

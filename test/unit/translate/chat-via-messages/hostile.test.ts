@@ -226,7 +226,7 @@ test("whatever an upstream streams, the client's stream ends exactly once", () =
       const stream = createChatViaMessages(inputFor(request, { upstream: "messages" })).stream(createMeter(1));
       const output = events.map((data) => stream.push(Buffer.from(`data: ${data.replaceAll("\n", "\ndata: ")}\n\n`)).toString());
       const ending = readEnding("chat", output.join("") + stream.end().toString());
-      expect(ending).toBe(stream.outcome === "complete" ? "clean" : "error");
+      expect(ending).toBe(stream.outcome() === "complete" ? "clean" : "error");
       expect(stream.end()).toHaveLength(0);
       expect(stream.fail(new GatewayError("internal_error", "late"))).toHaveLength(0);
       expect(stream.push(Buffer.from('data: {"type":"ping"}\n\n'))).toHaveLength(0);

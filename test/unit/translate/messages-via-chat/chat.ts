@@ -50,7 +50,7 @@ export function play(chunks: readonly (object | string)[], request: object = {},
   const stream = translate({ ...PLAIN, stream: true, ...request }, setup).stream(createMeter(0));
   const bytes = chunks.map((chunk) => Buffer.from(`data: ${typeof chunk === "string" ? chunk : JSON.stringify(chunk)}\n\n`));
   const text = [...bytes.map((chunk) => stream.push(chunk)), stream.end()].map(String).join("");
-  return { text, outcome: stream.outcome };
+  return { text, outcome: stream.outcome() };
 }
 
 export function completion(message: object, rest: object = {}): object {

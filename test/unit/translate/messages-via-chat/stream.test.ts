@@ -64,13 +64,13 @@ describe("a stream ends exactly once", () => {
     const stream = translate({ ...PLAIN, stream: true }).stream(createMeter(0));
     stream.push(data(chunk({ content: "x" })));
     expect(stream.fail(error).toString()).toContain('"type":"billing_error"');
-    expect(stream.outcome).toBe("failed");
+    expect(stream.outcome()).toBe("failed");
     expect([stream.fail(error), stream.push(data(FINISH)), stream.end()].map(String)).toEqual(["", "", ""]);
 
     const ended = translate({ ...PLAIN, stream: true }).stream(createMeter(0));
     ended.push(Buffer.concat([data(chunk({ content: "x" })), data(FINISH), data("[DONE]")]));
     expect(ended.fail(error).toString()).toBe("");
-    expect(ended.outcome).toBe("complete");
+    expect(ended.outcome()).toBe("complete");
   });
 
   test("a stream that holds nothing is an error", () => {
@@ -78,7 +78,7 @@ describe("a stream ends exactly once", () => {
       const stream = translate({ ...PLAIN, stream: true }).stream(createMeter(0));
       const text = String(stream.push(Buffer.from(body))) + String(stream.end());
       expect(eventsOf(text)).toEqual(["error"]);
-      expect(stream.outcome).not.toBe("complete");
+      expect(stream.outcome()).not.toBe("complete");
     }
   });
 });
@@ -100,7 +100,7 @@ describe("what is counted", () => {
     stream.push(data(chunk({ content: "x" }, { usage: { prompt_tokens: 50, completion_tokens: 7 } })));
     stream.end();
     expect(meter.final()).toMatchObject({ usage: { inputTokens: 50, outputTokens: 7 }, isEstimated: false });
-    expect(stream.outcome).toBe("truncated");
+    expect(stream.outcome()).toBe("truncated");
   });
 
   test("is our own count of text, reasoning and arguments where the upstream is silent", () => {

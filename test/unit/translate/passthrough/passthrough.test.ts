@@ -27,7 +27,7 @@ function play(request: object, chunks: readonly Buffer[], options: Partial<Input
   const output = chunks.map((chunk) => ({ chunk, pushed: stream.push(chunk) }));
   const text = Buffer.concat([...output.map(({ chunk, pushed }) => (pushed === "unchanged" ? chunk : pushed)), stream.end()]);
   const unchanged = output.filter(({ pushed }) => pushed === "unchanged").length;
-  return { text: text.toString(), outcome: stream.outcome, unchanged, metered: meter.final() };
+  return { text: text.toString(), outcome: stream.outcome(), unchanged, metered: meter.final() };
 }
 
 function chunk(delta: object, more: object = {}): string {

@@ -35,7 +35,7 @@ function streamed(message: TestMessage) {
   const meter = createMeter(100);
   const stream = translation().stream(meter);
   const text = stream.push(Buffer.from(toTranscript(message))).toString() + stream.end().toString();
-  return { text, metered: meter.final(), outcome: stream.outcome };
+  return { text, metered: meter.final(), outcome: stream.outcome() };
 }
 
 test("the openai SDK makes of the stream what the whole answer says", async () => {

@@ -149,7 +149,7 @@ test("any events from the server end once, and are never a bug", () => {
       const stream = createTranslation("responses", inputFor(request, { upstream: "messages" })).stream(createMeter(1));
       const bytes = Buffer.from(events.map((data) => `data: ${data.replaceAll(/[\r\n]/g, " ")}\n\n`).join(""));
       const text = stream.push(bytes).toString() + stream.end().toString();
-      expect(readEnding("responses", text)).toBe(stream.outcome === "complete" ? "clean" : "error");
+      expect(readEnding("responses", text)).toBe(stream.outcome() === "complete" ? "clean" : "error");
     }),
     { numRuns: 500 },
   );
