@@ -8,7 +8,11 @@ import { createWriter, type Writer } from "./wire/writer.ts";
  */
 
 /** One message in its gRPC frame, ready to be sent. */
-export type Reply = Buffer & { readonly brand?: "reply" };
+export interface Reply {
+  readonly frame: Buffer;
+  /** The frame's last bytes, where they are so many that they are not copied into it. */
+  readonly rest: Buffer | null;
+}
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -96,7 +100,8 @@ export function withMetadata(reply: Reply, namespace: string, texts: Readonly<Re
   writer.text(1, namespace);
   writer.message(1, 0);
   writer.message(DYNAMIC_METADATA, 0);
-  return framed(Buffer.concat([reply, writer.finish(0)]));
+  const { frame, rest } = reply;
+  return framed(Buffer.concat([frame, ...(rest === null ? [] : [rest]), writer.finish(0)]), null);
 }
 
 /** Struct: `fields` 1, a map from names (1) to Values (2), of which `string_value` is 3. */
@@ -124,22 +129,28 @@ const CONTINUE_AND_REPLACE = 1;
 /** CommonResponse: `status` 1, `header_mutation` 2, `body_mutation` 3, `clear_route_cache` 5. Written from its end. */
 function common(answered: number, change: Common): Reply {
   const { body, headers, clearsRouteCache = false, isStreamed = false, replaces = false } = change;
-  const writer = createWriter(body === "unchanged" ? 0 : body.length);
+  const rest = body !== "unchanged" && body.length > COPIED_BYTES ? body : null;
+  const writer = createWriter(body === "unchanged" || rest !== null ? 0 : body.length);
   if (isStreamed) writeStreamedMode(writer);
   const from = writer.length();
+  // Last in the message, so that it may stay where it is.
+  if (body !== "unchanged") writeBody(writer, body, rest !== null);
   if (clearsRouteCache) writer.varint(5, 1);
-  if (body !== "unchanged") writeBody(writer, body);
   writeMutation(writer, 2, headers);
   if (replaces) writer.varint(1, CONTINUE_AND_REPLACE);
   writer.message(COMMON_RESPONSE, from);
   writer.message(answered, from);
-  return frame(writer);
+  return frame(writer, rest);
 }
 
+/** Copying more than this costs more than another part does. */
+const COPIED_BYTES = 8 * 1024;
+
 /** BodyMutation: `body` 1, `clear_body` 2. */
-function writeBody(writer: Writer, body: Buffer): void {
+function writeBody(writer: Writer, body: Buffer, isBehind: boolean): void {
   const from = writer.length();
   if (body.length === 0) writer.varint(2, 1);
+  else if (isBehind) writer.bytesBehind(1, body.length);
   else writer.bytes(1, body);
   writer.message(3, from);
 }
@@ -188,15 +199,15 @@ function writeMutation(writer: Writer, field: number, { set = {}, remove = [] }:
   if (writer.length() > from) writer.message(field, from);
 }
 
-function frame(writer: Writer): Reply {
-  return framed(writer.finish(FRAME_HEADER_BYTES));
+function frame(writer: Writer, rest: Buffer | null = null): Reply {
+  return framed(writer.finish(FRAME_HEADER_BYTES), rest);
 }
 
-/** @param reply with room for the frame's header in front. */
-function framed(reply: Buffer): Reply {
-  reply[0] = 0;
-  reply.writeUInt32BE(reply.length - FRAME_HEADER_BYTES, 1);
-  return reply;
+/** @param frame with room for its header in front. */
+function framed(frame: Buffer, rest: Buffer | null): Reply {
+  frame[0] = 0;
+  frame.writeUInt32BE(frame.length - FRAME_HEADER_BYTES + (rest?.length ?? 0), 1);
+  return { frame, rest };
 }
 
 // Each is the same every time.

@@ -48,7 +48,7 @@ export function startServer(address: string, deps: ServerDeps): Promise<ExtprocS
 type Read = (message: Buffer) => ProcessingRequest;
 
 function serve(stream: GrpcStream, metadata: GrpcMetadata, deps: ServerDeps & { read: Read }): GrpcHandler {
-  const push = (reply: Reply) => stream.send(reply);
+  const push = ({ frame, rest }: Reply) => stream.send(frame, rest);
   const exchange = metadata.get(STAGE.header) === STAGE.attempt ? deps.createAttempt(push) : deps.createExchange(push);
   let isClosed = false;
 
@@ -68,8 +68,8 @@ function serve(stream: GrpcStream, metadata: GrpcMetadata, deps: ServerDeps & { 
     message(message) {
       try {
         const answered = answer(exchange, deps.read(message));
-        if (answered instanceof Promise) answered.then((reply) => stream.send(reply)).catch(fail);
-        else if (answered !== undefined) stream.send(answered);
+        if (answered instanceof Promise) answered.then(push).catch(fail);
+        else if (answered !== undefined) push(answered);
       } catch (error) {
         fail(error);
       }

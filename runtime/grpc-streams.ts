@@ -17,8 +17,12 @@ export interface GrpcStreams {
 
 /** One stream, as its handler sees it. */
 export interface GrpcStream {
-  /** @param frame a message with its frame's header (FRAME_HEADER_BYTES) in front; nothing is sent after the end. */
-  send(frame: Buffer): void;
+  /**
+   * Nothing is sent after the end.
+   * @param frame a message with its frame's header (FRAME_HEADER_BYTES) in front. @param rest the message's last bytes, where they
+   * are apart. Neither may change afterwards.
+   */
+  send(frame: Buffer, rest?: Buffer | null): void;
   /** Ends it with status OK. */
   end(): void;
   /** Ends it with UNAVAILABLE. */
@@ -116,11 +120,12 @@ function serve(stream: Http2Stream, metadata: GrpcMetadata, { open, maxMessageBy
   let hasSpoken = false;
   let isWatched = false;
   const call: GrpcStream = {
-    send(frame) {
+    send(frame, rest = null) {
       if (isEnded) return;
       if (!isAnswered) stream.headers(RESPONSE_HEADERS, false);
       isAnswered = true;
       stream.data(frame);
+      if (rest !== null) stream.data(rest);
     },
     end: () => end(OK, ""),
     fail: (details) => end(UNAVAILABLE, details),

@@ -7,6 +7,8 @@ export interface Writer {
   length(): number;
   text(field: number, value: string): void;
   bytes(field: number, value: Uint8Array): void;
+  /** A value that follows all that is written, so that it need not be copied. It has to come first. */
+  bytesBehind(field: number, length: number): void;
   /** Also bools and enums. */
   varint(field: number, value: number): void;
   /** Closes a message whose content has been written since `length` was `from`. */
@@ -28,6 +30,7 @@ const VARINT = 0;
 export function createWriter(roomFor = 0): Writer {
   let buffer = Buffer.allocUnsafe(FIRST_BYTES + roomFor);
   let at = buffer.length;
+  let behind = 0;
 
   function reserve(bytes: number): void {
     if (at >= bytes) return;
@@ -60,8 +63,12 @@ export function createWriter(roomFor = 0): Writer {
     putVarint(field * 8 + LENGTH_DELIMITED);
   }
 
+  function length(): number {
+    return buffer.length - at + behind;
+  }
+
   return {
-    length: () => buffer.length - at,
+    length,
     text(field, value) {
       reserve(value.length * MOST_BYTES_A_CHARACTER + MOST_HEADER_BYTES);
       const end = at;
@@ -79,6 +86,11 @@ export function createWriter(roomFor = 0): Writer {
       buffer.set(value, at);
       putHeader(field, value.length);
     },
+    bytesBehind(field, bytes) {
+      if (length() > 0) throw new Error("a value stood behind what is written already");
+      behind = bytes;
+      putHeader(field, bytes);
+    },
     varint(field, value) {
       reserve(2 * MOST_HEADER_BYTES);
       putVarint(value);
@@ -86,7 +98,7 @@ export function createWriter(roomFor = 0): Writer {
     },
     message(field, from) {
       reserve(MOST_HEADER_BYTES);
-      putHeader(field, buffer.length - at - from);
+      putHeader(field, length() - from);
     },
     finish(headerBytes) {
       reserve(headerBytes);

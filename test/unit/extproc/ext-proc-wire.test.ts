@@ -29,7 +29,8 @@ const body = fc.uint8Array({ maxLength: 70_000 }).map((bytes) => Buffer.from(byt
 const bodyOrUnchanged = fc.oneof(body, fc.constant("unchanged" as const));
 const removed = fc.array(name, { maxLength: 20 });
 
-function decode(message: reply.Reply) {
+function decode({ frame, rest }: reply.Reply) {
+  const message = Buffer.concat([frame, ...(rest === null ? [] : [rest])]);
   expect(message.readUInt8(0)).toBe(0);
   expect(message.readUInt32BE(1)).toBe(message.length - FRAME_HEADER_BYTES);
   const { $typeName: _, ...decoded } = fromBinary(ProcessingResponseSchema, new Uint8Array(message.subarray(FRAME_HEADER_BYTES)));
