@@ -26,12 +26,14 @@ export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDep
   function begin(headers: ReadonlyMap<string, string>): Reply {
     requestId = headers.get(HEADERS.requestId) ?? "";
     const attempts = openAttempts.find(requestId);
-    // The client has left since.
-    if (attempts === undefined) return refuse(new GatewayError("overloaded", "The request is over."), {});
-    attempt = attempts.begin();
+    attempt = attempts?.begin();
+    const sent = attempt?.request() ?? null;
+    // The client has left since, or an answer was on its way to it already.
+    if (attempts === undefined || attempt === undefined || sent === null)
+      return refuse(new GatewayError("overloaded", "The request is over."), {});
     timer = setTimeout(giveUp, attempts.firstByteMs);
     const { backend } = attempt;
-    const { upstream, isAsReceived } = attempt.request();
+    const { upstream, isAsReceived } = sent;
     const { set, remove } = requestChanges({ headers, backend, upstream, requestId });
     return reply.replaceRequest(isAsReceived ? "unchanged" : upstream.body, {
       set: { ...set, [HEADERS.bodyLength]: String(upstream.body.length) },

@@ -34,8 +34,8 @@ export interface SentRequest {
 /** One attempt at one backend. Its first end counts. */
 export interface Attempt {
   readonly backend: Backend;
-  /** @throws Error once the answer passes: a prompt is large, and its answer may take minutes, so it was let go. */
-  request(): SentRequest;
+  /** Null once an answer passes: a prompt is large, and its answer may take minutes, so it was let go. */
+  request(): SentRequest | null;
   answered(answer: AttemptAnswer): "pass" | "try_next";
   /** No answer came in the time that its Model gives. */
   timedOut(): "pass" | "try_next";
@@ -70,8 +70,8 @@ export interface AttemptsDeps {
 interface Step {
   backend: Backend;
   translation: AnswerTranslation;
-  /** Until the answer passes. */
-  sent: SentRequest | undefined;
+  /** Null once its answer passes. */
+  sent: SentRequest | null;
 }
 
 /** @throws GatewayError where the request can be said in no backend's protocol: the first one's. */
@@ -148,17 +148,14 @@ export function startAttempts(
     }
 
     function pass(): "pass" {
-      step.sent = undefined;
+      step.sent = null;
       source = undefined;
       return "pass";
     }
 
     return {
       backend,
-      request() {
-        if (step.sent === undefined) throw new Error("a request was to be sent behind its answer");
-        return step.sent;
-      },
+      request: () => step.sent,
       answered: end,
       timedOut: () => end("timed_out"),
       abandoned() {

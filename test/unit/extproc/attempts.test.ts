@@ -58,6 +58,8 @@ test("each attempt has the words of its own backend; what is the client's own bo
   expect(second.request()).toMatchObject({ upstream: { path: "/b" }, isAsReceived: false });
   expect(second.answered(answer(200))).toBe("pass");
   expect([attempts.backend().name, attempts.tried(), attempts.failure()]).toEqual(["b", 2, null]);
+  // Nothing is kept that could be sent again.
+  expect([second.request(), attempts.begin().request()]).toEqual([null, null]);
 });
 
 test.for([400, 409, 413, 422, 200, 201])("a %i is the answer", (status) => {
