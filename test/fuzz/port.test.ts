@@ -25,7 +25,10 @@ test("whatever bytes come to Envoy's port are answered as documented, or not at 
     const answer = await exchange(stack.baseUrl, input);
     for (const [, status = ""] of answer.toString("latin1").matchAll(/(?:^|\r\n\r\n)HTTP\/1\.1 (\d{3})/g)) {
       answered++;
-      expect(STATUSES, `${JSON.stringify(input.toString("latin1"))}\n${answer.toString("latin1")}`).toContain(Number(status));
+      const words = `${JSON.stringify(input.toString("latin1"))}\n${answer.toString("latin1")}`;
+      // Envoy asks for the body itself, where the client waits for that.
+      if (status === "100") expect(input.toString("latin1"), words).toMatch(/expect/i);
+      else expect(STATUSES, words).toContain(Number(status));
     }
     expect(answer.toString("latin1")).not.toMatch(/\bat .*\.ts:\d+|node_modules|postgres:\/\/|ECONN/);
   }, MOST_WAITING);
