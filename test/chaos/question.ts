@@ -28,6 +28,9 @@ export function answerTo({ number, words }: Pick<Question, "number" | "words">):
   return Array.from({ length: words }, (_, index) => `${number}:${index}`).join(" ");
 }
 
+/** As the model servers count here. */
+const CHARACTERS_A_TOKEN = 4;
+
 export const PATHS = {
   chat: "/v1/chat/completions",
   messages: "/v1/messages",
@@ -35,10 +38,9 @@ export const PATHS = {
 } as const satisfies Record<Interface, string>;
 
 export function bodyOf(question: Question): object {
-  const { model, isStream: stream, words } = question;
+  const { model, isStream: stream } = question;
   const content = promptOf(question);
-  // A word has twelve characters at most, of which four are a token.
-  const most = 64 + 3 * words;
+  const most = 64 + Math.ceil(answerTo(question).length / CHARACTERS_A_TOKEN);
   switch (question.interface) {
     case "chat":
     case "messages":
