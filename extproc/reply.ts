@@ -1,4 +1,5 @@
 import { FRAME_HEADER_BYTES } from "../runtime/grpc-frame.ts";
+import { COPIED_BYTES } from "../runtime/http2/output.ts";
 import { createWriter, type Writer } from "./wire/writer.ts";
 
 /**
@@ -142,9 +143,6 @@ function common(answered: number, change: Common): Reply {
   writer.message(answered, from);
   return frame(writer, rest);
 }
-
-/** Copying more than this costs more than another part does. */
-const COPIED_BYTES = 8 * 1024;
 
 /** BodyMutation: `body` 1, `clear_body` 2. */
 function writeBody(writer: Writer, body: Buffer, isBehind: boolean): void {

@@ -2,7 +2,7 @@
  * A Map of what comes and goes with every request. What is deleted from it is garbage at once, which it is not in a Map or Set
  * of V8's: these are rebuilt every few dozen deletions, each table goes on pointing to the next, and holds what was in it
  * then. Once one such table is in the old generation and dead, nothing that hangs on the later ones is collected with the
- * young, but all of it grows old (docs/decisions/0023).
+ * young, but all of it grows old (docs/decisions/0023). Keys stay behind all the same: they should be small.
  */
 export interface FleetingMap<Key, Item> {
   readonly size: number;

@@ -26,11 +26,12 @@ export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDep
   function begin(headers: ReadonlyMap<string, string>): Reply {
     requestId = headers.get(HEADERS.requestId) ?? "";
     const attempts = openAttempts.find(requestId);
-    attempt = attempts?.begin();
-    const sent = attempt?.request() ?? null;
-    // The client has left since, or an answer was on its way to it already.
-    if (attempts === undefined || attempt === undefined || sent === null)
-      return refuse(new GatewayError("overloaded", "The request is over."), {});
+    // The client has left since.
+    if (attempts === undefined) return refuseLate();
+    attempt = attempts.begin();
+    const sent = attempt.request();
+    // An answer was on its way already.
+    if (sent === null) return refuseLate();
     timer = setTimeout(giveUp, attempts.firstByteMs);
     const { backend } = attempt;
     const { upstream, isAsReceived } = sent;
@@ -39,6 +40,10 @@ export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDep
       set: { ...set, [HEADERS.bodyLength]: String(upstream.body.length) },
       remove,
     });
+  }
+
+  function refuseLate(): Reply {
+    return refuse(new GatewayError("overloaded", "The request is over."), {});
   }
 
   function giveUp(): void {

@@ -13,8 +13,8 @@ export interface Output {
 }
 
 const FIRST_BYTES = 1024;
-/** Longer ones are not copied. */
-const COPIED_BYTES = 8 * 1024;
+/** Copying more than this costs more than another part of a write does. */
+export const COPIED_BYTES = 8 * 1024;
 
 export function createOutput(socket: Socket): Output {
   const parts: Buffer[] = [];

@@ -1,7 +1,7 @@
 import type { Booked } from "./books.ts";
 import type { Asked } from "./load.ts";
 import type { ProcessFault } from "./process-faults.ts";
-import { answerTo } from "./question.ts";
+import { answerTo, BYTES_PER_TOKEN } from "./question.ts";
 import type { Delivery } from "./delivery.ts";
 
 /** All that is known of one request, from every side. */
@@ -86,8 +86,6 @@ function judgeUnanswered(each: Case, { outcome, usage, chargeNanoUsd }: Booked):
     ...isWithinSent(deliveries, usage.outputTokens),
   ];
 }
-
-const BYTES_PER_TOKEN = 4;
 
 function isWithinSent(deliveries: readonly Delivery[], outputTokens: number): string[] {
   const sent = Math.max(0, ...deliveries.map(({ sentBytes }) => Math.ceil(sentBytes / BYTES_PER_TOKEN)));

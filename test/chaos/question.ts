@@ -29,7 +29,7 @@ export function answerTo({ number, words }: Pick<Question, "number" | "words">):
 }
 
 /** As the model servers count here. */
-const CHARACTERS_A_TOKEN = 4;
+export const BYTES_PER_TOKEN = 4;
 
 export const PATHS = {
   chat: "/v1/chat/completions",
@@ -40,7 +40,7 @@ export const PATHS = {
 export function bodyOf(question: Question): object {
   const { model, isStream: stream } = question;
   const content = promptOf(question);
-  const most = 64 + Math.ceil(answerTo(question).length / CHARACTERS_A_TOKEN);
+  const most = 64 + Math.ceil(answerTo(question).length / BYTES_PER_TOKEN);
   switch (question.interface) {
     case "chat":
     case "messages":
