@@ -1,4 +1,4 @@
-import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 
 /**
@@ -11,8 +11,8 @@ export async function mountSecret(directory: string, content: Readonly<Record<st
   for (const [name, text] of Object.entries(content)) await writeFile(path.join(directory, version, name), text);
   await symlink(version, path.join(directory, "..data_tmp"));
   await rename(path.join(directory, "..data_tmp"), path.join(directory, "..data"));
-  for (const name of Object.keys(content)) {
-    await rm(path.join(directory, name), { force: true });
-    await symlink(path.join("..data", name), path.join(directory, name));
-  }
+  // Names that are there lead to the new content already. Touched after the exchange, one could be missing for who reads now.
+  const present = new Set(await readdir(directory));
+  for (const name of Object.keys(content))
+    if (!present.has(name)) await symlink(path.join("..data", name), path.join(directory, name));
 }
