@@ -11,6 +11,9 @@ const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 
+/** So many are looked at one by one before a search in native code pays for its call. */
+const NEAR_BYTES = 64;
+
 /** A range of bytes, `end` excluded. */
 interface Span {
   readonly start: number;
@@ -109,10 +112,22 @@ function skipNested(json: Buffer, at: number): number {
   return json.length;
 }
 
+/** Quotes stand close together in code and in JSON inside a string, far apart in prose: each has its faster way. */
 function skipString(json: Buffer, at: number): number {
-  let quote = json.indexOf(QUOTE, at + 1);
-  while (quote >= 0 && isEscaped(json, quote)) quote = json.indexOf(QUOTE, quote + 1);
-  return quote < 0 ? json.length : quote + 1;
+  let next = at + 1;
+  while (next < json.length) {
+    const far = Math.min(next + NEAR_BYTES, json.length);
+    while (next < far) {
+      const byte = json[next];
+      if (byte === QUOTE) return next + 1;
+      next += byte === BACKSLASH ? 2 : 1;
+    }
+    const quote = json.indexOf(QUOTE, next);
+    if (quote < 0) break;
+    if (!isEscaped(json, quote)) return quote + 1;
+    next = quote + 1;
+  }
+  return json.length;
 }
 
 /** An odd run of backslashes before a quote escapes it. Runs never overlap, so all of them together are linear. */

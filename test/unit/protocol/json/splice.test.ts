@@ -55,7 +55,10 @@ describe("only the member changes", () => {
 
 test("an edited object is what JSON.parse, an edit and JSON.stringify would make of it", () => {
   const names = fc.constantFrom("model", "usage", "x", "__proto__", 'q"\\', "é");
-  const entries = fc.array(fc.tuple(names, fc.jsonValue()), { maxLength: 8 });
+  // Quotes and backslashes near and far, around the length from which strings are searched in native code.
+  const pieces = fc.constantFrom("x".repeat(61), "x".repeat(62), "x".repeat(63), "x".repeat(200), '"', "\\", '\\"', "\n", "},");
+  const texts = fc.array(pieces, { maxLength: 12 }).map((parts) => parts.join(""));
+  const entries = fc.array(fc.tuple(names, fc.oneof(fc.jsonValue(), texts, fc.array(texts))), { maxLength: 8 });
   const space = fc.constantFrom("", " ", "\n\t");
   fc.assert(
     fc.property(entries, space, (members, gap) => {
