@@ -2,10 +2,10 @@ import * as z from "zod";
 import { INTERFACES, PROTOCOLS } from "../../contract/protocol.ts";
 import { NO_USAGE, type Usage } from "../../contract/usage.ts";
 import { chargeNanoUsd, type Price } from "../../ledger/money.ts";
-import type { Settlement } from "../../ledger/settle.ts";
+import { OUTCOMES, type Settlement } from "../../ledger/settle.ts";
 
-/** What is known of an attempt when its request goes to the upstream. */
-export interface StartedRun extends Pick<
+/** What a record of an attempt says of it whatever becomes of it. */
+type Facts = Pick<
   Settlement,
   | "requestId"
   | "attempt"
@@ -18,7 +18,10 @@ export interface StartedRun extends Pick<
   | "priceVersionId"
   | "isStream"
   | "startedAt"
-> {
+>;
+
+/** What is known of an attempt when its request goes to the upstream. */
+export interface StartedRun extends Facts {
   price: Price;
 }
 
@@ -37,28 +40,46 @@ export type JournalRecord =
   | ({ type: "checkpoint" } & Checkpoint)
   | { type: "end"; settlement: Settlement };
 
-/** JSON with bigints as decimal strings. Twice a request: a replacer that sees every value would take most of the time. */
+/**
+ * JSON whose values are known by their place, bigints as decimal strings: two records a request are written, and writing
+ * the names of their values, too, would take most of the time.
+ */
 export function encodeRecord(record: JournalRecord): string {
   switch (record.type) {
-    case "start":
-      return JSON.stringify({ ...record, priceVersionId: String(record.priceVersionId), price: encodePrice(record.price) });
-    case "checkpoint":
-      return JSON.stringify(record);
+    case "start": {
+      const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd } = record.price;
+      const price = [String(inputPicoUsd), String(cachedInputPicoUsd), String(cacheWritePicoUsd), String(outputPicoUsd)];
+      return JSON.stringify(["start", factsOf(record), price]);
+    }
+    case "checkpoint": {
+      const { type, ...checkpoint } = record;
+      return JSON.stringify([type, checkpoint]);
+    }
     case "end": {
-      const { settlement } = record;
-      const [priceVersionId, chargeNanoUsd] = [String(settlement.priceVersionId), String(settlement.chargeNanoUsd)];
-      return JSON.stringify({ type: "end", settlement: { ...settlement, priceVersionId, chargeNanoUsd } });
+      const { usage, isEstimated, chargeNanoUsd, leaseId, httpStatus, outcome, durationMs, firstTokenMs } = record.settlement;
+      const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens } = usage;
+      const tokens = [inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens];
+      const end = [isEstimated, String(chargeNanoUsd), leaseId, httpStatus, outcome, durationMs, firstTokenMs];
+      return JSON.stringify(["end", factsOf(record.settlement), tokens, end]);
     }
   }
 }
 
-function encodePrice({ inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd }: Price): object {
-  return {
-    inputPicoUsd: String(inputPicoUsd),
-    cachedInputPicoUsd: String(cachedInputPicoUsd),
-    cacheWritePicoUsd: String(cacheWritePicoUsd),
-    outputPicoUsd: String(outputPicoUsd),
-  };
+/** In the order of `factsSchema`. */
+function factsOf(facts: Facts): unknown[] {
+  return [
+    facts.requestId,
+    facts.attempt,
+    facts.accountId,
+    facts.keyId,
+    facts.model,
+    facts.interface,
+    facts.upstreamProtocol,
+    facts.backend,
+    String(facts.priceVersionId),
+    facts.isStream,
+    facts.startedAt.getTime(),
+  ];
 }
 
 /** @throws ZodError or SyntaxError for what no version of this program has written. */
@@ -85,58 +106,98 @@ export function settleLost({ price, ...started }: StartedRun, checkpoint: Checkp
 }
 
 const bigints = z.string().transform(BigInt);
-const usageSchema = z.strictObject({
-  inputTokens: z.int(),
-  cachedInputTokens: z.int(),
-  cacheWriteTokens: z.int(),
-  outputTokens: z.int(),
-  reasoningTokens: z.int(),
-});
-const startShape = {
-  requestId: z.string(),
-  attempt: z.int(),
-  accountId: z.string(),
-  keyId: z.string(),
-  model: z.string(),
-  interface: z.enum(INTERFACES),
-  upstreamProtocol: z.enum(PROTOCOLS),
-  backend: z.string(),
-  priceVersionId: bigints,
-  isStream: z.boolean(),
-  startedAt: z.string().transform((text) => new Date(text)),
-};
 
-const recordSchema = z.discriminatedUnion("type", [
-  z.object({
-    type: z.literal("start"),
-    ...startShape,
-    price: z.object({
-      inputPicoUsd: bigints,
-      cachedInputPicoUsd: bigints,
-      cacheWritePicoUsd: bigints,
-      outputPicoUsd: bigints,
+const factsSchema = z
+  .tuple([
+    z.string(),
+    z.int(),
+    z.string(),
+    z.string(),
+    z.string(),
+    z.enum(INTERFACES),
+    z.enum(PROTOCOLS),
+    z.string(),
+    bigints,
+    z.boolean(),
+    z.number(),
+  ])
+  .transform(
+    ([
+      requestId,
+      attempt,
+      accountId,
+      keyId,
+      model,
+      face,
+      upstreamProtocol,
+      backend,
+      priceVersionId,
+      isStream,
+      startedMs,
+    ]): Facts => ({
+      requestId,
+      attempt,
+      accountId,
+      keyId,
+      model,
+      interface: face,
+      upstreamProtocol,
+      backend,
+      priceVersionId,
+      isStream,
+      startedAt: new Date(startedMs),
     }),
+  );
+
+const priceSchema = z
+  .tuple([bigints, bigints, bigints, bigints])
+  .transform(([inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd]): Price => ({
+    inputPicoUsd,
+    cachedInputPicoUsd,
+    cacheWritePicoUsd,
+    outputPicoUsd,
+  }));
+
+const tokensSchema = z
+  .tuple([z.int(), z.int(), z.int(), z.int(), z.int()])
+  .transform(([inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens]): Usage => ({
+    inputTokens,
+    cachedInputTokens,
+    cacheWriteTokens,
+    outputTokens,
+    reasoningTokens,
+  }));
+
+const endSchema = z
+  .tuple([z.boolean(), bigints, z.string().nullable(), z.int(), z.enum(OUTCOMES), z.number(), z.number().nullable()])
+  .transform(([isEstimated, chargeNanoUsd, leaseId, httpStatus, outcome, durationMs, firstTokenMs]) => ({
+    isEstimated,
+    chargeNanoUsd,
+    leaseId,
+    httpStatus,
+    outcome,
+    durationMs,
+    firstTokenMs,
+  }));
+
+const checkpointSchema = z.object({
+  requestId: z.string(),
+  usage: z.strictObject({
+    inputTokens: z.int(),
+    cachedInputTokens: z.int(),
+    cacheWriteTokens: z.int(),
+    outputTokens: z.int(),
+    reasoningTokens: z.int(),
   }),
-  z.object({
-    type: z.literal("checkpoint"),
-    requestId: z.string(),
-    usage: usageSchema,
-    durationMs: z.number(),
-    firstTokenMs: z.number().nullable(),
-    answeredBy: z.object({ backend: startShape.backend, upstreamProtocol: startShape.upstreamProtocol }).optional(),
-  }),
-  z.object({
-    type: z.literal("end"),
-    settlement: z.object({
-      ...startShape,
-      usage: usageSchema,
-      isEstimated: z.boolean(),
-      chargeNanoUsd: bigints,
-      leaseId: z.string().nullable(),
-      httpStatus: z.int(),
-      outcome: z.enum(["complete", "truncated", "failed", "aborted", "stopped", "lost"]),
-      durationMs: z.number(),
-      firstTokenMs: z.number().nullable(),
-    }),
-  }),
+  durationMs: z.number(),
+  firstTokenMs: z.number().nullable(),
+  answeredBy: z.object({ backend: z.string(), upstreamProtocol: z.enum(PROTOCOLS) }).optional(),
+});
+
+const recordSchema: z.ZodType<JournalRecord> = z.union([
+  z.tuple([z.literal("start"), factsSchema, priceSchema]).transform(([type, facts, price]) => ({ type, ...facts, price })),
+  z.tuple([z.literal("checkpoint"), checkpointSchema]).transform(([type, checkpoint]) => ({ type, ...checkpoint })),
+  z
+    .tuple([z.literal("end"), factsSchema, tokensSchema, endSchema])
+    .transform(([type, facts, usage, end]) => ({ type, settlement: { ...facts, usage, ...end } })),
 ]);
