@@ -37,6 +37,52 @@ test("what was ended is recovered as it was, bigints and dates included", async 
   expect(await readJournal(directory)).toEqual({ settlements: [settlement], brokenBytes: 0 });
 });
 
+test("each value comes back in its own place", async () => {
+  const { journal, directory } = await open();
+  const ended = settlementOf(customer, {
+    attempt: 2,
+    model: "a model",
+    interface: "responses",
+    upstreamProtocol: "messages",
+    backend: "a backend",
+    priceVersionId: 3n,
+    usage: { inputTokens: 4, cachedInputTokens: 5, cacheWriteTokens: 6, outputTokens: 7, reasoningTokens: 8 },
+    isEstimated: true,
+    chargeNanoUsd: 9n,
+    leaseId: "a lease",
+    httpStatus: 210,
+    outcome: "stopped",
+    isStream: true,
+    startedAt: new Date(11),
+    durationMs: 12,
+    firstTokenMs: 13,
+  });
+  journal.end(ended);
+  const lost = { ...startOf(ended), requestId: "another", isStream: false };
+  journal.start({
+    ...lost,
+    price: { inputPicoUsd: 1_000n, cachedInputPicoUsd: 100_000n, cacheWritePicoUsd: 10_000_000n, outputPicoUsd: 1_000_000_000n },
+  });
+  const { requestId } = lost;
+  journal.checkpoint({ requestId, usage: ended.usage, durationMs: 14, firstTokenMs: 15 });
+  const { price: _, ...facts } = lost;
+  const { settlements } = await readJournal(directory);
+  expect(settlements).toEqual([
+    ended,
+    {
+      ...facts,
+      usage: ended.usage,
+      isEstimated: true,
+      chargeNanoUsd: 7_060_504n,
+      leaseId: null,
+      httpStatus: 500,
+      outcome: "lost",
+      durationMs: 14,
+      firstTokenMs: 15,
+    },
+  ]);
+});
+
 test("what was only started is lost and free; with a checkpoint it is charged as noted last", async () => {
   const { journal, directory } = await open();
   const [free, charged] = [settlementOf(customer), settlementOf(customer)];
