@@ -65,7 +65,7 @@ export function encodeRecord(record: JournalRecord): string {
   }
 }
 
-/** In the order of `factsSchema`. */
+/** In the order of `FACTS`. */
 function factsOf(facts: Facts): unknown[] {
   return [
     facts.requestId,
@@ -107,97 +107,58 @@ export function settleLost({ price, ...started }: StartedRun, checkpoint: Checkp
 
 const bigints = z.string().transform(BigInt);
 
-const factsSchema = z
-  .tuple([
-    z.string(),
-    z.int(),
-    z.string(),
-    z.string(),
-    z.string(),
-    z.enum(INTERFACES),
-    z.enum(PROTOCOLS),
-    z.string(),
-    bigints,
-    z.boolean(),
-    z.number(),
-  ])
-  .transform(
-    ([
-      requestId,
-      attempt,
-      accountId,
-      keyId,
-      model,
-      face,
-      upstreamProtocol,
-      backend,
-      priceVersionId,
-      isStream,
-      startedMs,
-    ]): Facts => ({
-      requestId,
-      attempt,
-      accountId,
-      keyId,
-      model,
-      interface: face,
-      upstreamProtocol,
-      backend,
-      priceVersionId,
-      isStream,
-      startedAt: new Date(startedMs),
-    }),
-  );
-
-const priceSchema = z
-  .tuple([bigints, bigints, bigints, bigints])
-  .transform(([inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd]): Price => ({
-    inputPicoUsd,
-    cachedInputPicoUsd,
-    cacheWritePicoUsd,
-    outputPicoUsd,
-  }));
-
-const tokensSchema = z
-  .tuple([z.int(), z.int(), z.int(), z.int(), z.int()])
-  .transform(([inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens]): Usage => ({
-    inputTokens,
-    cachedInputTokens,
-    cacheWriteTokens,
-    outputTokens,
-    reasoningTokens,
-  }));
-
-const endSchema = z
-  .tuple([z.boolean(), bigints, z.string().nullable(), z.int(), z.enum(OUTCOMES), z.number(), z.number().nullable()])
-  .transform(([isEstimated, chargeNanoUsd, leaseId, httpStatus, outcome, durationMs, firstTokenMs]) => ({
-    isEstimated,
-    chargeNanoUsd,
-    leaseId,
-    httpStatus,
-    outcome,
-    durationMs,
-    firstTokenMs,
-  }));
-
-const checkpointSchema = z.object({
+const FACTS = {
   requestId: z.string(),
-  usage: z.strictObject({
-    inputTokens: z.int(),
-    cachedInputTokens: z.int(),
-    cacheWriteTokens: z.int(),
-    outputTokens: z.int(),
-    reasoningTokens: z.int(),
-  }),
+  attempt: z.int(),
+  accountId: z.string(),
+  keyId: z.string(),
+  model: z.string(),
+  interface: z.enum(INTERFACES),
+  upstreamProtocol: z.enum(PROTOCOLS),
+  backend: z.string(),
+  priceVersionId: bigints,
+  isStream: z.boolean(),
+  startedAt: z.number().transform((ms) => new Date(ms)),
+};
+const PRICE = { inputPicoUsd: bigints, cachedInputPicoUsd: bigints, cacheWritePicoUsd: bigints, outputPicoUsd: bigints };
+const USAGE = {
+  inputTokens: z.int(),
+  cachedInputTokens: z.int(),
+  cacheWriteTokens: z.int(),
+  outputTokens: z.int(),
+  reasoningTokens: z.int(),
+};
+const END = {
+  isEstimated: z.boolean(),
+  chargeNanoUsd: bigints,
+  leaseId: z.string().nullable(),
+  httpStatus: z.int(),
+  outcome: z.enum(OUTCOMES),
   durationMs: z.number(),
   firstTokenMs: z.number().nullable(),
-  answeredBy: z.object({ backend: z.string(), upstreamProtocol: z.enum(PROTOCOLS) }).optional(),
+};
+const checkpointSchema = z.object({
+  requestId: FACTS.requestId,
+  usage: z.strictObject(USAGE),
+  durationMs: END.durationMs,
+  firstTokenMs: END.firstTokenMs,
+  answeredBy: z.object({ backend: FACTS.backend, upstreamProtocol: FACTS.upstreamProtocol }).optional(),
 });
 
 const recordSchema: z.ZodType<JournalRecord> = z.union([
-  z.tuple([z.literal("start"), factsSchema, priceSchema]).transform(([type, facts, price]) => ({ type, ...facts, price })),
+  z.tuple([z.literal("start"), byPlace(FACTS), byPlace(PRICE)]).transform(([type, facts, price]) => ({ type, ...facts, price })),
   z.tuple([z.literal("checkpoint"), checkpointSchema]).transform(([type, checkpoint]) => ({ type, ...checkpoint })),
   z
-    .tuple([z.literal("end"), factsSchema, tokensSchema, endSchema])
+    .tuple([z.literal("end"), byPlace(FACTS), byPlace(USAGE), byPlace(END)])
     .transform(([type, facts, usage, end]) => ({ type, settlement: { ...facts, usage, ...end } })),
 ]);
+
+/** An array of these values in this order. */
+function byPlace<Shape extends z.ZodRawShape>(shape: Shape) {
+  const names = Object.keys(shape);
+  return z
+    .array(z.unknown())
+    .length(names.length)
+    .transform((values) => Object.fromEntries(names.map((name, place) => [name, values[place]])))
+    .pipe(z.strictObject(shape));
+}
