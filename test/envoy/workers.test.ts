@@ -1,9 +1,10 @@
-import { readFile, readdir } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { startDataPlane } from "../support/data-plane.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
+import { readFamily } from "../support/supervised/process-facts.ts";
 
 /** extproc as two processes behind one Envoy: to the ledger each is a replica like any other. */
 let stack: TestStack;
@@ -27,15 +28,8 @@ function send(text: string, { stream = false, baseUrl = stack.baseUrl } = {}): P
 
 /** Process ids of the workers, in no order: children of the supervisor. */
 async function workers(): Promise<number[]> {
-  const supervisor = stack.pids["extproc"];
-  const ids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
-  const parents = await Promise.all(ids.map(async (pid) => ({ pid, parent: await parentOf(pid) })));
-  return parents.filter(({ parent }) => parent === supervisor).map(({ pid }) => pid);
-}
-
-async function parentOf(pid: number): Promise<number | undefined> {
-  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
-  return Number(/^PPid:\s+(\d+)/m.exec(status)?.[1]);
+  const [, ...children] = await readFamily(stack.pids["extproc"] ?? 0);
+  return children;
 }
 
 /** Of each worker, by its number. */

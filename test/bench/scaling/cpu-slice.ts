@@ -1,4 +1,4 @@
-import { mkdir, readFile, rmdir, stat, writeFile } from "node:fs/promises";
+import { mkdir, rmdir, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 
 /** A part of one core: what its process wants beyond it, it waits for, as on a slower core of its own. */
@@ -33,16 +33,6 @@ export async function sliceCpu(pid: number, share: number): Promise<CpuSlice> {
     throw new Error(`${directory} cannot be made: run this as root, where control groups can be written.`, { cause: error });
   }
   return { remove: () => rmdir(directory) };
-}
-
-/** A supervisor's workers; the process itself where it has none. */
-export async function workersOf(pid: number): Promise<number[]> {
-  const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8");
-  const pids = children
-    .split(" ")
-    .filter((each) => each.trim() !== "")
-    .map(Number);
-  return pids.length === 0 ? [pid] : pids;
 }
 
 async function exists(file: string): Promise<boolean> {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import process from "node:process";
 import { markdownTable } from "../../support/markdown-table.ts";
+import { readFamily } from "../../support/supervised/process-facts.ts";
 import type { Gateway } from "../gateways/gateway.ts";
 import { startModelGateway } from "../gateways/model-gateway.ts";
 import { loadProgram } from "../load/program.ts";
@@ -12,7 +13,7 @@ import type { Pair } from "../pairs.ts";
 import { median } from "../report.ts";
 import { WORKLOADS } from "../workloads.ts";
 import { fillIdleCores } from "./filler.ts";
-import { sliceCpu, workersOf, type CpuSlice } from "./cpu-slice.ts";
+import { sliceCpu, type CpuSlice } from "./cpu-slice.ts";
 
 /**
  * `npm run bench:scaling`: what one and two workers of extproc carry, each on a small core of its own: a slice of one
@@ -47,7 +48,9 @@ try {
     all.push(sliced);
     // Compilers are done before there is little for them.
     for (const { name, connections, warmRequests } of CASES) await run(sliced, name, { connections, requests: warmRequests });
-    for (const pid of await workersOf(gateway.parts["extproc"] ?? 0)) sliced.slices.push(await sliceCpu(pid, SLICE));
+    const [first = 0, ...children] = await readFamily(gateway.parts["extproc"] ?? 0);
+    // One worker has no supervisor.
+    for (const pid of children.length === 0 ? [first] : children) sliced.slices.push(await sliceCpu(pid, SLICE));
   }
   for (const { name, ...load } of CASES) {
     const rounds = all.map((): Round[] => []);
