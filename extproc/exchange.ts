@@ -17,6 +17,7 @@ import { createMeter } from "./meter/meter.ts";
 import { release, reserve, type Reservation } from "./meter/reservation.ts";
 import { startRun, type Run } from "./meter/run.ts";
 import { checkBodyComes, parseBody } from "./protocol/json/parse-body.ts";
+import type { RequestBody } from "./protocol/json/request-body.ts";
 import { readUpstreamError } from "./protocol/upstream-error.ts";
 import { encodeRefusal } from "./refusal.ts";
 import * as reply from "./reply.ts";
@@ -25,7 +26,7 @@ import { chooseBackend } from "./route/choose-backend.ts";
 import { chooseModel } from "./route/choose-model.ts";
 import { findEndpoint, protocolOf, type Endpoint } from "./route/endpoint.ts";
 import { createTokenCount, type TokenCount } from "./translate/token-count.ts";
-import type { JsonObject, StreamTranslation } from "./translate/translation.ts";
+import type { StreamTranslation } from "./translate/translation.ts";
 import { pricedAt } from "./world/world.ts";
 
 /**
@@ -121,21 +122,27 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       // A second run would leave the first one's hold to nobody.
       if (way !== undefined || response !== undefined) throw new Error("a request has one body");
       const { caller, headers } = admitted;
-      const parsed = parseBody(body, { headers, interface: protocol });
+      const request = parseBody(body, { headers, interface: protocol });
       const { world, modelsUrl } = deps;
-      const chosenModel = chooseModel({ world, key: caller.key, protocol, modelsUrl, name: parsed["model"] });
+      const chosenModel = chooseModel({ world, key: caller.key, protocol, modelsUrl, name: request.member("model") });
       const model = pricedAt(chosenModel, startedMs);
       if (admitted.endpoint.kind === "count_tokens")
-        return countTokens({ body, parsed, headers, backend: chooseBackend(model.backends, deps.random()) });
+        return countTokens({ body: request, headers, backend: chooseBackend(model.backends, deps.random()) });
 
       const nowSeconds = Math.floor(startedMs / 1000);
       const planned = planWay(
-        { body, parsed, headers, model, requestId, nowSeconds, client: protocol, keyId: caller.key.publicId },
+        { body: request, headers, model, requestId, nowSeconds, client: protocol, keyId: caller.key.publicId },
         deps,
       );
       way = planned;
       const { wantsStream: isStream, maxOutputTokens } = planned.translation();
-      const size = sizeHold({ promptBytes: body.length, maxOutputTokens, answers: countAnswers(parsed), isStream, model });
+      const size = sizeHold({
+        promptBytes: body.length,
+        maxOutputTokens,
+        answers: countAnswers(request.outline),
+        isStream,
+        model,
+      });
       const reserved = reserve(deps, { caller, protocol, size, signal: client });
       const forward = (reservation: Reservation) => {
         // The client left while its credit was waited for: nothing runs, and nobody reads this answer.
@@ -155,7 +162,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   }
 
   // 2b. Tokens are only to be counted: asked upstream where it can count, and free (S16).
-  function countTokens(input: { body: Buffer; parsed: JsonObject; headers: ReadonlyMap<string, string>; backend: Backend }) {
+  function countTokens(input: { body: RequestBody; headers: ReadonlyMap<string, string>; backend: Backend }) {
     const count = createTokenCount(input);
     if (count.upstream === null) return reply.answerNow(deps.answers.json(requestId, count.estimate));
     response = { kind: "token_count", count, status: 0 };

@@ -55,7 +55,7 @@ function straight(plan: WayPlan, { random }: WayDeps): Way {
   const backend = chooseBackend(model.backends, random());
   const { upstream, ...translation } = createTranslation(client, { ...plan, backend });
   // Let go once it is sent: a prompt is large, and its answer may take minutes.
-  let unsent: SentRequest | undefined = { upstream, isAsReceived: upstream.body === plan.body };
+  let unsent: SentRequest | undefined = { upstream, isAsReceived: upstream.body === plan.body.bytes };
   return {
     backend: () => backend,
     translation: () => translation,

@@ -1,4 +1,5 @@
 import { isObject } from "../protocol/json/object.ts";
+import type { RequestBody } from "../protocol/json/request-body.ts";
 import type { JsonObject } from "../translate/translation.ts";
 
 /** Headers by which clients name the session that a request belongs to. */
@@ -10,14 +11,14 @@ const PREFIX_CHARACTERS = 4_096;
  * What requests have in common that share a prompt cache: the key, and the session that the client names, or the beginning
  * of the conversation up to the first user message. Later turns of a conversation have the same, others' do not.
  */
-export function affinityOf(request: { keyId: string; headers: ReadonlyMap<string, string>; parsed: JsonObject }): string {
-  return `${request.keyId}\n${sessionOf(request) ?? beginningOf(request.parsed)}`;
+export function affinityOf(request: { keyId: string; headers: ReadonlyMap<string, string>; body: RequestBody }): string {
+  return `${request.keyId}\n${sessionOf(request) ?? beginningOf(request.body.whole())}`;
 }
 
-function sessionOf({ headers, parsed }: { headers: ReadonlyMap<string, string>; parsed: JsonObject }): string | undefined {
+function sessionOf({ headers, body }: { headers: ReadonlyMap<string, string>; body: RequestBody }): string | undefined {
   const named = SESSION_HEADERS.map((name) => headers.get(name)).find((value) => value !== undefined && value !== "");
   if (named !== undefined) return named;
-  const { prompt_cache_key: cacheKey, metadata } = parsed;
+  const { prompt_cache_key: cacheKey, metadata } = body.whole();
   if (typeof cacheKey === "string" && cacheKey !== "") return cacheKey;
   // Coding tools put their session's id here.
   const userId = isObject(metadata) ? metadata["user_id"] : undefined;

@@ -7,6 +7,7 @@ import { outputLimit, parseChatEnvelope, type ChatEnvelope } from "../protocol/c
 import { createChunkEncoder, type AnswerHead } from "../protocol/chat/encode.ts";
 import { chatUsage } from "../protocol/chat/usage.ts";
 import { isObject, parseObject } from "../protocol/json/object.ts";
+import type { RequestBody } from "../protocol/json/request-body.ts";
 import { rawMember, scanElements } from "../protocol/json/scan.ts";
 import { editMembers, remove, replace, write, type MemberEdit } from "../protocol/json/splice.ts";
 import { encodeSseEvent } from "../protocol/sse.ts";
@@ -38,14 +39,15 @@ interface Wishes {
  *
  * @throws GatewayError `invalid_request` for what the gateway itself must read (S21); the rest is the upstream's to judge.
  */
-export function createChatPassthrough({ body, parsed, model, backend, requestId }: TranslationInput): Translation {
-  const request = parseChatEnvelope(parsed);
+export function createChatPassthrough({ body, model, backend, requestId }: TranslationInput): Translation {
+  const request = parseChatEnvelope(body);
   const { profile, upstreamModel } = backend;
   const wantsStream = request.stream === true;
+  const options = body.outline["stream_options"];
   const wishes: Wishes = {
     model: upstreamModel === request.model ? null : request.model,
     usage: request.stream_options?.include_usage === true,
-    usagePerChunk: isObject(parsed["stream_options"]) && parsed["stream_options"]["continuous_usage_stats"] === true,
+    usagePerChunk: isObject(options) && options["continuous_usage_stats"] === true,
   };
   return {
     upstream: { path: "/chat/completions", body: translateBody(body, request, { upstreamModel, profile }), headers: {} },
@@ -64,11 +66,11 @@ function allOutputLimit(request: ChatEnvelope, model: CatalogueModel): number | 
   return answers === 1 ? limit : answers * (limit ?? model.maxOutputTokens);
 }
 
-function translateBody(body: Buffer, request: ChatEnvelope, to: { upstreamModel: string; profile: Profile }): Buffer {
+function translateBody(body: RequestBody, request: ChatEnvelope, to: { upstreamModel: string; profile: Profile }): Buffer {
   // Always: of two `model` members the gateway reads the last, and a server that reads the first must not serve another.
   const edits: Record<string, MemberEdit> = { model: write(to.upstreamModel) };
   if (request.stream === true) edits["stream_options"] = askForUsage(to.profile);
-  return editMembers(body, edits);
+  return body.edit(edits);
 }
 
 /** Tokens are what is charged, so a stream always ends with its usage (S28). */

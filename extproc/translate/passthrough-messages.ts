@@ -4,6 +4,7 @@ import { HEADERS, MESSAGES_VERSION } from "../../contract/headers.ts";
 import type { Meter } from "../meter/meter.ts";
 import { eventsInBody } from "../protocol/body-sniffer.ts";
 import { isObject, parseObject } from "../protocol/json/object.ts";
+import type { RequestBody } from "../protocol/json/request-body.ts";
 import { rawMember } from "../protocol/json/scan.ts";
 import { editMembers, replace, within, write, type MemberEdit } from "../protocol/json/splice.ts";
 import { encodeMessagesEvent } from "../protocol/messages/encode-event.ts";
@@ -47,17 +48,15 @@ const BETA_HEADER = "anthropic-beta";
  *
  * @throws GatewayError `invalid_request` for what the gateway itself must read (S21).
  */
-export function createMessagesPassthrough({ body, parsed, headers, backend, requestId }: TranslationInput): Translation {
-  const result = envelopeSchema.safeParse(parsed);
-  if (!result.success) throw requestError(result.error.issues, parsed);
-  const request = result.data;
+export function createMessagesPassthrough({ body, headers, backend, requestId }: TranslationInput): Translation {
+  const request = parseEnvelope(body);
   const isRenamed = backend.upstreamModel !== request.model;
   const rules: AnswerRules = { model: isRenamed ? request.model : null, isUsageInclusive: backend.profile.usageInclusive };
   return {
     upstream: {
       path: "/v1/messages",
       // Always: of two `model` members the gateway reads the last, and a server that reads the first must not serve another.
-      body: editMembers(body, { model: write(backend.upstreamModel) }),
+      body: body.edit({ model: write(backend.upstreamModel) }),
       headers: messagesHeaders(headers),
     },
     dropped: [],
@@ -66,6 +65,15 @@ export function createMessagesPassthrough({ body, parsed, headers, backend, requ
     response: (answer, meter) => passAnswer(answer, meter, rules),
     stream: (meter) => createPassthroughStream(createRules(meter, rules), requestId),
   };
+}
+
+function parseEnvelope(body: RequestBody): z.infer<typeof envelopeSchema> {
+  const outlined = envelopeSchema.safeParse(body.outline);
+  if (outlined.success) return outlined.data;
+  // An error says what it found, and a long name is not in the outline.
+  const result = envelopeSchema.safeParse(body.whole());
+  if (!result.success) throw requestError(result.error.issues, body.whole());
+  return result.data;
 }
 
 /** A beta's header and its body fields go together: one without the other is refused upstream. */

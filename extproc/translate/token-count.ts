@@ -1,9 +1,10 @@
 import * as z from "zod";
 import type { Backend } from "../../contract/catalogue.ts";
-import { editMembers, write } from "../protocol/json/splice.ts";
+import type { RequestBody } from "../protocol/json/request-body.ts";
+import { write } from "../protocol/json/splice.ts";
 import { estimateInputTokens } from "./count-tokens.ts";
 import { messagesHeaders } from "./passthrough-messages.ts";
-import type { JsonObject, Translation } from "./translation.ts";
+import type { Translation } from "./translation.ts";
 
 /** One question for the number of tokens of a prompt (S16). It never becomes a run, so it costs nothing. */
 export interface TokenCount {
@@ -15,8 +16,7 @@ export interface TokenCount {
 }
 
 export interface TokenCountInput {
-  body: Buffer;
-  parsed: JsonObject;
+  body: RequestBody;
   headers: ReadonlyMap<string, string>;
   backend: Backend;
 }
@@ -24,11 +24,11 @@ export interface TokenCountInput {
 const countSchema = z.object({ input_tokens: z.int().nonnegative() });
 
 /** A messages upstream is asked itself, byte-true but for the model's name; for a chat upstream the gateway estimates. */
-export function createTokenCount({ body, parsed, headers, backend }: TokenCountInput): TokenCount {
-  const estimate = { input_tokens: estimateInputTokens(parsed) };
+export function createTokenCount({ body, headers, backend }: TokenCountInput): TokenCount {
+  const estimate = { input_tokens: estimateInputTokens(body.whole()) };
   const upstream = {
     path: "/v1/messages/count_tokens",
-    body: editMembers(body, { model: write(backend.upstreamModel) }),
+    body: body.edit({ model: write(backend.upstreamModel) }),
     headers: messagesHeaders(headers),
   };
   return {

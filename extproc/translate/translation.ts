@@ -1,13 +1,12 @@
 import type { Backend, CatalogueModel } from "../../contract/catalogue.ts";
 import type { GatewayError } from "../../contract/errors.ts";
 import type { Meter } from "../meter/meter.ts";
+import type { RequestBody } from "../protocol/json/request-body.ts";
 
 /** What a translation is made from. Pure input: the clock and the id come in as values. */
 export interface TranslationInput {
-  /** The request body exactly as received. */
-  body: Buffer;
-  /** The same body parsed, once. Its members are checked by the translation that reads them. */
-  parsed: JsonObject;
+  /** Its members are checked by the translation that reads them. */
+  body: RequestBody;
   /** The client's request headers, by lower-case name. */
   headers: ReadonlyMap<string, string>;
   model: CatalogueModel;

@@ -40,8 +40,7 @@ export function translate(fixture: Fixture): Translation {
     backends: [backend],
   };
   return createTranslation(fixture.client, {
-    body: request,
-    parsed: parseBody(request, { headers: new Map(), interface: fixture.client }),
+    body: parseBody(request, { headers: new Map(), interface: fixture.client }),
     headers: new Map(Object.entries(setup.headers)),
     model,
     backend,

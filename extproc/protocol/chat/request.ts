@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { EFFORTS } from "../../../contract/profile.ts";
+import type { RequestBody } from "../json/request-body.ts";
 import { requestError } from "../messages/request-error.ts";
 import { messagesSchema } from "./request-message.ts";
 import { functionCallChoiceSchema, functionsSchema, toolChoiceSchema, toolsSchema } from "./request-tool.ts";
@@ -99,8 +100,10 @@ export function parseChatRequest(parsed: unknown): ChatRequest {
 }
 
 /** Only what the gateway itself reads of a request for a chat upstream. @throws GatewayError `invalid_request` (S21). */
-export function parseChatEnvelope(parsed: unknown): ChatEnvelope {
-  return parseAs(envelopeSchema, parsed);
+export function parseChatEnvelope(body: RequestBody): ChatEnvelope {
+  const result = envelopeSchema.safeParse(body.outline);
+  // An error says what it found, and a long name is not in the outline.
+  return result.success ? result.data : parseAs(envelopeSchema, body.whole());
 }
 
 /** The client's own output limit, in tokens; null where it set none. */

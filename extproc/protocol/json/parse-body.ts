@@ -2,6 +2,9 @@ import { isUtf8 } from "node:buffer";
 import { GatewayError } from "../../../contract/errors.ts";
 import type { Interface } from "../../../contract/protocol.ts";
 import type { JsonObject } from "../../translate/translation.ts";
+import { isObject, parseObject } from "./object.ts";
+import { outlineOf } from "./outline.ts";
+import { createRequestBody, parsedBody, type RequestBody } from "./request-body.ts";
 
 /** What a body is for: the words of an error about it. */
 export interface BodyFacts {
@@ -22,16 +25,25 @@ export function checkBodyComes(facts: BodyFacts, isEnd: boolean): void {
 }
 
 /**
- * The request body as an object, parsed once.
+ * The request body as an object. What stands in its long strings is looked at where a translation reads it; what only passes is the
+ * upstream's to judge.
  * @throws GatewayError `invalid_request` that tells where the text stops being JSON, never quotes it (S21).
  */
-export function parseBody(body: Buffer, facts: BodyFacts): JsonObject {
+export function parseBody(body: Buffer, facts: BodyFacts): RequestBody {
   if (body.length === 0) throw noBody(facts);
   // Decoding would replace broken sequences in silence, and what is sent on would not be what was meant.
   if (!isUtf8(body)) throw new GatewayError("invalid_request", "The request body is not valid UTF-8.");
-  const parsed = parseJson(body.toString("utf8"), facts);
-  if (isObject(parsed)) return parsed;
-  const remedy = typeof parsed === "string" ? " It is JSON text inside a string: encode it once." : "";
+  const parse = () => checkObject(parseJson(body.toString("utf8"), facts), facts);
+  const outline = outlineOf(body);
+  if (outline.text === body) return parsedBody(body, parse());
+  const parsed = parseObject(outline.text.toString("utf8"));
+  // The whole says where it is wrong.
+  return parsed === null ? parsedBody(body, parse()) : createRequestBody({ bytes: body, outline, parsed, parse });
+}
+
+function checkObject(json: unknown, facts: BodyFacts): JsonObject {
+  if (isObject(json)) return json;
+  const remedy = typeof json === "string" ? " It is JSON text inside a string: encode it once." : "";
   throw new GatewayError("invalid_request", `The request body must be a JSON object with ${members(facts)}.${remedy}`);
 }
 
@@ -64,8 +76,4 @@ function remedyFor(text: string, { headers }: BodyFacts): string {
   if (type === "application/x-www-form-urlencoded" && /^[\w%.+[\]-]+=/.test(start))
     return " Forms are not read: send JSON with `content-type: application/json`.";
   return "";
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 /**
- * Walks over JSON bytes without decoding them. The text has passed JSON.parse before, so nothing is checked
- * here; on other text the offsets mean nothing, but every walk still ends. Nesting is counted, not recursed.
+ * Walks over JSON bytes without decoding them. JSON.parse takes the text, or its outline, before anything is done with
+ * what is found, so nothing is checked here; on other text the offsets mean nothing, but every walk still ends. Nesting is counted, not recursed.
  */
 
 const QUOTE = 34;
@@ -112,8 +112,19 @@ function skipNested(json: Buffer, at: number): number {
   return json.length;
 }
 
-/** Quotes stand close together in code and in JSON inside a string, far apart in prose: each has its faster way. */
-function skipString(json: Buffer, at: number): number {
+/** Where the next quote stands; the text's length where none does. */
+export function nextQuote(json: Buffer, at: number): number {
+  const far = Math.min(at + NEAR_BYTES, json.length);
+  for (let next = at; next < far; next++) if (json[next] === QUOTE) return next;
+  const quote = json.indexOf(QUOTE, far);
+  return quote < 0 ? json.length : quote;
+}
+
+/**
+ * Where the string that begins here is over. Quotes stand close together in code and in JSON inside a string, far apart in prose:
+ * each has its faster way.
+ */
+export function skipString(json: Buffer, at: number): number {
   let next = at + 1;
   while (next < json.length) {
     const far = Math.min(next + NEAR_BYTES, json.length);

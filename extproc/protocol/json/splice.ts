@@ -18,11 +18,15 @@ interface Cut {
  * Edits members of a JSON object without touching any other byte: order, white space, big integers, escapes
  * and unknown members survive. Every duplicate of a name is edited; an absent one is asked for once and put
  * in front. The same buffer comes back where nothing changed, and where the text is no object.
+ * @param members its members, where they are known.
  */
-export function editMembers(json: Buffer, edits: Readonly<Record<string, MemberEdit>>): Buffer {
+export function editMembers(
+  json: Buffer,
+  edits: Readonly<Record<string, MemberEdit>>,
+  members: readonly Member[] = scanMembers(json),
+): Buffer {
   const inside = insideObject(json);
   if (inside === null) return json;
-  const members = scanMembers(json);
   const values = members.map((member) => editedValue(json, member, edits));
   const cuts = [...insertions({ members, values, edits, inside }), ...changes(members, values)];
   return cuts.length === 0 ? json : applyCuts(json, cuts);

@@ -38,12 +38,13 @@ export interface AnswerFacts {
 const MAX_USER_ID_LENGTH = 256;
 
 /** @throws GatewayError `invalid_request` that names the field which is wrong or cannot be translated (S21). */
-export function translateRequest({ parsed, body, model, backend }: TranslationInput): TranslatedRequest {
+export function translateRequest({ body, model, backend }: TranslationInput): TranslatedRequest {
+  const parsed = body.whole();
   const request = parseChatRequest(parsed);
   const dropped = droppedFields(parsed);
   refuseSeveralAnswers(request);
 
-  const { tools, choice, isLegacy, dropped: droppedTools } = readTools(request, body);
+  const { tools, choice, isLegacy, dropped: droppedTools } = readTools(request, body.bytes);
   const history = namesInHistory(request.messages);
   const forgotten = tools.length === 0 ? describeForgotten(history) : [];
   const names = createToolNames([...tools.map((tool) => tool.name), ...history]);
@@ -62,7 +63,7 @@ export function translateRequest({ parsed, body, model, backend }: TranslationIn
     format,
     instruction,
     tool: answerTool,
-  } = planAnswerFormat(readFormatWish(request, body), {
+  } = planAnswerFormat(readFormatWish(request, body.bytes), {
     jsonSchema: profile.jsonSchema,
     hasTools: tools.length > 0 && choice.type !== "none",
     names: [...tools.map((tool) => tool.name), ...history],

@@ -29,11 +29,11 @@ type Members = { readonly [name: string]: Encodable };
  * @throws GatewayError `invalid_request` that names the field (S21).
  */
 export function translateRequest(input: TranslationInput): TranslatedRequest {
-  const request = parseMessagesRequest(input.parsed);
+  const request = parseMessagesRequest(input.body.whole());
   const { profile, upstreamModel } = input.backend;
-  const dropped = createDroppedFields(input.parsed);
+  const dropped = createDroppedFields(input.body.whole());
   const names = createToolNames(toolNamesOf(request));
-  const context: ConversationContext = { profile, names, text: createRequestText(input.body), dropped };
+  const context: ConversationContext = { profile, names, text: createRequestText(input.body.bytes), dropped };
   const format = translateResponseFormat(request, context.text, profile);
 
   const chat: Members = {

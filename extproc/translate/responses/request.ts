@@ -1,5 +1,6 @@
 import type { Backend } from "../../../contract/catalogue.ts";
 import { encodeJson, RawJson } from "../../protocol/json/raw.ts";
+import { parsedBody, type RequestBody } from "../../protocol/json/request-body.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
 import { parseResponsesRequest, type ResponsesRequest } from "../../protocol/responses/request.ts";
 import type { FormatWish } from "../chat-via-messages/answer-format.ts";
@@ -17,8 +18,7 @@ import { readTools, type ClientTool } from "./tools.ts";
 /** A Responses request in messages' words, and what the answer must know of it. */
 export interface TranslatedRequest {
   /** A messages request that still has the client's model name. */
-  body: Buffer;
-  parsed: JsonObject;
+  body: RequestBody;
   dropped: string[];
   wantsStream: boolean;
   maxOutputTokens: number | null;
@@ -59,11 +59,12 @@ const ECHOED = [
 ] as const;
 
 /** @throws GatewayError `invalid_request` that names the field which is wrong or cannot be translated (S21). */
-export function translateRequest({ parsed, body, model, backend }: TranslationInput): TranslatedRequest {
+export function translateRequest({ body, model, backend }: TranslationInput): TranslatedRequest {
+  const parsed = body.whole();
   const dropped = new Set(checkFields(parsed));
   const request = parseResponsesRequest(parsed);
   const { protocol: upstream, profile } = backend;
-  const { tools, choice, clientTools, dropped: droppedTools } = readTools(request, body);
+  const { tools, choice, clientTools, dropped: droppedTools } = readTools(request, body.bytes);
   const { messages, places } = translateInput(request.input, { upstream, model: model.name, dropped });
   const history = namesInHistory(messages);
   // A messages server wants the tools of a history described, even where none is offered any more.
@@ -76,7 +77,7 @@ export function translateRequest({ parsed, body, model, backend }: TranslationIn
   const plan = planForUpstream(request, {
     upstream,
     profile,
-    format: readFormat(request, body),
+    format: readFormat(request, body.bytes),
     choice,
     hasTools: tools.length > 0,
     names: [...tools.map((tool) => tool.name), ...history],
@@ -103,8 +104,7 @@ export function translateRequest({ parsed, body, model, backend }: TranslationIn
   for (const name of [...droppedTools, ...plan.dropped, ...conversation.dropped]) dropped.add(inRequestWords(name));
 
   return {
-    body: Buffer.from(text),
-    parsed: JSON.parse(text),
+    body: parsedBody(Buffer.from(text), JSON.parse(text)),
     dropped: [...dropped],
     wantsStream: request.stream === true,
     maxOutputTokens: request.max_output_tokens ?? null,
@@ -116,7 +116,7 @@ export function translateRequest({ parsed, body, model, backend }: TranslationIn
       clientTools,
       answerTool: plan.answerTool?.name ?? null,
       wantsEncryptedReasoning: request.include?.includes("reasoning.encrypted_content") ?? false,
-      echoed: echo(parsed, body),
+      echoed: echo(parsed, body.bytes),
     },
   };
 }

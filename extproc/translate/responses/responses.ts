@@ -21,7 +21,7 @@ import { translateRequest } from "./request.ts";
  */
 export function createResponses(input: TranslationInput): Translation {
   const request = translateRequest(input);
-  const messagesInput = { ...input, body: request.body, parsed: request.parsed, headers: new Map<string, string>() };
+  const messagesInput = { ...input, body: request.body, headers: new Map<string, string>() };
   const inner = inRoughWords(() =>
     input.backend.protocol === "chat" ? createMessagesViaChat(messagesInput) : createMessagesPassthrough(messagesInput),
   );

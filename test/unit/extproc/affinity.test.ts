@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
+import { parseBody } from "../../../extproc/protocol/json/parse-body.ts";
 import { affinityOf } from "../../../extproc/route/affinity.ts";
 
 const NO_HEADERS = new Map<string, string>();
 const say = (role: string, content: unknown) => ({ role, content });
 
 function of(parsed: Record<string, unknown>, headers: ReadonlyMap<string, string> = NO_HEADERS, keyId = "key") {
-  return affinityOf({ keyId, headers, parsed });
+  return affinityOf({ keyId, headers, body: parseBody(Buffer.from(JSON.stringify(parsed)), { headers, interface: "chat" }) });
 }
 
 test("later turns of a conversation are bound to the same backend as its first, in both protocols", () => {

@@ -25,8 +25,7 @@ export function inputFor(request: object | string | Buffer, options: InputOption
     profile: { ...PROFILES.generic, ...options.flags },
   };
   return {
-    body,
-    parsed: parseBody(body, { headers: new Map(), interface: "chat" }),
+    body: parseBody(body, { headers: new Map(), interface: "chat" }),
     headers: new Map(Object.entries(options.headers ?? {})),
     model: {
       name: "modelx-v4-pro",

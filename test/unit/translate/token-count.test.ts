@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { PROFILES } from "../../../contract/profile.ts";
+import { parsedBody } from "../../../extproc/protocol/json/request-body.ts";
 import { createTokenCount } from "../../../extproc/translate/token-count.ts";
 
 const parsed = { model: "modelx-v4-pro", messages: [{ role: "user", content: "How many tokens are this?" }] };
@@ -15,7 +16,11 @@ const backend = {
 };
 
 const ask = (protocol: "chat" | "messages") =>
-  createTokenCount({ body, parsed, headers: new Map([["anthropic-version", "2026-10-21"]]), backend: { ...backend, protocol } });
+  createTokenCount({
+    body: parsedBody(body, parsed),
+    headers: new Map([["anthropic-version", "2026-10-21"]]),
+    backend: { ...backend, protocol },
+  });
 
 test("a messages upstream is asked itself, byte-true but for the model's name (S16)", () => {
   const { upstream } = ask("messages");

@@ -1,0 +1,52 @@
+import { nextQuote, skipString } from "./scan.ts";
+
+/** JSON text without what stands in its long strings: these are empty. Prompts are mostly long strings. */
+export interface Outline {
+  /** The text itself where no string is long. */
+  readonly text: Buffer;
+  /** Where a byte of the outline stands in the text that it was made from. */
+  place(at: number): number;
+}
+
+/** In bytes, with the quotes. Below, cutting costs more than parsing. */
+export const LONG_STRING_BYTES = 512;
+
+/**
+ * The outline is JSON exactly if the text is, but for what stands in long strings, which nobody has looked at: a bad escape or
+ * a control character. Where a string ends does not depend on these.
+ */
+export function outlineOf(json: Buffer): Outline {
+  const parts: Buffer[] = [];
+  /** By long string: where its closing quote stands in the outline, and how much has been left out by then. */
+  const quotes: number[] = [];
+  const missing: number[] = [];
+  let keptFrom = 0;
+  let missingBytes = 0;
+  let at = nextQuote(json, 0);
+  while (at < json.length) {
+    const end = skipString(json, at);
+    if (end - at > LONG_STRING_BYTES) {
+      parts.push(json.subarray(keptFrom, at + 1));
+      quotes.push(at + 1 - missingBytes);
+      missingBytes += end - at - 2;
+      missing.push(missingBytes);
+      keptFrom = end - 1;
+    }
+    at = nextQuote(json, end);
+  }
+  if (parts.length === 0) return { text: json, place: (at) => at };
+  parts.push(json.subarray(keptFrom));
+  return { text: Buffer.concat(parts), place: (at) => at + (missing[lastUpTo(quotes, at)] ?? 0) };
+}
+
+/** Index of the last of these rising numbers that is no greater; -1 where all are. */
+function lastUpTo(numbers: readonly number[], limit: number): number {
+  let low = 0;
+  let high = numbers.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((numbers[middle] ?? 0) <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}

@@ -1,0 +1,56 @@
+import type { JsonObject } from "../../translate/translation.ts";
+import type { Outline } from "./outline.ts";
+import { scanMembers, type Member } from "./scan.ts";
+import { editMembers, type MemberEdit } from "./splice.ts";
+
+/** A request's body, a JSON object, read no further than somebody asks: what only passes need not be parsed. */
+export interface RequestBody {
+  /** As received. */
+  readonly bytes: Buffer;
+  /** Parsed, but that long strings are empty (outline.ts): for names, numbers and flags, and for what is there at all. */
+  readonly outline: JsonObject;
+  /** One member; a string is whole. */
+  member(name: string): unknown;
+  /** All of it. Parsed when it is first asked for. */
+  whole(): JsonObject;
+  /** The body with members changed, as editMembers does it; the same buffer where nothing changes. */
+  edit(edits: Readonly<Record<string, MemberEdit>>): Buffer;
+}
+
+interface Source {
+  bytes: Buffer;
+  outline: Outline;
+  /** What the outline says. */
+  parsed: JsonObject;
+  /** Reads all of it; called once at most. */
+  parse(): JsonObject;
+}
+
+export function createRequestBody({ bytes, outline, parsed, parse }: Source): RequestBody {
+  let whole: JsonObject | undefined;
+  const readWhole = () => (whole ??= parse());
+  return {
+    bytes,
+    outline: parsed,
+    member: (name) => (parsed[name] === "" ? readWhole()[name] : parsed[name]),
+    whole: readWhole,
+    edit: (edits) => editMembers(bytes, edits, membersOf(outline)),
+  };
+}
+
+/** A body all of which has been parsed. */
+export function parsedBody(bytes: Buffer, parsed: JsonObject): RequestBody {
+  return {
+    bytes,
+    outline: parsed,
+    member: (name) => parsed[name],
+    whole: () => parsed,
+    edit: (edits) => editMembers(bytes, edits),
+  };
+}
+
+/** The members of the text that the outline is of. */
+function membersOf({ text, place }: Outline): Member[] {
+  const inText = ({ start, end }: Member["span"]) => ({ start: place(start), end: place(end) });
+  return scanMembers(text).map(({ name, span, value }) => ({ name, span: inText(span), value: inText(value) }));
+}
