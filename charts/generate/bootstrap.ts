@@ -4,6 +4,7 @@ import { buildBootstrap, XDS_CLUSTER } from "../../operator/xds/bootstrap.ts";
 import { clientTlsSecret, type ClientTls } from "../../operator/xds/client-tls.ts";
 import { DASHBOARD_CLUSTER, INSTALLER_PATHS } from "../../operator/xds/dashboard-route.ts";
 import { MAX_EXTPROC_STREAMS } from "../../operator/xds/extproc-cluster.ts";
+import { EXTPROC_FILTER } from "../../operator/xds/extproc-filter.ts";
 import { internalTlsSecrets, type InternalTls } from "../../operator/xds/internal-tls.ts";
 import { TRACES_CLUSTER } from "../../operator/xds/tracing.ts";
 import { PLAIN_HTTP } from "../../operator/xds/plain-http.ts";
@@ -53,12 +54,15 @@ const CONDITIONS: Readonly<Record<string, string>> = {
   load_balancing_policy: `gt ${WORKERS} 1`,
 };
 /** The same within an item of a list, by the item's name. */
-const CONDITIONS_WITHIN: Readonly<Record<string, Readonly<Record<string, string>>>> = Object.fromEntries(
-  [XDS_CLUSTER, DASHBOARD_CLUSTER].map((name) => [
-    name,
-    { ...CONDITIONS, transport_socket: '(include "model-gateway.internalTls" .)' },
-  ]),
-);
+const CONDITIONS_WITHIN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  ...Object.fromEntries(
+    [XDS_CLUSTER, DASHBOARD_CLUSTER].map((name) => [
+      name,
+      { ...CONDITIONS, transport_socket: '(include "model-gateway.internalTls" .)' },
+    ]),
+  ),
+  [EXTPROC_FILTER]: { ...CONDITIONS, retry_policy: `gt ${WORKERS} 1` },
+};
 /** The same of items of lists, by their name. */
 const ITEM_CONDITIONS: Readonly<Record<string, string>> = {
   [TRACES_CLUSTER]: ".Values.tracing.enabled",

@@ -70,7 +70,7 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
       listeners: [
         listener({
           ...options,
-          extprocCluster: EXTPROC_CLUSTER,
+          extproc: { cluster: EXTPROC_CLUSTER, workers: options.extproc.length },
           accessLog: accessLog(options.accessLogPath),
           hasDashboard: options.dashboard !== undefined,
         }),

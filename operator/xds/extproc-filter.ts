@@ -3,31 +3,42 @@ import { SPAN_METADATA } from "../../contract/span-attributes.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { WORKER_HEADER } from "./extproc-cluster.ts";
 
-const NAME = "envoy.filters.http.ext_proc";
+export const EXTPROC_FILTER = "envoy.filters.http.ext_proc";
 
 /**
  * Turns the filter on for a virtual host. It is off outside of one: Envoy refuses what is not even HTTP before it
  * knows a host, and closes the connection; waiting there for a processor's word would lose the reply.
  */
 export const extprocEnabled: EnvoyConfig = {
-  [NAME]: { "@type": "type.googleapis.com/envoy.config.route.v3.FilterConfig", config: {} },
+  [EXTPROC_FILTER]: { "@type": "type.googleapis.com/envoy.config.route.v3.FilterConfig", config: {} },
 };
 
 /** Turns it off again for a route. */
 export const extprocDisabled: EnvoyConfig = {
-  [NAME]: { "@type": "type.googleapis.com/envoy.config.route.v3.FilterConfig", config: {}, disabled: true },
+  [EXTPROC_FILTER]: { "@type": "type.googleapis.com/envoy.config.route.v3.FilterConfig", config: {}, disabled: true },
 };
 
+export interface ExtprocFilterOptions {
+  cluster: string;
+  /** How many processes serve the cluster. */
+  workers: number;
+}
+
 /** The one processor of a request: it authenticates, routes, translates and meters. */
-export function extprocFilter(cluster: string): EnvoyConfig {
+export function extprocFilter({ cluster, workers }: ExtprocFilterOptions): EnvoyConfig {
   return {
-    name: NAME,
+    name: EXTPROC_FILTER,
     disabled: true,
     typed_config: {
       "@type": "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor",
       stat_prefix: "gateway",
       // The gRPC timeout would bound the whole stream, and with it the client's.
-      grpc_service: { envoy_grpc: { cluster_name: cluster }, timeout: "0s", retry_policy: ANOTHER_WORKER },
+      grpc_service: {
+        envoy_grpc: { cluster_name: cluster },
+        timeout: "0s",
+        // Envoy keeps a copy of all that it sends for it, a tenth of its work for a small request: only where there is another one.
+        ...(workers > 1 ? { retry_policy: ANOTHER_WORKER } : {}),
+      },
       processing_mode: {
         request_header_mode: "SEND",
         request_body_mode: "BUFFERED",
@@ -71,7 +82,7 @@ const ANOTHER_WORKER: EnvoyConfig = {
 /** Leads a route's attempts to one worker: the filter of the whole listener cannot know which one has the request. */
 export function attemptsOfWorker(worker: string): EnvoyConfig {
   return {
-    [NAME]: {
+    [EXTPROC_FILTER]: {
       "@type": "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExtProcPerRoute",
       overrides: { grpc_initial_metadata: [{ key: WORKER_HEADER, value: worker }] },
     },
@@ -81,7 +92,7 @@ export function attemptsOfWorker(worker: string): EnvoyConfig {
 /** The processor's part in one attempt at a backend: it sees headers alone, names the backend and replaces the body. */
 export function attemptFilter(cluster: string): EnvoyConfig {
   return {
-    name: NAME,
+    name: EXTPROC_FILTER,
     typed_config: {
       "@type": "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor",
       stat_prefix: "attempt",

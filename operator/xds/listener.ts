@@ -4,7 +4,7 @@ import { attemptsRoute } from "./attempts.ts";
 import { clientMetadataFilter } from "./client-metadata.ts";
 import { clientTransport, type ClientTls } from "./client-tls.ts";
 import { dashboardRoutes } from "./dashboard-route.ts";
-import { extprocEnabled, extprocFilter } from "./extproc-filter.ts";
+import { extprocEnabled, extprocFilter, type ExtprocFilterOptions } from "./extproc-filter.ts";
 import { localReplies } from "./local-replies.ts";
 import { plainHttpChain, TLS_INSPECTOR, WITH_TLS } from "./plain-http.ts";
 import { REQUEST_ID_AS_IT_IS, requestIdFilter } from "./request-id.ts";
@@ -16,7 +16,7 @@ export interface ListenerOptions {
   listen: SocketAddress;
   /** Bytes; see BootstrapOptions. */
   maxRequestBytes: number;
-  extprocCluster: string;
+  extproc: ExtprocFilterOptions;
   accessLog: EnvoyConfig;
   /** Without spans where absent. */
   traces?: TraceCollector;
@@ -60,7 +60,7 @@ function connectionManager(options: ListenerOptions): EnvoyConfig {
     http_filters: [
       requestIdFilter(),
       clientMetadataFilter(),
-      extprocFilter(options.extprocCluster),
+      extprocFilter(options.extproc),
       {
         name: "envoy.filters.http.router",
         typed_config: {

@@ -8,12 +8,14 @@ export interface Outline {
   place(at: number): number;
 }
 
+const LINE_BREAK = 10;
 /** In bytes, with the quotes. Below, cutting costs more than parsing. */
 export const LONG_STRING_BYTES = 512;
 
 /**
  * The outline is JSON exactly if the text is, but for what stands in long strings, which nobody has looked at: a bad escape or
- * a control character. Where a string ends does not depend on these.
+ * a control character. Where a string ends does not depend on these. Line breaks alone are looked for, because scripts that put a
+ * file into a body send them; the text is its own outline then, and refused where they stand.
  */
 export function outlineOf(json: Buffer): Outline {
   const parts: Buffer[] = [];
@@ -22,10 +24,13 @@ export function outlineOf(json: Buffer): Outline {
   const missing: number[] = [];
   let keptFrom = 0;
   let missingBytes = 0;
+  let lineBreak = -1;
   let at = nextQuote(json, 0);
   while (at < json.length) {
     const end = skipString(json, at);
     if (end - at > LONG_STRING_BYTES) {
+      if (lineBreak < at) lineBreak = nextLineBreak(json, at);
+      if (lineBreak < end) return itself(json);
       parts.push(json.subarray(keptFrom, at + 1));
       quotes.push(at + 1 - missingBytes);
       missingBytes += end - at - 2;
@@ -34,9 +39,18 @@ export function outlineOf(json: Buffer): Outline {
     }
     at = nextQuote(json, end);
   }
-  if (parts.length === 0) return { text: json, place: (at) => at };
+  if (parts.length === 0) return itself(json);
   parts.push(json.subarray(keptFrom));
   return { text: Buffer.concat(parts), place: (at) => at + (missing[lastUpTo(quotes, at)] ?? 0) };
+}
+
+function itself(json: Buffer): Outline {
+  return { text: json, place: (at) => at };
+}
+
+function nextLineBreak(json: Buffer, at: number): number {
+  const next = json.indexOf(LINE_BREAK, at);
+  return next < 0 ? json.length : next;
 }
 
 /** Index of the last of these rising numbers that is no greater; -1 where all are. */

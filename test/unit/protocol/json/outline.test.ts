@@ -120,9 +120,18 @@ test("text is refused exactly where JSON.parse refuses it, whatever byte is brok
 
 describe("what stands in a long string", () => {
   test("is not looked at where it only passes", () => {
-    const body = read(`{"model":"m","messages":[{"role":"user","content":"${long}\\q\n"}]}`);
+    const body = read(`{"model":"m","messages":[{"role":"user","content":"${long}\\q\t"}]}`);
     expect(body.outline).toEqual({ model: "m", messages: [{ role: "user", content: "" }] });
     expect(() => body.whole()).toThrow("The request body is not valid JSON near character");
+  });
+
+  test("is refused for a line break that was not escaped, with its place", () => {
+    const text = `{"model":"m","messages":[{"role":"user","content":"${long}\n${long}"}]}`;
+    expect(() => read(text)).toThrow(`The request body is not valid JSON near character ${text.indexOf("\n")}.`);
+    expect(read(JSON.stringify({ model: "m", messages: [long, long] }, null, 2)).outline).toEqual({
+      model: "m",
+      messages: ["", ""],
+    });
   });
 
   test("is there for who asks for the member", () => {
