@@ -34,7 +34,7 @@ export function extprocFilter({ cluster, workers }: ExtprocFilterOptions): Envoy
       stat_prefix: "gateway",
       // The gRPC timeout would bound the whole stream, and with it the client's.
       grpc_service: {
-        envoy_grpc: { cluster_name: cluster },
+        envoy_grpc: { cluster_name: cluster, skip_envoy_headers: true },
         timeout: "0s",
         // Envoy keeps a copy of all that it sends for it, a tenth of its work for a small request: only where there is another one.
         ...(workers > 1 ? { retry_policy: ANOTHER_WORKER } : {}),
@@ -97,7 +97,7 @@ export function attemptFilter(cluster: string): EnvoyConfig {
       "@type": "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor",
       stat_prefix: "attempt",
       grpc_service: {
-        envoy_grpc: { cluster_name: cluster },
+        envoy_grpc: { cluster_name: cluster, skip_envoy_headers: true },
         timeout: "0s",
         initial_metadata: [{ key: STAGE.header, value: STAGE.attempt }],
       },

@@ -6,7 +6,7 @@ export interface HeaderDecoder {
    * Names as sent, lower case. A name that is there twice has its values joined by commas.
    * @throws Error for what is no header block: the connection is of no use then.
    */
-  decode(block: Buffer): Map<string, string>;
+  decode(block: Buffer): ReadonlyMap<string, string>;
 }
 
 /** What both sides begin with, and this one stays with. */
@@ -26,8 +26,19 @@ export function createHeaderDecoder(): HeaderDecoder {
   let mostTableBytes = TABLE_BYTES;
   let bytes: Buffer = Buffer.alloc(0);
   let at = 0;
+  /** The block before, where it left the table as it was: a proxy opens all its streams with the same one. */
+  let latest: { block: Buffer; headers: ReadonlyMap<string, string> } | undefined;
+  let isTableChanged = false;
 
-  function decode(block: Buffer): Map<string, string> {
+  function decode(block: Buffer): ReadonlyMap<string, string> {
+    if (latest?.block.equals(block) === true) return latest.headers;
+    isTableChanged = false;
+    const headers = read(block);
+    latest = isTableChanged ? undefined : { block: Buffer.from(block), headers };
+    return headers;
+  }
+
+  function read(block: Buffer): ReadonlyMap<string, string> {
     bytes = block;
     at = 0;
     const headers = new Map<string, string>();
@@ -59,6 +70,7 @@ export function createHeaderDecoder(): HeaderDecoder {
   }
 
   function remember(entry: Entry): Entry {
+    isTableChanged = true;
     table.push(entry);
     tableBytes += sizeOf(entry);
     evict();
@@ -67,6 +79,7 @@ export function createHeaderDecoder(): HeaderDecoder {
 
   function resize(size: number): void {
     if (size > TABLE_BYTES) throw new Error("a header table is made larger than was agreed");
+    isTableChanged = true;
     mostTableBytes = size;
     evict();
   }
