@@ -41,11 +41,11 @@ export function outlineOf(json: Buffer): Outline {
   }
   if (parts.length === 0) return itself(json);
   parts.push(json.subarray(keptFrom));
-  return { text: Buffer.concat(parts), place: (at) => at + (missing[lastUpTo(quotes, at)] ?? 0) };
+  return { text: Buffer.concat(parts), place: (position) => position + (missing[lastUpTo(quotes, position)] ?? 0) };
 }
 
 function itself(json: Buffer): Outline {
-  return { text: json, place: (at) => at };
+  return { text: json, place: (position) => position };
 }
 
 function nextLineBreak(json: Buffer, at: number): number {
