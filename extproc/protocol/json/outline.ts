@@ -44,7 +44,8 @@ export function outlineOf(json: Buffer): Outline {
   return { text: Buffer.concat(parts), place: (position) => position + (missing[lastUpTo(quotes, position)] ?? 0) };
 }
 
-function itself(json: Buffer): Outline {
+/** The text as its own outline. */
+export function itself(json: Buffer): Outline {
   return { text: json, place: (position) => position };
 }
 

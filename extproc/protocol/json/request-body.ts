@@ -1,6 +1,5 @@
 import type { JsonObject } from "../../translate/translation.ts";
 import type { Outline } from "./outline.ts";
-import { scanMembers, type Member } from "./scan.ts";
 import { editMembers, type MemberEdit } from "./splice.ts";
 
 /** A request's body, a JSON object, read no further than somebody asks: what only passes need not be parsed. */
@@ -34,7 +33,7 @@ export function createRequestBody({ bytes, outline, parsed, parse }: Source): Re
     outline: parsed,
     member: (name) => (parsed[name] === "" ? readWhole()[name] : parsed[name]),
     whole: readWhole,
-    edit: (edits) => editMembers(bytes, edits, membersOf(outline)),
+    edit: (edits) => editMembers(bytes, edits, outline),
   };
 }
 
@@ -47,10 +46,4 @@ export function parsedBody(bytes: Buffer, parsed: JsonObject): RequestBody {
     whole: () => parsed,
     edit: (edits) => editMembers(bytes, edits),
   };
-}
-
-/** The members of the text that the outline is of. */
-function membersOf({ text, place }: Outline): Member[] {
-  const inText = ({ start, end }: Member["span"]) => ({ start: place(start), end: place(end) });
-  return scanMembers(text).map(({ name, span, value }) => ({ name, span: inText(span), value: inText(value) }));
 }

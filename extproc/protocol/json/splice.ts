@@ -1,3 +1,4 @@
+import { itself, type Outline } from "./outline.ts";
 import { insideObject, scanMembers, type Member } from "./scan.ts";
 
 /**
@@ -18,18 +19,19 @@ interface Cut {
  * Edits members of a JSON object without touching any other byte: order, white space, big integers, escapes
  * and unknown members survive. Every duplicate of a name is edited; an absent one is asked for once and put
  * in front. The same buffer comes back where nothing changed, and where the text is no object.
- * @param members its members, where they are known.
+ * @param outline of it, where it is known: members are looked for there.
  */
-export function editMembers(
-  json: Buffer,
-  edits: Readonly<Record<string, MemberEdit>>,
-  members: readonly Member[] = scanMembers(json),
-): Buffer {
-  const inside = insideObject(json);
+export function editMembers(json: Buffer, edits: Readonly<Record<string, MemberEdit>>, outline: Outline = itself(json)): Buffer {
+  const { text, place } = outline;
+  const inside = insideObject(text);
   if (inside === null) return json;
-  const values = members.map((member) => editedValue(json, member, edits));
+  const members = scanMembers(text);
+  const values = members.map(({ name, value }) => {
+    const edit = Object.hasOwn(edits, name) ? edits[name] : undefined;
+    return edit === undefined ? "unchanged" : editedValue(json.subarray(place(value.start), place(value.end)), edit);
+  });
   const cuts = [...insertions({ members, values, edits, inside }), ...changes(members, values)];
-  return cuts.length === 0 ? json : applyCuts(json, cuts);
+  return cuts.length === 0 ? json : applyCuts(json, cuts, place);
 }
 
 /** An edit that writes this value, whatever was there. */
@@ -63,18 +65,19 @@ interface Insertion {
 }
 
 function insertions({ members, values, edits, inside }: Insertion): Cut[] {
-  const names = new Set(members.map((member) => member.name));
-  const added = Object.entries(edits).flatMap(([name, edit]) => {
-    if (names.has(name)) return [];
+  const added: string[] = [];
+  for (const [name, edit] of Object.entries(edits)) {
+    if (members.some((member) => member.name === name)) continue;
     const value = edit(undefined);
-    return value === undefined ? [] : [`${JSON.stringify(name)}:${value.toString("utf8")}`];
-  });
+    if (value !== undefined) added.push(`${JSON.stringify(name)}:${value.toString("utf8")}`);
+  }
   if (added.length === 0) return [];
   const separator = values.some((value) => value !== "removed") ? "," : "";
   return [{ start: inside, end: inside, bytes: added.join(",") + separator }];
 }
 
 function changes(members: readonly Member[], values: readonly EditedValue[]): Cut[] {
+  if (values.every((value) => value === "unchanged")) return [];
   const lastKept = values.findLastIndex((value) => value !== "removed");
   return members.flatMap((member, index): Cut[] => {
     const value = values[index] ?? "unchanged";
@@ -84,14 +87,7 @@ function changes(members: readonly Member[], values: readonly EditedValue[]): Cu
   });
 }
 
-function editedValue(
-  json: Buffer,
-  member: Member,
-  edits: Readonly<Record<string, MemberEdit>>,
-): Buffer | "unchanged" | "removed" {
-  const edit = Object.hasOwn(edits, member.name) ? edits[member.name] : undefined;
-  if (edit === undefined) return "unchanged";
-  const current = json.subarray(member.value.start, member.value.end);
+function editedValue(current: Buffer, edit: MemberEdit): EditedValue {
   const next = edit(current);
   if (next === undefined) return "removed";
   return next === current ? "unchanged" : next;
@@ -106,12 +102,13 @@ function removedSpan(members: readonly Member[], index: number, lastKept: number
   return { start: span.start, end: next ?? span.end };
 }
 
-function applyCuts(json: Buffer, cuts: readonly Cut[]): Buffer {
+/** @param place where an offset of the cuts stands in the text. */
+function applyCuts(json: Buffer, cuts: readonly Cut[], place: Outline["place"]): Buffer {
   const parts: Buffer[] = [];
   let at = 0;
   for (const { start, end, bytes } of cuts) {
-    parts.push(json.subarray(at, start), typeof bytes === "string" ? Buffer.from(bytes) : bytes);
-    at = end;
+    parts.push(json.subarray(at, place(start)), typeof bytes === "string" ? Buffer.from(bytes) : bytes);
+    at = place(end);
   }
   parts.push(json.subarray(at));
   return Buffer.concat(parts);
