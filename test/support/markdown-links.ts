@@ -1,0 +1,45 @@
+import GithubSlugger from "github-slugger";
+import type { Root } from "mdast";
+import { fromMarkdown } from "mdast-util-from-markdown";
+import { gfmFromMarkdown } from "mdast-util-gfm";
+import { toString } from "mdast-util-to-string";
+import { gfm } from "micromark-extension-gfm";
+import { visit } from "unist-util-visit";
+
+interface MarkdownLink {
+  /** As written: `../docs/api.md#errors`. */
+  readonly target: string;
+  readonly line: number;
+}
+
+/** What a page points to, and what other pages can point to in it. */
+export interface MarkdownPage {
+  readonly links: readonly MarkdownLink[];
+  /** Anchors as GitHub derives them from headings, plus explicit `id` and `name` attributes. */
+  readonly anchors: ReadonlySet<string>;
+}
+
+export function readMarkdown(text: string): MarkdownPage {
+  const tree = parse(text);
+  const slugger = new GithubSlugger();
+  const anchors = new Set<string>();
+  const links: MarkdownLink[] = [];
+  visit(tree, (node) => {
+    const line = node.position?.start.line ?? 0;
+    if (node.type === "heading") anchors.add(slugger.slug(toString(node)));
+    else if (node.type === "link" || node.type === "image" || node.type === "definition") links.push({ target: node.url, line });
+    else if (node.type === "html") {
+      for (const anchor of attributes(node.value, /\b(?:id|name)="([^"]+)"/g)) anchors.add(anchor);
+      for (const target of attributes(node.value, /\b(?:href|src|srcset)="([^"]+)"/g)) links.push({ target, line });
+    }
+  });
+  return { links, anchors };
+}
+
+function parse(text: string): Root {
+  return fromMarkdown(text, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] });
+}
+
+function attributes(html: string, pattern: RegExp): string[] {
+  return [...html.matchAll(pattern)].flatMap(([, value]) => (value === undefined ? [] : [value]));
+}
