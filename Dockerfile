@@ -1,14 +1,6 @@
 # One image for all of the product's programs; the chart says which one a container runs.
 #   docker build --tag model-gateway:0.1.0 .
 
-FROM node:24-slim AS build
-WORKDIR /app
-COPY package.json package-lock.json .npmrc ./
-RUN npm ci --ignore-scripts
-COPY buf.yaml buf.gen.yaml ./
-COPY runtime/proto runtime/proto
-RUN npm run generate
-
 FROM node:24-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -24,7 +16,6 @@ WORKDIR /app
 RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /opt/yarn-*
 COPY --from=packages /app/node_modules node_modules
 COPY --from=packages /app/sbom.cdx.json sbom.cdx.json
-COPY --from=build /app/runtime/gen runtime/gen
 COPY package.json ./
 COPY contract contract
 COPY runtime runtime
