@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { access, mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
+import { access, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
@@ -20,6 +20,9 @@ const ARGUMENTS = [
   "--font-render-hinting=none",
 ];
 
+/** Part of the unpacked folder's name: raise it if what is unpacked changes while the package's version does not. */
+const LAYOUT = 2;
+
 /** Starts a real browser without a window. @throws Error with one sentence that says what to install or set. */
 export async function launchChromium(environment: Environment = process.env): Promise<Browser> {
   const { program, settings } = await findChromium(environment);
@@ -38,7 +41,7 @@ async function findChromium(environment: Environment): Promise<{ program: string
   if (given !== undefined && given !== "") return { program: given, settings: {} };
   if (process.platform !== "linux" || process.arch !== "x64")
     throw new Error("The browser tests need Chromium or Chrome: install one and set CHROMIUM to its program.");
-  const directory = path.join(cacheDirectory(environment), `chromium-${await version()}`);
+  const directory = path.join(cacheDirectory(environment), `chromium-${await version()}-${LAYOUT}`);
   if (!(await isThere(directory))) await unpackInto(directory);
   return {
     program: path.join(directory, "chromium"),
@@ -59,8 +62,28 @@ async function unpackInto(directory: string): Promise<void> {
   await mkdir(path.dirname(directory), { recursive: true });
   const unpacked = await mkdtemp(`${directory}.`);
   await run(process.execPath, [path.join(import.meta.dirname, "unpack.ts")], { env: { ...process.env, TMPDIR: unpacked } });
+  await writeFile(path.join(unpacked, "fonts", "fonts.conf"), fontsConfiguration(path.join(directory, "fonts")));
   // Of two that unpacked at once, the second finds it there.
   await rename(unpacked, directory).catch(() => rm(unpacked, { recursive: true, force: true }));
+}
+
+/**
+ * The package's own fonts.conf lists folders of AWS Lambda, and Chromium crashes when it finds no font at all. This one
+ * lists the unpacked fonts and, if the machine has a configuration, everything in that.
+ */
+function fontsConfiguration(fonts: string): string {
+  return `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">
+<fontconfig>
+  <include ignore_missing="yes">/etc/fonts/fonts.conf</include>
+  <dir>${escapeXml(fonts)}</dir>
+  <cachedir>${escapeXml(path.join(fonts, "cache"))}</cachedir>
+</fontconfig>
+`;
+}
+
+function escapeXml(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }
 
 async function isThere(file: string): Promise<boolean> {
