@@ -1,13 +1,25 @@
 import { access, readFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { readMarkdown } from "../../support/markdown-links.ts";
+import { readMarkdown, type MarkdownPage } from "../../support/markdown-links.ts";
 import { REPOSITORY, repositoryFiles } from "../../support/repository-files.ts";
 
 test("every relative link in a Markdown file leads to a file, and every anchor to a heading", async () => {
-  const pages = await repositoryFiles("**/*.md");
-  expect(pages).toContain("README.md");
-  const broken = await Promise.all(pages.map(brokenLinks));
+  const names = await repositoryFiles("**/*.md");
+  expect(names).toContain("README.md");
+  const pages = new Map(
+    await Promise.all(
+      names.map(async (name) => [name, readMarkdown(await readFile(path.join(REPOSITORY, name), "utf8"))] as const),
+    ),
+  );
+  const broken = await Promise.all(
+    [...pages].flatMap(([name, { links }]) =>
+      links.map(async ({ target, line }) => {
+        const reason = await check(pages, name, target);
+        return reason === null ? [] : [`${name}:${line}: ${target}: ${reason}`];
+      }),
+    ),
+  );
   expect(broken.flat()).toEqual([]);
 });
 
@@ -17,14 +29,8 @@ test("a link to a missing file and one to a missing heading are found", () => {
   expect([...page.anchors]).toEqual(["one-thing", "two"]);
 });
 
-async function brokenLinks(page: string): Promise<string[]> {
-  const { links } = readMarkdown(await read(page));
-  const reasons = await Promise.all(links.map(async ({ target, line }) => ({ target, line, reason: await check(page, target) })));
-  return reasons.flatMap(({ target, line, reason }) => (reason === null ? [] : [`${page}:${line}: ${target}: ${reason}`]));
-}
-
 /** @returns null for a link that leads somewhere, and for one to another site: what is there, this machine cannot know. */
-async function check(page: string, target: string): Promise<string | null> {
+async function check(pages: ReadonlyMap<string, MarkdownPage>, page: string, target: string): Promise<string | null> {
   if (URL.canParse(target)) return null;
   const [file = "", anchor] = target.split("#");
   const linked = file === "" ? page : path.join(path.dirname(page), decodeURIComponent(file));
@@ -35,9 +41,5 @@ async function check(page: string, target: string): Promise<string | null> {
   );
   if (!isThere) return "no such file";
   if (anchor === undefined || !linked.endsWith(".md")) return null;
-  return readMarkdown(await read(linked)).anchors.has(decodeURIComponent(anchor)) ? null : "no such heading";
-}
-
-function read(page: string): Promise<string> {
-  return readFile(path.join(REPOSITORY, page), "utf8");
+  return pages.get(linked)?.anchors.has(decodeURIComponent(anchor)) === true ? null : "no such heading";
 }
