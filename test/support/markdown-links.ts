@@ -1,10 +1,7 @@
 import GithubSlugger from "github-slugger";
-import type { Root } from "mdast";
-import { fromMarkdown } from "mdast-util-from-markdown";
-import { gfmFromMarkdown } from "mdast-util-gfm";
 import { toString } from "mdast-util-to-string";
-import { gfm } from "micromark-extension-gfm";
 import { visit } from "unist-util-visit";
+import { parseMarkdown } from "./markdown-tree.ts";
 
 interface MarkdownLink {
   /** As written: `../docs/api.md#errors`. */
@@ -20,7 +17,7 @@ export interface MarkdownPage {
 }
 
 export function readMarkdown(text: string): MarkdownPage {
-  const tree = parse(text);
+  const tree = parseMarkdown(text);
   const slugger = new GithubSlugger();
   const anchors = new Set<string>();
   const links: MarkdownLink[] = [];
@@ -34,10 +31,6 @@ export function readMarkdown(text: string): MarkdownPage {
     }
   });
   return { links, anchors };
-}
-
-function parse(text: string): Root {
-  return fromMarkdown(text, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] });
 }
 
 function attributes(html: string, pattern: RegExp): string[] {
