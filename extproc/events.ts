@@ -21,7 +21,18 @@ export interface Events {
     status: number;
     isLast: boolean;
   }): void;
-  upstreamFailed(failure: { requestId: string; model: string; backend: string; status: number; code: ErrorCode }): void;
+  upstreamFailed(failure: {
+    requestId: string;
+    model: string;
+    backend: string;
+    /** The model server's own; null where it gave no answer. */
+    upstreamStatus: number | null;
+    /** What it was asked at. */
+    upstreamPath: string;
+    /** What the client got for it. */
+    status: number;
+    code: ErrorCode;
+  }): void;
 }
 
 export interface EventsDeps {
@@ -112,9 +123,9 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
       failedAttempts.inc({ model: attempt.model, result: isLast ? "gave_up" : "next_backend" });
       log.warn(attempt, isLast ? "the last backend failed" : "a backend failed, the next one is tried");
     },
-    upstreamFailed({ requestId, model, backend, status, code }) {
-      upstreamFailures.inc({ model, code });
-      log.warn({ requestId, model, backend, status, code }, "the upstream answered with an error");
+    upstreamFailed(failure) {
+      upstreamFailures.inc({ model: failure.model, code: failure.code });
+      log.warn(failure, "the upstream answered with an error");
     },
   };
 }

@@ -1,6 +1,6 @@
 import { GatewayError, toGatewayError, type ErrorCode } from "../contract/errors.ts";
 import type { Backend } from "../contract/catalogue.ts";
-import type { Interface } from "../contract/protocol.ts";
+import { UPSTREAM_PATHS, type Interface } from "../contract/protocol.ts";
 import type { Settlement } from "../ledger/settle.ts";
 import { createAnswerStream, endOutcome, type AnswerStream } from "./answer-stream.ts";
 import { answerRoute } from "./answers/answer.ts";
@@ -85,6 +85,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   let place: Place | undefined;
   let response: Response | undefined;
   let errorCode: ErrorCode | null = null;
+  /** The model server's own status, for the operator's log; the client's may differ. */
+  let upstreamStatus: number | null = null;
   /** Read by what waits for credit. */
   const client = { aborted: false };
 
@@ -188,6 +190,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       run.moveTo(way.backend());
       const failure = way.failure();
       if (failure !== null) throw way.described(failure);
+      upstreamStatus = status;
 
       const translation = way.translation();
       const isGood = status >= 200 && status < 300;
@@ -305,7 +308,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     deadlines?.over();
     const error = noteFailure(thrown);
     run?.settle("failed", error.status);
-    return reply.answerNow(encodeRefusal(protocol, error, requestId));
+    return reply.answerNow(encodeRefusal(protocol, error, requestId, upstreamStatus));
   }
 
   function noteFailure(thrown: unknown): GatewayError {
@@ -325,7 +328,9 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   }
 
   function noteUpstreamFailure(run: Run, status: number, code: ErrorCode): void {
-    deps.events.upstreamFailed({ requestId, model: run.model.name, backend: run.backend().name, status, code });
+    const { name: backend, basePath, protocol } = run.backend();
+    const upstreamPath = basePath + UPSTREAM_PATHS[protocol];
+    deps.events.upstreamFailed({ requestId, model: run.model.name, backend, upstreamStatus, upstreamPath, status, code });
     run.settle("failed", status);
   }
 

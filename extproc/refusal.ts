@@ -3,12 +3,20 @@ import type { Interface } from "../contract/protocol.ts";
 import { requestIdHeaders } from "./headers.ts";
 import type { ImmediateAnswer } from "./reply.ts";
 
-/** An error as the whole answer, in the caller's protocol (S17). */
-export function encodeRefusal(protocol: Interface, error: GatewayError, requestId: string): ImmediateAnswer {
+/**
+ * An error as the whole answer, in the caller's protocol (S17).
+ * @param upstreamStatus of the model server, where its answer is the reason: for Envoy's access log.
+ */
+export function encodeRefusal(
+  protocol: Interface,
+  error: GatewayError,
+  requestId: string,
+  upstreamStatus: number | null = null,
+): ImmediateAnswer {
   return {
     status: error.status,
     headers: { "content-type": "application/json", ...requestIdHeaders(requestId), ...error.headers },
     body: Buffer.from(JSON.stringify(encodeError(protocol, error, requestId))),
-    details: `gateway_${error.code}`,
+    details: upstreamStatus === null ? `gateway_${error.code}` : `gateway_${error.code}:upstream_status_${upstreamStatus}`,
   };
 }

@@ -5,6 +5,7 @@ import { parseOptions } from "./options.ts";
 import { COLOURED, PLAIN, renderScreen } from "./screen.ts";
 import { startStack, type Stack } from "./stack.ts";
 import { createStopSignals } from "./process/stop-signals.ts";
+import { adviseOnUpstreams } from "./upstream-advice.ts";
 
 const manifestsDirectory = path.relative(process.cwd(), fileURLToPath(new URL("./manifests", import.meta.url)));
 const options = parseOptions(process.argv.slice(2), process.env, { manifestsDirectory });
@@ -27,8 +28,10 @@ try {
     onProgress: (line) => console.log(line),
     onComplaint: (part, message) => console.error(`${palette.bold(part)}: ${message}`),
   });
-  const { baseUrl, apiKey, served, directory } = stack;
-  const shown = { baseUrl, apiKey, served, settingsFile: directory.settings, logsDirectory: directory.logs };
+  const { baseUrl, apiKey, served, destinations, directory } = stack;
+  const advice = adviseOnUpstreams(options.upstreams, destinations);
+  const models = { served, destinations, upstreamModel: options.upstreams.model, advice };
+  const shown = { baseUrl, apiKey, ...models, settingsFile: directory.settings, logsDirectory: directory.logs };
   console.log(renderScreen({ ...shown, manifestsDirectory: path.resolve(options.manifestsDirectory) }, palette));
   const failure = await Promise.race([stack.failed, stop.requested]);
   if (failure !== undefined) console.error(failure);

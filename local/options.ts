@@ -48,18 +48,22 @@ export function createCommand(defaults: { manifestsDirectory: string }, onParsed
     .option("--manifests <dir>", "folder of Model manifests, watched", defaults.manifestsDirectory)
     .addOption(
       new Option("--upstream-chat <url>", "a real server for chat completions, with /v1: http://127.0.0.1:11434/v1").argParser(
-        parseUrl,
+        parseChatUrl,
       ),
     )
     .addOption(new Option("--upstream-messages <url>", "a real server for messages, without /v1").argParser(parseMessagesUrl))
     .option("--upstream-key <key>", "its key; better in the environment as UPSTREAM_KEY, where the process list does not show it")
-    .option("--upstream-model <name>", "the model's name there")
+    .option("--upstream-model <name>", "the model's name there; clients may use it too")
     .addOption(
       new Option("--workers <count>", "processes of extproc, each of which can use one core").default(1).argParser(parseWorkers),
     )
     .showHelpAfterError("Run npm start -- --help for the flags.")
     .allowExcessArguments(false)
-    .action(onParsed);
+    .action((values: Values, command: Command) => {
+      if (values.upstreamModel !== undefined && values.upstreamChat === undefined && values.upstreamMessages === undefined)
+        command.error("error: --upstream-model needs the server: add --upstream-chat or --upstream-messages.");
+      onParsed(values);
+    });
 }
 
 function toOptions(values: Values, environment: Readonly<Record<string, string | undefined>>): LocalOptions {
@@ -92,8 +96,14 @@ function parseUrl(text: string): string {
   throw new InvalidArgumentError("It must be an http or https URL.");
 }
 
+function parseChatUrl(text: string): string {
+  const url = parseUrl(text);
+  if (!url.endsWith("/chat/completions")) return url;
+  throw new InvalidArgumentError("It must end before /chat/completions: the gateway adds that.");
+}
+
 function parseMessagesUrl(text: string): string {
   const url = parseUrl(text);
-  if (!url.endsWith("/v1")) return url;
+  if (!/\/v1(\/messages)?$/.test(url)) return url;
   throw new InvalidArgumentError("It must end before /v1: the gateway adds /v1/messages.");
 }

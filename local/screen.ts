@@ -1,9 +1,15 @@
+import type { Destinations, ModelServer } from "./destinations.ts";
 import type { Served } from "./served.ts";
 
 export interface ScreenContent {
   baseUrl: string;
   apiKey: string;
   served: Served;
+  destinations: Destinations;
+  /** --upstream-model: the printed commands ask for it. */
+  upstreamModel: string | undefined;
+  /** About the command line, a sentence each. */
+  advice: readonly string[];
   settingsFile: string;
   manifestsDirectory: string;
   logsDirectory: string;
@@ -22,6 +28,8 @@ export function renderScreen(content: ScreenContent, { bold, dim }: Palette): st
   const { served } = content;
   return [
     "",
+    ...content.advice.map((sentence) => `${bold("Note:")} ${sentence}`),
+    ...(content.advice.length > 0 ? [""] : []),
     `${bold("The gateway is ready")} at ${bold(content.baseUrl)}`,
     "",
     `  key        ${content.apiKey}`,
@@ -29,9 +37,20 @@ export function renderScreen(content: ScreenContent, { bold, dim }: Palette): st
     `  settings   ${content.settingsFile} ${dim("all of this, for source")}`,
     `  manifests  ${content.manifestsDirectory} ${dim("watched: change a Model and it takes effect")}`,
     `  logs       ${content.logsDirectory}`,
+    ...modelLines(content, dim),
     "",
-    ...command("Chat completions", chooseModel(served.chat, "modelx-v4-pro"), (model) => chatCommand(content, model), bold),
-    ...command("Messages", chooseModel(served.messages, "modelx-v4-flash"), (model) => messagesCommand(content, model), bold),
+    ...command(
+      "Chat completions",
+      chooseModel(served.chat, "modelx-v4-pro", content),
+      (model) => chatCommand(content, model),
+      bold,
+    ),
+    ...command(
+      "Messages",
+      chooseModel(served.messages, "modelx-v4-flash", content),
+      (model) => messagesCommand(content, model),
+      bold,
+    ),
     dim("Ctrl-C stops everything; the data stays, and the next start goes on from it."),
     "",
   ].join("\n");
@@ -47,8 +66,31 @@ function messagesCommand({ baseUrl, apiKey }: ScreenContent, model: string): str
   return curl(`${baseUrl}/v1/messages`, [`x-api-key: ${apiKey}`, "anthropic-version: 2023-06-01"], body);
 }
 
-export function chooseModel(names: readonly string[], wanted: string): string | undefined {
-  return names.includes(wanted) ? wanted : names[0];
+/** A model that goes to the server that was given, where there is one. */
+export function chooseModel(
+  names: readonly string[],
+  wanted: string,
+  { destinations, upstreamModel }: Pick<ScreenContent, "destinations" | "upstreamModel">,
+): string | undefined {
+  const given = names.filter((name) => destinations.get(name)?.some(({ kind }) => kind === "given"));
+  const candidates = given.length > 0 ? given : names;
+  return [upstreamModel, wanted].find((name) => name !== undefined && candidates.includes(name)) ?? candidates[0];
+}
+
+const MODELS_SHOWN = 12;
+
+/** One line a Model: where its requests go. */
+function modelLines({ served, destinations }: ScreenContent, dim: Palette["dim"]): string[] {
+  const names = [...new Set([...served.chat, ...served.messages])];
+  const shown = names.slice(0, MODELS_SHOWN);
+  const width = Math.max(0, ...shown.map((name) => name.length));
+  const lines = shown.map((name) => `${name.padEnd(width)}  ${(destinations.get(name) ?? []).map(describeServer).join(", ")}`);
+  if (names.length > shown.length) lines.push(dim(`and ${names.length - shown.length} more`));
+  return lines.map((line, index) => `  ${(index === 0 ? "models" : "").padEnd(10)} ${line}`.trimEnd());
+}
+
+function describeServer({ kind, url, upstreamModel }: ModelServer): string {
+  return kind === "simulated" ? "simulated" : `${url}, model ${upstreamModel}`;
 }
 
 function command(title: string, model: string | undefined, write: (model: string) => string, bold: Palette["bold"]): string[] {

@@ -7,6 +7,7 @@ import { migrate } from "../ledger/migrate.ts";
 import { cacheDirectory } from "./cache-directory.ts";
 import { openDataDirectory, type DataDirectory } from "./data-directory.ts";
 import { prepareDemo, readPepper } from "./demo.ts";
+import { readDestinations, type Destinations } from "./destinations.ts";
 import { findEnvoy } from "./envoy.ts";
 import { takeLock } from "./process/lock.ts";
 import { rotateLog } from "./process/log-file.ts";
@@ -53,6 +54,8 @@ export interface Stack {
   readonly directory: DataDirectory;
   /** Names of models as the gateway lists them, by interface. */
   readonly served: Served;
+  /** Where each Model's requests go. */
+  readonly destinations: Destinations;
   /** Process ids by name of the part. */
   readonly pids: Readonly<Record<string, number>>;
   /** Resolves with one sentence when a part ends on its own. */
@@ -193,6 +196,7 @@ async function bringUp(options: StackOptions, { directory, register, onStarted }
     extprocAdminUrl: `http://${LOOPBACK}:${extprocAdmin}`,
     xdsPort,
     served,
+    destinations: await readDestinations(manifestsDirectory, { upstreams, simulatorUrl }),
   };
 }
 

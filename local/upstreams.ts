@@ -1,3 +1,5 @@
+import type { LocalUpstreams } from "../operator/source/local-upstreams.ts";
+
 /** The model servers behind the demonstration's Models. */
 export interface UpstreamOptions {
   /** Base address with `/v1`; the simulator where not given. */
@@ -10,18 +12,12 @@ export interface UpstreamOptions {
   model?: string;
 }
 
-interface LocalUpstream {
-  url: string;
-  upstreamModel?: string;
-  credential?: string;
-}
-
-/** What `url` stands for in the manifests: these two names are replaced, any other is used as written. */
+/** Stand-ins in the manifests: only these two origins are replaced; any other url is used as written. */
 const CHAT_PLACEHOLDER = "http://chat.simulator.localhost";
 const MESSAGES_PLACEHOLDER = "http://messages.simulator.localhost";
 
 /** Value of GATEWAY_LOCAL_UPSTREAMS: for each placeholder in the manifests, where its requests really go. */
-export function mapUpstreams(options: UpstreamOptions, simulatorUrl: string): Record<string, LocalUpstream> {
+export function mapUpstreams(options: UpstreamOptions, simulatorUrl: string): LocalUpstreams {
   const given = {
     ...(options.model === undefined ? {} : { upstreamModel: options.model }),
     ...(options.key === undefined ? {} : { credential: options.key }),

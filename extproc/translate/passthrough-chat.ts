@@ -1,6 +1,7 @@
 import type { CatalogueModel } from "../../contract/catalogue.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Profile } from "../../contract/profile.ts";
+import { UPSTREAM_PATHS } from "../../contract/protocol.ts";
 import type { Meter } from "../meter/meter.ts";
 import { eventsInBody } from "../protocol/body-sniffer.ts";
 import { outputLimit, parseChatEnvelope, type ChatEnvelope } from "../protocol/chat/request.ts";
@@ -50,7 +51,7 @@ export function createChatPassthrough({ body, model, backend, requestId }: Trans
     usagePerChunk: isObject(options) && options["continuous_usage_stats"] === true,
   };
   return {
-    upstream: { path: "/chat/completions", body: translateBody(body, request, { upstreamModel, profile }), headers: {} },
+    upstream: { path: UPSTREAM_PATHS.chat, body: translateBody(body, request, { upstreamModel, profile }), headers: {} },
     dropped: [],
     wantsStream,
     maxOutputTokens: allOutputLimit(request, model),

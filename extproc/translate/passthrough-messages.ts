@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { HEADERS, MESSAGES_VERSION } from "../../contract/headers.ts";
+import { UPSTREAM_PATHS } from "../../contract/protocol.ts";
 import type { Meter } from "../meter/meter.ts";
 import { eventsInBody } from "../protocol/body-sniffer.ts";
 import { isObject, parseObject } from "../protocol/json/object.ts";
@@ -54,7 +55,7 @@ export function createMessagesPassthrough({ body, headers, backend, requestId }:
   const rules: AnswerRules = { model: isRenamed ? request.model : null, isUsageInclusive: backend.profile.usageInclusive };
   return {
     upstream: {
-      path: "/v1/messages",
+      path: UPSTREAM_PATHS.messages,
       // Always: of two `model` members the gateway reads the last, and a server that reads the first must not serve another.
       body: body.edit({ model: write(backend.upstreamModel) }),
       headers: messagesHeaders(headers),

@@ -1,6 +1,7 @@
 import { applyLocalUpstreams, type LocalUpstreams } from "./local-upstreams.ts";
 import { readManifest, type ManifestEntry } from "./manifest.ts";
 import type { Refusal, ResourceSet, SourcedModel } from "./source.ts";
+import { copyForUpstreamNames } from "./upstream-names.ts";
 
 /** A file as found on disk. */
 export interface FolderFile {
@@ -41,7 +42,7 @@ export function readFolder(files: readonly FolderFile[], memory: FolderMemory, u
 }
 
 function toSet(entries: readonly ManifestEntry[], created: ReadonlyMap<string, number>, upstreams: LocalUpstreams): ResourceSet {
-  const models: SourcedModel[] = [];
+  const written: SourcedModel[] = [];
   const secrets = new Map<string, ReadonlyMap<string, string>>();
   for (const entry of entries) {
     const { name, namespace, creationTimestamp } = entry.resource.metadata;
@@ -50,19 +51,29 @@ function toSet(entries: readonly ManifestEntry[], created: ReadonlyMap<string, n
       case "Secret":
         secrets.set(key, entry.resource.values);
         break;
-      case "Model": {
-        const applied = applyLocalUpstreams(entry.resource, upstreams);
-        for (const [secretKey, values] of applied.secrets) secrets.set(secretKey, values);
-        models.push({
+      case "Model":
+        written.push({
           key,
           origin: entry.file,
           createdSeconds: creationTimestamp ? Math.floor(Date.parse(creationTimestamp) / 1000) : (created.get(entry.file) ?? 0),
-          resource: applied.resource,
+          resource: entry.resource,
         });
-      }
     }
   }
+  const models = [...written, ...underUpstreamNames(written, upstreams)].map((model): SourcedModel => {
+    const applied = applyLocalUpstreams(model.resource, upstreams);
+    for (const [secretKey, values] of applied.secrets) secrets.set(secretKey, values);
+    return { ...model, resource: applied.resource };
+  });
   return { models, secrets };
+}
+
+function underUpstreamNames(models: readonly SourcedModel[], upstreams: LocalUpstreams): SourcedModel[] {
+  const byResource = new Map(models.map((model) => [model.resource, model]));
+  return copyForUpstreamNames([...byResource.keys()], upstreams).flatMap(({ original, copy }) => {
+    const model = byResource.get(original);
+    return model === undefined ? [] : [{ ...model, key: `${copy.metadata.namespace}/${copy.metadata.name}`, resource: copy }];
+  });
 }
 
 function nameConflict(entry: ManifestEntry, owner: ManifestEntry): Refusal {

@@ -1,9 +1,8 @@
 import { watch } from "chokidar";
-import { readdir, readFile, stat } from "node:fs/promises";
-import path from "node:path";
 import type { OperatorEvents } from "../events.ts";
 import { complaintOf } from "../model/status.ts";
-import { readFolder, type FolderFile, type FolderReading } from "./folder-content.ts";
+import { readFolder, type FolderReading } from "./folder-content.ts";
+import { readFolderFiles } from "./folder-files.ts";
 import type { LocalUpstreams } from "./local-upstreams.ts";
 import { describeRefusal, type Refusal, type Source } from "./source.ts";
 
@@ -35,7 +34,8 @@ export async function startFolderSource(options: FolderOptions, { events, onChan
   let running: Promise<void> = Promise.resolve();
 
   async function read(): Promise<void> {
-    const next = readFolder(await readFiles(folder), reading.memory, upstreams);
+    const { files } = await readFolderFiles(folder);
+    const next = readFolder(files, reading.memory, upstreams);
     reading = next;
     announce(next.refusals);
   }
@@ -92,22 +92,4 @@ export async function startFolderSource(options: FolderOptions, { events, onChan
       await running;
     },
   };
-}
-
-async function readFiles(folder: string): Promise<FolderFile[]> {
-  const names = (await readdir(folder)).filter((name) => /^[^.].*\.ya?ml$/.test(name));
-  const files = await Promise.all(names.map((name) => readOne(folder, name)));
-  return files.filter((file) => file !== null);
-}
-
-async function readOne(folder: string, name: string): Promise<FolderFile | null> {
-  const file = path.join(folder, name);
-  try {
-    const { birthtimeMs } = await stat(file);
-    return { name, text: await readFile(file, "utf8"), createdSeconds: Math.floor(birthtimeMs / 1000) };
-  } catch (error) {
-    // Removed between the listing and the reading.
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
-    throw error;
-  }
 }

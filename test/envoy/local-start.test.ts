@@ -3,8 +3,9 @@ import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { makePlace, type LocalProcess } from "../support/local-process.ts";
+import { startRecordingUpstream } from "../support/recording-upstream.ts";
 
 const run = promisify(execFile);
 
@@ -108,19 +109,59 @@ test("a stream that is running when the stack is told to stop is finished and ch
   expect(await stopGroup(again)).toBe(0);
 });
 
-test("a real model server takes the simulator's place, with its own model name and key", async () => {
+const REFUSED = "answer 404";
+
+/** A small server for chat completions at `/v1`, which has one model and wants a key. */
+async function startModelServer() {
+  const server = await startRecordingUpstream((request, response, body) => {
+    const isThere = request.url === "/v1/chat/completions" && body.includes('"model":"org/small"');
+    if (!isThere || body.includes(REFUSED) || request.headers.authorization !== "Bearer upstream-key") {
+      response.writeHead(404, { "content-type": "text/plain" }).end("404 page not found");
+      return;
+    }
+    const chunk = { id: "c", object: "chat.completion.chunk", created: 1, model: "org/small" };
+    const choices = [{ index: 0, delta: { role: "assistant", content: "Hello from the model server" }, finish_reason: "stop" }];
+    const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 };
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    for (const each of [{ choices }, { choices: [], usage }])
+      response.write(`data: ${JSON.stringify({ ...chunk, ...each })}\n\n`);
+    response.end("data: [DONE]\n\n");
+  });
+  onTestFinished(() => server.stop());
+  return server;
+}
+
+test("a real model server takes the simulator's place: the screen and both commands lead there, and its errors are in the logs", async () => {
   const place = await makePlace();
-  const other = await makePlace();
-  const behind = await other.start();
-  await behind.shows(READY);
-  const upstream = await settings(other.data);
-  const words = ["--upstream-chat", `${upstream.baseUrl}/v1`, "--upstream-model", "modelx-chat"];
-  const local = await place.start(words, { UPSTREAM_KEY: upstream.key });
+  const { port } = await startModelServer();
+  const words = ["--upstream-chat", `http://127.0.0.1:${port}`, "--upstream-model", "org/small"];
+  const local = await place.start(words, { UPSTREAM_KEY: "upstream-key" });
   await local.shows(READY);
-  const [chat = ""] = printedCommands(local);
-  expect((await run("sh", ["-c", chat])).stdout).toContain("data: [DONE]");
-  expect(await available(upstream)).not.toContain('"available":"5.000000000"');
-  expect(local.output()).not.toContain(upstream.key);
+  expect(local.output()).toContain(`Note: --upstream-chat has no /v1: http://127.0.0.1:${port}/v1 is used.`);
+  for (const name of ["org/small", "modelx-v4-pro"])
+    expect(local.output()).toMatch(new RegExp(`^.* ${name} +http://127\\.0\\.0\\.1:${port}/v1, model org/small$`, "m"));
+  expect(local.output()).toMatch(/^ +modelx-v4-flash +simulated$/m);
+  const commands = printedCommands(local);
+  expect(commands).toHaveLength(2);
+  for (const command of commands) {
+    expect(command).toContain('"model":"org/small"');
+    expect((await run("sh", ["-c", command])).stdout).toContain("Hello from the model server");
+  }
+
+  const { baseUrl, key } = await settings(place.data);
+  const refused = await fetch(`${baseUrl}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "org/small", messages: [{ role: "user", content: REFUSED }] }),
+  });
+  expect(refused.status).toBe(502);
+  const text = await refused.text();
+  for (const internal of ["404", "/v1/chat", String(port)]) expect(text).not.toContain(internal);
+  const log = await readFile(path.join(place.data, "logs", "extproc.log"), "utf8");
+  expect(log).toContain('"upstreamStatus":404,"upstreamPath":"/v1/chat/completions","status":502,"code":"upstream_error"');
   expect(await stopGroup(local)).toBe(0);
-  expect(await stopGroup(behind)).toBe(0);
+  expect(await readFile(path.join(place.data, "logs", "access.log"), "utf8")).toContain(
+    '"details":"gateway_upstream_error:upstream_status_404"',
+  );
+  expect(local.output()).not.toContain("upstream-key");
 });

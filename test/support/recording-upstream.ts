@@ -14,17 +14,19 @@ export interface RecordingUpstream {
 
 /** A model server that answers `{"ok":true}`, or as `answer` says, and remembers what reached it. */
 export async function startRecordingUpstream(
-  answer?: (request: IncomingMessage, response: ServerResponse) => void,
+  answer?: (request: IncomingMessage, response: ServerResponse, body: string) => void,
 ): Promise<RecordingUpstream> {
   const requests: RecordedRequest[] = [];
   const server = createServer((request, response) => {
     let bodyBytes = 0;
+    const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => {
       bodyBytes += chunk.length;
+      if (answer !== undefined) chunks.push(chunk);
     });
     request.on("end", () => {
       requests.push({ path: request.url ?? "", headers: request.headers, bodyBytes });
-      if (answer !== undefined) return answer(request, response);
+      if (answer !== undefined) return answer(request, response, Buffer.concat(chunks).toString("utf8"));
       response.writeHead(200, { "content-type": "application/json" }).end('{"ok":true}');
     });
   });

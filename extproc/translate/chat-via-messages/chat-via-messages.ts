@@ -1,5 +1,6 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { MESSAGES_VERSION } from "../../../contract/headers.ts";
+import { UPSTREAM_PATHS } from "../../../contract/protocol.ts";
 import type { Meter } from "../../meter/meter.ts";
 import { eventsOf, parseEvent } from "../../protocol/messages/answer-event.ts";
 import { parseAnswer } from "../../protocol/messages/answer.ts";
@@ -23,7 +24,7 @@ export function createChatViaMessages(input: TranslationInput): Translation {
     isUsageInclusive: input.backend.profile.usageInclusive,
   };
   return {
-    upstream: { path: "/v1/messages", body: request.body, headers: { "anthropic-version": MESSAGES_VERSION } },
+    upstream: { path: UPSTREAM_PATHS.messages, body: request.body, headers: { "anthropic-version": MESSAGES_VERSION } },
     dropped: request.dropped,
     wantsStream: request.wantsStream,
     maxOutputTokens: request.maxOutputTokens,

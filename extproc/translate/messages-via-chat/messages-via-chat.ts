@@ -1,3 +1,4 @@
+import { UPSTREAM_PATHS } from "../../../contract/protocol.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
 import type { AnswerContext } from "./answer-reader.ts";
 import { translateRequest } from "./request.ts";
@@ -25,7 +26,7 @@ export function createMessagesViaChat(input: TranslationInput): Translation {
     hasArgumentSnapshots: profile.argumentSnapshots,
   };
   return {
-    upstream: { path: "/chat/completions", body, headers: {} },
+    upstream: { path: UPSTREAM_PATHS.chat, body, headers: {} },
     dropped,
     wantsStream,
     maxOutputTokens: request.max_tokens,

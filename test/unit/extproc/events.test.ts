@@ -137,6 +137,13 @@ describe("the line of a finished request", () => {
     ]);
   });
 
+  test("a model server's error is told with its own status and path, which the client does not see", () => {
+    const { events, entries } = startEvents();
+    const asked = { backend: "primary", upstreamStatus: 404, upstreamPath: "/api/chat/completions" };
+    events.upstreamFailed({ requestId: "r", model: "m", ...asked, status: 502, code: "upstream_error" });
+    expect(entries()).toMatchObject([{ level: "warn", msg: "the upstream answered with an error", ...asked, status: 502 }]);
+  });
+
   test("a refused request has one too", () => {
     const { events, entries } = startEvents();
     events.requestRefused(refusal);

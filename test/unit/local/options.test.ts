@@ -44,6 +44,11 @@ describe("the command line", () => {
     expect(mistake("--port", "70000")).toContain("It must be a number from 1 to 65535");
     expect(mistake("--upstream-chat", "localhost:11434")).toContain("It must be an http or https URL");
     expect(mistake("--upstream-messages", "http://127.0.0.1:1/v1")).toContain("It must end before /v1");
+    expect(mistake("--upstream-messages", "http://127.0.0.1:1/v1/messages")).toContain("It must end before /v1");
+    expect(mistake("--upstream-chat", "http://127.0.0.1:1/v1/chat/completions")).toContain(
+      "It must end before /chat/completions",
+    );
+    expect(mistake("--upstream-model", "small")).toContain("add --upstream-chat or --upstream-messages");
     expect(mistake("stray")).toContain("too many arguments");
     expect(mistake("--workers", "0")).toContain("It must be a number from 1 to 64");
   });

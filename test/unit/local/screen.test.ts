@@ -1,11 +1,23 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import type { Destinations, ModelServer } from "../../../local/destinations.ts";
 import { chatCommand, chooseModel, COLOURED, PLAIN, renderScreen } from "../../../local/screen.ts";
 
 const run = promisify(execFile);
 
+const simulated: ModelServer = { url: "http://127.0.0.1:5/v1", upstreamModel: "any", kind: "simulated" };
+const ollama: ModelServer = { url: "http://127.0.0.1:11434/v1", upstreamModel: "llama3.2", kind: "given" };
+const destinations: Destinations = new Map([
+  ["modelx-v4-pro", [simulated]],
+  ["modelx-chat", [simulated]],
+  ["modelx-v4-flash", [simulated]],
+]);
+
 const content = {
+  destinations,
+  upstreamModel: undefined,
+  advice: [],
   baseUrl: "http://127.0.0.1:8080",
   apiKey: "sk-mg-example",
   served: { chat: ["modelx-chat", "modelx-v4-pro"], messages: ["modelx-v4-flash", "modelx-v4-pro"] },
@@ -24,6 +36,9 @@ test("the screen is this", () => {
       settings   /data/local.env all of this, for source
       manifests  /manifests watched: change a Model and it takes effect
       logs       /data/logs
+      models     modelx-chat      simulated
+                 modelx-v4-pro    simulated
+                 modelx-v4-flash  simulated
 
     Chat completions
     curl -N http://127.0.0.1:8080/v1/chat/completions \\
@@ -57,8 +72,35 @@ test("a model whose name holds a quote is one word for the shell", async () => {
 });
 
 test("the commands name a model that is served", () => {
-  expect(chooseModel(["other"], "modelx-v4-pro")).toBe("other");
+  expect(chooseModel(["other"], "modelx-v4-pro", content)).toBe("other");
   expect(renderScreen({ ...content, served: { chat: [], messages: [] } }, PLAIN)).toContain(
     "no Model is served on this interface",
   );
+});
+
+test("the commands name a model that goes to the given server, the server's own name before others", () => {
+  const some = { destinations: new Map([...destinations, ["modelx-v4-pro", [ollama]]]), upstreamModel: "llama3.2" };
+  expect(chooseModel(["modelx-v4-flash", "modelx-v4-pro"], "modelx-v4-flash", some)).toBe("modelx-v4-pro");
+  const named = { ...some, destinations: new Map([...some.destinations, ["llama3.2", [ollama]]]) };
+  expect(chooseModel(["modelx-v4-pro", "llama3.2"], "modelx-v4-pro", named)).toBe("llama3.2");
+});
+
+test("each model's line says which servers answer for it, and advice comes first", () => {
+  const other: ModelServer = { url: "https://provider.example", upstreamModel: "big", kind: "manifest" };
+  const lines = renderScreen(
+    { ...content, destinations: new Map([...destinations, ["modelx-v4-pro", [ollama, other]]]), advice: ["Mind this."] },
+    PLAIN,
+  ).split("\n");
+  expect(lines[1]).toBe("Note: Mind this.");
+  expect(lines).toContain(
+    "             modelx-v4-pro    http://127.0.0.1:11434/v1, model llama3.2, https://provider.example, model big",
+  );
+});
+
+test("of very many models the first dozen is shown, and how many more there are", () => {
+  const chat = Array.from({ length: 200 }, (_, index) => `model-${index}`);
+  const screen = renderScreen({ ...content, served: { chat, messages: [] } }, PLAIN);
+  expect(screen).toContain("model-11");
+  expect(screen).not.toContain("model-12");
+  expect(screen).toContain("and 188 more");
 });

@@ -215,3 +215,27 @@ test.for<{ name: string; upstream: LocalUpstreams[string]; expected: object }>([
   expect(models[1]?.resource.spec.backends[0]?.url).toBe("http://else");
   expect([...secrets.values()].map((values) => values.get("api-key"))).toEqual(upstream.credential === undefined ? [] : ["k"]);
 });
+
+const modelNames = (from: Source) => from.current().models.map(({ resource }) => resource.spec.modelName);
+
+test("a local upstream's model is served under its own name too, as the first Model that goes there", async () => {
+  const sim = { url: "http://sim.localhost/base" };
+  await write(
+    "a.yaml",
+    `${model("other", { url: "http://else" })}---${model("one", { ...sim, price: '"7"' })}---${model("two", sim)}`,
+  );
+  const started = await start({ "http://sim.localhost": { url: "http://127.0.0.1:9/v1", upstreamModel: "Org/llama3.2:8b" } });
+  expect(modelNames(started)).toEqual(["other", "one", "two", "Org/llama3.2:8b"]);
+  const copy = started.current().models.at(-1);
+  expect(copy).toMatchObject({ key: "default/upstream-org-llama3.2-8b", origin: "a.yaml" });
+  expect(copy?.resource.spec).toMatchObject({ aliases: [], backends: [{ url: "http://127.0.0.1:9" }] });
+  expect(copy?.resource.spec.pricing).toEqual(started.current().models[1]?.resource.spec.pricing);
+});
+
+test.for([
+  { why: "a Model has it", upstreamModel: "two" },
+  { why: "no Model may have it", upstreamModel: "a name with spaces" },
+])("a local upstream's model name is left out where $why", async ({ upstreamModel }) => {
+  await write("a.yaml", `${model("one", { url: "http://sim.localhost/base" })}---${model("two", { url: "http://else" })}`);
+  expect(modelNames(await start({ "http://sim.localhost": { url: "http://x", upstreamModel } }))).toEqual(["one", "two"]);
+});

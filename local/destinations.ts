@@ -1,0 +1,36 @@
+import { readFolderFiles } from "../operator/source/folder-files.ts";
+import { readFolder } from "../operator/source/folder-content.ts";
+import type { LocalUpstreams } from "../operator/source/local-upstreams.ts";
+
+/** A model server that answers for a Model, and the model's name there. */
+export interface ModelServer {
+  /** Base address, as its protocol's SDK takes it. */
+  url: string;
+  upstreamModel: string;
+  kind: "given" | "simulated" | "manifest";
+}
+
+/** Where each Model's requests go, by each name that clients may use, in the order of the manifests. */
+export type Destinations = ReadonlyMap<string, readonly ModelServer[]>;
+
+/** Reads the manifests as the operator does; what it refuses has no destination. */
+export async function readDestinations(
+  folder: string,
+  { upstreams, simulatorUrl }: { upstreams: LocalUpstreams; simulatorUrl: string },
+): Promise<Destinations> {
+  const { files } = await readFolderFiles(folder);
+  const { set } = readFolder(files, new Map(), upstreams);
+  const simulator = new URL(simulatorUrl).origin;
+  const given = new Set(Object.values(upstreams).map(({ url }) => new URL(url).origin));
+  const kindOf = (url: string): ModelServer["kind"] => {
+    const { origin } = new URL(url);
+    if (origin === simulator) return "simulated";
+    return given.has(origin) ? "given" : "manifest";
+  };
+  return new Map(
+    set.models.flatMap(({ resource: { spec } }) => {
+      const servers = spec.backends.map(({ url, upstreamModel = spec.modelName }) => ({ url, upstreamModel, kind: kindOf(url) }));
+      return [spec.modelName, ...spec.aliases].map((name) => [name, servers] as const);
+    }),
+  );
+}

@@ -1,0 +1,36 @@
+import type { Destinations } from "./destinations.ts";
+import type { UpstreamOptions } from "./upstreams.ts";
+
+/** Models that stand-ins lead to are few; a folder of one's own may hold any number. */
+const NAMES_SHOWN = 4;
+
+/** What about the given servers is probably not meant as it was typed: one sentence each. */
+export function adviseOnUpstreams({ chatUrl, messagesUrl, model }: UpstreamOptions, destinations: Destinations): string[] {
+  if (chatUrl === undefined && messagesUrl === undefined) return [];
+  const given = [...destinations].flatMap(([name, servers]) =>
+    servers.flatMap(({ kind, url, upstreamModel }) => (kind === "given" ? [{ name, url, upstreamModel }] : [])),
+  );
+  const advice: string[] = [];
+  if (chatUrl !== undefined) advice.push(...adviseOnVersion(chatUrl));
+  for (const [flag, url] of Object.entries({ "--upstream-chat": chatUrl, "--upstream-messages": messagesUrl })) {
+    if (url === undefined || given.some((each) => new URL(each.url).origin === new URL(url).origin)) continue;
+    const placeholder = flag === "--upstream-chat" ? "chat" : "messages";
+    advice.push(`${flag} changes nothing: no Model in the manifests has the url http://${placeholder}.simulator.localhost.`);
+  }
+  const asked = [...new Set(given.map(({ upstreamModel }) => upstreamModel))];
+  if (model === undefined && asked.length > 0) {
+    const names = asked.slice(0, NAMES_SHOWN).join(", ") + (asked.length > NAMES_SHOWN ? ", …" : "");
+    advice.push(`The given server is asked for models named ${names}: if it has other names, add --upstream-model.`);
+  } else if (model !== undefined && given.length > 0 && !destinations.has(model)) {
+    advice.push(`${model} cannot be the name of a Model: clients use ${given[0]?.name ?? ""} in its place.`);
+  }
+  return advice;
+}
+
+/** A bare origin gets `/v1`, a path is taken as typed: some servers have another version, or none. */
+function adviseOnVersion(chatUrl: string): string[] {
+  const { origin, pathname } = new URL(chatUrl);
+  if (pathname === "/") return [`--upstream-chat has no /v1: ${origin}/v1 is used.`];
+  if (/\/v\d[^/]*(\/|$)/.test(pathname)) return [];
+  return [`--upstream-chat has no /v1: requests go to ${chatUrl}/chat/completions. You probably mean ${chatUrl}/v1.`];
+}
