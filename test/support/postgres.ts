@@ -4,8 +4,8 @@ import path from "node:path";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { startPostgres, type Postgres } from "../../local/postgres.ts";
 import { createDatabase, type Database } from "../../ledger/database.ts";
-import { migrate } from "../../ledger/migrate.ts";
 import type { Logger } from "../../runtime/log.ts";
+import { copyPostgresTemplate, MIGRATED, urlOf } from "./postgres-template.ts";
 
 export interface TestPostgres {
   /** A fresh database with the ledger's schema and a pool on it, for one test. */
@@ -28,7 +28,8 @@ interface TestDatabase {
 
 /** One real PostgreSQL for the test file that calls this at its top. */
 export function usePostgres(): TestPostgres {
-  let dataDirectory = "";
+  let directory = "";
+  const dataDirectory = () => path.join(directory, "postgres");
   let server: Postgres | undefined;
   let made = 0;
 
@@ -53,7 +54,7 @@ export function usePostgres(): TestPostgres {
   async function make(template: string): Promise<TestDatabase> {
     const name = `test_${++made}`;
     await administer((administrator) => administrator.execute(`CREATE DATABASE ${name} TEMPLATE ${template}`));
-    const url = urlOf(running(), name);
+    const url = urlOf(running().url, name);
     const connect = (applicationName: string, log?: Logger) => {
       const database = createDatabase({ url, applicationName, ...(log === undefined ? {} : { log }) });
       onTestFinished(() => database.close());
@@ -63,31 +64,22 @@ export function usePostgres(): TestPostgres {
   }
 
   beforeAll(async () => {
-    dataDirectory = await mkdtemp(path.join(tmpdir(), "model-gateway-postgres-"));
-    server = await startPostgres({ dataDirectory });
-    await administer((administrator) => administrator.execute("CREATE DATABASE migrated"));
-    const template = createDatabase({ url: urlOf(server, "migrated"), applicationName: "test template" });
-    await migrate(template);
-    await template.close();
+    directory = await mkdtemp(path.join(tmpdir(), "model-gateway-postgres-"));
+    await copyPostgresTemplate(dataDirectory());
+    server = await startPostgres({ dataDirectory: dataDirectory() });
   });
 
   afterAll(async () => {
     await server?.stop();
-    await rm(dataDirectory, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
   });
 
   return {
-    migrated: () => make("migrated"),
+    migrated: () => make(MIGRATED),
     empty: () => make("template0"),
     stop: () => running().stop(),
     async start() {
-      server = await startPostgres({ dataDirectory, port: running().port });
+      server = await startPostgres({ dataDirectory: dataDirectory(), port: running().port });
     },
   };
-}
-
-function urlOf({ url }: Postgres, database: string): string {
-  const changed = new URL(url);
-  changed.pathname = `/${database}`;
-  return changed.href;
 }

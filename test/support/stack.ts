@@ -13,6 +13,7 @@ import type { Price } from "../../ledger/money.ts";
 import { eventually } from "./eventually.ts";
 import { CHARGE_COLUMNS, chargeShape, nestCharge, USAGE_WITH_PRICE } from "./charge-row.ts";
 import { scrape } from "./metrics.ts";
+import { copyPostgresTemplate } from "./postgres-template.ts";
 
 /** The account that `npm start` makes, with 5 USD. */
 const DEMO = "demo";
@@ -68,6 +69,7 @@ export interface TestStackOptions {
 
 export async function startTestStack(options: TestStackOptions = {}): Promise<TestStack> {
   const dataDirectory = await mkdtemp(path.join(tmpdir(), "model-gateway-stack-"));
+  await copyPostgresTemplate(path.join(dataDirectory, "postgres"));
   const complaints: string[] = [];
   const stack = await startStack({
     port: 0,

@@ -6,11 +6,11 @@ import { expect } from "vitest";
 import { createAccount } from "../../../ledger/accounts.ts";
 import { createDatabase, type Database } from "../../../ledger/database.ts";
 import { postCredit } from "../../../ledger/credit/entries.ts";
-import { migrate } from "../../../ledger/migrate.ts";
 import { startPostgres } from "../../../local/postgres.ts";
 import { startSimulator } from "../../../local/simulator/simulator.ts";
 import { startDataPlane, type DataPlane } from "../../support/data-plane.ts";
 import { eventually } from "../../support/eventually.ts";
+import { copyPostgresTemplate } from "../../support/postgres-template.ts";
 import type { KubeApi } from "../../support/kube/api.ts";
 import { TEAM } from "./install.ts";
 import { startOperatorProcess, type OperatorProcess } from "./operator-process.ts";
@@ -48,10 +48,11 @@ export const PATIENCE = { withinMs: 60_000, everyMs: 100 };
 
 export async function startStage({ api, operators: names = ["operator-0"] }: StageOptions): Promise<Stage> {
   const directory = await mkdtemp(path.join(tmpdir(), "gateway-kube-stage-"));
-  const postgres = await startPostgres({ dataDirectory: path.join(directory, "postgres") });
+  const dataDirectory = path.join(directory, "postgres");
+  await copyPostgresTemplate(dataDirectory);
+  const postgres = await startPostgres({ dataDirectory });
   const databaseUrl = postgres.url;
   const database = createDatabase({ url: databaseUrl, applicationName: "test" });
-  await migrate(database);
   const pepper = randomBytes(32);
   const pepperFile = path.join(directory, "pepper");
   await writeFile(pepperFile, pepper.toString("base64"), { mode: 0o600 });

@@ -1,0 +1,27 @@
+import path from "node:path";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/** Files that take over half a minute: started last, they would run alone at the end. */
+const LONG = [
+  "envoy/chaos",
+  "envoy/rolling-restart",
+  "envoy/long-answer",
+  "envoy/postgres-away",
+  "kube/operator/faults",
+  "envoy/soak",
+];
+
+/** Kubernetes' programs may still be building when a run begins, and short files fill the gaps at its end. */
+const PROJECTS = ["envoy", "clients", "browser", "fuzz", "postgres", "kube", "chart", "golden", "unit"];
+
+/** Orders all files of a run, whatever their project. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return files.toSorted((a, b) => rank(a) - rank(b) || a.moduleId.localeCompare(b.moduleId));
+  }
+}
+
+function rank({ moduleId, project }: TestSpecification): number {
+  const long = LONG.findIndex((name) => moduleId.endsWith(path.join("test", `${name}.test.ts`)));
+  return long === -1 ? LONG.length + PROJECTS.indexOf(project.name) : long;
+}

@@ -1,0 +1,47 @@
+import type { TestProjectInlineConfiguration } from "vitest/config";
+import { LongestFirst } from "./longest-first.ts";
+
+/** Made examples of properties take their seed from the environment. */
+const PROPERTY_SEED = "./test/support/property-seed.ts";
+/** Builds the API server, kubectl and helm where they are not built yet. */
+const KUBE_TOOLS = "./test/support/kube/global-setup.ts";
+/** Fetches the coding tools and SDKs where they are not yet. */
+const CLIENT_PACKAGES = "./test/support/clients/global-setup.ts";
+
+/** One project for each folder of test/, named after what must be real for it. */
+const PROJECTS = {
+  unit: { testTimeout: 10_000, setupFiles: PROPERTY_SEED },
+  golden: { testTimeout: 60_000 },
+  postgres: { testTimeout: 60_000, hookTimeout: 120_000, setupFiles: PROPERTY_SEED },
+  envoy: { testTimeout: 120_000, hookTimeout: 300_000 },
+  browser: { testTimeout: 180_000, hookTimeout: 300_000 },
+  fuzz: { testTimeout: 180_000, hookTimeout: 300_000 },
+  clients: { testTimeout: 120_000, hookTimeout: 300_000, setupFiles: PROPERTY_SEED, globalSetup: CLIENT_PACKAGES },
+  kube: { testTimeout: 120_000, hookTimeout: 300_000, setupFiles: PROPERTY_SEED, globalSetup: KUBE_TOOLS },
+  chart: { testTimeout: 120_000, hookTimeout: 300_000, globalSetup: KUBE_TOOLS },
+} as const;
+
+/** Most files wait for processes more than they compute. Each starts its own: up to 1 GiB at once for each file. */
+const FILES_AT_ONCE = 4;
+
+/** What every run has. */
+export const RUN = {
+  globalSetup: "./test/support/run-directory.ts",
+  sequence: { sequencer: LongestFirst },
+  reporters: ["default", "./test/support/closing-line.ts"],
+};
+
+interface ProjectChanges {
+  env?: Record<string, string>;
+  /** Files below the project's folder, without `.test.ts`. */
+  include?: readonly string[];
+  testTimeout?: number;
+}
+
+export function createProject(
+  name: keyof typeof PROJECTS,
+  { include = ["**/*"], ...changes }: ProjectChanges = {},
+): TestProjectInlineConfiguration {
+  const files = include.map((file) => `test/${name}/${file}.test.ts`);
+  return { test: { name, include: files, maxWorkers: FILES_AT_ONCE, ...PROJECTS[name], ...changes } };
+}

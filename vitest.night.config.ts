@@ -1,0 +1,34 @@
+import { defineConfig } from "vitest/config";
+import { createProject, RUN } from "./test/support/projects.ts";
+
+/**
+ * What proves nothing new at every change: the long forms of tests that `npm test` runs in a short one, and random
+ * examples with a new seed each night. Seeds are printed; set them to repeat a failure.
+ */
+const HOUR_MS = 3_600_000;
+const SEEDS = ["PROPERTY_SEED", "GATEWAY_MODEL_SEED", "FUZZ_SEED", "CHAOS_SEED"];
+const seeds = Object.fromEntries(SEEDS.map((name) => [name, process.env[name] ?? String(Math.ceil(Math.random() * 1e9))]));
+console.log(
+  Object.entries(seeds)
+    .map((seed) => seed.join("="))
+    .join(" "),
+);
+const env = { GATEWAY_MODEL_STEPS: "10000", FUZZ_SECONDS: "300", ...seeds };
+
+export default defineConfig({
+  test: {
+    ...RUN,
+    provide: { isNight: true },
+    projects: [
+      createProject("unit", { env }),
+      createProject("postgres", { env, include: ["model", "settle"], testTimeout: HOUR_MS }),
+      createProject("envoy", {
+        env,
+        include: ["chaos", "golden-streams", "long-answer", "postgres-away", "rolling-restart", "soak"],
+        testTimeout: HOUR_MS,
+      }),
+      createProject("fuzz", { env, testTimeout: HOUR_MS }),
+      createProject("kube", { env, include: ["crds/verdicts"], testTimeout: HOUR_MS }),
+    ],
+  },
+});
