@@ -50,6 +50,8 @@ export interface ExtprocConfig {
   /** Where usage is kept until Postgres has it; survives this process, and is this machine's alone. */
   journalDirectory: string;
   lease: LeaseRules;
+  /** How long charges gather before one batch takes them to Postgres. */
+  settleEveryMs: number;
   /** Days for which single requests' usage is kept; null: for ever. */
   usageRetentionDays: number | null;
   /** Requests carried at once; more are refused (S22). */
@@ -88,6 +90,7 @@ export async function startExtproc(
   let recovery: Recovery | undefined;
   const settler = createSettler({
     database,
+    flushMs: config.settleEveryMs,
     log,
     onSettled: (result, settlements) => {
       world.applyBalances(result.balances);

@@ -25,6 +25,8 @@ const environment = readEnv(
     LEASE_SECONDS: z.coerce.number().min(10).default(90),
     LEASE_LEAST_USD: usdVariable.default(50_000_000n),
     LEASE_MOST_USD: usdVariable.default(5_000_000_000n),
+    // Charges of this long go to Postgres in one batch.
+    SETTLE_EVERY_MS: z.coerce.number().int().min(1).max(10_000).default(500),
     USAGE_RETENTION_DAYS: z.coerce.number().int().min(1).optional(),
     MOST_OPEN_REQUESTS: z.coerce.number().int().min(1).max(10_000).default(4_000),
     DRAIN_SECONDS: z.coerce.number().nonnegative().default(10),
@@ -76,6 +78,7 @@ async function serve(): Promise<void> {
         leastNanoUsd: environment.LEASE_LEAST_USD,
         mostNanoUsd: environment.LEASE_MOST_USD,
       },
+      settleEveryMs: environment.SETTLE_EVERY_MS,
       usageRetentionDays: environment.USAGE_RETENTION_DAYS ?? null,
       mostOpenRequests: environment.MOST_OPEN_REQUESTS,
       accessLog: environment.ACCESS_LOG,

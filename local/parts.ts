@@ -79,6 +79,7 @@ export function extprocPart(options: {
   adminPort: number;
   journalDirectory: string;
   traces: TraceCollector | undefined;
+  settleEveryMs?: number | undefined;
 }): Part {
   return nodePart({
     name: "extproc",
@@ -94,6 +95,7 @@ export function extprocPart(options: {
       ...(options.traces === undefined
         ? {}
         : { OTEL_EXPORTER_OTLP_ENDPOINT: `http://${options.traces.host}:${options.traces.port}` }),
+      ...(options.settleEveryMs === undefined ? {} : { SETTLE_EVERY_MS: String(options.settleEveryMs) }),
       // Envoy has drained before this process is told to stop.
       DRAIN_SECONDS: "2",
       LOG_LEVEL: "info",

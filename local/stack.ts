@@ -28,6 +28,8 @@ export interface StackOptions {
   upstreams?: UpstreamOptions;
   /** Processes of extproc. */
   workers?: number;
+  /** How long charges gather before Postgres gets them; extproc's default where not given. */
+  settleEveryMs?: number;
   /** ENVOY_BIN, PATH, HOME, XDG_CACHE_HOME and OTEL_EXPORTER_OTLP_ENDPOINT are looked at. */
   environment: Readonly<Record<string, string | undefined>>;
   /** Lines for people while it starts. */
@@ -178,6 +180,7 @@ async function bringUp(options: StackOptions, { directory, register, onStarted }
       adminPort: extprocAdmin,
       journalDirectory: directory.journal,
       traces,
+      settleEveryMs: options.settleEveryMs,
     }),
   );
   await start(dashboardPart({ databaseUrl, pepper, baseUrl, port: dashboardPort, adminPort: dashboardAdmin }));

@@ -9,18 +9,22 @@ interface Replay {
 }
 
 export interface ReplayUpstream {
-  readonly url: string;
-  /** What every request is answered with from now on, with status 200. */
-  replay(answer: Replay): void;
+  /** The base address of the answer `name`. */
+  url(name: string): string;
+  /** Sets the answer to every request below `url(name)`, with status 200. */
+  replay(name: string, answer: Replay): void;
   stop(): Promise<void>;
 }
 
+const NO_ANSWER: Replay = { bytes: Buffer.from("{}"), contentType: "application/json" };
+
 /** A model server that answers with given bytes, whatever it is asked. */
 export async function startReplayUpstream(): Promise<ReplayUpstream> {
-  let current: Replay = { bytes: Buffer.from("{}"), contentType: "application/json" };
+  const answers = new Map<string, Replay>();
   const server = createServer((request, response) => {
     request.resume();
-    request.on("end", () => void deliver(response, current));
+    const [, name = ""] = (request.url ?? "").split("/");
+    request.on("end", () => void deliver(response, answers.get(name) ?? NO_ANSWER));
   });
   const { promise: listening, resolve } = Promise.withResolvers<void>();
   server.listen(0, "127.0.0.1", resolve);
@@ -28,8 +32,8 @@ export async function startReplayUpstream(): Promise<ReplayUpstream> {
   const address = server.address();
   if (typeof address !== "object" || address === null) throw new Error("the upstream has no port");
   return {
-    url: `http://127.0.0.1:${address.port}`,
-    replay: (answer) => void (current = answer),
+    url: (name) => `http://127.0.0.1:${address.port}/${name}`,
+    replay: (name, answer) => void answers.set(name, answer),
     async stop() {
       const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>();
       server.close(() => onClosed());

@@ -75,6 +75,8 @@ export async function startTestStack(options: TestStackOptions = {}): Promise<Te
     port: 0,
     dataDirectory,
     workers: options.workers ?? WORKERS,
+    // Nearly every test waits for a charge.
+    settleEveryMs: 20,
     manifestsDirectory: options.manifestsDirectory ?? path.join(import.meta.dirname, "../../local/manifests"),
     environment: { ...process.env, OTEL_EXPORTER_OTLP_ENDPOINT: options.tracesUrl },
     onComplaint: (part, message) => complaints.push(`${part}: ${message}`),
