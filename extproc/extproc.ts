@@ -85,8 +85,7 @@ export async function startExtproc(
     root: config.journalDirectory,
     holder,
     worker: config.worker.number,
-    onFailed: (error) => log.error({ err: error }, "the journal's disk failed; nothing new is admitted while it takes no record"),
-    onRestored: () => log.warn("the journal's disk takes records again; what it refused is written"),
+    onFailed: (error) => log.error({ err: error }, "the journal could not be written"),
   });
   let recovery: Recovery | undefined;
   const settler = createSettler({
@@ -112,8 +111,6 @@ export async function startExtproc(
       openHolds: () => credit.openHolds,
       heldNanoUsd: () => credit.heldNanoUsd(),
       journalBytes: () => journal.bytes,
-      isJournalFailing: () => journal.isFailing,
-      damagedJournals: () => recovery?.damagedJournals ?? 0,
       ledgerDifferences: () => ledgerDifferences,
       lateSeconds: () => lateness.meanMs / 1000,
     },
@@ -166,18 +163,17 @@ export async function startExtproc(
       ? supervisor?.answer({ ...told, hear: deps.health.hear })
       : await startAdmin({ ...config.admin, ...told });
   await feed.ready;
-  const found = await recoverJournals({
-    root: config.journalDirectory,
-    holder,
-    worker: config.worker,
-    settler,
-    endLeasesOf: (gone) => endLeasesOf(database, gone),
-    onDamaged: events.journalDamaged,
-    log,
-  });
-  recovery = found;
+  const recover = () =>
+    recoverJournals({
+      root: config.journalDirectory,
+      worker: config.worker,
+      settler,
+      endLeasesOf: (gone) => endLeasesOf(database, gone),
+      log,
+    });
+  recovery = await recover();
   // A predecessor whose supervisor was killed may still have finished its streams when this process started.
-  const recoveries = startRounds(found.look, {
+  const recoveries = startRounds(async () => void (recovery?.open === 0 && (recovery = await recover())), {
     everyMs: RECOVER_EVERY_MS,
     onFailure: (error) => log.warn({ err: error }, "journals of processes that are gone could not be looked for"),
   });

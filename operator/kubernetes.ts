@@ -8,7 +8,7 @@ import { startApiKeyController, type ApiKeyController, type ApiKeyTimes } from "
 import { GROUP, VERSION } from "./crd/group.ts";
 import type { OperatorEvents } from "./events.ts";
 import { createKubeClient } from "./kube/client.ts";
-import { loadFromPod } from "./kube/credentials.ts";
+import { accessFromPod, type PodEnvironment } from "./kube/credentials.ts";
 import { startElector } from "./kube/elector.ts";
 import { createKubeEvents } from "./kube/events.ts";
 import { startLedgerPeers } from "./kube/ledger-peers.ts";
@@ -24,8 +24,7 @@ export interface KubernetesConfig {
   namespaces: Namespaces;
   pod: { namespace: string; name: string };
   leaseName: string;
-  /** Stands before /var/run/secrets/kubernetes.io/serviceaccount; empty in a Pod. */
-  pathPrefix: string;
+  api: PodEnvironment;
   /** Of the keyed hash under which secrets are stored. */
   pepper: Buffer;
   apiKeyTimes?: Partial<ApiKeyTimes>;
@@ -60,7 +59,7 @@ export async function startKubernetes(config: KubernetesConfig, deps: Kubernetes
   const { namespaces, pod } = config;
   const events = { ...deps.events, ...createKubeEvents(deps) };
   const identity = `${pod.name === "" ? hostname() : pod.name}_${randomUUID()}`;
-  const client = createKubeClient({ access: await loadFromPod(config.pathPrefix), events });
+  const client = createKubeClient({ access: accessFromPod(config.api), events });
   const recorder = createRecorder({ client, apiVersion: `${GROUP}/${VERSION}`, instance: identity, clock, events });
 
   let controller: ApiKeyController | null = null;

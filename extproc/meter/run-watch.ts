@@ -16,8 +16,7 @@ interface WatchedRun {
 }
 
 interface WatchedLife {
-  /** @returns the time, by the monotonic clock. */
-  noteAlive(): number;
+  noteAlive(): void;
   /** The run has ended. */
   over(): void;
 }
@@ -62,7 +61,7 @@ export function startRunWatch({ clock, log }: RunWatchDeps): RunWatch {
       const entry = { number, run, aliveAtMs: clock.nowMs() };
       watched.set(number, entry);
       return {
-        noteAlive: () => (entry.aliveAtMs = clock.nowMs()),
+        noteAlive: () => void (entry.aliveAtMs = clock.nowMs()),
         over: () => watched.delete(number),
       };
     },

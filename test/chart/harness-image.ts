@@ -15,13 +15,14 @@ const lockSchema = z.object({
  * @param directory stands for the image's /app.
  */
 export async function assembleImage(directory: string): Promise<void> {
-  const lastStage = (await readFile(path.join(ROOT, "Dockerfile"), "utf8")).split(/^FROM /m).at(-1) ?? "";
+  const dockerfile = await readFile(path.join(ROOT, "Dockerfile"), "utf8");
+  const lastStage = dockerfile.split(/^FROM /m).at(-1) ?? "";
   const isInContext = await contextFilter();
   for (const [, options = "", from = "", to = ""] of lastStage.matchAll(/^COPY (--from=\S+ )?(\S+) (\S+)$/gm)) {
     const target = path.join(directory, to);
     if (options === "")
       await cp(path.join(ROOT, from), path.join(target, to.endsWith("/") ? from : ""), { recursive: true, filter: isInContext });
-    else if (to === "node_modules") await linkPackages(target);
+    else if (to === "node_modules") await linkPackages(target, readRemoved(dockerfile));
     else if (to === "sbom.cdx.json") await writeFile(target, await billOfMaterials());
     else await cp(path.join(ROOT, from.replace(/^\/app\//, "")), target, { recursive: true });
   }
@@ -47,13 +48,20 @@ async function contextFilter(): Promise<(file: string) => boolean> {
   };
 }
 
-async function linkPackages(target: string): Promise<void> {
+/** What the image's `rm -rf node_modules/…` takes away again: beginnings of packages' names. */
+function readRemoved(dockerfile: string): string[] {
+  const places = /rm -rf ((?:node_modules\/\S+ ?)+)$/m.exec(dockerfile)?.[1]?.trim().split(" ") ?? [];
+  return places.map((place) => place.replace(/^node_modules\//, "").replace(/\*$/, ""));
+}
+
+async function linkPackages(target: string, removed: readonly string[]): Promise<void> {
   const { packages } = lockSchema.parse(JSON.parse(await readFile(path.join(ROOT, "package-lock.json"), "utf8")));
   const production = Object.entries(packages)
     .filter(([place, { dev, devOptional }]) => place.startsWith("node_modules/") && dev !== true && devOptional !== true)
     .map(([place]) => place.slice("node_modules/".length))
     // What is nested comes with the package that it is nested in.
-    .filter((name) => !name.includes("/node_modules/"));
+    .filter((name) => !name.includes("/node_modules/"))
+    .filter((name) => !removed.some((beginning) => name.startsWith(beginning)));
   for (const name of production) {
     await mkdir(path.dirname(path.join(target, name)), { recursive: true });
     await symlink(path.join(ROOT, "node_modules", name), path.join(target, name));

@@ -1,0 +1,48 @@
+import { existsSync } from "node:fs";
+import { readdir, readFile, stat } from "node:fs/promises";
+import path from "node:path";
+import { expect, test } from "vitest";
+import * as z from "zod";
+
+const ROOT = path.join(import.meta.dirname, "../../..");
+const MOST_BYTES = 350 * 1024 * 1024;
+/** A file takes whole blocks of a disk. */
+const BLOCK_BYTES = 4096;
+
+const lockSchema = z.object({
+  packages: z.record(z.string(), z.object({ dev: z.boolean().optional(), devOptional: z.boolean().optional() })),
+});
+
+/** What `npm ci --omit=dev` leaves of the packages that are installed here: a folder each. */
+async function productionPackages(): Promise<string[]> {
+  const { packages } = lockSchema.parse(JSON.parse(await readFile(path.join(ROOT, "package-lock.json"), "utf8")));
+  return Object.entries(packages)
+    .filter(([place, { dev, devOptional }]) => place !== "" && dev !== true && devOptional !== true)
+    .map(([place]) => path.join(ROOT, place))
+    .filter((directory) => existsSync(directory));
+}
+
+/** Packages inside it count by themselves. */
+async function bytesIn(directory: string): Promise<number> {
+  const entries = await readdir(directory, { withFileTypes: true });
+  const sizes = await Promise.all(
+    entries.map((entry) => {
+      const file = path.join(directory, entry.name);
+      if (entry.isDirectory()) return entry.name === "node_modules" ? 0 : bytesIn(file);
+      return entry.isFile() ? stat(file).then(({ size }) => Math.ceil(size / BLOCK_BYTES) * BLOCK_BYTES) : 0;
+    }),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+test("what is needed to run the gateway, and not to work on it, takes at most 350 MB", async () => {
+  const sizes = await Promise.all(
+    (await productionPackages()).map(async (directory) => [directory, await bytesIn(directory)] as const),
+  );
+  expect(sizes.length).toBeGreaterThan(100);
+  const sum = sizes.reduce((total, [, size]) => total + size, 0);
+  const largest = sizes.toSorted(([, a], [, b]) => b - a).slice(0, 5);
+  expect(sum, largest.map(([directory, size]) => `${path.relative(ROOT, directory)}: ${size}`).join(", ")).toBeLessThan(
+    MOST_BYTES,
+  );
+});
