@@ -18,8 +18,7 @@ export async function readDestinations(
   folder: string,
   { upstreams, simulatorUrl }: { upstreams: LocalUpstreams; simulatorUrl: string },
 ): Promise<Destinations> {
-  const { files } = await readFolderFiles(folder);
-  const { set } = readFolder(files, new Map(), upstreams);
+  const { set } = readFolder(await readFolderFiles(folder), new Map(), upstreams);
   const simulator = new URL(simulatorUrl).origin;
   const given = new Set(Object.values(upstreams).map(({ url }) => new URL(url).origin));
   const kindOf = (url: string): ModelServer["kind"] => {

@@ -1,15 +1,17 @@
 import { applyLocalUpstreams, type LocalUpstreams } from "./local-upstreams.ts";
-import { readManifest, type ManifestEntry } from "./manifest.ts";
+import { readManifest, refuseFile, type ManifestEntry } from "./manifest.ts";
 import type { Refusal, ResourceSet, SourcedModel } from "./source.ts";
 import { copyForUpstreamNames } from "./upstream-names.ts";
 
-/** A file as found on disk. */
-export interface FolderFile {
-  name: string;
-  text: string;
-  /** Unix seconds. */
-  createdSeconds: number;
-}
+/** A file as found on disk: its text, or why it could not be read. */
+export type FolderFile = { name: string } & (
+  | {
+      text: string;
+      /** Unix seconds. */
+      createdSeconds: number;
+    }
+  | { problem: string }
+);
 
 /** The last good entries of each file. */
 export type FolderMemory = ReadonlyMap<string, readonly ManifestEntry[]>;
@@ -23,7 +25,11 @@ export interface FolderReading {
 /** A folder's files as one set of resources. `memory` is what the reading before returned. */
 export function readFolder(files: readonly FolderFile[], memory: FolderMemory, upstreams: LocalUpstreams): FolderReading {
   const sorted = [...files].sort((first, second) => (first.name < second.name ? -1 : 1));
-  const readings = sorted.map((file) => ({ file, ...readManifest(file.name, file.text, memory.get(file.name) ?? []) }));
+  const readings = sorted.map((file) => {
+    const previous = memory.get(file.name) ?? [];
+    const reading = "text" in file ? readManifest(file.name, file.text, previous) : refuseFile(file.name, file.problem, previous);
+    return { file, ...reading };
+  });
 
   const taken = new Map<string, ManifestEntry>();
   const conflicts: Refusal[] = [];
@@ -33,7 +39,7 @@ export function readFolder(files: readonly FolderFile[], memory: FolderMemory, u
     else conflicts.push(nameConflict(entry, owner));
   }
 
-  const created = new Map(sorted.map(({ name, createdSeconds }) => [name, createdSeconds]));
+  const created = new Map(sorted.flatMap((file) => ("text" in file ? [[file.name, file.createdSeconds] as const] : [])));
   return {
     memory: new Map(readings.map(({ file, entries }) => [file.name, entries])),
     set: toSet([...taken.values()], created, upstreams),

@@ -1,22 +1,75 @@
-import { readdir, readFile, stat } from "node:fs/promises";
+import { constants } from "node:fs";
+import { lstat, open, readdir, type FileHandle } from "node:fs/promises";
 import path from "node:path";
 import type { FolderFile } from "./folder-content.ts";
 
-/** The YAML files of a folder, as text. */
-export async function readFolderFiles(folder: string): Promise<{ files: FolderFile[] }> {
-  const names = (await readdir(folder)).filter((name) => /^[^.].*\.ya?ml$/.test(name));
-  const files = await Promise.all(names.map((name) => readOne(folder, name)));
-  return { files: files.filter((file) => file !== null) };
+/** Some 800 Models. The largest file that is read takes a second of the operator's time. */
+const MAX_FILE_BYTES = 256 * 1024;
+const MAX_FILES = 500;
+
+/** The YAML files of a folder: of each its text, or why it has none. */
+export async function readFolderFiles(folder: string): Promise<FolderFile[]> {
+  const names = (await readdir(folder)).filter((name) => /^[^.].*\.ya?ml$/.test(name)).sort();
+  const files: FolderFile[] = [];
+  for (const [index, name] of names.entries()) {
+    const problem = `is not read, because the folder has ${names.length} files, more than ${MAX_FILES}; put Models together in one file`;
+    const file = index < MAX_FILES ? await readOne(folder, name) : { name, problem };
+    if (file !== null) files.push(file);
+  }
+  return files;
 }
 
 async function readOne(folder: string, name: string): Promise<FolderFile | null> {
   const file = path.join(folder, name);
+  let handle: FileHandle;
   try {
-    const { birthtimeMs } = await stat(file);
-    return { name, text: await readFile(file, "utf8"), createdSeconds: Math.floor(birthtimeMs / 1000) };
+    // Without O_NONBLOCK a named pipe would keep a thread until somebody writes into it.
+    handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
     // Removed between the listing and the reading.
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
-    throw error;
+    if (code === "ENOENT" && !(await isThere(file))) return null;
+    return { name, problem: UNREADABLE[code] ?? `cannot be read (${code})` };
   }
+  try {
+    const status = await handle.stat();
+    if (!status.isFile()) return { name, problem: "is not a file; give a folder or pipe another name than .yaml" };
+    const bytes = Buffer.alloc(MAX_FILE_BYTES + 1);
+    const length = await readInto(handle, bytes);
+    if (length > MAX_FILE_BYTES)
+      return { name, problem: `is larger than ${MAX_FILE_BYTES / 1024} KiB; spread its resources over several files` };
+    return { name, text: bytes.toString("utf8", 0, length), createdSeconds: Math.floor(status.birthtimeMs / 1000) };
+  } catch (error) {
+    return {
+      name,
+      problem: `cannot be read (${error instanceof Error && "code" in error ? String(error.code) : "unknown error"})`,
+    };
+  } finally {
+    await handle.close();
+  }
+}
+
+const UNREADABLE: Readonly<Record<string, string>> = {
+  ENOENT: "is a symbolic link to nothing",
+  ELOOP: "is a symbolic link that leads back to itself",
+  EACCES: "cannot be read: this user lacks the permission",
+  ENXIO: "is not a file; give a folder or pipe another name than .yaml",
+};
+
+/** @returns how many bytes the file had, at most as many as fit. */
+async function readInto(handle: FileHandle, bytes: Buffer): Promise<number> {
+  let length = 0;
+  while (length < bytes.length) {
+    const { bytesRead } = await handle.read(bytes, length, bytes.length - length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return length;
+}
+
+async function isThere(file: string): Promise<boolean> {
+  return lstat(file).then(
+    () => true,
+    () => false,
+  );
 }

@@ -34,8 +34,7 @@ export async function startFolderSource(options: FolderOptions, { events, onChan
   let running: Promise<void> = Promise.resolve();
 
   async function read(): Promise<void> {
-    const { files } = await readFolderFiles(folder);
-    const next = readFolder(files, reading.memory, upstreams);
+    const next = readFolder(await readFolderFiles(folder), reading.memory, upstreams);
     reading = next;
     announce(next.refusals);
   }
@@ -65,7 +64,11 @@ export async function startFolderSource(options: FolderOptions, { events, onChan
       running = running.then(reread);
     }, debounceMs);
   });
-  watcher.on("error", (error) => events.sourceUnreadable({ source: folder, error }));
+  watcher.on("error", (error) => {
+    // A link that leads back to itself: the reading names the file, and the others are watched all the same.
+    if (error instanceof Error && "code" in error && error.code === "ELOOP") return;
+    events.sourceUnreadable({ source: folder, error });
+  });
   const { promise: watching, resolve } = Promise.withResolvers<void>();
   watcher.once("ready", resolve);
   await watching;

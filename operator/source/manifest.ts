@@ -1,8 +1,8 @@
-import { LineCounter, parseAllDocuments, type Document } from "yaml";
 import * as z from "zod";
 import { parseModelResource, type ModelResource } from "../model/resource.ts";
 import { parseSecretResource, type SecretResource } from "./secret-resource.ts";
 import type { Refusal } from "./source.ts";
+import { parseYaml } from "./yaml-documents.ts";
 
 /** One good resource of a manifest file. */
 export type ManifestEntry = {
@@ -17,29 +17,28 @@ export interface ManifestReading {
   refusals: readonly Refusal[];
 }
 
+/** Refuses a whole file; what it held before stays in force. */
+export function refuseFile(
+  file: string,
+  problem: string,
+  previous: readonly ManifestEntry[],
+  line: number | null = null,
+): ManifestReading {
+  return {
+    entries: previous,
+    refusals: [{ origin: file, line, subject: null, problem, isLastGoodKept: previous.length > 0 }],
+  };
+}
+
 /**
  * The resources of one file. What is not good is refused, and its last good version, where `previous` has one, stands in
  * for it; a file that cannot be read as YAML, or is empty, is taken for half written and changes nothing.
  */
 export function readManifest(file: string, text: string, previous: readonly ManifestEntry[]): ManifestReading {
-  const lineCounter = new LineCounter();
-  const documents = [parseAllDocuments(text, { lineCounter })].flat();
-  const refuseFile = (problem: string, line: number | null): ManifestReading => ({
-    entries: previous,
-    refusals: [{ origin: file, line, subject: null, problem, isLastGoodKept: previous.length > 0 }],
-  });
-
-  const [broken] = documents.flatMap(({ errors }) => errors);
-  if (broken !== undefined) {
-    // The library's message quotes the line, which may hold a credential.
-    const line = lineCounter.linePos(broken.pos[0]).line;
-    return refuseFile(`is not valid YAML at line ${line} (${broken.code.toLowerCase().replaceAll("_", " ")})`, line);
-  }
-  const filled = documents.filter((document) => document.contents !== null && document.toJS() !== null);
-  if (filled.length === 0) return refuseFile("is empty; to remove its resources, remove the file", null);
-
-  const lineOf = (document: Document) => lineCounter.linePos(document.contents?.range?.[0] ?? 0).line;
-  const readings = filled.map((document) => readDocument({ file, line: lineOf(document), document: document.toJS(), previous }));
+  const parsed = parseYaml(text);
+  if (parsed.kind === "bad") return refuseFile(file, parsed.problem, previous, parsed.line);
+  if (parsed.documents.length === 0) return refuseFile(file, "is empty; to remove its resources, remove the file", previous);
+  const readings = parsed.documents.map(({ line, value }) => readDocument({ file, line, document: value, previous }));
   return {
     entries: readings.flatMap(({ entries }) => entries),
     refusals: readings.flatMap(({ refusals }) => refusals),

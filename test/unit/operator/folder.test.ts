@@ -1,12 +1,23 @@
-import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ModelStatus } from "../../../operator/model/status.ts";
 import { startFolderSource } from "../../../operator/source/folder.ts";
 import type { LocalUpstreams } from "../../../operator/source/local-upstreams.ts";
 import { describeRefusal, type Source } from "../../../operator/source/source.ts";
 import { eventually } from "../../support/eventually.ts";
+
+const run = promisify(execFile);
+
+/** Ten lines that stand for some billions of words. */
+const ALIAS_BOMB = Array.from(
+  { length: 10 },
+  (_, level) =>
+    `a${level}: &a${level} [${Array.from({ length: 9 }, () => (level === 0 ? "word" : `*a${level - 1}`)).join(", ")}]\n`,
+).join("");
 
 let root: string;
 let folder: string;
@@ -238,4 +249,49 @@ test.for([
 ])("a local upstream's model name is left out where $why", async ({ upstreamModel }) => {
   await write("a.yaml", `${model("one", { url: "http://sim.localhost/base" })}---${model("two", { url: "http://else" })}`);
   expect(modelNames(await start({ "http://sim.localhost": { url: "http://x", upstreamModel } }))).toEqual(["one", "two"]);
+});
+
+test.for([
+  { name: "a folder", make: () => mkdir(join(folder, "odd.yaml")), problem: "is not a file" },
+  { name: "a named pipe", make: () => run("mkfifo", [join(folder, "odd.yaml")]), problem: "is not a file" },
+  { name: "a link to itself", make: () => symlink("odd.yaml", join(folder, "odd.yaml")), problem: "leads back to itself" },
+  { name: "a link to nothing", make: () => symlink("none", join(folder, "odd.yaml")), problem: "is a symbolic link to nothing" },
+  { name: "a device", make: () => symlink("/dev/zero", join(folder, "odd.yaml")), problem: "is not a file" },
+  { name: "a large file", make: () => write("odd.yaml", `# ${"x".repeat(256 * 1024)}`), problem: "is larger than 256 KiB" },
+  { name: "an alias bomb", make: () => write("odd.yaml", ALIAS_BOMB), problem: "uses its aliases too often" },
+  { name: "an alias of nothing", make: () => write("odd.yaml", "a: *secret-word"), problem: "cannot be read as YAML" },
+  { name: "very deep nesting", make: () => write("odd.yaml", "{a: ".repeat(5_000)), problem: "odd.yaml: " },
+  { name: "very many documents", make: () => write("odd.yaml", "--- a\n".repeat(1_001)), problem: "more than 1000 documents" },
+])("$name among the manifests fails for itself, and the others are served", async ({ make, problem }) => {
+  await make();
+  const started = await start();
+  await write("good.yaml", model("good"));
+  await eventually(() => expect(names(started)).toEqual(["good"]));
+  expect(refusals).toEqual([expect.stringContaining("odd.yaml: ")]);
+  expect(refusals[0]).toContain(problem);
+  expect(refusals[0]).not.toContain("secret-word");
+});
+
+test("a file that can no longer be read keeps what it held", async () => {
+  await write("a.yaml", model("one"));
+  const started = await start();
+  await write("next", "#".repeat(300 * 1024));
+  await rename(join(folder, "next"), join(folder, "a.yaml"));
+  await eventually(() => expect(refusals).toEqual([expect.stringContaining("the last good version stays in force")]));
+  expect(names(started)).toEqual(["one"]);
+});
+
+test("of very many files the first 500 by name are read, and the others are named", async () => {
+  const writes = Array.from({ length: 502 }, (_, index) => write(`m${String(index).padStart(3, "0")}.yaml`, model(`m${index}`)));
+  await Promise.all(writes);
+  expect(names(await start())).toHaveLength(500);
+  expect(refusals).toEqual(["m500.yaml", "m501.yaml"].map((name) => expect.stringContaining(`${name}: is not read`)));
+});
+
+test("a mapping of very many keys is read once through, and a repeated key is found among them", async () => {
+  const keys = Array.from({ length: 5_000 }, (_, index) => `k${index}: 1\n`);
+  await write("a.yaml", keys.join(""));
+  await write("b.yaml", [...keys, "k7: 1\n"].join(""));
+  await start();
+  expect(refusals).toEqual(["a.yaml: kind must be Model or Secret", "b.yaml: is not valid YAML at line 5001 (duplicate key)"]);
 });
