@@ -12,6 +12,8 @@ export interface DataDirectory {
   readonly pepper: string;
   /** GATEWAY_BASE_URL, GATEWAY_API_KEY and DASHBOARD_…, for `source`. */
   readonly settings: string;
+  /** The Models, where no other folder is named; copied from the samples at the first start. */
+  readonly manifests: string;
   /** Envoy's bootstrap, to read and to try changes with. */
   readonly envoy: string;
   readonly lock: string;
@@ -33,6 +35,7 @@ export async function openDataDirectory(directory: string): Promise<DataDirector
     postgres: path.join(root, "postgres"),
     pepper: path.join(root, "pepper"),
     settings: path.join(root, "local.env"),
+    manifests: path.join(root, "manifests"),
     envoy: path.join(root, "envoy.yaml"),
     lock: path.join(root, "lock"),
     processes: path.join(root, "processes.json"),

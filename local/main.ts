@@ -1,14 +1,11 @@
-import path from "node:path";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
 import { parseOptions } from "./options.ts";
 import { COLOURED, PLAIN, renderScreen } from "./screen.ts";
 import { startStack, type Stack } from "./stack.ts";
 import { createStopSignals } from "./process/stop-signals.ts";
 import { adviseOnUpstreams } from "./upstream-advice.ts";
 
-const manifestsDirectory = path.relative(process.cwd(), fileURLToPath(new URL("./manifests", import.meta.url)));
-const options = parseOptions(process.argv.slice(2), process.env, { manifestsDirectory });
+const options = parseOptions(process.argv.slice(2), process.env);
 const palette = process.stdout.isTTY && !process.env.NO_COLOR ? COLOURED : PLAIN;
 // A reader that went away (`| head`) is no reason to die without stopping the parts.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
@@ -28,11 +25,11 @@ try {
     onProgress: (line) => console.log(line),
     onComplaint: (part, message) => console.error(`${palette.bold(part)}: ${message}`),
   });
-  const { baseUrl, apiKey, served, destinations, directory } = stack;
+  const { baseUrl, apiKey, served, destinations, directory, manifestsDirectory } = stack;
   const advice = adviseOnUpstreams(options.upstreams, destinations);
   const models = { served, destinations, upstreamModel: options.upstreams.model, advice };
   const shown = { baseUrl, apiKey, ...models, settingsFile: directory.settings, logsDirectory: directory.logs };
-  console.log(renderScreen({ ...shown, manifestsDirectory: path.resolve(options.manifestsDirectory) }, palette));
+  console.log(renderScreen({ ...shown, manifestsDirectory }, palette));
   const failure = await Promise.race([stack.failed, stop.requested]);
   if (failure !== undefined) console.error(failure);
   else console.log("Stopping: running requests may finish …");

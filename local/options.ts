@@ -4,7 +4,8 @@ import type { UpstreamOptions } from "./upstreams.ts";
 export interface LocalOptions {
   port: number;
   dataDirectory: string;
-  manifestsDirectory: string;
+  /** The one in the data directory where not given. */
+  manifestsDirectory?: string;
   upstreams: UpstreamOptions;
   workers: number;
 }
@@ -14,13 +15,9 @@ export interface LocalOptions {
  * @param words without the program and its file.
  * @param environment UPSTREAM_KEY is looked at.
  */
-export function parseOptions(
-  words: readonly string[],
-  environment: Readonly<Record<string, string | undefined>>,
-  defaults: { manifestsDirectory: string },
-): LocalOptions {
+export function parseOptions(words: readonly string[], environment: Readonly<Record<string, string | undefined>>): LocalOptions {
   let parsed: LocalOptions | undefined;
-  createCommand(defaults, (values) => {
+  createCommand((values) => {
     parsed = toOptions(values, environment);
   }).parse(words, { from: "user" });
   if (parsed === undefined) throw new Error("The command line was not read.");
@@ -32,7 +29,7 @@ const MOST_WORKERS = 64;
 interface Values {
   port: number;
   data: string;
-  manifests: string;
+  manifests?: string;
   upstreamChat?: string;
   upstreamMessages?: string;
   upstreamKey?: string;
@@ -40,12 +37,12 @@ interface Values {
   workers: number;
 }
 
-export function createCommand(defaults: { manifestsDirectory: string }, onParsed: (values: Values) => void): Command {
+export function createCommand(onParsed: (values: Values) => void): Command {
   return new Command("npm start --")
     .description("Runs the whole gateway on this machine: Envoy, extproc, operator, Postgres and a simulated model server.")
     .addOption(new Option("--port <port>", "where clients connect, on 127.0.0.1").default(8080).argParser(parsePort))
     .option("--data <dir>", "where everything is kept", ".data")
-    .option("--manifests <dir>", "folder of Model manifests, watched", defaults.manifestsDirectory)
+    .option("--manifests <dir>", "folder of Model manifests, watched; without it, the one in the data directory")
     .addOption(
       new Option("--upstream-chat <url>", "a real server for chat completions, with /v1: http://127.0.0.1:11434/v1").argParser(
         parseChatUrl,
@@ -74,8 +71,8 @@ function toOptions(values: Values, environment: Readonly<Record<string, string |
     ...(key === undefined || key === "" ? {} : { key }),
     ...(values.upstreamModel === undefined ? {} : { model: values.upstreamModel }),
   };
-  const { port, data: dataDirectory, manifests: manifestsDirectory, workers } = values;
-  return { port, dataDirectory, manifestsDirectory, upstreams, workers };
+  const { port, data: dataDirectory, manifests, workers } = values;
+  return { port, dataDirectory, ...(manifests === undefined ? {} : { manifestsDirectory: manifests }), upstreams, workers };
 }
 
 function parsePort(text: string): number {

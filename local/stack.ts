@@ -1,5 +1,4 @@
 import { createWriteStream } from "node:fs";
-import { stat } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import { createDatabase } from "../ledger/database.ts";
@@ -9,6 +8,7 @@ import { openDataDirectory, type DataDirectory } from "./data-directory.ts";
 import { prepareDemo, readPepper } from "./demo.ts";
 import { readDestinations, type Destinations } from "./destinations.ts";
 import { findEnvoy } from "./envoy.ts";
+import { chooseManifests } from "./manifests-directory.ts";
 import { takeLock } from "./process/lock.ts";
 import { rotateLog } from "./process/log-file.ts";
 import { listServed, type Served } from "./served.ts";
@@ -24,7 +24,8 @@ export interface StackOptions {
   /** Clients' port on the loopback address; 0 takes a free one. */
   port: number;
   dataDirectory: string;
-  manifestsDirectory: string;
+  /** The one in the data directory where not given. */
+  manifestsDirectory?: string | undefined;
   upstreams?: UpstreamOptions;
   /** Processes of extproc. */
   workers?: number;
@@ -58,6 +59,8 @@ export interface Stack {
   readonly served: Served;
   /** Where each Model's requests go. */
   readonly destinations: Destinations;
+  /** The folder that is watched. */
+  readonly manifestsDirectory: string;
   /** Process ids by name of the part. */
   readonly pids: Readonly<Record<string, number>>;
   /** Resolves with one sentence when a part ends on its own. */
@@ -133,8 +136,7 @@ interface BringUp {
 
 async function bringUp(options: StackOptions, { directory, register, onStarted }: BringUp) {
   const { environment, onProgress = () => {}, onComplaint = () => {}, signal = new AbortController().signal } = options;
-  const manifestsDirectory = path.resolve(options.manifestsDirectory);
-  await checkManifests(manifestsDirectory);
+  const manifestsDirectory = await chooseManifests(options.manifestsDirectory, directory);
   await stopLeftovers(directory.processes, (name) => onProgress(`Stopping ${name}, left over from an earlier run …`));
   const port = await choosePort(options.port);
   const baseUrl = `http://${LOOPBACK}:${port}`;
@@ -199,14 +201,9 @@ async function bringUp(options: StackOptions, { directory, register, onStarted }
     extprocAdminUrl: `http://${LOOPBACK}:${extprocAdmin}`,
     xdsPort,
     served,
+    manifestsDirectory,
     destinations: await readDestinations(manifestsDirectory, { upstreams, simulatorUrl }),
   };
-}
-
-async function checkManifests(directory: string): Promise<void> {
-  const status = await stat(directory).catch(() => undefined);
-  if (status?.isDirectory() !== true)
-    throw new Error(`There is no folder ${directory}: name the one with your Models with --manifests.`);
 }
 
 async function choosePort(wanted: number): Promise<number> {

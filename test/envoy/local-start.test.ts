@@ -40,6 +40,7 @@ test("both printed commands answer, streaming, when pasted into a shell", async 
   await local.shows(READY);
   // Node parts, Envoy, Postgres with its own children, and the supervisor: what is looked for below can be found.
   expect((await place.survivors()).length).toBeGreaterThanOrEqual(6);
+  expect(local.output()).toContain(`manifests  ${path.join(place.data, "manifests")} watched`);
   const [chat = "", messages = ""] = printedCommands(local);
   const chatAnswer = await run("sh", ["-c", chat]);
   expect(chatAnswer.stdout).toMatch(/simulation[^]*data: \[DONE\]\n\n$/);

@@ -52,7 +52,7 @@ test("every program that reads its environment has a section", async () => {
 });
 
 test("the flags of npm start, and their defaults, are those that it takes", () => {
-  const { options } = createCommand({ manifestsDirectory: "local/manifests" }, () => {});
+  const { options } = createCommand(() => {});
   const [flags = []] = tablesBelow(page, "npm start");
   expect(flags.map(([flag, value]) => [flag, value])).toEqual(
     options.map((option) => [option.flags, option.defaultValue === undefined ? "–" : String(option.defaultValue)]),

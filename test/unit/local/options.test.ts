@@ -3,12 +3,10 @@ import { describe, expect, test } from "vitest";
 import { createCommand, parseOptions } from "../../../local/options.ts";
 import { mapUpstreams } from "../../../local/upstreams.ts";
 
-const DEFAULTS = { manifestsDirectory: "local/manifests" };
-
 /** What a mistake on the command line says. */
 function mistake(...words: string[]): string {
   let text = "";
-  const command = createCommand(DEFAULTS, () => {})
+  const command = createCommand(() => {})
     .exitOverride()
     .configureOutput({ writeErr: (line) => (text += line) });
   expect(() => command.parse(words, { from: "user" })).toThrow(CommanderError);
@@ -17,18 +15,21 @@ function mistake(...words: string[]): string {
 
 describe("the command line", () => {
   test("without flags serves the simulator on 8080 from .data", () => {
-    expect(parseOptions([], {}, DEFAULTS)).toStrictEqual({
+    expect(parseOptions([], {})).toStrictEqual({
       port: 8080,
       dataDirectory: ".data",
-      manifestsDirectory: "local/manifests",
       upstreams: {},
       workers: 1,
     });
   });
 
+  test("takes a folder of manifests", () => {
+    expect(parseOptions(["--manifests", "mine"], {}).manifestsDirectory).toBe("mine");
+  });
+
   test("takes a real server, its model and its key", () => {
     const words = ["--upstream-chat", "http://127.0.0.1:11434/v1/", "--upstream-model", "small", "--upstream-key", "k"];
-    expect(parseOptions(words, {}, DEFAULTS).upstreams).toStrictEqual({
+    expect(parseOptions(words, {}).upstreams).toStrictEqual({
       chatUrl: "http://127.0.0.1:11434/v1",
       model: "small",
       key: "k",
@@ -36,8 +37,8 @@ describe("the command line", () => {
   });
 
   test("takes the key from the environment, where no process list shows it", () => {
-    expect(parseOptions([], { UPSTREAM_KEY: "k" }, DEFAULTS).upstreams).toStrictEqual({ key: "k" });
-    expect(parseOptions(["--upstream-key", "flag"], { UPSTREAM_KEY: "k" }, DEFAULTS).upstreams.key).toBe("flag");
+    expect(parseOptions([], { UPSTREAM_KEY: "k" }).upstreams).toStrictEqual({ key: "k" });
+    expect(parseOptions(["--upstream-key", "flag"], { UPSTREAM_KEY: "k" }).upstreams.key).toBe("flag");
   });
 
   test("says what is wrong with a port, a URL and a stray word", () => {
