@@ -29,7 +29,7 @@ const weatherSchema: Anthropic.Tool.InputSchema = {
 describe.for(MODELS)("chat completions, answered by a $upstream server", ({ model, upstream }) => {
   const client = () => new OpenAI({ apiKey: stack.apiKey, baseURL: `${stack.baseUrl}/v1`, maxRetries: 0 });
 
-  test("a JSON answer is charged by its own usage (S11, S12, S28)", async () => {
+  test("a JSON answer is charged by its own usage (S6, S11, S12, S28)", async () => {
     const { data, response } = await client()
       .chat.completions.create({
         model,
@@ -217,7 +217,7 @@ describe.for(MODELS)("messages, answered by a $upstream server", ({ model, upstr
     expect(second.content.map((block) => (block.type === "text" ? block.text : "")).join("")).toMatch(/4 degrees, rain/);
   });
 
-  test("the model list speaks the message protocol and has only what it may use (S7, S10)", async () => {
+  test("the model list speaks the message protocol and has only what it may use (S5, S7, S10)", async () => {
     const models = (await Array.fromAsync(client().models.list())).map((entry) => entry.id);
     expect(models).toEqual(["modelx-v4-flash", "modelx-v4-pro"]);
   });

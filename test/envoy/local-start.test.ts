@@ -34,7 +34,7 @@ async function stopGroup(local: LocalProcess): Promise<number | null> {
   return await local.exited;
 }
 
-test("both printed commands answer, streaming, when pasted into a shell", async () => {
+test("both printed commands answer, streaming, when pasted into a shell (S36)", async () => {
   const place = await makePlace();
   const local = await place.start();
   await local.shows(READY);

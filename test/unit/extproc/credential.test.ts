@@ -27,7 +27,7 @@ test.for([
   );
 });
 
-test("both spellings of the version header and both known versions are read, none means the first (S4)", () => {
+test("both spellings of the version header and both known versions are read, none means the first (S4, S5)", () => {
   expect(() => checkVersion(headers({}))).not.toThrow();
   expect(() => checkVersion(headers({ "msgapi-version": "2023-06-01", "anthropic-version": "2023-06-01" }))).not.toThrow();
   expect(() => checkVersion(headers({ "anthropic-version": "2026-10-21" }))).not.toThrow();
