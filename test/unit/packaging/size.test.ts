@@ -26,10 +26,10 @@ async function productionPackages(): Promise<string[]> {
 async function bytesIn(directory: string): Promise<number> {
   const entries = await readdir(directory, { withFileTypes: true });
   const sizes = await Promise.all(
-    entries.map((entry) => {
+    entries.map(async (entry) => {
       const file = path.join(directory, entry.name);
-      if (entry.isDirectory()) return entry.name === "node_modules" ? 0 : bytesIn(file);
-      return entry.isFile() ? stat(file).then(({ size }) => Math.ceil(size / BLOCK_BYTES) * BLOCK_BYTES) : 0;
+      if (entry.isDirectory()) return entry.name === "node_modules" ? 0 : await bytesIn(file);
+      return entry.isFile() ? Math.ceil((await stat(file)).size / BLOCK_BYTES) * BLOCK_BYTES : 0;
     }),
   );
   return sizes.reduce((sum, size) => sum + size, 0);
