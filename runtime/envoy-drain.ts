@@ -2,6 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const POLL_MS = 50;
 const ASK_WITHIN_MS = 2_000;
+/**
+ * How long nothing may have run. An answer that began before the drain did not tell its client to close the connection, so
+ * that one more request may follow at once; only that one's answer tells it.
+ */
+const QUIET_MS = 2_000;
 
 export interface DrainTimes {
   /** Requests may still be on their way to it this long, from whoever has not heard yet. */
@@ -10,21 +15,26 @@ export interface DrainTimes {
 }
 
 /**
- * Tells clients to go elsewhere and waits until no request is running, or the deadline. Never throws: Envoy may be gone.
+ * Tells clients to go elsewhere and waits until requests have stopped, or the deadline. Never throws: Envoy may be gone.
  * From here on Envoy is not ready, and closes each connection after its answer; `resumeEnvoy` takes that back.
  * @param adminUrl Envoy's admin interface.
  * @returns how many requests were still running; undefined where Envoy did not answer.
  */
 export async function drainEnvoy(adminUrl: string, { leastMs = 0, mostMs }: DrainTimes): Promise<number | undefined> {
   const startedAt = performance.now();
+  const quietMs = Math.min(leastMs, QUIET_MS);
+  let quietSince: number | undefined;
   const isDraining = await ask(`${adminUrl}/healthcheck/fail`, "POST");
   if (isDraining === undefined) return undefined;
   for (;;) {
     const text = await ask(`${adminUrl}/stats?filter=^http\\.clients\\.downstream_rq_active$`, "GET");
     if (text === undefined) return undefined;
     const active = Number(/downstream_rq_active: (\d+)/.exec(text)?.[1] ?? 0);
-    const waitedMs = performance.now() - startedAt;
-    if (waitedMs >= mostMs || (active === 0 && waitedMs >= leastMs)) return active;
+    const now = performance.now();
+    quietSince = active === 0 ? (quietSince ?? now) : undefined;
+    const isQuiet = quietSince !== undefined && now - quietSince >= quietMs;
+    const waitedMs = now - startedAt;
+    if (waitedMs >= mostMs || (isQuiet && waitedMs >= leastMs)) return active;
     await sleep(POLL_MS);
   }
 }
