@@ -15,28 +15,31 @@ const INTERFACES = [
 ] as const;
 /** With one backend, and with two. */
 const SIZES = ["single", "several"] as const;
+const FORMS = SIZES.flatMap((size) => INTERFACES.map((each) => ({ size, ...each })));
 
 beforeAll(async () => {
   upstream = await startFailingUpstream();
-  const models = SIZES.flatMap((size) => {
+  // Each form has its own Models: the forms run side by side.
+  const models = FORMS.flatMap(({ size, name: form }) => {
+    const place = `${size}-${form}`;
     const model = (
       name: string,
       timeouts: TestModelOfMany["timeouts"],
       behaviour: Behaviour = { kind: "answer" },
     ): TestModelOfMany => {
-      const url = upstream.url(`${size}-${name}`, behaviour);
+      const url = upstream.url(`${place}-${name}`, behaviour);
       const first = { name: "first", protocol: "chat", url } as const;
       return {
-        name: `${size}-${name}`,
+        name: `${place}-${name}`,
         timeouts,
         backends: size === "single" ? [first] : [first, { ...first, name: "spare", priority: 1 }],
       };
     };
     return [
-      model("first-byte", { firstByte: "700ms" }),
-      model("half", { firstByte: "700ms" }, { kind: "half" }),
-      model("idle", { idle: "700ms" }),
-      model("whole", { whole: "1s" }),
+      model("first-byte", { firstByte: "2s" }),
+      model("half", { firstByte: "2s" }, { kind: "half" }),
+      model("idle", { idle: "2s" }),
+      model("whole", { whole: "3s" }),
       model("patient", { firstByte: "1h", idle: "1h", whole: "24h" }),
     ];
   });
@@ -57,8 +60,9 @@ const ask = (path: string, model: string, content: string, isStream = false) =>
     body: JSON.stringify({ model, max_tokens: 64, stream: isStream, messages: [{ role: "user", content }] }),
   });
 
-describe.for(SIZES)("of a Model with a %s backend", (size) => {
-  describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
+describe.concurrent("a Model's times", () => {
+  describe.for(FORMS)("with a $size backend, on the $name interface", ({ size, name, path }) => {
+    const place = `${size}-${name}`;
     test.for([
       ["first-byte", false],
       ["first-byte", true],
@@ -67,7 +71,7 @@ describe.for(SIZES)("of a Model with a %s backend", (size) => {
     ] as const)("a server that is silent beyond `%s` is a free 504 (stream: %s)", async ([kind, isStream]) => {
       // Each form asks twice: a first failure must not change what the second sees.
       for (let turn = 0; turn < 2; turn++) {
-        const response = await ask(path, `${size}-${kind}`, "Wait. [[sim stall]]", isStream);
+        const response = await ask(path, `${place}-${kind}`, "Wait. [[sim stall]]", isStream);
         expect(response.status).toBe(504);
         expect(response.headers.get("content-type")).toBe("application/json");
         const requestId = response.headers.get("x-request-id") ?? "";
@@ -82,23 +86,23 @@ describe.for(SIZES)("of a Model with a %s backend", (size) => {
           expect.objectContaining({ outcome: "failed", httpStatus: 504, chargeNanoUsd: 0n }),
         ]);
       }
-      await eventually(() => expect(upstream.seen(`${size}-${kind}`).every(({ isOver }) => isOver)).toBe(true));
+      await eventually(() => expect(upstream.seen(`${place}-${kind}`).every(({ isOver }) => isOver)).toBe(true));
     });
 
     test("an answer that is not streamed and stops half-way is a free 504, from the one server that was asked", async () => {
-      const before = upstream.seen(`${size}-half`).length;
-      const response = await ask(path, `${size}-half`, "Wait.");
+      const before = upstream.seen(`${place}-half`).length;
+      const response = await ask(path, `${place}-half`, "Wait.");
       expect(response.status).toBe(504);
       expect(await response.text()).toContain("The model server did not answer in time.");
       expect(await stack.usageOf(response.headers.get("x-request-id") ?? "")).toEqual([
         expect.objectContaining({ outcome: "failed", httpStatus: 504, chargeNanoUsd: 0n }),
       ]);
-      expect(upstream.seen(`${size}-half`)).toHaveLength(before + 1);
-      await eventually(() => expect(upstream.seen(`${size}-half`).every(({ isOver }) => isOver)).toBe(true));
+      expect(upstream.seen(`${place}-half`)).toHaveLength(before + 1);
+      await eventually(() => expect(upstream.seen(`${place}-half`).every(({ isOver }) => isOver)).toBe(true));
     });
 
     test.for(["idle", "whole"])("a stream that is silent beyond `%s` is cut, never ended, and charged", async (kind) => {
-      const response = await ask(path, `${size}-${kind}`, "Wait. [[sim stall=8 tokens=40]]", true);
+      const response = await ask(path, `${place}-${kind}`, "Wait. [[sim stall=8 tokens=40]]", true);
       expect(response.status).toBe(200);
       const requestId = response.headers.get("x-request-id") ?? "";
       await expect(response.text()).rejects.toThrow(/terminated/);
@@ -106,21 +110,21 @@ describe.for(SIZES)("of a Model with a %s backend", (size) => {
       expect(usage).toMatchObject({ outcome: "failed", isEstimated: true });
       expect(usage?.usage.outputTokens).toBeGreaterThan(0);
       expect(usage?.chargeNanoUsd).toBeGreaterThan(0n);
-      await eventually(() => expect(upstream.seen(`${size}-${kind}`).every(({ isOver }) => isOver)).toBe(true));
+      await eventually(() => expect(upstream.seen(`${place}-${kind}`).every(({ isOver }) => isOver)).toBe(true));
     });
 
     test("a stream that says something now and then goes on beyond `idle`, to its own end", async () => {
-      const response = await ask(path, `${size}-idle`, "Slowly. [[sim tokens=20 chunk-ms=100]]", true);
+      const response = await ask(path, `${place}-idle`, "Slowly. [[sim tokens=40 chunk-ms=100]]", true);
       expect(await response.text()).toContain(name === "chat" ? "[DONE]" : "message_stop");
     });
 
     test("a Model may be as patient as it likes", async () => {
       for (const isStream of [false, true]) {
-        const response = await ask(path, `${size}-patient`, "Wait. [[sim delay-ms=900]]", isStream);
+        const response = await ask(path, `${place}-patient`, "Wait. [[sim delay-ms=4000]]", isStream);
         expect(response.status).toBe(200);
         await response.text();
       }
-      const names = upstream.seen(`${size}-patient`).flatMap(({ headers }) => Object.keys(headers));
+      const names = upstream.seen(`${place}-patient`).flatMap(({ headers }) => Object.keys(headers));
       expect(names.filter((header) => /^x-(gateway|envoy)/.test(header))).toEqual([]);
     });
   });

@@ -24,6 +24,9 @@ const PROJECTS = {
 /** Most files wait for processes more than they compute. Each starts its own: up to 1 GiB at once for each file. */
 const FILES_AT_ONCE = 4;
 
+/** Of a file whose tests say that they are concurrent. */
+const TESTS_AT_ONCE = 12;
+
 /** What every run has. */
 export const RUN = {
   globalSetup: "./test/support/run-directory.ts",
@@ -43,5 +46,7 @@ export function createProject(
   { include = ["**/*"], ...changes }: ProjectChanges = {},
 ): TestProjectInlineConfiguration {
   const files = include.map((file) => `test/${name}/${file}.test.ts`);
-  return { test: { name, include: files, maxWorkers: FILES_AT_ONCE, ...PROJECTS[name], ...changes } };
+  return {
+    test: { name, include: files, maxWorkers: FILES_AT_ONCE, maxConcurrency: TESTS_AT_ONCE, ...PROJECTS[name], ...changes },
+  };
 }
