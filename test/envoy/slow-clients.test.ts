@@ -86,7 +86,11 @@ function slowly(first: string, then = ""): Slow {
   const { promise: closed, resolve } = Promise.withResolvers<string>();
   let answer = "";
   const socket = connect(Number(port), hostname, () => socket.write(first));
-  const timer = setInterval(() => then !== "" && socket.writable && socket.write(then), EVERY_MS);
+  const more = () => {
+    if (then !== "" && answer === "" && socket.writable) socket.write(then);
+  };
+  // After what has come in: a write to a connection that the other side has closed would throw away an unread answer.
+  const timer = setInterval(() => setImmediate(more), EVERY_MS);
   socket.on("data", (piece) => (answer += piece.toString("latin1")));
   // Envoy resets what it cuts.
   socket.on("error", () => {});
