@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readOpenapi, type OpenapiDocument } from "../support/openapi.ts";
+import { startTestStack, type TestStack } from "../support/stack.ts";
+
+/** What the product really answers, held against docs/openapi.yaml. */
+let stack: TestStack;
+let document: OpenapiDocument;
+let emptyKey: string;
+beforeAll(async () => {
+  document = await readOpenapi();
+  stack = await startTestStack();
+  emptyKey = (await stack.createAccount({ name: "no-credit", creditNanoUsd: 0n })).apiKey;
+});
+afterAll(() => stack.stop());
+
+const VERSION = { "anthropic-version": "2023-06-01" };
+const messages = [{ role: "user", content: "Hello" }];
+const failing = [{ role: "user", content: "[[sim status=500]] Hello" }];
+const chat = { model: "modelx-v4-pro", messages };
+const message = { model: "modelx-v4-flash", max_tokens: 50, messages };
+const response = { model: "modelx-v4-pro", input: "Hello" };
+
+interface Case {
+  id: string;
+  status: number;
+  body?: unknown;
+  path?: string;
+  method?: string;
+  headers?: Record<string, string>;
+  key?: "none" | "empty";
+}
+
+const CASES: readonly Case[] = [
+  { id: "createChatCompletion", status: 200, body: chat },
+  { id: "createChatCompletion", status: 200, body: { ...chat, model: "modelx-v4-flash", seed: 3 } },
+  { id: "createChatCompletion", status: 400, body: { model: "modelx-v4-pro" } },
+  { id: "createChatCompletion", status: 400, body: "{" },
+  { id: "createChatCompletion", status: 401, body: chat, key: "none" },
+  { id: "createChatCompletion", status: 402, body: chat, key: "empty" },
+  { id: "createChatCompletion", status: 404, body: { ...chat, model: "gpt-4o" } },
+  { id: "createChatCompletion", status: 405, method: "GET" },
+  { id: "createChatCompletion", status: 413, body: " ".repeat(33 * 1024 * 1024) },
+  { id: "createChatCompletion", status: 500, body: { ...chat, messages: failing } },
+  { id: "createMessage", status: 200, body: message },
+  { id: "createMessage", status: 200, body: { ...message, model: "modelx-v4-pro", metadata: { user_id: "someone" } } },
+  { id: "createMessage", status: 400, body: { ...message, max_tokens: "many" } },
+  { id: "createMessage", status: 400, body: message, headers: { "anthropic-version": "1999-01-01" } },
+  { id: "createMessage", status: 401, body: message, key: "none" },
+  { id: "createMessage", status: 402, body: message, key: "empty" },
+  { id: "createMessage", status: 404, body: { ...message, model: "modelx-chat" } },
+  { id: "createMessage", status: 405, method: "PUT", body: message },
+  { id: "createMessage", status: 500, body: { ...message, messages: failing } },
+  { id: "countTokens", status: 200, body: { model: "modelx-v4-flash", messages } },
+  { id: "countTokens", status: 200, body: { model: "modelx-v4-pro", messages } },
+  { id: "countTokens", status: 400, body: [] },
+  { id: "countTokens", status: 401, body: message, key: "none" },
+  { id: "createResponse", status: 200, body: response },
+  { id: "createResponse", status: 400, body: { ...response, previous_response_id: "resp_1" } },
+  { id: "createResponse", status: 401, body: response, key: "none" },
+  { id: "createResponse", status: 402, body: response, key: "empty" },
+  { id: "createResponse", status: 404, body: { ...response, model: "modelx-v4-flash" } },
+  { id: "listModels", status: 200 },
+  { id: "listModels", status: 200, headers: VERSION },
+  { id: "listModels", status: 401, key: "none" },
+  { id: "listModels", status: 401, key: "none", headers: VERSION },
+  { id: "getModel", status: 200, path: "/v1/models/modelx-v4-pro" },
+  { id: "getModel", status: 200, path: "/v1/models/modelx-v4-pro", headers: VERSION },
+  { id: "getModel", status: 404, path: "/v1/models/gpt-4o" },
+  { id: "getBalance", status: 200 },
+  { id: "getBalance", status: 401, key: "none" },
+  { id: "getUsage", status: 200, path: "/v1/usage?from=2026-11-01&to=2026-11-30" },
+  { id: "getUsage", status: 400, path: "/v1/usage?from=yesterday" },
+  { id: "getAddresses", status: 200, key: "none" },
+];
+
+test.for(CASES)("$id answers $status as described", async ({ id, status, body, path, method, headers = {}, key }) => {
+  const answer = await send({ id, body, path, method, headers, key });
+  expect(answer.status, await answer.clone().text()).toBe(status);
+  expect(answer.headers.get("content-type")).toBe("application/json");
+  const validate = document.validatorOf(operation(id), status);
+  validate(await answer.json());
+  expect(validate.errors ?? []).toEqual([]);
+  const promised = document.requiredHeaders(operation(id), status);
+  expect(promised).toEqual(["x-request-id", "request-id"]);
+  expect(promised.map((name) => answer.headers.get(name)?.length)).toEqual([36, 36]);
+});
+
+test("usage has a row once a request is settled, as described", async () => {
+  await stack.idle();
+  const answer = await send({ id: "getUsage", path: "/v1/usage" });
+  const text = await answer.text();
+  expect(text).toContain('"model":"modelx-v4-pro"');
+  const validate = document.validatorOf(operation("getUsage"), 200);
+  validate(JSON.parse(text));
+  expect(validate.errors ?? []).toEqual([]);
+});
+
+test.for(["createChatCompletion", "createMessage", "createResponse"])("%s streams events, as described", async (id) => {
+  const bodies: Record<string, object> = { createChatCompletion: chat, createMessage: message, createResponse: response };
+  const answer = await send({ id, body: { ...bodies[id], stream: true } });
+  expect(answer.headers.get("content-type")).toMatch(/^text\/event-stream/);
+  expect(await answer.text()).toMatch(/^(data|event): /);
+});
+
+test("every operation of the document was called, in success and in failure", () => {
+  const called = new Set(CASES.map(({ id, status }) => `${id} ${status < 300}`));
+  const operations = document.operations.flatMap(({ id }) => [`${id} true`, ...(id === "getAddresses" ? [] : [`${id} false`])]);
+  expect([...called].toSorted()).toEqual(operations.toSorted());
+});
+
+function operation(id: string) {
+  const found = document.operations.find((each) => each.id === id);
+  if (found === undefined) throw new Error(`the document has no operation ${id}`);
+  return found;
+}
+
+function send({ id, body, path, method, headers = {}, key }: Partial<Case> & { id: string }): Promise<Response> {
+  const { path: documented, method: usual } = operation(id);
+  const keys = { none: undefined, empty: emptyKey, own: stack.apiKey };
+  const credential = keys[key ?? "own"];
+  return fetch(stack.baseUrl + (path ?? documented), {
+    method: method ?? usual,
+    headers: {
+      "content-type": "application/json",
+      ...(credential === undefined ? {} : { authorization: `Bearer ${credential}` }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+  });
+}

@@ -1,0 +1,91 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { parse } from "yaml";
+import * as z from "zod";
+import { REPOSITORY } from "./repository-files.ts";
+
+const operationSchema = z.looseObject({ operationId: z.string(), responses: z.record(z.string(), z.unknown()) });
+const documentSchema = z.looseObject({
+  paths: z.record(z.string(), z.record(z.string(), operationSchema)),
+  components: z.looseObject({ schemas: z.record(z.string(), z.looseObject({ enum: z.array(z.unknown()).optional() })) }),
+});
+
+export interface OpenapiDocument {
+  /** What is wrong with it as an OpenAPI document; undefined if nothing is. */
+  readonly mistakes: unknown;
+  readonly operations: readonly Operation[];
+  /** The values that a component's schema allows, in their order. */
+  enumOf(component: string): readonly unknown[];
+  /** Checks a JSON body against what the document says of an operation's status, or of its default. */
+  validatorOf(operation: Operation, status: number): ValidateFunction;
+  /** Names of the headers that the document promises with every such answer. */
+  requiredHeaders(operation: Operation, status: number): string[];
+}
+
+interface Operation {
+  readonly id: string;
+  readonly method: string;
+  readonly path: string;
+  readonly statuses: readonly string[];
+}
+
+const headersSchema = z.record(z.string(), z.union([z.object({ required: z.boolean() }), z.looseObject({})]));
+const responseSchema = z.looseObject({ headers: headersSchema.optional() });
+
+/** docs/openapi.yaml. */
+export async function readOpenapi(): Promise<OpenapiDocument> {
+  const source: unknown = parse(await readFile(path.join(REPOSITORY, "docs/openapi.yaml"), "utf8"), { maxAliasCount: 1000 });
+  const document = documentSchema.parse(source);
+  const { errors } = await new Validator().validate(structuredClone(document));
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  addFormats.default(ajv);
+  ajv.addSchema(document, "openapi");
+
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId, responses }]) => ({
+      id: operationId,
+      method: method.toUpperCase(),
+      path,
+      statuses: Object.keys(responses),
+    })),
+  );
+
+  /** JSON pointer of the response that the document has for this status. */
+  function pointerOf({ method, path, statuses }: Operation, status: number): string {
+    const entry = statuses.includes(String(status)) ? String(status) : "default";
+    const pointer = `/paths/${escape(path)}/${method.toLowerCase()}/responses/${entry}`;
+    const reference = z.object({ $ref: z.string() }).safeParse(follow(document, pointer));
+    return reference.success ? reference.data.$ref.replace(/^#/, "") : pointer;
+  }
+
+  return {
+    mistakes: errors,
+    operations,
+    enumOf: (component) => document.components.schemas[component]?.enum ?? [],
+    validatorOf: (operation, status) =>
+      ajv.compile({ $ref: `openapi#${pointerOf(operation, status)}/content/application~1json/schema` }),
+    requiredHeaders(operation, status) {
+      const { headers = {} } = responseSchema.parse(follow(document, pointerOf(operation, status)));
+      return Object.entries(headers).flatMap(([name, header]) => {
+        const reference = z.object({ $ref: z.string() }).safeParse(header);
+        const resolved = reference.success ? follow(document, reference.data.$ref.replace(/^#/, "")) : header;
+        return z.object({ required: z.literal(true) }).safeParse(resolved).success ? [name] : [];
+      });
+    },
+  };
+}
+
+function escape(segment: string): string {
+  return segment.replaceAll("~", "~0").replaceAll("/", "~1");
+}
+
+function follow(document: unknown, pointer: string): unknown {
+  return pointer
+    .split("/")
+    .slice(1)
+    .map((segment) => segment.replaceAll("~1", "/").replaceAll("~0", "~"))
+    .reduce((node: unknown, key) => Reflect.get(Object(node), key), document);
+}

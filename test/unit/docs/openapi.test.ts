@@ -1,0 +1,37 @@
+import { beforeAll, expect, test } from "vitest";
+import { ERRORS } from "../../../contract/errors.ts";
+import { MESSAGES_VERSIONS } from "../../../contract/headers.ts";
+import { findEndpoint } from "../../../extproc/route/endpoint.ts";
+import { describeUnknownPath } from "../../../extproc/route/unknown-path.ts";
+import { readOpenapi, type OpenapiDocument } from "../../support/openapi.ts";
+
+/** docs/openapi.yaml against the code; test/envoy/openapi.test.ts holds real answers against it. */
+let document: OpenapiDocument;
+beforeAll(async () => {
+  document = await readOpenapi();
+});
+
+test("it is valid OpenAPI 3.1", () => {
+  expect(document.mistakes).toBeUndefined();
+});
+
+test("it has every path that the gateway serves, with its method, and no other", () => {
+  const listed = document.operations.map(({ method, path }) => `${method} ${path}`);
+  for (const { method, path } of document.operations)
+    expect(() => findEndpoint({ method, path: path.replace("{id}", "modelx-v4-pro"), hasVersion: false }), path).not.toThrow();
+  const served = describeUnknownPath("/nowhere").match(/(?:GET|POST) [\w/]+/g) ?? [];
+  expect(listed).toEqual(expect.arrayContaining(served));
+  expect(listed).toHaveLength(served.length + ["GET /", "GET /v1/models/{id}"].length);
+});
+
+test("its error types and codes are those of the error table, in both dialects (S17)", () => {
+  const rows = Object.values(ERRORS);
+  const distinct = <Value extends string | null>(values: Value[]) => new Set(values);
+  expect(new Set(document.enumOf("OpenAIErrorType"))).toEqual(distinct(rows.map(({ chat }) => chat.type)));
+  expect(new Set(document.enumOf("OpenAIErrorCode"))).toEqual(distinct(rows.map(({ chat }) => chat.code)));
+  expect(new Set(document.enumOf("AnthropicErrorType"))).toEqual(distinct(rows.map(({ messages }) => messages.type)));
+});
+
+test("its versions of the Messages interface are those that are accepted (S4)", () => {
+  expect(document.enumOf("MessagesVersion")).toEqual(MESSAGES_VERSIONS);
+});
