@@ -2,6 +2,7 @@ import { Counter, Gauge, type Registry } from "prom-client";
 import type { ErrorCode } from "../contract/errors.ts";
 import type { Settlement } from "../ledger/settle.ts";
 import type { Logger } from "../runtime/log.ts";
+import type { JournalDamage } from "./journal/read-journal.ts";
 import { createAccessLog, type AccessLogChoice, type RefusedRequest } from "./access-log.ts";
 import { createRequestMetrics } from "./request-metrics.ts";
 
@@ -33,6 +34,8 @@ export interface Events {
     status: number;
     code: ErrorCode;
   }): void;
+  /** Part of the journal of a process that is gone could not be read: what only that part said is charged to nobody. */
+  journalDamaged(damage: JournalDamage & { holder: string }): void;
 }
 
 export interface EventsDeps {
@@ -46,6 +49,8 @@ export interface EventsDeps {
     openHolds(): number;
     heldNanoUsd(): bigint;
     journalBytes(): number;
+    isJournalFailing(): boolean;
+    damagedJournals(): number;
     ledgerDifferences(): number;
     lateSeconds(): number;
   };
@@ -78,6 +83,11 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     labelNames: ["model", "result"],
     registers,
   });
+  const damagedRecords = new Counter({
+    name: "gateway_journal_damaged_records_total",
+    help: "Records of journals that could not be read when they were recovered.",
+    registers,
+  });
   metrics.registerMetric(gauge("gateway_open_streams", "Requests in flight.", gauges.openStreams));
   metrics.registerMetric(
     gauge("gateway_queued_settlements", "Settlements that wait for the database.", gauges.queuedSettlements),
@@ -88,6 +98,14 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
   );
   metrics.registerMetric(
     gauge("gateway_journal_bytes", "Bytes in the journal of usage that the database has not got yet.", gauges.journalBytes),
+  );
+  metrics.registerMetric(
+    gauge("gateway_journal_failing", "1 while the disk of the journal takes no records; nothing new is admitted then.", () =>
+      gauges.isJournalFailing() ? 1 : 0,
+    ),
+  );
+  metrics.registerMetric(
+    gauge("gateway_damaged_journals", "Damaged journals that are kept to be looked at.", gauges.damagedJournals, "max"),
   );
   metrics.registerMetric(
     gauge(
@@ -126,6 +144,10 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     upstreamFailed(failure) {
       upstreamFailures.inc({ model: failure.model, code: failure.code });
       log.warn(failure, "the upstream answered with an error");
+    },
+    journalDamaged(damage) {
+      damagedRecords.inc(damage.records);
+      log.error(damage, "a journal is damaged: all that is readable is charged, the damaged segments are kept");
     },
   };
 }

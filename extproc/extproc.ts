@@ -85,7 +85,8 @@ export async function startExtproc(
     root: config.journalDirectory,
     holder,
     worker: config.worker.number,
-    onFailed: (error) => log.error({ err: error }, "the journal could not be written"),
+    onFailed: (error) => log.error({ err: error }, "the journal's disk failed; nothing new is admitted while it takes no record"),
+    onRestored: () => log.warn("the journal's disk takes records again; what it refused is written"),
   });
   let recovery: Recovery | undefined;
   const settler = createSettler({
@@ -111,6 +112,8 @@ export async function startExtproc(
       openHolds: () => credit.openHolds,
       heldNanoUsd: () => credit.heldNanoUsd(),
       journalBytes: () => journal.bytes,
+      isJournalFailing: () => journal.isFailing,
+      damagedJournals: () => recovery?.damagedJournals ?? 0,
       ledgerDifferences: () => ledgerDifferences,
       lateSeconds: () => lateness.meanMs / 1000,
     },
@@ -163,17 +166,18 @@ export async function startExtproc(
       ? supervisor?.answer({ ...told, hear: deps.health.hear })
       : await startAdmin({ ...config.admin, ...told });
   await feed.ready;
-  const recover = () =>
-    recoverJournals({
-      root: config.journalDirectory,
-      worker: config.worker,
-      settler,
-      endLeasesOf: (gone) => endLeasesOf(database, gone),
-      log,
-    });
-  recovery = await recover();
+  const found = await recoverJournals({
+    root: config.journalDirectory,
+    holder,
+    worker: config.worker,
+    settler,
+    endLeasesOf: (gone) => endLeasesOf(database, gone),
+    onDamaged: events.journalDamaged,
+    log,
+  });
+  recovery = found;
   // A predecessor whose supervisor was killed may still have finished its streams when this process started.
-  const recoveries = startRounds(async () => void (recovery?.open === 0 && (recovery = await recover())), {
+  const recoveries = startRounds(found.look, {
     everyMs: RECOVER_EVERY_MS,
     onFailure: (error) => log.warn({ err: error }, "journals of processes that are gone could not be looked for"),
   });

@@ -1,13 +1,19 @@
 import { crc32 } from "node:zlib";
 
 /**
- * How records lie in a segment: length and CRC-32 of the text, 4 bytes each, then the text in UTF-8. A process that is
- * killed may leave a part of its last record behind; the checksum tells it from a whole one.
+ * How records lie in a segment: length and CRC-32 of the text, 4 bytes each, little-endian, then the text in UTF-8.
+ *
+ * The length is its own sync marker. It is below 2^14, so its upper two bytes are zero, and a text has no zero byte (JSON
+ * escapes them): no text can hold a header, whoever chose its words, and a reader that has lost its place finds the next
+ * frame by trying every byte. See docs/decisions/0007-journal.md.
  */
 const HEADER_BYTES = 8;
+const MAX_TEXT_BYTES = 2 ** 14 - 1;
 
+/** @throws RangeError for a text that no reader would accept. */
 export function encodeFrame(text: string): Buffer {
   const length = Buffer.byteLength(text);
+  if (length === 0 || length > MAX_TEXT_BYTES) throw new RangeError(`A journal record of ${length} bytes cannot be written.`);
   const frame = Buffer.allocUnsafe(HEADER_BYTES + length);
   frame.write(text, HEADER_BYTES);
   frame.writeUInt32LE(length, 0);
@@ -15,16 +21,42 @@ export function encodeFrame(text: string): Buffer {
   return frame;
 }
 
-/** @returns the whole records from the start on, and how many bytes behind them are none. */
-export function decodeFrames(bytes: Buffer): { texts: string[]; brokenBytes: number } {
+export interface DecodedFrames {
+  texts: string[];
+  /** Stretches without a whole record between them. Each is what is left of one record, or of several side by side. */
+  gaps: number;
+  /** The sum of those stretches. */
+  brokenBytes: number;
+}
+
+/** Reads every whole record, whatever lies before, between and behind them. */
+export function decodeFrames(bytes: Buffer): DecodedFrames {
   const texts: string[] = [];
-  let at = 0;
-  while (bytes.length - at >= HEADER_BYTES) {
-    const end = at + HEADER_BYTES + bytes.readUInt32LE(at);
-    const body = bytes.subarray(at + HEADER_BYTES, end);
-    if (end > bytes.length || crc32(body) !== bytes.readUInt32LE(at + 4)) break;
-    texts.push(body.toString("utf8"));
-    at = end;
+  let gaps = 0;
+  let brokenBytes = 0;
+  let isInGap = false;
+  for (let at = 0; at < bytes.length;) {
+    const text = textAt(bytes, at);
+    if (text !== undefined) {
+      texts.push(text.toString("utf8"));
+      at += HEADER_BYTES + text.length;
+      isInGap = false;
+      continue;
+    }
+    if (!isInGap) gaps++;
+    isInGap = true;
+    brokenBytes++;
+    at++;
   }
-  return { texts, brokenBytes: bytes.length - at };
+  return { texts, gaps, brokenBytes };
+}
+
+/** A length of 0 is no frame: zeros would be a frame with the right checksum. */
+function textAt(bytes: Buffer, at: number): Buffer | undefined {
+  if (bytes.length - at <= HEADER_BYTES) return undefined;
+  const length = bytes.readUInt32LE(at);
+  const end = at + HEADER_BYTES + length;
+  if (length === 0 || length > MAX_TEXT_BYTES || end > bytes.length) return undefined;
+  const text = bytes.subarray(at + HEADER_BYTES, end);
+  return crc32(text) === bytes.readUInt32LE(at + 4) ? text : undefined;
 }

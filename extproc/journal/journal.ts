@@ -1,26 +1,27 @@
-import { closeSync, fdatasync, openSync, unlinkSync, writeSync } from "node:fs";
-import { mkdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Settlement } from "../../ledger/settle.ts";
 import { encodeFrame } from "./frame.ts";
-import { writeOwner } from "./owner.ts";
-import { encodeRecord, type Checkpoint, type JournalRecord, type StartedRun } from "./record.ts";
+import { describeOwner } from "./owner.ts";
+import { encodeCheckpoint, encodeEnd, encodeRun, encodeStart, type Checkpoint, type StartedRun } from "./record.ts";
+import { createSegments, type Segment, type SegmentFiles } from "./segments.ts";
 
 /**
  * What must survive this process: which requests run, what they have used, and settlements that Postgres has not got
  * yet. Records are in the kernel's hands when a call returns, so that SIGKILL loses none; a disk gets them within
- * `SYNC_MS`.
+ * `SYNC_MS`. What the disk does not take is kept in memory and tried again, and nothing new starts until it is written.
  */
 export interface Journal {
-  /** @throws GatewayError `billing_unavailable` where nothing more can be noted: the request must not run. */
+  /** @throws GatewayError `billing_unavailable` if nothing more can be noted: the request must not run. */
   start(run: StartedRun): void;
   checkpoint(checkpoint: Checkpoint): void;
   end(settlement: Settlement): void;
   /** Postgres has them: they need not be kept. */
   committed(settlements: readonly Settlement[]): void;
   readonly bytes: number;
-  /** Ends writing; the directory goes where nothing in it is needed any more, and stays for recovery otherwise. */
+  /** The disk did not take the latest record. */
+  readonly isFailing: boolean;
+  /** Ends writing; the directory goes if nothing in it is needed any more, and stays for recovery otherwise. */
   close(): Promise<void>;
 }
 
@@ -34,19 +35,23 @@ export interface JournalOptions {
   segmentBytes?: number;
   /** More than this, and no request is admitted. */
   mostBytes?: number;
+  /** The disk refuses records, or fails otherwise. Called once for each time that it begins to refuse. */
   onFailed(error: unknown): void;
+  /** All that it refused is written. */
+  onRestored?(): void;
+  files?: SegmentFiles;
 }
 
 const SYNC_MS = 50;
 
-interface Segment {
-  file: string;
-  descriptor: number;
-  bytes: number;
-  /** Requests of which it holds records that are still needed. */
-  needed: Set<string>;
+/** A request that has records here. */
+interface Noted {
+  /** What its start record says, for its checkpoints. */
+  encodedRun: string;
+  segments: Segment[];
 }
 
+/** @throws if the directory cannot be made: nothing could be charged. */
 export async function openJournal({
   root,
   holder,
@@ -54,120 +59,108 @@ export async function openJournal({
   segmentBytes = 4 * 2 ** 20,
   mostBytes = 512 * 2 ** 20,
   onFailed,
+  onRestored = () => {},
+  files,
 }: JournalOptions): Promise<Journal> {
-  const directory = path.join(root, holder);
-  // It appears with its owner inside, so that no other process takes it for one that is dead.
-  await mkdir(`${directory}.new`, { recursive: true });
-  await writeOwner(`${directory}.new`, { holder, worker });
-  await rename(`${directory}.new`, directory);
-
-  const segments = new Set<Segment>();
-  const segmentsOf = new Map<string, Set<Segment>>();
-  let opened = 0;
-  let bytes = 0;
-  let current = openSegment();
-  let isDirty = false;
-  let isSyncing = false;
-  const timer = setInterval(sync, SYNC_MS);
+  const segments = createSegments({
+    directory: path.join(root, holder),
+    owner: await describeOwner({ holder, worker }),
+    segmentBytes,
+    onFailed,
+    ...(files === undefined ? {} : { files }),
+  });
+  const requests = new Map<string, Noted>();
+  /** The latest record of each request of which the disk took none since. At most one for each that runs. */
+  const unwritten = new Map<string, string>();
+  let isFailing = false;
+  const timer = setInterval(() => {
+    writeAgain();
+    segments.sync();
+  }, SYNC_MS);
   timer.unref();
 
-  function openSegment(): Segment {
-    const file = path.join(directory, `${String(++opened).padStart(8, "0")}.journal`);
-    const segment: Segment = { file, descriptor: openSync(file, "ax", 0o600), bytes: 0, needed: new Set() };
-    segments.add(segment);
-    return segment;
-  }
-
-  function append(requestId: string, record: JournalRecord): void {
-    if (current.bytes >= segmentBytes) rotate();
-    const frame = encodeFrame(encodeRecord(record));
+  function append(requestId: string, noted: Noted, text: string): void {
+    let segment: Segment;
     try {
-      for (let written = 0; written < frame.length;) written += writeSync(current.descriptor, frame, written);
+      segment = segments.append(encodeFrame(text), requestId);
     } catch (error) {
-      // Part of the record may be there, and whatever came behind it would not be found.
-      rotate();
+      if (!isFailing) onFailed(error);
+      isFailing = true;
       throw error;
     }
-    current.bytes += frame.length;
-    bytes += frame.length;
-    isDirty = true;
-    current.needed.add(requestId);
-    const holding = segmentsOf.get(requestId);
-    if (holding === undefined) segmentsOf.set(requestId, new Set([current]));
-    else holding.add(current);
+    if (!noted.segments.includes(segment)) noted.segments.push(segment);
+    unwritten.delete(requestId);
+    if (isFailing && unwritten.size === 0) restored();
   }
 
-  function rotate(): void {
-    const full = current;
-    current = openSegment();
-    fdatasync(full.descriptor, (error) => {
-      if (error !== null) onFailed(error);
-      closeSync(full.descriptor);
-    });
-    drop(full);
-  }
-
-  function drop(segment: Segment): void {
-    if (segment === current && segment.needed.size === 0 && segment.bytes >= segmentBytes) rotate();
-    if (segment === current || segment.needed.size > 0 || !segments.delete(segment)) return;
-    bytes -= segment.bytes;
-    unlinkSync(segment.file);
-  }
-
-  /** Off the request path, and never two at once: what was written in the meantime is in the next one. */
-  function sync(): void {
-    if (!isDirty || isSyncing) return;
-    isDirty = false;
-    isSyncing = true;
-    fdatasync(current.descriptor, (error) => {
-      isSyncing = false;
-      if (error !== null && error.code !== "EBADF") onFailed(error);
-    });
-  }
-
-  /** For what has been used already: failing to note it must not keep it from being settled. */
-  function appendOrTell(requestId: string, record: JournalRecord): void {
+  /** For what has been used already: a disk that refuses it must not keep it from being settled. */
+  function appendOrKeep(requestId: string, text: string): void {
+    const noted = requests.get(requestId);
+    if (noted === undefined) return;
     try {
-      append(requestId, record);
-    } catch (error) {
-      onFailed(error);
+      append(requestId, noted, text);
+    } catch {
+      unwritten.set(requestId, text);
     }
+  }
+
+  function writeAgain(): void {
+    for (const [requestId, text] of unwritten) {
+      appendOrKeep(requestId, text);
+      if (unwritten.has(requestId)) return;
+    }
+  }
+
+  function restored(): void {
+    isFailing = false;
+    onRestored();
   }
 
   return {
     start(run) {
-      if (bytes >= mostBytes) throw full(new Error("The journal has reached its cap."));
+      if (unwritten.size > 0) throw full(new Error("The journal's disk refuses records."));
+      if (segments.bytes >= mostBytes) throw full(new Error("The journal has reached its cap."));
+      const noted: Noted = { encodedRun: encodeRun(run), segments: [] };
       try {
-        append(run.requestId, { type: "start", ...run });
+        append(run.requestId, noted, encodeStart(noted.encodedRun));
       } catch (error) {
-        onFailed(error);
         throw full(error);
       }
+      requests.set(run.requestId, noted);
     },
     checkpoint(checkpoint) {
+      const noted = requests.get(checkpoint.requestId);
       // Of a request that is over there is an end record.
-      if (segmentsOf.has(checkpoint.requestId)) appendOrTell(checkpoint.requestId, { type: "checkpoint", ...checkpoint });
+      if (noted === undefined || noted.encodedRun === "") return;
+      appendOrKeep(checkpoint.requestId, encodeCheckpoint(checkpoint, noted.encodedRun));
     },
     end(settlement) {
-      appendOrTell(settlement.requestId, { type: "end", settlement });
+      const { requestId } = settlement;
+      const noted = requests.get(requestId);
+      if (noted === undefined) requests.set(requestId, { encodedRun: "", segments: [] });
+      else noted.encodedRun = "";
+      appendOrKeep(requestId, encodeEnd(settlement));
     },
     committed(settlements) {
       for (const { requestId } of settlements) {
-        const holding = segmentsOf.get(requestId);
-        segmentsOf.delete(requestId);
-        for (const segment of holding ?? []) {
-          segment.needed.delete(requestId);
-          drop(segment);
-        }
+        unwritten.delete(requestId);
+        const noted = requests.get(requestId);
+        if (noted === undefined) continue;
+        requests.delete(requestId);
+        for (const segment of noted.segments) segments.release(segment, requestId);
       }
     },
     get bytes() {
-      return bytes;
+      return segments.bytes;
+    },
+    get isFailing() {
+      return isFailing;
     },
     async close() {
       clearInterval(timer);
-      if (segmentsOf.size === 0) await rm(directory, { recursive: true, force: true });
-      closeSync(current.descriptor);
+      writeAgain();
+      if (requests.size === 0) await segments.removeAll();
+      segments.close();
     },
   };
 }

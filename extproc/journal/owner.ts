@@ -1,35 +1,60 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, readlink, realpath } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import * as z from "zod";
 
-/** Says whose journal a directory holds. A process is its id and its start: ids are used again. */
+/** Says whose journal a directory holds. The directory's name is the holder of that process's credit leases. */
 export interface Owner {
   pid: number;
-  /** When it started, in the platform's own form; null where the platform does not say. */
+  /** When the process started, in the platform's own form; null if the platform does not say. Process ids are used again. */
   startMark: string | null;
-  /** Holder of its credit leases. */
+  /** This boot of the machine: ids and start marks are used again after the next. Null if the platform does not say. */
+  bootId: string | null;
   holder: string;
-  /** Its number among the processes of one Envoy. */
+  /** The process's number among those of one Envoy. */
   worker: number;
 }
 
-const FILE = "owner.json";
-const ownerSchema = z.object({ pid: z.int(), startMark: z.string().nullable(), holder: z.string(), worker: z.int().default(0) });
+export const OWNER_FILE = "owner.json";
 
-export async function writeOwner(directory: string, { holder, worker }: Pick<Owner, "holder" | "worker">): Promise<void> {
-  const owner: Owner = { pid: process.pid, startMark: await startMarkOf(process.pid), holder, worker };
-  await writeFile(path.join(directory, FILE), JSON.stringify(owner));
+const ownerSchema = z.object({
+  pid: z.int().positive(),
+  startMark: z.string().nullable(),
+  bootId: z.string().nullable().default(null),
+  holder: z.string(),
+  worker: z.int().nonnegative().default(0),
+});
+
+export async function describeOwner({ holder, worker }: Pick<Owner, "holder" | "worker">): Promise<Owner> {
+  return { pid: process.pid, startMark: await startMarkOf(process.pid), bootId: await readBootId(), holder, worker };
 }
 
-/** @throws where the directory holds no journal. */
-export async function readOwner(directory: string): Promise<Owner> {
-  return ownerSchema.parse(JSON.parse(await readFile(path.join(directory, FILE), "utf8")));
+/** @returns null if the file is missing, damaged, or another journal's: the journal can be read without it (S39). */
+export async function readOwner(directory: string): Promise<Owner | null> {
+  try {
+    const owner = ownerSchema.parse(JSON.parse(await readFile(path.join(directory, OWNER_FILE), "utf8")));
+    return owner.holder === path.basename(directory) ? owner : null;
+  } catch {
+    return null;
+  }
 }
 
-export async function isRunning({ pid, startMark }: Pick<Owner, "pid" | "startMark">): Promise<boolean> {
+/**
+ * Does the process that writes this journal still run? Its owner file answers first. If that says no, or nothing at all,
+ * no other process may have one of the directory's files open either: one wrong digit in the file must not make a
+ * process's journal disappear under it.
+ */
+export async function isInUse(directory: string, owner: Owner | null): Promise<boolean> {
+  if (owner !== null && (await isRunning(owner))) return true;
+  return isOpenElsewhere(directory);
+}
+
+async function isRunning({ pid, startMark, bootId }: Owner): Promise<boolean> {
+  if (bootId !== null && bootId !== (await readBootId())) return false;
   const mark = await startMarkOf(pid);
   if (startMark !== null) return mark === startMark;
+  // A platform that says when this process started would have said so of the owner, too.
+  if ((await startMarkOf(process.pid)) !== null) return false;
   try {
     process.kill(pid, 0);
     return true;
@@ -45,4 +70,22 @@ async function startMarkOf(pid: number): Promise<string | null> {
   const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   // A zombie writes no more.
   return state === "Z" ? null : (fields[18] ?? null);
+}
+
+async function readBootId(): Promise<string | null> {
+  const id = await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => null);
+  return id === null ? null : id.trim();
+}
+
+/** A journal always has a segment open, so its writer is found without the owner file. False where there is no /proc. */
+async function isOpenElsewhere(directory: string): Promise<boolean> {
+  const prefix = `${await realpath(directory)}${path.sep}`;
+  const pids = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
+  for (const pid of pids) {
+    // Processes of other users cannot be looked into; none of them writes here.
+    const descriptors = await readdir(`/proc/${pid}/fd`).catch(() => []);
+    const files = await Promise.all(descriptors.map((each) => readlink(`/proc/${pid}/fd/${each}`).catch(() => "")));
+    if (files.some((file) => file.startsWith(prefix))) return true;
+  }
+  return false;
 }

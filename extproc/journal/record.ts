@@ -35,34 +35,38 @@ export interface Checkpoint {
   answeredBy?: Pick<Settlement, "backend" | "upstreamProtocol"> | undefined;
 }
 
+/** Each record but an early version's checkpoint says enough to charge its attempt without the others. */
 export type JournalRecord =
-  | ({ type: "start" } & StartedRun)
-  | ({ type: "checkpoint" } & Checkpoint)
+  | { type: "start"; run: StartedRun }
+  | { type: "checkpoint"; checkpoint: Checkpoint; run: StartedRun | undefined }
   | { type: "end"; settlement: Settlement };
 
 /**
- * JSON whose values are known by their place, bigints as decimal strings: two records a request are written, and writing
- * the names of their values, too, would take most of the time.
+ * Records are JSON whose values are known by their position, bigints as decimal strings: at least two are written for each
+ * request, and writing the names as well would take most of the time.
+ * @returns `[facts,price]`, which goes into the start record and into each checkpoint.
  */
-export function encodeRecord(record: JournalRecord): string {
-  switch (record.type) {
-    case "start": {
-      const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd } = record.price;
-      const price = [String(inputPicoUsd), String(cachedInputPicoUsd), String(cacheWritePicoUsd), String(outputPicoUsd)];
-      return JSON.stringify(["start", factsOf(record), price]);
-    }
-    case "checkpoint": {
-      const { type, ...checkpoint } = record;
-      return JSON.stringify([type, checkpoint]);
-    }
-    case "end": {
-      const { usage, isEstimated, chargeNanoUsd, leaseId, httpStatus, outcome, durationMs, firstTokenMs } = record.settlement;
-      const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens } = usage;
-      const tokens = [inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens];
-      const end = [isEstimated, String(chargeNanoUsd), leaseId, httpStatus, outcome, durationMs, firstTokenMs];
-      return JSON.stringify(["end", factsOf(record.settlement), tokens, end]);
-    }
-  }
+export function encodeRun(run: StartedRun): string {
+  const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd } = run.price;
+  const price = [String(inputPicoUsd), String(cachedInputPicoUsd), String(cacheWritePicoUsd), String(outputPicoUsd)];
+  return JSON.stringify([factsOf(run), price]);
+}
+
+export function encodeStart(encodedRun: string): string {
+  return `["start",${encodedRun.slice(1)}`;
+}
+
+/** Repeats what the start record says: where that one is damaged, this one can still be charged. */
+export function encodeCheckpoint(checkpoint: Checkpoint, encodedRun: string): string {
+  return `["checkpoint",${JSON.stringify(checkpoint).slice(0, -1)},"run":${encodedRun}}]`;
+}
+
+export function encodeEnd(settlement: Settlement): string {
+  const { usage, isEstimated, chargeNanoUsd, leaseId, httpStatus, outcome, durationMs, firstTokenMs } = settlement;
+  const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens } = usage;
+  const tokens = [inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens];
+  const end = [isEstimated, String(chargeNanoUsd), leaseId, httpStatus, outcome, durationMs, firstTokenMs];
+  return JSON.stringify(["end", factsOf(settlement), tokens, end]);
 }
 
 /** In the order of `FACTS`. */
@@ -82,7 +86,7 @@ function factsOf(facts: Facts): unknown[] {
   ];
 }
 
-/** @throws ZodError or SyntaxError for what no version of this program has written. */
+/** @throws ZodError or SyntaxError for what no version of this program has written, and for impossible values. */
 export function decodeRecord(text: string): JournalRecord {
   return recordSchema.parse(JSON.parse(text));
 }
@@ -105,60 +109,83 @@ export function settleLost({ price, ...started }: StartedRun, checkpoint: Checkp
   };
 }
 
-const bigints = z.string().transform(BigInt);
+/** What Postgres takes as a bigint, from 0 up. */
+const wholeNumber = z
+  .string()
+  .regex(/^\d{1,19}$/)
+  .transform(BigInt)
+  .refine((value) => value < 2n ** 63n);
+/** No request has a trillion tokens, and at any price so many are less than the largest charge. */
+const tokens = z.int().nonnegative().max(1e12);
+const MAX_TIME_MS = 8.64e15;
 
 const FACTS = {
-  requestId: z.string(),
-  attempt: z.int(),
+  requestId: z.string().min(1),
+  attempt: z.int().positive(),
   accountId: z.string(),
   keyId: z.string(),
   model: z.string(),
   interface: z.enum(INTERFACES),
   upstreamProtocol: z.enum(PROTOCOLS),
   backend: z.string(),
-  priceVersionId: bigints,
+  priceVersionId: wholeNumber,
   isStream: z.boolean(),
-  startedAt: z.number().transform((ms) => new Date(ms)),
+  startedAt: z
+    .number()
+    .min(-MAX_TIME_MS)
+    .max(MAX_TIME_MS)
+    .transform((ms) => new Date(ms)),
 };
-const PRICE = { inputPicoUsd: bigints, cachedInputPicoUsd: bigints, cacheWritePicoUsd: bigints, outputPicoUsd: bigints };
+const PRICE = {
+  inputPicoUsd: wholeNumber,
+  cachedInputPicoUsd: wholeNumber,
+  cacheWritePicoUsd: wholeNumber,
+  outputPicoUsd: wholeNumber,
+};
 const USAGE = {
-  inputTokens: z.int(),
-  cachedInputTokens: z.int(),
-  cacheWriteTokens: z.int(),
-  outputTokens: z.int(),
-  reasoningTokens: z.int(),
+  inputTokens: tokens,
+  cachedInputTokens: tokens,
+  cacheWriteTokens: tokens,
+  outputTokens: tokens,
+  reasoningTokens: tokens,
 };
 const END = {
   isEstimated: z.boolean(),
-  chargeNanoUsd: bigints,
+  chargeNanoUsd: wholeNumber,
   leaseId: z.string().nullable(),
   httpStatus: z.int(),
   outcome: z.enum(OUTCOMES),
   durationMs: z.number(),
   firstTokenMs: z.number().nullable(),
 };
-const checkpointSchema = z.object({
-  requestId: FACTS.requestId,
-  usage: z.strictObject(USAGE),
-  durationMs: END.durationMs,
-  firstTokenMs: END.firstTokenMs,
-  answeredBy: z.object({ backend: FACTS.backend, upstreamProtocol: FACTS.upstreamProtocol }).optional(),
-});
+const runSchema = z.tuple([byPosition(FACTS), byPosition(PRICE)]).transform(([facts, price]) => ({ ...facts, price }));
+const checkpointSchema = z
+  .object({
+    requestId: FACTS.requestId,
+    usage: z.strictObject(USAGE),
+    durationMs: END.durationMs,
+    firstTokenMs: END.firstTokenMs,
+    answeredBy: z.object({ backend: FACTS.backend, upstreamProtocol: FACTS.upstreamProtocol }).optional(),
+    run: runSchema.optional(),
+  })
+  .refine(({ requestId, run }) => run === undefined || run.requestId === requestId);
 
 const recordSchema: z.ZodType<JournalRecord> = z.union([
-  z.tuple([z.literal("start"), byPlace(FACTS), byPlace(PRICE)]).transform(([type, facts, price]) => ({ type, ...facts, price })),
-  z.tuple([z.literal("checkpoint"), checkpointSchema]).transform(([type, checkpoint]) => ({ type, ...checkpoint })),
   z
-    .tuple([z.literal("end"), byPlace(FACTS), byPlace(USAGE), byPlace(END)])
+    .tuple([z.literal("start"), byPosition(FACTS), byPosition(PRICE)])
+    .transform(([type, facts, price]) => ({ type, run: { ...facts, price } })),
+  z.tuple([z.literal("checkpoint"), checkpointSchema]).transform(([type, { run, ...checkpoint }]) => ({ type, checkpoint, run })),
+  z
+    .tuple([z.literal("end"), byPosition(FACTS), byPosition(USAGE), byPosition(END)])
     .transform(([type, facts, usage, end]) => ({ type, settlement: { ...facts, usage, ...end } })),
 ]);
 
 /** An array of these values in this order. */
-function byPlace<Shape extends z.ZodRawShape>(shape: Shape) {
+function byPosition<Shape extends z.ZodRawShape>(shape: Shape) {
   const names = Object.keys(shape);
   return z
     .array(z.unknown())
     .length(names.length)
-    .transform((values) => Object.fromEntries(names.map((name, place) => [name, values[place]])))
+    .transform((values) => Object.fromEntries(names.map((name, position) => [name, values[position]])))
     .pipe(z.strictObject(shape));
 }

@@ -1,113 +1,128 @@
-import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import path from "node:path";
 import type { Settlement } from "../../ledger/settle.ts";
 import type { Logger } from "../../runtime/log.ts";
-import { decodeFrames } from "./frame.ts";
-import { isRunning, readOwner } from "./owner.ts";
-import { decodeRecord, settleLost, type Checkpoint, type StartedRun } from "./record.ts";
+import { createDamagedJournals, DAMAGED_FOLDER } from "./damaged-journals.ts";
+import { isInUse, OWNER_FILE, readOwner } from "./owner.ts";
+import { isSegment, readJournal, type JournalDamage } from "./read-journal.ts";
 
 /** Settles what processes that are gone have left in their journals. */
 export interface Recovery {
-  /** Takes note of what Postgres has; a journal all of which it has is removed. */
+  /** Looks for journals of processes that have ended since. */
+  look(): Promise<void>;
+  /** Takes note of what Postgres has; a journal all of which it has is removed, but for what is damaged. */
   committed(settlements: readonly Settlement[]): void;
   /** Attempts that are not settled yet. */
   readonly open: number;
+  /** Damaged journals that are kept for a person to look at. */
+  readonly damagedJournals: number;
 }
 
 export interface RecoveryDeps {
   root: string;
+  /** This process's own journal, which is never taken for one that was left. */
+  holder?: string;
   /** This process's number, and how many start here: each takes its own part, and no two meet over one journal. */
   worker?: { number: number; of: number };
   settler: { add(settlement: Settlement): void };
   /** Frees the credit that a process which is gone has leased. */
   endLeasesOf(holder: string): Promise<unknown>;
+  /** Part of a journal could not be read. */
+  onDamaged?(damage: JournalDamage & { holder: string }): void;
   log: Logger;
 }
 
-/** Hands everything to the settler, which may take until Postgres is back. Living owners' journals are left alone. */
+interface AbandonedJournal {
+  directory: string;
+  holder: string;
+  damage: JournalDamage;
+  /** Attempts that Postgres has not got yet. */
+  open: Set<string>;
+  isFinishing: boolean;
+}
+
+/** Hands everything to the settler, which may take until Postgres is back. Journals in use are left alone. */
 export async function recoverJournals({
   root,
+  holder: ownHolder,
   worker = { number: 0, of: 1 },
   settler,
   endLeasesOf,
+  onDamaged = () => {},
   log,
 }: RecoveryDeps): Promise<Recovery> {
-  const journals = new Map<string, { directory: string; holder: string; open: Set<string> }>();
+  const journals = new Map<string, AbandonedJournal>();
+  const damagedJournals = createDamagedJournals({ root, log });
 
   async function recover(directory: string): Promise<void> {
+    const holder = path.basename(directory);
+    const known = journals.get(holder);
+    if (known?.open.size === 0) return finish(known);
+    if (known !== undefined || holder === ownHolder || !(await holdsJournal(directory))) return;
     const owner = await readOwner(directory);
-    if (owner.worker % worker.of !== worker.number || (await isRunning(owner))) return;
-    const { settlements, brokenBytes } = await readJournal(directory);
+    if ((owner?.worker ?? 0) % worker.of !== worker.number || (await isInUse(directory, owner))) return;
+    const { settlements, damage } = await readJournal(directory);
     const lost = settlements.filter(({ outcome }) => outcome === "lost").length;
-    log.warn({ holder: owner.holder, settlements: settlements.length, lost, brokenBytes }, "recovering a process's journal");
-    const journal = { directory, holder: owner.holder, open: new Set(settlements.map(({ requestId }) => requestId)) };
+    log.warn({ holder, settlements: settlements.length, lost }, "recovering a process's journal");
+    if (damage.records > 0) onDamaged({ holder, ...damage });
+    const open = new Set(settlements.map(({ requestId }) => requestId));
+    const journal = { directory, holder, damage, open, isFinishing: false };
+    journals.set(holder, journal);
     if (journal.open.size === 0) return finish(journal);
-    for (const requestId of journal.open) journals.set(requestId, journal);
     for (const settlement of settlements) settler.add(settlement);
   }
 
   /** The leases end last: while charges are on their way, what pays for them is not leased again. */
-  async function finish({ directory, holder }: { directory: string; holder: string }): Promise<void> {
-    await endLeasesOf(holder);
-    await rm(directory, { recursive: true, force: true });
-    log.info({ holder }, "a process's journal is settled");
+  async function finish(journal: AbandonedJournal): Promise<void> {
+    if (journal.isFinishing) return;
+    journal.isFinishing = true;
+    const { directory, holder, damage } = journal;
+    try {
+      await endLeasesOf(holder);
+      if (damage.segments.length > 0) await damagedJournals.keep({ directory, segments: damage.segments });
+      await rm(directory, { recursive: true, force: true });
+      journals.delete(holder);
+      log.info({ holder }, "a process's journal is settled");
+    } catch (error) {
+      log.warn({ err: error, holder }, "a settled journal could not be removed; it is tried again");
+    } finally {
+      journal.isFinishing = false;
+    }
   }
 
-  await mkdir(root, { recursive: true });
-  const names = (await readdir(root)).filter((name) => !name.endsWith(".new"));
-  for (const name of names) {
-    await recover(path.join(root, name)).catch((error: unknown) =>
-      log.error({ err: error, journal: name }, "a journal cannot be recovered; it stays where it is"),
+  async function look(): Promise<void> {
+    await mkdir(root, { recursive: true });
+    await damagedJournals.recount();
+    const directories = (await readdir(root, { withFileTypes: true })).filter(
+      (entry) => entry.isDirectory() && entry.name !== DAMAGED_FOLDER && !entry.name.endsWith(".new"),
     );
+    for (const { name } of directories) {
+      await recover(path.join(root, name)).catch((error: unknown) =>
+        log.error({ err: error, journal: name }, "a journal cannot be recovered; it stays where it is"),
+      );
+    }
   }
 
+  await look();
   return {
+    look,
     committed(settlements) {
-      for (const { requestId } of settlements) {
-        const journal = journals.get(requestId);
-        journals.delete(requestId);
-        if (journal === undefined || !journal.open.delete(requestId) || journal.open.size > 0) continue;
-        finish(journal).catch((error: unknown) =>
-          log.warn({ err: error, holder: journal.holder }, "a settled journal could not be removed; the next start does it"),
-        );
+      for (const journal of journals.values()) {
+        if (journal.open.size === 0) continue;
+        for (const { requestId } of settlements) journal.open.delete(requestId);
+        if (journal.open.size === 0) void finish(journal);
       }
     },
     get open() {
-      return journals.size;
+      return journals.values().reduce((sum, { open }) => sum + open.size, 0);
+    },
+    get damagedJournals() {
+      return damagedJournals.count;
     },
   };
 }
 
-/** @returns a settlement for each attempt in it: its own, or what was noted last. */
-export async function readJournal(directory: string): Promise<{ settlements: Settlement[]; brokenBytes: number }> {
-  const started = new Map<string, StartedRun>();
-  const checkpoints = new Map<string, Checkpoint>();
-  const ended = new Map<string, Settlement>();
-  let brokenBytes = 0;
-  const files = (await readdir(directory)).filter((name) => name.endsWith(".journal")).sort();
-  for (const file of files) {
-    const frames = decodeFrames(await readFile(path.join(directory, file)));
-    brokenBytes += frames.brokenBytes;
-    for (const record of frames.texts.map(decodeRecord)) {
-      switch (record.type) {
-        case "start": {
-          const { type: _, ...run } = record;
-          started.set(run.requestId, run);
-          break;
-        }
-        case "checkpoint": {
-          const { type: _, ...checkpoint } = record;
-          checkpoints.set(checkpoint.requestId, checkpoint);
-          break;
-        }
-        case "end":
-          ended.set(record.settlement.requestId, record.settlement);
-          break;
-      }
-    }
-  }
-  const lost = [...started.values()]
-    .filter(({ requestId }) => !ended.has(requestId))
-    .map((run) => settleLost(run, checkpoints.get(run.requestId)));
-  return { settlements: [...ended.values(), ...lost], brokenBytes };
+/** Some file systems have folders of their own, such as lost+found. */
+async function holdsJournal(directory: string): Promise<boolean> {
+  return (await readdir(directory)).some((name) => isSegment(name) || name === OWNER_FILE);
 }

@@ -16,7 +16,8 @@ interface WatchedRun {
 }
 
 interface WatchedLife {
-  noteAlive(): void;
+  /** @returns the time, by the monotonic clock. */
+  noteAlive(): number;
   /** The run has ended. */
   over(): void;
 }
@@ -61,7 +62,7 @@ export function startRunWatch({ clock, log }: RunWatchDeps): RunWatch {
       const entry = { number, run, aliveAtMs: clock.nowMs() };
       watched.set(number, entry);
       return {
-        noteAlive: () => void (entry.aliveAtMs = clock.nowMs()),
+        noteAlive: () => (entry.aliveAtMs = clock.nowMs()),
         over: () => watched.delete(number),
       };
     },

@@ -102,11 +102,12 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
     },
   });
 
-  function noteCheckpoint(): void {
-    const nowMs = clock.nowMs();
-    if (checkpointMs !== null && nowMs - checkpointMs < CHECKPOINT_MS) return;
-    checkpointMs = nowMs;
-    journal.checkpoint({ requestId, usage: meter.final().usage, durationMs: nowMs - startedMs, firstTokenMs, answeredBy });
+  /** By a clock that nobody sets: one that is set back an hour would leave an hour without a checkpoint. */
+  function noteCheckpoint(aliveMs: number): void {
+    if (checkpointMs !== null && aliveMs - checkpointMs < CHECKPOINT_MS) return;
+    checkpointMs = aliveMs;
+    const durationMs = clock.nowMs() - startedMs;
+    journal.checkpoint({ requestId, usage: meter.final().usage, durationMs, firstTokenMs, answeredBy });
   }
 
   function moveTo(other: Backend): void {
@@ -161,12 +162,12 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
     moveTo,
     limitHeaders: limited.headers,
     noteOutput() {
-      life.noteAlive();
+      const aliveMs = life.noteAlive();
       // Nobody would count what it goes on to produce.
       if (isGivenUp) return "stop";
       if (isSettled || !meter.hasOutput()) return "go_on";
       firstTokenMs ??= clock.nowMs() - startedMs;
-      noteCheckpoint();
+      noteCheckpoint(aliveMs);
       return keepAhead();
     },
     settle: end,

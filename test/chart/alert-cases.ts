@@ -62,6 +62,31 @@ export const ALERT_CASES: readonly AlertCase[] = [
     quiet: { "two pods that are half as full": { [series("gateway_journal_bytes", 'pod="a"')]: "200000000x90" } },
   },
   {
+    alert: "GatewayJournalFails",
+    labels: { pod: "b" },
+    fires: {
+      [series("gateway_journal_failing", 'pod="a"')]: NONE,
+      [series("gateway_journal_failing", 'pod="b"')]: "0x50 1x40",
+    },
+    quiet: { "a disk that was full for a moment": { [series("gateway_journal_failing", 'pod="a"')]: "0x30 1x1 0x59" } },
+  },
+  {
+    alert: "GatewayJournalIsDamaged",
+    labels: { pod: "b" },
+    // A new process had counted before it was first scraped.
+    fires: {
+      [series("gateway_damaged_journals", 'pod="a"')]: NONE,
+      [series("gateway_damaged_journals", 'pod="b"')]: "1x90",
+      [series("gateway_journal_damaged_records_total", 'pod="b"')]: "3x90",
+    },
+    quiet: {
+      "somebody has taken it away": {
+        [series("gateway_damaged_journals", 'pod="b"')]: "1x20 0x70",
+        [series("gateway_journal_damaged_records_total", 'pod="b"')]: "3x90",
+      },
+    },
+  },
+  {
     alert: "GatewayUsageIsEstimated",
     labels: { model: "large" },
     fires: { ...requests, [series("gateway_estimated_requests_total", 'model="large"')]: "0+12x90" },

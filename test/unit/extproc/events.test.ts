@@ -15,6 +15,8 @@ function startEvents(accessLog: AccessLogChoice = "all") {
     openHolds: none,
     heldNanoUsd: () => 0n,
     journalBytes: none,
+    isJournalFailing: () => true,
+    damagedJournals: () => 2,
     ledgerDifferences: none,
     lateSeconds: none,
   };
@@ -170,4 +172,15 @@ describe("the line of a finished request", () => {
     events.requestRefused({ ...refusal, code: "billing_unavailable", cause: new Error("the disk is full") });
     expect(entries()).toMatchObject([{ code: "billing_unavailable", err: { message: "the disk is full" } }]);
   });
+});
+
+test("a damaged journal is counted by its records, and one log line says where the pieces are (S39)", async () => {
+  const { events, entries, samples } = startEvents();
+  events.journalDamaged({ holder: "a process", records: 3, bytes: 700, segments: ["00000001.journal"] });
+  expect(await samples("gateway_journal_damaged_records_total")).toEqual(["gateway_journal_damaged_records_total 3"]);
+  expect(await samples("gateway_damaged_journals")).toEqual(["gateway_damaged_journals 2"]);
+  expect(await samples("gateway_journal_failing")).toEqual(["gateway_journal_failing 1"]);
+  expect(entries()).toMatchObject([
+    { level: "error", holder: "a process", records: 3, bytes: 700, segments: ["00000001.journal"] },
+  ]);
 });

@@ -1,6 +1,7 @@
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { createEvents } from "../../../extproc/events.ts";
+import type { Checkpoint } from "../../../extproc/journal/record.ts";
 import { createMeter } from "../../../extproc/meter/meter.ts";
 import { startRun, type Run } from "../../../extproc/meter/run.ts";
 import { startRunWatch, type RunWatch } from "../../../extproc/meter/run-watch.ts";
@@ -21,7 +22,7 @@ const log = createLog({ process: "test", level: "silent" });
 const clock = { nowMs: () => Date.now() };
 
 function startWatch(): RunWatch {
-  const watch = startRunWatch({ clock, log });
+  const watch = startRunWatch({ clock: { nowMs: () => performance.now() }, log });
   onTestFinished(() => watch.stop());
   return watch;
 }
@@ -60,6 +61,7 @@ test("one that cannot be given up keeps no other", () => {
 /** A run on an account of 1,000,000 nano-USD, all of which it holds. */
 async function startWatchedRun() {
   const settled: Settlement[] = [];
+  const checkpoints: Checkpoint[] = [];
   const wallet = createWallet({
     accountId: "acme",
     bank: {
@@ -128,16 +130,18 @@ async function startWatchedRun() {
           openHolds: () => 0,
           heldNanoUsd: () => 0n,
           journalBytes: () => 0,
+          isJournalFailing: () => false,
+          damagedJournals: () => 0,
           ledgerDifferences: () => 0,
           lateSeconds: () => 0,
         },
       }),
       settler: { add: (settlement) => settled.push(settlement) },
-      journal: { start() {}, checkpoint() {}, end() {} },
+      journal: { start() {}, checkpoint: (checkpoint) => checkpoints.push(checkpoint), end() {} },
       runWatch: startWatch(),
     },
   );
-  return { run, wallet, settled };
+  return { run, wallet, settled, checkpoints };
 }
 
 test("a run that never ends is charged what it produced, flagged as lost, and its hold is free again (S30)", async () => {
@@ -167,4 +171,19 @@ test("a run that never ends and produced nothing is free", async () => {
   const { settled } = await startWatchedRun();
   vi.advanceTimersByTime(61 * MINUTE_MS);
   expect(settled).toMatchObject([{ outcome: "lost", chargeNanoUsd: 0n, isEstimated: false }]);
+});
+
+test("a clock that is set back an hour does not pause checkpoints (S39)", async () => {
+  const { run, checkpoints } = await startWatchedRun();
+  const produceFor = (seconds: number) => {
+    for (let second = 0; second < seconds; second++) {
+      run.meter.produced("text");
+      run.noteOutput();
+      vi.advanceTimersByTime(1_000);
+    }
+  };
+  produceFor(3);
+  vi.setSystemTime(Date.now() - 3_600_000);
+  produceFor(3);
+  expect(checkpoints.map(({ usage }) => usage.outputTokens)).toEqual([1, 2, 3, 4, 5, 6]);
 });

@@ -1,0 +1,101 @@
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import type { Settlement } from "../../ledger/settle.ts";
+import { decodeFrames } from "./frame.ts";
+import { decodeRecord, settleLost, type Checkpoint, type JournalRecord, type StartedRun } from "./record.ts";
+
+export interface JournalContents {
+  /** One for each attempt of which anything is left: its own, or else what its latest good checkpoint or its start says. */
+  settlements: Settlement[];
+  damage: JournalDamage;
+}
+
+/** What could not be read (S39). */
+export interface JournalDamage {
+  /** Records with impossible values, and stretches of bytes that hold no whole record; at least one record each. */
+  records: number;
+  bytes: number;
+  /** Names of the segments concerned. */
+  segments: string[];
+}
+
+export const isSegment = (name: string) => name.endsWith(".journal");
+
+/** Damage costs the records it touches, and no more: reading goes on behind it. */
+export async function readJournal(directory: string): Promise<JournalContents> {
+  const attempts = createAttempts();
+  const damage: JournalDamage = { records: 0, bytes: 0, segments: [] };
+  for (const name of (await readdir(directory)).filter(isSegment).sort()) {
+    const { records, bytes } = await readSegment(path.join(directory, name), attempts.note);
+    if (records === 0) continue;
+    damage.records += records;
+    damage.bytes += bytes;
+    damage.segments.push(name);
+  }
+  return { settlements: attempts.settlements(), damage };
+}
+
+async function readSegment(
+  file: string,
+  note: (record: JournalRecord) => void,
+): Promise<Pick<JournalDamage, "records" | "bytes">> {
+  let content: Buffer;
+  try {
+    content = await readFile(file);
+  } catch {
+    // The disk does not give it back: as good as damaged from end to end.
+    return { records: 1, bytes: 0 };
+  }
+  const { texts, gaps, brokenBytes } = decodeFrames(content);
+  let impossible = 0;
+  let impossibleBytes = 0;
+  for (const text of texts) {
+    const record = decodeOrNull(text);
+    if (record !== null) {
+      note(record);
+      continue;
+    }
+    impossible++;
+    impossibleBytes += Buffer.byteLength(text);
+  }
+  return { records: gaps + impossible, bytes: brokenBytes + impossibleBytes };
+}
+
+function decodeOrNull(text: string): JournalRecord | null {
+  try {
+    return decodeRecord(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Brings the records of each attempt together. */
+function createAttempts(): { note(record: JournalRecord): void; settlements(): Settlement[] } {
+  const runs = new Map<string, StartedRun>();
+  const checkpoints = new Map<string, Checkpoint>();
+  const ended = new Map<string, Settlement>();
+  return {
+    note(record) {
+      switch (record.type) {
+        case "start":
+          runs.set(record.run.requestId, record.run);
+          break;
+        case "checkpoint": {
+          const { requestId } = record.checkpoint;
+          checkpoints.set(requestId, record.checkpoint);
+          if (record.run !== undefined) runs.set(requestId, record.run);
+          break;
+        }
+        case "end":
+          ended.set(record.settlement.requestId, record.settlement);
+          break;
+      }
+    },
+    settlements() {
+      const lost = [...runs.values()]
+        .filter(({ requestId }) => !ended.has(requestId))
+        .map((run) => settleLost(run, checkpoints.get(run.requestId)));
+      return [...ended.values(), ...lost];
+    },
+  };
+}
