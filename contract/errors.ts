@@ -56,8 +56,17 @@ export class GatewayError extends Error {
     this.code = code;
     this.status = options.status ?? ERRORS[code].status;
     this.field = options.field ?? null;
-    this.headers = options.headers ?? {};
+    this.headers = { ...retryAdvice(this.status, options.headers), ...options.headers };
   }
+}
+
+/** 4xx that a later attempt may not meet again: SDKs retry these by themselves. */
+const MENDED_BY_TIME: ReadonlySet<number> = new Set([408, 409, 425, 429]);
+
+/** Official SDKs obey this header. Some coding tools otherwise retry a deleted key for minutes (S42). */
+function retryAdvice(status: number, headers: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const isFinal = status >= 400 && status < 500 && !MENDED_BY_TIME.has(status) && headers["retry-after"] === undefined;
+  return isFinal ? { "x-should-retry": "false" } : {};
 }
 
 /** Anything thrown, as an error fit for a caller: what is not a GatewayError becomes `internal_error`. */

@@ -61,8 +61,12 @@ const ask = (model: string, text = "Hello.", more: object = {}) => ({
   ...more,
 });
 
-/** The caller's shape, JSON, one id under both names (S17). */
+const MENDED_BY_TIME = [408, 409, 429];
+
+/** The caller's shape, JSON, one id under both names (S17), and no retry of what no retry mends (S42). */
 function expectShape(answer: Answer, protocol: "chat" | "messages"): void {
+  const isFinal = answer.status >= 400 && answer.status < 500 && !MENDED_BY_TIME.includes(answer.status);
+  expect(answer.headers.get("x-should-retry")).toBe(isFinal ? "false" : null);
   expect(answer.headers.get("content-type")).toBe("application/json");
   const id = answer.headers.get("x-request-id");
   expect(id).toBeTruthy();
