@@ -154,7 +154,7 @@ export async function startExtproc(
 
   const told = {
     metrics,
-    // A database that is away does not make this process unready: it serves what it knows (DESIGN: Money).
+    // A database that is away does not make this process unready: it serves what it knows (docs/architecture.md).
     notReadyBecause: () => [
       ...(feed.lastSuccessAt === null ? ["keys and models have not been loaded yet"] : []),
       ...(server === undefined ? ["Envoy's port is not open yet"] : []),

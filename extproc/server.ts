@@ -74,7 +74,7 @@ function serve(stream: GrpcStream, metadata: GrpcMetadata, deps: ServerDeps & { 
         fail(error);
       }
     },
-    // Envoy half-closes when it is done; answering that ends the stream without a reset (DESIGN: rapid reset).
+    // Envoy half-closes when it is done; answering that ends the stream without a reset (docs/architecture.md).
     ended() {
       close();
       stream.end();

@@ -16,7 +16,7 @@ export interface FindEnvoyOptions {
   signal?: AbortSignal;
 }
 
-/** The configuration uses what Envoy 1.40 brought (DESIGN: Envoy and Node facts). */
+/** The configuration uses what Envoy 1.40 brought (docs/architecture.md). */
 const OLDEST = { major: 1, minor: 40 } as const;
 const FETCH_WITHIN_MS = 15 * 60_000;
 

@@ -148,7 +148,7 @@ const routes = ({ hasDashboard }: ListenerOptions): EnvoyConfig => ({
         backendRoute({ name: "timed-backend", idleTimeout: "3600s", further: [{ name: HEADERS.timed, present_match: true }] }),
         backendRoute({ name: "backend", idleTimeout: "300s", further: [] }),
         {
-          // Only the processor sets that header. One that died or closed early lets nothing through (DESIGN: One request).
+          // Only the processor sets that header. One that died or closed early lets nothing through (docs/architecture.md).
           name: "unprocessed",
           match: { prefix: "/" },
           direct_response: { status: 503, body: { inline_string: "unprocessed" } },

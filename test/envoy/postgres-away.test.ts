@@ -5,7 +5,7 @@ import { startPostgres, type Postgres } from "../../local/postgres.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
 
-/** PostgreSQL goes away for a minute under load, and comes back (DESIGN: Money). */
+/** PostgreSQL goes away for a minute under load, and comes back (docs/architecture.md). */
 const AWAY_MS = 60_000;
 const WORKERS = 8;
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestStack, type TestStack } from "../support/stack.ts";
 
 /**
- * Envoy's resets against Node's HTTP/2 guard show only after thousands of requests (DESIGN: rapid reset), and leaks
+ * Envoy's resets against Node's HTTP/2 guard show only after thousands of requests (docs/architecture.md), and leaks
  * only under load.
  */
 let stack: TestStack;

@@ -5,7 +5,7 @@ import { isObject } from "../../extproc/protocol/json/object.ts";
 /** How a client's stream ended: "clean", "error", or what is wrong with it. */
 export type Ending = "clean" | "error" | "nothing" | "events after the end";
 
-/** Reads a stream as the client would, and says how it ends (STYLE 15: exactly one terminal sequence). */
+/** Reads a stream as the client would, and says how it ends: by exactly one terminal sequence. */
 export function readEnding(client: Interface, text: string): Ending {
   const parser = createSseParser();
   const events = [...parser.push(Buffer.from(text)), ...parser.end()];

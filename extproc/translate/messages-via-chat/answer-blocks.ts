@@ -45,7 +45,7 @@ export function createAnswerBlocks({ model, names, ids, hasArgumentSnapshots }: 
   let index = 0;
   let isOpen = false;
 
-  // All of this may come in one chunk, and in this order (research §3.3).
+  // All of this may come in one chunk, and in this order.
   function push(part: AnswerPart): MessagesEvent[] {
     if (part.reasoning !== "") addThinking(part.reasoning);
     addText(part.text);

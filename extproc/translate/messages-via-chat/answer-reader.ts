@@ -56,7 +56,7 @@ export function createAnswerReader(context: AnswerContext, meter: Meter): Answer
   let matchedStop: string | null = null;
 
   function read({ id, part, usage }: ChatAnswer): MessagesEvent[] {
-    // Numbers are cumulative, and the last ones win (research §2.3).
+    // Numbers are cumulative, and the last ones win.
     if (usage !== undefined) meter.report(usage);
     const events = isStarted ? [] : [start(id, usage)];
     isStarted = true;

@@ -27,7 +27,7 @@ export interface EventStream {
 }
 
 /**
- * Reads a chat stream as messages events (research §3.3): sequential blocks, one ending that waits for the late
+ * Reads a chat stream as messages events: sequential blocks, one ending that waits for the late
  * usage, an error where the stream breaks. A whole JSON completion where a stream was asked for gives the same
  * events, at its end.
  */

@@ -52,6 +52,16 @@ test("every promise that is kept, even partly, names tests that cite it", async 
   expect(wanting.flat()).toEqual([]);
 });
 
+test("code and docs cite no document that is not in the repository", async () => {
+  const files = await repositoryFiles("**/*.{ts,md,json,yaml}");
+  const cited = await Promise.all(
+    files.map(async (file) =>
+      [...(await source(file)).matchAll(/\((?:DESIGN|SPEC|STYLE)\b[^)]*\)|research [§]/g)].map(([words]) => `${file}: ${words}`),
+    ),
+  );
+  expect(cited.flat()).toEqual([]);
+});
+
 test("citations are read singly, in lists and as ranges", () => {
   expect(citations("refused (S17, S22)")).toEqual(["S17", "S22"]);
   expect(citations("seen by all (S7–S9)")).toEqual(["S7", "S8", "S9"]);
