@@ -17,8 +17,10 @@ export interface DataPlane {
   readonly extprocAdminUrl: string;
   /** Where its Envoy calls it. */
   readonly extprocAddress: string;
-  /** Does nothing while it runs. */
-  startExtproc(): Promise<void>;
+  /** Where it keeps its journals. */
+  readonly journalDirectory: string;
+  /** Does nothing while it runs. @param changes settings that differ this time. */
+  startExtproc(changes?: Readonly<Record<string, string>>): Promise<void>;
   /** Sends the signal and waits until the process is gone; resolves with its exit code. */
   endExtproc(signal: "SIGKILL" | "SIGTERM"): Promise<number | null>;
   /** @returns Envoy's exit code; null where it crashed. */
@@ -40,13 +42,14 @@ export async function startDataPlane(
   const baseUrl = `http://127.0.0.1:${port}`;
   const extprocAdminUrl = `http://127.0.0.1:${extprocAdmin}`;
   const accessLogPath = path.join(directory, "access.log");
+  const journalDirectory = path.join(directory, "journal");
   const pepper = (await readFile(stack.directory.pepper, "utf8")).trim();
   let extproc: ChildProcess | undefined;
 
   const isRunning = (child: ChildProcess | undefined): child is ChildProcess =>
     child?.exitCode === null && child.signalCode === null;
 
-  async function startExtproc(): Promise<void> {
+  async function startExtproc(changes: Readonly<Record<string, string>> = {}): Promise<void> {
     if (isRunning(extproc)) return;
     extproc = spawn(process.execPath, [path.join(import.meta.dirname, "../../extproc/main.ts")], {
       stdio: ["ignore", "ignore", "inherit"],
@@ -58,8 +61,9 @@ export async function startDataPlane(
         EXTPROC_LISTEN: extprocPorts.map((each) => `127.0.0.1:${each}`).join(","),
         ADMIN_PORT: String(extprocAdmin),
         DRAIN_SECONDS: "30",
-        JOURNAL_DIRECTORY: path.join(directory, "journal"),
+        JOURNAL_DIRECTORY: journalDirectory,
         ...settings,
+        ...changes,
       },
     });
     await eventually(async () => expect((await fetch(`${extprocAdminUrl}/readyz`)).status).toBe(200), { withinMs: 60_000 });
@@ -88,6 +92,7 @@ export async function startDataPlane(
     baseUrl,
     extprocAdminUrl,
     extprocAddress: `127.0.0.1:${extprocPorts[0]}`,
+    journalDirectory,
     startExtproc,
     endExtproc,
     async stop() {
