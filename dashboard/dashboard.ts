@@ -4,7 +4,8 @@ import { createDatabase } from "../ledger/database.ts";
 import { startAdmin } from "../runtime/admin.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import { startTlsFiles, type TlsFiles } from "../runtime/tls-files.ts";
-import type { Logger } from "../runtime/log.ts";
+import { registerLogMetrics } from "../runtime/log-metrics.ts";
+import type { CountedLog, Logger } from "../runtime/log.ts";
 import { createApp } from "./app.ts";
 import { startAutoTopUp } from "./auto-top-up.ts";
 import { checkConfig } from "./check-config.ts";
@@ -18,11 +19,12 @@ import { createPayments } from "./payments/payments.ts";
 /** Starts the pages and registers how they stop. Resolves when the ports are open. */
 export async function startDashboard(
   config: DashboardConfig,
-  { log, lifecycle }: { log: Logger; lifecycle: Lifecycle },
+  { log, droppedLines, lifecycle }: CountedLog & { lifecycle: Lifecycle },
 ): Promise<void> {
   checkConfig(config);
   const metrics = new Registry();
   collectDefaultMetrics({ register: metrics });
+  registerLogMetrics(metrics, droppedLines);
   const database = createDatabase({ url: config.databaseUrl, applicationName: "dashboard", log });
   const mailer = createMailer(config.mail);
   const terms = config.termsFile === undefined ? undefined : await readFile(config.termsFile, "utf8");

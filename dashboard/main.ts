@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { portVariable, readEnv } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
-import { createLog } from "../runtime/log.ts";
+import { createCountedLog } from "../runtime/log.ts";
 import { startDashboard } from "./dashboard.ts";
 import { MAIL_VARIABLES, mailConfig } from "./mail/mailer.ts";
 import { OIDC_VARIABLES, oidcConfig } from "./oidc/config.ts";
@@ -28,8 +28,8 @@ const environment = readEnv(
   },
   process.env,
 );
-const log = createLog({ process: "dashboard", level: environment.LOG_LEVEL });
-const lifecycle = createLifecycle(log);
+const counted = createCountedLog({ process: "dashboard", level: environment.LOG_LEVEL });
+const lifecycle = createLifecycle(counted.log);
 exitOnSignals(lifecycle);
 
 await startDashboard(
@@ -46,5 +46,5 @@ await startDashboard(
     oidc: oidcConfig(environment),
     payments: paymentsConfig(environment),
   },
-  { log, lifecycle },
+  { ...counted, lifecycle },
 );

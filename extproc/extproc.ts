@@ -3,7 +3,8 @@ import { Registry, collectDefaultMetrics } from "prom-client";
 import { v7 as uuidv7 } from "uuid";
 import { startAdmin } from "../runtime/admin.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
-import type { Logger } from "../runtime/log.ts";
+import { registerLogMetrics } from "../runtime/log-metrics.ts";
+import type { CountedLog } from "../runtime/log.ts";
 import { startRounds } from "../runtime/rounds.ts";
 import { createDatabase } from "../ledger/database.ts";
 import { startFeed } from "../ledger/feed.ts";
@@ -68,13 +69,14 @@ const RECOVER_EVERY_MS = 10_000;
 /** Starts everything extproc is made of and registers how it stops. Resolves when Envoy may call. */
 export async function startExtproc(
   config: ExtprocConfig,
-  { log, lifecycle }: { log: Logger; lifecycle: Lifecycle },
+  { log, droppedLines, lifecycle }: CountedLog & { lifecycle: Lifecycle },
 ): Promise<void> {
   let server: ExtprocServer | undefined;
   const supervisor = config.admin === "supervisor" ? openSupervisorChannel() : undefined;
   const metrics = new Registry();
   const labels = supervisor !== undefined ? { worker: String(config.worker.number) } : {};
   collectDefaultMetrics({ register: metrics, labels });
+  registerLogMetrics(metrics, droppedLines);
   const clock = { nowMs: () => Date.now() };
   const database = createDatabase({ url: config.databaseUrl, applicationName: "extproc", log });
 

@@ -40,8 +40,8 @@ const environment = readEnv(
 const addresses = environment.EXTPROC_LISTEN.split(",");
 const worker = environment.WORKER;
 const admin = { host: environment.ADMIN_HOST, port: environment.ADMIN_PORT };
-const log = createGatheringLog({ process: "extproc", level: environment.LOG_LEVEL, worker });
-const lifecycle = createLifecycle(log);
+const counted = createGatheringLog({ process: "extproc", level: environment.LOG_LEVEL, worker });
+const lifecycle = createLifecycle(counted.log);
 exitOnSignals(lifecycle);
 
 if (addresses.length > 1 && worker === undefined) await supervise();
@@ -58,7 +58,7 @@ async function supervise(): Promise<void> {
       admin,
       drainMs: environment.DRAIN_SECONDS * 1000,
     },
-    { log, lifecycle },
+    { ...counted, lifecycle },
   );
 }
 
@@ -85,6 +85,6 @@ async function serve(): Promise<void> {
       isTraced: environment.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
       drainMs: environment.DRAIN_SECONDS * 1000,
     },
-    { log, lifecycle },
+    { ...counted, lifecycle },
   );
 }

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { cidrsVariable } from "./address/cidr.ts";
 import { portVariable, readEnv } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
-import { createLog } from "../runtime/log.ts";
+import { createCountedLog } from "../runtime/log.ts";
 import { startOperator, type OperatorConfig } from "./operator.ts";
 import { localUpstreamsSchema } from "./source/local-upstreams.ts";
 
@@ -54,8 +54,8 @@ const environment = readEnv(
   },
   process.env,
 );
-const log = createLog({ process: "operator", level: environment.LOG_LEVEL });
-const lifecycle = createLifecycle(log);
+const counted = createCountedLog({ process: "operator", level: environment.LOG_LEVEL });
+const lifecycle = createLifecycle(counted.log);
 exitOnSignals(lifecycle);
 
 await startOperator(
@@ -72,7 +72,7 @@ await startOperator(
       allowNamespaces: environment.BACKEND_ALLOW_NAMESPACES,
     },
   },
-  { log, lifecycle },
+  { ...counted, lifecycle },
 );
 
 /** @throws Error that names the variable that is missing, or is one too many. */

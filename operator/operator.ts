@@ -6,7 +6,8 @@ import { MAX_REQUEST_BYTES } from "../contract/headers.ts";
 import { startAdmin } from "../runtime/admin.ts";
 import { mutualTlsCredentials } from "../runtime/grpc-tls.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
-import type { Logger } from "../runtime/log.ts";
+import { registerLogMetrics } from "../runtime/log-metrics.ts";
+import type { CountedLog } from "../runtime/log.ts";
 import { startTlsFiles } from "../runtime/tls-files.ts";
 import { createNames } from "./address/names.ts";
 import { createAddressPolicy, type AddressPolicyOptions } from "./address/policy.ts";
@@ -53,10 +54,11 @@ export interface Operator {
 /** Starts everything that the operator is made of and registers how it stops. Resolves when its ports are open. */
 export async function startOperator(
   config: OperatorConfig,
-  { log, lifecycle }: { log: Logger; lifecycle: Lifecycle },
+  { log, droppedLines, lifecycle }: CountedLog & { lifecycle: Lifecycle },
 ): Promise<Operator> {
   const metrics = new Registry();
   collectDefaultMetrics({ register: metrics });
+  registerLogMetrics(metrics, droppedLines);
   const events = createOperatorEvents({ log, metrics });
   const clock = { nowMs: () => Date.now() };
   const database = createDatabase({ url: config.databaseUrl, applicationName: "operator", log });

@@ -1,9 +1,12 @@
-import { destination as fileDestination, pino, type DestinationStream, type Logger } from "pino";
+import process from "node:process";
+import { pino, type DestinationStream, type Logger } from "pino";
+import { createLogOutput, openStandardOutput, type LogOutput } from "./log-output.ts";
 
 export type { Logger } from "pino";
 
 /** Logs every line of a busy process for less: lines gather until there is a page of them, or for this long. */
 const GATHER_BYTES = 8 * 1024;
+const PAGE_BYTES = 16 * 1024;
 /** Several processes may write to one pipe: so much at once, and no line is torn by another process's. */
 const SHARED_PIPE_BYTES = 4096;
 const GATHER_MS = 200;
@@ -12,26 +15,41 @@ const WARN = 40;
 interface LogOptions {
   process: string;
   level: string;
+  worker?: number | undefined;
 }
 
 /** One JSON line an event on standard output; `level` as a word, `time` in ISO 8601. */
 export function createLog(options: LogOptions, destination?: DestinationStream): Logger {
   const settings = settingsOf(options);
-  return destination === undefined ? pino(settings) : pino(settings, destination);
+  if (destination !== undefined) return pino(settings, destination);
+  if (options.level === "silent") return pino(settings, { write() {} });
+  return createCountedLog(options).log;
+}
+
+/** A log, and how many of its lines were dropped because standard output took none. */
+export interface CountedLog {
+  log: Logger;
+  droppedLines(): number;
+}
+
+/** As `createLog`, for a process with metrics. */
+export function createCountedLog(options: LogOptions): CountedLog {
+  const output = openOutput(options, { gatherBytes: 0, pageBytes: SHARED_PIPE_BYTES });
+  return { log: pino(settingsOf(options), output), droppedLines: () => output.dropped };
 }
 
 /**
  * The same, written behind the work, a page at a time. Warnings and errors are written at once, with all that came before;
  * what SIGKILL meets in memory is lost.
  */
-export function createGatheringLog(options: LogOptions & { worker?: number | undefined }): Logger {
+export function createGatheringLog(options: LogOptions): CountedLog {
   const pages =
     options.worker === undefined
-      ? { minLength: GATHER_BYTES }
-      : { minLength: SHARED_PIPE_BYTES / 2, maxWrite: SHARED_PIPE_BYTES };
-  const output = fileDestination({ dest: 1, sync: false, ...pages });
+      ? { gatherBytes: GATHER_BYTES, pageBytes: PAGE_BYTES }
+      : { gatherBytes: SHARED_PIPE_BYTES / 2, pageBytes: SHARED_PIPE_BYTES };
+  const output = openOutput(options, pages);
   setInterval(() => output.flush(), GATHER_MS).unref();
-  return pino(
+  const log = pino(
     {
       ...settingsOf(options),
       hooks: {
@@ -43,9 +61,25 @@ export function createGatheringLog(options: LogOptions & { worker?: number | und
     },
     output,
   );
+  return { log, droppedLines: () => output.dropped };
 }
 
-function settingsOf(options: LogOptions & { worker?: number | undefined }) {
+function openOutput(options: LogOptions, pages: { gatherBytes: number; pageBytes: number }): LogOutput {
+  const lines: string[] = [];
+  const teller = pino(settingsOf(options), { write: (line) => void lines.push(line) });
+  const output = createLogOutput({
+    descriptor: openStandardOutput(),
+    ...pages,
+    describeDropped(dropped) {
+      teller.warn({ dropped }, "log lines were dropped: standard output took none for a while");
+      return lines.splice(0).join("");
+    },
+  });
+  process.on("exit", () => output.finish());
+  return output;
+}
+
+function settingsOf(options: LogOptions) {
   return {
     level: options.level,
     base: { process: options.process, ...(options.worker === undefined ? {} : { worker: options.worker }) },

@@ -1,7 +1,8 @@
 import { Counter, Registry, collectDefaultMetrics } from "prom-client";
 import { startAdmin } from "../../runtime/admin.ts";
 import type { Lifecycle } from "../../runtime/lifecycle.ts";
-import type { Logger } from "../../runtime/log.ts";
+import { registerLogMetrics } from "../../runtime/log-metrics.ts";
+import type { CountedLog } from "../../runtime/log.ts";
 import { startRounds } from "../../runtime/rounds.ts";
 import * as z from "zod";
 import { addUp, keepCounts, readMetrics, type Metrics } from "./metrics-page.ts";
@@ -26,10 +27,11 @@ const MOST_SILENT_LOOKS = 6;
  */
 export async function startSupervisor(
   config: SupervisorConfig,
-  { log, lifecycle }: { log: Logger; lifecycle: Lifecycle },
+  { log, droppedLines, lifecycle }: CountedLog & { lifecycle: Lifecycle },
 ): Promise<void> {
   const own = new Registry();
   collectDefaultMetrics({ register: own, labels: { worker: "supervisor" } });
+  registerLogMetrics(own, droppedLines);
   const restarts = new Counter({
     name: "gateway_worker_ends_total",
     help: "Processes of extproc that ended without having been told to.",

@@ -139,6 +139,15 @@ export const ALERT_CASES: readonly AlertCase[] = [
     },
   },
   {
+    alert: "GatewayLogIsLost",
+    labels: { pod: "b" },
+    fires: {
+      [series("gateway_dropped_log_lines_total", 'pod="a"')]: NONE,
+      [series("gateway_dropped_log_lines_total", 'pod="b"')]: "0x55 0+100x35",
+    },
+    quiet: { "a disk that was full an hour ago": { [series("gateway_dropped_log_lines_total", 'pod="b"')]: "0x5 900x85" } },
+  },
+  {
     alert: "GatewayConfigurationRefused",
     labels: {},
     fires: { [series("gateway_operator_rejections_total", 'pod="a"')]: "0x55 1x35" },

@@ -57,7 +57,7 @@ async function startStage() {
       backends: { allowPrivate: false, allowCidrs: ["127.0.0.0/8", "::1/128"], allowNamespaces: [] },
       graceMs: 300,
     },
-    { log, lifecycle },
+    { log, droppedLines: () => 0, lifecycle },
   );
   const [port, adminPort] = [await freePort(), await freePort()];
   const accessLogPath = join(directory, "access.log");

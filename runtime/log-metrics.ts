@@ -1,0 +1,18 @@
+import { Counter, type Registry } from "prom-client";
+
+/** @param droppedLines all since the process began. */
+export function registerLogMetrics(metrics: Registry, droppedLines: () => number): void {
+  let counted = 0;
+  metrics.registerMetric(
+    new Counter({
+      name: "gateway_dropped_log_lines_total",
+      help: "Log lines that were lost because standard output took none: a full disk, or a reader that has stopped.",
+      registers: [],
+      collect() {
+        const dropped = droppedLines();
+        this.inc(dropped - counted);
+        counted = dropped;
+      },
+    }),
+  );
+}
