@@ -5,6 +5,7 @@ import { findGoTools, type FindGoToolsOptions, type GoTools } from "./go-tools/g
 const PROMTOOL: GoTools = {
   name: "prometheus-tools",
   title: "promtool",
+  needers: "The tests of the alerts",
   list: "promtool",
   module: fileURLToPath(new URL("../prometheus-tools", import.meta.url)),
   packages: ["github.com/prometheus/prometheus/cmd/promtool"],
@@ -13,7 +14,6 @@ const PROMTOOL: GoTools = {
   linked: {},
   renamed: {},
   programs: [["promtool", "--version"]],
-  goVersion: "1.25",
   minutes: 3,
   otherWay: "",
 };

@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { chromium, type Browser } from "playwright-core";
 import * as z from "zod";
 import { cacheDirectory } from "../../../local/cache-directory.ts";
+import { MissingPrerequisite } from "../prerequisite.ts";
 
 const run = promisify(execFile);
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -23,7 +24,7 @@ const ARGUMENTS = [
 /** Part of the unpacked folder's name: raise it if what is unpacked changes while the package's version does not. */
 const LAYOUT = 2;
 
-/** Starts a real browser without a window. @throws Error with one sentence that says what to install or set. */
+/** Starts a real browser without a window. @throws MissingPrerequisite */
 export async function launchChromium(environment: Environment = process.env): Promise<Browser> {
   const { program, settings } = await findChromium(environment);
   return chromium.launch({
@@ -40,7 +41,7 @@ async function findChromium(environment: Environment): Promise<{ program: string
   const given = environment["CHROMIUM"];
   if (given !== undefined && given !== "") return { program: given, settings: {} };
   if (process.platform !== "linux" || process.arch !== "x64")
-    throw new Error("The browser tests need Chromium or Chrome: install one and set CHROMIUM to its program.");
+    throw new MissingPrerequisite("The browser tests need Chromium or Chrome: install one and set CHROMIUM to its program.");
   const directory = path.join(cacheDirectory(environment), `chromium-${await version()}-${LAYOUT}`);
   if (!(await isThere(directory))) await unpackInto(directory);
   return {

@@ -1,17 +1,21 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { access, copyFile, mkdir, readFile, rename, rm } from "node:fs/promises";
+import { copyFile, readFile } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { cacheDirectory } from "../../../local/cache-directory.ts";
-import { tryLock } from "../../../local/process/lock.ts";
+import { installOnce } from "../install-once.ts";
+import { MissingPrerequisite } from "../prerequisite.ts";
+import { createPythonEnvironment } from "../python/python.ts";
 
 const run = promisify(execFile);
 
-/** The tools and SDKs that the tests of test/clients run: real packages, apart from the product's own. */
+/**
+ * The tools and SDKs that the tests of test/clients run: real packages, apart from the product's own. Asking for a program
+ * of a part that could not be installed throws the reason: tests of the other parts run.
+ */
 export interface ClientPackages {
   /** A package's folder in node_modules. */
   nodePackage(name: string): string;
@@ -27,75 +31,102 @@ export interface FindPackagesOptions {
   onProgress: (line: string) => void;
 }
 
-const SOURCE = fileURLToPath(new URL("../../clients", import.meta.url));
-const NODE_FILES = ["package.json", "package-lock.json", ".npmrc"];
-const PYTHON_FILES = ["sdks.txt", "aider.txt"];
-const WITHIN_MS = 15 * 60_000;
-const LOCK_POLL_MS = 500;
+/** What is installed, and cached, by itself. */
+interface Part {
+  name: string;
+  /** Inside a sentence, with its size. */
+  title: string;
+  /** Files in test/clients that say which packages. */
+  files: readonly string[];
+  install(directory: string, environment: FindPackagesOptions["environment"]): Promise<void>;
+}
 
-/**
- * Installs the packages of test/clients once, into the user's cache directory. Of several processes that ask at once, one
- * installs and the others wait for it.
- * @throws Error with what npm or pip said.
- */
+const SOURCE = fileURLToPath(new URL("../../clients", import.meta.url));
+const NODE_FILES = ["node/package.json", "node/package-lock.json", "node/.npmrc"];
+const WITHIN_MS = 15 * 60_000;
+
+const NODE: Part = {
+  name: "node",
+  title: "the coding tools from npm (about 400 MB)",
+  files: NODE_FILES,
+  install: installNodePackages,
+};
+const SDKS = pythonPart("sdks", {
+  title: "the SDKs for Python (about 100 MB)",
+  purpose: "The Python SDKs need",
+  oldest: [3, 11],
+});
+const AIDER = pythonPart("aider", { title: "Aider (about 300 MB)", purpose: "Aider needs", oldest: [3, 10] });
+
+/** Installs the packages of test/clients once, into the user's cache directory. */
 export async function findClientPackages(options: FindPackagesOptions): Promise<ClientPackages> {
-  const cache = path.join(cacheDirectory(options.environment), "test-clients");
-  const directory = path.join(cache, await fingerprint());
-  await mkdir(cache, { recursive: true });
-  for (let isWaiting = false; !(await isThere(directory)); isWaiting = true) {
-    const attempt = await tryLock(`${directory}.lock`);
-    if (attempt.kind === "taken") {
-      try {
-        if (!(await isThere(directory))) await installInto(directory, options);
-      } finally {
-        await attempt.lock.release();
-      }
-      break;
-    }
-    if (!isWaiting) options.onProgress(`Waiting for process ${attempt.holder}, which installs the client packages …`);
-    await sleep(LOCK_POLL_MS);
-  }
+  const node = await findPart(NODE, options);
+  const sdks = await findPart(SDKS, options);
+  const aider = await findPart(AIDER, options);
   return {
-    nodePackage: (name) => path.join(directory, "node/node_modules", name),
-    sdkProgram: (name) => path.join(directory, "sdks/bin", name),
-    aiderProgram: (name) => path.join(directory, "aider/bin", name),
+    nodePackage: (name) => path.join(node(), "node_modules", name),
+    sdkProgram: (name) => path.join(sdks(), "venv/bin", name),
+    aiderProgram: (name) => path.join(aider(), "venv/bin", name),
   };
 }
 
-async function fingerprint(): Promise<string> {
+/** Gives the part's directory, or throws why there is none. */
+async function findPart(part: Part, { environment, onProgress }: FindPackagesOptions): Promise<() => string> {
+  const directory = path.join(cacheDirectory(environment), "test-clients", `${part.name}-${await fingerprint(part)}`);
+  try {
+    await installOnce(directory, {
+      async install() {
+        onProgress(`Fetching ${part.title}, once …`);
+        await part.install(directory, environment);
+        onProgress(`${directory} has ${part.title}.`);
+      },
+      onWait: (holder) => onProgress(`Waiting for process ${holder}, which installs ${part.title} …`),
+    });
+  } catch (error) {
+    if (!(error instanceof MissingPrerequisite)) throw error;
+    onProgress(error.message);
+    return () => {
+      throw error;
+    };
+  }
+  return () => directory;
+}
+
+async function fingerprint({ files }: Part): Promise<string> {
   const hash = createHash("sha256");
-  for (const name of NODE_FILES) hash.update(await readFile(path.join(SOURCE, "node", name)));
-  for (const name of PYTHON_FILES) hash.update(await readFile(path.join(SOURCE, "python", name)));
+  for (const name of files) hash.update(await readFile(path.join(SOURCE, name)));
   hash.update(JSON.stringify([process.platform, process.arch]));
   return hash.digest("hex").slice(0, 16);
 }
 
-async function isThere(directory: string): Promise<boolean> {
-  return access(path.join(directory, "complete")).then(
-    () => true,
-    () => false,
-  );
-}
-
-/** A Python environment holds its own path: it is made where it stays, and counts once the last part is there. */
-async function installInto(directory: string, { environment, onProgress }: FindPackagesOptions): Promise<void> {
-  onProgress("Fetching the coding tools and SDKs that the tests run (about 500 MB), once …");
-  // What is there was left by one that was killed: nobody else installs while the lock is ours.
-  await rm(directory, { recursive: true, force: true });
-  const node = path.join(directory, "node");
-  await mkdir(node, { recursive: true });
-  const settings = { env: { ...environment }, timeout: WITHIN_MS, maxBuffer: 64 * 1024 * 1024 };
-  for (const name of NODE_FILES) await copyFile(path.join(SOURCE, "node", name), path.join(node, name));
+async function installNodePackages(directory: string, environment: FindPackagesOptions["environment"]): Promise<void> {
+  if (process.platform !== "linux" || process.arch !== "x64")
+    throw new MissingPrerequisite(
+      `The coding tools are pinned for Linux on x64, and this is ${process.platform} on ${process.arch}: run these tests there.`,
+    );
+  for (const name of NODE_FILES) await copyFile(path.join(SOURCE, name), path.join(directory, path.basename(name)));
   // Not `npm ci`: that wants every platform's optional packages in the lock file. The versions are the lock file's here, too.
   const words = ["install", "--no-save", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"];
-  await run("npm", words, { ...settings, cwd: node });
-  for (const name of PYTHON_FILES) {
-    const target = path.join(directory, path.basename(name, ".txt"));
-    await run("python3", ["-m", "venv", target], settings);
-    const words = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:"];
-    await run(path.join(target, "bin/pip"), [...words, "-r", path.join(SOURCE, "python", name)], settings);
-  }
-  await mkdir(path.join(directory, "completing"));
-  await rename(path.join(directory, "completing"), path.join(directory, "complete"));
-  onProgress(`The client packages are in ${directory}.`);
+  const settings = { cwd: directory, env: { ...environment }, timeout: WITHIN_MS, maxBuffer: 64 * 1024 * 1024 };
+  await run("npm", words, settings).catch((error: unknown) => {
+    const text = error instanceof Error && "stderr" in error ? String(error.stderr).trim() : "";
+    const reason = text.split("\n").find((line) => line.includes("error")) ?? String(error);
+    throw new MissingPrerequisite(`npm could not fetch the coding tools (check the network and try again): ${reason}`, {
+      cause: error,
+    });
+  });
+}
+
+function pythonPart(
+  name: string,
+  { title, ...needs }: { title: string; purpose: string; oldest: readonly [number, number] },
+): Part {
+  const file = `python/${name}.txt`;
+  return {
+    name,
+    title,
+    files: [file],
+    install: (directory, environment) =>
+      createPythonEnvironment(path.join(directory, "venv"), { requirements: path.join(SOURCE, file), environment, ...needs }),
+  };
 }

@@ -2,6 +2,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import { createInterface } from "node:readline";
+import { MissingPrerequisite } from "../prerequisite.ts";
+import { findGo } from "./go.ts";
 import type { GoTools } from "./go-tools.ts";
 
 export interface GoBuildOptions {
@@ -18,20 +20,22 @@ const PROGRESS_EVERY_MS = 30_000;
 
 /**
  * Builds programs from Go modules: minutes where nothing is cached.
- * @throws Error with one sentence that says what to do.
+ * @throws MissingPrerequisite
  */
 export async function buildGoTools(tools: GoTools, { output, environment, onProgress }: GoBuildOptions): Promise<void> {
+  const go = await findGo({ module: tools.module, title: tools.needers, environment, onProgress });
   onProgress(`Building ${tools.list} from Go modules, once; about ${tools.minutes} minutes …`);
   const lines: string[] = [];
   const linked = Object.entries(tools.linked).map(([name, value]) => `-X ${name}=${value}`);
   const linkerFlags = ["-s", "-w", ...linked].join(" ");
   // -v prints each package once it is compiled.
   const child = spawn(
-    "go",
+    go,
     ["build", "-v", ...BUILD_FLAGS, ...tools.flags, "-ldflags", linkerFlags, "-o", `${output}${path.sep}`, ...tools.packages],
     {
       cwd: tools.module,
-      env: { ...environment, CGO_ENABLED: "0", GOWORK: "off" },
+      // A GOROOT that is set is that of another Go.
+      env: { ...environment, CGO_ENABLED: "0", GOWORK: "off", ...(go === "go" ? {} : { GOROOT: undefined }) },
       stdio: ["ignore", "ignore", "pipe"],
     },
   );
@@ -43,14 +47,10 @@ export async function buildGoTools(tools: GoTools, { output, environment, onProg
   }, PROGRESS_EVERY_MS);
   try {
     const [code] = await once(child, "close");
-    if (code !== 0) throw new Error(`Go could not build ${tools.title}${tools.otherWay}. Go says: ${lines.slice(-3).join(" ")}`);
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT")
-      throw new Error(
-        `Go builds ${tools.title}, and there is no go on PATH: install Go ${tools.goVersion} or later${tools.otherWay}.`,
-        { cause: error },
+    if (code !== 0)
+      throw new MissingPrerequisite(
+        `Go could not build ${tools.title} (check the network and try again${tools.otherWay}). Go says: ${lines.slice(-3).join(" ")}`,
       );
-    throw error;
   } finally {
     clearInterval(timer);
   }

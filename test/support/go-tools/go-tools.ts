@@ -17,6 +17,8 @@ export interface GoTools {
   name: string;
   /** What they are together, inside a sentence. */
   title: string;
+  /** The same as the beginning of a sentence whose verb is a plural. */
+  needers: string;
   /** Which they are, inside a sentence. */
   list: string;
   /** Directory of their go.mod. */
@@ -30,7 +32,6 @@ export interface GoTools {
   renamed: Readonly<Record<string, string>>;
   /** Each program and how it is asked whether it runs. */
   programs: readonly (readonly [name: string, ...parameters: string[]])[];
-  goVersion: string;
   /** How long building them takes where nothing is cached. */
   minutes: number;
   /** How one goes without building them: ", or …". */

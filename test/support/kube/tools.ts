@@ -1,6 +1,7 @@
 import { access, constants, readFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { MissingPrerequisite } from "../prerequisite.ts";
 import { findGoTools, type FindGoToolsOptions, type GoTools } from "../go-tools/go-tools.ts";
 
 /** Paths of the programs that make a Kubernetes API without a cluster. */
@@ -21,7 +22,7 @@ const PROGRAMS = [
 
 /**
  * The programs in KUBEBUILDER_ASSETS, else those built from test/kube-tools/go.mod.
- * @throws Error with one sentence that says what to install or set.
+ * @throws MissingPrerequisite
  */
 export async function findKubeTools(options: FindGoToolsOptions): Promise<KubeTools> {
   const given = options.environment.KUBEBUILDER_ASSETS;
@@ -33,6 +34,7 @@ async function kubeTools(): Promise<GoTools> {
   return {
     name: "kube-tools",
     title: "the Kubernetes test tools",
+    needers: "The Kubernetes test tools",
     list: "kube-apiserver, etcd, kubectl and helm",
     module: MODULE,
     packages: [
@@ -45,7 +47,6 @@ async function kubeTools(): Promise<GoTools> {
     linked: await linkedVersions(),
     renamed: { server: "etcd" },
     programs: PROGRAMS,
-    goVersion: "1.24",
     minutes: 5,
     otherWay: ", or set KUBEBUILDER_ASSETS to a directory with kube-apiserver, etcd, kubectl and helm",
   };
@@ -63,7 +64,7 @@ async function checkGiven(directory: string): Promise<KubeTools> {
       () => false,
     );
     if (!isExecutable)
-      throw new Error(`KUBEBUILDER_ASSETS is ${directory}, where there is no ${name}: put one there, or unset it.`);
+      throw new MissingPrerequisite(`KUBEBUILDER_ASSETS is ${directory}, where there is no ${name}: put one there, or unset it.`);
   }
   return toolsIn(directory);
 }

@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -18,15 +18,17 @@ afterEach(() => rm(directory, { recursive: true }));
 const find = (environment: Record<string, string>) =>
   findKubeTools({ environment: { XDG_CACHE_HOME: directory, ...environment }, onProgress: (line) => void lines.push(line) });
 
-/** A `go` that notes each call and does what the script says; $out is where the programs go. */
+/** A new `go` that notes each build and does what the script says; $out is where the programs go. */
 async function withGo(script: string): Promise<{ PATH: string }> {
   const calls = path.join(directory, "calls");
   await program(
     path.join(directory, "bin", "go"),
-    `echo call >> ${calls}\nwhile [ "$1" != -o ]; do shift; done\nout=$2\n${script}`,
+    `${sayVersion("1.99.0")}\necho call >> ${calls}\nwhile [ "$1" != -o ]; do shift; done\nout=$2\n${script}`,
   );
   return { PATH: `${path.join(directory, "bin")}:/usr/bin:/bin` };
 }
+
+const sayVersion = (version: string) => `if [ "$1" = version ]; then echo "go version go${version} linux/amd64"; exit; fi`;
 
 async function program(file: string, script: string): Promise<void> {
   await writeFile(file, `#!/bin/sh\n${script}\n`);
@@ -56,10 +58,34 @@ test("of those who ask at once, one builds, and later ones find what it built", 
   expect(await readdir(path.dirname(found[0]?.etcd ?? ""))).toStrictEqual(["etcd", "helm", "kube-apiserver", "kubectl"]);
 });
 
-test("without Go it is said how to get it", async () => {
+test("without Go, and with nothing to fetch it, it is said how to get that", async () => {
   await expect(find({ PATH: "/nowhere" })).rejects.toThrow(
-    "Go builds the Kubernetes test tools, and there is no go on PATH: install Go 1.24 or later, or set KUBEBUILDER_ASSETS to a directory with kube-apiserver, etcd, kubectl and helm.",
+    "The Kubernetes test tools need Go 1.24 or later, and there is no go on PATH; fetching it needs Python 3, and there is none: install python3 and python3-pip.",
   );
+});
+
+test("a Go that is too old builds nothing, and says which one it is", async () => {
+  await program(path.join(directory, "bin", "go"), `${sayVersion("1.19.8")}\ntouch ${directory}/built`);
+  await expect(find({ PATH: path.join(directory, "bin") })).rejects.toThrow(
+    "The Kubernetes test tools need Go 1.24 or later, and the go on PATH is 1.19; fetching it needs Python 3, and there is none: install python3 and python3-pip.",
+  );
+  expect(await readdir(directory)).not.toContain("built");
+});
+
+test("a machine without Go builds with the one that pip installs, and installs it once", { timeout: 30_000 }, async () => {
+  const go = `#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\nout=$2\n${MAKE_ALL}`;
+  await writeFile(path.join(directory, "fetched-go"), go, { mode: 0o755 });
+  await program(
+    path.join(directory, "bin", "python3"),
+    `echo call >> ${directory}/calls\nwhile [ "$1" != --target ]; do shift; done\n` +
+      `mkdir -p "$2/go/bin" && cp ${directory}/fetched-go "$2/go/bin/go"`,
+  );
+  const commands = path.join(directory, "bin");
+  for (const name of ["sh", "mkdir", "cp", "chmod"]) await symlink(`/bin/${name}`, path.join(commands, name));
+  const { etcd } = await find({ PATH: commands });
+  await rm(path.dirname(etcd), { recursive: true });
+  await find({ PATH: commands });
+  expect(await readFile(path.join(directory, "calls"), "utf8")).toBe("call\n");
 });
 
 test("a build that fails says what Go said, leaves nothing, and is tried again", async () => {
