@@ -24,7 +24,7 @@ export default defineConfig({
       createProject("postgres", { env, include: ["model", "settle"], testTimeout: HOUR_MS }),
       createProject("envoy", {
         env,
-        include: ["chaos", "golden-streams", "long-answer", "postgres-away", "rolling-restart", "soak"],
+        include: ["chaos", "golden-streams", "soak"],
         testTimeout: HOUR_MS,
       }),
       createProject("fuzz", { env, testTimeout: HOUR_MS }),

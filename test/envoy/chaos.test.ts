@@ -1,15 +1,16 @@
 import process from "node:process";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { reportTable } from "../chaos/report.ts";
 import { runChaos } from "../chaos/run.ts";
 
 /** The short form of `npm run chaos`. What is asked and what fails when follows from the seed, how it meets does not. */
 const seed = Number(process.env["CHAOS_SEED"] ?? "1");
-const LOAD_MS = 80_000;
+/** Enough for each fault of a process once. */
+const LOAD_MS = inject("isNight") ? 600_000 : 50_000;
 
 test(
   "model servers and every process fail in turn under load, and each request is accounted for (S22, S28, S30)",
-  { timeout: 900_000 },
+  { timeout: 1_800_000 },
   async () => {
     console.log(`CHAOS_SEED=${seed}`);
     const lines: string[] = [];
@@ -22,6 +23,6 @@ test(
       onProgress: (line) => lines.push(line),
     });
     expect(unexplained, [`CHAOS_SEED=${seed}`, ...lines, reportTable(rows)].join("\n")).toEqual([]);
-    expect(rows.reduce((sum, { requests }) => sum + requests, 0)).toBeGreaterThan(500);
+    expect(rows.reduce((sum, { requests }) => sum + requests, 0)).toBeGreaterThan(200);
   },
 );

@@ -14,6 +14,8 @@ afterAll(() => stack.stop());
 /** What the documents name, and what Envoy itself says of bytes that are no request. */
 const STATUSES = new Set([200, 302, 303, 304, 400, 401, 403, 404, 405, 408, 413, 415, 426, 429, 431, 501]);
 /** A request that lacks its end is waited for; nobody needs to see that to its end. */
+const PATIENCE_MS = 5_000;
+/** After the first bytes of an answer. */
 const SILENCE_MS = 300;
 const MOST_WAITING = 64;
 
@@ -42,8 +44,11 @@ async function exchange(baseUrl: string, input: Buffer): Promise<Buffer> {
   const { promise, resolve } = Promise.withResolvers<Buffer>();
   const pieces: Buffer[] = [];
   const socket = connect(Number(port), hostname, () => socket.write(input));
-  socket.setTimeout(SILENCE_MS, () => socket.destroy());
-  socket.on("data", (piece) => pieces.push(Buffer.from(piece)));
+  socket.setTimeout(PATIENCE_MS, () => socket.destroy());
+  socket.on("data", (piece) => {
+    pieces.push(Buffer.from(piece));
+    socket.setTimeout(SILENCE_MS);
+  });
   // Envoy resets what it cannot read.
   socket.on("error", () => {});
   socket.on("close", () => resolve(Buffer.concat(pieces)));
