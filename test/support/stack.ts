@@ -65,18 +65,21 @@ export interface TestStackOptions {
   workers?: number;
   /** Base address of an OTLP collector. */
   tracesUrl?: string;
+  /** As `npm start` runs it: a database that syncs, and charges that gather as long as in production. For benches. */
+  isMeasured?: boolean;
 }
 
 export async function startTestStack(options: TestStackOptions = {}): Promise<TestStack> {
   const dataDirectory = await mkdtemp(path.join(tmpdir(), "model-gateway-stack-"));
-  await copyPostgresTemplate(path.join(dataDirectory, "postgres"));
+  const { isMeasured = false } = options;
+  if (!isMeasured) await copyPostgresTemplate(path.join(dataDirectory, "postgres"));
   const complaints: string[] = [];
   const stack = await startStack({
     port: 0,
     dataDirectory,
     workers: options.workers ?? WORKERS,
     // Nearly every test waits for a charge.
-    settleEveryMs: 20,
+    ...(isMeasured ? {} : { settleEveryMs: 20 }),
     manifestsDirectory: options.manifestsDirectory ?? path.join(import.meta.dirname, "../../local/manifests"),
     environment: { ...process.env, OTEL_EXPORTER_OTLP_ENDPOINT: options.tracesUrl },
     onComplaint: (part, message) => complaints.push(`${part}: ${message}`),

@@ -28,7 +28,7 @@ async function measure(headersOf: () => Record<string, string>): Promise<Tokens>
   const servers = await Promise.all(Array.from({ length: SERVERS }, () => startSimulator({ promptCache: createPromptCache() })));
   const backends = servers.map(({ url }, index) => ({ name: `server-${index}`, protocol: "chat", url }) as const);
   const { directory, remove } = await makeBackendManifests([{ name: "modelx", backends }]);
-  const stack = await startTestStack({ creditNanoUsd: 1_000_000_000_000n, manifestsDirectory: directory });
+  const stack = await startTestStack({ isMeasured: true, creditNanoUsd: 1_000_000_000_000n, manifestsDirectory: directory });
   const total: Tokens = { prompt: 0, cached: 0 };
 
   async function converse(conversation: number): Promise<void> {

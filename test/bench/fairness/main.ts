@@ -23,7 +23,7 @@ const body = JSON.stringify({
   messages: [{ role: "user", content: "Hello. [[sim tokens=20]]" }],
 });
 
-const stack = await startTestStack();
+const stack = await startTestStack({ isMeasured: true });
 try {
   const steady = await stack.createAccount({ name: "steady", creditNanoUsd: 1_000_000_000_000n });
   const other = await stack.createAccount({ name: "other", creditNanoUsd: 1_000_000_000_000n });

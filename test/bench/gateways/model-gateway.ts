@@ -18,7 +18,7 @@ export async function startModelGateway(
   await mkdir(manifestsDirectory);
   const models = [model("chat", `${place.upstreamUrl}/v1`), model("messages", place.upstreamUrl)];
   await writeFile(path.join(manifestsDirectory, "models.yaml"), models.map((each) => stringify(each)).join("---\n"));
-  const stack = await startTestStack({ manifestsDirectory, creditNanoUsd: CREDIT_NANO_USD, workers });
+  const stack = await startTestStack({ isMeasured: true, manifestsDirectory, creditNanoUsd: CREDIT_NANO_USD, workers });
   const keyFile = path.join(place.directory, `key-${workers}`);
   await writeFile(keyFile, stack.apiKey, { mode: 0o600 });
   return {

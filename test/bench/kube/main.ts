@@ -36,7 +36,7 @@ const kubeconfigSchema = z.object({ users: z.tuple([z.object({ user: z.object({ 
 const api = await startKubeApi();
 try {
   await installAccess(api);
-  const stage = await startStage({ api });
+  const stage = await startStage({ api, isMeasured: true });
   try {
     await run(api, stage);
   } finally {

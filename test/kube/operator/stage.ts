@@ -6,6 +6,7 @@ import { expect } from "vitest";
 import { createAccount } from "../../../ledger/accounts.ts";
 import { createDatabase, type Database } from "../../../ledger/database.ts";
 import { postCredit } from "../../../ledger/credit/entries.ts";
+import { migrate } from "../../../ledger/migrate.ts";
 import { startPostgres } from "../../../local/postgres.ts";
 import { startSimulator } from "../../../local/simulator/simulator.ts";
 import { startDataPlane, type DataPlane } from "../../support/data-plane.ts";
@@ -41,18 +42,21 @@ export interface Stage {
 export interface StageOptions {
   api: KubeApi;
   operators?: readonly string[];
+  /** With a database that syncs. For benches. */
+  isMeasured?: boolean;
 }
 
 /** Generous: the machine may be busy. */
 export const PATIENCE = { withinMs: 60_000, everyMs: 100 };
 
-export async function startStage({ api, operators: names = ["operator-0"] }: StageOptions): Promise<Stage> {
+export async function startStage({ api, operators: names = ["operator-0"], isMeasured = false }: StageOptions): Promise<Stage> {
   const directory = await mkdtemp(path.join(tmpdir(), "gateway-kube-stage-"));
   const dataDirectory = path.join(directory, "postgres");
-  await copyPostgresTemplate(dataDirectory);
+  if (!isMeasured) await copyPostgresTemplate(dataDirectory);
   const postgres = await startPostgres({ dataDirectory });
   const databaseUrl = postgres.url;
   const database = createDatabase({ url: databaseUrl, applicationName: "test" });
+  await migrate(database);
   const pepper = randomBytes(32);
   const pepperFile = path.join(directory, "pepper");
   await writeFile(pepperFile, pepper.toString("base64"), { mode: 0o600 });
