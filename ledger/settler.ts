@@ -12,7 +12,10 @@ import { createSettlementQueue } from "./settlement-queue.ts";
 export interface Settler {
   /** Takes it for good. Never waits, never throws. */
   add(settlement: Settlement): void;
-  /** Charges of an account that are not in its posted balance yet, nano-USD. */
+  /**
+   * Charges of an account that are not in its posted balance yet, nano-USD. What Postgres refuses is not among them: it may be
+   * a number that no account can pay, and would keep this one from its credit.
+   */
   readonly pendingNanoUsd: (accountId: string) => bigint;
   /** Settlements that wait for Postgres. */
   readonly queued: number;
@@ -56,6 +59,7 @@ export function createSettler({
 }: SettlerOptions): Settler {
   const queue = createSettlementQueue();
   const refused = new Set<Settlement>();
+  const wasRefused = new WeakSet<Settlement>();
   const pending = new Map<string, bigint>();
   const doorbell = createDoorbell();
   const giveUp = new AbortController();
@@ -104,7 +108,7 @@ export function createSettler({
     try {
       result = await settle(database, batch);
     } catch (error) {
-      if (!isDataRefused(error) && !(error instanceof UnknownAccountError)) throw error;
+      if (!isRefusal(error)) throw error;
       const [only, ...others] = batch;
       if (only !== undefined && others.length === 0) return refuse(only, error);
       const middle = Math.ceil(batch.length / 2);
@@ -115,13 +119,15 @@ export function createSettler({
     report(() => onSettled(result, batch));
     for (const settlement of batch) {
       queue.delete(settlement);
-      addPending(settlement.accountId, -settlement.chargeNanoUsd);
+      if (!wasRefused.has(settlement)) addPending(settlement.accountId, -settlement.chargeNanoUsd);
     }
   }
 
   function refuse(settlement: Settlement, error: unknown): void {
     queue.delete(settlement);
     refused.add(settlement);
+    if (!wasRefused.has(settlement)) addPending(settlement.accountId, -settlement.chargeNanoUsd);
+    wasRefused.add(settlement);
     report(() => onFailed({ error, isRefused: true, settlements: 1 }));
     log.error({ err: error, ...describe(settlement) }, "Postgres refuses a settlement; it is kept and tried again");
   }
@@ -187,6 +193,12 @@ export function createSettler({
         log.error(describe(settlement), "a settlement did not reach the database before the end");
     },
   };
+}
+
+/** One settlement of the batch is not acceptable, to Postgres or on its way there; anything else may pass. */
+function isRefusal(error: unknown): boolean {
+  const isUnwritable = error instanceof TypeError || error instanceof RangeError;
+  return isUnwritable || isDataRefused(error) || error instanceof UnknownAccountError;
 }
 
 /** Cuts accounts into halves of about the same size. */

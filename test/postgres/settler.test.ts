@@ -85,7 +85,7 @@ test("a bad settlement stands alone: the others of its batch land, it is kept, l
   await eventually(() => expect(settler.queued).toBe(0));
   expect(await countRows(database, "usage_event")).toBe(19n);
   expect((await readBalance(database, "acme")).postedNanoUsd).toBe(-19n * 90_000n);
-  expect(settler.pendingNanoUsd("not-yet")).toBe(90_000n);
+  expect(settler.pendingNanoUsd("not-yet")).toBe(0n);
   expect(failures).toEqual([true]);
   expect(lines.join()).toContain(orphan.requestId);
 
@@ -96,6 +96,32 @@ test("a bad settlement stands alone: the others of its batch land, it is kept, l
   await eventually(() => expect(settler.refused + settler.queued).toBe(0));
   expect((await readBalance(database, "not-yet")).postedNanoUsd).toBe(-90_000n);
   expect(settler.pendingNanoUsd("not-yet")).toBe(0n);
+});
+
+test("numbers that no database takes keep neither their batch nor their account from being settled (S38)", async () => {
+  const { database } = await postgres.migrated();
+  const customer = await seedLedger(database);
+  const { log } = captureLog("error");
+  const settler = createSettler({ database, log, flushMs: 10 });
+  const usage = settlementOf(customer).usage;
+  const bad: Partial<Settlement>[] = [
+    { chargeNanoUsd: 2n ** 63n },
+    { chargeNanoUsd: -1n },
+    { usage: { ...usage, outputTokens: Number.NaN } },
+    { usage: { ...usage, outputTokens: 1e300 } },
+    { usage: { ...usage, outputTokens: 0.5 } },
+    { usage: { ...usage, inputTokens: -1 } },
+    { httpStatus: 1e9 },
+    { startedAt: new Date(Number.NaN) },
+    { requestId: "none" },
+  ];
+  const batch = bad.flatMap((each) => [settlementOf(customer), { ...settlementOf(customer), ...each }]);
+  for (const settlement of batch) settler.add(settlement);
+  await eventually(() => expect(settler.queued).toBe(0));
+  expect(settler.refused).toBe(bad.length);
+  expect((await readBalance(database, "acme")).postedNanoUsd).toBe(BigInt(-bad.length) * 90_000n);
+  expect(settler.pendingNanoUsd("acme")).toBe(0n);
+  expect(await wrongBalances(database)).toEqual([]);
 });
 
 test("draining settles at once what would have waited", async () => {
