@@ -29,7 +29,8 @@ export function createAnswerStream({ machine, run, noteFailure, cut, nowMs }: An
 
   function translate(chunk: Buffer, isEnd: boolean): Reply {
     const pushed = chunk.length === 0 ? "unchanged" : machine.push(chunk);
-    if (run.noteOutput() === "stop" && !isEnd && machine.outcome() === "open") return stopForCredit(pushed, chunk);
+    const next = run.noteOutput((pushed === "unchanged" ? chunk : pushed).length);
+    if (next === "stop" && !isEnd && machine.outcome() === "open") return stopForCredit(pushed, chunk);
     if (!isEnd) return reply.passChunk(pushed);
     const end = machine.end();
     run.settle(endOutcome(machine), 200);

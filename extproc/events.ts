@@ -4,6 +4,7 @@ import type { Settlement } from "../ledger/settle.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { JournalDamage } from "./journal/read-journal.ts";
 import { createAccessLog, type AccessLogChoice, type RefusedRequest } from "./access-log.ts";
+import type { Doubt } from "./meter/meter.ts";
 import { createRequestMetrics } from "./request-metrics.ts";
 
 /** One function a business event; each writes its log line and counts. Labels are closed sets. */
@@ -22,6 +23,8 @@ export interface Events {
     status: number;
     isLast: boolean;
   }): void;
+  /** A model server's report of usage was not charged as it stands (meter/meter.ts). */
+  usageDoubted(report: { requestId: string; model: string; backend: string; doubt: Doubt }): void;
   upstreamFailed(failure: {
     requestId: string;
     model: string;
@@ -46,6 +49,7 @@ export interface EventsDeps {
   gauges: {
     openStreams(): number;
     queuedSettlements(): number;
+    refusedSettlements(): number;
     openHolds(): number;
     heldNanoUsd(): bigint;
     journalBytes(): number;
@@ -88,9 +92,22 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     help: "Records of journals that could not be read when they were recovered.",
     registers,
   });
+  const doubtedReports = new Counter({
+    name: "gateway_doubted_usage_reports_total",
+    help: "Reports of usage that were not charged as they stand, by model and what was wrong with them.",
+    labelNames: ["model", "doubt"],
+    registers,
+  });
   metrics.registerMetric(gauge("gateway_open_streams", "Requests in flight.", gauges.openStreams));
   metrics.registerMetric(
     gauge("gateway_queued_settlements", "Settlements that wait for the database.", gauges.queuedSettlements),
+  );
+  metrics.registerMetric(
+    gauge(
+      "gateway_refused_settlements",
+      "Settlements that the database does not accept; kept, and tried again each minute.",
+      gauges.refusedSettlements,
+    ),
   );
   metrics.registerMetric(gauge("gateway_open_holds", "Requests that hold credit.", gauges.openHolds));
   metrics.registerMetric(
@@ -140,6 +157,10 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     attemptFailed({ isLast, ...attempt }) {
       failedAttempts.inc({ model: attempt.model, result: isLast ? "gave_up" : "next_backend" });
       log.warn(attempt, isLast ? "the last backend failed" : "a backend failed, the next one is tried");
+    },
+    usageDoubted(report) {
+      doubtedReports.inc({ model: report.model, doubt: report.doubt });
+      log.warn(report, "the upstream's report of usage is not charged as it stands");
     },
     upstreamFailed(failure) {
       upstreamFailures.inc({ model: failure.model, code: failure.code });

@@ -13,7 +13,7 @@ import { planWay, type Way } from "./fallback/way.ts";
 import { requestChanges, responseChanges } from "./headers.ts";
 import type { Place } from "./limits/admission.ts";
 import { countAnswers, sizeHold } from "./meter/hold-size.ts";
-import { createMeter } from "./meter/meter.ts";
+import { createRequestMeter } from "./meter/request-meter.ts";
 import { release, reserve, type Reservation } from "./meter/reservation.ts";
 import { startRun, type Run } from "./meter/run.ts";
 import { checkBodyComes, parseBody } from "./protocol/json/parse-body.ts";
@@ -40,8 +40,11 @@ export interface Exchange {
   responseBody(body: Buffer, isEnd: boolean): Reply;
   /** What is known of it by now. */
   facts(): ExchangeFacts;
-  /** The gRPC stream is over: normally, because the client left, or because the upstream broke off. */
-  closed(): void;
+  /**
+   * Envoy's stream is over: normally, because the client left, or because the upstream broke off.
+   * @param isEnded Envoy has ended it; false if the connection to Envoy broke.
+   */
+  closed(isEnded: boolean): void;
 }
 
 export interface ExchangeFacts {
@@ -138,10 +141,11 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       );
       way = planned;
       const { wantsStream: isStream, maxOutputTokens } = planned.translation();
+      const answers = countAnswers(request.outline);
       const size = sizeHold({
         promptBytes: body.length,
         maxOutputTokens,
-        answers: countAnswers(request.outline),
+        answers,
         isStream,
         model,
       });
@@ -152,7 +156,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
           release(reservation);
           return reply.passChunk("unchanged");
         }
-        const meter = createMeter(body.length);
+        const meter = createRequestMeter({ body: request, model, answers, heldPromptTokens: size.promptTokens });
         const { isByAttempt } = planned;
         const backend = planned.backend();
         run = startRun({ requestId, caller, model, backend, protocol, isStream, startedMs, meter, reservation }, deps);
@@ -254,7 +258,9 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
         }
         const machine = translation.stream(run.meter);
         const pushed = machine.push(body);
-        const bytes = Buffer.concat([pushed === "unchanged" ? body : pushed, machine.end()]);
+        const first = pushed === "unchanged" ? body : pushed;
+        run.noteOutput(first.length);
+        const bytes = Buffer.concat([first, machine.end()]);
         run.settle(endOutcome(machine), 200);
         return reply.finishResponse(bytes, { set: { "content-type": "text/event-stream" } });
       }
@@ -262,14 +268,16 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   }
 
   // 5. Over. What was produced before the client left, or the upstream broke off, is charged (S28).
-  function closed() {
+  function closed(isEnded: boolean) {
     client.aborted = true;
     place?.leave();
     deadlines?.over();
     way?.close();
     // A client may hang up on the last event, before the upstream closes: that is no abort.
     const outcome = response?.kind === "stream" ? response.stream.outcome() : "open";
-    if (outcome === "open") run?.settle("aborted", 499);
+    // An upstream that fails before its headers have come is told of by a reply of Envoy's own. So this was the client.
+    if (response === undefined && isEnded) run?.leave();
+    else if (outcome === "open") run?.settle("aborted", 499);
     else run?.settle(outcome, 200);
   }
 

@@ -28,6 +28,7 @@ import { startLateness } from "./limits/lateness.ts";
 import { startLimitExchange } from "./limits/limit-exchange.ts";
 import { createLimits } from "./limits/limits.ts";
 import { createCredit } from "./meter/credit.ts";
+import { createDepartures } from "./meter/departures.ts";
 import { startLeaseKeeper } from "./meter/lease-keeper.ts";
 import { startRunWatch } from "./meter/run-watch.ts";
 import { createRequestIds } from "./request-id.ts";
@@ -111,6 +112,7 @@ export async function startExtproc(
     gauges: {
       openStreams: () => server?.openStreams ?? 0,
       queuedSettlements: () => settler.queued,
+      refusedSettlements: () => settler.refused,
       openHolds: () => credit.openHolds,
       heldNanoUsd: () => credit.heldNanoUsd(),
       journalBytes: () => journal.bytes,
@@ -141,6 +143,7 @@ export async function startExtproc(
     settler,
     journal,
     runWatch,
+    departures: createDepartures({ clock: { nowMs: () => performance.now() } }),
     health: createBackendHealth({ clock, ...(supervisor === undefined ? {} : { tell: supervisor.tell }) }),
     openAttempts: createOpenAttempts(),
     worker: config.worker.number,

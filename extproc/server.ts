@@ -52,10 +52,10 @@ function serve(stream: GrpcStream, metadata: GrpcMetadata, deps: ServerDeps & { 
   const exchange = metadata.get(STAGE.header) === STAGE.attempt ? deps.createAttempt(push) : deps.createExchange(push);
   let isClosed = false;
 
-  function close(): void {
+  function close(isEnded: boolean): void {
     if (isClosed) return;
     isClosed = true;
-    exchange.closed();
+    exchange.closed(isEnded);
   }
 
   /** Envoy answers 503 and nothing goes upstream. A clean end would let it forward the request unprocessed. */
@@ -76,10 +76,10 @@ function serve(stream: GrpcStream, metadata: GrpcMetadata, deps: ServerDeps & { 
     },
     // Envoy half-closes when it is done; answering that ends the stream without a reset (docs/architecture.md).
     ended() {
-      close();
+      close(true);
       stream.end();
     },
-    closed: close,
+    closed: () => close(false),
   };
 }
 

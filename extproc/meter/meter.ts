@@ -1,62 +1,187 @@
 import { NO_USAGE, type Usage } from "../../contract/usage.ts";
+import { countCharacters } from "./characters.ts";
 
-/** What is known at the end about what a request used. */
+/** What a request has used, as far as it is known. */
 export interface MeteredUsage {
   usage: Usage;
-  /** True where a number is our own count because the upstream gave none (S28). */
+  /** True if a number is our own count because the upstream gave none that can be true (S28, S38). */
   isEstimated: boolean;
 }
 
 /**
+ * Why an upstream's report was not charged as it stands:
+ * - "impossible": no count of tokens, or more than the model can read and write;
+ * - "empty": a prompt of no tokens;
+ * - "falling": cumulative output that becomes less;
+ * - "short": fewer output tokens than the delivered text can have;
+ * - "stale": the answer went on behind the last report.
+ */
+const DOUBTS = ["impossible", "empty", "falling", "short", "stale"] as const;
+export type Doubt = (typeof DOUBTS)[number];
+
+/**
  * Counts one response. Whatever carries a response to the client takes a Meter, so that no path can
- * forget to count.
+ * forget to count. What came in one event or one answer is counted before its usage is reported.
  */
 export interface Meter {
-  /** The upstream's own numbers. They are cumulative: a later report overwrites, field by field, what it names. */
+  /**
+   * The upstream's own numbers, whatever they say. They are cumulative: a later report of the prompt or of the output
+   * replaces an earlier one. `inputTokens`, `cachedInputTokens` and `cacheWriteTokens` belong together.
+   */
   report(usage: Partial<Usage>): void;
-  /** Text that the upstream produced (answer, reasoning, tool arguments); kept as a length, in case no usage comes. */
+  /** Text that the upstream produced (answer, reasoning, tool arguments). Only its size is kept. */
   produced(text: string): void;
-  /** The same, of text whose length in UTF-8 is known. */
-  producedBytes(bytes: number): void;
-  /** Has the upstream produced any text? Token counts alone do not say so: messages streams begin with a placeholder. */
+  /** The same, of text that has been measured: bytes of UTF-8, and characters as `countCharacters` counts them. */
+  producedBytes(bytes: number, characters: number): void;
+  /** Has the upstream produced anything? Token counts alone do not say so: messages streams begin with a placeholder. */
   hasOutput(): boolean;
   final(): MeteredUsage;
+  /** What is wrong with the reports by now. */
+  doubts(): readonly Doubt[];
 }
 
 /**
  * About four UTF-8 bytes of English text make a token; other scripts have fewer bytes a token, so this
- * errs by script, not by size. It serves only where an upstream reports nothing.
+ * errs by script, not by size. It serves only if an upstream reports nothing, or nothing that can be true.
  */
 const BYTES_PER_TOKEN = 4;
+
+/**
+ * The most characters that a token of text carries, a run of one character counted once. Every token of o200k_base has fewer
+ * (26), and all but three of cl100k_base's 100,000, which are names of one user interface library.
+ */
+const MOST_CHARACTERS_PER_TOKEN = 32;
+
+/** What a Model that names no limits may be told: the largest context window in common use, and a long answer. */
+export const MOST_TOKENS = 2_000_000;
 
 export function estimateTokens(bytes: number): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN);
 }
 
-/** @param promptBytes size of the request body as received: the estimate of the prompt where none is reported. */
-export function createMeter(promptBytes: number): Meter {
-  let reported: Partial<Usage> = {};
-  let producedBytes = 0;
+/** The prompt's classes, of which the upstream named at least one. */
+interface ReportedPrompt {
+  inputTokens: number | undefined;
+  cachedInputTokens: number;
+  cacheWriteTokens: number;
+}
+
+interface ReportedOutput {
+  outputTokens: number;
+  reasoningTokens: number;
+  /** What had been produced when it was reported. */
+  atBytes: number;
+  atCharacters: number;
+}
+
+/**
+ * @param promptTokens our own count of the prompt, charged if none is reported.
+ * @param mostTokens more than this, prompt and output together, is no report that can be true.
+ */
+export function createMeter(promptTokens: number, mostTokens: number = MOST_TOKENS): Meter {
+  const ownPrompt = Math.min(Math.max(0, Math.ceil(promptTokens)), mostTokens);
+  const doubts = new Set<Doubt>();
+  let prompt: ReportedPrompt | undefined;
+  let output: ReportedOutput | undefined;
+  let highestOutput = 0;
+  let bytes = 0;
+  let characters = 0;
+
+  function reportPrompt({ inputTokens, cachedInputTokens = 0, cacheWriteTokens = 0 }: Partial<Usage>): void {
+    const sum = (inputTokens ?? 0) + cachedInputTokens + cacheWriteTokens;
+    const isPossible = [inputTokens ?? 0, cachedInputTokens, cacheWriteTokens].every(isCount) && sum <= mostTokens;
+    if (!isPossible) doubts.add("impossible");
+    else if (sum === 0) doubts.add("empty");
+    else prompt = { inputTokens, cachedInputTokens, cacheWriteTokens };
+  }
+
+  function reportOutput(outputTokens: number, reasoningTokens = 0): void {
+    if (!isCount(outputTokens) || promptSum() + outputTokens > mostTokens) {
+      doubts.add("impossible");
+      return;
+    }
+    highestOutput = Math.max(highestOutput, outputTokens);
+    output = {
+      outputTokens,
+      reasoningTokens: isCount(reasoningTokens) ? reasoningTokens : 0,
+      atBytes: bytes,
+      atCharacters: characters,
+    };
+  }
+
+  function promptSum(): number {
+    const { inputTokens, cachedInputTokens, cacheWriteTokens } = promptUsage();
+    return inputTokens + cachedInputTokens + cacheWriteTokens;
+  }
+
+  function promptUsage(): Pick<Usage, "inputTokens" | "cachedInputTokens" | "cacheWriteTokens"> {
+    if (prompt === undefined) return { inputTokens: ownPrompt, cachedInputTokens: 0, cacheWriteTokens: 0 };
+    const { cachedInputTokens, cacheWriteTokens } = prompt;
+    const rest = Math.max(0, ownPrompt - cachedInputTokens - cacheWriteTokens);
+    return { inputTokens: prompt.inputTokens ?? rest, cachedInputTokens, cacheWriteTokens };
+  }
+
+  function outputTokens(): number {
+    const own = estimateTokens(bytes);
+    if (output === undefined) return Math.min(own, mostTokens);
+    const isReplaced = isFalling(output) || isShort(output);
+    const told = output.outputTokens + estimateTokens(bytes - output.atBytes);
+    return Math.min(isReplaced ? Math.max(told, own) : told, mostTokens);
+  }
+
+  /** Which of the reports is true nobody knows. */
+  function isFalling(last: ReportedOutput): boolean {
+    return last.outputTokens < highestOutput;
+  }
+
+  function isShort(last: ReportedOutput): boolean {
+    return last.outputTokens < Math.ceil(last.atCharacters / MOST_CHARACTERS_PER_TOKEN);
+  }
+
+  function isStale(last: ReportedOutput): boolean {
+    return bytes > last.atBytes;
+  }
 
   return {
     report(usage) {
-      reported = { ...reported, ...usage };
+      const { inputTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens } = usage;
+      if ((inputTokens ?? cachedInputTokens ?? cacheWriteTokens) !== undefined) reportPrompt(usage);
+      if (usage.outputTokens !== undefined) reportOutput(usage.outputTokens, reasoningTokens);
     },
     produced(text) {
-      producedBytes += Buffer.byteLength(text);
+      bytes += Buffer.byteLength(text);
+      characters += countCharacters(text);
     },
-    producedBytes(bytes) {
-      producedBytes += bytes;
+    producedBytes(moreBytes, moreCharacters) {
+      bytes += moreBytes;
+      characters += moreCharacters;
     },
-    hasOutput: () => producedBytes > 0,
+    hasOutput: () => bytes > 0,
     final() {
-      const usage: Usage = {
-        ...NO_USAGE,
-        ...reported,
-        inputTokens: reported.inputTokens ?? estimateTokens(promptBytes),
-        outputTokens: reported.outputTokens ?? estimateTokens(producedBytes),
+      const total = outputTokens();
+      const isOutputOwn = output === undefined || isStale(output) || isFalling(output) || isShort(output);
+      return {
+        usage: {
+          ...NO_USAGE,
+          ...promptUsage(),
+          outputTokens: total,
+          reasoningTokens: Math.min(output?.reasoningTokens ?? 0, total),
+        },
+        isEstimated: prompt?.inputTokens === undefined || isOutputOwn,
       };
-      return { usage, isEstimated: reported.inputTokens === undefined || reported.outputTokens === undefined };
+    },
+    doubts() {
+      const found = new Set(doubts);
+      // A prompt that was told later is no longer in doubt.
+      if (prompt !== undefined) found.delete("empty");
+      if (output !== undefined && isFalling(output)) found.add("falling");
+      if (output !== undefined && isShort(output)) found.add("short");
+      if (output !== undefined && isStale(output)) found.add("stale");
+      return DOUBTS.filter((doubt) => found.has(doubt));
     },
   };
+}
+
+function isCount(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0;
 }

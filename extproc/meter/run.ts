@@ -9,6 +9,7 @@ import type { Journal } from "../journal/journal.ts";
 import type { Checkpoint } from "../journal/record.ts";
 import type { WorldModel } from "../world/world.ts";
 import { FIRST_STRETCH_TOKENS } from "./hold-size.ts";
+import type { Departures } from "./departures.ts";
 import type { Meter } from "./meter.ts";
 import { release, type Reservation } from "./reservation.ts";
 import type { RunWatch } from "./run-watch.ts";
@@ -27,12 +28,14 @@ export interface Run {
   /** What was left of the caller's limits when it began, for the response. */
   readonly limitHeaders: Readonly<Record<string, string>>;
   /**
-   * Something was passed to the client: marks the time to the first token once, notes what was used now and then, and
-   * keeps the hold ahead of it. "stop": credit has run out, and the stream must end here.
+   * A piece of the answer came, of which so many bytes go to the client: marks the time to the first token once, notes what
+   * was used now and then, and keeps the hold ahead of it. "stop": credit has run out, and the stream must end here.
    */
-  noteOutput(): "go_on" | "stop";
+  noteOutput(deliveredBytes: number): "go_on" | "stop";
   /** The first call counts, later ones are no news: `closed` comes after every end. */
   settle(outcome: Outcome, httpStatus: number): void;
+  /** The client has hung up while a server was at work on its prompt, and no byte of an answer had come. */
+  leave(): void;
 }
 
 export interface RunStart {
@@ -54,14 +57,19 @@ export interface RunDeps {
   settler: { add(settlement: Settlement): void };
   journal: Pick<Journal, "start" | "checkpoint" | "end">;
   runWatch: Pick<RunWatch, "begin">;
+  departures: Departures;
 }
+
+/** What a request is charged. */
+type Bill = Pick<Settlement, "usage" | "isEstimated" | "chargeNanoUsd">;
 
 const CHECKPOINT_MS = 1_000;
 /** The hold is extended so many stretches beyond what was used. */
 const STRETCHES_AHEAD = 4n;
 
 /** @throws GatewayError `billing_unavailable` where the journal takes nothing more; hold and limits are freed then. */
-export function startRun(start: RunStart, { clock, events, settler, journal, runWatch }: RunDeps): Run {
+export function startRun(start: RunStart, deps: RunDeps): Run {
+  const { clock, events, settler, journal, runWatch, departures } = deps;
   const { requestId, caller, model, meter, startedMs, reservation } = start;
   let { backend } = start;
   const { hold, limited } = reservation;
@@ -72,6 +80,8 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
   let isSettled = false;
   let settled: Settlement | null = null;
   let isGivenUp = false;
+  let isDelivered = false;
+  let hasLeft = false;
   let answeredBy: Checkpoint["answeredBy"];
 
   const facts = {
@@ -126,32 +136,66 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
     return covered === "short" || isBeyondSlack ? "stop" : "go_on";
   }
 
+  /** Nothing that a server reports may keep a request from being settled, and its hold from being freed. */
   function end(outcome: Settlement["outcome"], httpStatus: number): void {
     if (isSettled) return;
     isSettled = true;
-    life.over();
-    // An upstream that failed before its first token costs nothing (S28).
-    const isFree = outcome !== "complete" && !meter.hasOutput();
-    const { usage, isEstimated } = isFree ? { usage: { ...NO_USAGE }, isEstimated: false } : meter.final();
-    // The price is the one read at admission: this object was not changed since (S28).
-    const charge = chargeNanoUsd(usage, model.price);
+    guard(() => life.over());
+    const bill = draw(outcome);
     const settlement: Settlement = {
       ...facts,
       ...answeredBy,
-      usage,
-      isEstimated,
-      chargeNanoUsd: charge,
-      leaseId: hold.settle(charge),
+      ...bill,
+      leaseId: guard(() => hold.settle(bill.chargeNanoUsd)) ?? null,
       httpStatus,
       outcome,
       durationMs: clock.nowMs() - startedMs,
       firstTokenMs,
     };
     settled = settlement;
-    limited.end({ tokens: countTokens(usage), nanoUsd: charge });
-    journal.end(settlement);
-    settler.add(settlement);
-    events.requestSettled(settlement);
+    guard(() => limited.end({ tokens: countTokens(bill.usage), nanoUsd: bill.chargeNanoUsd }));
+    guard(() => journal.end(settlement));
+    guard(() => settler.add(settlement));
+    guard(() => events.requestSettled(settlement));
+    guard(() => noteDoubts(outcome));
+  }
+
+  function draw(outcome: Settlement["outcome"]): Bill {
+    // What nobody got is free, whatever the upstream reports (S28, S38).
+    const isFree = outcome !== "complete" && !(isDelivered && meter.hasOutput());
+    const nothing = { usage: { ...NO_USAGE }, isEstimated: false, chargeNanoUsd: 0n };
+    if (isFree) return (hasLeft ? guard(drawPrompt) : undefined) ?? nothing;
+    // The price is the one read at admission: this object was not changed since (S28).
+    const bill = guard(() => {
+      const { usage, isEstimated } = meter.final();
+      return { usage, isEstimated, chargeNanoUsd: chargeNanoUsd(usage, model.price) };
+    });
+    return bill ?? { ...nothing, isEstimated: true };
+  }
+
+  /** The prompt that a client has left behind; undefined if its account may leave it (docs/decisions/0003). */
+  function drawPrompt(): Bill | undefined {
+    const usage = { ...meter.final().usage, outputTokens: 0, reasoningTokens: 0 };
+    const promptNanoUsd = chargeNanoUsd(usage, model.price);
+    if (departures.forgives(facts.accountId, promptNanoUsd)) return undefined;
+    return { usage, isEstimated: true, chargeNanoUsd: promptNanoUsd };
+  }
+
+  function noteDoubts(outcome: Settlement["outcome"]): void {
+    for (const doubt of meter.doubts()) {
+      // A stream that was cut has no last report.
+      if (doubt === "stale" && outcome !== "complete") continue;
+      events.usageDoubted({ requestId, model: model.name, backend: backend.name, doubt });
+    }
+  }
+
+  function guard<Value>(step: () => Value): Value | undefined {
+    try {
+      return step();
+    } catch (error) {
+      events.exchangeFailed({ requestId, error });
+      return undefined;
+    }
   }
 
   return {
@@ -161,16 +205,23 @@ export function startRun(start: RunStart, { clock, events, settler, journal, run
     settlement: () => settled,
     moveTo,
     limitHeaders: limited.headers,
-    noteOutput() {
+    noteOutput(deliveredBytes) {
       const aliveMs = life.noteAlive();
+      isDelivered ||= deliveredBytes > 0;
       // Nobody would count what it goes on to produce.
       if (isGivenUp) return "stop";
       if (isSettled || !meter.hasOutput()) return "go_on";
-      firstTokenMs ??= clock.nowMs() - startedMs;
-      noteCheckpoint(aliveMs);
+      if (isDelivered) {
+        firstTokenMs ??= clock.nowMs() - startedMs;
+        noteCheckpoint(aliveMs);
+      }
       return keepAhead();
     },
     settle: end,
+    leave() {
+      hasLeft = true;
+      end("aborted", 499);
+    },
   };
 }
 

@@ -3,10 +3,10 @@ import { isObject } from "../protocol/json/object.ts";
 import type { JsonObject } from "./translation.ts";
 
 /** An image costs by its pixels, which nobody has decoded here: that of a full-size one. */
-const IMAGE_TOKENS = 1_600;
+export const IMAGE_TOKENS = 1_600;
 /** A page of PDF, as text and as image, and how many base64 characters it usually has. */
-const PAGE_TOKENS = 2_000;
-const PAGE_CHARACTERS = 65_536;
+export const PAGE_TOKENS = 2_000;
+export const PAGE_CHARACTERS = 65_536;
 /** Role and separators around each message. */
 const MESSAGE_TOKENS = 4;
 /** Quotes, colon and comma around a member of a schema or an input. */

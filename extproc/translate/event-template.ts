@@ -18,6 +18,8 @@ interface Skimmed {
   bytes: number;
   /** How many of these are text. */
   textBytes: number;
+  /** Its characters, as the meter counts them. */
+  characters: number;
   /** What the client gets in their place; null: they pass as they are. */
   edited: Buffer | null;
 }
@@ -48,6 +50,10 @@ const MOST_LESSONS = 16;
 const QUOTE = 34;
 const BACKSLASH = 92;
 const FIRST_PRINTABLE = 32;
+/** Bytes inside a character of several, and those that such a character begins with. */
+const FIRST_INSIDE = 0x80;
+const FIRST_LEAD = 0xc0;
+const FIRST_LETTER = 65;
 const ESCAPED = '"\\/bfnrt';
 
 export function createEventTemplate(findText: FindText): EventTemplate {
@@ -79,16 +85,20 @@ export function createEventTemplate(findText: FindText): EventTemplate {
     const all = chunk.toString("latin1");
     let at = 0;
     let textBytes = 0;
+    let characters = 0;
     let output = "";
     while (all.startsWith(before, at)) {
       const from = at + before.length;
       const text = measureText(all, from);
       if (text === null || !all.startsWith(after, text.end)) break;
       textBytes += text.bytes;
+      characters += text.characters;
       if (edited !== undefined) output += edited.before + all.slice(from, text.end) + edited.after;
       at = text.end + after.length;
     }
-    return at === 0 ? null : { bytes: at, textBytes, edited: edited === undefined ? null : Buffer.from(output, "latin1") };
+    return at === 0
+      ? null
+      : { bytes: at, textBytes, characters, edited: edited === undefined ? null : Buffer.from(output, "latin1") };
   }
 
   return {
@@ -105,19 +115,40 @@ function formOf(data: Buffer, findText: FindText): Form | undefined {
   return { before: data.toString("latin1", 0, from), after: data.toString("latin1", from + text.length - 2) };
 }
 
-/** To the quote behind a JSON string's text. Null where it has none, or is not as plain as most. */
-function measureText(all: string, from: number): { end: number; bytes: number } | null {
+/**
+ * To the quote behind a JSON string's text, whose UTF-8 bytes are one character each here. Null if it has none, or is not as
+ * plain as most. Characters are counted as `countCharacters` does it.
+ */
+function measureText(all: string, from: number): { end: number; bytes: number; characters: number } | null {
   let escapes = 0;
+  let characters = 0;
+  let previousAt = -1;
+  let previous = -1;
   for (let at = from; at < all.length; at++) {
-    const code = all.charCodeAt(at);
-    if (code === QUOTE) return { end: at, bytes: at - from - escapes };
+    let code = all.charCodeAt(at);
+    if (code === QUOTE) return { end: at, bytes: at - from - escapes, characters };
     if (code < FIRST_PRINTABLE) return null;
-    if (code !== BACKSLASH) continue;
-    at += 1;
-    escapes += 1;
-    if (!ESCAPED.includes(all.charAt(at))) return null;
+    if (code >= FIRST_INSIDE && code < FIRST_LEAD) continue;
+    if (code === BACKSLASH) {
+      at += 1;
+      escapes += 1;
+      if (!ESCAPED.includes(all.charAt(at))) return null;
+      code = all.charCodeAt(at);
+      // A letter stands for a control character here.
+      if (code >= FIRST_LETTER && code !== BACKSLASH) code = -code;
+    }
+    const isSame = code === previous && (code < FIRST_LEAD || isSameCharacter(all, previousAt, at));
+    if (!isSame) characters += 1;
+    previous = code;
+    previousAt = at;
   }
   return null;
+}
+
+/** Of two that follow one another and begin with the same byte: are the bytes behind it the same? */
+function isSameCharacter(all: string, first: number, second: number): boolean {
+  for (let at = first + 1; at < second; at++) if (all.charCodeAt(at) !== all.charCodeAt(at + second - first)) return false;
+  return true;
 }
 
 /** The member, under one of these names, whose value is the text. */

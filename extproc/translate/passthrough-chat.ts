@@ -13,9 +13,10 @@ import { rawMember, scanElements } from "../protocol/json/scan.ts";
 import { editMembers, remove, replace, write, type MemberEdit } from "../protocol/json/splice.ts";
 import { encodeSseEvent } from "../protocol/sse.ts";
 import { readUpstreamErrorPayload } from "../protocol/upstream-error.ts";
+import { createArgumentGrowth } from "./argument-growth.ts";
 import { findTextMember } from "./event-template.ts";
 import { parseWhole } from "./passthrough-answer.ts";
-import { chatOutput, objectsIn } from "./passthrough-output.ts";
+import { chatOutput, countOutput, objectsIn, onlyText } from "./passthrough-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./passthrough-stream.ts";
 import { chunksOf } from "./passthrough-whole.ts";
 import { completionOf } from "./streamed-completion.ts";
@@ -93,8 +94,8 @@ function passAnswer(body: Buffer, meter: Meter, { wishes, profile }: AnswerRules
   const events = eventsInBody(body);
   const answer = events === null ? body : completionOf(events);
   const json = parseCompletion(answer);
+  countOutput(meter, chatOutput(json));
   meter.report(chatUsage(json, profile) ?? {});
-  for (const text of chatOutput(json)) meter.produced(text);
   return wishes.model === null ? answer : editMembers(answer, { model: replace(wishes.model) });
 }
 
@@ -108,6 +109,7 @@ function parseCompletion(body: Buffer): JsonObject {
 function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRules {
   const model: Record<string, MemberEdit> = wishes.model === null ? {} : { model: replace(wishes.model) };
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
+  const growth = profile.argumentSnapshots ? createArgumentGrowth() : undefined;
   let isDone = false;
   let head: AnswerHead = { id: "", created: 0, model: wishes.model ?? "" };
 
@@ -128,8 +130,8 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
     }
     head = headOf(json, head);
     const choices = objectsIn(json["choices"]);
+    countOutput(meter, chatOutput(json, growth));
     meter.report(chatUsage(json, profile) ?? {});
-    for (const text of chatOutput(json)) meter.produced(text);
     if (outcome === "open" && choices.some((choice) => typeof choice["finish_reason"] === "string")) outcome = "complete";
     return editChunk(json, choices.length === 0);
   }
@@ -141,8 +143,8 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
     if (json === null || !Array.isArray(choices) || choices.length !== 1) return undefined;
     if (Object.hasOwn(json, "error") || json["object"] === "error" || chatUsage(json, profile) !== undefined) return undefined;
     const [choice] = objectsIn(choices);
-    const [text, ...more] = chatOutput(json);
-    if (typeof choice?.["finish_reason"] === "string" || text === undefined || more.length > 0) return undefined;
+    const text = onlyText(chatOutput(json));
+    if (typeof choice?.["finish_reason"] === "string" || text === undefined) return undefined;
     const delta = rawMember(scanElements(rawMember(data, "choices") ?? NOTHING)[0], "delta");
     return findTextMember(delta, TEXTS, text);
   }

@@ -15,7 +15,7 @@ import { messagesUsage } from "../protocol/messages/usage.ts";
 import { readUpstreamErrorPayload } from "../protocol/upstream-error.ts";
 import { findTextMember } from "./event-template.ts";
 import { parseWhole } from "./passthrough-answer.ts";
-import { messagesOutput, objectsIn } from "./passthrough-output.ts";
+import { countOutput, messagesOutput, objectsIn, onlyText } from "./passthrough-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./passthrough-stream.ts";
 import { eventsOf } from "./passthrough-whole.ts";
 import { createStreamUsage } from "./stream-usage.ts";
@@ -88,8 +88,8 @@ function passAnswer(body: Buffer, meter: Meter, { model, isUsageInclusive }: Ans
   const events = eventsInBody(body);
   const answer = events === null ? body : messageOf(events, "messages");
   const json = parseMessage(answer);
+  for (const block of objectsIn(json["content"])) countOutput(meter, messagesOutput(block));
   meter.report(messagesUsage(json["usage"], { isInclusive: isUsageInclusive }) ?? {});
-  for (const block of objectsIn(json["content"])) for (const text of messagesOutput(block)) meter.produced(text);
   return model === null ? answer : editMembers(answer, { model: replace(model) });
 }
 
@@ -105,8 +105,8 @@ const TEXTS = ["text", "thinking", "partial_json"];
 function findText(data: Buffer): Buffer | undefined {
   const json = parseObject(data.toString("utf8"));
   if (json === null || json["type"] !== "content_block_delta" || Object.hasOwn(json, "error")) return undefined;
-  const [text, ...more] = messagesOutput(json["delta"]);
-  return text === undefined || more.length > 0 ? undefined : findTextMember(rawMember(data, "delta"), TEXTS, text);
+  const text = onlyText(messagesOutput(json["delta"]));
+  return text === undefined ? undefined : findTextMember(rawMember(data, "delta"), TEXTS, text);
 }
 
 function createRules(meter: Meter, { model, isUsageInclusive }: AnswerRules): StreamRules {
@@ -123,25 +123,34 @@ function createRules(meter: Meter, { model, isUsageInclusive }: AnswerRules): St
     if (isForeignError) return readUpstreamErrorPayload(json, "messages");
     switch (json["type"]) {
       case "message_start":
-        if (isObject(json["message"])) usage.start(json["message"]["usage"]);
+        if (isObject(json["message"])) {
+          for (const block of objectsIn(json["message"]["content"])) countOutput(meter, messagesOutput(block));
+          usage.start(json["message"]["usage"]);
+        }
         return renamed ?? "keep";
       case "content_block_start":
         if (typeof json["index"] === "number") openBlocks.add(json["index"]);
-        for (const text of messagesOutput(json["content_block"])) meter.produced(text);
+        countOutput(meter, messagesOutput(json["content_block"]));
         return "keep";
       case "content_block_delta":
-        for (const text of messagesOutput(json["delta"])) meter.produced(text);
+        countOutput(meter, messagesOutput(json["delta"]));
         return "keep";
       case "content_block_stop":
         if (typeof json["index"] === "number") openBlocks.delete(json["index"]);
         return "keep";
       case "message_delta":
+        countOutput(meter, messagesOutput(json["delta"]));
         usage.update(json["usage"]);
         return "keep";
       case "message_stop":
         if (outcome === "open") outcome = "complete";
         return "keep";
+      case "ping":
+      case "error":
+        return "keep";
       default:
+        // The client reads what an event of a kind of its own says.
+        countOutput(meter, messagesOutput(json));
         return "keep";
     }
   }

@@ -17,8 +17,8 @@ export interface StreamRules {
   read(data: string, json: JsonObject | null): EventEdit;
   /** Of an event in which nothing but one text is read: that text (event-template.ts). */
   findText(data: Buffer): Buffer | undefined;
-  /** Text was passed that `read` did not see, of so many bytes. */
-  skimmed(textBytes: number): void;
+  /** Text was passed that `read` did not see, of so many bytes and characters. */
+  skimmed(textBytes: number, characters: number): void;
   /** How far the stream has come, judged by the events read. */
   outcome(): Exclude<StreamOutcome, "truncated">;
   /** What an upstream that was complete has left out of its ending. */
@@ -85,7 +85,7 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
       const bytes = template.isLearning() ? endOfEvent(chunk) : chunk.length;
       return { bytes, output: read(bytes === chunk.length ? chunk : chunk.subarray(0, bytes)) };
     }
-    rules.skimmed(known.textBytes);
+    rules.skimmed(known.textBytes, known.characters);
     parser.skip(known.bytes);
     heldFrom += known.bytes;
     return { bytes: known.bytes, output: known.edited ?? "unchanged" };

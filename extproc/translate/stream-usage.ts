@@ -10,16 +10,18 @@ export interface StreamUsage {
   update(usage: unknown): void;
 }
 
+const OUTPUT: ReadonlySet<string> = new Set(["output_tokens", "output_tokens_details", "iterations"]);
+
 export function createStreamUsage(meter: Meter, options: MessagesUsageOptions): StreamUsage {
   let merged: JsonObject = {};
 
   return {
     start(usage) {
-      merged = mergeUsage(merged, usage);
-      // Output tokens at the start are a placeholder; no input at all means that the server does not know yet.
-      const { outputTokens: _, reasoningTokens: __, ...input } = messagesUsage(merged, options) ?? {};
-      const sum = (input.inputTokens ?? 0) + (input.cachedInputTokens ?? 0) + (input.cacheWriteTokens ?? 0);
-      if (sum > 0) meter.report(input);
+      // Output tokens at the start are a placeholder, which must not stand for the answer if nothing else is told.
+      merged = Object.fromEntries(Object.entries(mergeUsage(merged, usage)).filter(([name]) => !OUTPUT.has(name)));
+      // No input at all means that the server does not know yet.
+      const counts = messagesUsage(merged, options) ?? {};
+      if (Object.values(counts).some((tokens) => tokens !== 0)) meter.report(counts);
     },
     update(usage) {
       merged = mergeUsage(merged, usage);

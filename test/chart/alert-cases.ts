@@ -53,6 +53,15 @@ export const ALERT_CASES: readonly AlertCase[] = [
     },
   },
   {
+    alert: "GatewaySettlementsAreRefused",
+    labels: {},
+    fires: {
+      [series("gateway_refused_settlements", 'pod="a"')]: NONE,
+      [series("gateway_refused_settlements", 'pod="b"')]: "1x90",
+    },
+    quiet: { "one that was accepted later": { [series("gateway_refused_settlements", 'pod="a"')]: "0x40 1x3 0x47" } },
+  },
+  {
     alert: "GatewayJournalGrows",
     labels: { pod: "b" },
     fires: {
@@ -91,6 +100,12 @@ export const ALERT_CASES: readonly AlertCase[] = [
     labels: { model: "large" },
     fires: { ...requests, [series("gateway_estimated_requests_total", 'model="large"')]: "0+12x90" },
     quiet: { "one in twenty": { ...requests, [series("gateway_estimated_requests_total", 'model="large"')]: "0+3x90" } },
+  },
+  {
+    alert: "GatewayUsageReportsAreDoubted",
+    labels: { model: "large", doubt: "short" },
+    fires: { [series("gateway_doubted_usage_reports_total", 'model="large",doubt="short"')]: "1x50 2x40" },
+    quiet: { "one long ago": { [series("gateway_doubted_usage_reports_total", 'model="large",doubt="short"')]: "0x20 1x70" } },
   },
   {
     alert: "GatewayIsDown",

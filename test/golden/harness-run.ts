@@ -1,7 +1,8 @@
 import type { Backend, CatalogueModel } from "../../contract/catalogue.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import { PROFILES } from "../../contract/profile.ts";
-import { createMeter, type MeteredUsage } from "../../extproc/meter/meter.ts";
+import { createMeter, type Meter, type MeteredUsage } from "../../extproc/meter/meter.ts";
+import { sizePrompt } from "../../extproc/meter/prompt-size.ts";
 import { parseBody } from "../../extproc/protocol/json/parse-body.ts";
 import { createTranslation } from "../../extproc/translate/choose.ts";
 import type { StreamOutcome, Translation } from "../../extproc/translate/translation.ts";
@@ -49,9 +50,13 @@ export function translate(fixture: Fixture): Translation {
   });
 }
 
+function meterOf({ request, client }: Fixture): Meter {
+  return createMeter(sizePrompt(parseBody(request, { headers: new Map(), interface: client })).tokens);
+}
+
 /** Plays chunks through a fresh stream translation, then closes it as the upstream would. */
 export function playStream(fixture: Fixture, chunks: Iterable<Buffer>): StreamRun {
-  const meter = createMeter(fixture.request.length);
+  const meter = meterOf(fixture);
   const stream = translate(fixture).stream(meter);
   const output: Buffer[] = [];
   try {
@@ -69,7 +74,7 @@ export function playStream(fixture: Fixture, chunks: Iterable<Buffer>): StreamRu
 }
 
 export function playWhole(fixture: Fixture, body: Buffer): { text: string; metered: MeteredUsage } {
-  const meter = createMeter(fixture.request.length);
+  const meter = meterOf(fixture);
   const bytes = translate(fixture).response(body, meter);
   return { text: bytes.toString("utf8"), metered: meter.final() };
 }

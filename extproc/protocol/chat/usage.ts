@@ -9,6 +9,7 @@ export interface ChatUsageOptions {
  * The usage that a completion or a chunk carries, in the gateway's disjoint classes; undefined where it has none.
  * Chat counts cached tokens inside `prompt_tokens`, the gateway outside. A class is named only when the upstream
  * gave its total, and then together with its parts, so that a later report never leaves half of an earlier one.
+ * A total that is no count is NaN, which the meter takes for no report.
  *
  * @param json the whole completion or chunk, parsed: some servers keep usage in `x_groq.usage` or inside the choice.
  */
@@ -31,7 +32,7 @@ function findUsage(json: unknown): object | undefined {
 }
 
 function promptUsage(usage: object): Partial<Usage> | undefined {
-  const prompt = tokens(usage, "prompt_tokens");
+  const prompt = total(usage, "prompt_tokens");
   if (prompt === undefined) return undefined;
   const details = member(usage, "prompt_tokens_details");
   // DeepSeek names its cache hits beside the total; they are part of it all the same.
@@ -41,7 +42,7 @@ function promptUsage(usage: object): Partial<Usage> | undefined {
 }
 
 function completionUsage(usage: object, isReasoningExcluded: boolean): Partial<Usage> | undefined {
-  const completion = tokens(usage, "completion_tokens");
+  const completion = total(usage, "completion_tokens");
   if (completion === undefined) return undefined;
   const reasoning = tokens(member(usage, "completion_tokens_details"), "reasoning_tokens") ?? 0;
   const output = isReasoningExcluded || leavesReasoningOut(usage, completion, reasoning) ? completion + reasoning : completion;
@@ -53,6 +54,12 @@ function leavesReasoningOut(usage: object, completion: number, reasoning: number
   const prompt = tokens(usage, "prompt_tokens");
   const total = tokens(usage, "total_tokens");
   return reasoning > 0 && prompt !== undefined && total === prompt + completion + reasoning;
+}
+
+/** NaN if the server wrote something that is no count: the meter tells that from a total that is absent. */
+function total(usage: object, name: string): number | undefined {
+  const value = member(usage, name);
+  return value === undefined || value === null ? undefined : (tokens(usage, name) ?? Number.NaN);
 }
 
 function tokens(holder: unknown, name: string): number | undefined {

@@ -1,3 +1,4 @@
+import { mediaIn, NO_MEDIA, type Media } from "./media.ts";
 import { nextQuote, skipString } from "./scan.ts";
 
 /** JSON text without what stands in its long strings: these are empty. Prompts are mostly long strings. */
@@ -6,6 +7,8 @@ export interface Outline {
   readonly text: Buffer;
   /** Where a byte of the outline stands in the text that it was made from. */
   place(at: number): number;
+  /** Of what was left out. */
+  readonly media: Readonly<Media>;
 }
 
 const LINE_BREAK = 10;
@@ -24,6 +27,7 @@ export function outlineOf(json: Buffer): Outline {
   const missing: number[] = [];
   let keptFrom = 0;
   let missingBytes = 0;
+  const media = { ...NO_MEDIA };
   let lineBreak = -1;
   let at = nextQuote(json, 0);
   while (at < json.length) {
@@ -36,17 +40,20 @@ export function outlineOf(json: Buffer): Outline {
       missingBytes += end - at - 2;
       missing.push(missingBytes);
       keptFrom = end - 1;
+      const found = mediaIn(json, at, end);
+      media.bytes += found?.bytes ?? 0;
+      media.pages += found?.pages ?? 0;
     }
     at = nextQuote(json, end);
   }
   if (parts.length === 0) return itself(json);
   parts.push(json.subarray(keptFrom));
-  return { text: Buffer.concat(parts), place: (position) => position + (missing[lastUpTo(quotes, position)] ?? 0) };
+  return { text: Buffer.concat(parts), place: (position) => position + (missing[lastUpTo(quotes, position)] ?? 0), media };
 }
 
 /** The text as its own outline. */
 export function itself(json: Buffer): Outline {
-  return { text: json, place: (position) => position };
+  return { text: json, place: (position) => position, media: NO_MEDIA };
 }
 
 function nextLineBreak(json: Buffer, at: number): number {

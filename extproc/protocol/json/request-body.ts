@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../translate/translation.ts";
+import { NO_MEDIA, type Media } from "./media.ts";
 import type { Outline } from "./outline.ts";
 import { editMembers, type MemberEdit } from "./splice.ts";
 
@@ -8,6 +9,8 @@ export interface RequestBody {
   readonly bytes: Buffer;
   /** Parsed, but that long strings are empty (outline.ts): for names, numbers and flags, and for what is there at all. */
   readonly outline: JsonObject;
+  /** Pictures and files that it carries. */
+  readonly media: Readonly<Media>;
   /** One member; a string is whole. */
   member(name: string): unknown;
   /** All of it. Parsed when it is first asked for. */
@@ -31,6 +34,7 @@ export function createRequestBody({ bytes, outline, parsed, parse }: Source): Re
   return {
     bytes,
     outline: parsed,
+    media: outline.media,
     member: (name) => (parsed[name] === "" ? readWhole()[name] : parsed[name]),
     whole: readWhole,
     edit: (edits) => editMembers(bytes, edits, outline),
@@ -42,6 +46,7 @@ export function parsedBody(bytes: Buffer, parsed: JsonObject): RequestBody {
   return {
     bytes,
     outline: parsed,
+    media: NO_MEDIA,
     member: (name) => parsed[name],
     whole: () => parsed,
     edit: (edits) => editMembers(bytes, edits),

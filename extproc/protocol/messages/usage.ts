@@ -3,7 +3,8 @@ import type { Usage } from "../../../contract/usage.ts";
 import { isObject } from "../json/object.ts";
 import type { JsonObject } from "../../translate/translation.ts";
 
-const tokens = z.int().nonnegative().nullish().catch(undefined);
+/** NaN if the server wrote something that is no count: the meter tells that from a number that is absent. */
+const tokens = z.int().nonnegative().nullish().catch(Number.NaN);
 
 const countsSchema = z.object({
   input_tokens: tokens,
@@ -24,7 +25,7 @@ export interface MessagesUsageOptions {
 
 /**
  * The `usage` object of a message or of a stream's merged events, by price class; undefined when it is no
- * object. Only what the server named is set; a value that is no count is as if it were absent.
+ * object. Only what the server named is set; a value that is no count is NaN, which the meter takes for no report.
  */
 export function messagesUsage(json: unknown, { isInclusive = false }: MessagesUsageOptions = {}): Partial<Usage> | undefined {
   const parsed = usageSchema.safeParse(json);

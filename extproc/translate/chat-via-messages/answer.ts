@@ -34,8 +34,8 @@ export function translateAnswer(body: Buffer, meter: Meter, context: AnswerConte
   const message = parseAnswer(events === null ? body : messageOf(events, "chat"));
   const { answerTool } = facts;
   const answer = answerTool === null ? message : { ...message, content: unwrapAnswer(message.content, answerTool) };
-  meter.report(messagesUsage(answer.usage, { isInclusive: context.isUsageInclusive }) ?? {});
   for (const block of answer.content) meter.produced(textOf(block));
+  meter.report(messagesUsage(answer.usage, { isInclusive: context.isUsageInclusive }) ?? {});
 
   const content = answer.content.map((block) => (block.type === "text" ? block.text : "")).join("");
   const calls = translateCalls(answer.content, context);
@@ -151,7 +151,8 @@ function textOf(block: AnswerBlock): string {
     case "thinking":
       return block.thinking;
     case "tool_use":
-      return block.input;
+      // A call without arguments says nothing more.
+      return block.input === "{}" ? "" : block.input;
     case "redacted_thinking":
     case "other":
       return "";

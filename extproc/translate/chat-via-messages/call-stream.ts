@@ -39,7 +39,7 @@ export function createCallStream({ facts, requestId }: AnswerContext, produced: 
     function stop(): Delta[] {
       if (written !== "") return shape.whole(written);
       // Some servers put the whole input into the block's start; a call without arguments has none anywhere.
-      produced(block.input);
+      if (block.input !== "{}") produced(block.input);
       return [...shape.piece(block.input), ...shape.whole(block.input)];
     }
 

@@ -6,6 +6,7 @@ import type { ModelNames } from "../../protocol/upstream-error.ts";
 import type { AnswerPart } from "../../protocol/chat/answer-part.ts";
 import type { MessagesEvent } from "../../protocol/messages/encode-event.ts";
 import { encodeMessagesUsage } from "../../protocol/messages/encode-usage.ts";
+import { createArgumentGrowth } from "../argument-growth.ts";
 import { messageId } from "../ids.ts";
 import type { ToolNames } from "../names.ts";
 import { createAnswerBlocks } from "./answer-blocks.ts";
@@ -50,18 +51,19 @@ export function createAnswerReader(context: AnswerContext, meter: Meter): Answer
     ...context,
     ids: createToolCallIds({ requestId: context.requestId, used: context.usedToolIds }),
   });
+  const growth = context.hasArgumentSnapshots ? createArgumentGrowth() : undefined;
   let isStarted = false;
   let hasRefusal = false;
   let finishReason: string | null = null;
   let matchedStop: string | null = null;
 
   function read({ id, part, usage }: ChatAnswer): MessagesEvent[] {
-    // Numbers are cumulative, and the last ones win.
+    if (part !== null) count(part);
+    // Behind the text that came with it, which it counts.
     if (usage !== undefined) meter.report(usage);
     const events = isStarted ? [] : [start(id, usage)];
     isStarted = true;
     if (part === null) return events;
-    count(part);
     hasRefusal ||= part.refusal !== "";
     finishReason = part.finishReason ?? finishReason;
     matchedStop = part.matchedStop ?? matchedStop;
@@ -77,7 +79,10 @@ export function createAnswerReader(context: AnswerContext, meter: Meter): Answer
 
   function count(part: AnswerPart): void {
     for (const text of [part.reasoning, part.text, part.refusal]) if (text !== "") meter.produced(text);
-    for (const tool of part.tools) if (tool.arguments !== "") meter.produced(tool.arguments);
+    for (const tool of part.tools) {
+      const text = growth === undefined ? tool.arguments : growth.grown(`${tool.index}/${tool.id}`, tool.arguments);
+      if (text !== "") meter.produced(text);
+    }
   }
 
   // Zero where the upstream has not counted yet: clients keep a number that is too high.

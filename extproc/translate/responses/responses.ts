@@ -38,7 +38,19 @@ export function createResponses(input: TranslationInput): Translation {
     wantsStream: request.wantsStream,
     maxOutputTokens: request.maxOutputTokens,
     response: (body, meter) => translateAnswer(inner.response(body, meter), createMachine(meter)),
-    stream: (meter) => createStream(inner.stream(meter), createMachine(meter)),
+    stream(meter) {
+      const within: StreamTranslation = inner.stream(countWhile(meter, () => within.outcome() === "open"));
+      return createStream(within, createMachine(meter));
+    },
+  };
+}
+
+/** What a server sends behind its ending passes to a messages client; of this one's stream it is no part. */
+function countWhile(meter: Meter, isOpen: () => boolean): Meter {
+  return {
+    ...meter,
+    produced: (text) => void (isOpen() && meter.produced(text)),
+    producedBytes: (bytes, characters) => void (isOpen() && meter.producedBytes(bytes, characters)),
   };
 }
 

@@ -12,6 +12,7 @@ function startEvents(accessLog: AccessLogChoice = "all") {
   const gauges = {
     openStreams: none,
     queuedSettlements: none,
+    refusedSettlements: none,
     openHolds: none,
     heldNanoUsd: () => 0n,
     journalBytes: none,

@@ -1,14 +1,9 @@
-import { Registry } from "prom-client";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
-import { createEvents } from "../../../extproc/events.ts";
 import type { Checkpoint } from "../../../extproc/journal/record.ts";
-import { createMeter } from "../../../extproc/meter/meter.ts";
-import { startRun, type Run } from "../../../extproc/meter/run.ts";
 import { startRunWatch, type RunWatch } from "../../../extproc/meter/run-watch.ts";
 import { createWallet } from "../../../extproc/meter/wallet.ts";
-import type { Settlement } from "../../../ledger/settle.ts";
 import { createLog } from "../../../runtime/log.ts";
-import { catalogueModel, PRICE } from "../../support/ledger.ts";
+import { startTestRun } from "../../support/run.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -60,7 +55,6 @@ test("one that cannot be given up keeps no other", () => {
 
 /** A run on an account of 1,000,000 nano-USD, all of which it holds. */
 async function startWatchedRun() {
-  const settled: Settlement[] = [];
   const checkpoints: Checkpoint[] = [];
   const wallet = createWallet({
     accountId: "acme",
@@ -82,72 +76,18 @@ async function startWatchedRun() {
     onLeaseFailed: () => {},
   });
   const hold = await wallet.admit({ fullNanoUsd: 1_000_000n, leastNanoUsd: 1_000_000n }, new AbortController().signal);
-  const model = catalogueModel("modelx-v4-pro");
-  const [backend] = model.backends;
-  if (backend === undefined) throw new Error("the model has a backend");
-  const run: Run = startRun(
-    {
-      requestId: "01900000-0000-7000-8000-000000000000",
-      caller: {
-        key: {
-          publicId: "key",
-          accountId: "acme",
-          name: "test",
-          secretHash: Buffer.alloc(32),
-          previousSecret: null,
-          isRevoked: false,
-          isDisabled: false,
-          expiresAt: null,
-          allowedModels: null,
-          limits: {},
-        },
-        account: {
-          accountId: "acme",
-          isSuspended: false,
-          postedNanoUsd: 1_000_000n,
-          overdraftNanoUsd: 0n,
-          version: 1n,
-          limits: {},
-        },
-      },
-      model: { ...model, notice: {}, price: { ...PRICE, id: 1n, version: 1, schedule: [] } },
-      backend,
-      protocol: "chat",
-      isStream: true,
-      startedMs: clock.nowMs(),
-      meter: createMeter(400),
-      reservation: { hold, limited: { headers: {}, end() {}, cancel() {} } },
-    },
-    {
-      clock,
-      events: createEvents({
-        log,
-        accessLog: "all",
-        metrics: new Registry(),
-        gauges: {
-          openStreams: () => 0,
-          queuedSettlements: () => 0,
-          openHolds: () => 0,
-          heldNanoUsd: () => 0n,
-          journalBytes: () => 0,
-          isJournalFailing: () => false,
-          damagedJournals: () => 0,
-          ledgerDifferences: () => 0,
-          lateSeconds: () => 0,
-        },
-      }),
-      settler: { add: (settlement) => settled.push(settlement) },
-      journal: { start() {}, checkpoint: (checkpoint) => checkpoints.push(checkpoint), end() {} },
-      runWatch: startWatch(),
-    },
-  );
+  const { run, settled } = startTestRun({
+    hold,
+    runWatch: startWatch(),
+    journal: { start() {}, checkpoint: (checkpoint) => checkpoints.push(checkpoint), end() {} },
+  });
   return { run, wallet, settled, checkpoints };
 }
 
 test("a run that never ends is charged what it produced, flagged as lost, and its hold is free again (S30)", async () => {
   const { run, wallet, settled } = await startWatchedRun();
   run.meter.produced("x".repeat(40));
-  expect(run.noteOutput()).toBe("go_on");
+  expect(run.noteOutput(40)).toBe("go_on");
   expect(wallet.heldNanoUsd).toBe(1_000_000n);
   vi.advanceTimersByTime(61 * MINUTE_MS);
   expect(wallet.heldNanoUsd).toBe(0n);
@@ -162,7 +102,7 @@ test("a run that never ends is charged what it produced, flagged as lost, and it
     },
   ]);
   // It comes back to life: nothing more is let through, and nothing is charged twice.
-  expect(run.noteOutput()).toBe("stop");
+  expect(run.noteOutput(40)).toBe("stop");
   run.settle("complete", 200);
   expect(settled).toHaveLength(1);
 });
@@ -178,7 +118,7 @@ test("a clock that is set back an hour does not pause checkpoints (S39)", async 
   const produceFor = (seconds: number) => {
     for (let second = 0; second < seconds; second++) {
       run.meter.produced("text");
-      run.noteOutput();
+      run.noteOutput(40);
       vi.advanceTimersByTime(1_000);
     }
   };

@@ -48,19 +48,14 @@ describe("chat usage", () => {
   });
 
   test("is undefined where there is no number", () => {
-    for (const json of [
-      null,
-      7,
-      "x",
-      [],
-      {},
-      { usage: null },
-      { usage: {} },
-      { usage: { prompt_tokens: null } },
-      { usage: { prompt_tokens: -1 } },
-    ]) {
+    for (const json of [null, 7, "x", [], {}, { usage: null }, { usage: {} }, { usage: { prompt_tokens: null } }]) {
       expect(chatUsage(json)).toBeUndefined();
     }
+  });
+
+  test.for([-1, 0.5, 2 ** 53, 1e300, "12", "NaN", true, {}])("a total of %j is told from one that is absent", (tokens) => {
+    expect(chatUsage({ usage: { prompt_tokens: tokens } })).toMatchObject({ inputTokens: Number.NaN });
+    expect(chatUsage({ usage: { completion_tokens: tokens } })).toMatchObject({ outputTokens: Number.NaN });
   });
 
   test("names only what the upstream counted", () => {

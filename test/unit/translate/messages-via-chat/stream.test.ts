@@ -104,7 +104,7 @@ describe("what is counted", () => {
   });
 
   test("is our own count of text, reasoning and arguments where the upstream is silent", () => {
-    const meter = createMeter(400);
+    const meter = createMeter(100);
     const stream = translate({ ...PLAIN, stream: true }).stream(meter);
     stream.push(
       Buffer.concat([

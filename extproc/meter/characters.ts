@@ -1,0 +1,15 @@
+/**
+ * Characters of a text, a run of one character counted once. Tokenizers make one token of long runs (blanks, dashes), so that
+ * bytes say little about how few tokens a text may have; this does.
+ */
+export function countCharacters(text: string): number {
+  let count = 0;
+  let previous = -1;
+  for (let at = 0; at < text.length; at++) {
+    const character = text.codePointAt(at) ?? 0;
+    if (character > 0xffff) at += 1;
+    if (character !== previous) count += 1;
+    previous = character;
+  }
+  return count;
+}

@@ -1,0 +1,16 @@
+/** What is new in tool arguments that a server repeats whole in each chunk (profile flag `argumentSnapshots`). */
+export interface ArgumentGrowth {
+  /** @param key of the call within its answer. */
+  grown(key: string, snapshot: string): string;
+}
+
+export function createArgumentGrowth(): ArgumentGrowth {
+  const lengths = new Map<string, number>();
+  return {
+    grown(key, snapshot) {
+      const known = lengths.get(key) ?? 0;
+      lengths.set(key, Math.max(known, snapshot.length));
+      return snapshot.slice(known);
+    },
+  };
+}

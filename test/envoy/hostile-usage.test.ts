@@ -1,0 +1,243 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { makeBackendManifests } from "../support/backend-manifests.ts";
+import { eventually } from "../support/eventually.ts";
+import { startTestStack, type TestStack, type UsageRow } from "../support/stack.ts";
+
+/** 400 tokens by our own count, in forty pieces. */
+const PIECE = "ten words ".repeat(4);
+const PIECES = 40;
+const PROMPT = "word ".repeat(400);
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => Promise<void> | void;
+
+/** A model server that answers as the test says. */
+let answer: Answer = () => {};
+let server: Server;
+let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
+let stack: TestStack;
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    request.resume();
+    request.once("end", () => void answer(request, response));
+  });
+  const { promise: listening, resolve } = Promise.withResolvers<void>();
+  server.listen(0, "127.0.0.1", resolve);
+  await listening;
+  const address = server.address();
+  if (typeof address !== "object" || address === null) throw new Error("the upstream has no port");
+  const url = `http://127.0.0.1:${address.port}`;
+  const pricing = { inputPerMillion: "100.00", outputPerMillion: "100.00" };
+  manifests = await makeBackendManifests([
+    { name: "as-chat", backends: [{ name: "only", protocol: "chat", url }], pricing },
+    { name: "as-messages", backends: [{ name: "only", protocol: "messages", url }], pricing },
+  ]);
+  stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
+});
+afterAll(async () => {
+  await stack.stop();
+  server.closeAllConnections();
+  server.close();
+  await manifests.remove();
+});
+
+interface Asked {
+  model: "as-chat" | "as-messages";
+  path?: string;
+  isStream?: boolean;
+  signal?: AbortSignal;
+  content?: unknown;
+}
+
+function ask({ model, path = "/v1/chat/completions", isStream = true, signal, content = PROMPT }: Asked): Promise<Response> {
+  return fetch(stack.baseUrl + path, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
+    body: JSON.stringify({ model, max_tokens: 1_000, stream: isStream, messages: [{ role: "user", content }] }),
+    ...(signal === undefined ? {} : { signal }),
+  });
+}
+
+async function usageOf(response: Response): Promise<UsageRow> {
+  const [row, ...more] = await stack.usageOf(response.headers.get("x-request-id") ?? "");
+  expect(more).toEqual([]);
+  if (row === undefined) throw new Error("the request has no usage");
+  return row;
+}
+
+const chunk = (delta: object, more: object = {}) =>
+  `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason: null }], ...more })}\n\n`;
+const usage = (prompt: unknown, completion: unknown) => ({ usage: { prompt_tokens: prompt, completion_tokens: completion } });
+const FINISH = `data: ${JSON.stringify({ id: "c", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] })}\n\n`;
+const last = (prompt: unknown, completion: unknown) =>
+  `${FINISH}data: ${JSON.stringify({ id: "c", choices: [], ...usage(prompt, completion) })}\n\ndata: [DONE]\n\n`;
+
+/** A stream of the whole text, in which the pieces may report usage. */
+function chat(report: (piece: number) => object = () => ({}), end = `${FINISH}data: [DONE]\n\n`, text: unknown = PIECE): string {
+  return Array.from({ length: PIECES }, (_, piece) => chunk({ content: text }, report(piece))).join("") + end;
+}
+
+const event = (type: string, members: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
+
+function messages(start: object, end: object): string {
+  return [
+    event("message_start", { message: { id: "m", type: "message", role: "assistant", model: "m", content: [], ...start } }),
+    event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
+    ...Array.from({ length: PIECES }, () =>
+      event("content_block_delta", { index: 0, delta: { type: "text_delta", text: PIECE } }),
+    ),
+    event("content_block_stop", { index: 0 }),
+    event("message_delta", { delta: { stop_reason: "end_turn", stop_sequence: null }, ...end }),
+    event("message_stop", {}),
+  ].join("");
+}
+
+function streams(text: string): Answer {
+  return (_request, response) => void response.writeHead(200, { "content-type": "text/event-stream" }).end(text);
+}
+
+const hostile: [string, Asked["model"], string][] = [
+  ["usage only in the first chunk", "as-chat", chat((piece) => (piece === 0 ? usage(500, 0) : {}))],
+  ["usage in the middle only", "as-chat", chat((piece) => (piece === 19 ? usage(500, 200) : {}))],
+  ["usage that falls", "as-chat", chat((piece) => usage(500, 400 - 10 * piece))],
+  ["zeros at the end", "as-chat", chat(() => ({}), last(0, 0))],
+  ["one token in the end", "as-chat", chat(() => ({}), last(500, 1))],
+  ["1e15 tokens", "as-chat", chat(() => ({}), last(500, 1e15))],
+  ["more than a number can hold", "as-chat", chat(() => ({}), last(1e300, 1e300))],
+  ["a negative count and a fraction", "as-chat", chat(() => ({}), last(-5, 0.5))],
+  ["text for numbers", "as-chat", chat(() => ({}), last("NaN", "500"))],
+  ["no usage at all", "as-chat", chat()],
+  ["content in parts", "as-chat", chat(() => ({}), last(500, 1), [{ type: "text", text: PIECE }])],
+  ["message_delta without usage", "as-messages", messages({ usage: { input_tokens: 500, output_tokens: 1 } }, {})],
+  [
+    "zeros in message_delta",
+    "as-messages",
+    messages({ usage: { input_tokens: 0, output_tokens: 0 } }, { usage: { output_tokens: 0 } }),
+  ],
+  [
+    "two classes of 9e15",
+    "as-messages",
+    messages({ usage: { input_tokens: 9e15, cache_read_input_tokens: 9e15 } }, { usage: { output_tokens: 9e15 } }),
+  ],
+];
+
+test.for(hostile.flatMap((row) => ["/v1/chat/completions", "/v1/messages"].map((path) => [path, ...row] as const)))(
+  "%s, %s: what was delivered is charged, flagged, and the account goes on (S28, S38)",
+  async ([path, , model, text]) => {
+    answer = streams(text);
+    const response = await ask({ model, path });
+    expect(response.status).toBe(200);
+    await response.text();
+    const row = await usageOf(response);
+    expect(row).toMatchObject({ outcome: "complete", isEstimated: true });
+    expect(row.usage.outputTokens).toBeGreaterThanOrEqual(380);
+    expect(row.usage.outputTokens).toBeLessThanOrEqual(440);
+    expect(row.usage.inputTokens).toBeGreaterThanOrEqual(450);
+    expect(row.usage.inputTokens).toBeLessThanOrEqual(600);
+    expect(row.usage.cachedInputTokens).toBe(0);
+  },
+);
+
+test("each of them is counted, by its model and what is wrong with it", async () => {
+  const metrics = await (await fetch(`${stack.extprocAdminUrl}/metrics`)).text();
+  for (const doubt of ["stale", "falling", "short", "empty", "impossible"]) {
+    expect(metrics).toMatch(new RegExp(`^gateway_doubted_usage_reports_total\\{model="as-chat",doubt="${doubt}"\\} [1-9]`, "m"));
+  }
+});
+
+const completion = (finishReason: string) => ({
+  id: "c",
+  object: "chat.completion",
+  choices: [{ index: 0, message: { role: "assistant", content: PIECE }, finish_reason: finishReason }],
+  usage: { prompt_tokens: 500, completion_tokens: 400 },
+});
+
+test.for([
+  ["insufficient_system_resource", 503],
+  ["error", 502],
+] as const)("an answer that ends with %s is a %d that costs nothing (S38)", async ([finishReason, status]) => {
+  answer = (_request, response) =>
+    void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(completion(finishReason)));
+  const response = await ask({ model: "as-chat", path: "/v1/messages", isStream: false });
+  expect(response.status).toBe(status);
+  expect(await usageOf(response)).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
+});
+
+test.for(["/v1/chat/completions", "/v1/messages"])(
+  "%s: a stream that nobody asked for and that breaks is a 502 that costs nothing (S38)",
+  async (path) => {
+    answer = streams(chat((piece) => usage(500, 10 * piece), ""));
+    const response = await ask({ model: "as-chat", path, isStream: false });
+    expect(response.status).toBe(502);
+    expect(await usageOf(response)).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
+  },
+);
+
+/** Sends so much, and no more. */
+function stallsBehind(text: string): { answer: Answer; closed: Promise<void> } {
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  return {
+    closed,
+    answer: (_request, response) => {
+      response.once("close", () => resolve());
+      response.writeHead(200, { "content-type": "text/event-stream" }).write(text);
+    },
+  };
+}
+
+async function leaveBehind(content: unknown, text: string): Promise<UsageRow> {
+  const stalled = stallsBehind(text);
+  answer = stalled.answer;
+  const leaving = new AbortController();
+  const response = await ask({ model: "as-chat", content, signal: leaving.signal });
+  const reader = response.body?.getReader();
+  await reader?.read();
+  leaving.abort();
+  await reader?.closed.catch(() => {});
+  await stalled.closed;
+  return await usageOf(response);
+}
+
+test("a client that leaves a stream with an early usage pays for what it got (S28)", async () => {
+  const row = await leaveBehind(PROMPT, chunk({ content: "" }, usage(500, 0)) + chunk({ content: PIECE.repeat(26) }));
+  expect(row).toMatchObject({ outcome: "aborted", isEstimated: true, usage: { inputTokens: 500, outputTokens: 260 } });
+});
+
+test("a picture in a prompt that is cut short costs what a picture costs, whatever its bytes (S28)", async () => {
+  const url = `data:image/png;base64,iVBORw0KGgo${"A".repeat(6_000_000)}`;
+  const row = await leaveBehind([{ type: "image_url", image_url: { url } }], chunk({ content: "A" }));
+  expect(row).toMatchObject({ outcome: "aborted", isEstimated: true });
+  expect(row.usage.inputTokens).toBeGreaterThanOrEqual(1_600);
+  expect(row.usage.inputTokens).toBeLessThan(1_800);
+});
+
+test("a client that always leaves before the answer pays for its prompts once its allowance is used (S28)", async () => {
+  const customer = await stack.createAccount({ name: "leaves-early", creditNanoUsd: 10_000_000_000n });
+  // At 100 USD a million tokens each is about 0.043 USD: two are free.
+  for (let time = 0; time < 3; time++) {
+    const leaving = new AbortController();
+    answer = () => leaving.abort();
+    const request = fetch(`${stack.baseUrl}/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${customer.apiKey}` },
+      body: JSON.stringify({ model: "as-chat", max_tokens: 10, messages: [{ role: "user", content: "word ".repeat(320) }] }),
+      signal: leaving.signal,
+    });
+    await expect(request).rejects.toThrow("aborted");
+  }
+  await stack.idle();
+  const charged = await eventually(async () => {
+    const left = await stack.balanceNanoUsd(customer.accountId);
+    expect(left).toBeLessThan(10_000_000_000n);
+    return 10_000_000_000n - left;
+  });
+  expect(charged).toBeGreaterThan(40_000_000n);
+  expect(charged).toBeLessThan(50_000_000n);
+});
+
+test("nothing of all that leaves credit held or a charge unsettled", async () => {
+  const metrics = await stack.idle();
+  expect(metrics.get("gateway_open_holds")).toBe(0);
+  expect(stack.complaints.filter((line) => /refuses a settlement|failed inside/.test(line))).toEqual([]);
+});

@@ -1,0 +1,92 @@
+import { Registry } from "prom-client";
+import { createEvents, type Events } from "../../extproc/events.ts";
+import { createMeter, type Meter } from "../../extproc/meter/meter.ts";
+import { startRun, type Run, type RunDeps } from "../../extproc/meter/run.ts";
+import type { RunWatch } from "../../extproc/meter/run-watch.ts";
+import type { Hold } from "../../extproc/meter/wallet.ts";
+import type { Settlement } from "../../ledger/settle.ts";
+import { createLog } from "../../runtime/log.ts";
+import { catalogueModel, PRICE } from "./ledger.ts";
+
+export interface TestRunOptions extends Partial<Omit<RunDeps, "runWatch">> {
+  hold: Hold;
+  meter?: Meter;
+  runWatch?: Pick<RunWatch, "begin">;
+}
+
+/** A run without Envoy and a database, on a hold of the caller's. */
+export function startTestRun({ hold, meter = createMeter(100), ...options }: TestRunOptions): {
+  run: Run;
+  settled: Settlement[];
+} {
+  const settled: Settlement[] = [];
+  const model = catalogueModel("modelx-v4-pro");
+  const [backend] = model.backends;
+  if (backend === undefined) throw new Error("the model has a backend");
+  const clock = { nowMs: () => Date.now() };
+  const run = startRun(
+    {
+      requestId: "01900000-0000-7000-8000-000000000000",
+      caller: {
+        key: {
+          publicId: "key",
+          accountId: "acme",
+          name: "test",
+          secretHash: Buffer.alloc(32),
+          previousSecret: null,
+          isRevoked: false,
+          isDisabled: false,
+          expiresAt: null,
+          allowedModels: null,
+          limits: {},
+        },
+        account: {
+          accountId: "acme",
+          isSuspended: false,
+          postedNanoUsd: 1_000_000n,
+          overdraftNanoUsd: 0n,
+          version: 1n,
+          limits: {},
+        },
+      },
+      model: { ...model, notice: {}, price: { ...PRICE, id: 1n, version: 1, schedule: [] } },
+      backend,
+      protocol: "chat",
+      isStream: true,
+      startedMs: clock.nowMs(),
+      meter,
+      reservation: { hold, limited: { headers: {}, end() {}, cancel() {} } },
+    },
+    {
+      clock,
+      events: silentEvents(),
+      settler: { add: (settlement) => settled.push(settlement) },
+      journal: { start() {}, checkpoint() {}, end() {} },
+      departures: { forgives: () => true },
+      runWatch: { begin: () => ({ noteAlive: () => 0, over() {} }) },
+      ...options,
+    },
+  );
+  return { run, settled };
+}
+
+/** Events that go nowhere. */
+export function silentEvents(): Events {
+  return createEvents({
+    log: createLog({ process: "test", level: "silent" }),
+    accessLog: "all",
+    metrics: new Registry(),
+    gauges: {
+      openStreams: () => 0,
+      queuedSettlements: () => 0,
+      refusedSettlements: () => 0,
+      openHolds: () => 0,
+      heldNanoUsd: () => 0n,
+      journalBytes: () => 0,
+      isJournalFailing: () => false,
+      damagedJournals: () => 0,
+      ledgerDifferences: () => 0,
+      lateSeconds: () => 0,
+    },
+  });
+}
