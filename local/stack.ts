@@ -1,4 +1,3 @@
-import { createWriteStream } from "node:fs";
 import path from "node:path";
 import process from "node:process";
 import { createDatabase } from "../ledger/database.ts";
@@ -10,7 +9,9 @@ import { readDestinations, type Destinations } from "./destinations.ts";
 import { findEnvoy } from "./envoy.ts";
 import { chooseManifests } from "./manifests-directory.ts";
 import { takeLock } from "./process/lock.ts";
+import { openLineLog } from "./process/line-log.ts";
 import { rotateLog } from "./process/log-file.ts";
+import { startLogRotation } from "./process/log-rotation.ts";
 import { listServed, type Served } from "./served.ts";
 import { startPart, type Part, type PartContext, type RunningPart } from "./process/part.ts";
 import { dashboardPart, envoyPart, extprocPart, operatorPart, simulatorPart } from "./parts.ts";
@@ -80,6 +81,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const lock = await takeLock(directory.lock);
   const running: RunningPart[] = [];
   const register = createRegister(directory.processes);
+  const logRotation = startLogRotation(directory.logs);
   let isStopping = false;
 
   async function stop(): Promise<void> {
@@ -88,6 +90,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       await stopAll(running);
       await register.clear();
     } finally {
+      await logRotation.stop();
       await lock.release();
     }
   }
@@ -217,10 +220,10 @@ async function choosePort(wanted: number): Promise<number> {
 
 async function startDatabase(directory: DataDirectory, onStarted: BringUp["onStarted"]): Promise<string> {
   const logFile = await rotateLog(directory.logs, "postgres");
-  const log = createWriteStream(logFile, { flags: "a" });
+  const log = openLineLog(logFile);
   const postgres = await startPostgres({
     dataDirectory: directory.postgres,
-    log: (line) => void log.write(`${line}\n`),
+    log: (line) => log.write(`${line}\n`),
   }).catch((error: unknown) => {
     log.end();
     throw error;

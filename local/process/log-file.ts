@@ -4,6 +4,8 @@ import path from "node:path";
 
 const POLL_MS = 150;
 const READ_BYTES = 256 * 1024;
+/** Of a line that has not ended yet; the beginning of a longer one is given up. */
+const MAX_REST_BYTES = 1024 * 1024;
 
 /** A new log for a child; the last run's stays beside it as `<name>.1.log`. */
 export async function rotateLog(directory: string, name: string): Promise<string> {
@@ -50,11 +52,15 @@ async function follow(
       const isLast = signal.aborted;
       for (;;) {
         const { bytesRead } = await handle.read(buffer, 0, READ_BYTES, position);
-        if (bytesRead === 0) break;
+        if (bytesRead === 0) {
+          // It was rotated (log-rotation.ts), and begins anew.
+          if ((await handle.stat()).size < position) position = 0;
+          break;
+        }
         position += bytesRead;
         const text = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
         const end = text.lastIndexOf(0x0a) + 1;
-        rest = Buffer.from(text.subarray(end));
+        rest = Buffer.from(text.subarray(Math.max(end, text.length - MAX_REST_BYTES)));
         const lines = text.subarray(0, end);
         if (!interesting.some((each) => lines.includes(each))) continue;
         for (const line of lines.toString("utf8").split("\n")) {

@@ -38,8 +38,8 @@ async function receivedUpstream() {
   return journal.parse(await response.json()).requests;
 }
 
-function send(text: string, { stream = false } = {}): Promise<Response> {
-  return fetch(`${plane.baseUrl}/v1/messages`, {
+function send(text: string, { stream = false, baseUrl = plane.baseUrl } = {}): Promise<Response> {
+  return fetch(`${baseUrl}/v1/messages`, {
     method: "POST",
     headers: { "content-type": "application/json", "x-api-key": stack.apiKey, cookie: "session=mine" },
     body: JSON.stringify({ model: "modelx-v4-pro", max_tokens: 64, stream, messages: [{ role: "user", content: text }] }),
@@ -149,3 +149,21 @@ test("a client that leaves in mid-stream is charged for what was produced (S28)"
   expect(row?.usage.outputTokens).toBeLessThan(400);
   expect(await stack.entriesOf(requestId)).toEqual([-(row?.chargeNanoUsd ?? 0n)]);
 });
+
+test.for([1, 2])(
+  "the disk of its log is full, with %i workers: it answers all the same, and ends cleanly when it is told to",
+  async (workers) => {
+    const full = await startDataPlane(stack, {}, { workers, stdout: "/dev/full" });
+    // Some line meets the full disk, and those after it wait.
+    const statuses = await Promise.all(
+      Array.from({ length: 50 }, async (_, index) => {
+        const response = await eventually(() => send(`Line ${index}.`, { baseUrl: full.baseUrl }));
+        await response.text();
+        return response.status;
+      }),
+    );
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(await full.endExtproc("SIGTERM")).toBe(0);
+    await full.stop();
+  },
+);

@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -27,6 +28,12 @@ export interface DataPlane {
   stop(): Promise<number | null>;
 }
 
+export interface DataPlaneOptions {
+  workers?: number;
+  /** A file that takes extproc's log; nobody takes it by default. */
+  stdout?: string;
+}
+
 /** What it takes part in. */
 export type DataPlaneStack = Pick<TestStack, "databaseUrl" | "xdsPort"> & { directory: Pick<TestStack["directory"], "pepper"> };
 
@@ -34,7 +41,7 @@ export async function startDataPlane(
   stack: DataPlaneStack,
   /** Settings of extproc that differ. */
   settings: Readonly<Record<string, string>> = {},
-  { workers = 1 } = {},
+  { workers = 1, stdout }: DataPlaneOptions = {},
 ): Promise<DataPlane> {
   const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-data-plane-"));
   const [port = 0, envoyAdmin = 0, extprocAdmin = 0] = await freePorts(3);
@@ -51,8 +58,9 @@ export async function startDataPlane(
 
   async function startExtproc(changes: Readonly<Record<string, string>> = {}): Promise<void> {
     if (isRunning(extproc)) return;
+    const log = stdout === undefined ? "ignore" : openSync(stdout, "a");
     extproc = spawn(process.execPath, [path.join(import.meta.dirname, "../../extproc/main.ts")], {
-      stdio: ["ignore", "ignore", "inherit"],
+      stdio: ["ignore", log, "inherit"],
       env: {
         PATH: process.env["PATH"],
         DATABASE_URL: stack.databaseUrl,
@@ -66,6 +74,7 @@ export async function startDataPlane(
         ...changes,
       },
     });
+    if (log !== "ignore") closeSync(log);
     await eventually(async () => expect((await fetch(`${extprocAdminUrl}/readyz`)).status).toBe(200), { withinMs: 60_000 });
   }
 
