@@ -1,5 +1,4 @@
 import { FRAME_HEADER_BYTES } from "../runtime/grpc-frame.ts";
-import { COPIED_BYTES } from "../runtime/http2/output.ts";
 import { createWriter, type Writer } from "./wire/writer.ts";
 
 /**
@@ -29,6 +28,9 @@ export interface ImmediateAnswer {
   /** Why, for Envoy's access log: `gateway_…`. Envoy's own reply mapper leaves such replies alone. */
   details: string;
 }
+
+/** Copying more than this costs more than a second buffer in the write does. */
+const COPIED_BYTES = 8 * 1024;
 
 /** Which message of Envoy's is answered: a field of ProcessingResponse. */
 const REQUEST_HEADERS = 1;

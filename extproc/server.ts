@@ -49,7 +49,7 @@ type Read = (message: Buffer) => ProcessingRequest;
 
 function serve(stream: GrpcStream, metadata: GrpcMetadata, deps: ServerDeps & { read: Read }): GrpcHandler {
   const push = ({ frame, rest }: Reply) => stream.send(frame, rest);
-  const exchange = metadata.get(STAGE.header) === STAGE.attempt ? deps.createAttempt(push) : deps.createExchange(push);
+  const exchange = metadata[STAGE.header] === STAGE.attempt ? deps.createAttempt(push) : deps.createExchange(push);
   let isClosed = false;
 
   function close(isEnded: boolean): void {

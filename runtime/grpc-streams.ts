@@ -1,13 +1,11 @@
-import { createServer, type Server } from "node:net";
+import { constants, createServer, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import { createFleetingMap } from "./fleeting-map.ts";
 import { createFrameReader } from "./grpc-frame.ts";
-import { serveHttp2, type Http2Connection, type Http2Handler, type Http2Headers, type Http2Stream } from "./http2/connection.ts";
-import { encodeHeaders } from "./http2/encode-headers.ts";
 
 /**
- * A gRPC server for one method with streams in both directions, over HTTP/2 of our own. It does what a proxy beside this
- * process needs and no more: no deadlines, no compression, no metadata of its own. Each message costs a fraction of what it
- * costs in @grpc/grpc-js or over node:http2, and ext_proc sends several a request (docs/decisions/0018 and 0020).
+ * A gRPC server for one bidirectional streaming method, over node:http2. It does what a proxy beside this process needs and no
+ * more: no deadlines, no compression, no metadata of its own. Each message costs a fraction of what it costs in @grpc/grpc-js,
+ * and ext_proc sends several per request (docs/decisions/0018, docs/decisions/0020).
  */
 export interface GrpcStreams {
   readonly openStreams: number;
@@ -19,8 +17,8 @@ export interface GrpcStreams {
 export interface GrpcStream {
   /**
    * Nothing is sent after the end.
-   * @param frame a message with its frame's header (FRAME_HEADER_BYTES) in front. @param rest the message's last bytes, where they
-   * are apart. Neither may change afterwards.
+   * @param frame a message behind its frame header (FRAME_HEADER_BYTES). @param rest the message's last bytes, if they are in a
+   * buffer of their own. Neither may change afterwards.
    */
   send(frame: Buffer, rest?: Buffer | null): void;
   /** Ends it with status OK. */
@@ -29,16 +27,16 @@ export interface GrpcStream {
   fail(details: string): void;
 }
 
-/** What the other side said when it opened a stream, beside HTTP/2's own headers. */
-export type GrpcMetadata = Http2Headers;
+/** The request headers of a stream. */
+export type GrpcMetadata = Readonly<IncomingHttpHeaders>;
 
-/** What a handler throws fails its stream. */
+/** An exception thrown by a handler fails its stream. */
 export interface GrpcHandler {
   /** @param message may share memory with other messages. */
   message(message: Buffer): void;
   /** The other side sends no more. */
   ended(): void;
-  /** It is over, however that came. Comes once, last. */
+  /** The stream is over, for whatever reason. Called once, last. */
   closed(): void;
 }
 
@@ -48,7 +46,7 @@ export interface GrpcStreamsOptions {
   /** `/package.Service/Method` */
   method: string;
   maxMessageBytes: number;
-  /** A stream that at two looks, this long apart, has sent no message yet, or has not been ended after us, is given up. */
+  /** A stream is reset if at two checks, this long apart, it has sent no message yet, or has not ended after we did. */
   silentMs: number;
   open(stream: GrpcStream, metadata: GrpcMetadata): GrpcHandler;
   onError(error: unknown): void;
@@ -58,27 +56,41 @@ const OK = "0";
 const UNIMPLEMENTED = "12";
 const UNAVAILABLE = "14";
 
+/** Memory that node:http2 may hold for one connection, MiB: requests and answers that wait for their turn to be sent. */
+const MAX_SESSION_MIB = 1024;
+const WINDOW_BYTES = 4 * 1024 * 1024;
+const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
+/** Per connection: more than the proxy's circuit breaker lets through (operator/xds/extproc-cluster.ts). */
+const MAX_STREAMS = 32_768;
+const UNLIMITED = 2 ** 31 - 1;
+
 export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<GrpcStreams> {
-  const connections = new Set<Http2Connection>();
-  const open = createFleetingMap<number, Served>();
+  const sessions = new Set<ServerHttp2Session>();
+  const open = createFleetingMap<number, ServedStream>();
   let opened = 0;
-  const server = createServer((socket) => {
-    const connection = serveHttp2(socket, {
-      open(stream, headers) {
-        if (headers.get(":path") !== options.method) return refuse(stream, UNIMPLEMENTED, "there is no such method");
-        const number = ++opened;
-        const served = serve(stream, headers, { ...options, onClosed: () => open.delete(number) });
-        open.set(number, served);
-        return served.handler;
-      },
-      onError: options.onError,
-      onClose: () => connections.delete(connection),
-    });
-    connections.add(connection);
+  const server = createServer({
+    settings: { maxConcurrentStreams: MAX_STREAMS, initialWindowSize: WINDOW_BYTES },
+    maxSessionMemory: MAX_SESSION_MIB,
+    // Node takes frequent resets for an attack, but this proxy resets the streams of clients that leave.
+    streamResetBurst: UNLIMITED,
+    streamResetRate: UNLIMITED,
   });
-  // Whoever loses a reset (grpc-js's client does, where it cancels at once) would leave its stream here for ever.
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+    session.on("close", () => sessions.delete(session));
+  });
+  server.on("sessionError", options.onError);
+  server.on("stream", (stream, headers) => {
+    // A reset by the other side; "close" follows.
+    stream.on("error", ignore);
+    if (headers[":path"] !== options.method) return respondOnly(stream, UNIMPLEMENTED, "there is no such method");
+    const number = ++opened;
+    open.set(number, serve(stream, headers, { ...options, onClosed: () => open.delete(number) }));
+  });
+  // A client that loses a reset (grpc-js's does if it cancels at once) would leave its stream open for ever.
   const sweep = setInterval(() => {
-    for (const served of open.values()) served.giveUpSilent();
+    for (const stream of open.values()) stream.resetIfSilent();
   }, options.silentMs).unref();
   await listen(server, options.address);
 
@@ -89,11 +101,11 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
     async stop(deadlineMs) {
       const { promise: closed, resolve } = Promise.withResolvers<void>();
       server.close(() => resolve());
-      for (const connection of connections) connection.shut();
+      for (const session of sessions) session.close();
       const timer = setTimeout(() => {
-        for (const served of open.values()) served.fail("the server is stopping");
-        for (const connection of connections) connection.destroy();
-        // A connection whose other side does not close it either would be waited for.
+        for (const stream of open.values()) stream.fail("the server is stopping");
+        for (const session of sessions) session.destroy();
+        // Do not wait for a connection that the other side does not close either.
         resolve();
       }, deadlineMs);
       await closed;
@@ -103,38 +115,47 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
   };
 }
 
-interface Served {
-  handler: Http2Handler;
+interface ServedStream {
   fail(details: string): void;
-  /** Resets it where nothing is to come, and nothing was at the last look. */
-  giveUpSilent(): void;
+  /** Resets the stream if nothing can be expected of it now, nor could at the last check. */
+  resetIfSilent(): void;
 }
 
 interface ServeOptions extends GrpcStreamsOptions {
   onClosed(): void;
 }
 
-function serve(stream: Http2Stream, metadata: GrpcMetadata, { open, maxMessageBytes, onError, onClosed }: ServeOptions): Served {
+function serve(
+  stream: ServerHttp2Stream,
+  metadata: GrpcMetadata,
+  { open, maxMessageBytes, onError, onClosed }: ServeOptions,
+): ServedStream {
   let isEnded = false;
-  let isAnswered = false;
   let hasSpoken = false;
-  let isWatched = false;
+  let wasSilent = false;
   const call: GrpcStream = {
     send(frame, rest = null) {
-      if (isEnded) return;
-      if (!isAnswered) stream.headers(RESPONSE_HEADERS, false);
-      isAnswered = true;
-      stream.data(frame);
-      if (rest !== null) stream.data(rest);
+      if (isEnded || stream.destroyed) return;
+      if (!stream.headersSent) stream.respond(RESPONSE_HEADERS, WITH_TRAILERS);
+      if (rest === null) {
+        stream.write(frame);
+        return;
+      }
+      stream.cork();
+      stream.write(frame);
+      stream.write(rest);
+      stream.uncork();
     },
     end: () => end(OK, ""),
     fail: (details) => end(UNAVAILABLE, details),
   };
 
   function end(status: string, details: string): void {
-    if (isEnded) return;
+    if (isEnded || stream.destroyed) return;
     isEnded = true;
-    stream.headers(status === OK && isAnswered ? GOOD_END : encodeEnd({ status, details, isAnswered }), true);
+    if (!stream.headersSent) return respondOnly(stream, status, details);
+    stream.once("wantTrailers", () => stream.sendTrailers(statusHeaders(status, details)));
+    stream.end();
   }
 
   function guarded(work: () => void): void {
@@ -151,49 +172,43 @@ function serve(stream: Http2Stream, metadata: GrpcMetadata, { open, maxMessageBy
     hasSpoken = true;
     if (!isEnded) handler.message(message);
   });
+  stream.on("data", (chunk: Buffer) => {
+    // Whatever arrives after our end is discarded.
+    if (!isEnded) guarded(() => reader.push(chunk));
+  });
+  stream.on("end", () => guarded(() => handler.ended()));
+  stream.on("close", () => {
+    isEnded = true;
+    onClosed();
+    guarded(() => handler.closed());
+  });
   return {
-    handler: {
-      data(bytes) {
-        // After its end, what still comes is thrown away.
-        if (isEnded) return;
-        guarded(() => reader.push(bytes));
-      },
-      ended: () => guarded(() => handler.ended()),
-      closed() {
-        isEnded = true;
-        onClosed();
-        guarded(() => handler.closed());
-      },
-    },
     fail: call.fail,
-    giveUpSilent() {
+    resetIfSilent() {
       const isSilent = !hasSpoken || isEnded;
-      if (isSilent && isWatched) stream.cancel();
-      isWatched = isSilent;
+      if (isSilent && wasSilent) stream.close(constants.NGHTTP2_CANCEL);
+      wasSilent = isSilent;
     },
   };
 }
 
 const CONTENT_TYPE = "application/grpc+proto";
-const RESPONSE_HEADERS = encodeHeaders({ ":status": "200", "content-type": CONTENT_TYPE });
-const GOOD_END = encodeHeaders({ "grpc-status": OK });
-const IGNORING: Http2Handler = { data() {}, ended() {}, closed() {} };
+const RESPONSE_HEADERS = { [constants.HTTP2_HEADER_STATUS]: 200, "content-type": CONTENT_TYPE };
+const WITH_TRAILERS = { waitForTrailers: true };
+const NO_BODY = { endStream: true };
+
+function ignore(): void {}
 
 /** A stream without messages has its status in its headers. */
-function encodeEnd({ status, details, isAnswered }: { status: string; details: string; isAnswered: boolean }): Buffer {
-  return encodeHeaders({
-    ...(isAnswered ? {} : { ":status": "200", "content-type": CONTENT_TYPE }),
-    "grpc-status": status,
-    ...(details === "" ? {} : { "grpc-message": details }),
-  });
+function respondOnly(stream: ServerHttp2Stream, status: string, details: string): void {
+  stream.respond({ ...RESPONSE_HEADERS, ...statusHeaders(status, details) }, NO_BODY);
 }
 
-function refuse(stream: Http2Stream, status: string, details: string): Http2Handler {
-  stream.headers(encodeEnd({ status, details, isAnswered: false }), true);
-  return IGNORING;
+function statusHeaders(status: string, details: string): Record<string, string> {
+  return details === "" ? { "grpc-status": status } : { "grpc-status": status, "grpc-message": details };
 }
 
-async function listen(server: Server, address: string): Promise<void> {
+async function listen(server: ReturnType<typeof createServer>, address: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject);
   if (address.startsWith("unix:")) server.listen(address.slice("unix:".length), resolve);

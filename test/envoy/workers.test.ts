@@ -75,11 +75,14 @@ test("a worker killed under load: the others go on, it comes back, and each toke
   const over = new AbortController();
   const load = Array.from({ length: CONCURRENCY }, async (_, index) => {
     while (!over.signal.aborted) {
-      const response = await send(`Load ${index}. [[sim tokens=30 chunk-ms=10]]`, { stream: true }).catch(() => undefined);
+      // Some are slow, so that each worker carries streams at any moment.
+      const chunkMs = index % 4 === 0 ? 100 : 10;
+      const text = `Load ${index}. [[sim tokens=30 chunk-ms=${chunkMs}]]`;
+      const response = await send(text, { stream: true }).catch(() => undefined);
       if (response === undefined) continue;
       if (response.status === 200) requestIds.add(response.headers.get("x-request-id") ?? "");
-      const text = await response.text().catch(() => "cut");
-      ends.push(response.status === 200 && text.endsWith("data: [DONE]\n\n") ? "whole" : `${response.status} broken`);
+      const answer = await response.text().catch(() => "cut");
+      ends.push(response.status === 200 && answer.endsWith("data: [DONE]\n\n") ? "whole" : `${response.status} broken`);
     }
   });
   const countWhole = () => ends.filter((each) => each === "whole").length;

@@ -116,7 +116,7 @@ test("a gRPC client gets its answers in order, and a good end", async () => {
   for (const word of ["one", "", large, "two"]) call.write(Buffer.from(word));
   call.end();
   expect(await finish(call)).toEqual({ received: ["one", "", large, "two"], code: status.OK, details: "" });
-  expect(handlers.map(({ metadata }) => metadata.get("x-stage"))).toEqual(["attempt"]);
+  expect(handlers.map(({ metadata }) => metadata["x-stage"])).toEqual(["attempt"]);
   await eventually(() => expect([server.openStreams, handlers[0]?.closings]).toEqual([0, 1]));
 });
 
@@ -212,6 +212,25 @@ test("streams of a connection that breaks are closed", async () => {
   await eventually(() => expect([server.openStreams, handlers.map(({ closings }) => closings)]).toEqual([0, [1, 1]]));
 });
 
+test("a flood of empty CONTINUATION frames, and what is not HTTP/2, end their connection alone", async () => {
+  const flood = Array.from({ length: 10_000 }, () => http2Frame(CONTINUATION, { flags: 0, stream: 1, payload: Buffer.alloc(0) }));
+  const unfinished = http2Frame(1, { flags: 0, stream: 1, payload: Buffer.from([0x83]) });
+  for (const hostile of [Buffer.concat([PREFACE, SETTINGS, unfinished, ...flood]), Buffer.from("GET / HTTP/1.1\r\n\r\n")]) {
+    const connection = connectTcp(socket).resume();
+    // The server may close before all of it is written.
+    connection.on("error", () => {});
+    const { promise: closed, resolve } = Promise.withResolvers<void>();
+    connection.on("close", () => resolve());
+    connection.write(hostile);
+    await closed;
+  }
+  expect(handlers).toEqual([]);
+  const call = open();
+  call.write(Buffer.from("one"));
+  call.end();
+  expect(await finish(call)).toMatchObject({ received: ["one"], code: status.OK });
+});
+
 test("a server that stops lets streams finish, and takes no more", async () => {
   const call = open();
   const end = finish(call);
@@ -239,6 +258,7 @@ test("a server that stops fails what is left at the deadline", async () => {
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 const SETTINGS = http2Frame(4, { flags: 0, stream: 0, payload: Buffer.alloc(0) });
+const CONTINUATION = 9;
 const END_HEADERS = 4;
 const END_STREAM = 1;
 
