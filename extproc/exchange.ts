@@ -12,12 +12,13 @@ import { tooLate } from "./fallback/attempts.ts";
 import { planWay, type Way } from "./fallback/way.ts";
 import { requestChanges, responseChanges } from "./headers.ts";
 import type { Place } from "./limits/admission.ts";
-import { countAnswers, sizeHold } from "./meter/hold-size.ts";
+import { sizeHold } from "./meter/hold-size.ts";
 import { createRequestMeter } from "./meter/request-meter.ts";
 import { release, reserve, type Reservation } from "./meter/reservation.ts";
 import { startRun, type Run } from "./meter/run.ts";
 import { checkBodyComes, parseBody } from "./protocol/json/parse-body.ts";
 import type { RequestBody } from "./protocol/json/request-body.ts";
+import { readOutputAsk } from "./protocol/output/output-ask.ts";
 import { readUpstreamError } from "./protocol/upstream-error.ts";
 import { encodeRefusal } from "./refusal.ts";
 import * as reply from "./reply.ts";
@@ -27,7 +28,7 @@ import { chooseModel } from "./route/choose-model.ts";
 import { findEndpoint, protocolOf, type Endpoint } from "./route/endpoint.ts";
 import { createTokenCount, type TokenCount } from "./translate/token-count.ts";
 import type { StreamTranslation } from "./translate/translation.ts";
-import { pricedAt } from "./world/world.ts";
+import { pricedAt, type WorldModel } from "./world/world.ts";
 
 /**
  * One request's life, in the order in which it happens. Envoy sends one message a step and waits for its
@@ -65,6 +66,14 @@ interface Admitted {
   headers: ReadonlyMap<string, string>;
 }
 
+interface PlanStart {
+  body: RequestBody;
+  headers: ReadonlyMap<string, string>;
+  model: WorldModel;
+  caller: Caller;
+  reservation: Reservation;
+}
+
 /** How the response comes. */
 type Response =
   /** Envoy's own: its configuration gives it the caller's shape (operator/xds/local-replies.ts). */
@@ -87,6 +96,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   let deadlines: Deadlines | undefined;
   let place: Place | undefined;
   let response: Response | undefined;
+  let hasBody = false;
   let errorCode: ErrorCode | null = null;
   /** The model server's own status, for the operator's log; the client's may differ. */
   let upstreamStatus: number | null = null;
@@ -125,7 +135,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     return refusing(() => {
       if (admitted === undefined) throw new Error("a request body came before its headers were accepted");
       // A second run would leave the first one's hold to nobody.
-      if (way !== undefined || response !== undefined) throw new Error("a request has one body");
+      if (hasBody) throw new Error("a request has one body");
+      hasBody = true;
       const { caller, headers } = admitted;
       const request = parseBody(body, { headers, interface: protocol });
       const { world, modelsUrl } = deps;
@@ -134,21 +145,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       if (admitted.endpoint.kind === "count_tokens")
         return countTokens({ body: request, headers, backend: chooseBackend(model.backends, deps.random()) });
 
-      const nowSeconds = Math.floor(startedMs / 1000);
-      const planned = planWay(
-        { body: request, headers, model, requestId, nowSeconds, client: protocol, keyId: caller.key.publicId },
-        deps,
-      );
-      way = planned;
-      const { wantsStream: isStream, maxOutputTokens } = planned.translation();
-      const answers = countAnswers(request.outline);
-      const size = sizeHold({
-        promptBytes: body.length,
-        maxOutputTokens,
-        answers,
-        isStream,
-        model,
-      });
+      const ask = readOutputAsk(request, protocol);
+      const size = sizeHold({ promptBytes: body.length, ask, model });
       const reserved = reserve(deps, { caller, protocol, size, signal: client });
       const forward = (reservation: Reservation) => {
         // The client left while its credit was waited for: nothing runs, and nobody reads this answer.
@@ -156,15 +154,34 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
           release(reservation);
           return reply.passChunk("unchanged");
         }
-        const meter = createRequestMeter({ body: request, model, answers, heldPromptTokens: size.promptTokens });
+        const planned = plan({ body: request, headers, model, caller, reservation });
+        way = planned;
+        const meter = createRequestMeter({ body: request, model, answers: ask.answers, heldPromptTokens: size.promptTokens });
         const { isByAttempt } = planned;
         const backend = planned.backend();
+        const { wantsStream: isStream } = ask;
         run = startRun({ requestId, caller, model, backend, protocol, isStream, startedMs, meter, reservation }, deps);
         deadlines = startDeadlines({ timeouts: model.timeouts, isByAttempt, onPassed: late });
         return planned.forward();
       };
       return reserved instanceof Promise ? reserved.then(forward).catch(refuse) : forward(reserved);
     });
+  }
+
+  /** The request in the words of its backends, with the output limit that is held for. */
+  function plan(start: PlanStart): Way {
+    const { body, headers, model, caller, reservation } = start;
+    const nowSeconds = Math.floor(startedMs / 1000);
+    const { outputTokens } = reservation;
+    try {
+      return planWay(
+        { body, headers, model, outputTokens, requestId, nowSeconds, client: protocol, keyId: caller.key.publicId },
+        deps,
+      );
+    } catch (error) {
+      release(reservation);
+      throw error;
+    }
   }
 
   // 2b. Tokens are only to be counted: asked upstream where it can count, and free (S16).

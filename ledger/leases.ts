@@ -20,7 +20,9 @@ export interface LeaseRequest {
   accountId: string;
   /** The process that asks. */
   holder: string;
-  /** What must be added for a request to go on; 0n refills. */
+  /** What must be added for a request to go on: less is of no use, and nothing is added then. 0n refills. */
+  neededNanoUsd: bigint;
+  /** What is added where there is enough. */
   wantedNanoUsd: bigint;
 }
 
@@ -45,12 +47,13 @@ const othersRow = z.strictObject({ holders: z.bigint(), leasedNanoUsd: z.bigint(
 
 /**
  * Adds credit to a lease, which begins with the first call of its id. It takes half of an even share of what the account
- * has free, within the rules' bounds, at least what is wanted, and never more than there is.
+ * has free, within the rules' bounds, at least what is wanted, and never more than there is. Where there is less than what
+ * is needed it takes nothing: a request that is refused must not keep others from what they need.
  * @throws GatewayError `not_found` when there is no such account.
  */
 export async function growLease(
   database: Database,
-  { leaseId, accountId, holder, wantedNanoUsd }: LeaseRequest,
+  { leaseId, accountId, holder, neededNanoUsd, wantedNanoUsd }: LeaseRequest,
   { ttlMs, leastNanoUsd, mostNanoUsd }: LeaseRules,
 ): Promise<LeaseGrant> {
   return database.transaction(async (transaction) => {
@@ -74,7 +77,7 @@ export async function growLease(
       freeNanoUsd,
       largest(wantedNanoUsd, largest(leastNanoUsd, smallest(mostNanoUsd, shareNanoUsd))),
     );
-    if (addedNanoUsd <= 0n) return { isOpen: lease !== undefined, ...unchanged };
+    if (addedNanoUsd <= 0n || addedNanoUsd < neededNanoUsd) return { isOpen: lease !== undefined, ...unchanged };
 
     await transaction.execute(
       `INSERT INTO credit_lease (lease_id, account_id, holder, granted_nano_usd, expires_at)

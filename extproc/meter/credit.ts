@@ -3,7 +3,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import { backOffMs } from "../../ledger/back-off.ts";
 import type { LeaseBank } from "../../ledger/lease-bank.ts";
 import type { WorldAccount } from "../world/world.ts";
-import type { HoldSize } from "./hold-size.ts";
+import type { WalletSize } from "./hold-share.ts";
 import { createWallet, type Departure, type Hold, type Wallet } from "./wallet.ts";
 
 /** Decides from memory whether an account can pay for one more request (S6, S19, S30). */
@@ -19,11 +19,7 @@ export interface Credit {
    * the database, at most 2 s.
    * @throws GatewayError (or rejects with one) `insufficient_balance`; `billing_unavailable` where nobody can say.
    */
-  admit(
-    account: Pick<WorldAccount, "accountId">,
-    size: Pick<HoldSize, "fullNanoUsd" | "leastNanoUsd">,
-    signal: Departure,
-  ): Hold | Promise<Hold>;
+  admit(account: Pick<WorldAccount, "accountId">, size: WalletSize, signal: Departure): Hold | Promise<Hold>;
   /** Nano-USD left: the posted balance less what is used but not settled yet and what running requests hold. */
   availableNanoUsd(account: WorldAccount): bigint;
   /** Held by running requests of this process, nano-USD; of all accounts where none is named. */

@@ -1,24 +1,27 @@
 import { NO_USAGE } from "../../contract/usage.ts";
 import { chargeNanoUsd, type Price } from "../../ledger/money.ts";
+import type { OutputAsk } from "../protocol/output/output-ask.ts";
 
-/** What a request may cost, nano-USD: known before it runs, and not exactly. */
+/** What a request may cost, nano-USD, and the output limit that a hold of some amount pays for. */
 export interface HoldSize {
-  /** The whole prompt at list price and every token that it may produce. */
+  /** The whole prompt at list price, and every token that it may produce. */
   fullNanoUsd: bigint;
-  /** The least with which it may begin: a stream that can be stopped needs only its prompt and a first stretch. */
+  /** The least with which it may begin: its prompt and the floor of output tokens. */
   leastNanoUsd: bigint;
+  /** The client set no output limit: it is given one that a bounded part of the credit covers (S37). */
+  isOpen: boolean;
   /** The prompt as it is held. */
   promptTokens: number;
+  /** The limit that is sent upstream for a hold of this amount: tokens for each answer. */
+  outputTokens(heldNanoUsd: bigint): number;
+  /** What so much credit is enough for, and what it would take: part of a refusal's text. */
+  describe(coveredNanoUsd: bigint): string;
 }
 
 export interface HoldSizeInput {
   /** Size of the request body as received. */
   promptBytes: number;
-  /** What the client allows; null where it says nothing. */
-  maxOutputTokens: number | null;
-  /** How many answers it asks for (chat's `n`). */
-  answers: number;
-  isStream: boolean;
+  ask: OutputAsk;
   model: { contextWindow: number | null; maxOutputTokens: number; price: Price };
 }
 
@@ -27,26 +30,60 @@ export interface HoldSizeInput {
  * JSON around them comes on top. Inline images count by their bytes, so the model's context window is the cap.
  */
 const PROMPT_BYTES_PER_TOKEN = 3;
-const MOST_ANSWERS = 128;
-/** A stream may begin on this many output tokens, and is extended or stopped from there. */
-export const FIRST_STRETCH_TOKENS = 256;
+/** Of most prompts: what is likely to be left of the context window for an answer. */
+const USUAL_BYTES_PER_TOKEN = 4;
+/** What a request without an output limit is worth at the least (S37); a lower limit of the client's own is its floor. */
+const FLOOR_TOKENS = 1_024;
+/** How far a stream whose server ignores its limit may be ahead of its hold. */
+export const STRETCH_TOKENS = 256;
 
 /** Cached prompts cost less and are never counted on; writing a cache may cost more, and is. */
-export function sizeHold({ promptBytes, maxOutputTokens, answers, isStream, model }: HoldSizeInput): HoldSize {
+export function sizeHold({ promptBytes, ask, model }: HoldSizeInput): HoldSize {
   const { price } = model;
   const promptTokens = Math.min(Math.ceil(promptBytes / PROMPT_BYTES_PER_TOKEN), model.contextWindow ?? Infinity);
-  const outputTokens = Math.min(maxOutputTokens ?? model.maxOutputTokens, model.maxOutputTokens) * answers;
-  const dearest: Price = {
-    ...price,
-    inputPicoUsd: price.inputPicoUsd > price.cacheWritePicoUsd ? price.inputPicoUsd : price.cacheWritePicoUsd,
+  const fullTokens = Math.min(ask.limit ?? roomFor(promptBytes, model.contextWindow), model.maxOutputTokens);
+  const leastTokens = Math.min(fullTokens, FLOOR_TOKENS);
+  const answers = BigInt(ask.answers);
+  const promptPicoUsd =
+    BigInt(promptTokens) * (price.inputPicoUsd > price.cacheWritePicoUsd ? price.inputPicoUsd : price.cacheWritePicoUsd);
+  const tokenPicoUsd = price.outputPicoUsd * answers;
+  const cost = (tokens: number) =>
+    chargeNanoUsd(
+      { ...NO_USAGE, inputTokens: 1, outputTokens: tokens },
+      { ...price, inputPicoUsd: promptPicoUsd, outputPicoUsd: tokenPicoUsd },
+    );
+  const fullNanoUsd = cost(fullTokens);
+  const leastNanoUsd = cost(leastTokens);
+
+  /** Rounded down: what is sent never costs more than what is held. */
+  function affordable(nanoUsd: bigint): number {
+    if (nanoUsd >= fullNanoUsd || tokenPicoUsd === 0n) return fullTokens;
+    const tokens = Number((nanoUsd * PICO_PER_NANO - promptPicoUsd) / tokenPicoUsd);
+    return Math.max(Math.min(tokens, fullTokens), 0);
+  }
+
+  return {
+    fullNanoUsd,
+    leastNanoUsd,
+    isOpen: ask.limit === null,
+    promptTokens,
+    outputTokens: (heldNanoUsd) =>
+      heldNanoUsd >= leastNanoUsd ? Math.max(affordable(heldNanoUsd), leastTokens) : affordable(heldNanoUsd),
+    describe(coveredNanoUsd) {
+      const each = ask.answers === 1 ? "" : ` for each of ${ask.answers} answers`;
+      return `covers ${inWords(affordable(coveredNanoUsd))} output tokens${each} beside the prompt, and this request needs ${inWords(leastTokens)}`;
+    },
   };
-  const cost = (output: number) => chargeNanoUsd({ ...NO_USAGE, inputTokens: promptTokens, outputTokens: output }, dearest);
-  const fullNanoUsd = cost(outputTokens);
-  return { promptTokens, fullNanoUsd, leastNanoUsd: isStream ? cost(Math.min(outputTokens, FIRST_STRETCH_TOKENS)) : fullNanoUsd };
 }
 
-/** How many answers a chat request asks for; what is no number is the upstream's to refuse. */
-export function countAnswers(request: { readonly [name: string]: unknown }): number {
-  const { n: answers } = request;
-  return typeof answers === "number" && Number.isInteger(answers) ? Math.min(Math.max(answers, 1), MOST_ANSWERS) : 1;
+const PICO_PER_NANO = 1_000n;
+
+/** Servers refuse a limit that does not fit into the context window behind the prompt. */
+function roomFor(promptBytes: number, contextWindow: number | null): number {
+  if (contextWindow === null) return Infinity;
+  return Math.max(contextWindow - Math.ceil(promptBytes / USUAL_BYTES_PER_TOKEN), FLOOR_TOKENS);
+}
+
+function inWords(tokens: number): string {
+  return tokens.toLocaleString("en-US");
 }

@@ -5,9 +5,11 @@ import type { Credit } from "./credit.ts";
 import type { HoldSize } from "./hold-size.ts";
 import type { Departure, Hold } from "./wallet.ts";
 
-/** What a request has taken before it runs: its place within the limits, and credit. */
+/** What a request has taken before it runs: credit, and its place within the limits. */
 export interface Reservation {
   readonly hold: Hold;
+  /** What the hold pays for: the output limit of each answer, which is sent upstream. */
+  readonly outputTokens: number;
   readonly limited: LimitedRequest;
 }
 
@@ -20,24 +22,25 @@ export interface ReservationInput {
 }
 
 /**
- * Limits first, credit after: what is refused by either leaves nothing taken.
- * @throws GatewayError (or rejects with one) as Limits.begin and Credit.admit.
+ * Credit first: the limits count what is held. What is refused by either leaves nothing taken.
+ * @throws GatewayError (or rejects with one) as Credit.admit and Limits.begin.
  */
 export function reserve(
   { limits, credit }: { limits: Limits; credit: Credit },
   { caller, protocol, size, signal }: ReservationInput,
 ): Reservation | Promise<Reservation> {
-  const limited = limits.begin(caller, protocol, { tokens: size.promptTokens, nanoUsd: size.fullNanoUsd });
-  const undo = (error: unknown): never => {
-    limited.cancel();
-    throw error;
+  const begin = (hold: Hold): Reservation => {
+    const heldNanoUsd = hold.heldNanoUsd();
+    try {
+      const limited = limits.begin(caller, protocol, { tokens: size.promptTokens, nanoUsd: heldNanoUsd });
+      return { hold, outputTokens: size.outputTokens(heldNanoUsd), limited };
+    } catch (error) {
+      hold.release();
+      throw error;
+    }
   };
-  try {
-    const hold = credit.admit(caller.account, size, signal);
-    return hold instanceof Promise ? hold.then((each) => ({ hold: each, limited }), undo) : { hold, limited };
-  } catch (error) {
-    return undo(error);
-  }
+  const hold = credit.admit(caller.account, size, signal);
+  return hold instanceof Promise ? hold.then(begin) : begin(hold);
 }
 
 export function release({ hold, limited }: Reservation): void {

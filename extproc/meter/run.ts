@@ -8,8 +8,8 @@ import type { Events } from "../events.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Checkpoint } from "../journal/record.ts";
 import type { WorldModel } from "../world/world.ts";
-import { FIRST_STRETCH_TOKENS } from "./hold-size.ts";
 import type { Departures } from "./departures.ts";
+import { STRETCH_TOKENS } from "./hold-size.ts";
 import type { Meter } from "./meter.ts";
 import { release, type Reservation } from "./reservation.ts";
 import type { RunWatch } from "./run-watch.ts";
@@ -74,7 +74,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
   let { backend } = start;
   const { hold, limited } = reservation;
   // How far a stream may be ahead of its hold while more credit is asked for: one stretch of output (docs/billing.md).
-  const stretchNanoUsd = chargeNanoUsd({ ...NO_USAGE, outputTokens: FIRST_STRETCH_TOKENS }, model.price);
+  const stretchNanoUsd = chargeNanoUsd({ ...NO_USAGE, outputTokens: STRETCH_TOKENS }, model.price);
   let firstTokenMs: number | null = null;
   let checkpointMs: number | null = null;
   let isSettled = false;
@@ -129,9 +129,10 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
 
   function keepAhead(): "go_on" | "stop" {
     const usedNanoUsd = chargeNanoUsd(meter.final().usage, model.price);
-    if (usedNanoUsd + stretchNanoUsd <= hold.heldNanoUsd()) return "go_on";
+    // The hold pays for the limit that was sent: only a server that ignores it comes this far.
+    if (usedNanoUsd <= hold.heldNanoUsd()) return "go_on";
     const covered = hold.cover(usedNanoUsd + STRETCHES_AHEAD * stretchNanoUsd);
-    if (covered === "covered" || usedNanoUsd < hold.heldNanoUsd()) return "go_on";
+    if (covered === "covered") return "go_on";
     const isBeyondSlack = usedNanoUsd >= hold.heldNanoUsd() + stretchNanoUsd;
     return covered === "short" || isBeyondSlack ? "stop" : "go_on";
   }

@@ -1,6 +1,7 @@
-import { GatewayError } from "../../contract/errors.ts";
+import type { GatewayError } from "../../contract/errors.ts";
 import type { LeaseBank } from "../../ledger/lease-bank.ts";
-import type { HoldSize } from "./hold-size.ts";
+import { heldByOthers, short, unavailable } from "./credit-refusal.ts";
+import { shareOf, type WalletSize } from "./hold-share.ts";
 
 /** Credit that one running request has reserved. It ends once: with its charge, or without one. */
 export interface Hold {
@@ -15,8 +16,6 @@ export interface Hold {
   /** Frees the hold of a request that never ran. */
   release(): void;
 }
-
-type WalletSize = Pick<HoldSize, "fullNanoUsd" | "leastNanoUsd">;
 
 /** One account's credit in this process: one lease, and the holds on it. The sum of holds never passes what is left. */
 export interface Wallet {
@@ -79,6 +78,12 @@ interface Waiter {
   reject(error: GatewayError): void;
 }
 
+/** What a lease is to grow by: at the least, or it stays as it is, and where there is enough. */
+interface Amounts {
+  neededNanoUsd: bigint;
+  wantedNanoUsd: bigint;
+}
+
 /** What the last asking has shown. */
 type Answer = { kind: "away"; atMs: number } | { kind: "grant"; atMs: number; freeNanoUsd: bigint; othersNanoUsd: bigint };
 
@@ -90,6 +95,8 @@ export function createWallet(deps: WalletDeps): Wallet {
   let holds = 0;
   let answer: Answer | undefined;
   let isAsking = false;
+  /** Of those that wait. */
+  let retry: NodeJS.Timeout | undefined;
   let asked = Promise.resolve();
   /** Of a lease that was asked for without an answer: asked for again under its id, it is there once. */
   let unansweredId: string | undefined;
@@ -100,16 +107,40 @@ export function createWallet(deps: WalletDeps): Wallet {
     return (lease === undefined ? 0n : lease.grantedNanoUsd - lease.spentNanoUsd) - heldNanoUsd;
   }
 
-  function fits(nanoUsd: bigint): boolean {
-    return lease !== undefined && clock.nowMs() < lease.expiresAtMs - SKEW_MS && restNanoUsd() >= nanoUsd;
+  function isInForce(): boolean {
+    return lease !== undefined && clock.nowMs() < lease.expiresAtMs - SKEW_MS;
+  }
+
+  /** What the database last said is free and leased by others; nothing where it has said nothing. */
+  function elsewhere(): { freeNanoUsd: bigint; othersNanoUsd: bigint } {
+    if (answer?.kind !== "grant") return { freeNanoUsd: 0n, othersNanoUsd: 0n };
+    return { freeNanoUsd: answer.freeNanoUsd > 0n ? answer.freeNanoUsd : 0n, othersNanoUsd: answer.othersNanoUsd };
+  }
+
+  function totalNanoUsd(): bigint {
+    const { freeNanoUsd, othersNanoUsd } = elsewhere();
+    return restNanoUsd() + heldNanoUsd + freeNanoUsd + othersNanoUsd;
+  }
+
+  /** How much a request is to hold. Until the database has said that it is too much, a client's own limit is held in full. */
+  function amountFor(size: WalletSize): bigint {
+    const total = isFresh(EMPTY_FOR_MS) ? totalNanoUsd() : size.fullNanoUsd;
+    return shareOf(size, { freeNanoUsd: restNanoUsd() + elsewhere().freeNanoUsd, totalNanoUsd: total, holds });
+  }
+
+  function isFresh(forMs: number): boolean {
+    return answer?.kind === "grant" && clock.nowMs() - answer.atMs < forMs;
   }
 
   function admit(size: WalletSize, signal: Departure): Hold | Promise<Hold> {
     lastUsedMs = clock.nowMs();
-    if (waiting.size === 0 && fits(size.fullNanoUsd)) {
-      const hold = startHold(size.fullNanoUsd);
-      refill();
-      return hold;
+    if (waiting.size === 0 && isInForce()) {
+      const amount = amountFor(size);
+      if (restNanoUsd() >= amount) {
+        const hold = startHold(amount);
+        refill();
+        return hold;
+      }
     }
     if (waiting.size >= MOST_WAITING) throw heldByOthers();
     return wait(size, signal);
@@ -117,48 +148,63 @@ export function createWallet(deps: WalletDeps): Wallet {
 
   async function wait(size: WalletSize, signal: Departure): Promise<Hold> {
     const { promise, resolve, reject } = Promise.withResolvers<Hold>();
-    const timer = setTimeout(() => refuse(waiter, isKnown() ? heldByOthers() : unavailable()), WAIT_MS);
+    const timer = setTimeout(() => giveUp(waiter), WAIT_MS);
     const waiter: Waiter = { size, signal, timer, resolve, reject };
     waiting.add(waiter);
     serve();
     return promise;
   }
 
+  /** It has waited for as long as it may: what is there must do. */
+  function giveUp(waiter: Waiter): void {
+    if (!beginOnLess(waiter)) refuse(waiter, isKnown() ? heldByOthers() : unavailable());
+  }
+
   /** In turn: a large request at the head is not passed by small ones for ever. */
   function serve(): void {
     for (const waiter of waiting) {
+      const amount = amountFor(waiter.size);
       if (waiter.signal.aborted) refuse(waiter, unavailable());
-      else if (fits(waiter.size.fullNanoUsd)) accept(waiter, waiter.size.fullNanoUsd);
-      else if (!settleFate(waiter)) return;
+      else if (isInForce() && restNanoUsd() >= amount) accept(waiter, amount);
+      else if (!settleFate(waiter, amount)) return;
     }
   }
 
   /** Of a waiter whose hold does not fit. @returns false while it goes on waiting. */
-  function settleFate(waiter: Waiter): boolean {
-    const { fullNanoUsd, leastNanoUsd } = waiter.size;
+  function settleFate(waiter: Waiter, amount: bigint): boolean {
     if (isAsking) return false;
+    const { leastNanoUsd, isOpen } = waiter.size;
     const nowMs = clock.nowMs();
-    // The lease is in force and other requests of this process will free enough.
-    const isHeldHere = lease !== undefined && nowMs < lease.expiresAtMs - SKEW_MS && restNanoUsd() + heldNanoUsd >= fullNanoUsd;
     if (answer?.kind === "away" && nowMs - answer.atMs < AWAY_FOR_MS) {
-      if (isHeldHere) return false;
-      refuse(waiter, unavailable());
+      // The lease is in force and other requests of this process will free enough.
+      if (isInForce() && restNanoUsd() + heldNanoUsd >= amount) return false;
+      if (!isOpen || !beginOnLess(waiter)) refuse(waiter, unavailable());
       return true;
     }
-    if (answer?.kind !== "grant" || answer.freeNanoUsd > 0n || nowMs - answer.atMs >= EMPTY_FOR_MS) {
-      ask(fullNanoUsd - restNanoUsd());
+    const neededNanoUsd = (isOpen ? leastNanoUsd : amount) - restNanoUsd();
+    const { freeNanoUsd } = elsewhere();
+    if (!isFresh(EMPTY_FOR_MS) || (freeNanoUsd > 0n && freeNanoUsd >= neededNanoUsd)) {
+      ask({ neededNanoUsd, wantedNanoUsd: amount - restNanoUsd() });
       return false;
     }
-    if (isHeldHere) return false;
-    if (restNanoUsd() + heldNanoUsd + answer.othersNanoUsd >= fullNanoUsd) {
-      // Others may give some back: asked again soon.
-      setTimeout(serve, EMPTY_FOR_MS).unref();
-      return false;
+    const total = totalNanoUsd();
+    if (total < leastNanoUsd) {
+      refuse(waiter, short(waiter.size.describe(total), deps.topUpUrl));
+      return true;
     }
-    // The account cannot pay for all that it may produce. A stream begins on what there is and is stopped where that ends.
-    const canBegin = leastNanoUsd < fullNanoUsd && fits(leastNanoUsd);
-    if (canBegin) accept(waiter, restNanoUsd());
-    else refuse(waiter, short());
+    // Requests that run, or other processes, may free enough: asked again soon.
+    retry ??= setTimeout(() => {
+      retry = undefined;
+      serve();
+    }, EMPTY_FOR_MS).unref();
+    return false;
+  }
+
+  /** On a part of what is left here, where that is enough for the least. */
+  function beginOnLess(waiter: Waiter): boolean {
+    const rest = restNanoUsd();
+    if (!isInForce() || rest < waiter.size.leastNanoUsd) return false;
+    accept(waiter, shareOf(waiter.size, { freeNanoUsd: rest, totalNanoUsd: rest, holds }));
     return true;
   }
 
@@ -180,21 +226,26 @@ export function createWallet(deps: WalletDeps): Wallet {
     const nowMs = clock.nowMs();
     const pauseMs = answer?.kind === "grant" && answer.freeNanoUsd > 0n ? 0 : AWAY_FOR_MS;
     if (answer !== undefined && nowMs - answer.atMs < pauseMs) return;
-    ask(0n);
+    ask({ neededNanoUsd: 0n, wantedNanoUsd: 0n });
   }
 
-  function ask(wantedNanoUsd: bigint): void {
-    if (!isClosed) asked = grow(wantedNanoUsd);
+  function ask(amounts: Amounts): void {
+    if (!isClosed) asked = grow(amounts);
   }
 
   /** Never rejects: what fails is told to the waiting. */
-  async function grow(wantedNanoUsd: bigint): Promise<void> {
+  async function grow({ neededNanoUsd, wantedNanoUsd }: Amounts): Promise<void> {
     isAsking = true;
     const sentMs = clock.nowMs();
     const before = lease;
     const leaseId = before?.id ?? (unansweredId ??= deps.newLeaseId());
     try {
-      const grant = await bank.grow({ leaseId, accountId, wantedNanoUsd: wantedNanoUsd > 0n ? wantedNanoUsd : 0n });
+      const grant = await bank.grow({
+        leaseId,
+        accountId,
+        neededNanoUsd: neededNanoUsd > 0n ? neededNanoUsd : 0n,
+        wantedNanoUsd: wantedNanoUsd > 0n ? wantedNanoUsd : 0n,
+      });
       const atMs = clock.nowMs();
       answer = { kind: "grant", atMs, freeNanoUsd: grant.freeNanoUsd, othersNanoUsd: grant.leasedByOthersNanoUsd };
       unansweredId = undefined;
@@ -244,9 +295,10 @@ export function createWallet(deps: WalletDeps): Wallet {
           return "covered";
         }
         if (isAsking) return "asked";
-        const isFresh = answer !== undefined && clock.nowMs() - answer.atMs < EMPTY_FOR_MS;
-        if (isFresh && (answer?.kind === "away" || answer?.freeNanoUsd === 0n)) return "short";
-        ask(more - restNanoUsd());
+        const missing = more - restNanoUsd();
+        const isRecent = answer !== undefined && clock.nowMs() - answer.atMs < EMPTY_FOR_MS;
+        if (isRecent && elsewhere().freeNanoUsd < missing) return "short";
+        ask({ neededNanoUsd: missing, wantedNanoUsd: missing });
         return "asked";
       },
       settle(chargeNanoUsd) {
@@ -266,14 +318,6 @@ export function createWallet(deps: WalletDeps): Wallet {
   /** Has the database said lately what the account has? */
   function isKnown(): boolean {
     return !isAsking && answer?.kind === "grant";
-  }
-
-  function short(): GatewayError {
-    return new GatewayError(
-      "insufficient_balance",
-      `Insufficient balance: this account's credit does not cover what the request may cost. Set a lower limit of output tokens, or add credit at ${deps.topUpUrl}.`,
-      { headers: { "x-should-retry": "false" } },
-    );
   }
 
   return {
@@ -319,18 +363,4 @@ export function createWallet(deps: WalletDeps): Wallet {
       await asked;
     },
   };
-}
-
-function heldByOthers(): GatewayError {
-  return new GatewayError(
-    "insufficient_balance",
-    "Insufficient balance for one more request right now: this account's credit is held by requests that are running. Try again when they have ended.",
-    { headers: { "retry-after": "2" } },
-  );
-}
-
-function unavailable(): GatewayError {
-  return new GatewayError("billing_unavailable", "The balance cannot be read right now. Try again in a few seconds.", {
-    headers: { "retry-after": "5" },
-  });
 }

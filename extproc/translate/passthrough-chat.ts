@@ -1,20 +1,19 @@
-import type { CatalogueModel } from "../../contract/catalogue.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Profile } from "../../contract/profile.ts";
 import { UPSTREAM_PATHS } from "../../contract/protocol.ts";
 import type { Meter } from "../meter/meter.ts";
 import { eventsInBody } from "../protocol/body-sniffer.ts";
-import { outputLimit, parseChatEnvelope, type ChatEnvelope } from "../protocol/chat/request.ts";
+import { parseChatEnvelope, type ChatEnvelope } from "../protocol/chat/request.ts";
 import { createChunkEncoder, type AnswerHead } from "../protocol/chat/encode.ts";
 import { chatUsage } from "../protocol/chat/usage.ts";
 import { isObject, parseObject } from "../protocol/json/object.ts";
-import type { RequestBody } from "../protocol/json/request-body.ts";
 import { rawMember, scanElements } from "../protocol/json/scan.ts";
 import { editMembers, remove, replace, write, type MemberEdit } from "../protocol/json/splice.ts";
 import { encodeSseEvent } from "../protocol/sse.ts";
 import { readUpstreamErrorPayload } from "../protocol/upstream-error.ts";
 import { createArgumentGrowth } from "./argument-growth.ts";
 import { findTextMember } from "./event-template.ts";
+import { limitEdits } from "./output-limit.ts";
 import { parseWhole } from "./passthrough-answer.ts";
 import { chatOutput, countOutput, objectsIn, onlyText } from "./passthrough-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./passthrough-stream.ts";
@@ -36,12 +35,13 @@ interface Wishes {
 }
 
 /**
- * A chat client, a chat upstream: every byte passes, but for the model's name and the usage that only the gateway
- * asked for.
+ * A chat client, a chat upstream: every byte passes, but for the model's name, the output limit and the usage that only the
+ * gateway asked for.
  *
  * @throws GatewayError `invalid_request` for what the gateway itself must read (S21); the rest is the upstream's to judge.
  */
-export function createChatPassthrough({ body, model, backend, requestId }: TranslationInput): Translation {
+export function createChatPassthrough(input: TranslationInput): Translation {
+  const { body, backend, requestId } = input;
   const request = parseChatEnvelope(body);
   const { profile, upstreamModel } = backend;
   const wantsStream = request.stream === true;
@@ -52,26 +52,21 @@ export function createChatPassthrough({ body, model, backend, requestId }: Trans
     usagePerChunk: isObject(options) && options["continuous_usage_stats"] === true,
   };
   return {
-    upstream: { path: UPSTREAM_PATHS.chat, body: translateBody(body, request, { upstreamModel, profile }), headers: {} },
+    upstream: { path: UPSTREAM_PATHS.chat, body: translateBody(request, input), headers: {} },
     dropped: [],
     wantsStream,
-    maxOutputTokens: allOutputLimit(request, model),
     response: (answer, meter) => passAnswer(answer, meter, { wishes, profile }),
     stream: (meter) => createPassthroughStream(createRules(meter, { wishes, profile }), requestId),
   };
 }
 
-/** Several answers (`n`) may each use the whole limit. */
-function allOutputLimit(request: ChatEnvelope, model: CatalogueModel): number | null {
-  const limit = outputLimit(request);
-  const answers = request.n ?? 1;
-  return answers === 1 ? limit : answers * (limit ?? model.maxOutputTokens);
-}
-
-function translateBody(body: RequestBody, request: ChatEnvelope, to: { upstreamModel: string; profile: Profile }): Buffer {
-  // Always: of two `model` members the gateway reads the last, and a server that reads the first must not serve another.
-  const edits: Record<string, MemberEdit> = { model: write(to.upstreamModel) };
-  if (request.stream === true) edits["stream_options"] = askForUsage(to.profile);
+function translateBody(request: ChatEnvelope, { body, backend, outputTokens }: TranslationInput): Buffer {
+  const { upstreamModel, profile } = backend;
+  const edits: Record<string, MemberEdit> = {
+    model: write(upstreamModel),
+    ...limitEdits(body, { field: profile.maxTokensField, tokens: outputTokens }),
+  };
+  if (request.stream === true) edits["stream_options"] = askForUsage(profile);
   return body.edit(edits);
 }
 

@@ -14,6 +14,7 @@ import { requestError } from "../protocol/messages/request-error.ts";
 import { messagesUsage } from "../protocol/messages/usage.ts";
 import { readUpstreamErrorPayload } from "../protocol/upstream-error.ts";
 import { findTextMember } from "./event-template.ts";
+import { limitEdits } from "./output-limit.ts";
 import { parseWhole } from "./passthrough-answer.ts";
 import { countOutput, messagesOutput, objectsIn, onlyText } from "./passthrough-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./passthrough-stream.ts";
@@ -43,28 +44,51 @@ interface AnswerRules {
 }
 
 const BETA_HEADER = "anthropic-beta";
+const NOTHING = Buffer.alloc(0);
+/** The least budget that the messages protocol takes. */
+const LEAST_THINKING_TOKENS = 1_024;
 
 /**
- * A messages client, a messages upstream: every byte passes, but for the model's name.
+ * A messages client, a messages upstream: every byte passes, but for the model's name and the output limit.
  *
  * @throws GatewayError `invalid_request` for what the gateway itself must read (S21).
  */
-export function createMessagesPassthrough({ body, headers, backend, requestId }: TranslationInput): Translation {
+export function createMessagesPassthrough(input: TranslationInput): Translation {
+  const { body, headers, backend, requestId } = input;
   const request = parseEnvelope(body);
   const isRenamed = backend.upstreamModel !== request.model;
   const rules: AnswerRules = { model: isRenamed ? request.model : null, isUsageInclusive: backend.profile.usageInclusive };
   return {
     upstream: {
       path: UPSTREAM_PATHS.messages,
-      // Always: of two `model` members the gateway reads the last, and a server that reads the first must not serve another.
-      body: body.edit({ model: write(backend.upstreamModel) }),
+      body: translateBody(input),
       headers: messagesHeaders(headers),
     },
     dropped: [],
     wantsStream: request.stream === true,
-    maxOutputTokens: request.max_tokens,
     response: (answer, meter) => passAnswer(answer, meter, rules),
     stream: (meter) => createPassthroughStream(createRules(meter, rules), requestId),
+  };
+}
+
+function translateBody({ body, backend, outputTokens }: TranslationInput): Buffer {
+  const answers = body.outline["n"] ?? body.outline["best_of"] ?? 1;
+  if (answers !== 1)
+    throw new GatewayError("invalid_request", "`n` must be 1: this interface gives one answer a request.", { field: "n" });
+  return body.edit({
+    model: write(backend.upstreamModel),
+    ...limitEdits(body, { field: "max_tokens", tokens: outputTokens }),
+    thinking: budgetBelow(outputTokens),
+  });
+}
+
+/** A budget for thinking must be below the output limit, which may be lower than the one that it was chosen for. */
+function budgetBelow(outputTokens: number): MemberEdit {
+  return (thinking) => {
+    const budget = Number(rawMember(thinking, "budget_tokens")?.toString("latin1"));
+    if (!(budget >= outputTokens)) return thinking;
+    const lowered = Math.max(outputTokens - 1, LEAST_THINKING_TOKENS);
+    return editMembers(thinking ?? NOTHING, { budget_tokens: replace(lowered) });
   };
 }
 

@@ -11,6 +11,8 @@ export interface TranslationInput {
   headers: ReadonlyMap<string, string>;
   model: CatalogueModel;
   backend: Backend;
+  /** Output tokens for each answer: what credit is held for, and so what the upstream is told (S30). */
+  outputTokens: number;
   /** UUIDv7 of the request; ids that the gateway must mint derive from it. */
   requestId: string;
   /** Unix seconds; chat's `created`. */
@@ -27,8 +29,6 @@ export interface Translation {
   readonly dropped: readonly string[];
   /** Did the client ask for a stream? */
   readonly wantsStream: boolean;
-  /** Upper bound of output tokens that the client asked for; null where it set none. */
-  readonly maxOutputTokens: number | null;
   /**
    * A whole JSON answer (2xx), as bytes for the client.
    * @throws GatewayError `upstream_error` when the body is not what the upstream's protocol says.

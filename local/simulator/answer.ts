@@ -46,7 +46,7 @@ export function createAnswer(prompt: Prompt, directive: Directive, body: string)
   );
   const text = directive.isEcho ? body : composeText(prompt, directive, asked, toolCalls);
   const whole = { reasoning: prompt.wantsReasoning ? composeReasoning(asked) : "", text, toolCalls };
-  const { reasoning, text: kept, toolCalls: keptCalls, stop } = limit(whole, prompt);
+  const { reasoning, text: kept, toolCalls: keptCalls, stop } = limit(whole, prompt, directive);
   return {
     id,
     model: prompt.model,
@@ -74,12 +74,12 @@ function countUsage(prompt: Prompt, directive: Directive, said: Said): AnswerUsa
 }
 
 /** Cuts at the request's limit of tokens and at its stop sequences. */
-function limit(whole: Said, prompt: Prompt): Said & { stop: Answer["stop"] } {
+function limit(whole: Said, prompt: Prompt, { isUnlimited }: Directive): Said & { stop: Answer["stop"] } {
   const sequence = prompt.stopSequences
     .filter((each) => each !== "" && whole.text.includes(each))
     .sort((one, other) => whole.text.indexOf(one) - whole.text.indexOf(other))[0];
   const spoken = sequence === undefined ? whole.text : whole.text.slice(0, whole.text.indexOf(sequence));
-  const budget = prompt.maxOutputTokens ?? Number.POSITIVE_INFINITY;
+  const budget = isUnlimited ? Number.POSITIVE_INFINITY : (prompt.maxOutputTokens ?? Number.POSITIVE_INFINITY);
   const reasoning = takeTokens(whole.reasoning, budget);
   const text = takeTokens(spoken, budget - countTokens(reasoning));
   if (text.length < spoken.length || reasoning.length < whole.reasoning.length) {

@@ -15,6 +15,7 @@
  * | chunk-ms=N      | waits between events                                                                       |
  * | say=TEXT        | the answer's text, percent-encoded                                                         |
  * | tokens=N        | the answer is exactly N tokens of text, one an event                                       |
+ * | unlimited       | ignores the request's limit of output tokens                                               |
  * | cached=N        | N prompt tokens count as cached                                                            |
  * | no-usage        | no usage anywhere                                                                          |
  * | cut-after=N     | closes cleanly after N events (not a stream: after half of the body)                       |
@@ -43,6 +44,7 @@ export interface Directive {
   chunkMs: number;
   say: string | undefined;
   tokens: number | undefined;
+  isUnlimited: boolean;
   cachedTokens: number | undefined;
   withoutUsage: boolean;
   cutAfter: number | undefined;
@@ -82,6 +84,7 @@ export function parseDirective(text: string, toolRounds = 0): Directive {
     chunkMs: count("chunk-ms") ?? 0,
     say: readEncoded(words.get("say")),
     tokens: count("tokens"),
+    isUnlimited: words.has("unlimited"),
     cachedTokens: count("cached"),
     withoutUsage: words.has("no-usage"),
     cutAfter: count("cut-after"),

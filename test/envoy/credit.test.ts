@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { checkLedger } from "../../ledger/check.ts";
@@ -45,38 +46,118 @@ const longStream = (path: string, model: string, directive: string) => {
 };
 
 describe.for(PAIRS)("$path by a $upstream server", ({ path, model, upstream }) => {
-  test("a stream that outlasts the account's credit ends with the protocol's own finish, charged, within the slack (S30)", async () => {
-    // Enough to begin on, far from enough for all.
+  /** What so many output tokens cost. */
+  async function worth(tokens: bigint): Promise<bigint> {
     const [price] = (await pricesOf(model)).map(({ outputPicoUsd }) => outputPicoUsd);
-    const perToken = (price ?? 0n) / 1_000n;
-    const poor = await stack.createAccount({ name: `poor-${upstream}-${path.length}`, creditNanoUsd: perToken * 1_000n });
-    const response = await send(path, poor.apiKey, longStream(path, model, "tokens=2500 chunk-ms=1"));
+    return ((price ?? 0n) * tokens) / 1_000n;
+  }
+
+  test("a stream whose server ignores its limit ends with the protocol's own finish where credit ends, charged (S30)", async () => {
+    const poor = await stack.createAccount({ name: `poor-${upstream}-${path.length}`, creditNanoUsd: await worth(1_200n) });
+    const response = await send(path, poor.apiKey, longStream(path, model, "tokens=2500 chunk-ms=1 unlimited"));
     expect(response.status).toBe(200);
     const text = await response.text();
     for (const part of FINISH[path]) expect(text).toMatch(part);
     expect(text.match(/event: content_block_start/g)?.length).toBe(text.match(/event: content_block_stop/g)?.length);
     const [usage] = await stack.usageOf(response.headers.get("x-request-id") ?? "");
     expect(usage).toMatchObject({ outcome: "stopped", isEstimated: true });
-    expect(usage?.usage.outputTokens).toBeGreaterThan(500);
+    expect(usage?.usage.outputTokens).toBeGreaterThanOrEqual(1_024);
     const balance = await stack.balanceNanoUsd(poor.accountId);
-    expect(balance).toBeLessThan(perToken * 300n);
-    expect(balance).toBeGreaterThan(-perToken * 300n);
+    expect(balance).toBeLessThan(await worth(300n));
+    expect(balance).toBeGreaterThan(-(await worth(300n)));
 
     const next = await send(path, poor.apiKey, longStream(path, model, "tokens=2500 chunk-ms=1"));
     expect(next.status).toBe(402);
   });
+
+  test("a limit that the account cannot pay is sent as one that it can, and the answer ends there (S30, S37)", async () => {
+    const poor = await stack.createAccount({ name: `limited-${upstream}-${path.length}`, creditNanoUsd: await worth(1_500n) });
+    const { stream: _, ...whole } = longStream(path, model, "tokens=2500");
+    const response = await send(path, poor.apiKey, whole);
+    expect(response.status).toBe(200);
+    const answer = await response.text();
+    expect(answer).toMatch(/"(length|max_tokens|max_output_tokens)"/);
+    const [usage] = await stack.usageOf(response.headers.get("x-request-id") ?? "");
+    expect(usage).toMatchObject({ outcome: "complete", usage: { outputTokens: 1_024 } });
+    expect(await stack.balanceNanoUsd(poor.accountId)).toBeGreaterThanOrEqual(0n);
+
+    const next = await send(path, poor.apiKey, whole);
+    expect(next.status).toBe(402);
+    expect(next.headers.get("x-should-retry")).toBe("false");
+    expect(await next.text()).toMatch(/covers \d+ output tokens beside the prompt, and this request needs 1,024/);
+  });
+});
+
+test("a hundred requests without a limit, at once, are all answered on a newcomer's credit (S37)", async () => {
+  const newcomer = await stack.createAccount({ name: "newcomer", creditNanoUsd: 5_000_000_000n });
+  const client = new OpenAI({ apiKey: newcomer.apiKey, baseURL: `${stack.baseUrl}/v1`, maxRetries: 0 });
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, number) =>
+      client.chat.completions.create({
+        model: "modelx-v4-pro",
+        messages: [{ role: "user", content: `Hello, ${number}. [[sim delay-ms=4000]]` }],
+      }),
+    ),
+  );
+  expect(new Set(answers.map(({ choices }) => choices[0]?.finish_reason))).toEqual(new Set(["stop"]));
+});
+
+test("a newcomer's last cents are spent one request after another, until the floor is not covered (S37)", async () => {
+  const newcomer = await stack.createAccount({ name: "cents", creditNanoUsd: 50_000_000n });
+  const ask = {
+    model: "modelx-v4-pro",
+    messages: [{ role: "user", content: "Go on. [[sim tokens=500]]" }],
+  };
+  const statuses: number[] = [];
+  for (let number = 0; number < 8; number++) {
+    const response = await send("/v1/chat/completions", newcomer.apiKey, ask);
+    await response.arrayBuffer();
+    statuses.push(response.status);
+  }
+  const refused = statuses.indexOf(402);
+  expect(statuses.slice(0, refused)).toEqual(Array.from({ length: refused }, () => 200));
+  expect(refused).toBeGreaterThanOrEqual(4);
+  expect(new Set(statuses.slice(refused))).toEqual(new Set([402]));
+  expect(await stack.balanceNanoUsd(newcomer.accountId)).toBeGreaterThanOrEqual(0n);
+});
+
+test("what a client chooses never makes its request cost more than was held for it (S30)", async () => {
+  const greedy = await stack.createAccount({ name: "greedy", creditNanoUsd: 50_000_000n });
+  const fields = [
+    { max_completion_tokens: 1, max_tokens: 8_000 },
+    { max_completion_tokens: 8_000, max_tokens: 1 },
+    { max_tokens: 1, n_predict: 8_000 },
+    { max_tokens: 1, Max_Tokens: 8_000 },
+    { max_tokens: 1, options: { num_predict: 8_000 } },
+    { max_tokens: 1, n: 1.5 },
+  ];
+  const statuses = await Promise.all(
+    Array.from({ length: 60 }, async (_, number) => {
+      const messages = [{ role: "user", content: "Go on. [[sim tokens=8000]]" }];
+      const response = await send("/v1/chat/completions", greedy.apiKey, {
+        model: "modelx-v4-pro",
+        messages,
+        ...fields[number % fields.length],
+      });
+      await response.arrayBuffer();
+      return [number % fields.length, response.status];
+    }),
+  );
+  for (const [kind, status] of statuses) expect(status).toBe((kind ?? 0) < 3 ? 200 : 400);
+  await eventually(async () => expect((await usageOfAccount(greedy.accountId)).length).toBe(30));
+  expect(await stack.balanceNanoUsd(greedy.accountId)).toBeGreaterThanOrEqual(0n);
 });
 
 test("a client that stays on after its stream was stopped keeps no model server at work", async () => {
   const [path, model] = ["/v1/messages", "modelx-v4-pro"];
   const [price] = (await pricesOf(model)).map(({ outputPicoUsd }) => outputPicoUsd);
-  const poor = await stack.createAccount({ name: "stays-on", creditNanoUsd: ((price ?? 0n) / 1_000n) * 400n });
+  const poor = await stack.createAccount({ name: "stays-on", creditNanoUsd: ((price ?? 0n) / 1_000n) * 1_200n });
   // It would go on for a minute.
-  const response = await send(path, poor.apiKey, longStream(path, model, "tokens=6000 chunk-ms=10"));
+  const response = await send(path, poor.apiKey, longStream(path, model, "tokens=6000 chunk-ms=10 unlimited"));
   await expect(response.text()).rejects.toThrow("terminated");
 });
 
-test("what cannot be stopped half-way is refused where credit does not cover all that it may cost", async () => {
+test("what credit does not cover at the least is refused, and the text says how to mend it (S37)", async () => {
   const poor = await stack.createAccount({ name: "whole", creditNanoUsd: 1_000n });
   const { stream: _, ...whole } = longStream("/v1/chat/completions", "modelx-v4-pro", "tokens=5");
   const response = await send("/v1/chat/completions", poor.apiKey, whole);

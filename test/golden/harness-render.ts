@@ -15,7 +15,7 @@ export function render(fixture: Fixture): string {
 }
 
 function renderUpstream(fixture: Fixture): string {
-  const { upstream, dropped, wantsStream, maxOutputTokens } = translate(fixture);
+  const { upstream, dropped, wantsStream, ask } = translate(fixture);
   const headers = Object.entries(upstream.headers).map(([name, value]) => `${name}: ${value}`);
   return [
     `===== upstream gets: POST ${upstream.path}`,
@@ -24,7 +24,7 @@ function renderUpstream(fixture: Fixture): string {
     `===== facts`,
     `dropped: ${dropped.join(", ") || "nothing"}`,
     `wants a stream: ${wantsStream}`,
-    `asked output limit: ${maxOutputTokens ?? "none"}`,
+    `asked output limit: ${ask.limit ?? "none"}`,
     "",
   ].join("\n");
 }

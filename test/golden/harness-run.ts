@@ -4,6 +4,7 @@ import { PROFILES } from "../../contract/profile.ts";
 import { createMeter, type Meter, type MeteredUsage } from "../../extproc/meter/meter.ts";
 import { sizePrompt } from "../../extproc/meter/prompt-size.ts";
 import { parseBody } from "../../extproc/protocol/json/parse-body.ts";
+import { readOutputAsk, type OutputAsk } from "../../extproc/protocol/output/output-ask.ts";
 import { createTranslation } from "../../extproc/translate/choose.ts";
 import type { StreamOutcome, Translation } from "../../extproc/translate/translation.ts";
 import type { Fixture } from "./harness-fixture.ts";
@@ -19,7 +20,7 @@ const NOW_SECONDS = 1_800_000_000;
 const REQUEST_ID = "01900000-0000-7000-8000-000000000001";
 
 /** The translation that serves a fixture's request; throws what the gateway would refuse it with. */
-export function translate(fixture: Fixture): Translation {
+export function translate(fixture: Fixture): Translation & { ask: OutputAsk } {
   const { setup, request } = fixture;
   const backend: Backend = {
     name: "golden",
@@ -40,14 +41,18 @@ export function translate(fixture: Fixture): Translation {
     createdSeconds: 0,
     backends: [backend],
   };
-  return createTranslation(fixture.client, {
-    body: parseBody(request, { headers: new Map(), interface: fixture.client }),
+  const body = parseBody(request, { headers: new Map(), interface: fixture.client });
+  const ask = readOutputAsk(body, fixture.client);
+  const translation = createTranslation(fixture.client, {
+    body,
     headers: new Map(Object.entries(setup.headers)),
     model,
     backend,
     requestId: REQUEST_ID,
+    outputTokens: Math.min(ask.limit ?? model.maxOutputTokens, model.maxOutputTokens),
     nowSeconds: NOW_SECONDS,
   });
+  return { ...translation, ask };
 }
 
 function meterOf({ request, client }: Fixture): Meter {

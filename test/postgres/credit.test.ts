@@ -9,6 +9,7 @@ import { createLeaseBank } from "../../ledger/lease-bank.ts";
 import type { LeaseRules } from "../../ledger/leases.ts";
 import { createSettler, type Settler } from "../../ledger/settler.ts";
 import { eventually } from "../support/eventually.ts";
+import { sizeOf } from "../support/hold-size.ts";
 import { seedLedger, settlementOf, type Customer } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
 
@@ -50,7 +51,7 @@ const account = { accountId: "acme" };
 /** One request that costs CHARGE and takes a moment. @returns the refusal's code, or "served". */
 async function request({ credit, settler }: Replica, customer: Customer, holdNanoUsd: bigint): Promise<string> {
   try {
-    const hold = await credit.admit(account, { fullNanoUsd: holdNanoUsd, leastNanoUsd: holdNanoUsd }, never);
+    const hold = await credit.admit(account, sizeOf(holdNanoUsd), never);
     await new Promise((resolve) => setTimeout(resolve, 5 + Math.random() * 20));
     settler.add(settlementOf(customer, { chargeNanoUsd: CHARGE, leaseId: hold.settle(CHARGE) }));
     return "served";
@@ -150,7 +151,7 @@ test("while Postgres is away a leased account goes on and another is unavailable
   await postgres.stop();
   for (let number = 0; number < 5; number++) expect(await request(replica, customer, CHARGE)).toBe("served");
   const other = { accountId: "other" };
-  await expect((async () => replica.credit.admit(other, { fullNanoUsd: 1n, leastNanoUsd: 1n }, never))()).rejects.toMatchObject({
+  await expect((async () => replica.credit.admit(other, sizeOf(1n), never))()).rejects.toMatchObject({
     code: "billing_unavailable",
     headers: { "retry-after": "5" },
   });

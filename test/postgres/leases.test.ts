@@ -19,7 +19,13 @@ async function accountWith(database: Database, amountNanoUsd: bigint) {
   return customer;
 }
 
-const request = (leaseId: string, wantedNanoUsd = 0n, holder = "one") => ({ leaseId, accountId: "acme", holder, wantedNanoUsd });
+const request = (leaseId: string, wantedNanoUsd = 0n, holder = "one") => ({
+  leaseId,
+  accountId: "acme",
+  holder,
+  neededNanoUsd: 0n,
+  wantedNanoUsd,
+});
 
 test("a lease takes half of what is free, within its bounds, and grows", async () => {
   const { database } = await postgres.migrated();
@@ -46,6 +52,17 @@ test("a request that needs more than the slice gets it, and never more than ther
   expect((await growLease(database, request(leaseId, 900_000n), RULES)).addedNanoUsd).toBe(900_000n);
   expect((await growLease(database, request(leaseId, 900_000n), RULES)).addedNanoUsd).toBe(100_000n);
   expect((await growLease(database, request(leaseId, 1n), RULES)).addedNanoUsd).toBe(0n);
+});
+
+test("where there is less than a request needs, its lease gets nothing: others may need it (S37)", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  const leaseId = uuidv7();
+  const grow = (neededNanoUsd: bigint, wantedNanoUsd: bigint) =>
+    growLease(database, { ...request(leaseId), neededNanoUsd, wantedNanoUsd }, RULES);
+  expect(await grow(1_000_001n, 2_000_000n)).toMatchObject({ isOpen: false, addedNanoUsd: 0n, freeNanoUsd: 1_000_000n });
+  expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(0n);
+  expect((await grow(300_000n, 2_000_000n)).addedNanoUsd).toBe(1_000_000n);
 });
 
 test("with other processes on the account, shares are smaller", async () => {

@@ -20,6 +20,7 @@ import { settle, type Settlement } from "../../ledger/settle.ts";
 import { createSettler, type Settler } from "../../ledger/settler.ts";
 import { createLog } from "../../runtime/log.ts";
 import { eventually } from "../support/eventually.ts";
+import { sizeOf } from "../support/hold-size.ts";
 import { createCustomer, PRICE, seedLedger, settlementOf, type Customer } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
 
@@ -126,7 +127,7 @@ test(
       const fullNanoUsd = BigInt(random(300_000) + 1);
       let hold: Hold;
       try {
-        hold = await replica.credit.admit(customer, { fullNanoUsd, leastNanoUsd: fullNanoUsd / 2n }, never);
+        hold = await replica.credit.admit(customer, sizeOf(fullNanoUsd, fullNanoUsd / 2n), never);
       } catch (error) {
         if (error instanceof GatewayError) return;
         throw error;

@@ -55,7 +55,7 @@ export function startTestRun({ hold, meter = createMeter(100), ...options }: Tes
       isStream: true,
       startedMs: clock.nowMs(),
       meter,
-      reservation: { hold, limited: { headers: {}, end() {}, cancel() {} } },
+      reservation: { hold, outputTokens: 1_000, limited: { headers: {}, end() {}, cancel() {} } },
     },
     {
       clock,

@@ -106,11 +106,6 @@ export function parseChatEnvelope(body: RequestBody): ChatEnvelope {
   return result.success ? result.data : parseAs(envelopeSchema, body.whole());
 }
 
-/** The client's own output limit, in tokens; null where it set none. */
-export function outputLimit(request: ChatEnvelope | ChatRequest): number | null {
-  return request.max_completion_tokens ?? request.max_tokens ?? null;
-}
-
 function parseAs<Schema extends z.ZodType>(schema: Schema, parsed: unknown): z.infer<Schema> {
   const result = schema.safeParse(parsed, { error: nounFor });
   if (!result.success) throw requestError(result.error.issues, parsed);

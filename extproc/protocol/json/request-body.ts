@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../translate/translation.ts";
 import { NO_MEDIA, type Media } from "./media.ts";
 import type { Outline } from "./outline.ts";
+import { scanMembers, type Member } from "./scan.ts";
 import { editMembers, type MemberEdit } from "./splice.ts";
 
 /** A request's body, a JSON object, read no further than somebody asks: what only passes need not be parsed. */
@@ -15,6 +16,8 @@ export interface RequestBody {
   member(name: string): unknown;
   /** All of it. Parsed when it is first asked for. */
   whole(): JsonObject;
+  /** The members as they are written, duplicates included; places are the outline's. */
+  members(): readonly Pick<Member, "name">[];
   /** The body with members changed, as editMembers does it; the same buffer where nothing changes. */
   edit(edits: Readonly<Record<string, MemberEdit>>): Buffer;
 }
@@ -37,6 +40,7 @@ export function createRequestBody({ bytes, outline, parsed, parse }: Source): Re
     media: outline.media,
     member: (name) => (parsed[name] === "" ? readWhole()[name] : parsed[name]),
     whole: readWhole,
+    members: () => scanMembers(outline.text),
     edit: (edits) => editMembers(bytes, edits, outline),
   };
 }
@@ -49,6 +53,7 @@ export function parsedBody(bytes: Buffer, parsed: JsonObject): RequestBody {
     media: NO_MEDIA,
     member: (name) => parsed[name],
     whole: () => parsed,
+    members: () => scanMembers(bytes),
     edit: (edits) => editMembers(bytes, edits),
   };
 }

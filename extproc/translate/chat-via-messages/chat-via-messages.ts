@@ -27,7 +27,6 @@ export function createChatViaMessages(input: TranslationInput): Translation {
     upstream: { path: UPSTREAM_PATHS.messages, body: request.body, headers: { "anthropic-version": MESSAGES_VERSION } },
     dropped: request.dropped,
     wantsStream: request.wantsStream,
-    maxOutputTokens: request.maxOutputTokens,
     response: (body, meter) => translateAnswer(body, meter, context),
     stream: (meter) => createStream(meter, context),
   };

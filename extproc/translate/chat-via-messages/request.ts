@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { GatewayError } from "../../../contract/errors.ts";
-import { outputLimit, parseChatRequest, type ChatRequest } from "../../protocol/chat/request.ts";
+import { parseChatRequest, type ChatRequest } from "../../protocol/chat/request.ts";
 import { encodeJson } from "../../protocol/json/raw.ts";
 import { createToolNames, type ToolNames } from "../names.ts";
 import type { TranslationInput } from "../translation.ts";
@@ -17,7 +17,6 @@ export interface TranslatedRequest {
   body: Buffer;
   dropped: string[];
   wantsStream: boolean;
-  maxOutputTokens: number | null;
   answer: AnswerFacts;
 }
 
@@ -38,7 +37,7 @@ export interface AnswerFacts {
 const MAX_USER_ID_LENGTH = 256;
 
 /** @throws GatewayError `invalid_request` that names the field which is wrong or cannot be translated (S21). */
-export function translateRequest({ body, model, backend }: TranslationInput): TranslatedRequest {
+export function translateRequest({ body, backend, outputTokens }: TranslationInput): TranslatedRequest {
   const parsed = body.whole();
   const request = parseChatRequest(parsed);
   const dropped = droppedFields(parsed);
@@ -68,9 +67,13 @@ export function translateRequest({ body, model, backend }: TranslationInput): Tr
     hasTools: tools.length > 0 && choice.type !== "none",
     names: [...tools.map((tool) => tool.name), ...history],
   });
-  const maxTokens = outputLimit(request) ?? model.maxOutputTokens;
   const isToolForced = choice.isForced || answerTool !== null;
-  const plan = planThinking(request, { control: profile.thinkingControl, maxTokens, isToolForced, turns });
+  const plan = planThinking(request, {
+    control: profile.thinkingControl,
+    maxTokens: outputTokens,
+    isToolForced,
+    turns,
+  });
   const sampling = planSampling(request, { rejects: profile.rejects, isThinking: plan.isOn });
   const isSerial = request.parallel_tool_calls === false || isLegacy || answerTool !== null;
   const mustDropSerial = isSerial && profile.rejects.includes("parallel_tool_calls");
@@ -82,7 +85,7 @@ export function translateRequest({ body, model, backend }: TranslationInput): Tr
     body: Buffer.from(
       encodeJson({
         model: backend.upstreamModel,
-        max_tokens: maxTokens,
+        max_tokens: outputTokens,
         stream: request.stream === true ? true : undefined,
         ...sampling.fields,
         metadata: userId(request),
@@ -106,7 +109,6 @@ export function translateRequest({ body, model, backend }: TranslationInput): Tr
       ...droppedHistory,
     ],
     wantsStream: request.stream === true,
-    maxOutputTokens: outputLimit(request),
     answer: {
       model: request.model,
       names,

@@ -29,7 +29,6 @@ export function createMessagesViaChat(input: TranslationInput): Translation {
     upstream: { path: UPSTREAM_PATHS.chat, body, headers: {} },
     dropped,
     wantsStream,
-    maxOutputTokens: request.max_tokens,
     response: (answer, meter) => translateAnswer({ body: answer, context, meter, wantsStream }),
     stream: (meter) => createMessagesStream(context, meter),
   };

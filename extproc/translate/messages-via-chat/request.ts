@@ -39,7 +39,7 @@ export function translateRequest(input: TranslationInput): TranslatedRequest {
   const chat: Members = {
     model: upstreamModel,
     messages: translateMessages(request, format.instruction, context).map((message) => ({ ...message })),
-    [profile.maxTokensField]: Math.min(request.max_tokens, input.model.maxOutputTokens),
+    [profile.maxTokensField]: input.outputTokens,
     ...translateTools(request, context),
     ...translateSampling(request, profile, dropped),
     ...translateThinking(request, profile, dropped),

@@ -12,7 +12,6 @@ import { schemaInstruction } from "../schema-instruction.ts";
 export interface UpstreamPlan {
   /** Members of the messages request: sampling, thinking and the answer's form. */
   fields: { readonly [name: string]: Block | number | undefined };
-  maxTokens: number;
   choice: Choice;
   isParallel: boolean;
   /** The last part of the system prompt. */
@@ -31,8 +30,8 @@ export interface UpstreamFacts {
   /** Tool names that are taken. */
   names: readonly string[];
   turns: readonly Turn[];
-  /** The model's own limit, for a request without one. */
-  maxOutputTokens: number;
+  /** The output limit that is sent. */
+  outputTokens: number;
 }
 
 export function planForUpstream(request: ResponsesRequest, facts: UpstreamFacts): UpstreamPlan {
@@ -40,7 +39,7 @@ export function planForUpstream(request: ResponsesRequest, facts: UpstreamFacts)
 }
 
 /** The next step, from messages to chat, knows what a chat server takes: here everything is only said. */
-function planForChat(request: ResponsesRequest, { profile, format, choice, maxOutputTokens }: UpstreamFacts): UpstreamPlan {
+function planForChat(request: ResponsesRequest, { profile, format, choice }: UpstreamFacts): UpstreamPlan {
   const isInstructed = format?.type === "json_schema" && profile.jsonSchema !== "native" && profile.jsonSchema !== "json_object";
   const { thinking, effort } = thinkingOf(request.reasoning?.effort ?? null);
   const schema = format?.type === "json_schema" && !isInstructed ? { type: "json_schema", schema: format.schema } : undefined;
@@ -51,7 +50,6 @@ function planForChat(request: ResponsesRequest, { profile, format, choice, maxOu
       thinking,
       output_config: outputConfig(effort, schema),
     },
-    maxTokens: request.max_output_tokens ?? maxOutputTokens,
     choice,
     isParallel: request.parallel_tool_calls !== false,
     instruction: isInstructed ? schemaInstruction(format.schema) : null,
@@ -80,11 +78,10 @@ function planForMessages(request: ResponsesRequest, facts: UpstreamFacts): Upstr
     hasTools: facts.hasTools && choice.type !== "none",
     names: facts.names,
   });
-  const maxTokens = request.max_output_tokens ?? facts.maxOutputTokens;
   const isToolForced = choice.isForced || answerTool !== null;
   const thinking = planThinking(
     { reasoning_effort: request.reasoning?.effort },
-    { control: profile.thinkingControl, maxTokens, isToolForced, turns: facts.turns },
+    { control: profile.thinkingControl, maxTokens: facts.outputTokens, isToolForced, turns: facts.turns },
   );
   const sampling = planSampling(request, { rejects: profile.rejects, isThinking: thinking.isOn });
   const isSerial = request.parallel_tool_calls === false || answerTool !== null;
@@ -96,7 +93,6 @@ function planForMessages(request: ResponsesRequest, facts: UpstreamFacts): Upstr
       thinking: thinking.thinking,
       output_config: outputConfig(thinking.effort, format ?? undefined),
     },
-    maxTokens,
     choice: answerTool === null ? choice : { type: "tool", name: answerTool.name, isForced: true },
     isParallel: !isSerial || mustDropSerial,
     instruction: typeof instruction?.["text"] === "string" ? instruction["text"] : null,

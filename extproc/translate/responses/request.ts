@@ -21,7 +21,6 @@ export interface TranslatedRequest {
   body: RequestBody;
   dropped: string[];
   wantsStream: boolean;
-  maxOutputTokens: number | null;
   /** A chat server is to be asked for JSON, which messages has no word for. */
   wantsJsonObject: boolean;
   answer: AnswerFacts;
@@ -59,7 +58,7 @@ const ECHOED = [
 ] as const;
 
 /** @throws GatewayError `invalid_request` that names the field which is wrong or cannot be translated (S21). */
-export function translateRequest({ body, model, backend }: TranslationInput): TranslatedRequest {
+export function translateRequest({ body, model, backend, outputTokens }: TranslationInput): TranslatedRequest {
   const parsed = body.whole();
   const dropped = new Set(checkFields(parsed));
   const request = parseResponsesRequest(parsed);
@@ -82,7 +81,7 @@ export function translateRequest({ body, model, backend }: TranslationInput): Tr
     hasTools: tools.length > 0,
     names: [...tools.map((tool) => tool.name), ...history],
     turns: conversation.turns,
-    maxOutputTokens: model.maxOutputTokens,
+    outputTokens,
   });
   const offered = [...tools, ...forgotten, ...(plan.answerTool === null ? [] : [plan.answerTool])];
   const chosen = forgotten.length > 0 && plan.answerTool === null ? ({ type: "none", isForced: false } as const) : plan.choice;
@@ -91,7 +90,7 @@ export function translateRequest({ body, model, backend }: TranslationInput): Tr
   if (!namesUser && request.user) dropped.add("user");
   const text = encodeJson({
     model: request.model,
-    max_tokens: plan.maxTokens,
+    max_tokens: outputTokens,
     stream: request.stream === true ? true : undefined,
     ...plan.fields,
     metadata: namesUser ? userId(request) : undefined,
@@ -107,7 +106,6 @@ export function translateRequest({ body, model, backend }: TranslationInput): Tr
     body: parsedBody(Buffer.from(text), JSON.parse(text)),
     dropped: [...dropped],
     wantsStream: request.stream === true,
-    maxOutputTokens: request.max_output_tokens ?? null,
     wantsJsonObject: plan.wantsJsonObject,
     answer: {
       model: request.model,

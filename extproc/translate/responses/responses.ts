@@ -36,7 +36,6 @@ export function createResponses(input: TranslationInput): Translation {
     upstream: request.wantsJsonObject ? askForJson(inner.upstream, input.backend.profile) : inner.upstream,
     dropped: [...new Set([...request.dropped, ...inner.dropped.map(inRequestWords)])],
     wantsStream: request.wantsStream,
-    maxOutputTokens: request.maxOutputTokens,
     response: (body, meter) => translateAnswer(inner.response(body, meter), createMachine(meter)),
     stream(meter) {
       const within: StreamTranslation = inner.stream(countWhile(meter, () => within.outcome() === "open"));

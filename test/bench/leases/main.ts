@@ -53,7 +53,7 @@ try {
     const leases = processes * ACCOUNTS;
     const growing = await cpuMicros(() =>
       all(async (bank, own) => {
-        for (const lease of own) await bank.grow({ ...lease, wantedNanoUsd: 1_000_000n });
+        for (const lease of own) await bank.grow({ ...lease, neededNanoUsd: 0n, wantedNanoUsd: 1_000_000n });
       }),
     );
     const renewing = await cpuMicros(async () => {

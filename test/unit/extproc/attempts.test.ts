@@ -25,7 +25,6 @@ function translation({ name }: Backend): Translation {
     upstream: { path: `/${name}`, body: name === "a" ? body : Buffer.from(name), headers: {} },
     dropped: [],
     wantsStream: false,
-    maxOutputTokens: null,
     response: (bytes) => bytes,
     stream: () => expect.unreachable(),
   };

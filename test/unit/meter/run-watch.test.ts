@@ -3,6 +3,7 @@ import type { Checkpoint } from "../../../extproc/journal/record.ts";
 import { startRunWatch, type RunWatch } from "../../../extproc/meter/run-watch.ts";
 import { createWallet } from "../../../extproc/meter/wallet.ts";
 import { createLog } from "../../../runtime/log.ts";
+import { sizeOf } from "../../support/hold-size.ts";
 import { startTestRun } from "../../support/run.ts";
 
 beforeEach(() => {
@@ -75,7 +76,7 @@ async function startWatchedRun() {
     topUpUrl: "https://example.test/dashboard",
     onLeaseFailed: () => {},
   });
-  const hold = await wallet.admit({ fullNanoUsd: 1_000_000n, leastNanoUsd: 1_000_000n }, new AbortController().signal);
+  const hold = await wallet.admit(sizeOf(1_000_000n), new AbortController().signal);
   const { run, settled } = startTestRun({
     hold,
     runWatch: startWatch(),

@@ -1,6 +1,7 @@
 import type { Protocol } from "../../../contract/protocol.ts";
 import { PROFILES, type Profile } from "../../../contract/profile.ts";
 import { parseBody } from "../../../extproc/protocol/json/parse-body.ts";
+import { LIMIT_NAMES } from "../../../extproc/protocol/output/guarded-names.ts";
 import type { TranslationInput } from "../../../extproc/translate/translation.ts";
 
 export interface InputOptions {
@@ -24,19 +25,23 @@ export function inputFor(request: object | string | Buffer, options: InputOption
     priority: 0,
     profile: { ...PROFILES.generic, ...options.flags },
   };
+  const parsed = parseBody(body, { headers: new Map(), interface: "chat" });
+  const limits = LIMIT_NAMES.map((name) => parsed.outline[name]).filter((limit) => typeof limit === "number");
+  const maxOutputTokens = options.maxOutputTokens ?? 8192;
   return {
-    body: parseBody(body, { headers: new Map(), interface: "chat" }),
+    body: parsed,
     headers: new Map(Object.entries(options.headers ?? {})),
     model: {
       name: "modelx-v4-pro",
       aliases: [],
       interfaces: ["chat", "messages"],
       contextWindow: null,
-      maxOutputTokens: options.maxOutputTokens ?? 8192,
+      maxOutputTokens,
       createdSeconds: 0,
       backends: [backend],
     },
     backend,
+    outputTokens: Math.min(maxOutputTokens, ...limits),
     requestId: "01900000-0000-7000-8000-000000000001",
     nowSeconds: 1_800_000_000,
   };

@@ -11,7 +11,7 @@ function translate(
 ): { thinking: unknown; effort: unknown; dropped: readonly string[] } {
   const request = { model: "m", messages: MESSAGES, max_tokens: 10_000, ...fields };
   const { upstream, dropped } = createChatViaMessages(
-    inputFor(request, { upstream: "messages", flags: { thinkingControl: control } }),
+    inputFor(request, { upstream: "messages", flags: { thinkingControl: control }, maxOutputTokens: 32_000 }),
   );
   const body: { thinking?: unknown; output_config?: { effort?: unknown } } = JSON.parse(upstream.body.toString());
   return { thinking: body.thinking, effort: body.output_config?.effort, dropped };

@@ -9,10 +9,6 @@ describe("the output limit", () => {
     expect(chatFor({ max_tokens: 17 }, { profile: "openai" })).toMatchObject({ max_completion_tokens: 17 });
     expect(chatFor({ max_tokens: 17 }, { profile: "openai" })).not.toHaveProperty("max_tokens");
   });
-
-  test("is what the client asked for, to the gateway", () => {
-    expect(translate({ ...PLAIN, max_tokens: 100_000 }).maxOutputTokens).toBe(100_000);
-  });
 });
 
 describe("the system prompt", () => {

@@ -90,7 +90,7 @@ describe("bytes pass as they are", () => {
 
   test("nesting of 50,000 in a request passes", () => {
     const deep = "[".repeat(50_000) + "]".repeat(50_000);
-    const request = `{"messages":[{"role":"user","content":"hi"}],"x":${deep},"model":"m"}`;
+    const request = `{"messages":[{"role":"user","content":"hi"}],"x":${deep},"max_tokens":9,"model":"m"}`;
     const { upstream } = createTranslation("chat", inputFor(request, { upstream: "chat", upstreamModel: "other" }));
     expect(upstream.body.toString()).toBe(request.replace('"model":"m"', '"model":"other"'));
   });
@@ -245,12 +245,52 @@ describe("a whole answer to a stream request becomes a stream", () => {
   });
 });
 
-test("several answers may each use the whole output limit", () => {
-  const limits = [{}, { n: 3 }, { max_tokens: 10 }, { n: 3, max_tokens: 10 }].map((fields) => {
-    const input = inputFor({ ...CHAT, ...fields }, { upstream: "chat", maxOutputTokens: 100 });
-    return createTranslation("chat", input).maxOutputTokens;
+describe("the limit that credit is held for is the one that is sent (S30)", () => {
+  function sent(protocol: Protocol, request: object, options: Partial<InputOptions> & { outputTokens: number }): object {
+    const input = inputFor({ ...CHAT, stream: false, ...request }, { upstream: protocol, ...options });
+    const body = createTranslation(protocol, { ...input, outputTokens: options.outputTokens }).upstream.body.toString();
+    const { model: _, messages: __, stream: ___, ...fields }: Record<string, unknown> = JSON.parse(body);
+    return fields;
+  }
+
+  test.for([
+    [{}, { max_tokens: 50 }],
+    [{ max_tokens: 8_000 }, { max_tokens: 50 }],
+    [{ max_completion_tokens: 50 }, { max_tokens: 50 }],
+    [{ max_completion_tokens: null, max_tokens: null }, { max_tokens: 50 }],
+    [{ max_completion_tokens: 50, max_tokens: 8_000, n_predict: 8_000, max_new_tokens: 8_000 }, { max_tokens: 50 }],
+    [{ n: 3 }, { n: 3, max_tokens: 50 }],
+  ] as const)("chat: %j becomes %j", ([fields, expected]) => {
+    expect(sent("chat", fields, { outputTokens: 50 })).toEqual(expected);
   });
-  expect(limits).toEqual([null, 300, 10, 30]);
+
+  test("in the field that the server obeys, and no other", () => {
+    const flags = { maxTokensField: "max_completion_tokens" } as const;
+    expect(sent("chat", { max_tokens: 8_000 }, { outputTokens: 50, flags })).toEqual({ max_completion_tokens: 50 });
+  });
+
+  test.for([
+    [{ max_tokens: 8_000 }, { max_tokens: 50 }],
+    [{ max_tokens: 8_000, max_tokens_to_sample: 9 }, { max_tokens: 50 }],
+  ] as const)("messages: %j becomes %j", ([fields, expected]) => {
+    expect(sent("messages", fields, { outputTokens: 50 })).toEqual(expected);
+  });
+
+  test("messages: a budget of thinking stays below it", () => {
+    const thinking = (budget: number, outputTokens: number) =>
+      sent("messages", { max_tokens: 32_000, thinking: { type: "enabled", budget_tokens: budget } }, { outputTokens });
+    expect(thinking(20_000, 4_000)).toMatchObject({ thinking: { type: "enabled", budget_tokens: 3_999 } });
+    expect(thinking(3_000, 4_000)).toMatchObject({ thinking: { type: "enabled", budget_tokens: 3_000 } });
+    expect(thinking(3_000, 1_000)).toMatchObject({ thinking: { type: "enabled", budget_tokens: 1_024 } });
+    expect(sent("messages", { max_tokens: 9, thinking: { type: "adaptive" } }, { outputTokens: 9 })).toMatchObject({
+      thinking: { type: "adaptive" },
+    });
+  });
+
+  test("messages: a number of answers is refused, for credit is held for one", () => {
+    for (const fields of [{ n: 10 }, { best_of: 2 }, { n: "2" }])
+      expect(() => sent("messages", { max_tokens: 9, ...fields }, { outputTokens: 9 })).toThrow("`n` must be 1");
+  });
 });
 
 describe("the official SDKs read what passes", () => {

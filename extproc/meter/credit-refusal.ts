@@ -1,0 +1,26 @@
+import { GatewayError } from "../../contract/errors.ts";
+
+/** The account cannot pay for it, whoever waits: only a payment mends that, and SDKs must not retry it (S37, S42). */
+export function short(reason: string, topUpUrl: string): GatewayError {
+  return new GatewayError(
+    "insufficient_balance",
+    `Insufficient balance: this account's credit ${reason}. Set a lower limit of output tokens, or add credit at ${topUpUrl}.`,
+    { headers: { "x-should-retry": "false" } },
+  );
+}
+
+/** The credit is there, and other requests hold it: time mends that (S37). */
+export function heldByOthers(): GatewayError {
+  return new GatewayError(
+    "insufficient_balance",
+    "Insufficient balance for one more request right now: this account's credit is held by requests that are running. Try again when they have ended.",
+    { headers: { "x-should-retry": "true", "retry-after": "2" } },
+  );
+}
+
+/** Nobody can say what the account has. */
+export function unavailable(): GatewayError {
+  return new GatewayError("billing_unavailable", "The balance cannot be read right now. Try again in a few seconds.", {
+    headers: { "retry-after": "5" },
+  });
+}
