@@ -14,10 +14,19 @@ const EMAIL = "demo@example.com";
 const CREDIT_USD = "5.00";
 const PEPPER_BYTES = 32;
 
-/** The secret that keys are hashed with; made once. Without it no key made here is valid any more. */
+/**
+ * The secret that keys are hashed with; made once. Without it no key made here is valid any more.
+ * @throws Error with one sentence where the file was emptied or cut.
+ */
 export async function readPepper(file: string): Promise<Buffer> {
   const text = await readOptional(file);
-  if (text !== undefined) return Buffer.from(text.trim(), "base64");
+  if (text !== undefined) {
+    const pepper = Buffer.from(text.trim(), "base64");
+    if (pepper.length >= PEPPER_BYTES) return pepper;
+    throw new Error(
+      `The secret that keys are hashed with is gone from ${file}: restore that file from a backup, or remove it to make a new secret, with which every key made before is invalid.`,
+    );
+  }
   const pepper = randomBytes(PEPPER_BYTES);
   await writeSecret(file, `${pepper.toString("base64")}\n`);
   return pepper;

@@ -7,6 +7,7 @@ import { freePort, isPortFree, LOOPBACK } from "./process/ports.ts";
 import { findPostgresBinaries } from "./postgres/binaries.ts";
 import { prepareCluster, SUPERUSER, type Cluster } from "./postgres/cluster.ts";
 import { commandAs, SYSTEM_PATH } from "./postgres/identity.ts";
+import { guardOrphan } from "./process/orphan-guard.ts";
 import { commandLine, stopProcess, type StopStep } from "./process/processes.ts";
 
 export interface PostgresOptions {
@@ -54,12 +55,12 @@ export async function startPostgres({ dataDirectory, port, log = () => {} }: Pos
 
   for (let attempt = 1; ; attempt++) {
     const chosenPort = port ?? (await freePort());
-    const server = launch(binaries.postgres, cluster, chosenPort, log);
+    const server = await launch(binaries.postgres, cluster, chosenPort, log);
     const failure = await untilReady(server, cluster.directory);
     if (failure === undefined) return handle(server, cluster, chosenPort);
     await server.stop();
     if (port !== undefined && isPortTrouble(failure)) throw new Error(busy(port));
-    if (attempt === ATTEMPTS || !isPassing(failure)) throw new Error(`PostgreSQL did not start: ${failure}`);
+    if (attempt === ATTEMPTS || !isPassing(failure)) throw new Error(startFailure(failure, path.dirname(cluster.directory)));
     await sleep(ATTEMPT_PAUSE_MS);
   }
 }
@@ -84,7 +85,7 @@ interface Server {
   stop(): Promise<void>;
 }
 
-function launch(program: string, cluster: Cluster, port: number, log: (line: string) => void): Server {
+async function launch(program: string, cluster: Cluster, port: number, log: (line: string) => void): Promise<Server> {
   const settings = [
     `listen_addresses=${LOOPBACK}`,
     `port=${port}`,
@@ -118,6 +119,10 @@ function launch(program: string, cluster: Cluster, port: number, log: (line: str
   child.once("error", (error) => resolve(error.message));
   child.once("close", (code, signal) => resolve(`it ended with ${signal ?? `code ${code}`}`));
   void ended.then(() => (isEnded = true));
+  if (child.pid !== undefined) {
+    const endGuard = await guardOrphan(child.pid, STOP_STEPS);
+    void ended.then(endGuard);
+  }
   return {
     child,
     lines,
@@ -173,6 +178,10 @@ function isPortTrouble(failure: string): boolean {
 
 function isPassing(failure: string): boolean {
   return isPortTrouble(failure) || failure.includes("still in use");
+}
+
+function startFailure(failure: string, dataDirectory: string): string {
+  return `PostgreSQL did not start: ${failure.replace(/\.$/, "")}. If its data cannot be repaired, remove ${dataDirectory}: the next start makes a new database, without the accounts, keys and credit of the old one.`;
 }
 
 function busy(port: number): string {

@@ -1,5 +1,4 @@
 import path from "node:path";
-import process from "node:process";
 import { createDatabase } from "../ledger/database.ts";
 import { migrate } from "../ledger/migrate.ts";
 import { cacheDirectory } from "./cache-directory.ts";
@@ -13,11 +12,12 @@ import { openLineLog } from "./process/line-log.ts";
 import { rotateLog } from "./process/log-file.ts";
 import { startLogRotation } from "./process/log-rotation.ts";
 import { listServed, type Served } from "./served.ts";
-import { startPart, type Part, type PartContext, type RunningPart } from "./process/part.ts";
+import { startPart, type Part, type PartContext } from "./process/part.ts";
 import { dashboardPart, envoyPart, extprocPart, operatorPart, simulatorPart } from "./parts.ts";
 import { freePort, freePorts, isPortFree, LOOPBACK } from "./process/ports.ts";
 import { startPostgres } from "./postgres.ts";
 import { createRegister, stopLeftovers } from "./process/register.ts";
+import { supervise, type Launch, type Supervised } from "./process/supervisor.ts";
 import { readTraceCollector } from "./trace-collector.ts";
 import { mapUpstreams, type UpstreamOptions } from "./upstreams.ts";
 
@@ -36,6 +36,8 @@ export interface StackOptions {
   environment: Readonly<Record<string, string | undefined>>;
   /** Lines for people while it starts. */
   onProgress?: (line: string) => void;
+  /** A part that ends is started again; the default. Without, its first end is the stack's failure. */
+  restartsParts?: boolean;
   /** A warning or an error that a part wrote into its log. */
   onComplaint?: (part: string, message: string) => void;
   /** Gives up a start that is under way. */
@@ -62,9 +64,9 @@ export interface Stack {
   readonly destinations: Destinations;
   /** The folder that is watched. */
   readonly manifestsDirectory: string;
-  /** Process ids by name of the part. */
+  /** Process ids by name of the part, as of now. */
   readonly pids: Readonly<Record<string, number>>;
-  /** Resolves with one sentence when a part ends on its own. */
+  /** Resolves when a part keeps ending: with a sentence, and the last lines of its log. */
   readonly failed: Promise<string>;
   /** Drains, then stops every part in order; data stays. */
   stop(): Promise<void>;
@@ -79,43 +81,53 @@ export interface Stack {
 export async function startStack(options: StackOptions): Promise<Stack> {
   const directory = await openDataDirectory(options.dataDirectory);
   const lock = await takeLock(directory.lock);
-  const running: RunningPart[] = [];
   const register = createRegister(directory.processes);
   const logRotation = startLogRotation(directory.logs);
-  let isStopping = false;
+  const failed = Promise.withResolvers<string>();
+  const parts: Supervised[] = [];
+  const closers: (() => void)[] = [];
 
   async function stop(): Promise<void> {
-    isStopping = true;
     try {
-      await stopAll(running);
+      await stopAll(parts);
       await register.clear();
     } finally {
+      for (const close of closers) close();
       await logRotation.stop();
       await lock.release();
     }
   }
 
+  async function startSupervised(name: string, launch: Launch): Promise<void> {
+    const part = supervise({
+      name,
+      launch,
+      onNews: options.onProgress ?? (() => {}),
+      onGivenUp: failed.resolve,
+      ...(options.restartsParts === false ? { pausesMs: [] } : {}),
+    });
+    parts.push(part);
+    await part.start();
+  }
+
   try {
-    const failed = Promise.withResolvers<string>();
-    const onStarted = (part: RunningPart) => {
-      running.push(part);
-      void reportEnd(part);
-    };
-    const reportEnd = async (part: RunningPart) => {
-      const how = await part.ended;
-      if (!isStopping) failed.resolve(`${part.name} is gone: ${how}. Its log says why: ${part.logFile}`);
-    };
-    const started = await bringUp(options, { directory, register, onStarted });
+    const started = await bringUp(options, {
+      directory,
+      register,
+      startSupervised,
+      onStopped: (close) => void closers.push(close),
+    });
     let stopping: Promise<void> | undefined;
     return {
       ...started,
       directory,
-      pids: Object.fromEntries(running.map(({ name, pid }) => [name, pid])),
+      get pids() {
+        return Object.fromEntries(parts.map(({ name, pid }) => [name, pid() ?? 0]));
+      },
       failed: failed.promise,
       stop: () => (stopping ??= stop()),
       kill() {
-        isStopping = true;
-        for (const { name, pid } of running) process.kill(pid, name === "postgres" ? "SIGQUIT" : "SIGKILL");
+        for (const part of parts) part.kill(part.name === "postgres" ? "SIGQUIT" : "SIGKILL");
       },
     };
   } catch (error) {
@@ -125,19 +137,21 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 }
 
 /** The last started first; one that cannot be stopped does not keep the others running. */
-async function stopAll(running: readonly RunningPart[]): Promise<void> {
+async function stopAll(parts: readonly Supervised[]): Promise<void> {
   const failures: unknown[] = [];
-  for (const part of [...running].reverse()) await part.stop().catch((error: unknown) => failures.push(error));
+  for (const part of [...parts].reverse()) await part.stop().catch((error: unknown) => failures.push(error));
   if (failures.length > 0) throw failures[0];
 }
 
 interface BringUp {
   directory: DataDirectory;
   register: PartContext["register"];
-  onStarted: (part: RunningPart) => void;
+  startSupervised: (name: string, launch: Launch) => Promise<void>;
+  /** Is called once no part runs any more. */
+  onStopped: (close: () => void) => void;
 }
 
-async function bringUp(options: StackOptions, { directory, register, onStarted }: BringUp) {
+async function bringUp(options: StackOptions, { directory, register, startSupervised, onStopped }: BringUp) {
   const { environment, onProgress = () => {}, onComplaint = () => {}, signal = new AbortController().signal } = options;
   const manifestsDirectory = await chooseManifests(options.manifestsDirectory, directory);
   await stopLeftovers(directory.processes, (name) => onProgress(`Stopping ${name}, left over from an earlier run …`));
@@ -147,7 +161,7 @@ async function bringUp(options: StackOptions, { directory, register, onStarted }
 
   onProgress("Starting Postgres …");
   signal.throwIfAborted();
-  const databaseUrl = await startDatabase(directory, onStarted);
+  const databaseUrl = await startDatabase(directory, { startSupervised, onStopped });
   const pepper = await readPepper(directory.pepper);
   const apiKey = await prepareDatabase(databaseUrl, { pepper, settings: directory.settings, baseUrl });
 
@@ -158,7 +172,8 @@ async function bringUp(options: StackOptions, { directory, register, onStarted }
     onComplaint,
     signal,
   };
-  const start = (part: Part) => startPart(part, context, onStarted);
+  const start = (part: Part) =>
+    startSupervised(part.name, ({ isRestart, onStarted }) => startPart(part, context, onStarted, { isRestart }));
   const [
     simulatorPort = 0,
     xdsPort = 0,
@@ -218,22 +233,26 @@ async function choosePort(wanted: number): Promise<number> {
   throw new Error(`Port ${wanted} is taken: choose another one with --port, or stop what listens there.`);
 }
 
-async function startDatabase(directory: DataDirectory, onStarted: BringUp["onStarted"]): Promise<string> {
+/** @returns its address, which stays the same when it is started again. */
+async function startDatabase(
+  directory: DataDirectory,
+  { startSupervised, onStopped }: Pick<BringUp, "startSupervised" | "onStopped">,
+): Promise<string> {
   const logFile = await rotateLog(directory.logs, "postgres");
   const log = openLineLog(logFile);
-  const postgres = await startPostgres({
-    dataDirectory: directory.postgres,
-    log: (line) => log.write(`${line}\n`),
-  }).catch((error: unknown) => {
-    log.end();
-    throw error;
+  onStopped(() => log.end());
+  let started: { url: string; port: number } | undefined;
+  await startSupervised("postgres", async ({ onStarted }) => {
+    const postgres = await startPostgres({
+      dataDirectory: directory.postgres,
+      ...(started === undefined ? {} : { port: started.port }),
+      log: (line) => log.write(`${line}\n`),
+    });
+    started = postgres;
+    onStarted({ name: "postgres", pid: postgres.pid, logFile, ended: postgres.ended, stop: () => postgres.stop() });
   });
-  const stop = async () => {
-    await postgres.stop();
-    log.end();
-  };
-  onStarted({ name: "postgres", pid: postgres.pid, logFile, ended: postgres.ended, stop });
-  return postgres.url;
+  if (started === undefined) throw new Error("Postgres has no address.");
+  return started.url;
 }
 
 async function prepareDatabase(url: string, demo: { pepper: Buffer; settings: string; baseUrl: string }): Promise<string> {

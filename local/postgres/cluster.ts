@@ -31,7 +31,15 @@ export async function prepareCluster({ binaries, dataDirectory, log }: PrepareOp
   const ownerUid = await ownerOf(directory);
   const identity = await chooseIdentity({ program: binaries.postgres, directory: dataDirectory, ownerUid });
   if (ownerUid === undefined) await createCluster({ binaries, directory, passwordFile, identity, log });
-  return { directory, identity, password: (await readFile(passwordFile, "utf8")).trim() };
+  return { directory, identity, password: await readPassword(passwordFile, dataDirectory) };
+}
+
+async function readPassword(file: string, dataDirectory: string): Promise<string> {
+  const password = (await readFile(file, "utf8").catch(() => "")).trim();
+  if (password !== "") return password;
+  throw new Error(
+    `The password of the database is gone from ${file}: restore that file from a backup, or remove ${dataDirectory} to start with a new database, without the accounts, keys and credit of the old one.`,
+  );
 }
 
 async function createCluster(options: {

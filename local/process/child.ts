@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { open } from "node:fs/promises";
 import process from "node:process";
 import { COMPLAINT_MARKS, readComplaint } from "./complaint.ts";
-import { rotateLog, watchLog } from "./log-file.ts";
+import { continueLog, rotateLog, watchLog } from "./log-file.ts";
+import { guardOrphan } from "./orphan-guard.ts";
 import { stopProcess, type StopStep } from "./processes.ts";
 
 export interface ChildOptions {
@@ -14,9 +15,11 @@ export interface ChildOptions {
   environment: Readonly<Record<string, string>>;
   /** Its log is `<logs>/<name>.log`. */
   logs: string;
-  /** Gives it a channel that closes when this process is gone, however it went (runtime/lifecycle.ts). */
+  /** Gives it a channel that closes when this process is gone, however it went (runtime/lifecycle.ts); else a guard stops it. */
   hasChannel: boolean;
   stopSteps: readonly StopStep[];
+  /** Its log goes on where the run before it ended. */
+  isRestart?: boolean;
   onComplaint: (name: string, message: string) => void;
 }
 
@@ -36,7 +39,11 @@ export interface Child {
  */
 export async function startChild(options: ChildOptions): Promise<Child> {
   const { name, program, parameters, environment, stopSteps, onComplaint } = options;
-  const logFile = await rotateLog(options.logs, name);
+  const log =
+    options.isRestart === true
+      ? await continueLog(options.logs, name)
+      : { file: await rotateLog(options.logs, name), fromByte: 0 };
+  const { file: logFile } = log;
   const handle = await open(logFile, "a");
   const output: StdioOptions = ["ignore", handle.fd, handle.fd];
   const child = spawn(program, parameters, {
@@ -57,12 +64,18 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   const { pid } = child;
   if (pid === undefined) throw new Error(`${name} has no process id.`);
 
-  const watch = watchLog(logFile, COMPLAINT_MARKS, (line) => {
+  const endGuard = options.hasChannel ? () => {} : await guardOrphan(pid, stopSteps);
+  const watch = watchLog(log, COMPLAINT_MARKS, (line) => {
     const message = readComplaint(line);
     if (message !== undefined) onComplaint(name, message);
   });
   let isEnded = false;
-  void ended.then(() => (isEnded = true));
+  void ended.then(() => {
+    isEnded = true;
+    endGuard();
+    // The next run adds to the same log, and has a watch of its own.
+    void watch.stop();
+  });
   let stopping: Promise<void> | undefined;
 
   async function stop(): Promise<void> {

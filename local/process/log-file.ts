@@ -16,6 +16,35 @@ export async function rotateLog(directory: string, name: string): Promise<string
   return file;
 }
 
+/** What a new run adds to: the log of the runs before it, for one that is started again. */
+export async function continueLog(directory: string, name: string): Promise<{ file: string; fromByte: number }> {
+  const file = path.join(directory, `${name}.log`);
+  const handle = await open(file, "a");
+  try {
+    return { file, fromByte: (await handle.stat()).size };
+  } finally {
+    await handle.close();
+  }
+}
+
+const LAST_LINES = 10;
+const LAST_BYTES = 8 * 1024;
+
+/** The last lines of a log; none where it cannot be read. */
+export async function readLastLines(file: string): Promise<string[]> {
+  const handle = await open(file, "r").catch(() => undefined);
+  if (handle === undefined) return [];
+  try {
+    const { size } = await handle.stat();
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(LAST_BYTES), 0, LAST_BYTES, Math.max(0, size - LAST_BYTES));
+    const lines = buffer.toString("utf8", 0, bytesRead).trimEnd().split("\n");
+    // The first one may be cut.
+    return (size > LAST_BYTES ? lines.slice(1) : lines).slice(-LAST_LINES);
+  } finally {
+    await handle.close();
+  }
+}
+
 export interface Watch {
   /** Reads what is left, then ends. */
   stop(): Promise<void>;
@@ -26,9 +55,13 @@ export interface Watch {
  * lost when the supervisor dies and busy logs cost it no relaying.
  * @param interesting bytes that a chunk must hold to be looked at more closely.
  */
-export function watchLog(file: string, interesting: readonly string[], onLine: (line: string) => void): Watch {
+export function watchLog(
+  { file, fromByte }: { file: string; fromByte: number },
+  interesting: readonly string[],
+  onLine: (line: string) => void,
+): Watch {
   const stopping = new AbortController();
-  const watching = follow(file, interesting, onLine, stopping.signal);
+  const watching = follow({ file, fromByte }, interesting, onLine, stopping.signal);
   return {
     async stop() {
       stopping.abort();
@@ -38,14 +71,14 @@ export function watchLog(file: string, interesting: readonly string[], onLine: (
 }
 
 async function follow(
-  file: string,
+  { file, fromByte }: { file: string; fromByte: number },
   interesting: readonly string[],
   onLine: (line: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const handle = await open(file, "r");
   const buffer = Buffer.alloc(READ_BYTES);
-  let position = 0;
+  let position = fromByte;
   let rest = Buffer.alloc(0);
   try {
     for (;;) {

@@ -1,5 +1,5 @@
 import type { Register } from "./register.ts";
-import { startChild, type Child, type ChildOptions } from "./child.ts";
+import { startChild, type ChildOptions } from "./child.ts";
 import { untilReady } from "./readiness.ts";
 
 /** What every part of a stack is started with. */
@@ -37,20 +37,30 @@ const READY_WITHIN_MS = 45_000;
  * Starts a part and waits until it is ready. `onStarted` hears of it as soon as it runs, so that it is stopped also
  * when it does not become ready.
  */
-export async function startPart(part: Part, context: PartContext, onStarted: (running: RunningPart) => void): Promise<void> {
-  context.signal.throwIfAborted();
+export async function startPart(
+  part: Part,
+  context: PartContext,
+  onStarted: (running: RunningPart) => void,
+  { isRestart = false } = {},
+): Promise<void> {
+  if (!isRestart) context.signal.throwIfAborted();
   const child = await startChild({
     ...part,
+    isRestart,
     logs: context.logs,
     onComplaint: context.onComplaint,
     environment: { ...context.systemEnvironment, ...part.environment },
   });
-  onStarted({ ...child, stop: () => stop(child, part) });
+  let isEnded = false;
+  void child.ended.then(() => (isEnded = true));
+  async function stop(): Promise<void> {
+    // One that has ended can no longer be asked to drain.
+    if (!isEnded) await part.beforeStop?.();
+    await child.stop();
+  }
+  onStarted({ ...child, stop });
   await context.register.add(part.name, child.pid);
-  await untilReady(child, { url: part.readyUrl, withinMs: READY_WITHIN_MS, signal: context.signal });
-}
-
-async function stop(child: Child, { beforeStop }: Part): Promise<void> {
-  await beforeStop?.();
-  await child.stop();
+  // A restart ends with its child, which the stack stops in its turn.
+  const signal = isRestart ? new AbortController().signal : context.signal;
+  await untilReady(child, { url: part.readyUrl, withinMs: READY_WITHIN_MS, signal });
 }

@@ -13,13 +13,14 @@ const recordsSchema = z.array(z.object({ name: z.string(), pid: z.int(), mark: z
 type Records = z.infer<typeof recordsSchema>;
 
 export function createRegister(file: string): Register {
-  const records: Records = [];
+  let records: Records = [];
   let writing = Promise.resolve();
   return {
     async add(name, pid) {
       const mark = await startMark(pid);
       if (mark === undefined) return;
-      records.push({ name, pid, mark });
+      // Of a part that was started again only the last process counts.
+      records = [...records.filter((record) => record.name !== name), { name, pid, mark }];
       writing = writing.then(() => writeFile(file, JSON.stringify(records)));
       await writing;
     },

@@ -12,7 +12,7 @@ import { startTestStack, type TestStack } from "../support/stack.ts";
 /** Prepaid credit through a real Envoy: streams that outlast it, and a processor that is killed. */
 let stack: TestStack;
 beforeAll(async () => {
-  stack = await startTestStack({ creditNanoUsd: 1_000_000_000_000n });
+  stack = await startTestStack({ creditNanoUsd: 1_000_000_000_000n, restartsParts: false });
 });
 afterAll(() => stack.stop());
 

@@ -14,7 +14,7 @@ const GUIDE = path.join(import.meta.dirname, "../../docs/management-api.md");
 const run = promisify(execFile);
 let stack: TestStack;
 beforeAll(async () => {
-  stack = await startTestStack();
+  stack = await startTestStack({ restartsParts: false });
 });
 afterAll(() => stack.stop());
 

@@ -13,7 +13,7 @@ const PAUSE_MS = 100;
 let stack: TestStack;
 let restarted: Postgres | undefined;
 beforeAll(async () => {
-  stack = await startTestStack({ creditNanoUsd: 1_000_000_000_000n });
+  stack = await startTestStack({ creditNanoUsd: 1_000_000_000_000n, restartsParts: false });
 });
 afterAll(async () => {
   await restarted?.stop();

@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -40,6 +40,23 @@ test("data outlives a stop and a start", async () => {
   expect(await isAlive(first.pid)).toBe(false);
   const second = await start();
   expect(await query(second.url, "SELECT answer FROM kept")).toStrictEqual([{ answer: 42 }]);
+});
+
+test("a password that was emptied, and data that are broken, end the start with one sentence and the remedy", async () => {
+  const postgres = await start();
+  await postgres.stop();
+  const data = path.join(directory, "postgres");
+  const afresh = "without the accounts, keys and credit of the old one.";
+  const password = await readFile(path.join(data, "password"), "utf8");
+  await writeFile(path.join(data, "password"), "");
+  await expect(start()).rejects.toThrow(
+    `The password of the database is gone from ${data}/password: restore that file from a backup, or remove ${data} to start with a new database, ${afresh}`,
+  );
+  await writeFile(path.join(data, "password"), password);
+  await rm(path.join(data, "cluster", "PG_VERSION"));
+  await expect(start()).rejects.toThrow(
+    new RegExp(`^PostgreSQL did not start: .* is not a valid data directory. If its data cannot be repaired, remove ${data}: .* ${afresh}$`, "s"),
+  );
 });
 
 test("a session needs the password, which only its owner can read", async () => {

@@ -63,6 +63,8 @@ export interface TestStackOptions {
   creditNanoUsd?: bigint;
   manifestsDirectory?: string;
   workers?: number;
+  /** False where a part's end is the test's to bring about and to mend. */
+  restartsParts?: boolean;
   /** Base address of an OTLP collector. */
   tracesUrl?: string;
   /** As `npm start` runs it: a database that syncs, and charges that gather as long as in production. For benches. */
@@ -80,6 +82,7 @@ export async function startTestStack(options: TestStackOptions = {}): Promise<Te
     workers: options.workers ?? WORKERS,
     // Nearly every test waits for a charge.
     ...(isMeasured ? {} : { settleEveryMs: 20 }),
+    ...(options.restartsParts === undefined ? {} : { restartsParts: options.restartsParts }),
     manifestsDirectory: options.manifestsDirectory ?? path.join(import.meta.dirname, "../../local/manifests"),
     environment: { ...process.env, OTEL_EXPORTER_OTLP_ENDPOINT: options.tracesUrl },
     onComplaint: (part, message) => complaints.push(`${part}: ${message}`),
@@ -100,6 +103,10 @@ export async function startTestStack(options: TestStackOptions = {}): Promise<Te
 
   return {
     ...stack,
+    // A part that was started again has another one.
+    get pids() {
+      return stack.pids;
+    },
     database,
     complaints,
     idle: () => eventually(() => expectIdle(stack.extprocAdminUrl)),

@@ -69,7 +69,7 @@ test("whoever watches a log sees what comes after it was rotated", async () => {
   const file = path.join(folder, "part.log");
   await writeFile(file, `${"x".repeat(2_000)}\nfind this\n`);
   const found: string[] = [];
-  const watch = watchLog(file, ["find"], (line) => found.push(line));
+  const watch = watchLog({ file, fromByte: 0 }, ["find"], (line) => found.push(line));
   onTestFinished(() => watch.stop());
   await expect.poll(() => found).toEqual(["find this"]);
   rotate(folder, 1_000);

@@ -1,0 +1,27 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { SYSTEM_PATH } from "../postgres/identity.ts";
+import type { StopStep } from "./processes.ts";
+
+const SCRIPT = fileURLToPath(new URL("./orphan-guard.sh", import.meta.url));
+
+/**
+ * A process of another make cannot see that we are gone. This small one beside it can: its standard input closes with us,
+ * however we ended, and then it stops the other. Our own programs have a channel instead (runtime/lifecycle.ts).
+ * @returns ends the guard: the process is gone, or its end is ours to see to.
+ */
+export async function guardOrphan(pid: number, steps: readonly StopStep[]): Promise<() => void> {
+  const parameters = steps.flatMap(({ signal, waitMs }) => [signal.replace(/^SIG/, ""), String(Math.ceil(waitMs / 1000))]);
+  const guard = spawn("sh", [SCRIPT, String(pid), ...parameters], {
+    cwd: "/",
+    env: { PATH: SYSTEM_PATH },
+    // A group of its own: whatever ends our group must not end it.
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  guard.stdin.on("error", () => {});
+  await once(guard, "spawn");
+  guard.unref();
+  return () => void guard.stdin.end("over\n");
+}

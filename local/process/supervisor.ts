@@ -1,0 +1,114 @@
+import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { readLastLines } from "./log-file.ts";
+import type { RunningPart } from "./part.ts";
+
+/** Starts a part and resolves once it is ready; `onStarted` hears of each process as soon as there is one. */
+export type Launch = (attempt: { isRestart: boolean; onStarted: (running: RunningPart) => void }) => Promise<void>;
+
+export interface SupervisorOptions {
+  name: string;
+  launch: Launch;
+  /** Lines for people. */
+  onNews(line: string): void;
+  /** It will not be started again; `why` has the last lines of its log. */
+  onGivenUp(why: string): void;
+  /** Pause before each restart in a row, and so many of them; the default backs off from a quarter of a second. */
+  pausesMs?: readonly number[];
+  /** A part that ran for longer counts as healthy again. */
+  healthyAfterMs?: number;
+  now?: () => number;
+}
+
+/** A part that is kept running. */
+export interface Supervised {
+  readonly name: string;
+  /** Of the process that runs now, or ran last; undefined before the first. */
+  pid(): number | undefined;
+  /** The first start: resolves once it is ready, and throws where it does not get there. */
+  start(): Promise<void>;
+  /** No process of it is left afterwards, nor comes back. */
+  stop(): Promise<void>;
+  /** Sends a signal to the process that runs now, and starts it no more. */
+  kill(signal: NodeJS.Signals): void;
+}
+
+const PAUSES_MS = [250, 500, 1_000, 2_000, 4_000];
+const HEALTHY_AFTER_MS = 60_000;
+
+/** Starts a part again whenever it ends, with growing pauses, until it has ended too often in a row. */
+export function supervise(options: SupervisorOptions): Supervised {
+  const { name, launch, onNews, onGivenUp, now = () => performance.now() } = options;
+  const { pausesMs = PAUSES_MS, healthyAfterMs = HEALTHY_AFTER_MS } = options;
+  const stopping = new AbortController();
+  let current: RunningPart | undefined;
+  let keeping: Promise<void> = Promise.resolve();
+  let readyAt = 0;
+  let restarts = 0;
+
+  const onStarted = (running: RunningPart): void => {
+    current = running;
+  };
+
+  async function keepRunning(): Promise<void> {
+    for (;;) {
+      const how = (await current?.ended) ?? "it never ran";
+      if (stopping.signal.aborted) return;
+      if (now() - readyAt > healthyAfterMs) restarts = 0;
+      if (!(await bringBack(`${name}: ${how}`))) return;
+    }
+  }
+
+  /** @returns whether it runs again. */
+  async function bringBack(why: string): Promise<boolean> {
+    for (let reason = why; ;) {
+      const pauseMs = pausesMs[restarts++];
+      if (pauseMs === undefined) {
+        onGivenUp(await lastWords(reason));
+        return false;
+      }
+      onNews(`${reason}; starting it again in ${pauseMs} ms …`);
+      await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      if (stopping.signal.aborted) return false;
+      try {
+        await launch({ isRestart: true, onStarted });
+        readyAt = now();
+        // It was told to stop in between.
+        if (stopping.signal.aborted) await current?.stop();
+        else onNews(`${name} runs again.`);
+        return !stopping.signal.aborted;
+      } catch (error) {
+        await current?.stop();
+        if (stopping.signal.aborted) return false;
+        reason = error instanceof Error ? error.message : String(error);
+      }
+    }
+  }
+
+  async function lastWords(reason: string): Promise<string> {
+    const { logFile } = current ?? {};
+    const lines = logFile === undefined ? [] : await readLastLines(logFile);
+    return [`${reason}. It has ended ${restarts} times in a row and is given up.`, ...lines.map((line) => `  ${line}`)].join(
+      "\n",
+    );
+  }
+
+  return {
+    name,
+    pid: () => current?.pid,
+    async start() {
+      await launch({ isRestart: false, onStarted });
+      readyAt = now();
+      keeping = keepRunning();
+    },
+    async stop() {
+      stopping.abort();
+      await current?.stop();
+      await keeping;
+    },
+    kill(signal) {
+      stopping.abort();
+      if (current !== undefined) process.kill(current.pid, signal);
+    },
+  };
+}

@@ -1,0 +1,19 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { readPepper } from "../../../local/demo.ts";
+
+test("the secret that keys are hashed with is made once; an emptied or cut file ends the start with what to do", async () => {
+  const directory = await mkdtemp(path.join(tmpdir(), "gateway-pepper-"));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const file = path.join(directory, "pepper");
+  const pepper = await readPepper(file);
+  expect(await readPepper(file)).toStrictEqual(pepper);
+  for (const left of ["", pepper.toString("base64").slice(0, 20)]) {
+    await writeFile(file, left);
+    await expect(readPepper(file)).rejects.toThrow(
+      `The secret that keys are hashed with is gone from ${file}: restore that file from a backup, or remove it`,
+    );
+  }
+});
