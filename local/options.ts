@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from "commander";
+import { explainSwallowedFlags } from "./swallowed-flags.ts";
 import type { UpstreamOptions } from "./upstreams.ts";
 
 export interface LocalOptions {
@@ -13,13 +14,17 @@ export interface LocalOptions {
 /**
  * Reads the command line. `--help` and mistakes are written and end the process, as commander does.
  * @param words without the program and its file.
- * @param environment UPSTREAM_KEY is looked at.
+ * @param environment UPSTREAM_KEY and what npm took are looked at.
  */
 export function parseOptions(words: readonly string[], environment: Readonly<Record<string, string | undefined>>): LocalOptions {
   let parsed: LocalOptions | undefined;
-  createCommand((values) => {
+  const command = createCommand((values) => {
     parsed = toOptions(values, environment);
-  }).parse(words, { from: "user" });
+  });
+  const flags = command.options.map(({ long }) => (long ?? "").slice(2));
+  const swallowed = explainSwallowedFlags(flags, words, environment);
+  if (swallowed !== undefined) command.error(`error: ${swallowed}`);
+  command.parse(words, { from: "user" });
   if (parsed === undefined) throw new Error("The command line was not read.");
   return parsed;
 }

@@ -4,6 +4,9 @@ import type { Served } from "./served.ts";
 export interface ScreenContent {
   baseUrl: string;
   apiKey: string;
+  signIn: { email: string; password: string };
+  /** curl would ask a proxy, which cannot reach this machine. */
+  hasProxy: boolean;
   served: Served;
   destinations: Destinations;
   /** --upstream-model: the printed commands ask for it. */
@@ -33,7 +36,7 @@ export function renderScreen(content: ScreenContent, { bold, dim }: Palette): st
     `${bold("The gateway is ready")} at ${bold(content.baseUrl)}`,
     "",
     `  key        ${content.apiKey}`,
-    `  dashboard  ${content.baseUrl}/dashboard ${dim("sign in with DASHBOARD_EMAIL, DASHBOARD_PASSWORD from the settings")}`,
+    `  dashboard  ${content.baseUrl}/dashboard ${dim("sign in as")} ${content.signIn.email} ${dim("with password")} ${content.signIn.password}`,
     `  settings   ${content.settingsFile} ${dim("all of this, for source")}`,
     `  manifests  ${content.manifestsDirectory} ${dim("watched: change a Model and it takes effect")}`,
     `  logs       ${content.logsDirectory}`,
@@ -56,14 +59,14 @@ export function renderScreen(content: ScreenContent, { bold, dim }: Palette): st
   ].join("\n");
 }
 
-export function chatCommand({ baseUrl, apiKey }: ScreenContent, model: string): string {
+export function chatCommand({ baseUrl, apiKey, hasProxy }: ScreenContent, model: string): string {
   const body = { model, stream: true, messages: [{ role: "user", content: "Hello" }] };
-  return curl(`${baseUrl}/v1/chat/completions`, [`authorization: Bearer ${apiKey}`], body);
+  return curl(`${baseUrl}/v1/chat/completions`, [`authorization: Bearer ${apiKey}`], body, hasProxy);
 }
 
-function messagesCommand({ baseUrl, apiKey }: ScreenContent, model: string): string {
+function messagesCommand({ baseUrl, apiKey, hasProxy }: ScreenContent, model: string): string {
   const body = { model, max_tokens: 500, stream: true, messages: [{ role: "user", content: "Hello" }] };
-  return curl(`${baseUrl}/v1/messages`, [`x-api-key: ${apiKey}`, "anthropic-version: 2023-06-01"], body);
+  return curl(`${baseUrl}/v1/messages`, [`x-api-key: ${apiKey}`, "anthropic-version: 2023-06-01"], body, hasProxy);
 }
 
 /** A model that goes to the server that was given, where there is one. */
@@ -98,9 +101,9 @@ function command(title: string, model: string | undefined, write: (model: string
   return [bold(title), write(model), ""];
 }
 
-function curl(url: string, headers: readonly string[], body: object): string {
+function curl(url: string, headers: readonly string[], body: object, hasProxy: boolean): string {
   const options = [...headers, "content-type: application/json"].map((header) => `  -H ${quote(header)}`);
-  return [`curl -N ${url}`, ...options, `  -d ${quote(JSON.stringify(body))}`].join(" \\\n");
+  return [`curl -N ${hasProxy ? "--noproxy '*' " : ""}${url}`, ...options, `  -d ${quote(JSON.stringify(body))}`].join(" \\\n");
 }
 
 /** For a POSIX shell: a model's name comes from a manifest and may hold anything. */

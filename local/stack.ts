@@ -3,7 +3,7 @@ import { createDatabase } from "../ledger/database.ts";
 import { migrate } from "../ledger/migrate.ts";
 import { cacheDirectory } from "./cache-directory.ts";
 import { openDataDirectory, type DataDirectory } from "./data-directory.ts";
-import { prepareDemo, readPepper } from "./demo.ts";
+import { prepareDemo, readPepper, type Demo } from "./demo.ts";
 import { readDestinations, type Destinations } from "./destinations.ts";
 import { findEnvoy } from "./envoy.ts";
 import { chooseManifests } from "./manifests-directory.ts";
@@ -14,7 +14,7 @@ import { startLogRotation } from "./process/log-rotation.ts";
 import { listServed, type Served } from "./served.ts";
 import { startPart, type Part, type PartContext } from "./process/part.ts";
 import { dashboardPart, envoyPart, extprocPart, operatorPart, simulatorPart } from "./parts.ts";
-import { freePort, freePorts, isPortFree, LOOPBACK } from "./process/ports.ts";
+import { checkLoopback, freePort, freePorts, isPortFree, LOOPBACK } from "./process/ports.ts";
 import { startPostgres } from "./postgres.ts";
 import { createRegister, stopLeftovers } from "./process/register.ts";
 import { supervise, type Launch, type Supervised } from "./process/supervisor.ts";
@@ -49,6 +49,8 @@ export interface Stack {
   readonly baseUrl: string;
   /** Full value of the demo account's key. */
   readonly apiKey: string;
+  /** Who signs in to the dashboard. */
+  readonly signIn: Pick<Demo, "email" | "password">;
   /** Holds the password: not for logs. */
   readonly databaseUrl: string;
   /** `http://127.0.0.1:…` of the simulated model server. */
@@ -155,6 +157,7 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   const { environment, onProgress = () => {}, onComplaint = () => {}, signal = new AbortController().signal } = options;
   const manifestsDirectory = await chooseManifests(options.manifestsDirectory, directory);
   await stopLeftovers(directory.processes, (name) => onProgress(`Stopping ${name}, left over from an earlier run …`));
+  await checkLoopback();
   const port = await choosePort(options.port);
   const baseUrl = `http://${LOOPBACK}:${port}`;
   const binary = await findEnvoy({ environment, onProgress, signal });
@@ -163,7 +166,8 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   signal.throwIfAborted();
   const databaseUrl = await startDatabase(directory, { startSupervised, onStopped });
   const pepper = await readPepper(directory.pepper);
-  const apiKey = await prepareDatabase(databaseUrl, { pepper, settings: directory.settings, baseUrl });
+  const demo = await prepareDatabase(databaseUrl, { pepper, settings: directory.settings, baseUrl });
+  const { apiKey } = demo;
 
   const context: PartContext = {
     logs: directory.logs,
@@ -213,6 +217,7 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   return {
     baseUrl,
     apiKey,
+    signIn: { email: demo.email, password: demo.password },
     databaseUrl,
     simulatorUrl,
     envoyAdminUrl: `http://${LOOPBACK}:${envoyAdmin}`,
@@ -227,7 +232,9 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
 async function choosePort(wanted: number): Promise<number> {
   if (wanted === 0) return await freePort();
   const isFree = await isPortFree(wanted).catch((error: unknown) => {
-    throw new Error(`Port ${wanted} may not be opened by this user: choose one above 1023 with --port.`, { cause: error });
+    if (error instanceof Error && "code" in error && error.code === "EACCES")
+      throw new Error(`Port ${wanted} may not be opened by this user: choose one above 1023 with --port.`, { cause: error });
+    throw error;
   });
   if (isFree) return wanted;
   throw new Error(`Port ${wanted} is taken: choose another one with --port, or stop what listens there.`);
@@ -255,7 +262,7 @@ async function startDatabase(
   return started.url;
 }
 
-async function prepareDatabase(url: string, demo: { pepper: Buffer; settings: string; baseUrl: string }): Promise<string> {
+async function prepareDatabase(url: string, demo: { pepper: Buffer; settings: string; baseUrl: string }): Promise<Demo> {
   const database = createDatabase({ url, applicationName: "local" });
   try {
     await migrate(database);

@@ -70,12 +70,14 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     if (message !== undefined) onComplaint(name, message);
   });
   let isEnded = false;
-  void ended.then(() => {
+  async function finish(): Promise<void> {
+    await ended;
     isEnded = true;
     endGuard();
     // The next run adds to the same log, and has a watch of its own.
-    void watch.stop();
-  });
+    await watch.stop();
+  }
+  void finish();
   let stopping: Promise<void> | undefined;
 
   async function stop(): Promise<void> {

@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import process from "node:process";
 
 export const LOOPBACK = "127.0.0.1";
@@ -24,6 +24,36 @@ export async function freePort(): Promise<number> {
     if (await isPortFree(port)) return port;
   }
   throw new Error(`No free port was found between ${FIRST} and ${PAST_LAST}: stop what listens there.`);
+}
+
+const LOOPBACK_WITHIN_MS = 2_000;
+
+/**
+ * Tries a connection from this machine to itself: one without IPv4, or whose loopback interface is down, has none.
+ * @throws Error with one sentence that says what to do.
+ */
+export async function checkLoopback(address = LOOPBACK): Promise<void> {
+  const server = createServer((socket) => socket.end());
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once("error", reject);
+  server.listen(0, address, () => {
+    const listening = server.address();
+    const port = typeof listening === "object" && listening !== null ? listening.port : 0;
+    const socket = connect({ host: address, port, timeout: LOOPBACK_WITHIN_MS });
+    socket.once("connect", () => resolve(void socket.end()));
+    socket.once("error", reject);
+    socket.once("timeout", () => socket.destroy(new Error("no connection in time")));
+  });
+  try {
+    await promise;
+  } catch (error) {
+    throw new Error(
+      `This machine has no address ${address}, over which the parts of the gateway talk: bring it up with ip link set lo up, or add it with ip addr add ${address}/8 dev lo.`,
+      { cause: error },
+    );
+  } finally {
+    server.close();
+  }
 }
 
 /** So many free ports. */

@@ -55,7 +55,10 @@ test("a password that was emptied, and data that are broken, end the start with 
   await writeFile(path.join(data, "password"), password);
   await rm(path.join(data, "cluster", "PG_VERSION"));
   await expect(start()).rejects.toThrow(
-    new RegExp(`^PostgreSQL did not start: .* is not a valid data directory. If its data cannot be repaired, remove ${data}: .* ${afresh}$`, "s"),
+    new RegExp(
+      `^PostgreSQL did not start: .* is not a valid data directory. If its data cannot be repaired, remove ${data}: .* ${afresh}$`,
+      "s",
+    ),
   );
 });
 

@@ -97,7 +97,7 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
   const database = createDatabase({ url: databaseUrl, applicationName: "test" });
   await migrate(database);
   const publicBaseUrl = `http://${LOOPBACK}`;
-  const apiKey = await prepareDemo(database, { pepper, settings: directory.settings, baseUrl: publicBaseUrl });
+  const { apiKey } = await prepareDemo(database, { pepper, settings: directory.settings, baseUrl: publicBaseUrl });
 
   const operatorOptions = { databaseUrl, manifestsDirectory, upstreams, xdsPort, adminPort: operatorAdmin };
   const operator = await begin(member(operatorPart(operatorOptions), logs));

@@ -91,6 +91,14 @@ describe("what is said when there is none", () => {
     }
   });
 
+  test("a cache directory that cannot be made", async () => {
+    await writeFile(path.join(directory, "file"), "");
+    const cache = path.join(directory, "file", "cache");
+    await expect(find({ XDG_CACHE_HOME: cache })).rejects.toThrow(
+      `Envoy is fetched into ${cache}/model-gateway, which cannot be written (ENOTDIR): set XDG_CACHE_HOME to a directory that can`,
+    );
+  });
+
   test("a failed fetch leaves nothing behind that looks like Envoy", async () => {
     await program("python3", "exit 1");
     await expect(find()).rejects.toThrow("could not be fetched");

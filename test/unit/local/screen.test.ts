@@ -20,6 +20,8 @@ const content = {
   advice: [],
   baseUrl: "http://127.0.0.1:8080",
   apiKey: "sk-mg-example",
+  signIn: { email: "demo@example.com", password: "a-password" },
+  hasProxy: false,
   served: { chat: ["modelx-chat", "modelx-v4-pro"], messages: ["modelx-v4-flash", "modelx-v4-pro"] },
   settingsFile: "/data/local.env",
   manifestsDirectory: "/manifests",
@@ -32,7 +34,7 @@ test("the screen is this", () => {
     The gateway is ready at http://127.0.0.1:8080
 
       key        sk-mg-example
-      dashboard  http://127.0.0.1:8080/dashboard sign in with DASHBOARD_EMAIL, DASHBOARD_PASSWORD from the settings
+      dashboard  http://127.0.0.1:8080/dashboard sign in as demo@example.com with password a-password
       settings   /data/local.env all of this, for source
       manifests  /manifests watched: change a Model and it takes effect
       logs       /data/logs
@@ -69,6 +71,14 @@ test("a model whose name holds a quote is one word for the shell", async () => {
   const command = chatCommand(content, `it's; echo "no"`).replace("curl -N", "printf '%s\\n'");
   const { stdout } = await run("sh", ["-c", command]);
   expect(stdout).toContain(`"model":"it's; echo \\"no\\""`);
+});
+
+test("with a proxy in the environment the commands go past it", () => {
+  const commands = renderScreen({ ...content, hasProxy: true }, PLAIN).match(/^curl .*$/gm);
+  expect(commands).toStrictEqual([
+    "curl -N --noproxy '*' http://127.0.0.1:8080/v1/chat/completions \\",
+    "curl -N --noproxy '*' http://127.0.0.1:8080/v1/messages \\",
+  ]);
 });
 
 test("the commands name a model that is served", () => {

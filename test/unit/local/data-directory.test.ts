@@ -1,0 +1,15 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { openDataDirectory } from "../../../local/data-directory.ts";
+
+test("a data directory that cannot be made is said in one sentence", async () => {
+  const directory = await mkdtemp(path.join(tmpdir(), "gateway-data-"));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const file = path.join(directory, "file");
+  await writeFile(file, "");
+  await expect(openDataDirectory(file)).rejects.toThrow(
+    `The data directory ${file} cannot be made (ENOTDIR): choose another one with --data.`,
+  );
+});
