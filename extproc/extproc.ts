@@ -143,7 +143,7 @@ export async function startExtproc(
     settler,
     journal,
     runWatch,
-    departures: createDepartures({ clock: { nowMs: () => performance.now() } }),
+    departures: createDepartures({ clock: { nowMs: () => performance.now() }, isStopping: () => lifecycle.isStopping }),
     health: createBackendHealth({ clock, ...(supervisor === undefined ? {} : { tell: supervisor.tell }) }),
     openAttempts: createOpenAttempts(),
     worker: config.worker.number,

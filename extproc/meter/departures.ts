@@ -11,6 +11,8 @@ export interface DeparturesDeps {
   /** Monotonic, ms. */
   clock: { nowMs(): number };
   allowanceNanoUsd?: bigint;
+  /** This process and the Envoy beside it are being stopped: requests that end now were cut by us. */
+  isStopping(): boolean;
 }
 
 /** Three prompts of ten thousand tokens, at three dollars a million. */
@@ -25,7 +27,7 @@ interface Bucket {
   atMs: number;
 }
 
-export function createDepartures({ clock, allowanceNanoUsd = ALLOWANCE_NANO_USD }: DeparturesDeps): Departures {
+export function createDepartures({ clock, allowanceNanoUsd = ALLOWANCE_NANO_USD, isStopping }: DeparturesDeps): Departures {
   /** The one that changed longest ago stands first. */
   const buckets = new Map<string, Bucket>();
 
@@ -38,6 +40,7 @@ export function createDepartures({ clock, allowanceNanoUsd = ALLOWANCE_NANO_USD 
 
   return {
     forgives(accountId, promptNanoUsd) {
+      if (isStopping()) return true;
       const nowMs = clock.nowMs();
       const used = usedNanoUsd(accountId, nowMs) + promptNanoUsd;
       if (used > allowanceNanoUsd) return false;

@@ -48,7 +48,7 @@ const BYTES_PER_TOKEN = 4;
 
 /**
  * The most characters that a token of text carries, a run of one character counted once. Every token of o200k_base has fewer
- * (26), and all but three of cl100k_base's 100,000, which are names of one user interface library.
+ * (26 at most), and all but four of cl100k_base's 100,000, which are names in user interface libraries.
  */
 const MOST_CHARACTERS_PER_TOKEN = 32;
 

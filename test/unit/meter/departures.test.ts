@@ -3,8 +3,13 @@ import { createDepartures } from "../../../extproc/meter/departures.ts";
 
 function start() {
   let nowMs = 0;
-  const departures = createDepartures({ clock: { nowMs: () => nowMs }, allowanceNanoUsd: 100n });
-  return { departures, pass: (ms: number) => void (nowMs += ms) };
+  let isStopping = false;
+  const departures = createDepartures({
+    clock: { nowMs: () => nowMs },
+    allowanceNanoUsd: 100n,
+    isStopping: () => isStopping,
+  });
+  return { departures, pass: (ms: number) => void (nowMs += ms), stop: () => void (isStopping = true) };
 }
 
 test("an account may leave prompts behind as far as its allowance goes, and no other's", () => {
@@ -38,4 +43,10 @@ test("accounts without number take no memory without bound", () => {
   expect(departures.forgives("a0", 1n)).toBe(false);
   departures.forgives("one more", 1n);
   expect(departures.forgives("a0", 1n)).toBe(true);
+});
+
+test("what the gateway cuts itself, because it is being stopped, is free", () => {
+  const { departures, stop } = start();
+  stop();
+  expect(departures.forgives("a", 1_000_000n)).toBe(true);
 });
