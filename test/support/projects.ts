@@ -8,17 +8,20 @@ const KUBE_TOOLS = "./test/support/kube/global-setup.ts";
 /** Fetches the coding tools and SDKs where they are not yet. */
 const CLIENT_PACKAGES = "./test/support/clients/global-setup.ts";
 
+/** Hooks wait for tools that the global set-up is still building or fetching, behind the tests that run meanwhile. */
+const TOOLS_WITHIN_MS = 1_800_000;
+
 /** One project for each folder of test/, named after what must be real for it. */
 const PROJECTS = {
-  unit: { testTimeout: 10_000, setupFiles: PROPERTY_SEED },
+  unit: { testTimeout: 60_000, setupFiles: PROPERTY_SEED },
   golden: { testTimeout: 60_000 },
   postgres: { testTimeout: 60_000, hookTimeout: 120_000, setupFiles: PROPERTY_SEED },
   envoy: { testTimeout: 120_000, hookTimeout: 300_000 },
   browser: { testTimeout: 180_000, hookTimeout: 300_000 },
   fuzz: { testTimeout: 180_000, hookTimeout: 300_000 },
-  clients: { testTimeout: 120_000, hookTimeout: 300_000, setupFiles: PROPERTY_SEED, globalSetup: CLIENT_PACKAGES },
-  kube: { testTimeout: 120_000, hookTimeout: 300_000, setupFiles: PROPERTY_SEED, globalSetup: KUBE_TOOLS },
-  chart: { testTimeout: 120_000, hookTimeout: 300_000, globalSetup: KUBE_TOOLS },
+  clients: { testTimeout: 120_000, hookTimeout: TOOLS_WITHIN_MS, setupFiles: PROPERTY_SEED, globalSetup: CLIENT_PACKAGES },
+  kube: { testTimeout: 120_000, hookTimeout: TOOLS_WITHIN_MS, setupFiles: PROPERTY_SEED, globalSetup: KUBE_TOOLS },
+  chart: { testTimeout: 120_000, hookTimeout: TOOLS_WITHIN_MS, globalSetup: KUBE_TOOLS },
 } as const;
 
 /** Most files wait for processes more than they compute. Each starts its own: up to 1 GiB at once for each file. */

@@ -1,14 +1,8 @@
 import process from "node:process";
+import { inBackground } from "../background.ts";
 import { findClientPackages } from "./packages.ts";
 
-/**
- * Fetches the packages before the first test, whose time limits know nothing of minutes. A failure here would end the whole
- * run: it is left to the tests that need the packages, each of which asks for them again.
- */
-export default async function setup(): Promise<void> {
-  try {
-    await findClientPackages({ environment: process.env, onProgress: (line) => console.log(line) });
-  } catch (error) {
-    console.error(error instanceof Error ? error.message : error);
-  }
+/** Fetches the packages, once, while files of other projects run. */
+export default function setup(): () => Promise<void> {
+  return inBackground(() => findClientPackages({ environment: process.env, onProgress: (line) => console.log(line) }));
 }

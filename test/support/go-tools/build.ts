@@ -30,8 +30,9 @@ export async function buildGoTools(tools: GoTools, { output, environment, onProg
   const linkerFlags = ["-s", "-w", ...linked].join(" ");
   // -v prints each package once it is compiled.
   const child = spawn(
-    go,
-    ["build", "-v", ...BUILD_FLAGS, ...tools.flags, "-ldflags", linkerFlags, "-o", `${output}${path.sep}`, ...tools.packages],
+    // Tests run meanwhile, and have time limits.
+    "nice",
+    [go, "build", "-v", ...BUILD_FLAGS, ...tools.flags, "-ldflags", linkerFlags, "-o", `${output}${path.sep}`, ...tools.packages],
     {
       cwd: tools.module,
       // A GOROOT that is set is that of another Go.

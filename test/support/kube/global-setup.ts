@@ -1,14 +1,14 @@
 import process from "node:process";
+import type { TestProject } from "vitest/node";
+import { inBackground } from "../background.ts";
+import { findPromtool } from "../promtool.ts";
 import { findKubeTools } from "./tools.ts";
 
-/**
- * Builds the tools before the first test, whose time limits know nothing of minutes. A failure here would end the whole
- * run: it is left to the tests that need the tools, each of which asks for them again.
- */
-export default async function setup(): Promise<void> {
-  try {
-    await findKubeTools({ environment: process.env, onProgress: (line) => console.log(line) });
-  } catch (error) {
-    console.error(error instanceof Error ? error.message : error);
-  }
+/** Builds the tools, once, while files of other projects run. */
+export default function setup({ name }: TestProject): () => Promise<void> {
+  const options = { environment: process.env, onProgress: (line: string) => console.log(line) };
+  return inBackground(async () => {
+    await findKubeTools(options);
+    if (name === "chart") await findPromtool(options);
+  });
 }
