@@ -21,6 +21,7 @@ export default defineConfig({
     provide: { isNight: true },
     projects: [
       createProject("unit", { env }),
+      createProject("golden", { testTimeout: HOUR_MS }),
       createProject("postgres", { env, include: ["model", "settle"], testTimeout: HOUR_MS }),
       createProject("envoy", {
         env,
