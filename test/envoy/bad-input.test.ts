@@ -39,11 +39,9 @@ interface Answer {
   requestId: string;
   /** The error's message; empty where it went well. */
   message: string;
-  elapsedMs: number;
 }
 
 async function send({ client }: Cell, body: string | Buffer, headers: Record<string, string> = {}): Promise<Answer> {
-  const startedMs = performance.now();
   const response = await fetch(stack.baseUrl + PATHS[client], {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}`, ...headers },
@@ -55,7 +53,6 @@ async function send({ client }: Cell, body: string | Buffer, headers: Record<str
     text,
     requestId: response.headers.get("x-request-id") ?? "",
     message: readMessage(client, response, text),
-    elapsedMs: performance.now() - startedMs,
   };
 }
 
@@ -195,7 +192,6 @@ describe.for(CELLS)("a $client client of a $upstream server", (cell) => {
   ] as const)("may nest 10,000 deep %s", async ([, build]) => {
     const answer = await send(cell, build(cell));
     expect(ANSWERED).toContain(answer.status);
-    expect(answer.elapsedMs).toBeLessThan(5_000);
   });
 
   test("that names two models is served and charged by one of them, and the upstream reads no other", async () => {
@@ -279,13 +275,11 @@ describe.for(CELLS)("a $client client of a $upstream server", (cell) => {
   test("may send a string of 30 MB", { timeout: 60_000 }, async () => {
     const answer = await send(cell, short(cell, "", "x".repeat(30_000_000)));
     expect(answer.status).toBe(200);
-    expect(answer.elapsedMs).toBeLessThan(30_000);
   });
 
   test("that sends 64 MB is told the limit", { timeout: 60_000 }, async () => {
     const answer = await send(cell, short(cell, "", "x".repeat(64_000_000)));
     expect(answer).toMatchObject({ status: 413, message: expect.stringMatching(/32 MiB|33554432 bytes/) });
-    expect(answer.elapsedMs).toBeLessThan(30_000);
   });
 
   test.for(["", " ", "null", "true", "7", '"text"', "[]", "{", "{}", '{"model"', "\u0000", "\ufeff{}", "// nothing\n{}"])(
@@ -336,7 +330,6 @@ async function heldBytes(): Promise<number> {
 function faultOf(variant: WrongBody, answer: Answer): string | null {
   const what = `${variant.field} = ${variant.value}: ${answer.status} ${answer.message}`;
   if (!ANSWERED.includes(answer.status)) return what;
-  if (answer.elapsedMs > 5_000) return `${what} after ${answer.elapsedMs} ms`;
   return answer.status === 200 || answer.message.includes(variant.root) ? null : what;
 }
 

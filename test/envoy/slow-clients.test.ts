@@ -85,12 +85,15 @@ function slowly(first: string, then = ""): Slow {
   const { hostname, port } = new URL(stack.url);
   const { promise: closed, resolve } = Promise.withResolvers<string>();
   let answer = "";
-  const socket = connect(Number(port), hostname, () => socket.write(first));
+  let timer: NodeJS.Timeout | undefined;
   const more = () => {
-    if (then !== "" && answer === "" && socket.writable) socket.write(then);
+    if (answer === "" && socket.writable) socket.write(then);
   };
-  // After what has come in: a write to a connection that the other side has closed would throw away an unread answer.
-  const timer = setInterval(() => setImmediate(more), EVERY_MS);
+  const socket = connect(Number(port), hostname, () => {
+    socket.write(first);
+    // After what has come in: a write to a connection that the other side has closed would throw away an unread answer.
+    if (then !== "") timer = setInterval(() => setImmediate(more), EVERY_MS);
+  });
   socket.on("data", (piece) => (answer += piece.toString("latin1")));
   // Envoy resets what it cuts.
   socket.on("error", () => {});

@@ -113,19 +113,23 @@ test("a worker killed under load: the others go on, it comes back, and each toke
   // A sum that fell would be read as a fresh start of all.
   expect(await countRequests()).toBeGreaterThan(countedThen);
   expect(metrics.get("gateway_open_holds")).toBe(0);
-  await eventually(async () => {
-    const rows = await stack.database.query({
-      text: `SELECT outcome, is_estimated AS "isEstimated", count(*)::int AS count, count(DISTINCT request_id)::int AS requests
+  await eventually(
+    async () => {
+      const rows = await stack.database.query({
+        text: `SELECT outcome, is_estimated AS "isEstimated", count(*)::int AS count, count(DISTINCT request_id)::int AS requests
         FROM usage_event WHERE request_id = ANY($1) GROUP BY 1, 2`,
-      values: [[...requestIds]],
-      row: usageCount,
-    });
-    const sum = (read: (row: (typeof rows)[number]) => number) => rows.reduce((total, row) => total + read(row), 0);
-    expect(sum(({ count }) => count)).toBe(requestIds.size);
-    expect(sum(({ requests }) => requests)).toBe(requestIds.size);
-    expect(rows.filter(({ outcome, isEstimated }) => outcome === "lost" && !isEstimated)).toEqual([]);
-    expect(rows.find(({ outcome }) => outcome === "lost")?.count ?? 0).toBeGreaterThan(0);
-  });
+        values: [[...requestIds]],
+        row: usageCount,
+      });
+      const sum = (read: (row: (typeof rows)[number]) => number) => rows.reduce((total, row) => total + read(row), 0);
+      expect(sum(({ count }) => count)).toBe(requestIds.size);
+      expect(sum(({ requests }) => requests)).toBe(requestIds.size);
+      expect(rows.filter(({ outcome, isEstimated }) => outcome === "lost" && !isEstimated)).toEqual([]);
+      expect(rows.find(({ outcome }) => outcome === "lost")?.count ?? 0).toBeGreaterThan(0);
+      // Journals of those that are gone are looked for every ten seconds.
+    },
+    { withinMs: 60_000 },
+  );
   expect(await stack.countUsage()).toBeGreaterThanOrEqual(before + requestIds.size);
   expect(await stack.sumOfEntries()).toBe(await stack.balanceNanoUsd());
 });

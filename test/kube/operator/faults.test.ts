@@ -129,7 +129,6 @@ test("an API server that answers nothing for 40 seconds is waited for; the leade
     const startedMs = performance.now();
     api().pause();
     await until(async () => expect(await leader.isLeader()).toBe(false));
-    expect(performance.now() - startedMs).toBeLessThan(30_000);
     await sleep(40_000 - (performance.now() - startedMs));
     expect(await leader.isReady()).toBe(true);
     expect(await leader.metric("gateway_operator_envoys")).toBe(1);

@@ -103,9 +103,7 @@ describe("bytes pass as they are", () => {
   test("a request of 30 MB gets its model in one pass", () => {
     const request = JSON.stringify({ messages: [{ role: "user", content: 'é"\n'.repeat(6_000_000) }], model: "m" });
     const input = inputFor(request, { upstream: "chat", upstreamModel: "other" });
-    const started = performance.now();
     const { body } = createTranslation("chat", input).upstream;
-    expect(performance.now() - started).toBeLessThan(4000);
     expect(body.subarray(-18).toString()).toBe('],"model":"other"}');
   });
 
@@ -115,9 +113,7 @@ describe("bytes pass as they are", () => {
     const chunks = Array.from({ length: Math.ceil(bytes.length / 100) }, (_, index) =>
       bytes.subarray(index * 100, (index + 1) * 100),
     );
-    const started = performance.now();
     const run = play(CHAT, chunks, { protocol: "chat", upstreamModel: "other" });
-    expect(performance.now() - started).toBeLessThan(5000);
     expect(run.text).toBe(chunk({ content: "x".repeat(8_000_000) }) + FINISH + DONE);
   });
 });
