@@ -12,7 +12,9 @@ import { tooLate } from "./fallback/attempts.ts";
 import { planWay, type Way } from "./fallback/way.ts";
 import { requestChanges, responseChanges } from "./headers.ts";
 import type { Place } from "./limits/admission.ts";
+import { holdPrompt } from "./meter/held-prompt.ts";
 import { sizeHold } from "./meter/hold-size.ts";
+import { sizePrompt } from "./meter/prompt-size.ts";
 import { createRequestMeter } from "./meter/request-meter.ts";
 import { release, reserve, type Reservation } from "./meter/reservation.ts";
 import { startRun, type Run } from "./meter/run.ts";
@@ -146,7 +148,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
         return countTokens({ body: request, headers, backend: chooseBackend(model.backends, deps.random()) });
 
       const ask = readOutputAsk(request, protocol);
-      const size = sizeHold({ promptBytes: body.length, ask, model });
+      const promptTokens = holdPrompt(request, model.contextWindow);
+      const size = sizeHold({ promptTokens, likelyPromptTokens: sizePrompt(request).tokens, ask, model });
       const reserved = reserve(deps, { caller, protocol, size, signal: client });
       const forward = (reservation: Reservation) => {
         // The client left while its credit was waited for: nothing runs, and nobody reads this answer.

@@ -19,29 +19,23 @@ export interface HoldSize {
 }
 
 export interface HoldSizeInput {
-  /** Size of the request body as received. */
-  promptBytes: number;
+  /** The prompt as it is held (held-prompt.ts). */
+  promptTokens: number;
+  /** The prompt as it probably is: what it leaves of the context window. */
+  likelyPromptTokens: number;
   ask: OutputAsk;
   model: { contextWindow: number | null; maxOutputTokens: number; price: Price };
 }
 
-/**
- * The meter's own estimate is four bytes a token (meter.ts); a third more covers texts that take more tokens, and the
- * JSON around them comes on top. Inline images count by their bytes, so the model's context window is the cap.
- */
-const PROMPT_BYTES_PER_TOKEN = 3;
-/** Of most prompts: what is likely to be left of the context window for an answer. */
-const USUAL_BYTES_PER_TOKEN = 4;
 /** What a request without an output limit is worth at the least (S37); a lower limit of the client's own is its floor. */
 const FLOOR_TOKENS = 1_024;
 /** How far a stream whose server ignores its limit may be ahead of its hold. */
 export const STRETCH_TOKENS = 256;
 
 /** Cached prompts cost less and are never counted on; writing a cache may cost more, and is. */
-export function sizeHold({ promptBytes, ask, model }: HoldSizeInput): HoldSize {
+export function sizeHold({ promptTokens, likelyPromptTokens, ask, model }: HoldSizeInput): HoldSize {
   const { price } = model;
-  const promptTokens = Math.min(Math.ceil(promptBytes / PROMPT_BYTES_PER_TOKEN), model.contextWindow ?? Infinity);
-  const fullTokens = Math.min(ask.limit ?? roomFor(promptBytes, model.contextWindow), model.maxOutputTokens);
+  const fullTokens = Math.min(ask.limit ?? roomBehind(likelyPromptTokens, model.contextWindow), model.maxOutputTokens);
   const leastTokens = Math.min(fullTokens, FLOOR_TOKENS);
   const answers = BigInt(ask.answers);
   const promptPicoUsd =
@@ -79,9 +73,9 @@ export function sizeHold({ promptBytes, ask, model }: HoldSizeInput): HoldSize {
 const PICO_PER_NANO = 1_000n;
 
 /** Servers refuse a limit that does not fit into the context window behind the prompt. */
-function roomFor(promptBytes: number, contextWindow: number | null): number {
+function roomBehind(promptTokens: number, contextWindow: number | null): number {
   if (contextWindow === null) return Infinity;
-  return Math.max(contextWindow - Math.ceil(promptBytes / USUAL_BYTES_PER_TOKEN), FLOOR_TOKENS);
+  return Math.max(contextWindow - promptTokens, FLOOR_TOKENS);
 }
 
 function inWords(tokens: number): string {

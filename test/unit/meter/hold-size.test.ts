@@ -4,13 +4,13 @@ import { sizeHold, type HoldSizeInput } from "../../../extproc/meter/hold-size.t
 const PRICE = { inputPicoUsd: 300_000n, cachedInputPicoUsd: 30_000n, cacheWritePicoUsd: 300_000n, outputPicoUsd: 1_200_000n };
 const ask = { limit: 2_000, answers: 1, wantsStream: false };
 const model = { contextWindow: 131_072, maxOutputTokens: 8_192, price: PRICE };
-const input: HoldSizeInput = { promptBytes: 3_000, ask, model };
+const input: HoldSizeInput = { promptTokens: 1_000, likelyPromptTokens: 750, ask, model };
 const asking = (changed: Partial<typeof ask> | { limit: null }) => sizeHold({ ...input, ask: { ...ask, ...changed } });
 
 const PROMPT = 300_000n;
 const TOKEN = 1_200n;
 
-test("a hold is the prompt at three bytes a token and every token that may come", () => {
+test("a hold is the prompt and every token that may come", () => {
   expect(sizeHold(input)).toMatchObject({ promptTokens: 1_000, fullNanoUsd: PROMPT + 2_000n * TOKEN });
 });
 
@@ -42,16 +42,12 @@ test("what a fraction of a nano-dollar costs is sent in full", () => {
 });
 
 test("where the client set none, the limit leaves room for the prompt in the context window", () => {
-  const size = (promptBytes: number) => {
-    const open = sizeHold({ promptBytes, ask: { ...ask, limit: null }, model });
+  const size = (likelyPromptTokens: number) => {
+    const open = sizeHold({ promptTokens: 1_000, likelyPromptTokens, ask: { ...ask, limit: null }, model });
     return open.outputTokens(open.fullNanoUsd);
   };
-  expect(size(4 * 130_000)).toBe(1_072);
-  expect(size(4 * 131_000)).toBe(1_024);
-});
-
-test("a prompt is never held for more than the model can read", () => {
-  expect(sizeHold({ ...input, promptBytes: 30_000_000, ask: { ...ask, limit: 0 } }).fullNanoUsd).toBe(131_072n * 300n);
+  expect(size(130_000)).toBe(1_072);
+  expect(size(131_000)).toBe(1_024);
 });
 
 test("where writing a cache costs more than reading, the prompt is held at that price", () => {
