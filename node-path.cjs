@@ -24,9 +24,10 @@ if (!existsSync(packages)) fail("The packages are not installed: run npm ci firs
 else if (process.platform === "linux" && runs(path.join(packaged, "node"))) print(packaged + path.delimiter + process.env.PATH);
 // The shell found this Node on the PATH, and will find it there again.
 else if (Number(process.versions.node.split(".")[0]) >= OLDEST_MAJOR) print(process.env.PATH);
-else if (process.platform !== "linux") fail(`${TOO_OLD}: install a newer one.`);
-else if (existsSync(packaged)) fail(`${TOO_OLD}; the one that npm installed does not run on this machine: install a newer one.`);
-else fail(`${TOO_OLD}: install a newer one, or run npm ci without --omit=optional, which brings one along.`);
+else if (process.platform !== "linux") fail(`${TOO_OLD}: install Node.js ${OLDEST_MAJOR}.`);
+else if (existsSync(packaged))
+  fail(`${TOO_OLD}; the one that npm installed does not run on this machine: install Node.js ${OLDEST_MAJOR}.`);
+else fail(`${TOO_OLD}: install Node.js ${OLDEST_MAJOR}, or run npm ci without --omit=optional, and npm installs it.`);
 
 /** A machine with another C library has the file, and cannot run it. */
 function runs(program) {

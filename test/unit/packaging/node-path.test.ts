@@ -80,20 +80,20 @@ describe("where there is no Node 24, one sentence says what to do", () => {
   test("on Linux without the optional packages", async () => {
     await mkdir(path.join(checkout, "node_modules"));
     expect(await nodePath({ version: "22.15.0" })).toStrictEqual(
-      refusal(`${TOO_OLD}: install a newer one, or run npm ci without --omit=optional, which brings one along.`),
+      refusal(`${TOO_OLD}: install Node.js 24, or run npm ci without --omit=optional, and npm installs it.`),
     );
   });
 
   test("where the one that npm installed does not run", async () => {
     await installNode("exit 127");
     expect(await nodePath({ version: "22.15.0" })).toStrictEqual(
-      refusal(`${TOO_OLD}; the one that npm installed does not run on this machine: install a newer one.`),
+      refusal(`${TOO_OLD}; the one that npm installed does not run on this machine: install Node.js 24.`),
     );
   });
 
   test("on macOS", async () => {
     await installNode("echo v24.21.0");
-    expect(await nodePath({ version: "22.15.0", platform: "darwin" })).toStrictEqual(refusal(`${TOO_OLD}: install a newer one.`));
+    expect(await nodePath({ version: "22.15.0", platform: "darwin" })).toStrictEqual(refusal(`${TOO_OLD}: install Node.js 24.`));
   });
 });
 
