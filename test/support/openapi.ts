@@ -21,7 +21,9 @@ export interface OpenapiDocument {
   enumOf(component: string): readonly unknown[];
   /** Checks a JSON body against what the document says of an operation's status, or of its default. */
   validatorOf(operation: Operation, status: number): ValidateFunction;
-  /** Names of the headers that the document promises with every such answer. */
+  /** Names of the headers that the document has for such an answer. */
+  headersOf(id: string, status: number): string[];
+  /** Those that every such answer carries. */
   requiredHeaders(operation: Operation, status: number): string[];
 }
 
@@ -61,14 +63,22 @@ export async function readOpenapi(): Promise<OpenapiDocument> {
     return reference.success ? reference.data.$ref.replace(/^#/, "") : pointer;
   }
 
+  function headersAt(operation: Operation, status: number) {
+    return responseSchema.parse(follow(document, pointerOf(operation, status))).headers ?? {};
+  }
+
   return {
     mistakes: errors,
     operations,
     enumOf: (component) => document.components.schemas[component]?.enum ?? [],
     validatorOf: (operation, status) =>
       ajv.compile({ $ref: `openapi#${pointerOf(operation, status)}/content/application~1json/schema` }),
+    headersOf(id, status) {
+      const operation = operations.find((each) => each.id === id);
+      return operation === undefined ? [] : Object.keys(headersAt(operation, status));
+    },
     requiredHeaders(operation, status) {
-      const { headers = {} } = responseSchema.parse(follow(document, pointerOf(operation, status)));
+      const headers = headersAt(operation, status);
       return Object.entries(headers).flatMap(([name, header]) => {
         const reference = z.object({ $ref: z.string() }).safeParse(header);
         const resolved = reference.success ? follow(document, reference.data.$ref.replace(/^#/, "")) : header;

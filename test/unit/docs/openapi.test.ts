@@ -1,6 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { ERRORS } from "../../../contract/errors.ts";
-import { MESSAGES_VERSIONS } from "../../../contract/headers.ts";
+import { MESSAGES_VERSIONS, RATE_LIMIT_HEADERS } from "../../../contract/headers.ts";
+import type { Interface } from "../../../contract/protocol.ts";
 import { findEndpoint } from "../../../extproc/route/endpoint.ts";
 import { describeUnknownPath } from "../../../extproc/route/unknown-path.ts";
 import { readOpenapi, type OpenapiDocument } from "../../support/openapi.ts";
@@ -30,6 +31,14 @@ test("its error types and codes are those of the error table, in both dialects (
   expect(new Set(document.enumOf("OpenAIErrorType"))).toEqual(distinct(rows.map(({ chat }) => chat.type)));
   expect(new Set(document.enumOf("OpenAIErrorCode"))).toEqual(distinct(rows.map(({ chat }) => chat.code)));
   expect(new Set(document.enumOf("AnthropicErrorType"))).toEqual(distinct(rows.map(({ messages }) => messages.type)));
+});
+
+test("answers of each interface have its own rate-limit headers, and no others (S23)", () => {
+  const described = (id: string) => document.headersOf(id, 200).filter((name) => name.includes("ratelimit"));
+  const named = ({ requests, tokens }: (typeof RATE_LIMIT_HEADERS)[Interface]) => [requests, tokens].flatMap(Object.values);
+  expect(described("createChatCompletion")).toEqual(named(RATE_LIMIT_HEADERS.chat));
+  expect(described("createResponse")).toEqual(named(RATE_LIMIT_HEADERS.responses));
+  expect(described("createMessage")).toEqual(named(RATE_LIMIT_HEADERS.messages));
 });
 
 test("its versions of the Messages interface are those that are accepted (S4)", () => {
