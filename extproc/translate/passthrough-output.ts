@@ -6,9 +6,12 @@ import type { JsonObject } from "./translation.ts";
 
 /** What the client can read of an answer, or of a piece of one, for the meter. */
 export interface Output {
-  /** Written by the model: text, reasoning, tool arguments, and strings in members that the gateway has no name for. */
+  /** Written by the model: text, reasoning, tool arguments. */
   texts: string[];
-  /** What else it gets, as bytes of text: pictures by their tokens, quotations, results of the server's own tools. */
+  /**
+   * What else it gets, as bytes of text: pictures by their tokens, quotations, results of the server's own tools, and strings in
+   * members that the gateway does not know. It costs what our own count says, and disproves no report.
+   */
   otherBytes: number;
 }
 
@@ -26,14 +29,27 @@ const UNREAD: ReadonlySet<string> = new Set([
   "model",
   "status",
   "format",
-  "signature",
-  "encrypted_content",
-  "encrypted_index",
   "finish_reason",
   "native_finish_reason",
   "stop_reason",
   "stop_sequence",
   "matched_stop",
+]);
+/** Opaque to clients: it goes back to its server, or nowhere. */
+const OPAQUE = /signature|encrypted/;
+/** Members in which models speak. */
+const SPOKEN: ReadonlySet<string> = new Set([
+  "content",
+  "text",
+  "thinking",
+  "reasoning",
+  "reasoning_content",
+  "summary",
+  "refusal",
+  "transcript",
+  "arguments",
+  "input",
+  "partial_json",
 ]);
 /** Members of a choice that are no part of what it says. */
 const BESIDE_CHOICE: ReadonlySet<string> = new Set([
@@ -44,9 +60,10 @@ const BESIDE_CHOICE: ReadonlySet<string> = new Set([
   "error",
   "content_filter_results",
   "content_filter_result",
+  "prompt_logprobs",
 ]);
 /** Servers that send several of these send the same text several times. */
-const REASONING = ["reasoning_content", "reasoning", "reasoning_details"];
+const REASONING = ["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"];
 const REPEATED: ReadonlySet<string> = new Set([...REASONING, "tool_calls", "function_call"]);
 const NO_NAMES: ReadonlySet<string> = new Set();
 /** What they hold was written by others. */
@@ -142,7 +159,7 @@ function addMembers(
 ): void {
   const isSealed = /redacted|encrypted/.test(String(holder["type"]));
   for (const [name, value] of Object.entries(holder)) {
-    if (except.has(name) || UNREAD.has(name) || (isSealed && name === "data")) continue;
+    if (except.has(name) || UNREAD.has(name) || OPAQUE.test(name) || (isSealed && name === "data")) continue;
     waiting.push({ name, value, isModels: isOwn && !QUOTING.has(name) });
   }
 }
@@ -157,7 +174,7 @@ function readText(name: string, text: string, isOwn: boolean, output: Output): v
   // A transcript says what a recording says.
   if (name === "data" && isBase64(text)) return;
   if (name === "b64_json" || (IMAGE_MEMBERS.has(name) && text.startsWith("data:"))) output.otherBytes += IMAGE_BYTES;
-  else if (isOwn) output.texts.push(text);
+  else if (isOwn && SPOKEN.has(name)) output.texts.push(text);
   else output.otherBytes += Buffer.byteLength(text);
 }
 

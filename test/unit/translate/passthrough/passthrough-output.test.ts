@@ -37,7 +37,6 @@ describe("what a chat client can read is counted, whatever shape it has (S38)", 
     ["tool arguments as an object", chat({ tool_calls: [{ function: { arguments: { a: 1 } } }] }), ['{"a":1}']],
     ["a custom tool's input", chat({ tool_calls: [{ custom: { name: "f", input: "a" } }] }), ["a"]],
     ["an old function call", chat({ function_call: { name: "f", arguments: "a" } }), ["a"]],
-    ["members of a server's own", chat({ commentary: "a", extra: { deep: [["b"]] } }), ["a", "b"]],
     ["text beside a delta", chat({}, { text: "a" }), ["a"]],
     ["a message in a chunk", { choices: [{ index: 0, message: { content: "a" } }] }, ["a"]],
     ["probabilities beside text, no further time", chat({ content: "a" }, { logprobs: { content: [{ token: "a" }] } }), ["a"]],
@@ -48,6 +47,16 @@ describe("what a chat client can read is counted, whatever shape it has (S38)", 
 
   test.for(cases)("%s", ([, json, texts]) => {
     expect(sorted(chatOutput({ ...json }))).toEqual(texts);
+  });
+
+  test("strings in members that the gateway does not know count as text, and disprove no report", () => {
+    const delta = { content: "a", commentary: "bb", extra: { deep: [["cc"]] } };
+    expect(chatOutput(chat(delta))).toEqual({ texts: ["a"], otherBytes: 4 });
+  });
+
+  test("signatures of any name are opaque", () => {
+    const call = { function: { arguments: "a" }, extra_content: { google: { thought_signature: "long".repeat(500) } } };
+    expect(chatOutput(chat({ tool_calls: [call] }))).toEqual({ texts: ["a"], otherBytes: 0 });
   });
 
   test("a picture counts as a picture, whatever its bytes", () => {
@@ -70,7 +79,7 @@ describe("what a chat client can read is counted, whatever shape it has (S38)", 
 
   test("nesting deeper than the stack", () => {
     const deep: unknown = JSON.parse(`${"[".repeat(5_000)}"a"${"]".repeat(5_000)}`);
-    expect(chatOutput(chat({ extra: deep })).texts).toEqual(["a"]);
+    expect(chatOutput(chat({ content: deep })).texts).toEqual(["a"]);
   });
 });
 
@@ -81,7 +90,7 @@ describe("what a messages client can read is counted (S38)", () => {
     ["what is redacted, not at all", { type: "redacted_thinking", data: "abc" }, [], 0],
     ["a tool's input", { type: "tool_use", id: "x", name: "f", input: { a: 1 } }, ['{"a":1}'], 0],
     ["a call without arguments as nothing", { type: "tool_use", id: "x", name: "f", input: {} }, [], 0],
-    ["a delta of a kind of its own", { type: "sparkle_delta", sparkle: "a" }, ["a"], 0],
+    ["a delta of a kind of its own", { type: "sparkle_delta", sparkle: "abcd" }, [], 4],
     ["a server tool's result as text of nobody's", { type: "bash_tool_result", content: { stdout: "abcd" } }, [], 4],
     ["a quotation likewise", { type: "text", text: "a", citations: [{ cited_text: "abcd" }] }, ["a"], 4],
   ];
