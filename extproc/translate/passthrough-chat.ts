@@ -32,6 +32,8 @@ interface Wishes {
   model: string | null;
   usage: boolean;
   usagePerChunk: boolean;
+  /** Several answers at once. */
+  isSeveral: boolean;
 }
 
 /**
@@ -50,6 +52,7 @@ export function createChatPassthrough(input: TranslationInput): Translation {
     model: upstreamModel === request.model ? null : request.model,
     usage: request.stream_options?.include_usage === true,
     usagePerChunk: isObject(options) && options["continuous_usage_stats"] === true,
+    isSeveral: (request.n ?? 1) > 1,
   };
   return {
     upstream: { path: UPSTREAM_PATHS.chat, body: translateBody(request, input), headers: {} },
@@ -126,9 +129,17 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
     head = headOf(json, head);
     const choices = objectsIn(json["choices"]);
     countOutput(meter, chatOutput(json, growth));
-    meter.report(chatUsage(json, profile) ?? {});
+    report(json, choices.length > 0);
     if (outcome === "open" && choices.some((choice) => typeof choice["finish_reason"] === "string")) outcome = "complete";
     return editChunk(json, choices.length === 0);
+  }
+
+  /** vLLM reports usage along the way for each answer by itself; only the last report, which has no choice, is of all. */
+  function report(json: JsonObject, hasChoices: boolean): void {
+    const counts = chatUsage(json, profile) ?? {};
+    const { outputTokens: _, reasoningTokens: __, ...prompt } = counts;
+    const isOfOne = wishes.isSeveral && profile.continuousUsage && hasChoices;
+    meter.report(isOfOne ? prompt : counts);
   }
 
   /** A finish, usage or an error are each more than a text. */

@@ -156,6 +156,20 @@ describe("how a stream ends", () => {
   });
 });
 
+test("of several answers, each with its own usage along the way, a stream that is cut is counted by us (S28)", () => {
+  const of = (index: number, tokens: number) => ({
+    choices: [{ index, delta: { content: "x".repeat(40) }, finish_reason: null }],
+    usage: { prompt_tokens: 5, completion_tokens: tokens },
+  });
+  const started = [0, 1, 2, 3].map((index) => chunk({}, of(index, 10))).join("");
+  const options = { protocol: "chat", flags: { continuousUsage: true } } as const;
+  const cut = play({ ...CHAT, n: 4 }, [Buffer.from(started)], options);
+  expect(cut.metered).toMatchObject({ usage: { inputTokens: 5, outputTokens: 40 }, isEstimated: true });
+  const whole = chunk({}, { choices: [], usage: { prompt_tokens: 5, completion_tokens: 44 } });
+  const complete = play({ ...CHAT, n: 4 }, [Buffer.from(started + FINISH + whole + DONE)], options);
+  expect(complete.metered).toMatchObject({ usage: { inputTokens: 5, outputTokens: 44 }, isEstimated: false });
+});
+
 test("a start that says zero input tokens is no count: a stream cut after it is estimated", () => {
   const text = 'data: {"type":"message_start","message":{"usage":{"input_tokens":0,"output_tokens":0}}}\n\n';
   const { metered } = play(MESSAGES, [Buffer.from(text)], { protocol: "messages" });
