@@ -45,6 +45,8 @@ export interface CreditDeps {
   onLeaseFailed(error: unknown): void;
   /** A lease that nothing used for so long goes back. */
   idleMs?: number;
+  /** How long a request waits for its lease. */
+  waitMs?: number;
 }
 
 const MOST_CLOSING_ATTEMPTS = 5;

@@ -45,6 +45,8 @@ export interface WalletDeps {
   newLeaseId(): string;
   topUpUrl: string;
   onLeaseFailed(error: unknown): void;
+  /** How long a request waits for its lease. */
+  waitMs?: number;
 }
 
 const WAIT_MS = 2_000;
@@ -88,7 +90,7 @@ interface Amounts {
 type Answer = { kind: "away"; atMs: number } | { kind: "grant"; atMs: number; freeNanoUsd: bigint; othersNanoUsd: bigint };
 
 export function createWallet(deps: WalletDeps): Wallet {
-  const { accountId, bank, clock } = deps;
+  const { accountId, bank, clock, waitMs = WAIT_MS } = deps;
   const waiting = new Set<Waiter>();
   let lease: Lease | undefined;
   let heldNanoUsd = 0n;
@@ -148,7 +150,7 @@ export function createWallet(deps: WalletDeps): Wallet {
 
   async function wait(size: WalletSize, signal: Departure): Promise<Hold> {
     const { promise, resolve, reject } = Promise.withResolvers<Hold>();
-    const timer = setTimeout(() => giveUp(waiter), WAIT_MS);
+    const timer = setTimeout(() => giveUp(waiter), waitMs);
     const waiter: Waiter = { size, signal, timer, resolve, reject };
     waiting.add(waiter);
     serve();

@@ -36,6 +36,8 @@ function startReplica({ connect }: TestDatabase, name: string, idleMs = 60_000):
     newLeaseId: () => uuidv7(),
     topUpUrl: "https://example.test",
     onLeaseFailed: () => {},
+    // A busy machine takes longer over a thousand requests than a client would wait.
+    waitMs: 10_000,
     idleMs,
   });
   onTestFinished(() => settler.drain(1_000));
