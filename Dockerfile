@@ -1,5 +1,33 @@
 # One image for all of the product's programs; the chart says which one a container runs.
 #   docker build --tag model-gateway:0.1.0 .
+# Another one that runs all of them, as npm start does, for a machine without Node (docs/local.md):
+#   docker build --target local --tag model-gateway-local .
+
+FROM node:24-slim AS local
+RUN apt-get update && apt-get install --yes --no-install-recommends python3-pip && rm -rf /var/lib/apt/lists/*
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev && rm -rf node_modules/node-linux-* /root/.npm
+COPY local/envoy.ts local/cache-directory.ts local/
+COPY local/envoy local/envoy
+ENV XDG_CACHE_HOME=/cache
+# Nothing is fetched at run time: the pinned Envoy, as npm start fetches it.
+RUN node --eval "import('/app/local/envoy.ts').then(({ findEnvoy }) => findEnvoy({ environment: process.env, onProgress: console.log }))"
+COPY contract contract
+COPY runtime runtime
+COPY ledger ledger
+COPY extproc extproc
+COPY operator operator
+COPY clients clients
+COPY dashboard dashboard
+COPY local local
+# Postgres refuses to run as root, and as a user without a name.
+RUN echo "gateway:x:65532:65532::/data:/usr/sbin/nologin" >> /etc/passwd && mkdir /data && chown -R 65532:65532 /data /cache
+ENV HOME=/data
+USER 65532:65532
+VOLUME /data
+EXPOSE 8080
+ENTRYPOINT ["node", "local/main.ts", "--host", "0.0.0.0", "--data", "/data"]
 
 FROM node:24-slim AS packages
 WORKDIR /app

@@ -1,8 +1,12 @@
+import { isIPv4 } from "node:net";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { LOOPBACK } from "./process/ports.ts";
 import { explainSwallowedFlags } from "./swallowed-flags.ts";
 import type { UpstreamOptions } from "./upstreams.ts";
 
 export interface LocalOptions {
+  /** Address on which clients connect. */
+  host: string;
   port: number;
   dataDirectory: string;
   /** The one in the data directory where not given. */
@@ -32,6 +36,7 @@ export function parseOptions(words: readonly string[], environment: Readonly<Rec
 const MOST_WORKERS = 64;
 
 interface Values {
+  host: string;
   port: number;
   data: string;
   manifests?: string;
@@ -45,7 +50,12 @@ interface Values {
 export function createCommand(onParsed: (values: Values) => void): Command {
   return new Command("npm start --")
     .description("Runs the whole gateway on this machine: Envoy, extproc, operator, Postgres and a simulated model server.")
-    .addOption(new Option("--port <port>", "where clients connect, on 127.0.0.1").default(8080).argParser(parsePort))
+    .addOption(
+      new Option("--host <address>", "where clients connect; 0.0.0.0 lets other machines in")
+        .default(LOOPBACK)
+        .argParser(parseHost),
+    )
+    .addOption(new Option("--port <port>", "where clients connect").default(8080).argParser(parsePort))
     .option("--data <dir>", "where everything is kept", ".data")
     .option("--manifests <dir>", "folder of Model manifests, watched; without it, the one in the data directory")
     .addOption(
@@ -76,8 +86,13 @@ function toOptions(values: Values, environment: Readonly<Record<string, string |
     ...(key === undefined || key === "" ? {} : { key }),
     ...(values.upstreamModel === undefined ? {} : { model: values.upstreamModel }),
   };
-  const { port, data: dataDirectory, manifests, workers } = values;
-  return { port, dataDirectory, ...(manifests === undefined ? {} : { manifestsDirectory: manifests }), upstreams, workers };
+  const { host, port, data: dataDirectory, manifests, workers } = values;
+  return { host, port, dataDirectory, ...(manifests === undefined ? {} : { manifestsDirectory: manifests }), upstreams, workers };
+}
+
+function parseHost(text: string): string {
+  if (isIPv4(text)) return text;
+  throw new InvalidArgumentError("It must be an IPv4 address such as 127.0.0.1, or 0.0.0.0 for all of this machine's.");
 }
 
 function parsePort(text: string): number {

@@ -136,6 +136,8 @@ export async function envoyPart(options: {
   binary: string;
   configFile: string;
   logs: string;
+  /** Where clients connect; the loopback address where not given. */
+  host?: string;
   port: number;
   adminPort: number;
   extprocPorts: readonly number[];
@@ -145,7 +147,7 @@ export async function envoyPart(options: {
 }): Promise<Part> {
   const bootstrap = buildBootstrap({
     nodeId: "local",
-    listen: { host: LOOPBACK, port: options.port },
+    listen: { host: options.host ?? LOOPBACK, port: options.port },
     admin: { host: LOOPBACK, port: options.adminPort },
     extproc: options.extprocPorts.map((port) => ({ host: LOOPBACK, port })),
     xds: { host: LOOPBACK, port: options.xdsPort },

@@ -22,7 +22,9 @@ import { readTraceCollector } from "./trace-collector.ts";
 import { mapUpstreams, type UpstreamOptions } from "./upstreams.ts";
 
 export interface StackOptions {
-  /** Clients' port on the loopback address; 0 takes a free one. */
+  /** Where clients connect; the loopback address where not given. */
+  host?: string;
+  /** Clients' port; 0 takes a free one. */
   port: number;
   dataDirectory: string;
   /** The one in the data directory where not given. */
@@ -158,8 +160,10 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   const manifestsDirectory = await chooseManifests(options.manifestsDirectory, directory);
   await stopLeftovers(directory.processes, (name) => onProgress(`Stopping ${name}, left over from an earlier run …`));
   await checkLoopback();
-  const port = await choosePort(options.port);
-  const baseUrl = `http://${LOOPBACK}:${port}`;
+  const host = options.host ?? LOOPBACK;
+  const port = await choosePort(options.port, host);
+  // With 0.0.0.0 a container's port may be published under any address: the one of the machine itself is right for most.
+  const baseUrl = `http://${host === "0.0.0.0" ? LOOPBACK : host}:${port}`;
   const binary = await findEnvoy({ environment, onProgress, signal });
 
   onProgress("Starting Postgres …");
@@ -211,7 +215,18 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   await rotateLog(directory.logs, "access");
   const { envoy: configFile, logs } = directory;
   await start(
-    await envoyPart({ binary, configFile, logs, port, adminPort: envoyAdmin, extprocPorts, xdsPort, dashboardPort, traces }),
+    await envoyPart({
+      binary,
+      configFile,
+      logs,
+      host,
+      port,
+      adminPort: envoyAdmin,
+      extprocPorts,
+      xdsPort,
+      dashboardPort,
+      traces,
+    }),
   );
   const served = await listServed({ baseUrl, apiKey, signal });
   return {
@@ -229,9 +244,11 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   };
 }
 
-async function choosePort(wanted: number): Promise<number> {
+async function choosePort(wanted: number, host: string): Promise<number> {
   if (wanted === 0) return await freePort();
-  const isFree = await isPortFree(wanted).catch((error: unknown) => {
+  const isFree = await isPortFree(wanted, host).catch((error: unknown) => {
+    if (error instanceof Error && "code" in error && error.code === "EADDRNOTAVAIL")
+      throw new Error(`This machine has no address ${host}: choose another one with --host.`, { cause: error });
     if (error instanceof Error && "code" in error && error.code === "EACCES")
       throw new Error(`Port ${wanted} may not be opened by this user: choose one above 1023 with --port.`, { cause: error });
     throw error;

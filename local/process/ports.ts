@@ -67,13 +67,13 @@ export async function freePorts(count: number): Promise<number[]> {
  * Does nobody listen there? Tells "busy" before a child fails over it with a less clear word.
  * @throws Error where the port may not be opened at all, as one below 1024.
  */
-export async function isPortFree(port: number): Promise<boolean> {
+export async function isPortFree(port: number, host = LOOPBACK): Promise<boolean> {
   const { promise, resolve, reject } = Promise.withResolvers<boolean>();
   const server = createServer();
   server.once("error", (error) => {
     if ("code" in error && error.code === "EADDRINUSE") resolve(false);
     else reject(error);
   });
-  server.listen(port, LOOPBACK, () => server.close(() => resolve(true)));
+  server.listen(port, host, () => server.close(() => resolve(true)));
   return await promise;
 }

@@ -16,6 +16,7 @@ function mistake(...words: string[]): string {
 describe("the command line", () => {
   test("without flags serves the simulator on 8080 from .data", () => {
     expect(parseOptions([], {})).toStrictEqual({
+      host: "127.0.0.1",
       port: 8080,
       dataDirectory: ".data",
       upstreams: {},
@@ -50,6 +51,7 @@ describe("the command line", () => {
       "It must end before /chat/completions",
     );
     expect(mistake("--upstream-model", "small")).toContain("add --upstream-chat or --upstream-messages");
+    expect(mistake("--host", "everywhere")).toContain("It must be an IPv4 address");
     expect(mistake("stray")).toContain("too many arguments");
     expect(mistake("--workers", "0")).toContain("It must be a number from 1 to 64");
   });
