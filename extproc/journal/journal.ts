@@ -79,10 +79,10 @@ export async function openJournal({
   }, SYNC_MS);
   timer.unref();
 
-  function append(requestId: string, noted: Noted, text: string): void {
+  function append(requestId: string, noted: Noted, frame: Buffer): void {
     let segment: Segment;
     try {
-      segment = segments.append(encodeFrame(text), requestId);
+      segment = segments.append(frame, requestId);
     } catch (error) {
       if (!isFailing) onFailed(error);
       isFailing = true;
@@ -97,8 +97,16 @@ export async function openJournal({
   function appendOrKeep(requestId: string, text: string): void {
     const noted = requests.get(requestId);
     if (noted === undefined) return;
+    let frame: Buffer;
     try {
-      append(requestId, noted, text);
+      frame = encodeFrame(text);
+    } catch (error) {
+      // No disk would ever take it: to wait for that would keep everybody out.
+      onFailed(error);
+      return;
+    }
+    try {
+      append(requestId, noted, frame);
     } catch {
       unwritten.set(requestId, text);
     }
@@ -122,7 +130,7 @@ export async function openJournal({
       if (segments.bytes >= mostBytes) throw full(new Error("The journal has reached its cap."));
       const noted: Noted = { encodedRun: encodeRun(run), segments: [] };
       try {
-        append(run.requestId, noted, encodeStart(noted.encodedRun));
+        append(run.requestId, noted, encodeFrame(encodeStart(noted.encodedRun)));
       } catch (error) {
         throw full(error);
       }

@@ -119,6 +119,18 @@ test("on a disk that is full from the start the journal begins as soon as there 
   expect((await readJournal(directory)).settlements).toHaveLength(1);
 });
 
+test("a record that is too long for any disk keeps nobody else out", async () => {
+  const { journal, directory, failures } = await openTestJournal();
+  const long = settlementOf(customer, { backend: "x".repeat(16_000) });
+  expect(() => journal.start(startOf({ ...long, backend: "x".repeat(20_000) }))).toThrow(refusal);
+  journal.start(startOf(long));
+  journal.end({ ...long, model: "y".repeat(1_000) });
+  expect(failures).toHaveLength(1);
+  expect(journal.isFailing).toBe(false);
+  journal.start(startOf(settlementOf(customer)));
+  expect((await readJournal(directory)).settlements).toHaveLength(2);
+});
+
 test("what Postgres has got meanwhile is not written again", async () => {
   const disk = { ...WELL };
   const { journal, directory } = await openTestJournal({ files: filesOn(disk) });
