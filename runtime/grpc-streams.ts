@@ -34,7 +34,7 @@ export type GrpcMetadata = Readonly<IncomingHttpHeaders>;
 export interface GrpcHandler {
   /** @param message may share memory with other messages. */
   message(message: Buffer): void;
-  /** The other side sends no more. */
+  /** The other side sends no more; not called for a stream that is reset, or whose connection is lost. */
   ended(): void;
   /** The stream is over, for whatever reason. Called once, last. */
   closed(): void;
@@ -176,7 +176,10 @@ function serve(
     // Whatever arrives after our end is discarded.
     if (!isEnded) guarded(() => reader.push(chunk));
   });
-  stream.on("end", () => guarded(() => handler.ended()));
+  stream.on("end", () => {
+    // Node ends the stream as well that is reset or whose connection is lost.
+    if (!stream.aborted && !stream.closed && !stream.destroyed) guarded(() => handler.ended());
+  });
   stream.on("close", () => {
     isEnded = true;
     onClosed();

@@ -25,6 +25,7 @@ class Words implements GrpcHandler {
   readonly stream: GrpcStream;
   readonly metadata: GrpcMetadata;
   readonly heard: string[] = [];
+  endings = 0;
   closings = 0;
 
   constructor(stream: GrpcStream, metadata: GrpcMetadata) {
@@ -41,6 +42,7 @@ class Words implements GrpcHandler {
   }
 
   ended(): void {
+    this.endings++;
     this.stream.end();
   }
 
@@ -202,6 +204,18 @@ test("a stream that was failed and is not ended by the other side is given up", 
   );
   expect(server.openStreams).toBe(0);
   connection.destroy();
+});
+
+test("only the other side ends a stream: one that breaks after it has spoken is closed, and not ended", async () => {
+  const connection = connectTcp(socket).resume();
+  const spoken = (stream: number, flags: number) => [headersFrame(stream), dataFrame(stream, { flags, word: "one" })];
+  connection.write(Buffer.concat([PREFACE, SETTINGS, ...spoken(1, END_STREAM), ...spoken(3, 0), ...spoken(5, 0)]));
+  await eventually(() => expect(handlers.map(({ heard }) => heard)).toEqual([["one"], ["one"], ["one"]]));
+  connection.write(resetFrame(3));
+  await eventually(() => expect(server.openStreams).toBe(1));
+  connection.destroy();
+  await eventually(() => expect(handlers.map(({ closings }) => closings)).toEqual([1, 1, 1]));
+  expect(handlers.map(({ endings }) => endings)).toEqual([1, 0, 0]);
 });
 
 test("streams of a connection that breaks are closed", async () => {
