@@ -7,7 +7,7 @@ import { registerLogMetrics } from "../runtime/log-metrics.ts";
 import type { CountedLog } from "../runtime/log.ts";
 import { startRounds } from "../runtime/rounds.ts";
 import { createDatabase } from "../ledger/database.ts";
-import { startFeed } from "../ledger/feed.ts";
+import { startFeed, type FeedChange } from "../ledger/feed.ts";
 import { usageByModelAndDay } from "../ledger/usage/reports.ts";
 import { createLeaseBank } from "../ledger/lease-bank.ts";
 import { endLeasesOf, type LeaseRules } from "../ledger/leases.ts";
@@ -102,7 +102,7 @@ export async function startExtproc(
       recovery?.committed(settlements);
     },
   });
-  const feed = startFeed({ database, log, onChange: (change) => world.apply(change) });
+  const feed = startFeed({ database, log, onChange: (change) => applyChange(change) });
 
   const lateness = startLateness({ nowMs: () => performance.now() });
   const events = createEvents({
@@ -132,6 +132,10 @@ export async function startExtproc(
     topUpUrl: `${config.publicBaseUrl}/dashboard/credit`,
     onLeaseFailed: (error) => log.warn({ err: error }, "credit could not be leased"),
   });
+  function applyChange(change: FeedChange): void {
+    world.apply(change);
+    credit.note(change.accounts);
+  }
   const limits = createLimits({ clock, claim: (claims) => claimLimits(database, holder, claims) });
   const runWatch = startRunWatch({ clock: { nowMs: () => performance.now() }, log });
   const deps: ExchangeDeps = {

@@ -20,6 +20,15 @@ export interface AccountRow {
   /** Of the balance: rises with each change. */
   version: bigint;
   limits: Limits;
+  leasing?: Leasing;
+}
+
+/** How an account's credit stands, for whoever has leased some of it. */
+export interface Leasing {
+  /** What nobody has leased; below zero where more is leased than there is, because credit was taken away. */
+  freeNanoUsd: bigint;
+  /** What a process asked others to give back, and when, Unix ms; null: never. */
+  recall: { nanoUsd: bigint; atMs: number } | null;
 }
 
 export interface KeyRow {
@@ -71,19 +80,23 @@ export async function readChanges(database: Database, sinceXid: bigint): Promise
   );
 }
 
-const accountRow: z.ZodType<AccountRow> = z.strictObject({
+const accountRow = z.strictObject({
   accountId: z.string(),
   isSuspended: z.boolean(),
   postedNanoUsd: z.bigint(),
   overdraftNanoUsd: z.bigint(),
   version: z.bigint(),
   limits: limitsSchema,
+  leasedNanoUsd: z.bigint(),
+  recalledNanoUsd: z.bigint(),
+  recalledAt: z.date().nullable(),
 });
 
 async function readAccounts(transaction: Queryable, sinceXid: bigint): Promise<AccountRow[]> {
-  return transaction.query({
+  const rows = await transaction.query({
     text: `SELECT id AS "accountId", status = 'suspended' AS "isSuspended", posted_nano_usd AS "postedNanoUsd",
-             overdraft_nano_usd AS "overdraftNanoUsd", version, limits
+             overdraft_nano_usd AS "overdraftNanoUsd", version, limits, leased_nano_usd AS "leasedNanoUsd",
+             recalled_nano_usd AS "recalledNanoUsd", recalled_at AS "recalledAt"
            FROM account JOIN account_balance ON account_id = id
            WHERE id IN (
              SELECT id FROM account WHERE changed_xid >= $1
@@ -92,6 +105,13 @@ async function readAccounts(transaction: Queryable, sinceXid: bigint): Promise<A
     values: [sinceXid],
     row: accountRow,
   });
+  return rows.map(({ leasedNanoUsd, recalledNanoUsd, recalledAt, ...account }) => ({
+    ...account,
+    leasing: {
+      freeNanoUsd: account.postedNanoUsd + account.overdraftNanoUsd - leasedNanoUsd,
+      recall: recalledAt === null ? null : { nanoUsd: recalledNanoUsd, atMs: recalledAt.getTime() },
+    },
+  }));
 }
 
 const keyRow = z.strictObject({

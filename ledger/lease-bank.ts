@@ -5,6 +5,7 @@ import {
   reapLeases,
   renewLeases,
   returnLease,
+  shrinkLease,
   type LeaseGrant,
   type LeaseRequest,
   type LeaseRules,
@@ -16,6 +17,8 @@ export interface LeaseBank {
   /** @returns those that are still in force. */
   renew(leaseIds: readonly string[]): Promise<ReadonlySet<string>>;
   giveBack(lease: Pick<LeaseRequest, "leaseId" | "accountId">): Promise<void>;
+  /** Gives a part of a lease back, which its holder no longer counts on. */
+  shrink(part: Pick<LeaseRequest, "leaseId" | "accountId"> & { nanoUsd: bigint }): Promise<void>;
   /** Ends every lease of this holder, also one whose granting it never heard of. */
   giveBackAll(): Promise<void>;
   /** Ends what holders that are gone have left, whoever they were. */
@@ -33,6 +36,9 @@ export function createLeaseBank(database: Database, holder: string, rules: Lease
     renew: (leaseIds) => renewLeases(database, leaseIds, rules),
     async giveBack(lease) {
       await returnLease(database, lease);
+    },
+    async shrink(part) {
+      await shrinkLease(database, part);
     },
     async giveBackAll() {
       await endLeasesOf(database, holder);

@@ -77,7 +77,10 @@ export async function growLease(
       freeNanoUsd,
       largest(wantedNanoUsd, largest(leastNanoUsd, smallest(mostNanoUsd, shareNanoUsd))),
     );
-    if (addedNanoUsd <= 0n || addedNanoUsd < neededNanoUsd) return { isOpen: lease !== undefined, ...unchanged };
+    if (addedNanoUsd <= 0n || addedNanoUsd < neededNanoUsd) {
+      if (others.leasedNanoUsd > 0n && neededNanoUsd > 0n) await recall(transaction, accountId, neededNanoUsd - freeNanoUsd);
+      return { isOpen: lease !== undefined, ...unchanged };
+    }
 
     await transaction.execute(
       `INSERT INTO credit_lease (lease_id, account_id, holder, granted_nano_usd, expires_at)
@@ -94,6 +97,40 @@ export async function growLease(
       freeNanoUsd: freeNanoUsd - addedNanoUsd,
       ...facts,
     };
+  });
+}
+
+/** Holders learn of it by the feed; asked anew no sooner than they could have answered. */
+const RECALL_EVERY_MS = 200;
+
+/** Asks the holders of an account's leases to give back what they do not use, as much as is named. */
+export async function recall(database: Queryable, accountId: string, nanoUsd: bigint): Promise<void> {
+  await database.execute(
+    `UPDATE account_balance SET recalled_nano_usd = $2, recalled_at = clock_timestamp(), version = version + 1
+     WHERE account_id = $1
+       AND (recalled_at IS NULL OR recalled_at < clock_timestamp() - $3 * interval '1 millisecond')`,
+    [accountId, nanoUsd, RECALL_EVERY_MS],
+  );
+}
+
+/**
+ * Takes back a part of an open lease that its holder no longer counts on. Nothing where the lease has ended, or has less left.
+ * @returns what was freed, nano-USD.
+ */
+export async function shrinkLease(
+  database: Database,
+  { leaseId, accountId, nanoUsd }: Pick<LeaseRequest, "leaseId" | "accountId"> & { nanoUsd: bigint },
+): Promise<bigint> {
+  return database.transaction(async (transaction) => {
+    await lockAccount(transaction, accountId);
+    const shrunk = await transaction.execute(
+      `UPDATE credit_lease SET granted_nano_usd = granted_nano_usd - $2
+       WHERE lease_id = $1 AND ended_at IS NULL AND granted_nano_usd - $2 >= settled_nano_usd`,
+      [leaseId, nanoUsd],
+    );
+    if (shrunk === 0) return 0n;
+    await moveLeased(transaction, accountId, -nanoUsd);
+    return nanoUsd;
   });
 }
 

@@ -25,6 +25,8 @@ export interface Credit {
   /** Held by running requests of this process, nano-USD; of all accounts where none is named. */
   heldNanoUsd(accountId?: string): bigint;
   readonly openHolds: number;
+  /** Accounts whose credit has changed, as the feed tells them. */
+  note(accounts: readonly Pick<WorldAccount, "accountId" | "leasing">[]): void;
   /** Renews leases that are in use and gives back those that are not. */
   keepLeases(): Promise<void>;
   /** Gives every lease back whose charges are settled; nothing is admitted afterwards. */
@@ -131,6 +133,9 @@ export function createCredit(deps: CreditDeps): Credit {
     },
     get openHolds() {
       return wallets.values().reduce((sum, wallet) => sum + wallet.holds, 0);
+    },
+    note(accounts) {
+      for (const { accountId, leasing } of accounts) if (leasing !== undefined) wallets.get(accountId)?.note(leasing);
     },
     async keepLeases() {
       await renew();

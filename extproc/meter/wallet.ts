@@ -1,4 +1,5 @@
 import type { GatewayError } from "../../contract/errors.ts";
+import type { Leasing } from "../../ledger/changes.ts";
 import type { LeaseBank } from "../../ledger/lease-bank.ts";
 import { heldByOthers, short, unavailable } from "./credit-refusal.ts";
 import { shareOf, type WalletSize } from "./hold-share.ts";
@@ -29,6 +30,8 @@ export interface Wallet {
   isDue(nowMs: number): boolean;
   renewed(sentMs: number): void;
   lost(): void;
+  /** The account's credit has changed: gives up what is no longer there, or what others need and nothing uses here. */
+  note(leasing: Leasing): void;
   /** Nothing runs and nothing has for a while. */
   isIdle(nowMs: number, idleMs: number): boolean;
   /** Gives the lease back; what was charged to it must be settled. */
@@ -39,7 +42,7 @@ export interface Wallet {
 
 export interface WalletDeps {
   accountId: string;
-  bank: Pick<LeaseBank, "grow" | "giveBack" | "ttlMs">;
+  bank: Pick<LeaseBank, "grow" | "giveBack" | "shrink" | "ttlMs">;
   /** Monotonic, ms: a clock that is set must not make a lease valid again. */
   clock: { nowMs(): number };
   newLeaseId(): string;
@@ -54,6 +57,8 @@ const MOST_WAITING = 2_000;
 /** How long "nothing is free" and "the database is away" are believed before they are asked again. */
 const EMPTY_FOR_MS = 250;
 const AWAY_FOR_MS = 1_000;
+/** Under constant settling an account's row changes many times a second: so often those that wait look at it. */
+const LOOK_EVERY_MS = 50;
 /** The database frees leases later than we stop to use them: both clocks may differ in speed, never by this much. */
 const SKEW_MS = 2_000;
 
@@ -102,6 +107,9 @@ export function createWallet(deps: WalletDeps): Wallet {
   let asked = Promise.resolve();
   /** Of a lease that was asked for without an answer: asked for again under its id, it is there once. */
   let unansweredId: string | undefined;
+  /** To be given up once an asking that is on its way has been answered. */
+  let owedNanoUsd = 0n;
+  let recalledMs = -Infinity;
   let isClosed = false;
   let lastUsedMs = clock.nowMs();
 
@@ -113,21 +121,21 @@ export function createWallet(deps: WalletDeps): Wallet {
     return lease !== undefined && clock.nowMs() < lease.expiresAtMs - SKEW_MS;
   }
 
-  /** What the database last said is free and leased by others; nothing where it has said nothing. */
-  function elsewhere(): { freeNanoUsd: bigint; othersNanoUsd: bigint } {
-    if (answer?.kind !== "grant") return { freeNanoUsd: 0n, othersNanoUsd: 0n };
-    return { freeNanoUsd: answer.freeNanoUsd > 0n ? answer.freeNanoUsd : 0n, othersNanoUsd: answer.othersNanoUsd };
+  /** What the database last said that nobody has leased; nothing where it has said nothing. */
+  function unleasedNanoUsd(): bigint {
+    return answer?.kind === "grant" && answer.freeNanoUsd > 0n ? answer.freeNanoUsd : 0n;
   }
 
+  /** All that may become free. More may be leased than there is, where credit was taken away. */
   function totalNanoUsd(): bigint {
-    const { freeNanoUsd, othersNanoUsd } = elsewhere();
-    return restNanoUsd() + heldNanoUsd + freeNanoUsd + othersNanoUsd;
+    const known = answer?.kind === "grant" ? answer.freeNanoUsd + answer.othersNanoUsd : 0n;
+    return restNanoUsd() + heldNanoUsd + known;
   }
 
   /** How much a request is to hold. Until the database has said that it is too much, a client's own limit is held in full. */
   function amountFor(size: WalletSize): bigint {
     const total = isFresh(EMPTY_FOR_MS) ? totalNanoUsd() : size.fullNanoUsd;
-    return shareOf(size, { freeNanoUsd: restNanoUsd() + elsewhere().freeNanoUsd, totalNanoUsd: total, holds });
+    return shareOf(size, { freeNanoUsd: restNanoUsd() + unleasedNanoUsd(), totalNanoUsd: total, holds });
   }
 
   function isFresh(forMs: number): boolean {
@@ -184,14 +192,14 @@ export function createWallet(deps: WalletDeps): Wallet {
       return true;
     }
     const neededNanoUsd = (isOpen ? leastNanoUsd : amount) - restNanoUsd();
-    const { freeNanoUsd } = elsewhere();
+    const freeNanoUsd = unleasedNanoUsd();
     if (!isFresh(EMPTY_FOR_MS) || (freeNanoUsd > 0n && freeNanoUsd >= neededNanoUsd)) {
       ask({ neededNanoUsd, wantedNanoUsd: amount - restNanoUsd() });
       return false;
     }
     const total = totalNanoUsd();
     if (total < leastNanoUsd) {
-      refuse(waiter, short(waiter.size.describe(total), deps.topUpUrl));
+      refuse(waiter, short(waiter.size.describe(total > 0n ? total : 0n), deps.topUpUrl));
       return true;
     }
     // Requests that run, or other processes, may free enough: asked again soon.
@@ -267,7 +275,47 @@ export function createWallet(deps: WalletDeps): Wallet {
     } finally {
       isAsking = false;
     }
+    giveUpPart(owedNanoUsd);
     serve();
+  }
+
+  /** Of what nothing holds: from here on nothing is admitted against it. */
+  function giveUpPart(nanoUsd: bigint): void {
+    if (isAsking) owedNanoUsd = nanoUsd > owedNanoUsd ? nanoUsd : owedNanoUsd;
+    else owedNanoUsd = 0n;
+    if (isAsking || isClosed || lease === undefined) return;
+    const rest = restNanoUsd();
+    const part = nanoUsd < rest ? nanoUsd : rest;
+    if (part <= 0n) return;
+    lease.grantedNanoUsd -= part;
+    lease.refilledNanoUsd = restNanoUsd();
+    asked = shrink(lease.id, part);
+  }
+
+  /** Never rejects. Where its outcome stays unknown, the next growth says what the lease has. */
+  async function shrink(leaseId: string, nanoUsd: bigint): Promise<void> {
+    isAsking = true;
+    try {
+      await bank.shrink({ leaseId, accountId, nanoUsd });
+    } catch (error) {
+      deps.onLeaseFailed(error);
+    } finally {
+      isAsking = false;
+    }
+    giveUpPart(owedNanoUsd);
+    serve();
+  }
+
+  function note({ freeNanoUsd, recall }: Leasing): void {
+    const isNewRecall = recall !== null && recall.atMs > recalledMs;
+    if (isNewRecall) recalledMs = recall.atMs;
+    if (freeNanoUsd < 0n) giveUpPart(-freeNanoUsd);
+    else if (isNewRecall && waiting.size === 0) giveUpPart(recall.nanoUsd);
+    else if (freeNanoUsd > 0n && waiting.size > 0 && !isFresh(LOOK_EVERY_MS)) {
+      // What others gave back is there: those that wait for it need not wait for their next turn.
+      if (answer?.kind === "grant") answer = undefined;
+      serve();
+    }
   }
 
   function startHold(nanoUsd: bigint): Hold {
@@ -299,7 +347,7 @@ export function createWallet(deps: WalletDeps): Wallet {
         if (isAsking) return "asked";
         const missing = more - restNanoUsd();
         const isRecent = answer !== undefined && clock.nowMs() - answer.atMs < EMPTY_FOR_MS;
-        if (isRecent && elsewhere().freeNanoUsd < missing) return "short";
+        if (isRecent && unleasedNanoUsd() < missing) return "short";
         ask({ neededNanoUsd: missing, wantedNanoUsd: missing });
         return "asked";
       },
@@ -319,7 +367,7 @@ export function createWallet(deps: WalletDeps): Wallet {
 
   /** Has the database said lately what the account has? */
   function isKnown(): boolean {
-    return !isAsking && answer?.kind === "grant";
+    return isFresh(WAIT_MS);
   }
 
   return {
@@ -337,6 +385,7 @@ export function createWallet(deps: WalletDeps): Wallet {
     renewed(sentMs) {
       if (lease !== undefined) lease.expiresAtMs = Math.max(lease.expiresAtMs, sentMs + bank.ttlMs);
     },
+    note,
     lost() {
       lease = undefined;
       answer = undefined;

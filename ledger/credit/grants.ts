@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import type { Database, Queryable } from "../database.ts";
+import { recall } from "../leases.ts";
 import { postCreditIn, type PostedCredit } from "./entries.ts";
 
 export interface ExpiringGrant {
@@ -41,7 +43,8 @@ export async function postExpiringGrantIn(transaction: Queryable, grant: Expirin
 }
 
 /**
- * Takes back what is left of grants whose time is over, as entries; never more than the account has.
+ * Takes back what is left of grants whose time is over, as entries; never more than the account has beside what running
+ * requests hold.
  * @returns how many ended.
  */
 export async function expireGrants(database: Database): Promise<number> {
@@ -50,8 +53,27 @@ export async function expireGrants(database: Database): Promise<number> {
     row: z.strictObject({ accountId: z.string() }),
   });
   let ended = 0;
+  for (const { accountId } of due) await recallLeased(database, accountId);
   for (const { accountId } of due) ended += await database.transaction((transaction) => expireGrantsOf(transaction, accountId));
   return ended;
+}
+
+const RECALL_FOR_MS = 1_000;
+const LOOK_EVERY_MS = 100;
+
+/** What requests hold stays with them; the rest of what is leased comes back within a second, or counts as held. */
+async function recallLeased(database: Database, accountId: string): Promise<void> {
+  for (let waitedMs = 0; waitedMs < RECALL_FOR_MS; waitedMs += LOOK_EVERY_MS) {
+    const [balance] = await database.query({
+      text: `SELECT leased_nano_usd AS "leasedNanoUsd" FROM account_balance WHERE account_id = $1`,
+      values: [accountId],
+      row: z.strictObject({ leasedNanoUsd: z.bigint() }),
+    });
+    const leasedNanoUsd = balance?.leasedNanoUsd ?? 0n;
+    if (leasedNanoUsd === 0n) return;
+    if (waitedMs === 0) await recall(database, accountId, leasedNanoUsd);
+    await sleep(LOOK_EVERY_MS);
+  }
 }
 
 const grantRow = z.strictObject({
@@ -66,7 +88,7 @@ async function expireGrantsOf(transaction: Queryable, accountId: string): Promis
   const over = (await readGrants(transaction, accountId)).filter(({ isOver }) => isOver);
   for (const { reference, restNanoUsd } of over) {
     const [balance] = await transaction.query({
-      text: `SELECT greatest(posted_nano_usd, 0) AS "mostNanoUsd" FROM account_balance WHERE account_id = $1`,
+      text: `SELECT greatest(posted_nano_usd - leased_nano_usd, 0) AS "mostNanoUsd" FROM account_balance WHERE account_id = $1`,
       values: [accountId],
       row: z.strictObject({ mostNanoUsd: z.bigint() }),
     });

@@ -70,6 +70,7 @@ async function startWatchedRun() {
         leasedByOthersNanoUsd: 0n,
       }),
       giveBack: async () => {},
+      shrink: async () => {},
     },
     clock,
     newLeaseId: () => "lease",

@@ -48,6 +48,11 @@ function start({ free = 1_000n, slice = 100n, others = 0n } = {}) {
         if (account.isAnswerLost) throw new Error("connection lost");
         return { isOpen: granted.has(leaseId), addedNanoUsd, grantedNanoUsd, ...facts };
       },
+      async shrink({ leaseId, nanoUsd }) {
+        await Promise.resolve();
+        account.free += nanoUsd;
+        granted.set(leaseId, (granted.get(leaseId) ?? 0n) - nanoUsd);
+      },
       async giveBack({ leaseId }) {
         if (account.isAway) throw new Error("connection refused");
         returned.push(leaseId);
@@ -334,6 +339,41 @@ describe("when the answer to a grant is lost", () => {
     await outcomeOf(wallet.admit(sizeOf(80n), never));
     await wallet.giveBack();
     expect(returned).toEqual(["lease-1"]);
+  });
+});
+
+describe("what the account's row says of its credit", () => {
+  test("credit that was taken away is given up at once, but for what requests hold (S30)", async () => {
+    const { wallet, account } = await opened();
+    const running = await wallet.admit(sizeOf(40n), never);
+    account.free = -150n;
+    wallet.note({ freeNanoUsd: -150n, recall: null });
+    expect(await outcomeOf(wallet.admit(sizeOf(10n), never))).toContain("insufficient_balance");
+    expect(running.heldNanoUsd()).toBe(40n);
+    expect(running.settle(40n)).toBe("lease-1");
+  });
+
+  test("what others need and nothing uses here goes back, as much as they need, once (S37)", async () => {
+    const { wallet, account } = await opened();
+    const recall = { nanoUsd: 30n, atMs: 1 };
+    for (let turn = 0; turn < 3; turn++) {
+      wallet.note({ freeNanoUsd: 0n, recall });
+      await vi.advanceTimersByTimeAsync(1);
+    }
+    expect(account.free).toBe(930n);
+    wallet.note({ freeNanoUsd: 0n, recall: { nanoUsd: 1_000n, atMs: 2 } });
+    await vi.advanceTimersByTimeAsync(1);
+    expect(account.free).toBe(1_000n);
+  });
+
+  test("those that wait for credit find what has become free without waiting for their next turn", async () => {
+    const { wallet, account } = start({ free: 100n, others: 500n });
+    const waiting = wallet.admit(sizeOf(300n), never);
+    await vi.advanceTimersByTimeAsync(100);
+    account.free = 400n;
+    wallet.note({ freeNanoUsd: 400n, recall: null });
+    await vi.advanceTimersByTimeAsync(1);
+    expect((await waiting).heldNanoUsd()).toBe(300n);
   });
 });
 
