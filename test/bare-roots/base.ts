@@ -13,6 +13,7 @@ export type Suite = keyof typeof SUITES;
 /** What the README lists, and what brings the repository and the printed commands: git, curl and the web's authorities. */
 const PREREQUISITES = ["python3", "python3-pip", "git", "curl", "ca-certificates"];
 const DEBIAN_NODE = ["nodejs", "npm"];
+const APT_INSTALL = ["apt-get", "install", "-qy", "--no-install-recommends"];
 const WITHIN_MS = 30 * 60_000;
 
 interface BaseOptions {
@@ -26,21 +27,39 @@ interface BaseOptions {
 }
 
 /** A root of this suite with the prerequisites and an ordinary user, made once and never changed afterwards. */
-export async function findBase({ suite, hasNode, cache, host, onProgress, signal }: BaseOptions): Promise<string> {
-  const packages = [...PREREQUISITES, ...(hasNode ? DEBIAN_NODE : [])];
+export async function findBase(options: BaseOptions): Promise<string> {
+  if (!options.hasNode) {
+    return makeOnce(options, PREREQUISITES, async (root, settings) => {
+      await debootstrap(options.suite, root, settings);
+      await options.host.writeInto(root);
+      await inside(root, ["apt-get", "update", "-q"], settings);
+      await inside(root, [...APT_INSTALL, ...PREREQUISITES], settings);
+      await inside(root, ["useradd", "--create-home", "--uid", "1000", "--shell", "/bin/bash", "newcomer"], settings);
+    });
+  }
+  const plain = await findBase({ ...options, hasNode: false });
+  return makeOnce(options, [...PREREQUISITES, ...DEBIAN_NODE], async (root, settings) => {
+    await required("cp", ["-a", "--reflink=auto", plain, root], {
+      environment: options.host.environment,
+      signal: settings.signal,
+    });
+    await inside(root, [...APT_INSTALL, ...DEBIAN_NODE], settings);
+  });
+}
+
+async function makeOnce(
+  { suite, cache, host, onProgress, signal }: BaseOptions,
+  packages: readonly string[],
+  make: (root: string, settings: Settings) => Promise<void>,
+): Promise<string> {
   const fingerprint = createHash("sha256").update(packages.join(" ")).digest("hex").slice(0, 12);
   const directory = path.join(cache, `${suite}-${fingerprint}`);
   const root = path.join(directory, "root");
   await installOnce(directory, {
     async install() {
       onProgress(`Making a root of ${SUITES[suite]} with ${packages.join(", ")}, once …`);
-      const settings = { host, signal };
-      await debootstrap(suite, root, settings);
-      await host.writeInto(root);
-      await inside(root, ["apt-get", "update", "-q"], settings);
-      await inside(root, ["apt-get", "install", "-qy", "--no-install-recommends", ...packages], settings);
-      await inside(root, ["useradd", "--create-home", "--uid", "1000", "--shell", "/bin/bash", "newcomer"], settings);
-      await inside(root, ["apt-get", "clean"], settings);
+      await make(root, { host, signal });
+      await inside(root, ["apt-get", "clean"], { host, signal });
     },
     onWait: (holder) => onProgress(`Waiting for process ${holder}, which makes the root …`),
   });
