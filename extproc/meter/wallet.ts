@@ -3,6 +3,7 @@ import type { Leasing } from "../../ledger/changes.ts";
 import type { LeaseBank } from "../../ledger/lease-bank.ts";
 import { heldByOthers, short, unavailable } from "./credit-refusal.ts";
 import { shareOf, type WalletSize } from "./hold-share.ts";
+import type { Amounts, Answer, Lease, Waiter } from "./wallet-state.ts";
 
 /** Credit that one running request has reserved. It ends once: with its charge, or without one. */
 export interface Hold {
@@ -62,37 +63,10 @@ const LOOK_EVERY_MS = 50;
 /** The database frees leases later than we stop to use them: both clocks may differ in speed, never by this much. */
 const SKEW_MS = 2_000;
 
-interface Lease {
-  id: string;
-  grantedNanoUsd: bigint;
-  /** Charges taken from it, settled or on their way. */
-  spentNanoUsd: bigint;
-  expiresAtMs: number;
-  /** What was free to use after it last grew: at half of that it grows again. */
-  refilledNanoUsd: bigint;
-}
-
 /** Has the client left? An AbortSignal says it too; a whole one a request would cost more than the hold. */
 export interface Departure {
   readonly aborted: boolean;
 }
-
-interface Waiter {
-  size: WalletSize;
-  signal: Departure;
-  timer: NodeJS.Timeout;
-  resolve(hold: Hold): void;
-  reject(error: GatewayError): void;
-}
-
-/** What a lease is to grow by: at the least, or it stays as it is, and where there is enough. */
-interface Amounts {
-  neededNanoUsd: bigint;
-  wantedNanoUsd: bigint;
-}
-
-/** What the last asking has shown. */
-type Answer = { kind: "away"; atMs: number } | { kind: "grant"; atMs: number; freeNanoUsd: bigint; othersNanoUsd: bigint };
 
 export function createWallet(deps: WalletDeps): Wallet {
   const { accountId, bank, clock, waitMs = WAIT_MS } = deps;

@@ -13,6 +13,7 @@ import { readBalance } from "../../ledger/accounts.ts";
 import { checkLedger } from "../../ledger/check.ts";
 import type { Database } from "../../ledger/database.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
+import { startFeed, type Feed } from "../../ledger/feed.ts";
 import { createLeaseBank } from "../../ledger/lease-bank.ts";
 import { endLeasesOf } from "../../ledger/leases.ts";
 import { chargeNanoUsd } from "../../ledger/money.ts";
@@ -50,6 +51,7 @@ interface Replica {
   database: Database;
   credit: Credit;
   settler: Settler;
+  feed: Feed;
   journal: Journal;
   streams: Set<Stream>;
   /** Requests that wait for their credit. */
@@ -82,6 +84,8 @@ test(
     let isAway = false;
     /** Leases that were taken from processes that went on. */
     let taken = 0;
+    /** What was leased when credit was taken away. */
+    let takenNanoUsd = 0n;
 
     async function join(): Promise<void> {
       const holder = uuidv7();
@@ -106,11 +110,14 @@ test(
         onLeaseFailed: () => {},
         idleMs: 50,
       });
+      const feed = startFeed({ database, onChange: ({ accounts }) => credit.note(accounts) });
+      onTestFinished(() => feed.stop());
       const replica: Replica = {
         holder,
         database,
         credit,
         settler,
+        feed,
         journal,
         streams: new Set(),
         beginning: new Set(),
@@ -125,9 +132,10 @@ test(
     async function begin(replica: Replica): Promise<void> {
       const customer = choose(random, customers);
       const fullNanoUsd = BigInt(random(300_000) + 1);
+      const isOpen = random(3) === 0;
       let hold: Hold;
       try {
-        hold = await replica.credit.admit(customer, sizeOf(fullNanoUsd, fullNanoUsd / 2n), never);
+        hold = await replica.credit.admit(customer, sizeOf(fullNanoUsd, fullNanoUsd / 2n, isOpen), never);
       } catch (error) {
         if (error instanceof GatewayError) return;
         throw error;
@@ -183,6 +191,7 @@ test(
     async function kill(replica: Replica): Promise<void> {
       replica.isDead = true;
       dead.push(replica.holder);
+      await replica.feed.stop();
       replicas.delete(replica);
       for (const stream of replica.streams) promise(stream, { nanoUsd: chargeOf(stream.notedTokens), isLost: true });
       await replica.database.close().catch(() => {});
@@ -196,6 +205,7 @@ test(
       for (const stream of replica.streams) end(replica, stream);
       await eventually(() => expect(replica.settler.queued).toBe(0), { withinMs: 20_000, everyMs: 5 });
       replicas.delete(replica);
+      await replica.feed.stop();
       await replica.credit.close();
       await replica.journal.close();
     }
@@ -206,6 +216,19 @@ test(
       const credit = { accountId, kind: "grant", amountNanoUsd, reference: uuidv7() } as const;
       await Promise.all([postCredit(on.database, credit), postCredit(on.database, credit)]);
       credited.set(accountId, (credited.get(accountId) ?? 0n) + amountNanoUsd);
+    }
+
+    /** What runs keeps its hold, and what is leased is given up once the feed has said so: so much may pass the balance. */
+    async function takeAway(): Promise<void> {
+      const { accountId } = choose(random, customers);
+      const { postedNanoUsd } = await readBalance(on.database, accountId);
+      if (postedNanoUsd <= 0n) return;
+      const amountNanoUsd = -(BigInt(1 + random(100)) * postedNanoUsd) / 100n;
+      if (amountNanoUsd === 0n) return;
+      const { leasedNanoUsd } = await readBalance(on.database, accountId);
+      await postCredit(on.database, { accountId, kind: "adjust", amountNanoUsd, reference: uuidv7() });
+      credited.set(accountId, (credited.get(accountId) ?? 0n) + amountNanoUsd);
+      takenNanoUsd += leasedNanoUsd;
     }
 
     async function expireLeases(): Promise<void> {
@@ -224,10 +247,10 @@ test(
 
     /**
      * Nothing, as long as leases end by their holders. A lease that is taken from a process that goes on is what the account
-     * may be overdrawn by: once for each.
+     * may be overdrawn by: once for each. So is what was leased when credit was taken away.
      */
     function bound(): bigint {
-      return BigInt(taken) * RULES.mostNanoUsd;
+      return BigInt(taken) * RULES.mostNanoUsd + takenNanoUsd;
     }
 
     async function restart(): Promise<void> {
@@ -255,6 +278,7 @@ test(
       if (roll < 940) return isAway ? undefined : leave(replica);
       if (roll < 950) return void (replica.clockMs.ahead += random(20_000));
       if (roll < 965) return isAway ? undefined : expireLeases();
+      if (roll < 970) return isAway ? undefined : takeAway();
       if (roll < 985) return isAway || settled.length === 0 ? undefined : replay();
       if (roll < 990) return restart();
       // Lets what is under way go on.

@@ -1,0 +1,30 @@
+import type { GatewayError } from "../../contract/errors.ts";
+import type { WalletSize } from "./hold-share.ts";
+import type { Departure, Hold } from "./wallet.ts";
+
+export interface Lease {
+  id: string;
+  grantedNanoUsd: bigint;
+  /** Charges taken from it, settled or on their way. */
+  spentNanoUsd: bigint;
+  expiresAtMs: number;
+  /** What was free to use after it last grew: at half of that it grows again. */
+  refilledNanoUsd: bigint;
+}
+
+export interface Waiter {
+  size: WalletSize;
+  signal: Departure;
+  timer: NodeJS.Timeout;
+  resolve(hold: Hold): void;
+  reject(error: GatewayError): void;
+}
+
+/** What a lease is to grow by: at the least, or it stays as it is, and where there is enough. */
+export interface Amounts {
+  neededNanoUsd: bigint;
+  wantedNanoUsd: bigint;
+}
+
+/** What the last asking has shown. */
+export type Answer = { kind: "away"; atMs: number } | { kind: "grant"; atMs: number; freeNanoUsd: bigint; othersNanoUsd: bigint };
