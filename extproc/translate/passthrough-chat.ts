@@ -66,6 +66,7 @@ export function createChatPassthrough(input: TranslationInput): Translation {
 function translateBody(request: ChatEnvelope, { body, backend, outputTokens }: TranslationInput): Buffer {
   const { upstreamModel, profile } = backend;
   const edits: Record<string, MemberEdit> = {
+    ...(typeof body.outline["stream"] === "boolean" && { stream: replace(body.outline["stream"]) }),
     model: write(upstreamModel),
     ...limitEdits(body, { field: profile.maxTokensField, tokens: outputTokens }),
   };

@@ -76,6 +76,7 @@ function translateBody({ body, backend, outputTokens }: TranslationInput): Buffe
   if (answers !== 1)
     throw new GatewayError("invalid_request", "`n` must be 1: this interface gives one answer a request.", { field: "n" });
   return body.edit({
+    ...(typeof body.outline["stream"] === "boolean" && { stream: replace(body.outline["stream"]) }),
     model: write(backend.upstreamModel),
     ...limitEdits(body, { field: "max_tokens", tokens: outputTokens }),
     thinking: budgetBelow(outputTokens),

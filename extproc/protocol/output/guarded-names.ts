@@ -53,6 +53,8 @@ const PLAIN_OBJECTS = new Set([
 /** Objects in which some servers and proxies look for further request fields. */
 const CONTAINERS = new Set(["extrabody", "extraparams", "options", "parameters", "params", "generationconfig", "samplingparams"]);
 const MOST_NESTED_CONTAINERS = 4;
+/** Every duplicate of these goes on with the value that the gateway reads, whichever the server does. */
+const WRITTEN_ANEW = new Set(["model", "stream"]);
 
 /**
  * Refuses every spelling by which a model server could read a limit, a count or a prompt other than the one that the gateway
@@ -66,8 +68,7 @@ export function checkGuardedNames(body: RequestBody): void {
     const proper = GUARDED.get(foldName(name));
     if (proper === undefined) continue;
     if (name !== proper) throw refuse(name, `is read as \`${proper}\` by some model servers. Send \`${proper}\`.`);
-    // Each `model` is written anew, whichever the server reads.
-    if (seen.has(name) && name !== "model") throw refuse(name, "is there twice. Send it once.");
+    if (seen.has(name) && !WRITTEN_ANEW.has(name)) throw refuse(name, "is there twice. Send it once.");
     seen.add(name);
     if (FOREIGN_COUNT_NAMES.includes(name)) throw refuse(name, "is not a field of this interface. Send `n`, or leave it out.");
   }

@@ -81,7 +81,7 @@ describe("another spelling of what decides the price is refused, and names the p
     expect(() => ask(String.raw`{"model":"m","messages":[],"max_tokens":5,"\u004dax_tokens":9}`)).toThrow(refusal("Max_tokens"));
   });
 
-  test.for(["max_tokens", "n", "stream", "messages"])("%s twice", (name) => {
+  test.for(["max_tokens", "n", "messages"])("%s twice", (name) => {
     expect(() => ask(`{"model":"m","messages":[],"stream":true,"n":1,"max_tokens":1,"${name}":2}`)).toThrow(refusal(name));
     expect(() => ask(`{"${name}":2,"model":"m","messages":[],"stream":true,"n":1,"max_tokens":1}`)).toThrow(refusal(name));
   });
