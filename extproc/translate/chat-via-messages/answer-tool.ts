@@ -32,10 +32,12 @@ export function createAnswerUnwrapper(tool: string): (event: AnswerEvent) => Ans
       case "content_block_stop":
         if (event.index === answer?.index) return [...rest(event.index), event];
         return hidden.has(event.index) ? wait(event) : [event];
-      case "message_stop":
-        return answer === undefined ? [...waiting, event] : [event];
-      case "message_start":
       case "message_delta":
+        // With the stop reason comes the usage of all text, so what waited has to be counted before it.
+        return event.stopReason === null ? [event] : [...release(), event];
+      case "message_stop":
+        return [...release(), event];
+      case "message_start":
       case "ping":
       case "error":
         return [event];
@@ -57,6 +59,13 @@ export function createAnswerUnwrapper(tool: string): (event: AnswerEvent) => Ans
   function wait(event: AnswerEvent): AnswerEvent[] {
     if (answer === undefined) waiting.push(event);
     return [];
+  }
+
+  /** The model has called nothing: its text is the answer. */
+  function release(): AnswerEvent[] {
+    const released = waiting;
+    waiting = [];
+    return released;
   }
 
   function addDelta(event: Extract<AnswerEvent, { type: "content_block_delta" }>): AnswerEvent[] {
