@@ -81,7 +81,7 @@ test("a machine without Go builds with the one that pip installs, and installs i
       `mkdir -p "$2/go/bin" && cp ${directory}/fetched-go "$2/go/bin/go"`,
   );
   const commands = path.join(directory, "bin");
-  for (const name of ["sh", "mkdir", "cp", "chmod"]) await symlink(`/bin/${name}`, path.join(commands, name));
+  for (const name of ["sh", "mkdir", "cp", "chmod", "nice"]) await symlink(`/bin/${name}`, path.join(commands, name));
   const { etcd } = await find({ PATH: commands });
   await rm(path.dirname(etcd), { recursive: true });
   await find({ PATH: commands });
