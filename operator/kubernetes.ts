@@ -8,7 +8,7 @@ import { startApiKeyController, type ApiKeyController, type ApiKeyTimes } from "
 import { GROUP, VERSION } from "./crd/group.ts";
 import type { OperatorEvents } from "./events.ts";
 import { createKubeClient } from "./kube/client.ts";
-import { accessFromPod, type PodEnvironment } from "./kube/credentials.ts";
+import { loadFromPod } from "./kube/credentials.ts";
 import { startElector } from "./kube/elector.ts";
 import { createKubeEvents } from "./kube/events.ts";
 import { startLedgerPeers } from "./kube/ledger-peers.ts";
@@ -24,7 +24,8 @@ export interface KubernetesConfig {
   namespaces: Namespaces;
   pod: { namespace: string; name: string };
   leaseName: string;
-  api: PodEnvironment;
+  /** Stands before /var/run/secrets/kubernetes.io/serviceaccount; empty in a Pod. */
+  pathPrefix: string;
   /** Of the keyed hash under which secrets are stored. */
   pepper: Buffer;
   apiKeyTimes?: Partial<ApiKeyTimes>;
@@ -59,7 +60,7 @@ export async function startKubernetes(config: KubernetesConfig, deps: Kubernetes
   const { namespaces, pod } = config;
   const events = { ...deps.events, ...createKubeEvents(deps) };
   const identity = `${pod.name === "" ? hostname() : pod.name}_${randomUUID()}`;
-  const client = createKubeClient({ access: accessFromPod(config.api), events });
+  const client = createKubeClient({ access: await loadFromPod(config.pathPrefix), events });
   const recorder = createRecorder({ client, apiVersion: `${GROUP}/${VERSION}`, instance: identity, clock, events });
 
   let controller: ApiKeyController | null = null;

@@ -27,9 +27,6 @@ const environment = readEnv(
     POD_NAMESPACE: z.string().default(""),
     LEASE_NAME: z.string().min(1).default("model-gateway-operator"),
     KEY_PEPPER: z.base64().min(44, "must be at least 32 random bytes in base64").optional(),
-    /** Kubernetes sets these two in each Pod. */
-    KUBERNETES_SERVICE_HOST: z.string().default(""),
-    KUBERNETES_SERVICE_PORT: portVariable.default(443),
     KUBE_PATH_PREFIX: z.string().default(""),
     XDS_HOST: z.string().default("127.0.0.1"),
     XDS_PORT: portVariable.default(9004),
@@ -88,20 +85,12 @@ function readSource(): OperatorConfig["source"] {
     throw new Error("The environment is not usable: KEY_PEPPER: needed for GATEWAY_SOURCE=kubernetes.");
   if (POD_NAMESPACE === "")
     throw new Error("The environment is not usable: POD_NAMESPACE: needed for GATEWAY_SOURCE=kubernetes.");
-  if (environment.KUBERNETES_SERVICE_HOST === "")
-    throw new Error(
-      "The environment is not usable: KUBERNETES_SERVICE_HOST: needed for GATEWAY_SOURCE=kubernetes; Kubernetes sets it in every Pod.",
-    );
   return {
     kind: "kubernetes",
     namespaces: environment.WATCH_NAMESPACES.length === 0 ? null : environment.WATCH_NAMESPACES,
     pod: { namespace: POD_NAMESPACE, name: environment.POD_NAME },
     leaseName: environment.LEASE_NAME,
-    api: {
-      host: environment.KUBERNETES_SERVICE_HOST,
-      port: environment.KUBERNETES_SERVICE_PORT,
-      pathPrefix: environment.KUBE_PATH_PREFIX,
-    },
+    pathPrefix: environment.KUBE_PATH_PREFIX,
     pepper: Buffer.from(KEY_PEPPER, "base64"),
   };
 }

@@ -1,42 +1,42 @@
-import { readFile } from "node:fs/promises";
 import type { RequestOptions } from "node:https";
-import { isIPv6 } from "node:net";
-import path from "node:path";
 
 /** How a Pod reaches its cluster's API server. */
 export interface KubeAccess {
   /** `https://10.96.0.1:443` */
   server: URL;
-  /** The authority, and the token in a header. */
-  authenticate(): Promise<Pick<RequestOptions, "ca"> & { headers: { authorization: string } }>;
+  /** The authority, and the token in a header. Both are read again: kubelet renews the token. */
+  authenticate(): Promise<Omit<RequestOptions, "headers"> & { headers: Record<string, string> }>;
 }
 
-/** What Kubernetes tells a Pod about its API server. */
-export interface PodEnvironment {
-  /** KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT. */
-  host: string;
-  port: number;
-  /** Stands before /var/run/secrets/kubernetes.io/serviceaccount; empty in a Pod. */
-  pathPrefix: string;
-}
-
-/** Reaches the API server with the credentials of the Pod's ServiceAccount. */
-export function accessFromPod({ host, port, pathPrefix }: PodEnvironment): KubeAccess {
-  const mounted = path.join(pathPrefix, "/var/run/secrets/kubernetes.io/serviceaccount");
+/**
+ * Reaches the API server with the credentials of the Pod's ServiceAccount.
+ * @param pathPrefix stands before /var/run/secrets/kubernetes.io/serviceaccount; empty in a Pod.
+ * @throws Error with one sentence where this is not a Pod.
+ */
+export async function loadFromPod(pathPrefix: string): Promise<KubeAccess> {
+  // Only where it is used: the library takes 70 MB and most of a second.
+  const { KubeConfig } = await import("@kubernetes/client-node");
+  const config = new KubeConfig();
+  config.loadFromCluster(pathPrefix);
+  const cluster = config.getCurrentCluster();
+  // The library writes what is not set into the address as a word.
+  if (cluster === null || !URL.canParse(cluster.server) || cluster.server.includes("undefined"))
+    throw new Error(
+      "The Kubernetes API is not known: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; Kubernetes sets both in every Pod.",
+    );
   return {
-    server: new URL(`https://${isIPv6(host) ? `[${host}]` : host}:${port}`),
+    server: new URL(cluster.server),
     async authenticate() {
-      // Read for each request: kubelet renews the token, and the authority may be exchanged.
-      const [ca, token] = await Promise.all(["ca.crt", "token"].map((name) => readCredential(path.join(mounted, name))));
-      return { ca, headers: { authorization: `Bearer ${token}` } };
+      const options = { headers: {} };
+      try {
+        await config.applyToHTTPSOptions(options);
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        throw new Error(`The Pod's credentials cannot be read (${reason}): mount the ServiceAccount's token into the Pod.`, {
+          cause: error,
+        });
+      }
+      return options;
     },
   };
-}
-
-async function readCredential(file: string): Promise<string> {
-  try {
-    return (await readFile(file, "utf8")).trim();
-  } catch (error) {
-    throw new Error(`${file} cannot be read: mount the ServiceAccount's token into the Pod.`, { cause: error });
-  }
 }
