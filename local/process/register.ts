@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import * as z from "zod";
 import { readOptional } from "../data-directory.ts";
-import { startMark, stopProcess } from "./processes.ts";
+import { isAlive, startMark, stopProcess } from "./processes.ts";
 
 /** The running processes of a stack, on disk: what a start finds after a stack that was killed. */
 export interface Register {
@@ -34,7 +34,8 @@ export function createRegister(file: string): Register {
 /** Stops what a killed stack left running, the last started first. A process id that went to a stranger is let be. */
 export async function stopLeftovers(file: string, onFound: (name: string) => void): Promise<void> {
   for (const { name, pid, mark } of (await readRecords(file)).reverse()) {
-    if ((await startMark(pid)) !== mark) continue;
+    // One that ended with its stack may wait to be reaped, and still has its mark.
+    if ((await startMark(pid)) !== mark || !(await isAlive(pid))) continue;
     onFound(name);
     await stopProcess(pid, [
       { signal: "SIGTERM", waitMs: 15_000 },

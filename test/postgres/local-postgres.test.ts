@@ -10,15 +10,21 @@ import { startPostgres, type Postgres, type PostgresOptions } from "../../local/
 import { isAlive } from "../../local/process/processes.ts";
 
 let directory: string;
+let started: Postgres[];
 
 beforeEach(async () => {
+  started = [];
   directory = await mkdtemp(path.join(tmpdir(), "gateway-postgres-"));
 });
-afterEach(() => rm(directory, { recursive: true, force: true }));
+afterEach(async () => {
+  // A server that runs writes new files while its directory is removed.
+  await Promise.all(started.map((each) => each.stop()));
+  await rm(directory, { recursive: true, force: true });
+});
 
 async function start(options: Partial<PostgresOptions> = {}): Promise<Postgres> {
   const postgres = await startPostgres({ dataDirectory: path.join(directory, "postgres"), ...options });
-  onTestFinished(() => postgres.stop());
+  started.push(postgres);
   return postgres;
 }
 
