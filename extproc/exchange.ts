@@ -149,7 +149,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
 
       const ask = readOutputAsk(request, protocol);
       const promptTokens = holdPrompt(request, model.contextWindow);
-      const size = sizeHold({ promptTokens, likelyPromptTokens: sizePrompt(request).tokens, ask, model });
+      const likelyPromptTokens = sizePrompt(request).tokens;
+      const size = sizeHold({ promptTokens, likelyPromptTokens, ask, model });
       const reserved = reserve(deps, { caller, protocol, size, signal: client });
       const forward = (reservation: Reservation) => {
         // The client left while its credit was waited for: nothing runs, and nobody reads this answer.
@@ -159,7 +160,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
         }
         const planned = plan({ body: request, headers, model, caller, reservation });
         way = planned;
-        const meter = createRequestMeter({ body: request, model, answers: ask.answers, heldPromptTokens: size.promptTokens });
+        const meter = createRequestMeter({ likelyPromptTokens, heldPromptTokens: promptTokens, answers: ask.answers, model });
         const { isByAttempt } = planned;
         const backend = planned.backend();
         const { wantsStream: isStream } = ask;

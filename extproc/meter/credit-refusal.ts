@@ -5,7 +5,6 @@ export function short(reason: string, topUpUrl: string): GatewayError {
   return new GatewayError(
     "insufficient_balance",
     `Insufficient balance: this account's credit ${reason}. Set a lower limit of output tokens, or add credit at ${topUpUrl}.`,
-    { headers: { "x-should-retry": "false" } },
   );
 }
 

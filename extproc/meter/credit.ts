@@ -121,10 +121,6 @@ export function createCredit(deps: CreditDeps): Credit {
       throw new GatewayError(
         "insufficient_balance",
         `Insufficient balance: this account has no credit left. Add credit at ${deps.topUpUrl}.`,
-        {
-          // SDKs must not retry what only a payment can mend.
-          headers: { "x-should-retry": "false" },
-        },
       );
     },
     admit(account, size, signal) {

@@ -1,6 +1,7 @@
 import { isObject } from "../protocol/json/object.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
 import type { JsonObject } from "../translate/translation.ts";
+import { IMAGE_PARTS } from "./prompt-size.ts";
 
 /** As many bytes of text and JSON have a token at the most; the meter's own estimate is four (meter.ts). */
 const BYTES_PER_TOKEN = 3;
@@ -22,7 +23,6 @@ const TEXT_PARTS: ReadonlySet<unknown> = new Set([
   "tool_reference",
   "search_result",
 ]);
-const IMAGE_PARTS: ReadonlySet<unknown> = new Set(["image", "image_url", "input_image"]);
 /** Members that hold something to look at, under whatever type: some servers go by these alone. */
 const IMAGE_MEMBERS = ["image_url", "image"];
 const FILE_MEMBERS = [

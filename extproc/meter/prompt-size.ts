@@ -15,7 +15,8 @@ export interface PromptSize {
   tokens: number;
 }
 
-const IMAGE_PARTS: ReadonlySet<unknown> = new Set(["image", "image_url", "input_image"]);
+/** Types of parts that are pictures, in any of the protocols. */
+export const IMAGE_PARTS: ReadonlySet<unknown> = new Set(["image", "image_url", "input_image"]);
 const FILE_PARTS: ReadonlySet<unknown> = new Set(["document", "file", "input_file", "input_audio", "audio_url", "video_url"]);
 /** Files that are text are counted as text. */
 const TEXT_SOURCES: ReadonlySet<unknown> = new Set(["text", "content"]);

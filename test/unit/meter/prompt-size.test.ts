@@ -56,10 +56,14 @@ test("text costs a token for each four bytes, wherever it stands", () => {
 });
 
 test("our own count is never more than the context window, nor than what is held", () => {
-  const body = bodyOf({ messages: [{ role: "user", content: PNG }] });
+  const likelyPromptTokens = sizeOf({ messages: [{ role: "user", content: PNG }] }).tokens;
   const promptTokens = (contextWindow: number | null, heldPromptTokens: number) =>
-    createRequestMeter({ body, model: { contextWindow, maxOutputTokens: 1_000 }, answers: 1, heldPromptTokens }).final().usage
-      .inputTokens;
+    createRequestMeter({
+      likelyPromptTokens,
+      heldPromptTokens,
+      answers: 1,
+      model: { contextWindow, maxOutputTokens: 1_000 },
+    }).final().usage.inputTokens;
   expect(promptTokens(200_000, 1_000_000)).toBe(200_000);
   expect(promptTokens(200_000, 100)).toBe(100);
   expect(promptTokens(null, 1_000_000)).toBe(1_000_000);
