@@ -5,6 +5,7 @@ import type { Mailer } from "./mail/letter.ts";
 import type { Oidc } from "./oidc/provider.ts";
 import type { Payments } from "./payments/payments.ts";
 import type { SignUpRules } from "./sign-up-rules.ts";
+import type { TrustedProxies } from "./trusted-proxies.ts";
 
 /** What pages and the management API work with. */
 export interface AppDeps {
@@ -21,6 +22,8 @@ export interface AppDeps {
   oidc?: Oidc | undefined;
   /** Not given: nobody can pay. */
   payments?: Payments | undefined;
+  /** Not given: none; who comes to Envoy is the client. */
+  trustedProxies?: TrustedProxies | undefined;
   /** Not given: plain HTTP. */
   serverFactory?: FastifyServerFactory | undefined;
   /** Told of each route, so that a test can try them all. */

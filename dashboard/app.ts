@@ -11,6 +11,7 @@ import { answerError, answerNotFound } from "./failure.ts";
 import { registerRoutes } from "./routes.ts";
 import { guard } from "./session/guard.ts";
 import { setSecurityHeaders } from "./security-headers.ts";
+import { isTrustedHop } from "./trusted-proxies.ts";
 
 const MOST_FORM_BYTES = 64 * 1024;
 
@@ -19,8 +20,8 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   const app = fastify({
     logger: false,
     bodyLimit: MOST_FORM_BYTES,
-    // Envoy is the one hop before this process, and says who came in.
-    trustProxy: (_address, hop) => hop === 0,
+    // Envoy is the hop before this process, and says who came in.
+    trustProxy: isTrustedHop(deps.trustedProxies ?? { hops: 0, networks: [] }),
     genReqId: () => randomUUID(),
     ...(deps.serverFactory === undefined ? {} : { serverFactory: deps.serverFactory }),
     routerOptions: { ignoreTrailingSlash: true },

@@ -2,6 +2,7 @@ import type { MailConfig } from "./mail/mailer.ts";
 import type { OidcConfig } from "./oidc/config.ts";
 import type { PaymentsConfig } from "./payments/payments.ts";
 import type { SignUpRules } from "./sign-up-rules.ts";
+import type { TrustedProxies } from "./trusted-proxies.ts";
 
 export interface DashboardConfig {
   databaseUrl: string;
@@ -21,4 +22,5 @@ export interface DashboardConfig {
   /** undefined: nobody signs in elsewhere. */
   oidc: OidcConfig | undefined;
   payments: PaymentsConfig;
+  trustedProxies: TrustedProxies;
 }

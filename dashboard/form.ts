@@ -1,12 +1,15 @@
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../contract/errors.ts";
+import { sendPage } from "./reply.ts";
 
 /** What a form said, to be shown again beside what was wrong with it. */
 export interface FormState {
   values: Readonly<Record<string, string>>;
   /** By field; "" is about the form as a whole. */
   problems: Readonly<Record<string, string>>;
+  /** Headers of an answer that asks to wait: 429 instead of the page's usual status. */
+  wait?: Readonly<Record<string, string>>;
 }
 
 export const EMPTY_FORM: FormState = { values: {}, problems: {} };
@@ -35,8 +38,15 @@ export async function submitForm(values: Record<string, string>, work: () => Pro
   } catch (error) {
     const problems = problemsOf(error);
     if (problems === undefined) throw error;
-    return { values: withoutPasswords(values), problems };
+    const isTooMany = error instanceof GatewayError && error.code === "rate_limited";
+    return { values: withoutPasswords(values), problems, ...(isTooMany ? { wait: error.headers } : {}) };
   }
+}
+
+/** The page again, with what was wrong; `status` where nothing but the form was. */
+export function refuseForm(reply: FastifyReply, page: string, { form, status = 400 }: { form: FormState; status?: number }) {
+  if (form.wait === undefined) return sendPage(reply, page, status);
+  return sendPage(reply.headers(form.wait), page, 429);
 }
 
 function problemsOf(error: unknown): Record<string, string> | undefined {

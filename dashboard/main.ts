@@ -7,6 +7,7 @@ import { MAIL_VARIABLES, mailConfig } from "./mail/mailer.ts";
 import { OIDC_VARIABLES, oidcConfig } from "./oidc/config.ts";
 import { PAYMENTS_VARIABLES, paymentsConfig } from "./payments/payments.ts";
 import { SIGN_UP_VARIABLES, signUpRules } from "./sign-up-rules.ts";
+import { TRUSTED_PROXY_VARIABLES, trustedProxies } from "./trusted-proxies.ts";
 
 const environment = readEnv(
   {
@@ -23,6 +24,7 @@ const environment = readEnv(
     ...MAIL_VARIABLES,
     ...OIDC_VARIABLES,
     ...PAYMENTS_VARIABLES,
+    ...TRUSTED_PROXY_VARIABLES,
     TERMS_FILE: z.string().min(1).optional(),
     LOG_LEVEL: z.string().default("info"),
   },
@@ -45,6 +47,7 @@ await startDashboard(
     termsFile: environment.TERMS_FILE,
     oidc: oidcConfig(environment),
     payments: paymentsConfig(environment),
+    trustedProxies: trustedProxies(environment),
   },
   { ...counted, lifecycle },
 );

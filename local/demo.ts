@@ -89,7 +89,7 @@ async function preparePerson(database: Database, settings: string | undefined): 
   if (person !== undefined && kept !== undefined) return kept;
   const password = randomBytes(12).toString("base64url");
   if (person === undefined) await addOwner(database, { accountId: ACCOUNT, email: EMAIL, name: "Demo", password });
-  else await setPassword(database, person.id, password);
+  else await setPassword(database, person, password);
   return password;
 }
 

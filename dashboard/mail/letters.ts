@@ -1,3 +1,4 @@
+import { toPersonName } from "../../ledger/people/person-name.ts";
 import type { Letter } from "./letter.ts";
 
 /** What people are written: each says why it came, and what happens when they do nothing. */
@@ -6,7 +7,7 @@ export function resetLetter({ to, name, link }: { to: string; name: string; link
   return {
     to,
     subject: "A new password for Model Gateway",
-    text: `Hello ${name},
+    text: `Hello ${toPersonName(name)},
 
 somebody asked for a new password for your account, we hope it was you. Choose one here, within an hour:
 
@@ -44,10 +45,10 @@ export interface InvitationLetter {
 export function invitationLetter({ to, accountName, role, by, link }: InvitationLetter): Letter {
   return {
     to,
-    subject: `You are invited to ${accountName} on Model Gateway`,
+    subject: `You are invited to ${toPersonName(accountName)} on Model Gateway`,
     text: `Hello,
 
-${by} invites you to the account “${accountName}” on Model Gateway, as ${role}. Join here, within 7 days:
+${toPersonName(by)} invites you to the account “${toPersonName(accountName)}” on Model Gateway, as ${role}. Join here, within 7 days:
 
 ${link}
 

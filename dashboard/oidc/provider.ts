@@ -1,5 +1,6 @@
 import * as openid from "openid-client";
 import * as z from "zod";
+import { toPersonName } from "../../ledger/people/person-name.ts";
 import type { Vouched } from "../../ledger/people/vouched.ts";
 import type { OidcConfig } from "./config.ts";
 import { notBegunHere, oidcFailure } from "./failure.ts";
@@ -123,18 +124,12 @@ const profileSchema = z.object({
 const claimsSchema = profileSchema.extend({ iss: z.string().min(1), sub: z.string().min(1).max(255) });
 
 function vouchedBy({ iss, sub, email, email_verified: isVerified = false, ...names }: z.infer<typeof claimsSchema>): Vouched {
-  const called = [names.name, names.preferred_username, email?.replace(/@.*/, "")].map(oneLine).find((text) => text !== "");
+  const called = [names.name, names.preferred_username, email?.replace(/@.*/, "")]
+    .map((text = "") => toPersonName(text))
+    .find((text) => text !== "");
   return {
     identity: { issuer: iss, subject: sub },
     email: isVerified && email !== undefined ? email.trim() : null,
     name: called ?? "Somebody",
   };
-}
-
-/** As a name here may be. */
-function oneLine(text = ""): string {
-  return text
-    .replace(/\p{Cc}+/gu, " ")
-    .trim()
-    .slice(0, 100);
 }

@@ -1,22 +1,78 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../database.ts";
+import { clientNetwork } from "./client-network.ts";
 
-/** Whom a try to sign in is counted against. Both forms also for an address that nobody has: a lock must not tell. */
-export interface AttemptSubjects {
-  /** "sign-up": links that are mailed to addresses which somebody typed in. Each is counted on its own. */
-  purpose?: "sign-in" | "sign-up";
-  email: string;
-  /** IP address that it comes from. */
+/** What a try counts against: so many are free within a day. */
+interface Budget {
+  subject: string;
+  free: number;
+  /** A success forgives all tries of this subject; of others, which many people share, its own alone. */
+  isOwn: boolean;
+}
+
+/** Something that somebody tries, with all that it counts against. */
+export interface Attempt {
+  /** "8 failed sign-ins": what there are too many of. */
+  what: string;
+  /** What to do beside waiting; may be empty. */
+  remedy: string;
+  budgets: readonly Budget[];
+}
+
+const WINDOW = "interval '1 day'";
+const FIRST_LOCK_SECONDS = 60;
+const LONGEST_LOCK_SECONDS = 3600;
+
+interface From {
+  /** IP address. */
   address: string;
 }
 
-/** Failures are remembered for a day; so many of them are free, for one e-mail address and from one IP address. */
-const WINDOW = "interval '1 day'";
-const FREE_BY_EMAIL = 8;
-const FREE_BY_ADDRESS = 40;
-const FIRST_LOCK_SECONDS = 60;
-const LONGEST_LOCK_SECONDS = 3600;
+/**
+ * Guesses of a password. Those from browsers that never signed in here must not lock out one that did: it has a budget of
+ * its own. All others count for an address that nobody has, too: a lock must not tell who has an account.
+ * @param attempt.browserId of a browser in which this person has signed in before.
+ */
+export function signInAttempt({ email, address, browserId }: From & { email: string; browserId?: string | undefined }): Attempt {
+  const words = { what: "failed sign-ins", remedy: ", or reset your password" };
+  const person = `email:${normalize(email)}`;
+  if (browserId !== undefined) return { ...words, budgets: [own(`browser:${browserId} ${person}`, 8)] };
+  const { network } = clientNetwork(address);
+  return { ...words, budgets: [...shared("", address, 40), own(`${person} from ${network}`, 8), own(person, 40)] };
+}
+
+/** Guesses by somebody who has signed in already: they lock this one session. */
+export function confirmAttempt(sessionId: string): Attempt {
+  return { what: "wrong passwords", remedy: "", budgets: [own(`session:${sessionId}`, 8)] };
+}
+
+/** Each costs us a password's hash, and leaves a person behind. */
+export function signUpAttempt({ address }: From): Attempt {
+  return { what: "sign-ups from your network", remedy: "", budgets: shared("sign-up ", address, 40) };
+}
+
+/** Links mailed to an address that somebody typed in. */
+export function linkAttempt({ email, address }: From & { email: string }): Attempt {
+  const mailbox = own(`sign-up email:${normalize(email)}`, 8);
+  return { what: "links were asked for", remedy: "", budgets: [...shared("sign-up link ", address, 40), mailbox] };
+}
+
+function own(subject: string, free: number): Budget {
+  return { subject, free, isOwn: true };
+}
+
+function shared(purpose: string, from: string, free: number): Budget[] {
+  const { address, network } = clientNetwork(from);
+  return [
+    { subject: `${purpose}address:${address}`, free, isOwn: false },
+    { subject: `${purpose}network:${network}`, free: 5 * free, isOwn: false },
+  ];
+}
+
+function normalize(email: string): string {
+  return email.trim().toLowerCase().slice(0, 254);
+}
 
 /** How long no one may try after the last of so many failures: a minute, and twice as long each further time. */
 export function lockSeconds(failures: number, free: number): number {
@@ -28,65 +84,57 @@ export function lockSeconds(failures: number, free: number): number {
  * Counts a try as failed before the password is looked at, one try at a time: many at once are counted, too.
  * @throws GatewayError `rate_limited` while a lock lasts. A refused try is not counted: waiting is enough.
  */
-export async function countAttempt(database: Database, subjects: AttemptSubjects): Promise<void> {
-  const [byAddress, byEmail] = subjectsOf(subjects);
+export async function countAttempt(database: Database, attempt: Attempt): Promise<void> {
+  const subjects = attempt.budgets.map(({ subject }) => subject);
   await database.transaction(async (transaction) => {
     // Always in this order: no deadlock.
-    for (const subject of [byAddress, byEmail])
+    for (const subject of subjects.toSorted())
       await transaction.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [subject]);
-    const waitSeconds = Math.max(
-      await readLock(transaction, byAddress, FREE_BY_ADDRESS),
-      await readLock(transaction, byEmail, FREE_BY_EMAIL),
-    );
-    if (waitSeconds > 0) throw tooMany(waitSeconds, subjects.purpose);
+    const waits = await readLocks(transaction, attempt.budgets);
+    const waitSeconds = Math.max(0, ...waits);
+    if (waitSeconds > 0) throw tooMany(waitSeconds, attempt);
     await transaction.execute("INSERT INTO sign_in_failure (subject, at) SELECT unnest($1::text[]), clock_timestamp()", [
-      [byAddress, byEmail],
+      subjects,
     ]);
   });
 }
 
-/** The person is in: their failures are forgiven. From an address only this try is, somebody else may be guessing there. */
-export async function forgiveAttempts(database: Queryable, subjects: AttemptSubjects): Promise<void> {
-  const [byAddress, byEmail] = subjectsOf(subjects);
+/** The person is in: their failures are forgiven. Of a shared address only this try is, somebody else may be guessing there. */
+export async function forgiveAttempt(database: Queryable, { budgets }: Attempt): Promise<void> {
+  const subjects = (isOwn: boolean) => budgets.filter((budget) => budget.isOwn === isOwn).map(({ subject }) => subject);
   await database.execute(
-    `DELETE FROM sign_in_failure WHERE subject = $1
-       OR ctid = (SELECT ctid FROM sign_in_failure WHERE subject = $2 ORDER BY at DESC LIMIT 1)`,
-    [byEmail, byAddress],
+    `DELETE FROM sign_in_failure WHERE subject = ANY ($1) OR ctid IN (
+       SELECT (SELECT ctid FROM sign_in_failure WHERE subject = shared ORDER BY at DESC LIMIT 1) FROM unnest($2::text[]) AS shared)`,
+    [subjects(true), subjects(false)],
   );
 }
 
-/** A new password lets its owner in at once. */
+/** A new password lets its owner in at once, from wherever. */
 export async function forgiveEmail(database: Queryable, email: string): Promise<void> {
-  const [, byEmail] = subjectsOf({ email, address: "" });
-  await database.execute("DELETE FROM sign_in_failure WHERE subject = $1", [byEmail]);
+  const subject = `email:${normalize(email)}`;
+  // "!" follows the space: all subjects that go on with " from ".
+  await database.execute(
+    "DELETE FROM sign_in_failure WHERE subject = $1 OR (subject > $1 || ' from ' AND subject < $1 || ' from!')",
+    [subject],
+  );
 }
 
-async function readLock(transaction: Queryable, subject: string, free: number): Promise<number> {
-  const [row] = await transaction.query({
-    text: `SELECT count(*)::int AS failures, coalesce(extract(epoch FROM clock_timestamp() - max(at)), 0)::float8 AS "secondsAgo"
-           FROM sign_in_failure WHERE subject = $1 AND at > clock_timestamp() - ${WINDOW}`,
-    values: [subject],
-    row: z.strictObject({ failures: z.int(), secondsAgo: z.number() }),
+/** How many seconds each lock lasts on; zero or less: it does not. */
+async function readLocks(transaction: Queryable, budgets: readonly Budget[]): Promise<number[]> {
+  const rows = await transaction.query({
+    text: `SELECT subject, count(*)::int AS failures, extract(epoch FROM clock_timestamp() - max(at))::float8 AS "secondsAgo"
+           FROM sign_in_failure WHERE subject = ANY ($1) AND at > clock_timestamp() - ${WINDOW} GROUP BY subject`,
+    values: [budgets.map(({ subject }) => subject)],
+    row: z.strictObject({ subject: z.string(), failures: z.int(), secondsAgo: z.number() }),
   });
-  if (row === undefined) return 0;
-  return Math.ceil(lockSeconds(row.failures, free) - row.secondsAgo);
+  const free = new Map(budgets.map((budget) => [budget.subject, budget.free]));
+  return rows.map(({ subject, failures, secondsAgo }) => Math.ceil(lockSeconds(failures, free.get(subject) ?? 0) - secondsAgo));
 }
 
-function subjectsOf({ purpose = "sign-in", email, address }: AttemptSubjects): [byAddress: string, byEmail: string] {
-  const before = purpose === "sign-in" ? "" : `${purpose} `;
-  return [`${before}address:${address}`, `${before}email:${email.trim().toLowerCase().slice(0, 254)}`];
-}
-
-const WORDS = {
-  "sign-in": { what: "failed sign-ins", also: ", or reset your password" },
-  "sign-up": { what: "links were asked for", also: "" },
-} as const;
-
-function tooMany(waitSeconds: number, purpose: keyof typeof WORDS = "sign-in"): GatewayError {
+function tooMany(waitSeconds: number, { what, remedy }: Attempt): GatewayError {
   const minutes = Math.ceil(waitSeconds / 60);
   const wait = minutes === 1 ? "a minute" : `${minutes} minutes`;
-  const { what, also } = WORDS[purpose];
-  return new GatewayError("rate_limited", `Too many ${what}. Try again in ${wait}${also}.`, {
+  return new GatewayError("rate_limited", `Too many ${what}. Try again in ${wait}${remedy}.`, {
     headers: { "retry-after": String(waitSeconds) },
   });
 }

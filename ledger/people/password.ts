@@ -1,23 +1,34 @@
 import { hash, verify } from "@node-rs/argon2";
 import { GatewayError } from "../../contract/errors.ts";
+import { createHashQueue } from "./hash-queue.ts";
 
 /** OWASP's first choice of 2025: 46 MiB, one pass. argon2id is the package's default. */
 const COST = { memoryCost: 47_104, timeCost: 1, parallelism: 1 };
 const LEAST_CHARACTERS = 10;
 const MOST_CHARACTERS = 200;
 
-/** @throws GatewayError `invalid_request` for one that is too short or too long. */
+/** Of the whole process: cores and memory are shared by all who sign in. */
+const queued = createHashQueue();
+
+/**
+ * @throws GatewayError `invalid_request` for one that is too short or too long; `overloaded` while too many wait.
+ */
 export async function hashPassword(password: string): Promise<string> {
+  checkLength(password);
+  return rehashPassword(password);
+}
+
+/** @throws GatewayError `invalid_request` for one that is too short or too long. */
+export function checkLength(password: string): void {
   if (password.length < LEAST_CHARACTERS)
     throw new GatewayError("invalid_request", `A password has at least ${LEAST_CHARACTERS} characters.`, { field: "password" });
   if (password.length > MOST_CHARACTERS)
     throw new GatewayError("invalid_request", `A password has at most ${MOST_CHARACTERS} characters.`, { field: "password" });
-  return rehashPassword(password);
 }
 
 /** A password that is in use already: what a new one must have is not asked of it. */
 export async function rehashPassword(password: string): Promise<string> {
-  return hash(password, COST);
+  return queued("make", () => hash(password, COST));
 }
 
 /** Was it made with other parameters than passwords are hashed with now? */
@@ -25,9 +36,12 @@ export function isOutdated(stored: string): boolean {
   return !stored.startsWith(`$argon2id$v=19$m=${COST.memoryCost},t=${COST.timeCost},p=${COST.parallelism}$`);
 }
 
-/** Takes as long for a person who does not exist: how long it takes must not tell who has an account. */
+/**
+ * Takes as long for a person who does not exist: how long it takes must not tell who has an account.
+ * @throws GatewayError `overloaded` while too many wait.
+ */
 export async function isPassword(password: string, stored: string | undefined): Promise<boolean> {
-  const isRight = await verify(stored ?? (await decoy()), password.slice(0, MOST_CHARACTERS));
+  const isRight = await queued("check", async () => verify(stored ?? (await decoy()), password.slice(0, MOST_CHARACTERS)));
   return isRight && stored !== undefined;
 }
 

@@ -2,11 +2,14 @@ import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { createAccountIn } from "../accounts.ts";
+import { countAttempt, signUpAttempt } from "./attempts.ts";
 import type { Database, Queryable } from "../database.ts";
 import { addIdentity, type Identity } from "./identities.ts";
 import { acceptInvitationIn } from "./invitations.ts";
 import { addMember } from "./members.ts";
-import { hashPassword } from "./password.ts";
+import { checkLength, hashPassword } from "./password.ts";
+import { checkStrength } from "./password-strength.ts";
+import { checkPersonName } from "./person-name.ts";
 
 /** Somebody who signs in. */
 export interface Person {
@@ -23,7 +26,11 @@ export interface Person {
 
 /** Signs in by a password, or by another service. */
 export type NewPerson = { email: string; name: string; isEmailVerified?: boolean } & (
-  | { password: string }
+  | {
+      password: string;
+      /** IP address of somebody unknown who signs up: a password costs too much to hash it as often as they like. */
+      address?: string;
+    }
   | { identity: Identity }
 );
 
@@ -94,20 +101,18 @@ export async function findPersonByEmail(database: Queryable, email: string): Pro
 
 /** @throws GatewayError `invalid_request` for a name that cannot be one. */
 export async function renamePerson(database: Queryable, personId: string, name: string): Promise<void> {
-  await database.execute("UPDATE person SET name = $2 WHERE id = $1", [personId, checkName(name)]);
-}
-
-function checkName(text: string): string {
-  const name = text.trim();
-  if (name === "" || name.length > 100)
-    throw new GatewayError("invalid_request", "A name has 1 to 100 characters.", { field: "name" });
-  return name;
+  await database.execute("UPDATE person SET name = $2 WHERE id = $1", [personId, checkPersonName(name)]);
 }
 
 /** @throws GatewayError `invalid_request` for a password that cannot be one. */
-export async function setPassword(database: Queryable, personId: string, password: string): Promise<void> {
-  const passwordHash = await hashPassword(password);
-  await database.execute("UPDATE person SET password_hash = $2 WHERE id = $1", [personId, passwordHash]);
+export async function setPassword(
+  database: Queryable,
+  { id, email, name }: Pick<Person, "id" | "email" | "name">,
+  password: string,
+): Promise<void> {
+  checkLength(password);
+  await checkStrength(password, [email, name]);
+  await database.execute("UPDATE person SET password_hash = $2 WHERE id = $1", [id, await hashPassword(password)]);
 }
 
 interface MadePerson {
@@ -119,14 +124,24 @@ interface MadePerson {
   identity: Identity | null;
 }
 
-async function makePerson(database: Queryable, { email, name, isEmailVerified = false, ...way }: NewPerson): Promise<MadePerson> {
+async function makePerson(database: Database, { email, name, isEmailVerified = false, ...way }: NewPerson): Promise<MadePerson> {
   const person = { id: uuidv7(), email: email.trim() };
   if (!z.email().max(254).safeParse(person.email).success)
     throw new GatewayError("invalid_request", "This is not an e-mail address.", { field: "email" });
-  const made = { ...person, name: checkName(name), isEmailVerified };
-  const passwordHash = "password" in way ? await hashPassword(way.password) : null;
+  const made = { ...person, name: checkPersonName(name), isEmailVerified };
+  const passwordHash = "password" in way ? await hashOfNew(database, { email, name, ...way }) : null;
   if ((await findPersonByEmail(database, person.email)) !== undefined) throw emailTaken();
   return { ...made, passwordHash, identity: "identity" in way ? way.identity : null };
+}
+
+async function hashOfNew(
+  database: Database,
+  { email, name, password, address }: { email: string; name: string; password: string; address?: string },
+): Promise<string> {
+  checkLength(password);
+  if (address !== undefined) await countAttempt(database, signUpAttempt({ address }));
+  await checkStrength(password, [email, name]);
+  return hashPassword(password);
 }
 
 async function insertPerson(transaction: Queryable, person: MadePerson): Promise<void> {
@@ -142,9 +157,11 @@ async function insertPerson(transaction: Queryable, person: MadePerson): Promise
 }
 
 function emailTaken(): GatewayError {
-  return new GatewayError("invalid_request", "Somebody with this e-mail address has signed up already. Sign in instead.", {
-    field: "email",
-  });
+  return new GatewayError(
+    "invalid_request",
+    "This address cannot be used to sign up here. If it is yours and you have signed up before, sign in instead.",
+    { field: "email" },
+  );
 }
 
 /** Readable in logs and resources, and nobody else's: the person's name and the end of their id. */

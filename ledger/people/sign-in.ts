@@ -1,9 +1,10 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../database.ts";
-import { countAttempt, forgiveAttempts, forgiveEmail } from "./attempts.ts";
-import { isOutdated, isPassword, rehashPassword } from "./password.ts";
-import { findPerson, findPersonByEmail, setPassword, type Person } from "./persons.ts";
+import { confirmAttempt, countAttempt, forgiveAttempt, forgiveEmail, signInAttempt } from "./attempts.ts";
+import { hashPassword, isOutdated, isPassword, rehashPassword } from "./password.ts";
+import { checkStrength } from "./password-strength.ts";
+import { findPerson, findPersonByEmail, type Person } from "./persons.ts";
 import { endOtherSessions } from "./sessions.ts";
 import { hashToken, mintToken } from "./token.ts";
 
@@ -12,6 +13,14 @@ export interface SignIn {
   password: string;
   /** IP address that it comes from. */
   address: string;
+  /** undefined: nobody has signed in there before. */
+  browser?: KnownBrowser | undefined;
+}
+
+/** A browser that remembers who has signed in there. */
+export interface KnownBrowser {
+  id: string;
+  personIds: readonly string[];
 }
 
 const RESET_FOR = "interval '1 hour'";
@@ -22,28 +31,31 @@ const MOST_RESETS = 5;
  * @throws GatewayError `permission_denied` for a wrong address or password, in the same words and time for both;
  *   `rate_limited` after too many failures, whether or not the password is right.
  */
-export async function signIn(database: Database, { email, password, address }: SignIn): Promise<Person> {
-  await countAttempt(database, { email, address });
+export async function signIn(database: Database, { email, password, address, browser }: SignIn): Promise<Person> {
   const person = await findPersonByEmail(database, email);
+  const isKnown = person !== undefined && browser?.personIds.includes(person.id) === true;
+  const attempt = signInAttempt({ email, address, browserId: isKnown ? browser.id : undefined });
+  await countAttempt(database, attempt);
   const stored = await readHash(database, person?.id);
   const isRight = await isPassword(password, stored);
   if (!isRight || person === undefined || stored === undefined) throw wrong();
-  await forgiveAttempts(database, { email, address });
+  await forgiveAttempt(database, attempt);
   if (isOutdated(stored)) await replaceHash(database, { personId: person.id, stored, password });
   return person;
 }
 
 /**
- * The password of somebody who has signed in, before it is changed: guesses count as those of a sign-in do.
- * @throws GatewayError `permission_denied` with field `current`; `rate_limited` after too many failures.
+ * The password of somebody who has signed in, before something that takes more than a session.
+ * @throws GatewayError `permission_denied` with field `current`; `rate_limited` after too many failures in this session.
  */
 export async function checkPassword(
   database: Database,
-  { id, email }: Pick<Person, "id" | "email">,
-  { password, address }: Pick<SignIn, "password" | "address">,
+  personId: string,
+  { password, sessionId }: { password: string; sessionId: string },
 ): Promise<void> {
-  await countAttempt(database, { email, address });
-  if (await isPassword(password, await readHash(database, id))) return forgiveAttempts(database, { email, address });
+  const attempt = confirmAttempt(sessionId);
+  await countAttempt(database, attempt);
+  if (await isPassword(password, await readHash(database, personId))) return forgiveAttempt(database, attempt);
   throw new GatewayError("permission_denied", "This is not your password.", { field: "current" });
 }
 
@@ -66,6 +78,10 @@ export async function requestReset(database: Queryable, email: string): Promise<
  * @throws GatewayError `not_found` for one that was used, ran out or never was; `invalid_request` for the password.
  */
 export async function resetPassword(database: Database, token: string, password: string): Promise<Person> {
+  const { email, name } = await findReset(database, token);
+  await checkStrength(password, [email, name]);
+  // Before the transaction: it must not wait for the queue of hashes.
+  const passwordHash = await hashPassword(password);
   return database.transaction(async (transaction) => {
     const [reset] = await transaction.query({
       text: `DELETE FROM password_reset WHERE token_hash = $1 AND expires_at > now() RETURNING person_id AS "personId"`,
@@ -73,16 +89,32 @@ export async function resetPassword(database: Database, token: string, password:
       row: z.strictObject({ personId: z.string() }),
     });
     const person = reset === undefined ? undefined : await findPerson(transaction, reset.personId);
-    if (person === undefined) throw new GatewayError("not_found", "This link was used already, or ran out. Ask for a new one.");
-    await setPassword(transaction, person.id, password);
-    await transaction.execute("UPDATE person SET email_verified_at = coalesce(email_verified_at, now()) WHERE id = $1", [
-      person.id,
-    ]);
+    if (person === undefined) throw noReset();
+    await transaction.execute(
+      "UPDATE person SET password_hash = $2, email_verified_at = coalesce(email_verified_at, now()) WHERE id = $1",
+      [person.id, passwordHash],
+    );
     await transaction.execute("DELETE FROM password_reset WHERE person_id = $1", [person.id]);
     await endOtherSessions(transaction, { personId: person.id, id: null });
     await forgiveEmail(transaction, person.email);
     return person;
   });
+}
+
+/** Whose password the token changes. @throws GatewayError `not_found` for one that was used, ran out or never was. */
+async function findReset(database: Queryable, token: string): Promise<Person> {
+  const [reset] = await database.query({
+    text: `SELECT person_id AS "personId" FROM password_reset WHERE token_hash = $1 AND expires_at > now()`,
+    values: [hashToken(token)],
+    row: z.strictObject({ personId: z.string() }),
+  });
+  const person = reset === undefined ? undefined : await findPerson(database, reset.personId);
+  if (person === undefined) throw noReset();
+  return person;
+}
+
+function noReset(): GatewayError {
+  return new GatewayError("not_found", "This link was used already, or ran out. Ask for a new one.");
 }
 
 /** Unless the password was changed meanwhile. */

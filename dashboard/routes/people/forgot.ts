@@ -1,19 +1,18 @@
 import type { FastifyInstance } from "fastify";
-import { noteAction } from "../../../ledger/people/audit.ts";
 import { listMemberships } from "../../../ledger/people/members.ts";
 import { requestReset, resetPassword } from "../../../ledger/people/sign-in.ts";
-import { startSession } from "../../../ledger/people/sessions.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, readQuery, submitForm } from "../../form.ts";
 import { resetLetter } from "../../mail/letters.ts";
 import type { Mailer } from "../../mail/letter.ts";
 import { goTo, sendPage } from "../../reply.ts";
-import { sessionCookie } from "../../session/cookie.ts";
+import { createArrive } from "../../session/arrival.ts";
 import { forgotPage, forgotSentPage, resetPage } from "../../views/people/forgot.ts";
 
 /** A new password by mail, for those who forgot theirs. */
-export function forgotRoutes(app: FastifyInstance, { database, publicBaseUrl, log }: AppDeps, mailer: Mailer): void {
-  const cookies = sessionCookie(publicBaseUrl);
+export function forgotRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer): void {
+  const { database, publicBaseUrl, log } = deps;
+  const arrive = createArrive(deps);
 
   app.get("/dashboard/forgot", async ({ visitor }, reply) => sendPage(reply, forgotPage({ form: EMPTY_FORM, visitor })));
 
@@ -42,16 +41,10 @@ export function forgotRoutes(app: FastifyInstance, { database, publicBaseUrl, lo
     const { token = "", password = "" } = values;
     const failed = await submitForm(values, async () => {
       const person = await resetPassword(database, token, password);
-      await noteAction(database, {
-        accountId: null,
-        personId: person.id,
-        action: "person.reset_password",
-        subject: person.email,
-      });
       const [membership] = await listMemberships(database, person.id);
+      // Who is in no account any more has nothing to sign in to.
       if (membership === undefined) return;
-      const userAgent = request.headers["user-agent"] ?? "";
-      cookies.set(reply, await startSession(database, { personId: person.id, accountId: membership.accountId, userAgent }));
+      await arrive(request, reply, { person, accountId: membership.accountId, action: "person.reset_password" });
     });
     if (failed !== undefined) return sendPage(reply, resetPage({ form: failed, visitor: request.visitor, token }), 400);
     return goTo(reply, "/dashboard");

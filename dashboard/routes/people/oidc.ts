@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { signUp, signUpInvited, type Person } from "../../../ledger/people/persons.ts";
-import { endSession, startSession } from "../../../ledger/people/sessions.ts";
 import { findVouched, type Vouched } from "../../../ledger/people/vouched.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { readQuery } from "../../form.ts";
@@ -10,7 +9,7 @@ import { begunCookie } from "../../oidc/begun.ts";
 import { CALLBACK_PATH, type Oidc } from "../../oidc/provider.ts";
 import { goTo, safeNext } from "../../reply.ts";
 import { isFromOwnPage } from "../../session/csrf.ts";
-import { sessionCookie } from "../../session/cookie.ts";
+import { createArrive } from "../../session/arrival.ts";
 import { accountOnEntry, invitationIn } from "./entry.ts";
 import { checkSignUpAddress, checkSignUpOpen } from "../../sign-up-rules.ts";
 
@@ -18,6 +17,7 @@ interface Arrival {
   person: Person;
   /** Of the account in view. */
   accountId: string;
+  action: "person.signed_in" | "person.signed_up";
   /** Path to go to. */
   next: string;
 }
@@ -25,7 +25,7 @@ interface Arrival {
 /** Sign-in and sign-up at another service. */
 export function oidcRoutes(app: FastifyInstance, deps: AppDeps, oidc: Oidc): void {
   const { database, publicBaseUrl, signUp: rules } = deps;
-  const cookies = sessionCookie(publicBaseUrl);
+  const arrive = createArrive(deps);
   const begunCookies = begunCookie(deps);
 
   app.get("/dashboard/oidc/start", async (request, reply) => {
@@ -41,11 +41,8 @@ export function oidcRoutes(app: FastifyInstance, deps: AppDeps, oidc: Oidc): voi
     const invitation = invitationIn(next);
     if (invitation !== "" && !isAsked) throw notAsked();
     const vouched = await oidc.finish(queryOf(request), checks);
-    const { person, accountId, next: last } = (await arriveKnown(vouched, next)) ?? (await arriveNew(vouched, next));
-    // A session of before ends, as at every sign-in.
-    if (request.visitor !== null) await endSession(database, request.visitor.session);
-    const userAgent = request.headers["user-agent"] ?? "";
-    cookies.set(reply, await startSession(database, { personId: person.id, accountId, userAgent }));
+    const { person, accountId, action, next: last } = (await arriveKnown(vouched, next)) ?? (await arriveNew(vouched, next));
+    await arrive(request, reply, { person, accountId, action });
     return goTo(reply, last);
   });
 
@@ -53,11 +50,10 @@ export function oidcRoutes(app: FastifyInstance, deps: AppDeps, oidc: Oidc): voi
     const known = await findVouched(database, vouched);
     if (known === undefined) return undefined;
     const { person, isLinked } = known;
-    const noted = { accountId: null, personId: person.id, subject: person.email };
-    if (isLinked) await noteAction(database, { ...noted, action: "person.linked" });
+    if (isLinked)
+      await noteAction(database, { accountId: null, personId: person.id, action: "person.linked", subject: person.email });
     const accountId = await accountOnEntry(database, person, invitationIn(next));
-    await noteAction(database, { ...noted, action: "person.signed_in" });
-    return { person, accountId, next };
+    return { person, accountId, action: "person.signed_in", next };
   }
 
   async function arriveNew({ identity, email, name }: Vouched, next: string): Promise<Arrival> {
@@ -71,8 +67,7 @@ export function oidcRoutes(app: FastifyInstance, deps: AppDeps, oidc: Oidc): voi
       invitation === ""
         ? await signUp(database, { email, name, isEmailVerified: true, identity })
         : await signUpInvited(database, { email, name, isEmailVerified: true, identity, invitation });
-    await noteAction(database, { accountId, personId: person.id, action: "person.signed_up", subject: person.email });
-    return { person, accountId, next: invitation === "" ? next : "/dashboard" };
+    return { person, accountId, action: "person.signed_up", next: invitation === "" ? next : "/dashboard" };
   }
 }
 

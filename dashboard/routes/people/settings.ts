@@ -5,7 +5,7 @@ import { renamePerson, setPassword } from "../../../ledger/people/persons.ts";
 import { endOtherSessions, endSession, listSessions } from "../../../ledger/people/sessions.ts";
 import { checkPassword } from "../../../ledger/people/sign-in.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
+import { EMPTY_FORM, readForm, refuseForm, submitForm, type FormState } from "../../form.ts";
 import { goTo, sendPage } from "../../reply.ts";
 import { memberOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
@@ -46,12 +46,12 @@ export function settingsRoutes(app: FastifyInstance, { database }: AppDeps): voi
     const { person, session } = visitor;
     const values = readForm(request);
     const failed = await submitForm(values, async () => {
-      await checkPassword(database, person, { password: values["current"] ?? "", address: request.ip });
-      await setPassword(database, person.id, values["password"] ?? "");
+      await checkPassword(database, person.id, { password: values["current"] ?? "", sessionId: session.id });
+      await setPassword(database, person, values["password"] ?? "");
       await endOtherSessions(database, { personId: person.id, id: session.id });
       await note(visitor, "person.changed_password");
     });
-    if (failed !== undefined) return sendPage(reply, await render(visitor, failed), 400);
+    if (failed !== undefined) return refuseForm(reply, await render(visitor, failed), { form: failed });
     return goTo(reply, "/dashboard/settings?saved");
   });
 

@@ -1,15 +1,19 @@
 import type { FastifyInstance } from "fastify";
-import { noteAction } from "../../../ledger/people/audit.ts";
 import { signIn } from "../../../ledger/people/sign-in.ts";
-import { endSession, startSession } from "../../../ledger/people/sessions.ts";
+import { endSession } from "../../../ledger/people/sessions.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { EMPTY_FORM, readForm, submitForm } from "../../form.ts";
+import { EMPTY_FORM, readForm, refuseForm, submitForm } from "../../form.ts";
 import { goTo, safeNext, sendPage } from "../../reply.ts";
+import { createArrive } from "../../session/arrival.ts";
 import { sessionCookie } from "../../session/cookie.ts";
+import { knownBrowsers } from "../../session/known-browser.ts";
 import { accountOnEntry, invitationIn } from "./entry.ts";
 import { signInPage } from "../../views/people/sign-in.ts";
 
-export function signInRoutes(app: FastifyInstance, { database, publicBaseUrl, signUp, mailer, oidc }: AppDeps): void {
+export function signInRoutes(app: FastifyInstance, deps: AppDeps): void {
+  const { database, publicBaseUrl, signUp, mailer, oidc } = deps;
+  const arrive = createArrive(deps);
+  const browsers = knownBrowsers(deps);
   const cookies = sessionCookie(publicBaseUrl);
   const ways = { isSignUpOpen: signUp.isOpen, canReset: mailer !== undefined, oidcName: oidc?.name ?? null };
 
@@ -24,15 +28,12 @@ export function signInRoutes(app: FastifyInstance, { database, publicBaseUrl, si
     const next = safeNext(values["next"]);
     const failed = await submitForm(values, async () => {
       const { email = "", password = "" } = values;
-      const person = await signIn(database, { email, password, address: request.ip });
+      const person = await signIn(database, { email, password, address: request.ip, browser: browsers.read(request) });
       const accountId = await accountOnEntry(database, person, invitationIn(next));
-      // A session of before ends: what somebody planted in this browser is worth nothing afterwards.
-      if (request.visitor !== null) await endSession(database, request.visitor.session);
-      const userAgent = request.headers["user-agent"] ?? "";
-      cookies.set(reply, await startSession(database, { personId: person.id, accountId, userAgent }));
-      await noteAction(database, { accountId: null, personId: person.id, action: "person.signed_in", subject: person.email });
+      await arrive(request, reply, { person, accountId, action: "person.signed_in" });
     });
-    if (failed !== undefined) return sendPage(reply, signInPage({ form: failed, next, ...ways }), 401);
+    if (failed !== undefined)
+      return refuseForm(reply, signInPage({ form: failed, next, ...ways }), { form: failed, status: 401 });
     return goTo(reply, next);
   });
 

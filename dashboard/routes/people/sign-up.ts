@@ -1,17 +1,15 @@
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
-import { countAttempt, forgiveAttempts } from "../../../ledger/people/attempts.ts";
-import { noteAction } from "../../../ledger/people/audit.ts";
+import { countAttempt, forgiveAttempt, linkAttempt } from "../../../ledger/people/attempts.ts";
 import { readInvitation } from "../../../ledger/people/invitations.ts";
 import { signUp, signUpInvited } from "../../../ledger/people/persons.ts";
-import { startSession } from "../../../ledger/people/sessions.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { EMPTY_FORM, readForm, readQuery, submitForm } from "../../form.ts";
+import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm } from "../../form.ts";
 import { addressLetter } from "../../mail/letters.ts";
 import type { Mailer } from "../../mail/letter.ts";
 import { goTo, sendPage } from "../../reply.ts";
-import { sessionCookie } from "../../session/cookie.ts";
+import { createArrive } from "../../session/arrival.ts";
 import { signedNote } from "../../session/signed-note.ts";
 import { checkSignUpAddress, checkSignUpOpen } from "../../sign-up-rules.ts";
 import { addressPage, addressSentPage, signUpPage } from "../../views/people/sign-up.ts";
@@ -32,7 +30,7 @@ interface Ticket {
 
 export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl, signUp: rules, mailer, log } = deps;
-  const cookies = sessionCookie(publicBaseUrl);
+  const arrive = createArrive(deps);
   const oidcName = deps.oidc?.name ?? null;
   const proofs = signedNote(z.string(), { purpose: "address of a sign-up", pepper: deps.pepper, forMs: HOUR_MS });
 
@@ -70,15 +68,19 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
     const { name = "", password = "" } = values;
     const { invitation, email: proved } = ticket;
     const failed = await submitForm(values, async () => {
-      const asked = { email: proved ?? values["email"] ?? "", name, password, isEmailVerified: proved !== null };
+      const asked = {
+        email: proved ?? values["email"] ?? "",
+        name,
+        password,
+        isEmailVerified: proved !== null,
+        address: request.ip,
+      };
       const { person, accountId } =
         invitation === "" ? await signUp(database, asked) : await signUpInvited(database, { ...asked, invitation });
-      const userAgent = request.headers["user-agent"] ?? "";
-      cookies.set(reply, await startSession(database, { personId: person.id, accountId, userAgent }));
-      await noteAction(database, { accountId, personId: person.id, action: "person.signed_up", subject: person.email });
-      if (proved !== null) await forgiveAttempts(database, { purpose: "sign-up", email: proved, address: request.ip });
+      await arrive(request, reply, { person, accountId, action: "person.signed_up" });
+      if (proved !== null) await forgiveAttempt(database, linkAttempt({ email: proved, address: request.ip }));
     });
-    if (failed !== undefined) return sendPage(reply, signUpPage({ form: failed, ...ticket, oidcName }), 400);
+    if (failed !== undefined) return refuseForm(reply, signUpPage({ form: failed, ...ticket, oidcName }), { form: failed });
     return goTo(reply, "/dashboard");
   });
 
@@ -95,7 +97,7 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
           throw new GatewayError("invalid_request", "This is not an e-mail address.", { field: "email" });
         checkSignUpAddress(rules, email);
         // So that nobody's mailbox is filled from here.
-        await countAttempt(database, { purpose: "sign-up", email, address: request.ip });
+        await countAttempt(database, linkAttempt({ email, address: request.ip }));
         const link = `${publicBaseUrl}/dashboard/sign-up?proof=${encodeURIComponent(proofs.write(email))}`;
         await mail.send(addressLetter({ to: email, link })).catch((error: unknown) => {
           log.warn({ err: error }, "a link to sign up could not be mailed");
@@ -104,7 +106,8 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
           });
         });
       });
-      if (failed !== undefined) return sendPage(reply, addressPage({ form: failed, domains, canMail: true, oidcName }), 400);
+      if (failed !== undefined)
+        return refuseForm(reply, addressPage({ form: failed, domains, canMail: true, oidcName }), { form: failed });
       return sendPage(reply, addressSentPage({ hasOutbox: mail.outbox !== null }));
     });
   }

@@ -22,6 +22,7 @@ const PROCESSES = [
       "dashboard/oidc/config.ts",
       "dashboard/payments/payments.ts",
       "dashboard/sign-up-rules.ts",
+      "dashboard/trusted-proxies.ts",
     ],
   },
   { heading: "drain command", files: ["extproc/drain-command/main.ts"] },

@@ -1,0 +1,45 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { noteAction, type Action } from "../../ledger/people/audit.ts";
+import type { Person } from "../../ledger/people/persons.ts";
+import { endSession, startSession } from "../../ledger/people/sessions.ts";
+import type { AppDeps } from "../app-deps.ts";
+import { createNotifier } from "../mail/notifier.ts";
+import { newBrowserLetter } from "../mail/security-letters.ts";
+import { browserName } from "../views/people/browser-name.ts";
+import { sessionCookie } from "./cookie.ts";
+import { knownBrowsers } from "./known-browser.ts";
+
+/** Somebody who proved who they are. */
+interface Arrival {
+  person: Person;
+  /** Of the account in view. */
+  accountId: string;
+  action: "person.signed_in" | "person.signed_up" | "person.reset_password";
+}
+
+/** Begins a session, however its person came in. */
+export type Arrive = (request: FastifyRequest, reply: FastifyReply, arrival: Arrival) => Promise<void>;
+
+export function createArrive(deps: AppDeps): Arrive {
+  const { database, publicBaseUrl } = deps;
+  const cookies = sessionCookie(publicBaseUrl);
+  const browsers = knownBrowsers(deps);
+  const notify = createNotifier(deps);
+
+  return async (request, reply, { person, accountId, action }) => {
+    // A session of before ends: what somebody planted in this browser is worth nothing afterwards.
+    if (request.visitor !== null) await endSession(database, request.visitor.session);
+    const userAgent = request.headers["user-agent"] ?? "";
+    cookies.set(reply, await startSession(database, { personId: person.id, accountId, userAgent }));
+    await noteAction(database, noteOf({ person, accountId, action }));
+    const isKnown = browsers.read(request)?.personIds.includes(person.id) === true;
+    browsers.remember(request, reply, person.id);
+    if (action !== "person.signed_in" || isKnown) return;
+    notify(newBrowserLetter({ person, browser: browserName(userAgent), address: request.ip, at: new Date(), publicBaseUrl }));
+  };
+}
+
+/** A sign-up is the account's news, too. */
+function noteOf({ person, accountId, action }: Arrival): Action {
+  return { accountId: action === "person.signed_up" ? accountId : null, personId: person.id, action, subject: person.email };
+}

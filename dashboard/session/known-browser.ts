@@ -1,0 +1,35 @@
+import { randomUUID } from "node:crypto";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import * as z from "zod";
+import type { KnownBrowser } from "../../ledger/people/sign-in.ts";
+import { signedNote } from "./signed-note.ts";
+
+const DAYS_180_MS = 180 * 86_400_000;
+/** Who shares a browser with more signs in as from a new one. */
+const MOST_PEOPLE = 5;
+const browserSchema = z.strictObject({ id: z.uuid(), personIds: z.array(z.uuid()).max(MOST_PEOPLE) });
+
+/**
+ * The cookie by which a browser is known in which somebody has signed in before. It opens nothing: guesses from other
+ * browsers do not lock this one out, and no letter is written about it.
+ */
+export interface KnownBrowsers {
+  read(request: FastifyRequest): KnownBrowser | undefined;
+  remember(request: FastifyRequest, reply: FastifyReply, personId: string): void;
+}
+
+export function knownBrowsers({ publicBaseUrl, pepper }: { publicBaseUrl: string; pepper: Buffer }): KnownBrowsers {
+  const isSecure = publicBaseUrl.startsWith("https:");
+  const name = isSecure ? "__Host-browser" : "browser";
+  const options = { path: "/", httpOnly: true, sameSite: "lax", secure: isSecure, maxAge: DAYS_180_MS / 1000 } as const;
+  const notes = signedNote(browserSchema, { purpose: "browser of people", pepper, forMs: DAYS_180_MS });
+  const read: KnownBrowsers["read"] = (request) => notes.read(request.cookies[name] ?? "");
+  return {
+    read,
+    remember(request, reply, personId) {
+      const { id, personIds } = read(request) ?? { id: randomUUID(), personIds: [] };
+      const others = personIds.filter((other) => other !== personId).slice(0, MOST_PEOPLE - 1);
+      reply.setCookie(name, notes.write({ id, personIds: [personId, ...others] }), options);
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import { BlockList, isIPv6 } from "node:net";
+import * as z from "zod";
+
+/** What stands before Envoy, and says truly in `x-forwarded-for` who came to it. */
+export interface TrustedProxies {
+  /** How many proxies each request passes. */
+  hops: number;
+  /** Networks of such proxies, in CIDR notation. */
+  networks: readonly string[];
+}
+
+/** Variables of the process. */
+export const TRUSTED_PROXY_VARIABLES = {
+  TRUSTED_PROXY_HOPS: z.coerce.number().int().min(0).max(10).default(0),
+  TRUSTED_PROXY_NETWORKS: z
+    .string()
+    .default("")
+    .transform((text) => text.split(",").flatMap((each) => (each.trim() === "" ? [] : [each.trim()])))
+    .pipe(z.array(z.union([z.cidrv4(), z.cidrv6()], "must be networks such as 10.0.0.0/8,fd00::/8"))),
+};
+
+export function trustedProxies(environment: { TRUSTED_PROXY_HOPS: number; TRUSTED_PROXY_NETWORKS: string[] }): TrustedProxies {
+  const { TRUSTED_PROXY_HOPS: hops, TRUSTED_PROXY_NETWORKS: networks } = environment;
+  if (hops > 0 && networks.length > 0)
+    throw new Error("TRUSTED_PROXY_HOPS and TRUSTED_PROXY_NETWORKS exclude each other: set the one that you can say for sure.");
+  return { hops, networks };
+}
+
+/**
+ * Whom to believe about who came before. The first address that is not believed is the client's.
+ * @returns as fastify asks for it: hop 0 is Envoy, the only one that reaches this process; hop 1 is who came to Envoy.
+ */
+export function isTrustedHop({ hops, networks }: TrustedProxies): (address: string, hop: number) => boolean {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = "", prefix] = network.split("/");
+    list.addSubnet(address, Number(prefix), familyOf(address));
+  }
+  return (address, hop) => {
+    if (hop <= hops) return true;
+    const plain = address.replace(/^::ffff:(?=\d+\.)/i, "");
+    return networks.length > 0 && isAddress(plain) && list.check(plain, familyOf(plain));
+  };
+}
+
+function familyOf(address: string): "ipv4" | "ipv6" {
+  return isIPv6(address) ? "ipv6" : "ipv4";
+}
+
+/** Whoever writes the header may write anything. */
+function isAddress(text: string): boolean {
+  return z.union([z.ipv4(), z.ipv6()]).safeParse(text).success;
+}

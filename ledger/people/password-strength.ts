@@ -1,0 +1,37 @@
+import { ZxcvbnFactory } from "@zxcvbn-ts/core";
+import { GatewayError } from "../../contract/errors.ts";
+
+/** A million guesses: below, a leaked list or a keyboard's rows suffice. */
+const LEAST_SCORE = 2;
+/** Longer texts take the estimate seconds, and what begins well is good enough. */
+const CHARACTERS_LOOKED_AT = 24;
+
+/**
+ * Refuses a new password that is among the first that somebody would guess.
+ * @param about what everybody knows of its owner: e-mail address, name.
+ * @throws GatewayError `invalid_request` with field `password`.
+ */
+export async function checkStrength(password: string, about: readonly string[]): Promise<void> {
+  const { score } = (await estimator()).check(password.slice(0, CHARACTERS_LOOKED_AT), about.flatMap(partsOf));
+  if (score < LEAST_SCORE)
+    throw new GatewayError(
+      "invalid_request",
+      "This password is easy to guess. A few words that do not belong together are a good one.",
+      {
+        field: "password",
+      },
+    );
+}
+
+function partsOf(text: string): string[] {
+  return [text, text.replace(/@.*/, ""), ...text.split(/[^\p{L}\p{N}]+/u)].filter((part) => part.length > 2).slice(0, 8);
+}
+
+let loaded: Promise<ZxcvbnFactory> | undefined;
+
+/** Its lists take 40 MB: a process in which nobody chooses a password has none. */
+function estimator(): Promise<ZxcvbnFactory> {
+  return (loaded ??= import("@zxcvbn-ts/language-common").then(
+    ({ adjacencyGraphs, dictionary }) => new ZxcvbnFactory({ dictionary, graphs: adjacencyGraphs }),
+  ));
+}

@@ -1,0 +1,31 @@
+import { GatewayError } from "../../contract/errors.ts";
+
+const MOST_CHARACTERS = 100;
+/** Line breaks and the like, and marks that nobody sees or that turn the direction of what follows. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]+/gu;
+/** What mail programs make a link of: a scheme, or words with a dot between them. "J. R. R." is none. */
+const LINK = /[a-z][a-z0-9+.-]*:\/\/|\bwww\.|[\p{L}\p{N}_-]\.[\p{L}][\p{L}\p{N}-]/iu;
+
+/**
+ * A name of a person or an account. We write names into letters to strangers: one that is a sentence with a link would
+ * speak to them in our name.
+ * @throws GatewayError `invalid_request` with field `name`.
+ */
+export function checkPersonName(text: string): string {
+  const name = text.trim();
+  if (name === "" || name.length > MOST_CHARACTERS) throw wrong(`A name has 1 to ${MOST_CHARACTERS} characters.`);
+  if (name.search(INVISIBLE) !== -1) throw wrong("A name is one line, without invisible characters.");
+  if (LINK.test(name)) throw wrong("A name holds no link or web address. Put a space after a dot that is none.");
+  return name;
+}
+
+/** The nearest thing to a text that can be a name; for names that another service or an earlier version took. */
+export function toPersonName(text: string): string {
+  let name = text.replaceAll(INVISIBLE, " ").replaceAll(/:\/\//g, " ");
+  while (LINK.test(name)) name = name.replace(LINK, (found) => found.replaceAll(".", " "));
+  return name.replaceAll(/\s+/g, " ").trim().slice(0, MOST_CHARACTERS).trim();
+}
+
+function wrong(message: string): GatewayError {
+  return new GatewayError("invalid_request", message, { field: "name" });
+}

@@ -1,0 +1,48 @@
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { PASSWORD, signUp } from "./harness-steps.ts";
+import { useStage } from "./harness-stage.ts";
+
+const { visit } = useStage();
+
+async function signOut(page: Page): Promise<void> {
+  await page.locator("details.menu summary").click();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.waitForURL("**/dashboard/sign-in");
+}
+
+async function signIn(page: Page, email: string, password: string): Promise<void> {
+  await page.goto("/dashboard/sign-in");
+  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+test("a stranger's wrong guesses lock the stranger out, and not the owner's own browser", async () => {
+  const email = "guessed@example.com";
+  const [owner, stranger] = [await visit(), await visit({ device: "phone", scheme: "dark" })];
+  await signUp(owner.page, { name: "Guessed", email });
+  await owner.page.waitForURL("**/dashboard");
+  await signOut(owner.page);
+  for (let guess = 0; guess < 9; guess++) await signIn(stranger.page, email, `wrong guess number ${guess}`);
+  await stranger.page.getByText("Too many failed sign-ins").waitFor();
+  await stranger.look("locked-out");
+  await signIn(stranger.page, email, PASSWORD);
+  await stranger.page.getByText("Too many failed sign-ins").waitFor();
+
+  await signIn(owner.page, email, PASSWORD);
+  await owner.page.waitForURL("**/dashboard");
+  expect(await owner.page.getByRole("heading", { level: 1 }).innerText()).not.toBe("Sign in");
+});
+
+test("a name with a link or a password that is easy to guess is refused beside its field", async () => {
+  const { page, look } = await visit({ device: "phone" });
+  await signUp(page, { name: "Pay at https://evil.example", email: "names@example.com" });
+  await page.getByText("A name holds no link or web address").waitFor();
+  await look("sign-up-name");
+  await page.getByLabel("Name").fill("Ada");
+  await page.getByLabel("Password").fill("password12");
+  await page.getByRole("button", { name: "Sign up" }).click();
+  await page.getByText("This password is easy to guess").waitFor();
+  await look("sign-up-password");
+});

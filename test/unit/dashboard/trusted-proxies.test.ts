@@ -1,0 +1,35 @@
+import fastify from "fastify";
+import { expect, test } from "vitest";
+import { isTrustedHop, trustedProxies, type TrustedProxies } from "../../../dashboard/trusted-proxies.ts";
+
+/** The client's address, as a page has it that Envoy was asked for with this header; the last entry is who came to Envoy. */
+async function clientOf(forwarded: string, trusted: Partial<TrustedProxies> = {}): Promise<string> {
+  const app = fastify({ trustProxy: isTrustedHop({ hops: 0, networks: [], ...trusted }) });
+  app.get("/", async ({ ip }) => ip);
+  const { body } = await app.inject({ url: "/", headers: { "x-forwarded-for": forwarded } });
+  await app.close();
+  return body;
+}
+
+test("without proxies the client is who came to Envoy, whatever it says", async () => {
+  expect(await clientOf("203.0.113.9, 192.0.2.1")).toBe("192.0.2.1");
+});
+
+test("behind so many proxies the client is who came to the first of them", async () => {
+  expect(await clientOf("203.0.113.9, 192.0.2.1", { hops: 1 })).toBe("203.0.113.9");
+  expect(await clientOf("1.1.1.1, 203.0.113.9, 10.0.0.2, 10.0.0.1", { hops: 2 })).toBe("203.0.113.9");
+});
+
+test.for([
+  ["1.1.1.1, 203.0.113.9, 10.0.0.2, 10.0.0.1", "203.0.113.9"],
+  ["10.0.0.7, 203.0.113.9", "203.0.113.9"],
+  ["1.1.1.1, 2001:db8::9, fd00::2", "2001:db8::9"],
+  ["1.1.1.1, 203.0.113.9, ::ffff:10.0.0.1", "203.0.113.9"],
+  ["1.1.1.1, nonsense, 10.0.0.1", "nonsense"],
+] as const)("of %s the first from the right that is in no trusted network is the client: %s", async ([forwarded, client]) => {
+  expect(await clientOf(forwarded, { networks: ["10.0.0.0/8", "fd00::/8"] })).toBe(client);
+});
+
+test("hops and networks together are refused", () => {
+  expect(() => trustedProxies({ TRUSTED_PROXY_HOPS: 1, TRUSTED_PROXY_NETWORKS: ["10.0.0.0/8"] })).toThrow("exclude each other");
+});
