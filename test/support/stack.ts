@@ -21,7 +21,7 @@ const DEMO = "demo";
 /** EXTPROC_WORKERS=2 runs any test with so many processes of extproc. */
 const WORKERS = Number(process.env["EXTPROC_WORKERS"] ?? "1");
 
-interface TestCustomer {
+export interface TestCustomer {
   apiKey: string;
   accountId: string;
   /** Deletes the key in the database, as the dashboard would. */
