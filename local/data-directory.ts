@@ -16,6 +16,8 @@ export interface DataDirectory {
   readonly manifests: string;
   /** Envoy's bootstrap, to read and to try changes with. */
   readonly envoy: string;
+  /** Of Unix sockets. */
+  readonly sockets: string;
   readonly lock: string;
   readonly processes: string;
 }
@@ -48,6 +50,7 @@ export async function openDataDirectory(directory: string): Promise<DataDirector
     settings: path.join(root, "local.env"),
     manifests: path.join(root, "manifests"),
     envoy: path.join(root, "envoy.yaml"),
+    sockets: path.join(root, "sockets"),
     lock: path.join(root, "lock"),
     processes: path.join(root, "processes.json"),
   };

@@ -46,7 +46,8 @@ export function simulatorPart(port: number): Part {
 export function operatorPart(options: {
   databaseUrl: string;
   manifestsDirectory: string;
-  xdsPort: number;
+  /** Unix socket on which Envoy asks for its configuration. */
+  xdsSocket: string;
   adminPort: number;
   upstreams: object;
 }): Part {
@@ -60,8 +61,7 @@ export function operatorPart(options: {
       // Who starts it writes its Models; the simulator is on the loopback.
       BACKEND_ALLOW_PRIVATE: "true",
       BACKEND_ALLOW_CIDRS: "127.0.0.0/8,::1/128",
-      XDS_HOST: LOOPBACK,
-      XDS_PORT: String(options.xdsPort),
+      XDS_SOCKET: options.xdsSocket,
       ADMIN_PORT: String(options.adminPort),
       LOG_LEVEL: "info",
     },
@@ -141,7 +141,7 @@ export async function envoyPart(options: {
   port: number;
   adminPort: number;
   extprocPorts: readonly number[];
-  xdsPort: number;
+  xdsSocket: string;
   dashboardPort: number;
   traces: TraceCollector | undefined;
 }): Promise<Part> {
@@ -150,7 +150,7 @@ export async function envoyPart(options: {
     listen: { host: options.host ?? LOOPBACK, port: options.port },
     admin: { host: LOOPBACK, port: options.adminPort },
     extproc: options.extprocPorts.map((port) => ({ host: LOOPBACK, port })),
-    xds: { host: LOOPBACK, port: options.xdsPort },
+    xds: { path: options.xdsSocket },
     dashboard: { host: LOOPBACK, port: options.dashboardPort },
     maxRequestBytes: MAX_REQUEST_BYTES,
     accessLogPath: path.join(options.logs, "access.log"),

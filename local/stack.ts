@@ -16,6 +16,7 @@ import { startPart, type Part, type PartContext } from "./process/part.ts";
 import { dashboardPart, envoyPart, extprocPart, operatorPart, simulatorPart } from "./parts.ts";
 import { checkLoopback, freePort, freePorts, isPortFree, LOOPBACK } from "./process/ports.ts";
 import { startPostgres } from "./postgres.ts";
+import { chooseSocketDirectory } from "./process/socket-directory.ts";
 import { createRegister, stopLeftovers } from "./process/register.ts";
 import { supervise, type Launch, type Supervised } from "./process/supervisor.ts";
 import { readTraceCollector } from "./trace-collector.ts";
@@ -59,8 +60,8 @@ export interface Stack {
   readonly simulatorUrl: string;
   readonly envoyAdminUrl: string;
   readonly extprocAdminUrl: string;
-  /** The operator's ADS port on the loopback address. */
-  readonly xdsPort: number;
+  /** Unix socket of the operator's discovery service, which only this user can reach. */
+  readonly xdsSocket: string;
   readonly directory: DataDirectory;
   /** Names of models as the gateway lists them, by interface. */
   readonly served: Served;
@@ -89,14 +90,14 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const logRotation = startLogRotation(directory.logs);
   const failed = Promise.withResolvers<string>();
   const parts: Supervised[] = [];
-  const closers: (() => void)[] = [];
+  const closers: (() => void | Promise<void>)[] = [];
 
   async function stop(): Promise<void> {
     try {
       await stopAll(parts);
       await register.clear();
     } finally {
-      for (const close of closers) close();
+      for (const close of closers) await close();
       await logRotation.stop();
       await lock.release();
     }
@@ -152,7 +153,7 @@ interface BringUp {
   register: PartContext["register"];
   startSupervised: (name: string, launch: Launch) => Promise<void>;
   /** Is called once no part runs any more. */
-  onStopped: (close: () => void) => void;
+  onStopped: (close: () => void | Promise<void>) => void;
 }
 
 async function bringUp(options: StackOptions, { directory, register, startSupervised, onStopped }: BringUp) {
@@ -182,15 +183,11 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   };
   const start = (part: Part) =>
     startSupervised(part.name, ({ isRestart, onStarted }) => startPart(part, context, onStarted, { isRestart }));
-  const [
-    simulatorPort = 0,
-    xdsPort = 0,
-    operatorAdmin = 0,
-    extprocAdmin = 0,
-    envoyAdmin = 0,
-    dashboardPort = 0,
-    dashboardAdmin = 0,
-  ] = await freePorts(7);
+  const sockets = await chooseSocketDirectory(directory.sockets);
+  onStopped(sockets.remove);
+  const xdsSocket = path.join(sockets.path, "xds.sock");
+  const [simulatorPort = 0, operatorAdmin = 0, extprocAdmin = 0, envoyAdmin = 0, dashboardPort = 0, dashboardAdmin = 0] =
+    await freePorts(6);
   const extprocPorts = await freePorts(options.workers ?? 1);
   const traces = readTraceCollector(options.environment["OTEL_EXPORTER_OTLP_ENDPOINT"]);
   const simulatorUrl = `http://${LOOPBACK}:${simulatorPort}`;
@@ -198,7 +195,7 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   onProgress("Starting the gateway …");
   await start(simulatorPart(simulatorPort));
   const upstreams = mapUpstreams(options.upstreams ?? {}, simulatorUrl);
-  await start(operatorPart({ databaseUrl, manifestsDirectory, upstreams, xdsPort, adminPort: operatorAdmin }));
+  await start(operatorPart({ databaseUrl, manifestsDirectory, upstreams, xdsSocket, adminPort: operatorAdmin }));
   await start(
     extprocPart({
       databaseUrl,
@@ -223,7 +220,7 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
       port,
       adminPort: envoyAdmin,
       extprocPorts,
-      xdsPort,
+      xdsSocket,
       dashboardPort,
       traces,
     }),
@@ -237,7 +234,7 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
     simulatorUrl,
     envoyAdminUrl: `http://${LOOPBACK}:${envoyAdmin}`,
     extprocAdminUrl: `http://${LOOPBACK}:${extprocAdmin}`,
-    xdsPort,
+    xdsSocket,
     served,
     manifestsDirectory,
     destinations: await readDestinations(manifestsDirectory, { upstreams, simulatorUrl }),

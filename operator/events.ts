@@ -19,6 +19,11 @@ export interface OperatorEvents {
   /** The files of this server's TLS cannot be used. */
   certificatesUnusable(failure: { error: unknown }): void;
   certificatesRenewed(): void;
+  /** A part of this release has a new certificate of its authority. */
+  internalCertificateIssued(issued: { secret: string; why: string }): void;
+  internalCertificateEnd(certificate: { secret: string; endMs: number }): void;
+  /** The certificates of this release's parts cannot be looked after. */
+  internalCertificatesStuck(failure: { error: unknown }): void;
   rolloutFailed(failure: { error: unknown; retryMs: number }): void;
 }
 
@@ -42,6 +47,13 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
     name: "gateway_operator_rollouts_total",
     help: "Attempts to bring the resources into force, by outcome.",
     labelNames: ["outcome"],
+    registers,
+  });
+
+  const certificateEnds = new Gauge({
+    name: "gateway_operator_internal_certificate_end_timestamp_seconds",
+    help: "When the certificate that a part of the release has ends, by its Secret.",
+    labelNames: ["secret"],
     registers,
   });
 
@@ -86,6 +98,15 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
     },
     certificatesRenewed() {
       log.info("the certificates were renewed");
+    },
+    internalCertificateIssued({ secret, why }) {
+      log.info({ secret, why }, `the certificate in the Secret ${secret} was replaced: ${why}`);
+    },
+    internalCertificateEnd({ secret, endMs }) {
+      certificateEnds.set({ secret }, endMs / 1000);
+    },
+    internalCertificatesStuck({ error }) {
+      log.error({ err: error }, "the certificates between the gateway's parts could not be looked after; trying again");
     },
     rolloutFailed({ error, retryMs }) {
       rollouts.inc({ outcome: "failed" });

@@ -7,6 +7,7 @@ import type { Logger } from "../runtime/log.ts";
 import { startApiKeyController, type ApiKeyController, type ApiKeyTimes } from "./apikey/controller.ts";
 import { GROUP, VERSION } from "./crd/group.ts";
 import type { OperatorEvents } from "./events.ts";
+import type { InternalTlsConfig } from "./internal-tls/config.ts";
 import { createKubeClient } from "./kube/client.ts";
 import { loadFromPod } from "./kube/credentials.ts";
 import { startElector } from "./kube/elector.ts";
@@ -29,6 +30,8 @@ export interface KubernetesConfig {
   /** Of the keyed hash under which secrets are stored. */
   pepper: Buffer;
   apiKeyTimes?: Partial<ApiKeyTimes>;
+  /** Not given where somebody else makes the certificates. */
+  internalTls?: InternalTlsConfig | undefined;
 }
 
 export interface KubernetesDeps {
@@ -111,9 +114,18 @@ export async function startKubernetes(config: KubernetesConfig, deps: Kubernetes
   }
 
   const source = startKubeSource({ client, namespaces, isLeader, recorder, clock, events, onChange });
+  const renewer = await startRenewer();
   const peers = startLedgerPeers({ database, replica: identity, isLeader, onChange, events });
 
+  async function startRenewer() {
+    if (config.internalTls === undefined) return undefined;
+    // Not loaded where it is not needed: on one machine nobody makes certificates.
+    const { startCertificateRenewer } = await import("./internal-tls/renewer.ts");
+    return startCertificateRenewer(config.internalTls, { client, namespace: pod.namespace, isLeader, clock, events });
+  }
+
   function registerShutdown(): void {
+    lifecycle.onShutdown({ name: "stop renewing certificates", deadlineMs: 2_000, run: () => renewer?.stop() });
     lifecycle.onShutdown({ name: "stop the ApiKeys", deadlineMs: 5_000, run: () => controller?.stop() });
     lifecycle.onShutdown({ name: "leave the other replicas", deadlineMs: 2_000, run: () => peers.stop() });
     lifecycle.onShutdown({ name: "write the last Events", deadlineMs: 2_000, run: () => recorder.stop() });

@@ -4,6 +4,7 @@ import { cidrsVariable } from "./address/cidr.ts";
 import { portVariable, readEnv } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createCountedLog } from "../runtime/log.ts";
+import { internalCertificatesVariable, type InternalTlsConfig } from "./internal-tls/config.ts";
 import { startOperator, type OperatorConfig } from "./operator.ts";
 import { localUpstreamsSchema } from "./source/local-upstreams.ts";
 
@@ -11,6 +12,9 @@ import { localUpstreamsSchema } from "./source/local-upstreams.ts";
 const namesVariable = z
   .string()
   .transform((text) => text.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()])));
+
+const hoursVariable = z.coerce.number().positive();
+const HOUR_MS = 3_600_000;
 
 const environment = readEnv(
   {
@@ -28,10 +32,17 @@ const environment = readEnv(
     LEASE_NAME: z.string().min(1).default("model-gateway-operator"),
     KEY_PEPPER: z.base64().min(44, "must be at least 32 random bytes in base64").optional(),
     KUBE_PATH_PREFIX: z.string().default(""),
+    /** A Unix socket for Envoys on this machine; in place of XDS_HOST, XDS_PORT and XDS_TLS_DIRECTORY. */
+    XDS_SOCKET: z.string().min(1).optional(),
     XDS_HOST: z.string().default("127.0.0.1"),
     XDS_PORT: portVariable.default(9004),
-    /** With ca.crt, tls.crt and tls.key: Envoys need a certificate of that authority. Not given: plain HTTP/2. */
+    /** With ca.crt, tls.crt and tls.key: Envoys need a certificate of that authority. */
     XDS_TLS_DIRECTORY: z.string().min(1).optional(),
+    /** Of the release's own authority: whose certificates this operator renews, `use:secret:host` by commas. */
+    INTERNAL_AUTHORITY_SECRET: z.string().min(1).optional(),
+    INTERNAL_CERTIFICATES: internalCertificatesVariable.optional(),
+    INTERNAL_CERTIFICATE_HOURS: hoursVariable.default(2160),
+    INTERNAL_CERTIFICATE_RENEW_HOURS: hoursVariable.default(720),
     ADMIN_HOST: z.string().default("127.0.0.1"),
     ADMIN_PORT: portVariable.default(9005),
     LOG_LEVEL: z.string().default("info"),
@@ -59,7 +70,7 @@ await startOperator(
   {
     databaseUrl: environment.DATABASE_URL,
     source: readSource(),
-    xds: { host: environment.XDS_HOST, port: environment.XDS_PORT, tlsDirectory: environment.XDS_TLS_DIRECTORY },
+    xds: readDiscovery(),
     admin: { host: environment.ADMIN_HOST, port: environment.ADMIN_PORT },
     // Node's own list, with what NODE_EXTRA_CA_CERTS adds: the same on every machine, whatever Envoy's image holds.
     rootsPem: getCACertificates("default").join("\n"),
@@ -71,6 +82,16 @@ await startOperator(
   },
   { ...counted, lifecycle },
 );
+
+/** @throws Error that names what is missing: without either, anyone who reaches the port would get credentials. */
+function readDiscovery(): OperatorConfig["xds"] {
+  const { XDS_SOCKET: path, XDS_TLS_DIRECTORY: tlsDirectory, XDS_HOST: host, XDS_PORT: port } = environment;
+  if (path !== undefined) return { path };
+  if (tlsDirectory !== undefined) return { host, port, tlsDirectory };
+  throw new Error(
+    "The environment is not usable: XDS_TLS_DIRECTORY: name a directory with ca.crt, tls.crt and tls.key, or set XDS_SOCKET: discovery hands out credentials and is never served in plain TCP.",
+  );
+}
 
 /** @throws Error that names the variable that is missing, or is one too many. */
 function readSource(): OperatorConfig["source"] {
@@ -92,5 +113,17 @@ function readSource(): OperatorConfig["source"] {
     leaseName: environment.LEASE_NAME,
     pathPrefix: environment.KUBE_PATH_PREFIX,
     pepper: Buffer.from(KEY_PEPPER, "base64"),
+    internalTls: readInternalTls(),
+  };
+}
+
+function readInternalTls(): InternalTlsConfig | undefined {
+  const { INTERNAL_AUTHORITY_SECRET: authoritySecret, INTERNAL_CERTIFICATES: certificates } = environment;
+  if (authoritySecret === undefined || certificates === undefined) return undefined;
+  return {
+    authoritySecret,
+    certificates,
+    lifetimeMs: environment.INTERNAL_CERTIFICATE_HOURS * HOUR_MS,
+    renewBeforeMs: environment.INTERNAL_CERTIFICATE_RENEW_HOURS * HOUR_MS,
   };
 }

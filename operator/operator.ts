@@ -8,10 +8,10 @@ import { mutualTlsCredentials } from "../runtime/grpc-tls.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import { registerLogMetrics } from "../runtime/log-metrics.ts";
 import type { CountedLog } from "../runtime/log.ts";
-import { startTlsFiles } from "../runtime/tls-files.ts";
+import { startTlsFiles, type TlsFiles } from "../runtime/tls-files.ts";
 import { createNames } from "./address/names.ts";
 import { createAddressPolicy, type AddressPolicyOptions } from "./address/policy.ts";
-import { createOperatorEvents } from "./events.ts";
+import { createOperatorEvents, type OperatorEvents } from "./events.ts";
 import { startKubernetes, type KubernetesConfig, type KubernetesDeps } from "./kubernetes.ts";
 import { startLoop } from "./loop.ts";
 import { NO_PEERS, type Peers } from "./peers.ts";
@@ -19,17 +19,19 @@ import { createRollout } from "./rollout.ts";
 import { startFolderSource } from "./source/folder.ts";
 import type { LocalUpstreams } from "./source/local-upstreams.ts";
 import type { Source } from "./source/source.ts";
-import { startXdsServer } from "./xds/serve.ts";
+import { startXdsServer, type XdsListen } from "./xds/serve.ts";
 import type { SocketAddress } from "./xds/socket-address.ts";
 
 export interface OperatorConfig {
   databaseUrl: string;
   source: FolderConfig | KubernetesConfig;
-  /** Where Envoys ask for their configuration. */
-  xds: SocketAddress & {
-    /** Holds ca.crt, tls.crt and tls.key: Envoys then need a certificate of that authority. Not given: plain. */
-    tlsDirectory?: string | undefined;
-  };
+  /** Where Envoys ask for their configuration, which holds credentials: a Unix socket, or TCP with certificates on both sides. */
+  xds:
+    | { path: string }
+    | (SocketAddress & {
+        /** Holds ca.crt, tls.crt and tls.key: Envoys need a certificate of that authority. */
+        tlsDirectory: string;
+      });
   admin: SocketAddress;
   /** Certificates in PEM that public model servers are checked against. */
   rootsPem: string;
@@ -47,7 +49,7 @@ interface FolderConfig {
 }
 
 export interface Operator {
-  /** The ports in use, for where 0 was asked for. */
+  /** The ports in use, for where 0 was asked for; xds is 0 for a Unix socket. */
   readonly ports: { xds: number; admin: number };
 }
 
@@ -63,15 +65,8 @@ export async function startOperator(
   const clock = { nowMs: () => Date.now() };
   const database = createDatabase({ url: config.databaseUrl, applicationName: "operator", log });
 
-  const tls =
-    config.xds.tlsDirectory === undefined
-      ? undefined
-      : await startTlsFiles({
-          directory: config.xds.tlsDirectory,
-          onFailure: (error) => events.certificatesUnusable({ error }),
-          onRenewed: events.certificatesRenewed,
-        });
-  const xds = await startXdsServer(config.xds, { events, credentials: tls && mutualTlsCredentials(tls) });
+  const { listen, tls } = await secureDiscovery(config.xds, events);
+  const xds = await startXdsServer(listen, { events });
   let wake: () => void = () => undefined;
   const { source, peers, isLeader, registerShutdown } = await startSource(config.source, {
     database,
@@ -147,6 +142,19 @@ export async function startOperator(
   lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
   lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin.close() });
   return { ports: { xds: xds.port, admin: admin.port } };
+}
+
+async function secureDiscovery(
+  xds: OperatorConfig["xds"],
+  events: OperatorEvents,
+): Promise<{ listen: XdsListen; tls?: TlsFiles }> {
+  if ("path" in xds) return { listen: xds };
+  const tls = await startTlsFiles({
+    directory: xds.tlsDirectory,
+    onFailure: (error) => events.certificatesUnusable({ error }),
+    onRenewed: events.certificatesRenewed,
+  });
+  return { listen: { ...xds, credentials: mutualTlsCredentials(tls) }, tls };
 }
 
 /** As Envoy finds them: with this machine's hosts file and search domains. */

@@ -55,12 +55,8 @@ const CONDITIONS: Readonly<Record<string, string>> = {
 };
 /** The same within an item of a list, by the item's name. */
 const CONDITIONS_WITHIN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  ...Object.fromEntries(
-    [XDS_CLUSTER, DASHBOARD_CLUSTER].map((name) => [
-      name,
-      { ...CONDITIONS, transport_socket: '(include "model-gateway.internalTls" .)' },
-    ]),
-  ),
+  // Between the release's own parts there is always TLS.
+  ...Object.fromEntries([XDS_CLUSTER, DASHBOARD_CLUSTER].map((name) => [name, without(CONDITIONS, "transport_socket")])),
   [EXTPROC_FILTER]: { ...CONDITIONS, retry_policy: `gt ${WORKERS} 1` },
 };
 /** The same of items of lists, by their name. */
@@ -125,6 +121,10 @@ export function clientTlsFile(): string {
 export function internalTlsFiles(): { certificate: string; authority: string } {
   const { certificate, authority } = internalTlsSecrets(INTERNAL_TLS);
   return { certificate: encode(certificate), authority: encode(authority) };
+}
+
+function without<V>(conditions: Readonly<Record<string, V>>, key: string): Readonly<Record<string, V>> {
+  return Object.fromEntries(Object.entries(conditions).filter(([name]) => name !== key));
 }
 
 /** Puts a key or an item before and behind each conditional one, which become lines of the template. Keys of one object differ by `OF`. */

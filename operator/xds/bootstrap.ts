@@ -6,7 +6,7 @@ import { EXTPROC_CLUSTER, extprocCluster, MAX_EXTPROC_STREAMS, type ExtprocAddre
 import type { ClientTls } from "./client-tls.ts";
 import { internalTransport, type InternalTls } from "./internal-tls.ts";
 import { listener } from "./listener.ts";
-import { socketAddress, type SocketAddress } from "./socket-address.ts";
+import { endpointAddress, socketAddress, type EndpointAddress, type SocketAddress } from "./socket-address.ts";
 import { tracesCluster, type TraceCollector } from "./tracing.ts";
 import { adminCluster, statusListener } from "./status-listener.ts";
 
@@ -17,8 +17,8 @@ export interface BootstrapOptions {
   extproc: readonly ExtprocAddress[];
   /** The dashboard's port, where there is one. */
   dashboard?: SocketAddress;
-  /** The operator's ADS port. */
-  xds: SocketAddress;
+  /** Where the operator serves discovery: a TCP address, which needs `internalTls`, or a Unix socket. */
+  xds: EndpointAddress;
   /** Envoy's admin interface; it can stop the process and read its config, so the loopback only. */
   admin: SocketAddress;
   /** Largest request body in bytes; one byte more is a 413 (S21). */
@@ -37,7 +37,7 @@ export interface BootstrapOptions {
   traces?: TraceCollector;
   /** Clients connect with TLS; without it where absent. */
   clientTls?: ClientTls;
-  /** The operator and the dashboard are spoken to with TLS, and certificates on both sides; without it where absent. */
+  /** TLS with certificates on both sides, to the dashboard and to an operator that is reached by TCP; plain where absent. */
   internalTls?: InternalTls;
   /** Heap in bytes from which new requests are refused (at 95 %); no such guard where absent. */
   maxHeapBytes?: number;
@@ -110,16 +110,20 @@ const runtimeFlags = {
   "envoy.reloadable_features.ext_proc_graceful_grpc_close": true,
 };
 
-function xdsCluster(address: SocketAddress, tls: InternalTls | undefined): EnvoyConfig {
+function xdsCluster(address: EndpointAddress, tls: InternalTls | undefined): EnvoyConfig {
+  const transport =
+    "path" in address || tls === undefined
+      ? {}
+      : { transport_socket: internalTransport(tls, { serverName: address.host, protocol: "h2" }) };
   return {
     name: XDS_CLUSTER,
-    type: "STRICT_DNS",
+    type: "path" in address ? "STATIC" : "STRICT_DNS",
     connect_timeout: "2s",
     load_assignment: {
       cluster_name: XDS_CLUSTER,
-      endpoints: [{ lb_endpoints: [{ endpoint: { address: socketAddress(address) } }] }],
+      endpoints: [{ lb_endpoints: [{ endpoint: { address: endpointAddress(address) } }] }],
     },
-    ...(tls === undefined ? {} : { transport_socket: internalTransport(tls, { serverName: address.host, protocol: "h2" }) }),
+    ...transport,
     typed_extension_protocol_options: {
       "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
         "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",

@@ -1,8 +1,8 @@
 import type { EnvoyConfig } from "./envoy-config.ts";
-import { socketAddress, type SocketAddress } from "./socket-address.ts";
+import { endpointAddress, type EndpointAddress } from "./socket-address.ts";
 
-/** `path` is a Unix socket, which only a worker without others can have. */
-export type ExtprocAddress = SocketAddress | { path: string };
+/** Only a worker without others can have a Unix socket. */
+export type ExtprocAddress = EndpointAddress;
 
 export const EXTPROC_CLUSTER = "extproc";
 /** gRPC metadata that names the worker, by its address, that has the request of an attempt. */
@@ -99,8 +99,4 @@ function threshold(priority: "DEFAULT" | "HIGH", maxStreams: number): EnvoyConfi
     max_requests: maxStreams,
     max_retries: 1_000_000,
   };
-}
-
-function endpointAddress(address: ExtprocAddress): EnvoyConfig {
-  return "path" in address ? { pipe: { path: address.path } } : socketAddress(address);
 }

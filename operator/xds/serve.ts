@@ -6,6 +6,7 @@ import type { OperatorEvents } from "../events.ts";
 import { createAdsStream, type AdsStream } from "./ads-stream.ts";
 import type { Snapshot } from "./snapshot.ts";
 import type { SocketAddress } from "./socket-address.ts";
+import { prepareSocket } from "./socket-file.ts";
 
 /** What the connected Envoys made of a push. */
 export type PushOutcome =
@@ -16,7 +17,11 @@ export type PushOutcome =
   /** Some said nothing in time; their node ids. */
   | { kind: "late"; nodes: string[] };
 
+/** Who gets in: holders of a certificate on a TCP port, or whoever may enter the directory of a Unix socket. */
+export type XdsListen = { path: string } | (SocketAddress & { credentials: ServerCredentials });
+
 export interface XdsServer {
+  /** 0 for a Unix socket. */
   readonly port: number;
   readonly connected: number;
   push(snapshot: Snapshot): void;
@@ -26,18 +31,16 @@ export interface XdsServer {
 }
 
 export interface XdsServerDeps {
-  /** Not given: anyone who reaches the port is served. */
-  credentials?: ServerCredentials | undefined;
   events: Pick<OperatorEvents, "envoyConnected" | "envoyDisconnected" | "configurationRejected">;
 }
 
 type Call = ServerDuplexStream<DiscoveryRequest, DiscoveryResponse>;
 
-/** The operator's ADS port: state-of-the-world discovery for any number of Envoys. Port 0 takes a free one. */
-export async function startXdsServer(
-  { host, port }: SocketAddress,
-  { events, credentials = ServerCredentials.createInsecure() }: XdsServerDeps,
-): Promise<XdsServer> {
+/**
+ * The operator's discovery service (ADS, state of the world) for any number of Envoys. What it serves holds the providers'
+ * credentials, so there is no plain TCP. Port 0 takes a free one.
+ */
+export async function startXdsServer(listen: XdsListen, { events }: XdsServerDeps): Promise<XdsServer> {
   const streams = new Map<Call, AdsStream>();
   const waiting = new Set<() => void>();
   let current: Snapshot | null = null;
@@ -77,7 +80,7 @@ export async function startXdsServer(
     // Delta discovery is for thousands of resources; the bootstrap never asks for it.
     deltaAggregatedResources: (call: Call) => call.end(),
   });
-  const boundPort = await bind(server, { address: `${host}:${port}`, credentials });
+  const boundPort = await bind(server, listen);
 
   function outcome(): PushOutcome | null {
     const snapshot = current;
@@ -132,7 +135,17 @@ export async function startXdsServer(
   };
 }
 
-async function bind(
+/** @returns the port in use. */
+async function bind(server: Server, listen: XdsListen): Promise<number> {
+  if ("path" in listen) {
+    await prepareSocket(listen.path);
+    await bindTo(server, { address: `unix:${listen.path}`, credentials: ServerCredentials.createInsecure() });
+    return 0;
+  }
+  return await bindTo(server, { address: `${listen.host}:${listen.port}`, credentials: listen.credentials });
+}
+
+async function bindTo(
   server: Server,
   { address, credentials }: { address: string; credentials: ServerCredentials },
 ): Promise<number> {

@@ -41,7 +41,13 @@ describe("the operator's rights", () => {
       "models.modelgateway.dev/status [] [] [patch]",
       "secrets [] [] [get create patch]",
     ];
-    const own = ["leases.coordination.k8s.io [] [] [create]", `leases.coordination.k8s.io [] [${NAME}-operator] [get update]`];
+    const certificates = ["dashboard", "gateway", "operator"].map((part) => `${NAME}-internal-tls-${part}`);
+    const own = [
+      "leases.coordination.k8s.io [] [] [create]",
+      `leases.coordination.k8s.io [] [${NAME}-operator] [get update]`,
+      `secrets [] [${NAME}-internal-ca] [get]`,
+      ...certificates.map((name) => `secrets [] [${name}] [get patch]`),
+    ];
     const found = await Promise.all(["team-a", "team-b", NAMESPACE, "elsewhere"].map(rightsIn));
     expect(found.map((rows) => rows.filter((row) => !row.startsWith("[/openid")))).toEqual([watched, watched, own, []]);
   });

@@ -21,6 +21,22 @@ async function configMapOf(values: Values): Promise<Record<string, string>> {
   return dataSchema.parse(only(await render(api(), values), "ConfigMap", `${NAME}-envoy`)).data;
 }
 
+/** What Envoy says of the bootstrap, with the certificates that the pod mounts in a directory of this machine. */
+async function validate(values: Values): Promise<string> {
+  const directory = await mkdtemp(path.join(tmpdir(), "gateway-chart-"));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const { ca, certificate, key } = await makeCertificates("gateway");
+  const { "envoy.yaml": bootstrap = "", ...others } = await configMapOf(values);
+  const here = (text: string) =>
+    text
+      .replaceAll(INTERNAL_TLS.directory, directory)
+      .replaceAll(CLIENT_TLS.certificateDirectory, directory)
+      .replaceAll("/etc/envoy/", `${directory}/`);
+  const files = { "ca.crt": ca, "tls.crt": certificate, "tls.key": key, ...others };
+  for (const [name, text] of Object.entries(files)) await writeFile(path.join(directory, name), here(text));
+  return await validateBootstrap(configSchema.parse(parse(here(bootstrap))));
+}
+
 async function bootstrapOf(values: Values): Promise<EnvoyConfig> {
   return configSchema.parse(parse((await configMapOf(values))["envoy.yaml"] ?? ""));
 }
@@ -36,6 +52,7 @@ const expected = {
   maxRequestBytes: MAX_REQUEST_BYTES,
   maxConnections: 50_000,
   maxHeapBytes: 1_717_986_918,
+  internalTls: INTERNAL_TLS,
 };
 const TLS = { ...EXTERNAL_DATABASE, tls: { enabled: true, existingSecret: "certificate" } };
 
@@ -62,23 +79,6 @@ test("the same with TLS, and with values of the administrator's own", async () =
   );
 });
 
-const INTERNAL = { ...EXTERNAL_DATABASE, internalTls: { enabled: true } };
-
-test("the same with TLS to the operator and the dashboard, and Envoy finds nothing wrong with it", async () => {
-  const directory = await mkdtemp(path.join(tmpdir(), "gateway-chart-"));
-  onTestFinished(() => rm(directory, { recursive: true }));
-  const { ca, certificate, key } = await makeCertificates("gateway");
-  for (const [name, text] of Object.entries({ "ca.crt": ca, "tls.crt": certificate, "tls.key": key }))
-    await writeFile(path.join(directory, name), text);
-  const files = await configMapOf(INTERNAL);
-  const bootstrap = configSchema.parse(parse(files["envoy.yaml"] ?? ""));
-  expect(bootstrap).toEqual(buildBootstrap({ ...expected, internalTls: INTERNAL_TLS }));
-  for (const name of ["internal-certificate.yaml", "internal-authority.yaml"])
-    await writeFile(path.join(directory, name), (files[name] ?? "").replaceAll(INTERNAL_TLS.directory, directory));
-  const here = JSON.stringify(bootstrap).replaceAll("/etc/envoy/", `${directory}/`);
-  expect(await validateBootstrap(configSchema.parse(parse(here)))).toContain("OK");
-});
-
 const CPU = [
   { name: "as many as are named", extproc: { workers: 3 }, workers: 3 },
   { name: "one for each core that the limit begins", extproc: { resources: { limits: { cpu: "2500m" } } }, workers: 3 },
@@ -92,7 +92,7 @@ test.for(CPU)("extproc's workers, where Envoy finds them and where they listen: 
   const ports = Array.from({ length: workers }, (_, worker) => 9010 + worker);
   const bootstrap = await bootstrapOf(values);
   expect(bootstrap).toEqual(buildBootstrap({ ...expected, extproc: ports.map((port) => ({ host: "127.0.0.1", port })) }));
-  expect(await validateBootstrap(bootstrap)).toContain("OK");
+  expect(await validate(values)).toContain("OK");
   const pod = JSON.stringify(only(await render(api(), values), "StatefulSet", NAME));
   expect(pod).toContain(`{"name":"EXTPROC_LISTEN","value":"${ports.map((port) => `127.0.0.1:${port}`).join(",")}"}`);
 });
@@ -103,22 +103,12 @@ test("the same with spans, and Envoy finds nothing wrong with it", async () => {
   const traces = { host: "collector.observability.svc", port: 4318, percent: 2.5 };
   const bootstrap = await bootstrapOf(TRACING);
   expect(bootstrap).toEqual(buildBootstrap({ ...expected, traces }));
-  expect(await validateBootstrap(bootstrap)).toContain("OK");
+  expect(await validate(TRACING)).toContain("OK");
 });
 
-test("Envoy finds nothing wrong with it", async () => {
-  expect(await validateBootstrap(await bootstrapOf(EXTERNAL_DATABASE))).toContain("OK");
-});
-
-test("Envoy finds nothing wrong with it with TLS, and with where the certificate is", async () => {
-  const directory = await mkdtemp(path.join(tmpdir(), "gateway-chart-"));
-  onTestFinished(() => rm(directory, { recursive: true }));
-  const { certificate, key } = await makeCertificates("gateway.example");
-  await writeFile(path.join(directory, "tls.crt"), certificate);
-  await writeFile(path.join(directory, "tls.key"), key);
-  const files = await configMapOf(TLS);
-  const secretFile = path.join(directory, "client-tls.yaml");
-  await writeFile(secretFile, (files["client-tls.yaml"] ?? "").replaceAll(CLIENT_TLS.certificateDirectory, directory));
-  const bootstrap = (files["envoy.yaml"] ?? "").replaceAll(CLIENT_TLS.secretFile, secretFile);
-  expect(await validateBootstrap(configSchema.parse(parse(bootstrap)))).toContain("OK");
+test.for([
+  { name: "nothing else said", values: EXTERNAL_DATABASE },
+  { name: "TLS towards clients, and where the certificate is", values: TLS },
+])("Envoy finds nothing wrong with it: $name", async ({ values }) => {
+  expect(await validate(values)).toContain("OK");
 });

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, symlink } from "node:fs/promises";
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parse } from "yaml";
@@ -75,6 +75,7 @@ async function startPods(ports: Ports): Promise<void> {
       KUBE_PATH_PREFIX: mount.pathPrefix,
       // The simulated model server is there.
       BACKEND_ALLOW_CIDRS: "127.0.0.0/8",
+      XDS_TLS_DIRECTORY: await node.mountInternalTls(operator, directory),
       XDS_HOST: LOOPBACK,
       XDS_PORT: String(ports.xds),
       ADMIN_HOST: LOOPBACK,
@@ -99,6 +100,7 @@ async function startPods(ports: Ports): Promise<void> {
   await node.start(dashboard, {
     environment: {
       ...(await node.environmentOf(pages, dashboard)),
+      DASHBOARD_TLS_DIRECTORY: await node.mountInternalTls(pages, directory),
       DASHBOARD_HOST: LOOPBACK,
       DASHBOARD_PORT: String(ports.dashboard),
       ADMIN_HOST: LOOPBACK,
@@ -107,7 +109,11 @@ async function startPods(ports: Ports): Promise<void> {
     readyUrl: `http://${LOOPBACK}:${ports.dashboardAdmin}/readyz`,
   });
   const config = await api().kubectl(["get", "configmap", `${NAME}-envoy`, "--namespace", NAMESPACE, "--output", "json"]);
-  const { data } = z.object({ data: z.object({ "envoy.yaml": z.string() }) }).parse(JSON.parse(config));
+  const { data } = z.object({ data: z.record(z.string(), z.string()) }).parse(JSON.parse(config));
+  const certificates = await node.mountInternalTls(gateway, directory);
+  const here = (text = "") => text.replaceAll("/etc/internal-tls", certificates).replaceAll("/etc/envoy/", `${directory}/`);
+  for (const name of ["internal-certificate.yaml", "internal-authority.yaml"])
+    await writeFile(path.join(directory, name), here(data[name]));
   const at = (port: number) => ({ host: LOOPBACK, port });
   const places = new Map([
     [8080, at(ports.clients)],
@@ -117,7 +123,7 @@ async function startPods(ports: Ports): Promise<void> {
     [9901, at(ports.envoyAdmin)],
     [9902, at(ports.envoyStatus)],
   ]);
-  const bootstrap = z.record(z.string(), z.unknown()).parse(withSockets(parse(data["envoy.yaml"]), places));
+  const bootstrap = z.record(z.string(), z.unknown()).parse(withSockets(parse(here(data["envoy.yaml"])), places));
   envoy = await startEnvoyProcess({ bootstrap, adminPort: ports.envoyAdmin, accessLogPath: "" });
 }
 

@@ -1,10 +1,12 @@
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import path from "node:path";
 import { promisify } from "node:util";
 import * as z from "zod";
 import { ROOT } from "../../charts/generate/outputs.ts";
 import { eventually } from "../support/eventually.ts";
 import type { KubeApi } from "../support/kube/api.ts";
+import { mountSecret } from "../support/mounted-secret.ts";
 import { podsOf, type Container, type Pod } from "./harness-pods.ts";
 import { parseObjects } from "./harness-render.ts";
 
@@ -12,6 +14,8 @@ import { parseObjects } from "./harness-render.ts";
 export interface Node {
   /** The container's variables, as kubelet would fill them in. */
   environmentOf(pod: Pod, container: Container): Promise<Record<string, string>>;
+  /** Mounts a Pod's certificates between the release's parts below a directory. @returns where they are. */
+  mountInternalTls(pod: Pod, directory: string): Promise<string>;
   /** Runs a command in a container's environment to its end. @throws with what it complained of. */
   run(words: readonly string[], environment: Record<string, string>): Promise<string>;
   /** Starts one and waits until its address answers 200. */
@@ -23,6 +27,9 @@ export interface Node {
   stop(): Promise<void>;
 }
 
+const volumesSchema = z.object({
+  volumes: z.array(z.object({ name: z.string(), secret: z.object({ secretName: z.string() }).optional() })),
+});
 const secretSchema = z.object({ data: z.record(z.string(), z.string()) });
 
 export function createNode(api: KubeApi, namespace: string): Node {
@@ -57,8 +64,20 @@ export function createNode(api: KubeApi, namespace: string): Node {
     return stdout;
   }
 
+  async function mountInternalTls(pod: Pod, directory: string): Promise<string> {
+    const { volumes } = volumesSchema.parse(pod.spec);
+    const name = volumes.find((volume) => volume.name === "internal-tls")?.secret?.secretName;
+    if (name === undefined) throw new Error(`${pod.owner} has no certificates.`);
+    const text = await api.kubectl(["get", "secret", name, "--namespace", namespace, "--output", "json"]);
+    const content = Object.entries(secretSchema.parse(JSON.parse(text)).data);
+    const mounted = path.join(directory, name);
+    await mountSecret(mounted, Object.fromEntries(content.map(([file, data]) => [file, Buffer.from(data, "base64").toString()])));
+    return mounted;
+  }
+
   return {
     environmentOf,
+    mountInternalTls,
     run,
     async start({ name, command: [, ...words] }, { environment, readyUrl }) {
       const child = spawn(process.execPath, words, { cwd: ROOT, env: environment, stdio: ["ignore", "pipe", "inherit"] });

@@ -53,7 +53,7 @@ export const MATRIX: readonly { name: string; values: Values }[] = [
     name: "certificates between its parts from Secrets",
     values: {
       ...POSTGRES,
-      internalTls: { enabled: true, existingSecrets: { gateway: "envoy", operator: "operator", dashboard: "dashboard" } },
+      internalTls: { existingSecrets: { gateway: "envoy", operator: "operator", dashboard: "dashboard" } },
     },
   },
   {

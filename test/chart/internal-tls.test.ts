@@ -6,7 +6,7 @@ import { podsOf } from "./harness-pods.ts";
 import { EXTERNAL_DATABASE, NAME, NAMESPACE, only, render, type KubeObject, type Values } from "./harness-render.ts";
 
 const api = useKubeApi();
-const ON = { ...EXTERNAL_DATABASE, internalTls: { enabled: true } };
+const WITH_CERT_MANAGER = { ...EXTERNAL_DATABASE, internalTls: { certManager: { enabled: true } } };
 const certificateSchema = z.object({
   spec: z.object({
     secretName: z.string(),
@@ -50,8 +50,8 @@ function directoriesOf(objects: readonly KubeObject[]): string[] {
   );
 }
 
-test("a release makes an authority of its own, and a certificate for each part that is for its use alone", async () => {
-  const objects = await render(api(), ON);
+test("cert-manager makes an authority for the release, and a certificate for each part that is for its use alone", async () => {
+  const objects = await render(api(), WITH_CERT_MANAGER);
   expect(only(objects, "Issuer", `${NAME}-internal`)).toMatchObject({
     spec: { ca: { secretName: `${NAME}-internal-authority` } },
   });
@@ -82,7 +82,7 @@ test("a release makes an authority of its own, and a certificate for each part t
 
 test("Secrets of the administrator's own are used as they are, without cert-manager", async () => {
   const existingSecrets = { gateway: "a", operator: "b", dashboard: "c" };
-  const objects = await render(api(), { ...ON, internalTls: { enabled: true, existingSecrets } });
+  const objects = await render(api(), { ...EXTERNAL_DATABASE, internalTls: { existingSecrets } });
   expect(objects.filter(({ apiVersion }) => apiVersion.startsWith("cert-manager.io"))).toEqual([]);
   expect(new Set(Object.values(secretsOf(objects)).map(({ secret }) => secret))).toEqual(new Set(["a", "b", "c"]));
 });
@@ -92,24 +92,24 @@ const CERT_MANAGER = {
   certManager: { enabled: true, issuerRef: { name: "public" }, dnsNames: ["gateway.example"] },
 };
 
-test.for<{ name: string; values: Values; isOn: boolean }>([
-  { name: "nothing said", values: {}, isOn: false },
+test.for<{ name: string; values: Values; isCertManagers: boolean }>([
+  { name: "nothing said", values: {}, isCertManagers: false },
   {
     name: "a certificate for clients from a Secret",
     values: { tls: { enabled: true, existingSecret: "certificate" } },
-    isOn: false,
+    isCertManagers: false,
   },
-  { name: "one from cert-manager", values: { tls: CERT_MANAGER }, isOn: true },
+  { name: "one from cert-manager", values: { tls: CERT_MANAGER }, isCertManagers: true },
   {
-    name: "one from cert-manager, and switched off",
-    values: { tls: CERT_MANAGER, internalTls: { enabled: false } },
-    isOn: false,
+    name: "one from cert-manager, and none from it between the parts",
+    values: { tls: CERT_MANAGER, internalTls: { certManager: { enabled: false } } },
+    isCertManagers: false,
   },
-])("with $name it is on: $isOn", async ({ values, isOn }) => {
+])("with $name every part has a certificate; cert-manager makes them: $isCertManagers", async ({ values, isCertManagers }) => {
   const objects = await render(api(), { ...EXTERNAL_DATABASE, ...values });
-  expect(Object.keys(secretsOf(objects))).toHaveLength(isOn ? 3 : 0);
-  expect(directoriesOf(objects)).toHaveLength(isOn ? 2 : 0);
-  expect(objects.filter(({ kind, metadata }) => kind === "Certificate" && metadata.name.includes("-internal-"))).toHaveLength(
-    isOn ? 4 : 0,
-  );
+  expect(Object.keys(secretsOf(objects))).toHaveLength(3);
+  expect(directoriesOf(objects)).toHaveLength(2);
+  const made = (kind: string) => objects.filter((object) => object.kind === kind && object.metadata.name.includes("-internal-"));
+  expect(made("Certificate")).toHaveLength(isCertManagers ? 4 : 0);
+  expect(made("Secret")).toHaveLength(isCertManagers ? 0 : 4);
 });

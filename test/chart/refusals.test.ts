@@ -83,8 +83,23 @@ const cases: { name: string; values: object; message: RegExp }[] = [
   },
   {
     name: "a part without a certificate",
-    values: { internalTls: { enabled: true, existingSecrets: { gateway: "envoy", operator: "operator" } } },
+    values: { internalTls: { existingSecrets: { gateway: "envoy", operator: "operator" } } },
     message: /internalTls\.existingSecrets needs a Secret for each part/,
+  },
+  {
+    name: "discovery without certificates",
+    values: { internalTls: { enabled: false } },
+    message: /\/internalTls\/enabled.*must be one of true/s,
+  },
+  {
+    name: "a duration that the chart cannot count",
+    values: { internalTls: { duration: "90d" } },
+    message: /internalTls\.duration must be whole hours/,
+  },
+  {
+    name: "certificates that are due from their first moment",
+    values: { internalTls: { duration: "24h", renewBefore: "24h" } },
+    message: /internalTls\.renewBefore must be less than internalTls\.duration/,
   },
   { name: "spans for nobody", values: { tracing: { enabled: true } }, message: /tracing\.enabled needs tracing\.host/ },
   { name: "all namespaces and one more", values: { watchNamespaces: ["*", "team-a"] }, message: /watchNamespaces is either/ },

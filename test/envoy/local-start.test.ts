@@ -41,6 +41,9 @@ test("both printed commands answer, streaming, when pasted into a shell (S36)", 
   // Node parts, Envoy, Postgres with its own children, and the supervisor: what is looked for below can be found.
   expect((await place.survivors()).length).toBeGreaterThanOrEqual(6);
   expect(local.output()).toContain(`manifests  ${path.join(place.data, "manifests")} watched`);
+  const sockets = path.join(place.data, "sockets");
+  expect((await stat(sockets)).mode & 0o777, "nobody else can enter where credentials are handed out").toBe(0o700);
+  expect((await stat(path.join(sockets, "xds.sock"))).isSocket()).toBe(true);
   const [chat = "", messages = ""] = printedCommands(local);
   const chatAnswer = await run("sh", ["-c", chat]);
   expect(chatAnswer.stdout).toMatch(/simulation[^]*data: \[DONE\]\n\n$/);

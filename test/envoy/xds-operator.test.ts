@@ -46,12 +46,13 @@ async function startStage() {
   const save = (text: string) => writeFile(join(directory, "models.yaml"), text);
   await save(manifest(`http://127.0.0.1:${upstream.port}/v1`, "first-key"));
 
+  const xdsSocket = join(directory, "sockets", "xds.sock");
   const lifecycle = createLifecycle(log);
   const { ports } = await startOperator(
     {
       databaseUrl,
       source: { kind: "folder", manifests: directory, localUpstreams: {} },
-      xds: { host: "127.0.0.1", port: 0 },
+      xds: { path: xdsSocket },
       admin: { host: "127.0.0.1", port: 0 },
       rootsPem: "",
       backends: { allowPrivate: false, allowCidrs: ["127.0.0.0/8", "::1/128"], allowNamespaces: [] },
@@ -66,7 +67,7 @@ async function startStage() {
     listen: { host: "127.0.0.1", port },
     admin: { host: "127.0.0.1", port: adminPort },
     extproc: [{ host: "127.0.0.1", port: extproc.port }],
-    xds: { host: "127.0.0.1", port: ports.xds },
+    xds: { path: xdsSocket },
     maxRequestBytes: MAX_REQUEST_BYTES,
     accessLogPath,
   });

@@ -35,7 +35,7 @@ export interface DataPlaneOptions {
 }
 
 /** What it takes part in. */
-export type DataPlaneStack = Pick<TestStack, "databaseUrl" | "xdsPort"> & { directory: Pick<TestStack["directory"], "pepper"> };
+export type DataPlaneStack = Pick<TestStack, "databaseUrl" | "xdsSocket"> & { directory: Pick<TestStack["directory"], "pepper"> };
 
 export async function startDataPlane(
   stack: DataPlaneStack,
@@ -92,7 +92,7 @@ export async function startDataPlane(
     listen: { host: "127.0.0.1", port },
     admin: { host: "127.0.0.1", port: envoyAdmin },
     extproc: extprocPorts.map((each) => ({ host: "127.0.0.1", port: each })),
-    xds: { host: "127.0.0.1", port: stack.xdsPort },
+    xds: { path: stack.xdsSocket },
     maxRequestBytes: MAX_REQUEST_BYTES,
     accessLogPath,
   });

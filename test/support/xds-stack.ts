@@ -42,7 +42,12 @@ export async function startXdsStack(
   const logLines: string[] = [];
   const log = createLog({ process: "operator", level: "info" }, { write: (line) => void logLines.push(line) });
   const events = createOperatorEvents({ log, metrics: new Registry() });
-  const startXds = (port: number) => startXdsServer({ host: "127.0.0.1", port }, { events, credentials: xdsCredentials?.() });
+  const xdsSocket = join(directory, "sockets", "xds.sock");
+  const startXds = (port: number) =>
+    startXdsServer(
+      xdsCredentials === undefined ? { path: xdsSocket } : { host: "127.0.0.1", port, credentials: xdsCredentials() },
+      { events },
+    );
   const xds = await startXds(0);
   const xdsPort = xds.port;
   if (isReadyExpected ?? true) xds.push({ version: "empty", clusters: new Map(), secrets: new Map() });
@@ -52,7 +57,7 @@ export async function startXdsStack(
   const bootstrap = buildBootstrap({
     listen: { host: "127.0.0.1", port: ports.listen },
     extproc: [{ host: "127.0.0.1", port: extproc.port }],
-    xds: { host: "127.0.0.1", port: xdsPort },
+    xds: xdsCredentials === undefined ? { path: xdsSocket } : { host: "127.0.0.1", port: xdsPort },
     admin: { host: "127.0.0.1", port: ports.admin },
     maxRequestBytes: 32 * 1024 * 1024,
     nodeId: "envoy-under-test",

@@ -95,34 +95,61 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name ($root.Chart.Version | replace
 {{ default (printf "%s-tls" (include "model-gateway.fullname" .)) .Values.tls.existingSecret }}
 {{- end -}}
 
-{{/* "true" where Envoy, operator and dashboard speak TLS with each other; else nothing. */}}
-{{- define "model-gateway.internalTls" -}}
-{{- $isOn := .Values.internalTls.enabled -}}
-{{- if kindIs "invalid" $isOn -}}
-{{- $isOn = and .Values.tls.enabled .Values.tls.certManager.enabled -}}
+{{/* Who makes the certificates with which Envoy, operator and dashboard know each other: existing, cert-manager, or own. */}}
+{{- define "model-gateway.internalTls.source" -}}
+{{- $certManager := .Values.internalTls.certManager.enabled -}}
+{{- if kindIs "invalid" $certManager -}}
+{{- $certManager = and .Values.tls.enabled .Values.tls.certManager.enabled -}}
 {{- end -}}
-{{- if $isOn }}true{{ end -}}
+{{- if .Values.internalTls.existingSecrets.gateway -}}existing
+{{- else if $certManager -}}cert-manager
+{{- else -}}own
+{{- end -}}
+{{- end -}}
+
+{{/* Components that have one, by a comma. */}}
+{{- define "model-gateway.internalTls.parts" -}}
+{{- ternary "gateway,operator,dashboard" "gateway,operator" .Values.dashboard.enabled -}}
+{{- end -}}
+
+{{/* Holds the authorities that the chart makes. */}}
+{{- define "model-gateway.internalTls.authoritySecret" -}}
+{{ include "model-gateway.fullname" . }}-internal-ca
+{{- end -}}
+
+{{/* What the part's certificate is made out to. Takes a list: the root, the component. */}}
+{{- define "model-gateway.internalTls.host" -}}
+{{ include "model-gateway.fullname" (index . 0) }}-{{ index . 1 }}.{{ (index . 0).Release.Namespace }}.svc
 {{- end -}}
 
 {{/* A component's certificate for that. Takes a list: the root, the component. */}}
 {{- define "model-gateway.internalTls.secret" -}}
 {{- $root := index . 0 -}}
-{{- default (printf "%s-internal-%s" (include "model-gateway.fullname" $root) (index . 1)) (index $root.Values.internalTls.existingSecrets (index . 1)) -}}
+{{- /* Names of their own: a Secret that two makers fight over would be neither's. */ -}}
+{{- $kind := ternary "internal-tls" "internal" (eq (include "model-gateway.internalTls.source" $root) "own") -}}
+{{- default (printf "%s-%s-%s" (include "model-gateway.fullname" $root) $kind (index . 1)) (index $root.Values.internalTls.existingSecrets (index . 1)) -}}
+{{- end -}}
+
+{{/* What the operator renews, by a comma: use:secret:host. */}}
+{{- define "model-gateway.internalTls.renewed" -}}
+{{- $entries := list -}}
+{{- range $part := splitList "," (include "model-gateway.internalTls.parts" .) -}}
+{{- $use := ternary "client" "server" (eq $part "gateway") -}}
+{{- $secret := include "model-gateway.internalTls.secret" (list $ $part) -}}
+{{- $entries = append $entries (printf "%s:%s:%s" $use $secret (include "model-gateway.internalTls.host" (list $ $part))) -}}
+{{- end -}}
+{{- join "," $entries -}}
 {{- end -}}
 
 {{- define "model-gateway.internalTls.mount" -}}
-{{- if include "model-gateway.internalTls" . }}
 - { name: internal-tls, mountPath: /etc/internal-tls, readOnly: true }
-{{- end }}
 {{- end -}}
 
 {{/* Takes a list: the root, the component. */}}
 {{- define "model-gateway.internalTls.volume" -}}
-{{- if include "model-gateway.internalTls" (index . 0) }}
 - name: internal-tls
   secret:
     secretName: {{ include "model-gateway.internalTls.secret" . }}
-{{- end }}
 {{- end -}}
 
 {{/* The Secret and key that hold the database's address. */}}

@@ -59,7 +59,7 @@ async function run(api: KubeApi, stage: Awaited<ReturnType<typeof startStage>>):
   console.log("Starting the operator …");
   const startedMs = performance.now();
   const operator = await stage.startOperator("operator-1");
-  stage.switchboard.lead(operator.xdsPort);
+  stage.switchboard.lead(operator.xdsSocket);
   const readyMs = { models: 0, apikeys: 0 };
   while (readyMs.models === 0 || readyMs.apikeys === 0) {
     await sleep(1_000);

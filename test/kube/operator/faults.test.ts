@@ -64,7 +64,7 @@ async function withoutOneFailure(work: () => Promise<void>): Promise<void> {
 test("an Envoy of a replica that does not lead counts: what it refuses, the leader tells", async () => {
   const { team, upstreamUrl } = stage();
   const follower = await only((await roles()).followers);
-  stage().switchboard.lead(follower.xdsPort);
+  stage().switchboard.lead(follower.xdsSocket);
   await until(async () => expect(await follower.metric("gateway_operator_envoys")).toBe(1));
   await withoutOneFailure(async () => {
     await expectWorks("by-a-follower");
@@ -116,14 +116,14 @@ test("a replica that comes back to a compacted history lists again (410)", async
     process.kill(follower.pid, "SIGCONT");
   }
   await until(async () => expect(await follower.metric(relists)).toBe(before + 1));
-  stage().switchboard.lead(follower.xdsPort);
+  stage().switchboard.lead(follower.xdsSocket);
   await until(async () => expect((await stage().ask(key, "while-away")).status).toBe(200));
   await team.remove("model", "while-away");
 });
 
 test("an API server that answers nothing for 40 seconds is waited for; the leader stops writing, and serves on", async () => {
   const { leader } = await roles();
-  stage().switchboard.lead(leader.xdsPort);
+  stage().switchboard.lead(leader.xdsSocket);
   await until(async () => expect(await leader.metric("gateway_operator_envoys")).toBe(1));
   await withoutOneFailure(async () => {
     const startedMs = performance.now();
@@ -139,12 +139,12 @@ test("an API server that answers nothing for 40 seconds is waited for; the leade
 
 test("when the leader is killed another one leads, and nothing is served less", async () => {
   const { leader, followers } = await roles();
-  stage().switchboard.lead(leader.xdsPort);
+  stage().switchboard.lead(leader.xdsSocket);
   await until(async () => expect(await leader.metric("gateway_operator_envoys")).toBe(1));
   await withoutOneFailure(async () => {
     await leader.end("SIGKILL");
     const follower = await only(followers);
-    stage().switchboard.lead(follower.xdsPort);
+    stage().switchboard.lead(follower.xdsSocket);
     await until(async () => expect(await follower.isLeader()).toBe(true));
     await expectWorks("after-the-leader");
   });
@@ -161,7 +161,7 @@ test("while no operator runs everything goes on; the next one takes nothing away
     await team.patch("apikey", "forced", { metadata: { finalizers: null } });
     await sleep(5_000);
     const next = await stage().startOperator("operator-2");
-    stage().switchboard.lead(next.xdsPort);
+    stage().switchboard.lead(next.xdsSocket);
     await until(async () => expect((await stage().ask(forced, "steady")).status).toBe(401));
     expect(await next.metric("gateway_operator_orphans_revoked_total")).toBe(1);
     await expectWorks("after-all");

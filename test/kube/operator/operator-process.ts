@@ -3,13 +3,14 @@ import { once } from "node:events";
 import path from "node:path";
 import process from "node:process";
 import type { KubeApi } from "../../support/kube/api.ts";
-import { freePorts } from "../../../local/process/ports.ts";
+import { freePort } from "../../../local/process/ports.ts";
 import { OPERATOR, TEAM } from "./install.ts";
 
 /** One replica of the operator, as a Pod would run it. */
 export interface OperatorProcess {
   readonly name: string;
-  readonly xdsPort: number;
+  /** Unix socket on which Envoys ask for their configuration. */
+  readonly xdsSocket: string;
   readonly adminUrl: string;
   readonly pid: number;
   /** All that it logged. */
@@ -26,8 +27,10 @@ export interface OperatorProcessOptions {
   name: string;
   databaseUrl: string;
   pepper: Buffer;
-  /** Free ones where not given. */
-  ports?: { xds: number; admin: number };
+  /** Takes the sockets, each in a directory of its own. */
+  directory: string;
+  /** A free one where not given. */
+  adminPort?: number;
 }
 
 export async function startOperatorProcess({
@@ -35,11 +38,12 @@ export async function startOperatorProcess({
   name,
   databaseUrl,
   pepper,
-  ports,
+  directory,
+  adminPort,
 }: OperatorProcessOptions): Promise<OperatorProcess> {
   const { pathPrefix, environment } = await api.mountFor(OPERATOR);
-  const [freeXds = 0, freeAdmin = 0] = await freePorts(2);
-  const { xds, admin } = ports ?? { xds: freeXds, admin: freeAdmin };
+  const admin = adminPort ?? (await freePort());
+  const xdsSocket = path.join(directory, name, "xds.sock");
   const child = spawn(process.execPath, [path.join(import.meta.dirname, "../../../operator/main.ts")], {
     stdio: ["ignore", "pipe", "pipe", "ipc"],
     env: {
@@ -58,7 +62,7 @@ export async function startOperatorProcess({
       KUBE_PATH_PREFIX: pathPrefix,
       // The simulated model server is there.
       BACKEND_ALLOW_CIDRS: "127.0.0.0/8",
-      XDS_PORT: String(xds),
+      XDS_SOCKET: xdsSocket,
       ADMIN_PORT: String(admin),
     },
   });
@@ -77,7 +81,7 @@ export async function startOperatorProcess({
 
   return {
     name,
-    xdsPort: xds,
+    xdsSocket,
     adminUrl,
     pid: child.pid ?? 0,
     log: () => log,

@@ -63,18 +63,18 @@ export async function startStage({ api, operators: names = ["operator-0"], isMea
   await createAccount(database, { id: TEAM, name: "Team A" });
   await postCredit(database, { accountId: TEAM, kind: "grant", amountNanoUsd: 100_000_000_000n, reference: "test credit" });
   const simulator = await startSimulator({ port: 0 });
-  const switchboard = await startSwitchboard();
+  const switchboard = await startSwitchboard(path.join(directory, "switchboard.sock"));
   const operators: OperatorProcess[] = [];
 
   async function startOperator(name: string): Promise<OperatorProcess> {
-    const operator = await startOperatorProcess({ api, name, databaseUrl, pepper });
+    const operator = await startOperatorProcess({ api, name, databaseUrl, pepper, directory });
     operators.push(operator);
     await eventually(async () => expect(await operator.isReady(), operator.log()).toBe(true), PATIENCE);
     return operator;
   }
   for (const name of names) await startOperator(name);
-  switchboard.lead(operators[0]?.xdsPort ?? 0);
-  const dataPlane = await startDataPlane({ databaseUrl, xdsPort: switchboard.port, directory: { pepper: pepperFile } });
+  switchboard.lead(operators[0]?.xdsSocket ?? "");
+  const dataPlane = await startDataPlane({ databaseUrl, xdsSocket: switchboard.socket, directory: { pepper: pepperFile } });
 
   return {
     team: createTeam(api),

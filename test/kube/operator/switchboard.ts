@@ -2,17 +2,18 @@ import { connect, createServer, type Socket } from "node:net";
 
 /** Stands where the operator's Service would: Envoy connects here and is led to one of the replicas. */
 export interface Switchboard {
-  readonly port: number;
-  /** Leads to this port from now on, and cuts what is open. */
-  lead(port: number): void;
+  /** Unix socket that it listens on. */
+  readonly socket: string;
+  /** Leads to this Unix socket from now on, and cuts what is open. */
+  lead(socket: string): void;
   /** Ends every connection; new ones are led on. */
   cut(): void;
   stop(): Promise<void>;
 }
 
-export async function startSwitchboard(): Promise<Switchboard> {
+export async function startSwitchboard(path: string): Promise<Switchboard> {
   const open = new Set<Socket>();
-  let target = 0;
+  let target = "";
   const keep = (socket: Socket) => {
     open.add(socket);
     socket.once("close", () => open.delete(socket));
@@ -20,7 +21,7 @@ export async function startSwitchboard(): Promise<Switchboard> {
     socket.on("error", () => undefined);
   };
   const server = createServer((socket) => {
-    const onward = connect(target, "127.0.0.1");
+    const onward = connect(target);
     for (const each of [socket, onward]) keep(each);
     socket.pipe(onward).pipe(socket);
     socket.once("close", () => onward.destroy());
@@ -30,14 +31,12 @@ export async function startSwitchboard(): Promise<Switchboard> {
     for (const socket of open) socket.destroy();
   };
   const { promise: listening, resolve } = Promise.withResolvers<void>();
-  server.listen(0, "127.0.0.1", resolve);
+  server.listen(path, resolve);
   await listening;
-  const address = server.address();
-  if (typeof address !== "object" || address === null) throw new Error("the switchboard has no port");
   return {
-    port: address.port,
-    lead(port) {
-      target = port;
+    socket: path,
+    lead(socket) {
+      target = socket;
       cut();
     },
     cut,

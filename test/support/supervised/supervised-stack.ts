@@ -83,7 +83,8 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
   const directory = await openDataDirectory(root);
   const { logs } = directory;
   const pepper = await readPepper(directory.pepper);
-  const [databasePort = 0, xdsPort = 0, operatorAdmin = 0, dashboardPort = 0, dashboardAdmin = 0] = await freePorts(5);
+  const [databasePort = 0, operatorAdmin = 0, dashboardPort = 0, dashboardAdmin = 0] = await freePorts(4);
+  const xdsSocket = path.join(directory.sockets, "xds.sock");
   const member = (part: Part, logs: string) => memberOf(part, contextFor(logs, options.onComplaint));
 
   let databaseUrl = "";
@@ -99,7 +100,7 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
   const publicBaseUrl = `http://${LOOPBACK}`;
   const { apiKey } = await prepareDemo(database, { pepper, settings: directory.settings, baseUrl: publicBaseUrl });
 
-  const operatorOptions = { databaseUrl, manifestsDirectory, upstreams, xdsPort, adminPort: operatorAdmin };
+  const operatorOptions = { databaseUrl, manifestsDirectory, upstreams, xdsSocket, adminPort: operatorAdmin };
   const operator = await begin(member(operatorPart(operatorOptions), logs));
   const dashboardOptions = { databaseUrl, pepper, baseUrl: publicBaseUrl, port: dashboardPort, adminPort: dashboardAdmin };
   const dashboard = await begin(member(dashboardPart(dashboardOptions), logs));
@@ -115,7 +116,7 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
     const part = extprocPart({ ...place, journalDirectory: path.join(root, `journal of ${name}`) });
     const environment = { ...part.environment, ...options.extprocSettings };
     const extproc = await begin(member({ ...part, environment }, logs));
-    const ports = { port, adminPort: envoyAdmin, extprocPorts: [extprocPort], xdsPort, dashboardPort };
+    const ports = { port, adminPort: envoyAdmin, extprocPorts: [extprocPort], xdsSocket, dashboardPort };
     const configFile = path.join(logs, "envoy.yaml");
     const envoy = await begin(member(await envoyPart({ binary, logs, configFile, traces: undefined, ...ports }), logs));
     const [envoyAdminUrl, extprocAdminUrl] = [`http://${LOOPBACK}:${envoyAdmin}`, `http://${LOOPBACK}:${extprocAdmin}`];
@@ -129,7 +130,9 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
 
 /** It is ended as a test says: nothing is drained before. */
 function memberOf(part: Part, context: PartContext): Member {
-  return createMember(part.name, (onStarted) => startPart({ ...part, beforeStop: undefined }, context, onStarted));
+  return createMember(part.name, (onStarted) =>
+    startPart({ ...part, beforeStop: undefined }, context, onStarted),
+  );
 }
 
 function contextFor(logs: string, onComplaint: SupervisedStackOptions["onComplaint"] = () => {}): PartContext {

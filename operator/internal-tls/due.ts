@@ -1,0 +1,44 @@
+import { X509Certificate } from "node:crypto";
+import { createSecureContext } from "node:tls";
+
+/** What a part has: its certificate and key, and the authority whose certificates it trusts. In PEM. */
+export interface PartIdentity {
+  ca: string;
+  certificate: string;
+  key: string;
+}
+
+export interface DueOptions {
+  /** Signs the part's certificates. */
+  signer: string;
+  /** The part has to trust it. */
+  trusted: string;
+  host: string;
+  nowMs: number;
+  renewBeforeMs: number;
+}
+
+/** Why a part needs another certificate, as a clause; null where it does not. */
+export function whyDue(part: PartIdentity, { signer, trusted, host, nowMs, renewBeforeMs }: DueOptions): string | null {
+  if (!isUsable(part)) return "it cannot be read";
+  if (part.ca.trim() !== trusted.trim()) return "the authority has changed";
+  const certificate = new X509Certificate(part.certificate);
+  if (!certificate.verify(new X509Certificate(signer).publicKey)) return "the authority has changed";
+  if (certificate.checkHost(host) === undefined) return "it is made out to another name";
+  return nowMs >= endMs(part) - renewBeforeMs ? "it ends soon" : null;
+}
+
+/** When a usable certificate ends. */
+export function endMs({ certificate }: Pick<PartIdentity, "certificate">): number {
+  return Date.parse(new X509Certificate(certificate).validTo);
+}
+
+function isUsable({ ca, certificate, key }: PartIdentity): boolean {
+  try {
+    // Refuses a key of another certificate, too.
+    createSecureContext({ ca, cert: certificate, key });
+    return new X509Certificate(certificate).subject !== "";
+  } catch {
+    return false;
+  }
+}
