@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually } from "../support/eventually.ts";
-import { scrape } from "../support/metrics.ts";
+import { askLong } from "../support/long-prompts.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
 
 let stack: TestStack;
@@ -9,32 +8,28 @@ beforeAll(async () => {
 });
 afterAll(() => stack.stop());
 
-const MEBIBYTE = 1024 * 1024;
-const STREAMS = 40;
-const PROMPT = "word ".repeat((4 * MEBIBYTE) / 5);
+const STREAMS = 8;
+const TOKENS = 20;
+/** Of the Model: the prompt has more tokens, and a model server that answers has read no more. */
+const CONTEXT_WINDOW = 200_000;
 
-test("an answer that streams holds nothing of its prompt", async () => {
-  const streams = await Promise.all(Array.from({ length: STREAMS }, ask));
-  await eventually(async () => {
-    const metrics = await scrape(stack.extprocAdminUrl);
-    expect(metrics.get("gateway_open_streams")).toBe(STREAMS);
-    // As received and as it went on, they were 320 MiB.
-    expect((metrics.get("nodejs_external_memory_bytes") ?? Infinity) / MEBIBYTE).toBeLessThan(160);
-  });
-  for (const response of streams) await response.body?.cancel();
-});
-
-async function ask(): Promise<Response> {
-  const response = await fetch(`${stack.baseUrl}/v1/chat/completions`, {
-    method: "POST",
-    headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
-    body: JSON.stringify({
-      model: "modelx-v4-flash",
-      stream: true,
-      max_tokens: 400,
-      messages: [{ role: "user", content: `${PROMPT}[[sim tokens=300 chunk-ms=100]]` }],
+/** What they hold in memory is for `npm run bench:memory`: a test would measure the machine. */
+test("eight prompts of 4 MiB at once are answered to the end, and each is charged for a whole context window", async () => {
+  const answers = await Promise.all(
+    Array.from({ length: STREAMS }, async () => {
+      const response = await askLong(stack, { tokens: TOKENS });
+      const text = await response.text();
+      return {
+        status: response.status,
+        isWhole: text.endsWith("data: [DONE]\n\n"),
+        requestId: response.headers.get("x-request-id"),
+      };
     }),
-  });
-  expect(response.status).toBe(200);
-  return response;
-}
+  );
+  expect(answers.filter(({ status, isWhole }) => status === 200 && isWhole)).toHaveLength(STREAMS);
+  for (const { requestId } of answers) {
+    const [row, ...further] = await stack.usageOf(requestId ?? "");
+    expect(further).toEqual([]);
+    expect(row).toMatchObject({ outcome: "complete", usage: { inputTokens: CONTEXT_WINDOW, outputTokens: TOKENS } });
+  }
+});
