@@ -58,7 +58,7 @@ RUN mkdir .compiled && chown 65532:65532 .compiled
 USER 65532:65532
 RUN EXTPROC="--max-semi-space-size=16 --single-threaded-gc" && OPERATOR="--max-old-space-size-percentage=60 --max-semi-space-size=8" && \
     node $EXTPROC --eval "import('/app/extproc/extproc.ts'); import('/app/extproc/workers/supervisor.ts')" && \
-    node $OPERATOR --eval "import('/app/operator/operator.ts')" && \
+    node $OPERATOR --eval "import('/app/operator/operator.ts'); import('@kubernetes/client-node')" && \
     node --eval "import('/app/dashboard/dashboard.ts')" && \
     (node $EXTPROC extproc/main.ts; node $OPERATOR operator/main.ts; node dashboard/main.ts; true) 2>/dev/null
 CMD ["node", "--version"]
