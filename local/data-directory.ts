@@ -1,5 +1,6 @@
 import { access, chmod, constants, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { errorCode } from "../runtime/error-code.ts";
 
 /** Where everything that the stack keeps lies. Deleting the directory starts afresh. */
 export interface DataDirectory {
@@ -29,14 +30,17 @@ export async function openDataDirectory(directory: string): Promise<DataDirector
   try {
     await mkdir(logs, { recursive: true });
   } catch (error) {
-    throw new Error(`The data directory ${root} cannot be made (${codeOf(error)}): choose another one with --data.`, {
-      cause: error,
-    });
+    throw new Error(
+      `The data directory ${root} cannot be made (${errorCode(error) ?? "unknown error"}): choose another one with --data.`,
+      {
+        cause: error,
+      },
+    );
   }
   for (const directory of [root, logs]) {
     await access(directory, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {
       throw new Error(
-        `The data directory cannot be written (${codeOf(error)} at ${directory}): start as the user who owns it, or choose another one with --data.`,
+        `The data directory cannot be written (${errorCode(error) ?? "unknown error"} at ${directory}): start as the user who owns it, or choose another one with --data.`,
         { cause: error },
       );
     });
@@ -56,10 +60,6 @@ export async function openDataDirectory(directory: string): Promise<DataDirector
   };
 }
 
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
-}
-
 /** Replaces a file that only we may read; a reader finds the old text or the new, never half of it. */
 export async function writeSecret(file: string, text: string): Promise<void> {
   const unfinished = `${file}.unfinished`;
@@ -74,7 +74,7 @@ export async function readOptional(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    if (errorCode(error) === "ENOENT") return undefined;
     throw error;
   }
 }

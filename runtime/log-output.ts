@@ -1,5 +1,6 @@
 import { constants, fstatSync, openSync, write, writeSync } from "node:fs";
 import process from "node:process";
+import { errorCode } from "./error-code.ts";
 
 /**
  * Where log lines leave the process. A device that takes nothing (a full disk, a reader that has stopped) costs lines and
@@ -166,7 +167,7 @@ export function createLogOutput({
 
 /** A pipe whose reader is slow; every other error stays. */
 function isBusy(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "EAGAIN";
+  return errorCode(error) === "EAGAIN";
 }
 
 /**

@@ -2,6 +2,7 @@ import { readdir, readFile, readlink, realpath } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import * as z from "zod";
+import { readProcessStat } from "../../runtime/process-stat.ts";
 
 /** Says whose journal a directory holds. The directory's name is the holder of that process's credit leases. */
 export interface Owner {
@@ -63,13 +64,10 @@ async function isRunning({ pid, startMark, bootId }: Owner): Promise<boolean> {
   }
 }
 
-/** The 22nd field of /proc/<pid>/stat, counted behind the name, which may hold spaces and brackets. */
+/** Null for a zombie, too: it writes no more. */
 async function startMarkOf(pid: number): Promise<string | null> {
-  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => null);
-  if (stat === null) return null;
-  const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  // A zombie writes no more.
-  return state === "Z" ? null : (fields[18] ?? null);
+  const found = await readProcessStat(pid);
+  return found === undefined || found.isZombie ? null : found.startTicks;
 }
 
 async function readBootId(): Promise<string | null> {

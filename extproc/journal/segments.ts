@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { rm } from "node:fs/promises";
 import path from "node:path";
+import { errorCode } from "../../runtime/error-code.ts";
 import { OWNER_FILE, type Owner } from "./owner.ts";
 
 /** One file of a journal. It is deleted as a whole, once nobody needs any of its records. */
@@ -201,5 +202,5 @@ export function createSegments({ directory, owner, segmentBytes, onFailed, files
 }
 
 function isDiskFull(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");
+  return ["ENOSPC", "EDQUOT"].includes(errorCode(error) ?? "");
 }

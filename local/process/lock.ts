@@ -2,6 +2,7 @@ import { link, mkdir, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
+import { errorCode } from "../../runtime/error-code.ts";
 import { readOptional } from "../data-directory.ts";
 import { startMark } from "./processes.ts";
 
@@ -96,7 +97,7 @@ async function succeeds(work: Promise<void>): Promise<boolean> {
   return work.then(
     () => true,
     (error: unknown) => {
-      if (error instanceof Error && "code" in error && (error.code === "EEXIST" || error.code === "ENOENT")) return false;
+      if (["EEXIST", "ENOENT"].includes(errorCode(error) ?? "")) return false;
       throw error;
     },
   );

@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import { connect, createServer } from "node:net";
 import process from "node:process";
+import { errorCode } from "../../runtime/error-code.ts";
 
 export const LOOPBACK = "127.0.0.1";
 
@@ -71,7 +72,7 @@ export async function isPortFree(port: number, host = LOOPBACK): Promise<boolean
   const { promise, resolve, reject } = Promise.withResolvers<boolean>();
   const server = createServer();
   server.once("error", (error) => {
-    if ("code" in error && error.code === "EADDRINUSE") resolve(false);
+    if (errorCode(error) === "EADDRINUSE") resolve(false);
     else reject(error);
   });
   server.listen(port, host, () => server.close(() => resolve(true)));

@@ -3,6 +3,8 @@ import { readFile } from "node:fs/promises";
 import process from "node:process";
 import { promisify } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
+import { errorCode } from "../../runtime/error-code.ts";
+import { readProcessStat } from "../../runtime/process-stat.ts";
 
 const run = promisify(execFile);
 
@@ -14,11 +16,11 @@ export async function isAlive(pid: number): Promise<boolean> {
     process.kill(pid, 0);
   } catch (error) {
     // EPERM: it is there, and not ours.
-    if (!(error instanceof Error && "code" in error && error.code === "EPERM")) return false;
+    if (errorCode(error) !== "EPERM") return false;
   }
   if (process.platform !== "linux") return true;
-  const fields = await statFields(pid);
-  return fields !== undefined && fields[0] !== "Z";
+  const found = await readProcessStat(pid);
+  return found !== undefined && !found.isZombie;
 }
 
 /**
@@ -26,7 +28,7 @@ export async function isAlive(pid: number): Promise<boolean> {
  * Undefined where there is no such process.
  */
 export async function startMark(pid: number): Promise<string | undefined> {
-  if (process.platform === "linux") return (await statFields(pid))?.[19];
+  if (process.platform === "linux") return (await readProcessStat(pid))?.startTicks;
   return await output("ps", ["-o", "lstart=", "-p", String(pid)]);
 }
 
@@ -52,7 +54,7 @@ export async function stopProcess(pid: number, steps: readonly StopStep[]): Prom
     try {
       process.kill(pid, signal);
     } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+      if (errorCode(error) !== "ESRCH") throw error;
     }
     const deadline = performance.now() + waitMs;
     while (performance.now() < deadline) {
@@ -61,12 +63,6 @@ export async function stopProcess(pid: number, steps: readonly StopStep[]): Prom
     }
   }
   throw new Error(`Process ${pid} does not end, not even by ${steps.at(-1)?.signal ?? "no signal"}.`);
-}
-
-/** Fields of /proc/<pid>/stat from the third (state) on; the second, the name, may hold spaces and brackets. */
-async function statFields(pid: number): Promise<string[] | undefined> {
-  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
-  return stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
 }
 
 async function output(program: string, parameters: readonly string[]): Promise<string | undefined> {

@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { lstat, open, readdir, type FileHandle } from "node:fs/promises";
 import path from "node:path";
+import { errorCode } from "../../runtime/error-code.ts";
 import type { FolderFile } from "./folder-content.ts";
 
 /** Some 800 Models. The largest file that is read takes a second of the operator's time. */
@@ -26,7 +27,7 @@ async function readOne(folder: string, name: string): Promise<FolderFile | null>
     // Without O_NONBLOCK a named pipe would keep a thread until somebody writes into it.
     handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+    const code = errorCode(error) ?? "unknown error";
     // Removed between the listing and the reading.
     if (code === "ENOENT" && !(await isThere(file))) return null;
     return { name, problem: UNREADABLE[code] ?? `cannot be read (${code})` };
@@ -42,7 +43,7 @@ async function readOne(folder: string, name: string): Promise<FolderFile | null>
   } catch (error) {
     return {
       name,
-      problem: `cannot be read (${error instanceof Error && "code" in error ? String(error.code) : "unknown error"})`,
+      problem: `cannot be read (${errorCode(error) ?? "unknown error"})`,
     };
   } finally {
     await handle.close();

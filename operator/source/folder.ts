@@ -1,4 +1,5 @@
 import { watch } from "chokidar";
+import { errorCode } from "../../runtime/error-code.ts";
 import type { OperatorEvents } from "../events.ts";
 import { complaintOf } from "../model/status.ts";
 import { readFolder, type FolderReading } from "./folder-content.ts";
@@ -66,7 +67,7 @@ export async function startFolderSource(options: FolderOptions, { events, onChan
   });
   watcher.on("error", (error) => {
     // A link that leads back to itself: the reading names the file, and the others are watched all the same.
-    if (error instanceof Error && "code" in error && error.code === "ELOOP") return;
+    if (errorCode(error) === "ELOOP") return;
     events.sourceUnreadable({ source: folder, error });
   });
   const { promise: watching, resolve } = Promise.withResolvers<void>();

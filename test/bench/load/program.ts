@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
+import { errorCode } from "../../../runtime/error-code.ts";
 import { cached } from "../cached.ts";
 import { fingerprint } from "../fingerprint.ts";
 
@@ -22,7 +23,7 @@ async function build(directory: string): Promise<void> {
   const parameters = ["build", "-trimpath", "-buildvcs=false", "-o", path.join(directory, "load"), "."];
   const environment = { ...process.env, CGO_ENABLED: "0", GOWORK: "off" };
   await run("go", parameters, { cwd: import.meta.dirname, env: environment }).catch((error: unknown) => {
-    const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    const isMissing = errorCode(error) === "ENOENT";
     throw new Error(
       isMissing
         ? "The bench's load is built with Go, and there is no go on PATH: install Go 1.24 or later."

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import process from "node:process";
+import { errorCode } from "../../../runtime/error-code.ts";
 import type { Child } from "../../../local/process/child.ts";
 import { LOOPBACK } from "../../../local/process/ports.ts";
 import { prepareApiServer, startApiServer } from "./api-server.ts";
@@ -122,6 +123,6 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+    if (errorCode(error) !== "ESRCH") throw error;
   }
 }

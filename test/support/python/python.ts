@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { rm } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
+import { errorCode } from "../../../runtime/error-code.ts";
 import { MissingPrerequisite } from "../prerequisite.ts";
 
 const run = promisify(execFile);
@@ -54,7 +55,7 @@ async function python(
   try {
     await run(program, words, { env: { ...environment }, timeout: WITHIN_MS, maxBuffer: 64 * 1024 * 1024 });
   } catch (error) {
-    const isAbsent = error instanceof Error && "code" in error && error.code === "ENOENT";
+    const isAbsent = errorCode(error) === "ENOENT";
     const stderr = error instanceof Error && "stderr" in error ? String(error.stderr) : String(error);
     const complaint = isAbsent ? "Python 3, and there is none: install python3 and python3-pip" : complaintOf(stderr);
     throw new MissingPrerequisite(`${purpose} ${complaint}.`, { cause: error });

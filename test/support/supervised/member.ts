@@ -1,4 +1,5 @@
 import process from "node:process";
+import { errorCode } from "../../../runtime/error-code.ts";
 import { readFamily } from "./process-facts.ts";
 
 /** Something that runs, and can be ended and started again on the same ports and files. */
@@ -70,6 +71,6 @@ function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+    if (errorCode(error) !== "ESRCH") throw error;
   }
 }
