@@ -1,6 +1,7 @@
 import { Pool, type PoolClient } from "pg";
 import * as z from "zod";
 import { createLog, type Logger } from "../runtime/log.ts";
+import { createOutage } from "../runtime/outage.ts";
 import { backOffMs } from "./back-off.ts";
 import { columnTypes } from "./column-types.ts";
 import { listen, type ListenOptions } from "./listener.ts";
@@ -73,7 +74,10 @@ export function createDatabase({
   const closing = new AbortController();
   let closed: Promise<void> | undefined;
   const pool = new Pool({ ...connection, max: maxConnections });
-  pool.on("error", (error) => log.warn({ err: error }, "an idle database connection was lost"));
+  // They are all lost at once when Postgres stops.
+  const outage = createOutage({ log, failing: "an idle database connection was lost", over: "the database is connected again" });
+  pool.on("error", (error) => outage.failed(error));
+  pool.on("connect", () => outage.over());
   // Without a listener, losing a connection between two statements of a transaction would end the process; the
   // transaction's next statement reports the loss to whoever can act on it.
   pool.on("connect", (client) => client.on("error", () => {}));

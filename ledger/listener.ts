@@ -1,5 +1,6 @@
 import { Client, type ClientConfig } from "pg";
 import type { Logger } from "../runtime/log.ts";
+import { createOutage } from "../runtime/outage.ts";
 import { backOffMs } from "./back-off.ts";
 import { createDoorbell } from "./doorbell.ts";
 
@@ -22,8 +23,14 @@ export async function listen(config: ClientConfig, options: ListenOptions & { lo
   const { channel, signal, log, onNotice, onReconnected } = options;
   let hasConnected = false;
   let failures = 0;
+  const outage = createOutage({
+    log: log.child({ channel }),
+    failing: "listening to the database broke off; connecting again",
+    over: "the database is listened to again",
+  });
   const onConnected = () => {
     failures = 0;
+    outage.over();
     if (hasConnected) onReconnected();
     hasConnected = true;
   };
@@ -33,7 +40,7 @@ export async function listen(config: ClientConfig, options: ListenOptions & { lo
     } catch (error) {
       failures++;
       if (signal.aborted) return;
-      log.warn({ err: error, channel, failures }, "listening to the database broke off; connecting again");
+      outage.failed(error);
       await createDoorbell().wait(backOffMs(RECONNECT, failures, Math.random()), signal);
     }
   }

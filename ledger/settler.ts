@@ -1,4 +1,5 @@
 import { createLog, type Logger } from "../runtime/log.ts";
+import { createOutage } from "../runtime/outage.ts";
 import { backOffMs } from "./back-off.ts";
 import type { Database } from "./database.ts";
 import { createDoorbell } from "./doorbell.ts";
@@ -66,6 +67,7 @@ export function createSettler({
   let running: Promise<void> | undefined;
   let isDraining = false;
   let failures = 0;
+  const outage = createOutage({ log, failing: "settling failed and is tried again", over: "charges are settled again" });
   let partitionsFrom = "";
   let refusedTriedMs = clock.nowMs();
 
@@ -85,10 +87,11 @@ export function createSettler({
         takeBackRefused();
         await landInLanes(queue.take(maxBatch));
         failures = 0;
+        outage.over();
       } catch (error) {
         failures++;
         report(() => onFailed({ error, isRefused: false, settlements: queue.size }));
-        log.warn({ err: error, failures, queued: queue.size }, "settling failed and is tried again");
+        outage.failed(error, { queued: queue.size });
         await doorbell.wait(backOffMs(isDraining ? RETRY_AT_SHUTDOWN : RETRY, failures, Math.random()), giveUp.signal);
       }
     }

@@ -1,4 +1,5 @@
 import type { Logger } from "../../runtime/log.ts";
+import { createOutage } from "../../runtime/outage.ts";
 import { startRounds, type Rounds } from "../../runtime/rounds.ts";
 import type { Limits } from "./limits.ts";
 
@@ -6,17 +7,16 @@ const EVERY_MS = 1_000;
 
 /** Keeps the counts of all processes together. While the database is away each goes on with what it knows. */
 export function startLimitExchange({ limits, log }: { limits: Pick<Limits, "share">; log: Logger }): Rounds {
-  let failures = 0;
+  const outage = createOutage({
+    log,
+    failing: "limits cannot be shared; each process counts by itself",
+    over: "limits are shared again",
+  });
   return startRounds(
     async () => {
       await limits.share();
-      failures = 0;
+      outage.over();
     },
-    {
-      everyMs: EVERY_MS,
-      onFailure(error) {
-        if (++failures === 1) log.warn({ err: error }, "limits cannot be shared; each process counts by itself");
-      },
-    },
+    { everyMs: EVERY_MS, onFailure: (error) => outage.failed(error) },
   );
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LeaseBank } from "../../ledger/lease-bank.ts";
 import type { Logger } from "../../runtime/log.ts";
+import { createOutage } from "../../runtime/outage.ts";
 import type { Credit } from "./credit.ts";
 
 export interface LeaseKeeper {
@@ -20,7 +21,11 @@ const REAP_EVERY_TURNS = 10;
 /** Keeps this process's leases in force, and ends those of processes that no longer do. */
 export function startLeaseKeeper({ credit, bank, log }: LeaseKeeperDeps): LeaseKeeper {
   const stopping = new AbortController();
-  let failures = 0;
+  const outage = createOutage({
+    log,
+    failing: "credit leases cannot be kept; they stay in force until their time",
+    over: "credit leases are kept again",
+  });
 
   async function run(): Promise<void> {
     for (let turn = 1; !stopping.signal.aborted; turn++) {
@@ -28,9 +33,9 @@ export function startLeaseKeeper({ credit, bank, log }: LeaseKeeperDeps): LeaseK
       try {
         await credit.keepLeases();
         if (turn % REAP_EVERY_TURNS === 0) await bank.reap();
-        failures = 0;
+        outage.over();
       } catch (error) {
-        if (++failures === 1) log.warn({ err: error }, "credit leases cannot be kept; they stay in force until their time");
+        outage.failed(error);
       }
     }
   }

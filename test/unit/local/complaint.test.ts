@@ -8,6 +8,12 @@ test("the message of a warning or an error is shown, the rest of its line is not
   expect(readComplaint('{"level":"error","msg":"gone"}')).toBe("gone");
 });
 
+test("the end of an outage is shown", () => {
+  expect(readComplaint('{"level":"info","failures":40,"isRecovery":true,"msg":"charges are settled again"}')).toBe(
+    "charges are settled again",
+  );
+});
+
 test("what is no complaint is not shown", () => {
   expect(readComplaint('{"level":"info","msg":"ready","note":"\\"level\\":\\"warn\\""}')).toBeUndefined();
   expect(readComplaint('    at somewhere "level":"warn"')).toBeUndefined();
