@@ -1,6 +1,7 @@
 import { constants, createServer, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import { createFleetingMap } from "./fleeting-map.ts";
 import { createFrameReader } from "./grpc-frame.ts";
+import { removeStaleSocket } from "./stale-socket.ts";
 
 /**
  * A gRPC server for one bidirectional streaming method, over node:http2. It does what a proxy beside this process needs and no
@@ -213,8 +214,10 @@ function statusHeaders(status: string, details: string): Record<string, string> 
 
 async function listen(server: ReturnType<typeof createServer>, address: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const socket = address.startsWith("unix:") ? address.slice("unix:".length) : undefined;
+  if (socket !== undefined) await removeStaleSocket(socket);
   server.once("error", reject);
-  if (address.startsWith("unix:")) server.listen(address.slice("unix:".length), resolve);
+  if (socket !== undefined) server.listen(socket, resolve);
   else {
     const colon = address.lastIndexOf(":");
     server.listen(Number(address.slice(colon + 1)), address.slice(0, colon).replaceAll(/[[\]]/g, ""), resolve);

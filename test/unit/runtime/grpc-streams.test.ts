@@ -1,5 +1,5 @@
 import { connect as connectTcp } from "node:net";
-import { mkdtemp, rm } from "node:fs/promises";
+import { link, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Client, credentials, Metadata, status, type ClientDuplexStream, type ServiceError } from "@grpc/grpc-js";
@@ -298,3 +298,20 @@ function http2Frame(type: number, { flags, stream, payload }: { flags: number; s
   header.writeUInt32BE(stream, 5);
   return Buffer.concat([header, payload]);
 }
+
+test("the socket that a killed server left is taken over, one that is in use is not", async () => {
+  const living = socket;
+  await expect(listen(NEVER_MS)).rejects.toThrow("EADDRINUSE");
+  // A server that ends removes its own name only.
+  const left = path.join(directory, "left");
+  await link(living, left);
+  await server.stop(0);
+  socket = left;
+  server = await listen(NEVER_MS);
+  client.close();
+  client = new Client(`unix:${left}`, credentials.createInsecure());
+  const call = open();
+  call.write(Buffer.from("one"));
+  call.end();
+  expect(await finish(call)).toMatchObject({ received: ["one"], code: status.OK });
+});
