@@ -7,6 +7,7 @@ import fastify, { type FastifyInstance } from "fastify";
 import { serveApi } from "./api/api.ts";
 import type { AppDeps } from "./app-deps.ts";
 import { serveAssets } from "./assets.ts";
+import { boundInFlight } from "./in-flight.ts";
 import { answerError, answerNotFound } from "./failure.ts";
 import { registerRoutes } from "./routes.ts";
 import { guard } from "./session/guard.ts";
@@ -32,10 +33,11 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(formbody, { bodyLimit: MOST_FORM_BYTES });
   setSecurityHeaders(app);
   await serveAssets(app);
-  guard(app, deps);
+  const inFlight = boundInFlight(app);
+  guard(app, { ...deps, inFlight });
   app.setErrorHandler((error, request, reply) => answerError({ error, request, reply, log: deps.log }));
   app.setNotFoundHandler((request, reply) => answerNotFound(request, reply));
   registerRoutes(app, deps);
-  await serveApi(app, deps);
+  await serveApi(app, { ...deps, inFlight });
   return app;
 }

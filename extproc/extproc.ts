@@ -7,7 +7,8 @@ import { registerLogMetrics } from "../runtime/log-metrics.ts";
 import type { CountedLog } from "../runtime/log.ts";
 import { startRounds } from "../runtime/rounds.ts";
 import { createDatabase } from "../ledger/database.ts";
-import { startFeed, type FeedChange } from "../ledger/feed.ts";
+import { startFeed, type Feed } from "../ledger/mirror/feed.ts";
+import type { Change } from "../ledger/mirror/rows.ts";
 import { usageByModelAndDay } from "../ledger/usage/reports.ts";
 import { createLeaseBank } from "../ledger/lease-bank.ts";
 import { endLeasesOf, type LeaseRules } from "../ledger/leases.ts";
@@ -102,7 +103,7 @@ export async function startExtproc(
       recovery?.committed(settlements);
     },
   });
-  const feed = startFeed({ database, log, onChange: (change) => applyChange(change) });
+  const feed = startFeed({ database, log, onReload: world.reload, onChange: (change) => applyChange(change) });
 
   const lateness = startLateness({ nowMs: () => performance.now() });
   const events = createEvents({
@@ -132,7 +133,7 @@ export async function startExtproc(
     topUpUrl: `${config.publicBaseUrl}/dashboard/credit`,
     onLeaseFailed: (error) => log.warn({ err: error }, "credit could not be leased"),
   });
-  function applyChange(change: FeedChange): void {
+  function applyChange(change: Change): void {
     world.apply(change);
     credit.note(change.accounts);
   }
@@ -165,7 +166,7 @@ export async function startExtproc(
     metrics,
     // A database that is away does not make this process unready: it serves what it knows (docs/architecture.md).
     notReadyBecause: () => [
-      ...(feed.lastSuccessAt === null ? ["keys and models have not been loaded yet"] : []),
+      ...(feed.lastSuccessAt === null ? [describeLoading(feed.loading)] : []),
       ...(server === undefined ? ["Envoy's port is not open yet"] : []),
       ...(lifecycle.isStopping ? ["shutting down"] : []),
     ],
@@ -227,4 +228,9 @@ export async function startExtproc(
   lifecycle.onShutdown({ name: "stop the feed", deadlineMs: 2_000, run: () => feed.stop() });
   lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
   lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin?.close() });
+}
+
+function describeLoading(loading: Feed["loading"]): string {
+  const progress = loading === null ? "" : ` (${loading.accounts} accounts and ${loading.keys} keys so far)`;
+  return `keys and models have not been loaded yet${progress}`;
 }

@@ -1,6 +1,8 @@
 import { createHmac, randomBytes as systemRandomBytes, timingSafeEqual, type KeyObject } from "node:crypto";
+import * as z from "zod";
 import { GatewayError } from "../contract/errors.ts";
 import type { Queryable } from "./database.ts";
+import { hasRoomForKey, TOO_MANY_KEYS } from "./key-bounds.ts";
 import { isManagementToken } from "./people/management-tokens.ts";
 
 /**
@@ -104,12 +106,13 @@ export interface NewApiKey {
 
 /**
  * Makes a key and stores its hash. The returned value exists nowhere else.
- * @throws GatewayError `not_found` when there is no such account.
+ * @throws GatewayError `not_found` when there is no such account; `invalid_request` when it has as many keys as it may.
  */
 export async function createApiKey(
   database: Queryable,
   { accountId, name, pepper, expiresAt, allowedModels, randomBytes = systemRandomBytes }: NewApiKey,
 ): Promise<{ publicId: string; value: string }> {
+  if (!(await hasRoomForKey(database, accountId))) throw new GatewayError("invalid_request", TOO_MANY_KEYS);
   const { publicId, secret, value } = mintApiKey(randomBytes);
   const created = await database.execute(
     `INSERT INTO api_key (public_id, account_id, name, secret_hash, expires_at, allowed_models)
@@ -118,6 +121,28 @@ export async function createApiKey(
   );
   if (created === 0) throw new GatewayError("not_found", `There is no account \`${accountId}\`.`, { field: "accountId" });
   return { publicId, value };
+}
+
+const storedRow = z.strictObject({
+  secretHash: z.instanceof(Buffer),
+  previousHash: z.instanceof(Buffer).nullable(),
+  previousUntil: z.date().nullable(),
+});
+
+/** Would this value be accepted now, by what is stored? */
+export async function isKeyInForce(database: Queryable, { value, pepper }: { value: string; pepper: Pepper }): Promise<boolean> {
+  const parsed = parseApiKey(value);
+  if (parsed.kind !== "key") return false;
+  const [stored] = await database.query({
+    text: `SELECT secret_hash AS "secretHash", previous_secret_hash AS "previousHash", previous_until AS "previousUntil" FROM api_key
+           WHERE public_id = $1 AND revoked_at IS NULL AND disabled_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
+    values: [parsed.publicId],
+    row: storedRow,
+  });
+  if (stored === undefined) return false;
+  const { secretHash, previousHash, previousUntil } = stored;
+  const previousSecret = previousHash === null || previousUntil === null ? null : { hash: previousHash, until: previousUntil };
+  return isSecretOf({ secretHash, previousSecret }, { secret: parsed.secret, pepper, nowMs: Date.now() });
 }
 
 export interface Rotation {

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { limitsSchema, type Limits } from "../contract/limits.ts";
 import type { Database, Queryable } from "./database.ts";
+import { hasRoomForResourceKey } from "./key-bounds.ts";
 import { hashSecret, replaceSecret } from "./keys.ts";
 
 /** The key that an ApiKey resource stands for. */
@@ -99,11 +100,15 @@ export interface NewResourceKey extends ResourceIdentity {
 
 /**
  * Stores the key that a resource's Secret holds. Repeating it changes nothing.
- * @returns false where the public id is another key's: whoever wrote the Secret did not take the value from here.
+ * @returns "foreign": the public id is another key's, and whoever wrote the Secret did not take the value from here.
+ *   "no room": the account has as many keys of resources as it may.
  */
-export async function addResourceKey(database: Database, key: NewResourceKey): Promise<boolean> {
+export async function addResourceKey(database: Database, key: NewResourceKey): Promise<"stored" | "foreign" | "no room"> {
   const { publicId, accountId, secret, pepper, settings, uid, origin, namespace, resourceName, rotation } = key;
   return database.transaction(async (transaction) => {
+    const before = await ownerOf(transaction, publicId);
+    if (before !== undefined) return before === uid ? "stored" : "foreign";
+    if (!(await hasRoomForResourceKey(transaction, accountId))) return "no room";
     const inserted = await transaction.execute(
       `INSERT INTO api_key (public_id, account_id, name, secret_hash, disabled_at, expires_at, allowed_models, limits)
        VALUES ($1, $2, $3, $4, CASE WHEN $5 THEN now() END, $6, $7, $8) ON CONFLICT DO NOTHING`,
@@ -114,13 +119,18 @@ export async function addResourceKey(database: Database, key: NewResourceKey): P
         "INSERT INTO resource_key (uid, public_id, origin, namespace, name, rotation) VALUES ($1, $2, $3, $4, $5, $6)",
         [uid, publicId, origin, namespace, resourceName, rotation],
       );
-    const [owner] = await transaction.query({
-      text: "SELECT uid FROM resource_key WHERE public_id = $1",
-      values: [publicId],
-      row: z.strictObject({ uid: z.string() }),
-    });
-    return owner?.uid === uid;
+    return (await ownerOf(transaction, publicId)) === uid ? "stored" : "foreign";
   });
+}
+
+/** Uid of the resource whose key this is. */
+async function ownerOf(transaction: Queryable, publicId: string): Promise<string | undefined> {
+  const [owner] = await transaction.query({
+    text: "SELECT uid FROM resource_key WHERE public_id = $1",
+    values: [publicId],
+    row: z.strictObject({ uid: z.string() }),
+  });
+  return owner?.uid;
 }
 
 /** Makes the key's settings those of its resource, where they differ. A key that was revoked stays as it is. */
@@ -171,15 +181,24 @@ export interface KnownResource {
   name: string;
 }
 
-/** Resources of this installation whose keys are not revoked. @param place only those of this name. */
+/** How many resources are read at once. */
+export const RESOURCE_PAGE = 1_000;
+const FIRST_UID = "00000000-0000-0000-0000-000000000000";
+
+/**
+ * A page of the resources of this installation whose keys are not revoked, in the order of their uids.
+ * @param place only those of this name.
+ * @param afterUid goes on after the resource of this uid.
+ */
 export async function listResourceKeys(
   database: Queryable,
-  { origin, place }: { origin: string; place?: { namespace: string; name: string } },
+  { origin, place, afterUid = FIRST_UID }: { origin: string; place?: { namespace: string; name: string }; afterUid?: string },
 ): Promise<KnownResource[]> {
   return database.query({
     text: `SELECT uid, namespace, resource_key.name FROM resource_key JOIN api_key USING (public_id)
-           WHERE revoked_at IS NULL AND origin = $1 AND ($2::text IS NULL OR (namespace = $2 AND resource_key.name = $3))`,
-    values: [origin, place?.namespace ?? null, place?.name ?? null],
+           WHERE revoked_at IS NULL AND origin = $1 AND ($2::text IS NULL OR (namespace = $2 AND resource_key.name = $3)) AND uid > $4
+           ORDER BY uid LIMIT $5`,
+    values: [origin, place?.namespace ?? null, place?.name ?? null, afterUid, RESOURCE_PAGE],
     row: z.strictObject({ uid: z.string(), namespace: z.string(), name: z.string() }),
   });
 }
@@ -191,13 +210,13 @@ export interface KeyActivity extends KnownResource {
   monthNanoUsd: bigint;
 }
 
-/** Of all keys of this installation that were ever used. */
-export async function readKeyActivity(database: Queryable, origin: string): Promise<KeyActivity[]> {
+/** A page of the keys of this installation that were ever used, in the order of their resources' uids. */
+export async function readKeyActivity(database: Queryable, origin: string, afterUid = FIRST_UID): Promise<KeyActivity[]> {
   return database.query({
     text: `SELECT uid, namespace, resource_key.name, last_used_at AS "lastUsedAt", "dayNanoUsd", "monthNanoUsd"
            FROM resource_key JOIN api_key USING (public_id), LATERAL (${SPENT}) AS spent
-           WHERE revoked_at IS NULL AND origin = $1 AND last_used_at IS NOT NULL`,
-    values: [origin],
+           WHERE revoked_at IS NULL AND origin = $1 AND last_used_at IS NOT NULL AND uid > $2 ORDER BY uid LIMIT $3`,
+    values: [origin, afterUid, RESOURCE_PAGE],
     row: z.strictObject({
       uid: z.string(),
       namespace: z.string(),

@@ -1,11 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { createAccount } from "../ledger/accounts.ts";
-import { readChanges } from "../ledger/changes.ts";
 import type { Database } from "../ledger/database.ts";
 import { postCredit } from "../ledger/credit/entries.ts";
 import { setAdmin } from "../ledger/people/admins.ts";
 import { addOwner, findPersonByEmail, setPassword } from "../ledger/people/persons.ts";
-import { createApiKey, isSecretOf, parseApiKey } from "../ledger/keys.ts";
+import { createApiKey, isKeyInForce } from "../ledger/keys.ts";
 import { parseNanoUsd } from "../ledger/money.ts";
 import { readOptional, writeSecret } from "./data-directory.ts";
 
@@ -57,9 +56,12 @@ export async function prepareDemo(
     note: "Credit to try the gateway with",
   });
   const settingsBefore = await readOptional(options.settings);
+  // A kept key may have been deleted since, or belong to another database or pepper.
   const kept = readSetting(settingsBefore, "GATEWAY_API_KEY");
   const key =
-    kept !== undefined && (await isValid(database, kept, options.pepper)) ? kept : await makeKey(database, options.pepper);
+    kept !== undefined && (await isKeyInForce(database, { value: kept, pepper: options.pepper }))
+      ? kept
+      : await makeKey(database, options.pepper);
   const password = await preparePerson(database, settingsBefore);
   const settings = {
     GATEWAY_BASE_URL: options.baseUrl,
@@ -95,14 +97,4 @@ async function preparePerson(database: Database, settings: string | undefined): 
 
 function readSetting(settings: string | undefined, name: string): string | undefined {
   return new RegExp(`^${name}=(\\S+)$`, "m").exec(settings ?? "")?.[1];
-}
-
-/** A kept key may have been deleted since, or belong to another database or pepper. */
-async function isValid(database: Database, value: string, pepper: Buffer): Promise<boolean> {
-  const parsed = parseApiKey(value);
-  if (parsed.kind !== "key") return false;
-  const { keys } = await readChanges(database, 0n);
-  const row = keys.find(({ publicId }) => publicId === parsed.publicId);
-  if (row === undefined || row.isRevoked || row.isDisabled) return false;
-  return isSecretOf(row, { secret: parsed.secret, pepper, nowMs: Date.now() });
 }

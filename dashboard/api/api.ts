@@ -2,8 +2,10 @@ import rateLimit from "@fastify/rate-limit";
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
+import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { AppDeps } from "../app-deps.ts";
+import type { InFlight } from "../in-flight.ts";
 import { recognizeCallers } from "./caller.ts";
 import { describeApi } from "./describe.ts";
 import { answerApiError } from "./failure.ts";
@@ -14,14 +16,12 @@ import { modelApi } from "./routes/models.ts";
 import { usageApi } from "./routes/usage.ts";
 
 const PREFIX = "/api/v1";
-/** Of one caller, in each process of the dashboard. */
-const REQUESTS_PER_MINUTE = 600;
 
 /**
  * The management API: what the pages do, for programs. Requests and answers follow the zod schemas of the routes, and so
  * does its description, `/api/v1/openapi.json` (docs/management-api.md).
  */
-export async function serveApi(app: FastifyInstance, deps: AppDeps): Promise<void> {
+export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight: InFlight }): Promise<void> {
   await app.register(
     async (scope) => {
       scope.addHook("onRoute", (route) => {
@@ -38,13 +38,14 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps): Promise<voi
       recognizeCallers(scope, deps);
       await scope.register(swagger, describeApi(deps.publicBaseUrl));
       await scope.register(rateLimit, {
-        max: REQUESTS_PER_MINUTE,
+        max: ACCOUNT_BOUNDS.apiRequestsAMinute,
         timeWindow: "1 minute",
-        keyGenerator: ({ caller, ip }) => caller?.id ?? ip,
+        // Of the account: more tokens get no more through.
+        keyGenerator: ({ caller, ip }) => caller?.accountId ?? ip,
         errorResponseBuilder: (_request, { ttl }) =>
           new GatewayError(
             "rate_limited",
-            `At most ${REQUESTS_PER_MINUTE} requests a minute. Try again in ${Math.ceil(ttl / 1000)} seconds.`,
+            `An account sends at most ${ACCOUNT_BOUNDS.apiRequestsAMinute} requests a minute, all of its tokens together. Try again in ${Math.ceil(ttl / 1000)} seconds.`,
           ),
       });
       const api = scope.withTypeProvider<ZodTypeProvider>();

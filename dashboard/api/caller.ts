@@ -22,7 +22,7 @@ export interface Caller {
 const WHERE = "Make a management token under API tokens in the dashboard and send it as `Authorization: Bearer mgmt_…`.";
 
 /** Knows the caller of each request of this scope; refuses those that have none before anything else is looked at. */
-export function recognizeCallers(scope: FastifyInstance, { database, publicBaseUrl }: GuardDeps): void {
+export function recognizeCallers(scope: FastifyInstance, { database, publicBaseUrl, inFlight }: GuardDeps): void {
   const cookies = sessionCookie(publicBaseUrl);
   scope.decorateRequest("caller", null);
   scope.addHook("onRequest", async (request) => {
@@ -33,6 +33,8 @@ export function recognizeCallers(scope: FastifyInstance, { database, publicBaseU
         ? await callerOfSession(database, { request, token: cookies.read(request), publicBaseUrl })
         : await callerOfToken(database, credential);
   });
+  // After the body has come: whoever sends it slowly takes nobody's turn.
+  scope.addHook("preHandler", (request) => inFlight.enter(request, request.caller?.accountId));
 }
 
 /** @throws GatewayError `permission_denied` for a caller whose role is less. */

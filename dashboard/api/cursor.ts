@@ -1,4 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
+import { isPublicId } from "../../ledger/keys.ts";
+import type { KeyUsagePosition } from "../../ledger/usage/reports.ts";
 import type { RequestPosition } from "../../ledger/usage/request-list.ts";
 
 /** Where a page ended, as a text that callers send back and look no further into. */
@@ -11,6 +13,24 @@ export function readEntryCursor(cursor: string): bigint {
   const text = decode(cursor);
   if (!/^\d{1,18}$/.test(text)) throw unknownCursor();
   return BigInt(text);
+}
+
+/** Of a list of keys. @throws as `readEntryCursor`. */
+export function readKeyCursor(cursor: string): string {
+  const publicId = decode(cursor);
+  if (!isPublicId(publicId)) throw unknownCursor();
+  return publicId;
+}
+
+export function encodeKeyUsageCursor({ keyId, chargeNanoUsd }: KeyUsagePosition): string {
+  return encodeCursor(`${keyId}.${chargeNanoUsd}`);
+}
+
+/** Of a list of keys by what they used. @throws as `readEntryCursor`. */
+export function readKeyUsageCursor(cursor: string): KeyUsagePosition {
+  const [, keyId, charge] = /^([0-9A-Za-z]{12})\.(\d{1,18})$/.exec(decode(cursor)) ?? [];
+  if (keyId === undefined || charge === undefined) throw unknownCursor();
+  return { keyId, chargeNanoUsd: BigInt(charge) };
 }
 
 export function encodeRequestCursor({ requestId, attempt }: RequestPosition): string {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { readBalance } from "../../ledger/accounts.ts";
-import { listKeys } from "../../ledger/key-list.ts";
+import { countKeys } from "../../ledger/key-list.ts";
 import { usageTotals } from "../../ledger/usage/reports.ts";
 import type { AppDeps } from "../app-deps.ts";
 import { sendPage } from "../reply.ts";
@@ -16,7 +16,7 @@ export function overviewRoutes(app: FastifyInstance, { database, publicBaseUrl, 
     const today = new Date().toISOString().slice(0, 10);
     const [balance, keys, usage, models] = await Promise.all([
       readBalance(database, accountId),
-      listKeys(database, { accountId }),
+      countKeys(database, accountId),
       usageTotals(database, { accountId, today }),
       listModels(database, Date.now()),
     ]);

@@ -4,6 +4,7 @@ import type { Database } from "../../ledger/database.ts";
 import { listMemberships, type Role } from "../../ledger/people/members.ts";
 import { findPerson } from "../../ledger/people/persons.ts";
 import { findSession } from "../../ledger/people/sessions.ts";
+import type { InFlight } from "../in-flight.ts";
 import { sessionCookie } from "./cookie.ts";
 import { checkForm, csrfToken } from "./csrf.ts";
 import type { Member } from "./visitor.ts";
@@ -11,6 +12,7 @@ import type { Member } from "./visitor.ts";
 export interface GuardDeps {
   database: Database;
   publicBaseUrl: string;
+  inFlight: InFlight;
 }
 
 /** Who has the session of this token; null: nobody, or they are in no account any more. */
@@ -28,7 +30,7 @@ export async function readVisitor(database: Database, token: string | undefined)
 }
 
 /** Knows the visitor of each request, and refuses forms that no page of ours has sent. */
-export function guard(app: FastifyInstance, { database, publicBaseUrl }: GuardDeps): void {
+export function guard(app: FastifyInstance, { database, publicBaseUrl, inFlight }: GuardDeps): void {
   const cookies = sessionCookie(publicBaseUrl);
   app.decorateRequest("visitor", null);
 
@@ -37,6 +39,7 @@ export function guard(app: FastifyInstance, { database, publicBaseUrl }: GuardDe
     const token = cookies.read(request);
     const visitor = await readVisitor(database, token);
     request.visitor = visitor;
+    await inFlight.enter(request, visitor?.membership.accountId);
     const isForm = request.method !== "GET" && request.method !== "HEAD" && request.routeOptions.config.isWebhook !== true;
     if (isForm) checkForm(request, { publicBaseUrl, sessionToken: visitor === null ? undefined : token });
   });

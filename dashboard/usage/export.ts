@@ -1,6 +1,6 @@
 import type { Queryable } from "../../ledger/database.ts";
 import { formatNanoUsd } from "../../ledger/money.ts";
-import { usageByKey, usageByModelAndDay } from "../../ledger/usage/reports.ts";
+import { usageByKey, usageByModelAndDay, type KeyUsagePosition } from "../../ledger/usage/reports.ts";
 import { listRequests, type ListedRequest, type RequestPosition } from "../../ledger/usage/request-list.ts";
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../ledger/usage/sums.ts";
 import type { Cell, CsvFile } from "../csv.ts";
@@ -48,13 +48,17 @@ export function exportModels(database: Queryable, selection: UsageSelection): Cs
 export function exportKeys(database: Queryable, { accountId, range }: UsageSelection): CsvFile {
   async function* portions(): AsyncGenerator<Cell[][]> {
     const { fromDay, toDay } = range;
-    const rows = await usageByKey(database, { accountId, fromDay, toDay });
-    yield rows.map(({ keyId, name, isRevoked, ...sums }) => [
-      { text: keyId },
-      { text: name },
-      { text: isRevoked ? "yes" : "no" },
-      ...sumCells(sums),
-    ]);
+    let after: KeyUsagePosition | null | undefined;
+    while (after !== null) {
+      const page = await usageByKey(database, { accountId, fromDay, toDay, limit: PORTION, after });
+      yield page.keys.map(({ keyId, name, isRevoked, ...sums }) => [
+        { text: keyId },
+        { text: name },
+        { text: isRevoked ? "yes" : "no" },
+        ...sumCells(sums),
+      ]);
+      after = page.next;
+    }
   }
   return { columns: ["key_id", "key_name", "is_deleted", ...SUMS], portions: portions() };
 }

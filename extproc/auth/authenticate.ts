@@ -19,6 +19,9 @@ export interface AuthenticateInput {
   keysUrl: string;
 }
 
+/** Deleted keys are not kept in memory, so nothing tells them from keys that never were. */
+const NOT_VALID = "The API key is not valid: it was deleted, or it is mistyped.";
+
 /**
  * The caller behind the credential (S18). The secret is hashed and compared in constant time; nothing of
  * it appears in an error.
@@ -40,11 +43,10 @@ export function authenticate({ headers, world, pepper, nowMs, keysUrl }: Authent
       throw new GatewayError("billing_unavailable", "The key cannot be checked right now. Try again shortly.", {
         headers: { "retry-after": "5" },
       });
-    throw new GatewayError("invalid_api_key", `The API key is not valid. ${remedy}`);
+    throw new GatewayError("invalid_api_key", `${NOT_VALID} ${remedy}`);
   }
   if (!isSecretOf(key, { secret: parsed.secret, pepper, nowMs }))
-    throw new GatewayError("invalid_api_key", `The API key is not valid. ${remedy}`);
-  if (key.isRevoked) throw new GatewayError("invalid_api_key", `The API key was deleted. ${remedy}`);
+    throw new GatewayError("invalid_api_key", `${NOT_VALID} ${remedy}`);
   if (key.isDisabled)
     throw new GatewayError("invalid_api_key", "The API key is disabled. Enable it in the dashboard or use another.");
   if (key.expiresAt !== null && key.expiresAt.getTime() <= nowMs)

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { GatewayError } from "../../contract/errors.ts";
 import { backOffMs } from "../../ledger/back-off.ts";
 import type { LeaseBank } from "../../ledger/lease-bank.ts";
+import type { AccountRow } from "../../ledger/mirror/rows.ts";
 import type { WorldAccount } from "../world/world.ts";
 import type { WalletSize } from "./hold-share.ts";
 import { createWallet, type Departure, type Hold, type Wallet } from "./wallet.ts";
@@ -26,7 +27,7 @@ export interface Credit {
   heldNanoUsd(accountId?: string): bigint;
   readonly openHolds: number;
   /** Accounts whose credit has changed, as the feed tells them. */
-  note(accounts: readonly Pick<WorldAccount, "accountId" | "leasing">[]): void;
+  note(accounts: readonly Pick<AccountRow, "accountId" | "leasing">[]): void;
   /** Renews leases that are in use and gives back those that are not. */
   keepLeases(): Promise<void>;
   /** Gives every lease back whose charges are settled; nothing is admitted afterwards. */

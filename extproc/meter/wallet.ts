@@ -1,5 +1,5 @@
 import type { GatewayError } from "../../contract/errors.ts";
-import type { Leasing } from "../../ledger/changes.ts";
+import type { Leasing } from "../../ledger/mirror/rows.ts";
 import type { LeaseBank } from "../../ledger/lease-bank.ts";
 import { heldByOthers, short, unavailable } from "./credit-refusal.ts";
 import { shareOf, type WalletSize } from "./hold-share.ts";

@@ -1,11 +1,16 @@
 import type { CatalogueModel } from "../../contract/catalogue.ts";
-import type { AccountRow, FeedChange, KeyRow, ModelRow } from "../../ledger/feed.ts";
+import type { Limits } from "../../contract/limits.ts";
 import type { PriceVersion } from "../../ledger/catalogue.ts";
+import type { AccountRow, Change, KeyRow, ModelRow } from "../../ledger/mirror/rows.ts";
 import { priceAt } from "../../ledger/price-schedule.ts";
 import type { SettledBalance } from "../../ledger/settle.ts";
+import { createInterner } from "./interner.ts";
+import { createKeyTable, type WorldKey } from "./key-table.ts";
+import { createRecentMap } from "./recent-map.ts";
 
-export type WorldKey = KeyRow;
-export type WorldAccount = AccountRow;
+export type { WorldKey };
+/** How its credit is leased is for the wallets (meter/credit.ts). */
+export type WorldAccount = Omit<AccountRow, "leasing">;
 export interface WorldModel extends CatalogueModel {
   price: PriceVersion;
   /** Headers of every answer from it: made once, not for each request. */
@@ -25,13 +30,19 @@ export interface World {
   models(): readonly WorldModel[];
   /** Has the feed heard from the database lately enough for "unknown" to mean "does not exist"? */
   isCurrent(nowMs: number): boolean;
-  apply(change: FeedChange): void;
+  /** How many keys there are that were not deleted. */
+  readonly keys: number;
+  apply(change: Change): void;
+  /** Everything is sent once more; at its end, keys that were not among it are gone. */
+  reload(phase: "begin" | "end"): void;
   /** Balances that a settlement returned, ahead of the feed. */
   applyBalances(balances: ReadonlyMap<string, SettledBalance>): void;
 }
 
 /** A key made elsewhere reaches the feed well within this. */
 const CURRENT_FOR_MS = 10_000;
+/** About 2 MB of them, and as many that were used before. */
+const MOST_RECENT_KEYS = 4_096;
 
 export interface WorldDeps {
   /** When the feed last heard from the database, Unix ms; null before the first load. */
@@ -39,8 +50,11 @@ export interface WorldDeps {
 }
 
 export function createWorld({ lastHeardMs }: WorldDeps): World {
-  const keys = new Map<string, WorldKey>();
+  const keys = createKeyTable();
+  /** Most requests come with a key that was used a moment ago: nothing is made for it again. */
+  const recentKeys = createRecentMap<WorldKey>(MOST_RECENT_KEYS);
   const accounts = new Map<string, WorldAccount>();
+  const limits = createInterner<Limits>((value) => JSON.stringify(value));
   const byName = new Map<string, WorldModel>();
   let byNameOrAlias = new Map<string, WorldModel>();
   let sorted: readonly WorldModel[] = [];
@@ -56,24 +70,54 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
     for (const model of sorted) byNameOrAlias.set(model.name, model);
   }
 
+  function findKey(publicId: string): WorldKey | undefined {
+    const recent = recentKeys.get(publicId);
+    if (recent !== undefined) return recent;
+    const key = keys.find(publicId);
+    if (key !== undefined) recentKeys.set(publicId, key);
+    return key;
+  }
+
+  function applyKey({ isRevoked, ...key }: KeyRow): void {
+    recentKeys.delete(key.publicId);
+    if (isRevoked) return keys.delete(key.publicId);
+    const allowedModels = key.allowedModels?.map((name) => byName.get(name)?.name ?? name) ?? null;
+    // The account's own text, not a copy of it for each key.
+    const accountId = accounts.get(key.accountId)?.accountId ?? key.accountId;
+    keys.set({ ...key, accountId, allowedModels });
+  }
+
+  function applyAccount(row: AccountRow): void {
+    const account = withoutLeasing(row);
+    const known = accounts.get(account.accountId);
+    if (known !== undefined) limits.release(known.limits);
+    const shared = { ...account, accountId: known?.accountId ?? account.accountId, limits: limits.take(account.limits) };
+    // A reading that began before a settlement may arrive after it.
+    const isOlder = known !== undefined && account.version < known.version;
+    accounts.set(shared.accountId, isOlder ? { ...shared, ...balanceOf(known) } : shared);
+  }
+
   return {
-    findKey: (publicId) => keys.get(publicId),
+    findKey,
     findAccount: (accountId) => accounts.get(accountId),
     findModel: (name) => byNameOrAlias.get(name),
     models: () => sorted,
+    get keys() {
+      return keys.size;
+    },
     isCurrent(nowMs) {
       const heardMs = lastHeardMs();
       return heardMs !== null && nowMs - heardMs < CURRENT_FOR_MS;
     },
     apply(change) {
-      for (const key of change.keys) keys.set(key.publicId, key);
-      for (const account of change.accounts) {
-        const known = accounts.get(account.accountId);
-        // A reading that began before a settlement may arrive after it.
-        const isOlder = known !== undefined && account.version < known.version;
-        accounts.set(account.accountId, isOlder ? { ...account, ...balanceOf(known) } : account);
-      }
+      // A key's models and account are shared with these.
       if (change.models.length > 0) applyModels(change.models);
+      for (const account of change.accounts) applyAccount(account);
+      for (const key of change.keys) applyKey(key);
+    },
+    reload(phase) {
+      if (phase === "begin") return keys.beginGeneration();
+      for (const publicId of keys.deleteOlder()) recentKeys.delete(publicId);
     },
     applyBalances(balances) {
       for (const [accountId, balance] of balances) {
@@ -82,6 +126,10 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
       }
     },
   };
+}
+
+function withoutLeasing({ accountId, isSuspended, postedNanoUsd, overdraftNanoUsd, version, limits }: AccountRow): WorldAccount {
+  return { accountId, isSuspended, postedNanoUsd, overdraftNanoUsd, version, limits };
 }
 
 function balanceOf({ postedNanoUsd, version }: SettledBalance): SettledBalance {

@@ -1,8 +1,11 @@
 import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
+import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../database.ts";
 import { postCreditIn, type PostedCredit } from "../credit/entries.ts";
+
+const DAY_MS = 86_400_000;
 
 /** One payment through a provider: what the customer was asked for, and what became of it (S26). */
 export interface Payment {
@@ -61,6 +64,25 @@ const paymentRow = z.strictObject({
   createdAt: z.date(),
   paidAt: z.date().nullable(),
 });
+
+/**
+ * Before a customer is sent to pay: each begun payment is a row here and a checkout at the provider.
+ * @throws GatewayError `rate_limited` when too many of the last 24 hours were not paid.
+ */
+export async function admitTopUp(database: Queryable, accountId: string): Promise<void> {
+  const most = ACCOUNT_BOUNDS.unpaidTopUpsADay;
+  const unpaid = await database.execute(
+    `SELECT FROM payment WHERE account_id = $1 AND id > $2 AND status IN ('pending', 'failed') LIMIT $3`,
+    // An id holds the time at which it was made.
+    [accountId, uuidv7({ msecs: Date.now() - DAY_MS }), most],
+  );
+  if (unpaid >= most)
+    throw new GatewayError(
+      "rate_limited",
+      `An account begins at most ${most} payments in 24 hours that it does not pay. Pay one of them, or try again later.`,
+      { headers: { "retry-after": "3600" } },
+    );
+}
 
 /**
  * Notes what a customer is about to pay. Nothing is credited yet. The same payment again is no news.

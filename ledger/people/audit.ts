@@ -1,6 +1,10 @@
 import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
+import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
+import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable } from "../database.ts";
+
+const DAY_MS = 86_400_000;
 
 /** Something that somebody did; the subject names what it was done to, and is never a secret. */
 export interface Action {
@@ -19,6 +23,25 @@ export interface ListedAction {
   by: string | null;
   action: string;
   subject: string;
+}
+
+/**
+ * Before a key is made, changed or rotated: each leaves a row here, and is told to every process. Deleting and disabling
+ * need no leave: whoever wants to stop a key can.
+ * @throws GatewayError `rate_limited` when the account's changes of the last 24 hours are as many as there may be.
+ */
+export async function admitKeyChange(database: Queryable, accountId: string): Promise<void> {
+  const changes = await database.execute(
+    `SELECT FROM audit_entry WHERE account_id = $1 AND id > $2 AND action LIKE 'key.%' LIMIT $3`,
+    // An id holds the time at which it was made.
+    [accountId, uuidv7({ msecs: Date.now() - DAY_MS }), ACCOUNT_BOUNDS.keyChangesADay],
+  );
+  if (changes >= ACCOUNT_BOUNDS.keyChangesADay)
+    throw new GatewayError(
+      "rate_limited",
+      `An account makes, changes and rotates keys at most ${ACCOUNT_BOUNDS.keyChangesADay} times in 24 hours. Try again later; keys can still be disabled and deleted.`,
+      { headers: { "retry-after": "3600" } },
+    );
 }
 
 export async function noteAction(

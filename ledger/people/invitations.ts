@@ -1,16 +1,24 @@
 import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
+import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../database.ts";
 import { noteAction } from "./audit.ts";
-import { addMember, listMemberships, membershipRow, roleSchema, type Membership, type Role } from "./members.ts";
+import {
+  addMember,
+  checkRoomForMember,
+  listMemberships,
+  membershipRow,
+  roleSchema,
+  type Membership,
+  type Role,
+} from "./members.ts";
 import type { Person } from "./persons.ts";
 import { hashToken, mintToken } from "./token.ts";
 
 const INVITED_FOR = "interval '7 days'";
-/** Of one account: whoever has one must not write to the world in our name. */
-const MOST_A_DAY = 50;
 const DAY_MS = 86_400_000;
+const { invitationsADay, openInvitations } = ACCOUNT_BOUNDS;
 
 export interface NewInvitation {
   accountId: string;
@@ -30,12 +38,22 @@ export async function invite(database: Database, { accountId, email, role, invit
   const { token, hash } = mintToken();
   await database.transaction(async (transaction) => {
     await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
-    if ((await countInvited(transaction, accountId)) >= MOST_A_DAY)
-      throw new GatewayError("rate_limited", `An account sends at most ${MOST_A_DAY} invitations a day. Try again tomorrow.`);
+    // Whoever has an account must not write to the world in our name.
+    if ((await countInvited(transaction, accountId)) >= invitationsADay)
+      throw new GatewayError(
+        "rate_limited",
+        `An account sends at most ${invitationsADay} invitations a day. Try again tomorrow.`,
+      );
     await transaction.execute("DELETE FROM invitation WHERE account_id = $1 AND lower(email) = lower($2)", [
       accountId,
       email.trim(),
     ]);
+    if ((await countOpen(transaction, accountId)) >= openInvitations)
+      throw new GatewayError(
+        "invalid_request",
+        `An account has at most ${openInvitations} invitations that nobody has accepted yet. Take one back first.`,
+        { field: "email" },
+      );
     await transaction.execute(
       `INSERT INTO invitation (token_hash, account_id, email, role, invited_by, expires_at)
        VALUES ($1, $2, $3, $4, $5, now() + ${INVITED_FOR})`,
@@ -53,6 +71,10 @@ async function countInvited(transaction: Queryable, accountId: string): Promise<
     // An id holds the time at which it was made.
     [accountId, uuidv7({ msecs: Date.now() - DAY_MS })],
   );
+}
+
+async function countOpen(transaction: Queryable, accountId: string): Promise<number> {
+  return transaction.execute("SELECT FROM invitation WHERE account_id = $1 AND expires_at > now()", [accountId]);
 }
 
 /** One that was not accepted yet. */
@@ -118,6 +140,7 @@ export async function acceptInvitationIn(transaction: Queryable, token: string, 
     row: membershipRow,
   });
   if (invitation === undefined) throw noInvitation();
+  await checkRoomForMember(transaction, { ...invitation, personId: person.id });
   await addMember(transaction, { ...invitation, personId: person.id });
   const memberships = await listMemberships(transaction, person.id);
   return memberships.find(({ accountId }) => accountId === invitation.accountId) ?? invitation;

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
+import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable } from "../database.ts";
 import type { Role } from "./members.ts";
@@ -32,8 +33,6 @@ export interface NewManagementToken {
 
 const PREFIX = "mgmt_";
 const MOST_CHARACTERS = 100;
-/** An account's; more would be a leak that nobody looks after. */
-const MOST_TOKENS = 50;
 const COLUMNS = `management_token.id, account_id AS "accountId", management_token.name, role, email AS "createdBy",
   management_token.created_at AS "createdAt", expires_at AS "expiresAt", last_used_at AS "lastUsedAt",
   CASE WHEN expires_at <= now() THEN 'expired' ELSE 'active' END AS status`;
@@ -72,13 +71,18 @@ export async function createManagementToken(
   const id = uuidv7();
   const { token } = mintToken();
   const value = `${PREFIX}${token}`;
+  // One at a time: many at once would all find room.
+  await database.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
   const made = await database.execute(
     `INSERT INTO management_token (id, account_id, name, role, token_hash, created_by, expires_at) SELECT $1, $2, $3, $4, $5, $6, $7
-     WHERE (SELECT count(*) FROM management_token WHERE account_id = $2 AND revoked_at IS NULL) < $8`,
-    [id, accountId, name.trim(), role, hashToken(value), createdBy, expiresAt, MOST_TOKENS],
+     WHERE (SELECT count(*) FROM management_token WHERE account_id = $2 AND (revoked_at IS NULL OR revoked_at > now() - interval '1 day')) < $8`,
+    [id, accountId, name.trim(), role, hashToken(value), createdBy, expiresAt, ACCOUNT_BOUNDS.managementTokens],
   );
   if (made === 0)
-    throw new GatewayError("invalid_request", `An account has at most ${MOST_TOKENS} tokens. Revoke those that nobody uses.`);
+    throw new GatewayError(
+      "invalid_request",
+      `An account has at most ${ACCOUNT_BOUNDS.managementTokens} tokens, counting those revoked in the last 24 hours. Revoke tokens that nobody uses, and try again a day later.`,
+    );
   return { id, value };
 }
 

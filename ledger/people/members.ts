@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../database.ts";
 
@@ -47,6 +48,28 @@ export async function listMembers(database: Queryable, accountId: string): Promi
     values: [accountId],
     row: memberRow,
   });
+}
+
+/**
+ * Before somebody who was invited comes in; one who is a member already takes no room. To be called in the transaction
+ * that adds them.
+ * @throws GatewayError `invalid_request` where the account has as many members, or the person as many accounts, as they may.
+ */
+export async function checkRoomForMember(
+  transaction: Queryable,
+  { accountId, personId }: { accountId: string; personId: string },
+): Promise<void> {
+  const { members, accountsOfPerson } = ACCOUNT_BOUNDS;
+  await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+  if ((await transaction.execute("SELECT FROM member WHERE account_id = $1 AND person_id = $2", [accountId, personId])) > 0)
+    return;
+  if ((await transaction.execute("SELECT FROM member WHERE account_id = $1 LIMIT $2", [accountId, members])) >= members)
+    throw new GatewayError("invalid_request", `An account has at most ${members} members. Ask its owner to remove one.`);
+  if (
+    (await transaction.execute("SELECT FROM member WHERE person_id = $1 LIMIT $2", [personId, accountsOfPerson])) >=
+    accountsOfPerson
+  )
+    throw new GatewayError("invalid_request", `A person is in at most ${accountsOfPerson} accounts. Leave one first.`);
 }
 
 /** One who is a member already keeps their role. */

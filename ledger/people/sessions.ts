@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import type { Queryable } from "../database.ts";
 import { hashToken, mintToken } from "./token.ts";
 
@@ -40,6 +41,12 @@ export async function startSession(
     accountId,
     userAgent.slice(0, 200),
   ]);
+  await database.execute(
+    `DELETE FROM session WHERE token_hash IN (
+       SELECT token_hash FROM session WHERE person_id = $1 ORDER BY last_seen_at DESC, created_at DESC OFFSET $2
+     )`,
+    [personId, ACCOUNT_BOUNDS.sessionsOfPerson],
+  );
   return token;
 }
 

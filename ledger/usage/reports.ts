@@ -35,7 +35,7 @@ export async function usageByModelAndDay(
   });
 }
 
-export interface UsageByKey extends UsageSums {
+interface UsageByKey extends UsageSums {
   /** Public id. */
   keyId: string;
   name: string;
@@ -44,19 +44,44 @@ export interface UsageByKey extends UsageSums {
 
 const keyRow = z.strictObject({ keyId: z.string(), name: z.string(), isRevoked: z.boolean(), ...usageSumsShape });
 
-/** What each API key of an account used, the dearest first; keys that were not used are left out (S27). */
+/** Where a page of keys by what they used ended. */
+export type KeyUsagePosition = Pick<UsageByKey, "keyId" | "chargeNanoUsd">;
+
+export interface KeyUsagePage {
+  keys: UsageByKey[];
+  /** Of the next page; null: this is the last one. */
+  next: KeyUsagePosition | null;
+}
+
+/**
+ * What each API key of an account used, the dearest first; keys that were not used are left out (S27).
+ * @param after goes on after this key.
+ */
 export async function usageByKey(
   database: Queryable,
-  { accountId, fromDay, toDay }: { accountId: string } & DayRange,
-): Promise<UsageByKey[]> {
-  return database.query({
-    text: `SELECT public_id AS "keyId", name, revoked_at IS NOT NULL AS "isRevoked", ${USAGE_SUMS}
-           FROM usage_by_day AS usage JOIN api_key ON public_id = key_id
-           WHERE usage.account_id = $1 AND day BETWEEN $2 AND $3
-           GROUP BY public_id ORDER BY "chargeNanoUsd" DESC, public_id`,
-    values: [accountId, fromDay, toDay],
+  {
+    accountId,
+    fromDay,
+    toDay,
+    limit,
+    after,
+  }: { accountId: string; limit: number; after?: KeyUsagePosition | undefined } & DayRange,
+): Promise<KeyUsagePage> {
+  const rows = await database.query({
+    text: `SELECT * FROM (
+             SELECT public_id AS "keyId", name, revoked_at IS NOT NULL AS "isRevoked", ${USAGE_SUMS}
+             FROM usage_by_day AS usage JOIN api_key ON public_id = key_id
+             WHERE usage.account_id = $1 AND day BETWEEN $2 AND $3 GROUP BY public_id
+           ) AS used
+           WHERE $4::bigint IS NULL OR "chargeNanoUsd" < $4 OR ("chargeNanoUsd" = $4 AND "keyId" > $5)
+           ORDER BY "chargeNanoUsd" DESC, "keyId" LIMIT $6`,
+    values: [accountId, fromDay, toDay, after?.chargeNanoUsd ?? null, after?.keyId ?? null, limit + 1],
     row: keyRow,
   });
+  const keys = rows.slice(0, limit);
+  const last = keys.at(-1);
+  const isLast = rows.length <= limit || last === undefined;
+  return { keys, next: isLast ? null : { keyId: last.keyId, chargeNanoUsd: last.chargeNanoUsd } };
 }
 
 export interface UsageByHour extends UsageSums {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Database } from "../../ledger/database.ts";
 import { formatNanoUsd } from "../../ledger/money.ts";
-import { readKeyActivity, type KeyActivity } from "../../ledger/resource-keys.ts";
+import { readKeyActivity, RESOURCE_PAGE, type KeyActivity } from "../../ledger/resource-keys.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { readConditions } from "../kube/conditions.ts";
 import type { KubeObject } from "../kube/object.ts";
@@ -29,9 +29,13 @@ const shownSchema = z.object({ lastUsedAt: z.string().optional(), spend: z.objec
 
 /** Writes when keys were last used and what they have spent, where that is something new. To be called once a minute. */
 export async function writeActivity(deps: ActivityDeps): Promise<void> {
-  const all = await readKeyActivity(deps.database, deps.origin);
-  for (let at = 0; at < all.length && deps.isLeader(); at += AT_ONCE)
-    await Promise.all(all.slice(at, at + AT_ONCE).map((activity) => writeOne(deps, activity)));
+  let afterUid: string | undefined;
+  do {
+    const page = await readKeyActivity(deps.database, deps.origin, afterUid);
+    for (let at = 0; at < page.length && deps.isLeader(); at += AT_ONCE)
+      await Promise.all(page.slice(at, at + AT_ONCE).map((activity) => writeOne(deps, activity)));
+    afterUid = page.length < RESOURCE_PAGE ? undefined : page.at(-1)?.uid;
+  } while (afterUid !== undefined && deps.isLeader());
 }
 
 async function writeOne({ client, find, clock, onSpendLimit }: ActivityDeps, activity: KeyActivity): Promise<void> {

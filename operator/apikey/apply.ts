@@ -53,6 +53,7 @@ export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource:
     ...(await readResourceKey(database, { uid, accountId: resource.spec.account })),
     secret: { kind: "unread" },
     isForeignKey: false,
+    hasRoom: true,
     origin,
     nowMs: clock.nowMs(),
     isStored: (secret, hash) => hashSecret(pepper, secret).equals(hash),
@@ -112,7 +113,9 @@ export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource:
       case "store key": {
         const { publicId, secret, rotation } = step;
         const key = { publicId, secret, rotation, pepper, accountId: resource.spec.account, settings: toSettings(resource) };
-        observation.isForeignKey = !(await addResourceKey(database, { ...identity, ...key }));
+        const stored = await addResourceKey(database, { ...identity, ...key });
+        observation.isForeignKey = stored === "foreign";
+        observation.hasRoom = stored !== "no room";
         return await rereadKey();
       }
       case "store rotation": {

@@ -1,5 +1,5 @@
 import type { Database } from "../../ledger/database.ts";
-import { listResourceKeys, revokeResourceKey } from "../../ledger/resource-keys.ts";
+import { listResourceKeys, RESOURCE_PAGE, revokeResourceKey, type KnownResource } from "../../ledger/resource-keys.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { findTransitions, readConditions, type WantedCondition } from "../kube/conditions.ts";
 import type { KubeEvents } from "../kube/events.ts";
@@ -121,14 +121,24 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
 
   /** Whoever took the finalizer away by hand, or deleted while no operator ran, left a key that nothing stands for. */
   async function revokeOrphans(place?: { namespace: string; name: string }): Promise<void> {
-    const known = await listResourceKeys(database, { origin, ...(place === undefined ? {} : { place }) });
-    for (const resource of known) {
-      if (!deps.isWatched(resource.namespace) || find(`${resource.namespace}/${resource.name}`)?.metadata.uid === resource.uid)
-        continue;
-      // What was listed may be older than the key: the API server itself is asked.
-      if (!isLeader() || (await liveUid(resource)) === resource.uid) continue;
-      if (await revokeResourceKey(database, resource.uid)) events.orphanRevoked(resource);
-    }
+    let afterUid: string | undefined;
+    do {
+      const page = await listResourceKeys(database, {
+        origin,
+        ...(place === undefined ? {} : { place }),
+        ...(afterUid === undefined ? {} : { afterUid }),
+      });
+      for (const resource of page) await revokeOrphan(resource);
+      afterUid = page.length < RESOURCE_PAGE ? undefined : page.at(-1)?.uid;
+    } while (afterUid !== undefined && isLeader());
+  }
+
+  async function revokeOrphan(resource: KnownResource): Promise<void> {
+    if (!deps.isWatched(resource.namespace) || find(`${resource.namespace}/${resource.name}`)?.metadata.uid === resource.uid)
+      return;
+    // What was listed may be older than the key: the API server itself is asked.
+    if (!isLeader() || (await liveUid(resource)) === resource.uid) return;
+    if (await revokeResourceKey(database, resource.uid)) events.orphanRevoked(resource);
   }
 
   async function liveUid(place: { namespace: string; name: string }): Promise<string | null> {

@@ -16,6 +16,8 @@ export interface Observation {
   secret: ObservedSecret;
   /** The ledger has the public id in the Secret as another one's key. */
   isForeignKey: boolean;
+  /** May the account have one more key of an ApiKey? */
+  hasRoom: boolean;
   /** This installation of the operator. */
   origin: string;
   nowMs: number;
@@ -40,7 +42,7 @@ export type Step =
   /** Nothing more: what is wrong with the Secret, or null. */
   | { kind: "done"; secretProblem: SecretProblem | null };
 
-export type SecretProblem = "NameTaken" | "SecretMissing" | "SecretChanged";
+export type SecretProblem = "NameTaken" | "SecretMissing" | "SecretChanged" | "TooManyKeys";
 
 /**
  * Deleting a key stops it everywhere within one second (S25). The finalizer stays for that long after the revocation is
@@ -87,7 +89,8 @@ function stepToEnd({ key, hasFinalizer }: Observation): Step {
 }
 
 /** The ledger has no key of it yet. */
-function stepToFirst({ secret, isForeignKey }: Observation, wanted: number): Step {
+function stepToFirst({ secret, isForeignKey, hasRoom }: Observation, wanted: number): Step {
+  if (!hasRoom) return { kind: "done", secretProblem: "TooManyKeys" };
   switch (secret.kind) {
     case "unread":
     case "missing":

@@ -1,3 +1,4 @@
+import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { maskApiKey } from "../../ledger/keys.ts";
 import { parseNanoUsd } from "../../ledger/money.ts";
 import type { ResourceKey } from "../../ledger/resource-keys.ts";
@@ -47,6 +48,11 @@ function secretCondition(resource: ApiKeyResource, problem: SecretProblem | null
   switch (problem) {
     case null:
       return { type: "SecretReady", isTrue: true, reason: "SecretReady", message: `Secret ${name}, key ${key}, holds the value` };
+    case "TooManyKeys":
+      return not(
+        problem,
+        `account ${resource.spec.account} has ${ACCOUNT_BOUNDS.keysWithResources} keys, counting those deleted in the last 24 hours, and may have no more; delete ApiKeys that nobody uses`,
+      );
     case "NameTaken":
       return not(problem, `Secret ${name} is there and is not this ApiKey's; name another one in spec.secretRef of a new ApiKey`);
     case "SecretMissing":

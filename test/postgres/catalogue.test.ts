@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { publishModels } from "../../ledger/catalogue.ts";
-import { readChanges } from "../../ledger/changes.ts";
+import { readChanges } from "../support/changes.ts";
 import type { Database } from "../../ledger/database.ts";
 import { catalogueModel, countRows, PRICE } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";

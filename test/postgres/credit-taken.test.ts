@@ -7,7 +7,7 @@ import { readBalance } from "../../ledger/accounts.ts";
 import { checkLedger } from "../../ledger/check.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
 import { expireGrants, postExpiringGrant } from "../../ledger/credit/grants.ts";
-import { startFeed } from "../../ledger/feed.ts";
+import { startFeed } from "../../ledger/mirror/feed.ts";
 import { createLeaseBank } from "../../ledger/lease-bank.ts";
 import { createSettler, type Settler } from "../../ledger/settler.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,13 +1,14 @@
 import { onTestFinished, expect, test } from "vitest";
 import { createApp } from "../../dashboard/app.ts";
 import { CSRF_FIELD, csrfToken } from "../../dashboard/session/csrf.ts";
+import { publishModels } from "../../ledger/catalogue.ts";
 import type { Database } from "../../ledger/database.ts";
-import { listKeys } from "../../ledger/key-list.ts";
 import { createApiKey } from "../../ledger/keys.ts";
 import { listActions } from "../../ledger/people/audit.ts";
 import { startSession } from "../../ledger/people/sessions.ts";
 import { createLog } from "../../runtime/log.ts";
-import { PEPPER } from "../support/ledger.ts";
+import { catalogueModel, PEPPER, PRICE } from "../support/ledger.ts";
+import { listAllKeys } from "../support/listed-keys.ts";
 import { createMember, createPerson } from "../support/people.ts";
 import { usePostgres } from "../support/postgres.ts";
 
@@ -18,6 +19,7 @@ const POSTS = ["", "/disable", "/enable", "/rotate", "/delete"];
 
 test("a key goes through its whole life on the pages, and each step is noted (S24)", async () => {
   const { database } = await postgres.migrated();
+  await publishModels(database, [{ model: catalogueModel("modelx-chat"), price: PRICE }]);
   const { accountId, personId } = await ownerOf(database, "ann@example.com");
   const ann = await browse(database, { personId, accountId });
   const made = await ann.send("/dashboard/keys/new", { name: "ci", spendPerDayUsd: "2.50", models: "modelx-chat" });
@@ -25,7 +27,7 @@ test("a key goes through its whole life on the pages, and each step is noted (S2
   const [value = ""] = /sk-mg-[0-9A-Za-z]{55}/.exec(made.body) ?? [];
   const publicId = value.slice(6, 18);
   const page = `/dashboard/keys/${publicId}`;
-  const shown = async () => (await listKeys(database, { accountId, publicId }))[0];
+  const shown = async () => (await listAllKeys(database, { accountId, publicId }))[0];
   expect(await shown()).toMatchObject({ name: "ci", allowedModels: ["modelx-chat"], limits: { spendPerDayUsd: "2.50" } });
 
   await ann.send(`${page}/disable`, {});
@@ -60,13 +62,13 @@ test("each page of another account's key answers as if there were none, and chan
   const { database } = await postgres.migrated();
   const ann = await ownerOf(database, "ann@example.com");
   const { publicId } = await createApiKey(database, { accountId: ann.accountId, name: "ann's", pepper: PEPPER });
-  const before = await listKeys(database, { accountId: ann.accountId });
+  const before = await listAllKeys(database, { accountId: ann.accountId });
   const bob = await browse(database, await ownerOf(database, "bob@example.com"));
   for (const id of [publicId, "0".repeat(12), "%00", "a'b"]) {
     for (const path of GETS) expect((await bob.open(`/dashboard/keys/${id}${path}`)).statusCode).toBe(404);
     for (const path of POSTS) expect((await bob.send(`/dashboard/keys/${id}${path}`, { name: "taken" })).statusCode).toBe(404);
   }
-  expect(await listKeys(database, { accountId: ann.accountId })).toEqual(before);
+  expect(await listAllKeys(database, { accountId: ann.accountId })).toEqual(before);
   expect(await listActions(database, { accountId: ann.accountId, limit: 1 })).toEqual([]);
 });
 
@@ -75,12 +77,12 @@ test("a viewer sees the keys and changes none", async () => {
   const { accountId } = await ownerOf(database, "ann@example.com");
   const { publicId } = await createApiKey(database, { accountId, name: "ann's", pepper: PEPPER });
   const person = await createMember(database, { accountId, email: "vic@example.com", role: "viewer" });
-  const before = await listKeys(database, { accountId });
+  const before = await listAllKeys(database, { accountId });
   const viewer = await browse(database, { personId: person.id, accountId });
   expect((await viewer.open("/dashboard/keys")).body).toContain("ann&#39;s");
   for (const path of ["new", ...POSTS.map((end) => `${publicId}${end}`)])
     expect((await viewer.send(`/dashboard/keys/${path}`, { name: "changed" })).statusCode).toBe(403);
-  expect(await listKeys(database, { accountId })).toEqual(before);
+  expect(await listAllKeys(database, { accountId })).toEqual(before);
 });
 
 test("a form from another site, or without its page's token, changes nothing; without a session it leads to the sign-in", async () => {
@@ -92,7 +94,7 @@ test("a form from another site, or without its page's token, changes nothing; wi
   expect((await ann.send("/dashboard/keys/new", form, { origin: "https://evil.example" })).statusCode).toBe(403);
   const guest = await ann.send("/dashboard/keys/new", form, { cookie: "" });
   expect(guest.headers.location).toMatch(/^\/dashboard\/sign-in/);
-  expect(await listKeys(database, owner)).toEqual([]);
+  expect(await listAllKeys(database, owner)).toEqual([]);
 });
 
 test.for([
@@ -108,7 +110,7 @@ test.for([
   const answer = await ann.send("/dashboard/keys/new", form);
   expect(answer.statusCode).toBe(400);
   expect(answer.body).toContain(problem);
-  expect(await listKeys(database, owner)).toEqual([]);
+  expect(await listAllKeys(database, owner)).toEqual([]);
 });
 
 async function ownerOf(database: Database, email: string): Promise<{ personId: string; accountId: string }> {

@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from "uuid";
 import { expect, test } from "vitest";
-import { listKeys } from "../../ledger/key-list.ts";
 import { changeKey } from "../../ledger/key-settings.ts";
 import { createApiKey, revokeApiKey, rotateApiKey } from "../../ledger/keys.ts";
 import { settle } from "../../ledger/settle.ts";
 import { createCustomer, PEPPER, seedLedger, settlementOf } from "../support/ledger.ts";
+import { listAllKeys } from "../support/listed-keys.ts";
 import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();
@@ -16,7 +16,7 @@ test("a key is listed with what it was made with, masked, and nothing of its sec
   const expiresAt = new Date("2100-01-01T00:00:00Z");
   const allowedModels = ["modelx-v4-pro"];
   const { publicId, value } = await createApiKey(database, { accountId, name: "ci", pepper: PEPPER, expiresAt, allowedModels });
-  const [key] = await listKeys(database, { accountId, publicId });
+  const [key] = await listAllKeys(database, { accountId, publicId });
   expect(key).toEqual({
     publicId,
     masked: `sk-mg-${publicId.slice(0, 4)}****${publicId.slice(-4)}`,
@@ -49,7 +49,7 @@ test("a key shows what it spent today, this month and in all, over all models (S
     spend(nowMs, "modelx-chat", 9_000n, other),
     spend(nowMs - 40 * DAY_MS, "modelx-v4-pro", 300n),
   ]);
-  const [key] = await listKeys(database, { accountId: "acme" });
+  const [key] = await listAllKeys(database, { accountId: "acme" });
   expect(key).toMatchObject({ spentTodayNanoUsd: 21n, spentThisMonthNanoUsd: 21n, spentNanoUsd: 321n });
   expect(key?.lastUsedAt).toBeInstanceOf(Date);
 });
@@ -72,14 +72,14 @@ test("keys are listed newest first, with their state; deleted ones and other acc
   await revokeApiKey(database, await create("gone"));
   await rotateApiKey(database, { publicId: keyId, pepper: PEPPER, previousUntil: new Date("2100-01-01T00:00:00Z") });
 
-  const keys = await listKeys(database, { accountId });
+  const keys = await listAllKeys(database, { accountId });
   expect(keys.map(({ name, status }) => [name, status])).toEqual([
     ["off", "disabled"],
     ["over", "expired"],
     ["test", "active"],
   ]);
   expect(keys.at(-1)?.previousUntil).toEqual(new Date("2100-01-01T00:00:00Z"));
-  expect(await listKeys(database, { accountId, publicId: otherKeyId })).toEqual([]);
+  expect(await listAllKeys(database, { accountId, publicId: otherKeyId })).toEqual([]);
 });
 
 test("a change sets what it names and nothing else", async () => {
@@ -93,13 +93,13 @@ test("a change sets what it names and nothing else", async () => {
     limits: { requestsPerMinute: 5, spendPerDayUsd: "0.50" },
   };
   await changeKey(database, key, { ...settings, isDisabled: true });
-  expect(await listKeys(database, key)).toMatchObject([{ ...settings, status: "disabled" }]);
+  expect(await listAllKeys(database, key)).toMatchObject([{ ...settings, status: "disabled" }]);
   await changeKey(database, key, { name: "renamed" });
-  expect(await listKeys(database, key)).toMatchObject([{ ...settings, name: "renamed", status: "disabled" }]);
+  expect(await listAllKeys(database, key)).toMatchObject([{ ...settings, name: "renamed", status: "disabled" }]);
   await changeKey(database, key, { isDisabled: false });
-  expect(await listKeys(database, key)).toMatchObject([{ ...settings, name: "renamed", status: "active" }]);
+  expect(await listAllKeys(database, key)).toMatchObject([{ ...settings, name: "renamed", status: "active" }]);
   await changeKey(database, key, { allowedModels: null, expiresAt: null, limits: {} });
-  expect(await listKeys(database, key)).toMatchObject([
+  expect(await listAllKeys(database, key)).toMatchObject([
     { name: "renamed", allowedModels: null, expiresAt: null, limits: {}, status: "active" },
   ]);
 });
@@ -112,7 +112,7 @@ test("a key that is renamed and disabled at once is both", async () => {
     changeKey(database, key, { name: "renamed", limits: { requestsPerMinute: 1 } }),
     changeKey(database, key, { isDisabled: true }),
   ]);
-  expect(await listKeys(database, key)).toMatchObject([
+  expect(await listAllKeys(database, key)).toMatchObject([
     { name: "renamed", limits: { requestsPerMinute: 1 }, status: "disabled" },
   ]);
 });
@@ -123,7 +123,7 @@ test("another account's key and a deleted one are not found, and stay as they we
   await createCustomer(database, "other");
   const change = { name: "taken", isDisabled: true };
   await expect(changeKey(database, { accountId: "other", publicId: keyId }, change)).rejects.toMatchObject({ code: "not_found" });
-  expect(await listKeys(database, { accountId })).toMatchObject([{ name: "test", status: "active" }]);
+  expect(await listAllKeys(database, { accountId })).toMatchObject([{ name: "test", status: "active" }]);
   await revokeApiKey(database, keyId);
   await expect(changeKey(database, { accountId, publicId: keyId }, change)).rejects.toMatchObject({ code: "not_found" });
 });

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Database } from "../../ledger/database.ts";
-import { startFeed, type FeedChange } from "../../ledger/feed.ts";
+import { startFeed } from "../../ledger/mirror/feed.ts";
+import type { Change } from "../../ledger/mirror/rows.ts";
 import {
   claimLimits,
   dropOldLimitUse,
@@ -87,7 +88,7 @@ test("old counts are dropped", async () => {
 test("limits of keys and accounts reach whoever follows the feed", async () => {
   const { database } = await postgres.migrated();
   const { keyId } = await seedLedger(database);
-  const changes: FeedChange[] = [];
+  const changes: Change[] = [];
   const feed = startFeed({ database, onChange: (change) => changes.push(change) });
   await feed.ready;
   expect(await setKeyLimits(database, keyId, { requestsPerMinute: 60, spendPerDayUsd: "1.50" })).toBe(true);

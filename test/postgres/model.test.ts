@@ -14,7 +14,7 @@ import { readBalance } from "../../ledger/accounts.ts";
 import { checkLedger } from "../../ledger/check.ts";
 import type { Database } from "../../ledger/database.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
-import { startFeed, type Feed } from "../../ledger/feed.ts";
+import { startFeed, type Feed } from "../../ledger/mirror/feed.ts";
 import { createLeaseBank } from "../../ledger/lease-bank.ts";
 import { endLeasesOf } from "../../ledger/leases.ts";
 import { chargeNanoUsd } from "../../ledger/money.ts";

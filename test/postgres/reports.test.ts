@@ -79,7 +79,7 @@ test("an account's usage is that of all its keys, and narrowed to one it is that
   expect(await usageByModelAndDay(database, { ...range, keyId: secondKeyId })).toMatchObject([{ chargeNanoUsd: 500_000n }]);
   expect(await usageByModelAndDay(database, { ...range, keyId: other.keyId })).toEqual([]);
 
-  expect(await usageByKey(database, range)).toMatchObject([
+  expect((await usageByKey(database, { ...range, limit: 10 })).keys).toMatchObject([
     { keyId: secondKeyId, name: "second", isRevoked: true, requests: 1, chargeNanoUsd: 500_000n },
     { keyId: customer.keyId, name: "test", isRevoked: false, requests: 2, chargeNanoUsd: 180_000n, inputTokens: 200 },
   ]);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createAccount } from "../../ledger/accounts.ts";
-import { readChanges } from "../../ledger/changes.ts";
+import { readChanges } from "../support/changes.ts";
 import type { Database } from "../../ledger/database.ts";
 import { createApiKey, hashSecret, mintApiKey } from "../../ledger/keys.ts";
 import {
@@ -48,7 +48,7 @@ test("a resource's key is stored once, however often it is added", async () => {
   const database = await start();
   const key = newKey({ rotation: 3 });
   expect(await readResourceKey(database, { uid: UID, accountId: ACCOUNT })).toEqual({ hasAccount: true, key: null });
-  expect(await addResourceKey(database, key)).toBe(true);
+  expect(await addResourceKey(database, key)).toBe("stored");
   const stored = (await readResourceKey(database, { uid: UID, accountId: ACCOUNT })).key;
   expect(stored).toEqual({
     publicId: key.publicId,
@@ -62,7 +62,7 @@ test("a resource's key is stored once, however often it is added", async () => {
     spent: { dayNanoUsd: 0n, monthNanoUsd: 0n },
   });
   const { nextXid } = await readChanges(database, 0n);
-  expect(await addResourceKey(database, key)).toBe(true);
+  expect(await addResourceKey(database, key)).toBe("stored");
   expect((await readChanges(database, nextXid)).keys).toEqual([]);
 });
 
@@ -70,9 +70,9 @@ test("the public id of another key is not taken over, whoever it belongs to", as
   const database = await start();
   await addResourceKey(database, newKey());
   const stolen = newKey({ uid: OTHER_UID, resourceName: "thief", secret: "x".repeat(43) });
-  expect(await addResourceKey(database, stolen)).toBe(false);
+  expect(await addResourceKey(database, stolen)).toBe("foreign");
   const { publicId } = await createApiKey(database, { accountId: ACCOUNT, name: "by hand", pepper: PEPPER });
-  expect(await addResourceKey(database, { ...stolen, publicId })).toBe(false);
+  expect(await addResourceKey(database, { ...stolen, publicId })).toBe("foreign");
   expect((await readResourceKey(database, { uid: UID, accountId: ACCOUNT })).key?.secretHash).toEqual(
     hashSecret(PEPPER, newKey().secret),
   );
@@ -93,7 +93,7 @@ test("its settings become those of the resource, and reach whoever follows the c
   await changeResourceKey(database, { uid: UID, origin: "there", settings });
   const stored = (await readResourceKey(database, { uid: UID, accountId: ACCOUNT })).key;
   expect(stored).toMatchObject({ settings, origin: "there" });
-  expect((await readChanges(database, nextXid)).keys).toMatchObject([{ name: "renamed", isDisabled: true }]);
+  expect((await readChanges(database, nextXid)).keys).toMatchObject([{ isDisabled: true }]);
 });
 
 test("a rotation is stored once: repeated, it does not move the end of the overlap", async () => {

@@ -31,10 +31,8 @@ export function startTestRun({ hold, meter = createMeter(100), ...options }: Tes
         key: {
           publicId: "key",
           accountId: "acme",
-          name: "test",
           secretHash: Buffer.alloc(32),
           previousSecret: null,
-          isRevoked: false,
           isDisabled: false,
           expiresAt: null,
           allowedModels: null,

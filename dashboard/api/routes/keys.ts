@@ -1,17 +1,19 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import type { Queryable } from "../../../ledger/database.ts";
-import { listKeys, type ListedKey } from "../../../ledger/key-list.ts";
+import { checkModelNames } from "../../../ledger/key-bounds.ts";
+import { findKey, listKeys, type ListedKey } from "../../../ledger/key-list.ts";
 import { changeKey } from "../../../ledger/key-settings.ts";
 import { createApiKey, revokeApiKey, rotateApiKey } from "../../../ledger/keys.ts";
 import { setKeyLimits } from "../../../ledger/limits.ts";
-import { noteAction } from "../../../ledger/people/audit.ts";
+import { admitKeyChange, noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { callerOf, type Caller } from "../caller.ts";
+import { encodeCursor, readKeyCursor } from "../cursor.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
 import { key, keyChange, keyWithValue, newKey, readKeyChange, readLimits, rotation, showKey } from "../schemas/key.ts";
-import { keyId } from "../schemas/values.ts";
+import { keyId, nextCursor, pageQuery } from "../schemas/values.ts";
 
 const HOUR_MS = 3_600_000;
 const OVERLAP_HOURS = 24;
@@ -21,7 +23,7 @@ const params = z.object({ id: keyId });
 export function keyApi(api: Api, { database, pepper }: AppDeps): void {
   /** @throws GatewayError `not_found` for a key that is not the account's: whose it is stays untold. */
   async function keyOf({ accountId }: Caller, publicId: string, queryable: Queryable = database): Promise<ListedKey> {
-    const [found] = await listKeys(queryable, { accountId, publicId });
+    const found = await findKey(queryable, { accountId, publicId });
     if (found === undefined) throw new GatewayError("not_found", "This account has no such key.", { field: "id" });
     return found;
   }
@@ -30,17 +32,34 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
     await noteAction(transaction, { ...caller, action, subject });
   }
 
+  /** Does the change only disable a key that is in use? That always works. */
+  async function isStop(
+    transaction: Queryable,
+    caller: Caller,
+    { params: { id }, body }: { params: { id: string }; body: z.infer<typeof keyChange> },
+  ): Promise<boolean> {
+    const isOnlyDisabled = body.disabled === true && Object.keys(body).length === 1;
+    return isOnlyDisabled && (await keyOf(caller, id, transaction)).status !== "disabled";
+  }
+
   api.get(
     "/keys",
     {
       schema: {
         tags,
-        summary: "All keys, newest first",
+        summary: "Keys, newest first",
         description: "Deleted ones are left out.",
-        response: { 200: z.object({ data: z.array(key) }), ...failures },
+        querystring: z.strictObject(pageQuery),
+        response: { 200: z.object({ data: z.array(key), next_cursor: nextCursor }), ...failures },
       },
     },
-    async (request) => ({ data: (await listKeys(database, { accountId: callerOf(request).accountId })).map(showKey) }),
+    async (request) => {
+      const { accountId } = callerOf(request);
+      const { limit, cursor } = request.query;
+      const afterId = cursor === undefined ? undefined : readKeyCursor(cursor);
+      const { keys, next } = await listKeys(database, { accountId, limit, afterId });
+      return { data: keys.map(showKey), next_cursor: next === null ? null : encodeCursor(next) };
+    },
   );
 
   api.post(
@@ -58,6 +77,8 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
       const caller = callerOf(request, "member");
       const { name, allowed_models: allowedModels, expires_at: expiresAt, limits } = request.body;
       const made = await database.transaction(async (transaction) => {
+        await checkModels(transaction, allowedModels);
+        await admitKeyChange(transaction, caller.accountId);
         const { publicId, value } = await createApiKey(transaction, {
           accountId: caller.accountId,
           name,
@@ -93,6 +114,8 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
       const caller = callerOf(request, "member");
       const { id: publicId } = request.params;
       return database.transaction(async (transaction) => {
+        await checkModels(transaction, request.body.allowed_models);
+        if (!(await isStop(transaction, caller, request))) await admitKeyChange(transaction, caller.accountId);
         await changeKey(transaction, { accountId: caller.accountId, publicId }, readKeyChange(request.body));
         await note(transaction, caller, "key.changed", publicId);
         return showKey(await keyOf(caller, publicId, transaction));
@@ -119,6 +142,7 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
       const hours = request.body?.overlap_hours ?? OVERLAP_HOURS;
       const previousUntil = hours === 0 ? null : new Date(Date.now() + hours * HOUR_MS);
       return database.transaction(async (transaction) => {
+        await admitKeyChange(transaction, caller.accountId);
         const { value } = await rotateApiKey(transaction, { publicId, pepper, previousUntil });
         await note(transaction, caller, "key.rotated", publicId);
         return { ...showKey(await keyOf(caller, publicId, transaction)), value };
@@ -147,4 +171,9 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
       return reply.status(204).send(null);
     },
   );
+}
+
+/** @throws GatewayError `invalid_request` with the field's name in this API. */
+async function checkModels(transaction: Queryable, names: readonly string[] | null | undefined): Promise<void> {
+  await checkModelNames(transaction, names ?? null, "allowed_models");
 }

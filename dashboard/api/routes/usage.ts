@@ -4,7 +4,7 @@ import { listRequests } from "../../../ledger/usage/request-list.ts";
 import { OUTCOMES } from "../../../ledger/settle.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { callerOf } from "../caller.ts";
-import { encodeRequestCursor, readRequestCursor } from "../cursor.ts";
+import { encodeKeyUsageCursor, encodeRequestCursor, readKeyUsageCursor, readRequestCursor } from "../cursor.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
 import {
@@ -56,11 +56,12 @@ export function usageApi(api: Api, { database }: AppDeps): void {
       schema: {
         tags,
         summary: "Usage by key, the dearest first",
-        querystring: z.strictObject(rangeQuery),
+        querystring: z.strictObject({ ...rangeQuery, ...pageQuery }),
         response: {
           200: z.object({
             ...daysShape,
             data: z.array(z.object({ key_id: keyId, name: z.string(), is_deleted: z.boolean(), ...sumsShape })),
+            next_cursor: nextCursor,
           }),
           ...failures,
         },
@@ -68,15 +69,18 @@ export function usageApi(api: Api, { database }: AppDeps): void {
     },
     async (request) => {
       const { accountId } = callerOf(request);
-      const { fromDay, toDay } = readDays(request.query);
-      const rows = await usageByKey(database, { accountId, fromDay, toDay });
-      const data = rows.map(({ keyId, name, isRevoked, ...used }) => ({
+      const { limit, cursor, ...range } = request.query;
+      const { fromDay, toDay } = readDays(range);
+      const after = cursor === undefined ? undefined : readKeyUsageCursor(cursor);
+      const { keys, next } = await usageByKey(database, { accountId, fromDay, toDay, limit, after });
+      const data = keys.map(({ keyId, name, isRevoked, ...used }) => ({
         key_id: keyId,
         name,
         is_deleted: isRevoked,
         ...showSums(used),
       }));
-      return { currency: "USD" as const, from: fromDay, to: toDay, data };
+      const nextCursor = next === null ? null : encodeKeyUsageCursor(next);
+      return { currency: "USD" as const, from: fromDay, to: toDay, data, next_cursor: nextCursor };
     },
   );
 

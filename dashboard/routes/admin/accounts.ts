@@ -9,6 +9,7 @@ import { postCreditIn } from "../../../ledger/credit/entries.ts";
 import { listEntries } from "../../../ledger/credit/entry-list.ts";
 import { postExpiringGrantIn } from "../../../ledger/credit/grants.ts";
 import { listKeys } from "../../../ledger/key-list.ts";
+import { isPublicId } from "../../../ledger/keys.ts";
 import { noteAction, type Action } from "../../../ledger/people/audit.ts";
 import { listMembers } from "../../../ledger/people/members.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
@@ -43,6 +44,8 @@ const entryQuery = z.object({
     .transform(BigInt)
     .optional()
     .catch(undefined),
+  /** Id of the last key of the page before. */
+  key: z.string().refine(isPublicId).optional().catch(undefined),
 });
 
 export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps): void {
@@ -52,12 +55,18 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
     return account;
   }
 
-  async function render(visitor: Member, account: Account, forms: { grant?: FormState; adjust?: FormState }, afterId?: bigint) {
+  async function render(
+    visitor: Member,
+    account: Account,
+    forms: { grant?: FormState; adjust?: FormState },
+    pages: z.infer<typeof entryQuery> = {},
+  ) {
+    const { after: afterId, key: afterKey } = pages;
     const accountId = account.id;
     const [balance, members, keys, page] = await Promise.all([
       readBalance(database, accountId),
       listMembers(database, accountId),
-      listKeys(database, { accountId }),
+      listKeys(database, { accountId, limit: PAGE, afterId: afterKey }),
       listEntries(database, { accountId, limit: PAGE, ...(afterId === undefined ? {} : { afterId }) }),
     ]);
     const { grant = EMPTY_FORM, adjust = EMPTY_FORM } = forms;
@@ -89,8 +98,8 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
 
   app.get("/dashboard/admin/accounts/:accountId", async (request: AccountRequest, reply) => {
     const visitor = adminOf(request);
-    const { after } = entryQuery.parse(request.query ?? {});
-    return sendPage(reply, await render(visitor, await accountOf(request), {}, after));
+    const pages = entryQuery.parse(request.query ?? {});
+    return sendPage(reply, await render(visitor, await accountOf(request), {}, pages));
   });
 
   app.post("/dashboard/admin/accounts/:accountId/grant", async (request: AccountRequest, reply) => {

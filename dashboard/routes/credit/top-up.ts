@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import { beginPayment, listPayments } from "../../../ledger/payments/payments.ts";
+import { admitTopUp, beginPayment, listPayments } from "../../../ledger/payments/payments.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
@@ -37,6 +37,7 @@ export function topUpRoutes(app: FastifyInstance, { database }: AppDeps, provide
     let address = "";
     const failed = await submitForm(values, async () => {
       const { amountNanoUsd, attemptId } = parseTopUpForm(values);
+      await admitTopUp(database, accountId);
       const { providerPaymentId, url } = await provider.openCheckout({ accountId, amountNanoUsd, attemptId });
       const payment = await beginPayment(database, { accountId, provider: provider.name, providerPaymentId, amountNanoUsd });
       await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.payment-begun", subject: payment.id });

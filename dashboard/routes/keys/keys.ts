@@ -1,12 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import type { Queryable } from "../../../ledger/database.ts";
-import { listKeys, type ListedKey } from "../../../ledger/key-list.ts";
+import { checkModelNames } from "../../../ledger/key-bounds.ts";
+import { findKey, listKeys, type ListedKey } from "../../../ledger/key-list.ts";
 import { changeKey } from "../../../ledger/key-settings.ts";
 import { createApiKey, isPublicId, revokeApiKey, rotateApiKey } from "../../../ledger/keys.ts";
 import { setKeyLimits } from "../../../ledger/limits.ts";
 import { listModels } from "../../../ledger/model-list.ts";
-import { noteAction } from "../../../ledger/people/audit.ts";
+import { admitKeyChange, noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm } from "../../form.ts";
 import { parseKeyForm, writeKeyForm } from "../../key-form.ts";
@@ -19,13 +21,18 @@ import { confirmKeyPage, keyValuePage } from "../../views/keys/key-value.ts";
 
 type KeyRequest = FastifyRequest<{ Params: { publicId: string } }>;
 const OVERLAP_HOURS = 24;
+const PAGE = 50;
+const pageQuery = z.object({
+  /** Id of the last key of the page before. */
+  after: z.string().refine(isPublicId).optional().catch(undefined),
+});
 
 export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUrl }: AppDeps): void {
   /** @throws GatewayError `not_found` for a key that is not the account's: whose it is stays untold. */
   async function keyOf(request: KeyRequest, { membership }: Member): Promise<ListedKey> {
     const { publicId } = request.params;
     // What cannot be an id may hold what Postgres takes in no text: a NUL.
-    const [key] = isPublicId(publicId) ? await listKeys(database, { accountId: membership.accountId, publicId }) : [];
+    const key = isPublicId(publicId) ? await findKey(database, { accountId: membership.accountId, publicId }) : undefined;
     if (key === undefined) throw new GatewayError("not_found", "This account has no such key.");
     return key;
   }
@@ -50,7 +57,9 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
 
   app.get("/dashboard/keys", async (request, reply) => {
     const visitor = memberOf(request);
-    return sendPage(reply, keysPage({ visitor, keys: await listKeys(database, visitor.membership) }));
+    const { accountId } = visitor.membership;
+    const { after } = pageQuery.parse(request.query ?? {});
+    return sendPage(reply, keysPage({ visitor, ...(await listKeys(database, { accountId, limit: PAGE, afterId: after })) }));
   });
 
   app.get("/dashboard/keys/new", async (request, reply) => {
@@ -66,6 +75,8 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
       const { name, allowedModels, expiresAt, limits } = parseKeyForm(values);
       const { accountId } = visitor.membership;
       const created = await change(visitor, "key.created", async (transaction) => {
+        await checkModelNames(transaction, allowedModels);
+        await admitKeyChange(transaction, accountId);
         const key = await createApiKey(transaction, {
           accountId,
           name,
@@ -97,6 +108,8 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
     const failed = await submitForm(values, async () => {
       const settings = parseKeyForm(values);
       await change(visitor, "key.changed", async (transaction) => {
+        await checkModelNames(transaction, settings.allowedModels);
+        await admitKeyChange(transaction, visitor.membership.accountId);
         await changeKey(transaction, { accountId: visitor.membership.accountId, publicId: key.publicId }, settings);
         return key;
       });
@@ -112,7 +125,9 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
     app.post(`/dashboard/keys/:publicId/${action}`, async (request: KeyRequest, reply) => {
       const visitor = memberOf(request, "member");
       const key = await keyOf(request, visitor);
+      if ((key.status === "disabled") === isDisabled) return goTo(reply, "/dashboard/keys");
       await change(visitor, `key.${action}d`, async (transaction) => {
+        if (!isDisabled) await admitKeyChange(transaction, visitor.membership.accountId);
         await changeKey(transaction, { accountId: visitor.membership.accountId, publicId: key.publicId }, { isDisabled });
         return key;
       });
@@ -134,10 +149,10 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
     const visitor = memberOf(request, "member");
     const { publicId } = await keyOf(request, visitor);
     const previousUntil = readForm(request)["overlap"] === "none" ? null : new Date(Date.now() + OVERLAP_HOURS * 3_600_000);
-    const { value } = await change(visitor, "key.rotated", async (transaction) => ({
-      publicId,
-      ...(await rotateApiKey(transaction, { publicId, pepper, previousUntil })),
-    }));
+    const { value } = await change(visitor, "key.rotated", async (transaction) => {
+      await admitKeyChange(transaction, visitor.membership.accountId);
+      return { publicId, ...(await rotateApiKey(transaction, { publicId, pepper, previousUntil })) };
+    });
     const models = await listModels(database, Date.now());
     return sendPage(reply, keyValuePage({ visitor, title: "The key's new value", value, models, baseUrl: publicBaseUrl }));
   });

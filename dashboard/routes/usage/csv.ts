@@ -16,7 +16,8 @@ const EXPORTS = new Map<string, Export>([
 ]);
 /** Each view of usage as a file, with all of its rows (S27). */
 export function usageCsvRoutes(app: FastifyInstance, { database }: AppDeps): void {
-  app.get("/dashboard/usage/csv/:view", async (request: FastifyRequest<{ Params: { view: string } }>, reply) => {
+  const config = { isDownload: true };
+  app.get("/dashboard/usage/csv/:view", { config }, async (request: FastifyRequest<{ Params: { view: string } }>, reply) => {
     const { accountId } = memberOf(request).membership;
     const { view } = request.params;
     const make = EXPORTS.get(view);

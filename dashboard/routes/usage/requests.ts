@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
-import { listKeys } from "../../../ledger/key-list.ts";
+import { listKeyNames, readKeyNames } from "../../../ledger/key-list.ts";
 import { usageByModelAndDay } from "../../../ledger/usage/reports.ts";
 import { listRequests, readRequest } from "../../../ledger/usage/request-list.ts";
 import { msOfId } from "../../../ledger/usage/request-id-time.ts";
@@ -41,7 +41,7 @@ export function requestRoutes(app: FastifyInstance, { database }: AppDeps): void
         limit: PAGE,
         ...(after === undefined ? {} : { after }),
       }),
-      listKeys(database, { accountId }),
+      listKeyNames(database, accountId),
       usageByModelAndDay(database, { accountId, ...range }),
     ]);
     const models = [...new Set(used.map(({ model }) => model))].toSorted();
@@ -55,7 +55,7 @@ export function requestRoutes(app: FastifyInstance, { database }: AppDeps): void
     const attempts = isRequestId(requestId) ? await readRequest(database, { accountId, requestId }) : [];
     if (attempts.length === 0)
       throw new GatewayError("not_found", "This account has no such request. One that is running shows up when it has ended.");
-    const keys = await listKeys(database, { accountId });
+    const keys = await readKeyNames(database, { accountId, publicIds: attempts.map(({ keyId }) => keyId) });
     return sendPage(reply, requestPage({ visitor, attempts, keys }));
   });
 }

@@ -10,6 +10,8 @@ import { daysLeft } from "../../usage/days-left.ts";
 import { momentsOf, readRange, utcToday, type DayRange } from "../../usage/range.ts";
 import { usagePage } from "../../views/usage/usage.ts";
 
+/** The dearest ones; a file has all. */
+const SHOWN_KEYS = 50;
 const unitSchema = z.object({ unit: z.enum(["money", "tokens"]).catch("money") });
 
 /** Billing & Usage (S27). All of a view is in its address: it can be kept and sent. */
@@ -22,7 +24,7 @@ export function usageRoutes(app: FastifyInstance, { database }: AppDeps): void {
     const [balance, bars, byKey, totals] = await Promise.all([
       readBalance(database, accountId),
       readBars(accountId, range),
-      usageByKey(database, { accountId, ...range }),
+      usageByKey(database, { accountId, ...range, limit: SHOWN_KEYS }),
       usageTotals(database, { accountId, today: utcToday() }),
     ]);
     const lastsDays = daysLeft(balance.postedNanoUsd, totals.last7Days.chargeNanoUsd);

@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import type { Account, Balance } from "../../../ledger/accounts.ts";
 import type { EntryPage, ListedEntry } from "../../../ledger/credit/entry-list.ts";
-import type { ListedKey } from "../../../ledger/key-list.ts";
+import type { KeyPage, ListedKey } from "../../../ledger/key-list.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { Member as AccountMember } from "../../../ledger/people/members.ts";
 import type { FormState } from "../../form.ts";
@@ -19,7 +19,7 @@ export interface AdminAccountView {
   account: Account;
   balance: Balance;
   members: readonly AccountMember[];
-  keys: readonly ListedKey[];
+  keys: KeyPage;
   page: EntryPage;
   grant: FormState;
   adjust: FormState;
@@ -52,7 +52,8 @@ export function adminAccountPage(view: AdminAccountView): string {
     <h2>Members</h2>
     !${members.length === 0 ? emptyCard("Nobody signs in to this account.") : memberTable(members)}
     <h2>Keys</h2>
-    !${keys.length === 0 ? emptyCard("There is no key.") : keyTable(keys)}
+    !${keys.keys.length === 0 ? emptyCard("There is no key.") : keyTable(keys.keys)}
+    !${keys.next === null ? "" : olderLink(path, { key: keys.next }, "Older keys")}
     <h2>Entries</h2>
     !${page.entries.length === 0 ? emptyCard("No credit was added yet.") : entryTable(page.entries)}
     !${page.next === null ? "" : olderLink(path, { after: String(page.next) }, "Older entries")}`;

@@ -43,7 +43,8 @@ export function keyFormPage({ visitor, form, models, key }: KeyForm): string {
   return layout({ title, visitor, path: "/dashboard/keys", body, isNarrow: true });
 }
 
-function modelChoice(models: readonly ListedModel[], { values }: FormState): string {
+function modelChoice(models: readonly ListedModel[], { values, problems }: FormState): string {
+  const problem = problems["models"];
   const chosen = (values["models"] ?? "").split(",").filter((name) => name !== "");
   // One that is served no longer stays chosen until somebody takes it off.
   const names = [...new Set([...models.map(({ model }) => model.name), ...chosen])];
@@ -57,5 +58,6 @@ function modelChoice(models: readonly ListedModel[], { values }: FormState): str
     <legend>Models</legend>
     <p class="help">With none chosen, the key may use all.</p>
     <div class="grid">!${boxes.join("")}</div>
+    !${problem === undefined ? "" : html`<p class="problem" role="alert">${problem}</p>`}
   </fieldset>`;
 }

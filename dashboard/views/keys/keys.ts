@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { ListedKey } from "../../../ledger/key-list.ts";
+import type { KeyPage, ListedKey } from "../../../ledger/key-list.ts";
 import { showUsd } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { layout } from "../layout.ts";
@@ -7,13 +7,14 @@ import { csrfField } from "../layout.ts";
 import { day, moment } from "../time.ts";
 import { responsiveTable } from "../responsive-table.ts";
 
-export function keysPage({ visitor, keys }: { visitor: Member; keys: readonly ListedKey[] }): string {
+export function keysPage({ visitor, keys, next }: { visitor: Member } & KeyPage): string {
   const mayChange = visitor.membership.role !== "viewer";
   const body = html`<div class="title">
       <h1>Keys</h1>
       !${mayChange ? html`<a class="button primary" href="/dashboard/keys/new">Make a key</a>` : ""}
     </div>
-    !${keys.length === 0 ? empty(mayChange) : table(keys, visitor, mayChange)}`;
+    !${keys.length === 0 ? empty(mayChange) : table(keys, visitor, mayChange)}
+    !${next === null ? "" : html`<p class="more"><a class="button" href="/dashboard/keys?after=${next}">Older keys</a></p>`}`;
   return layout({ title: "Keys", visitor, path: "/dashboard/keys", body });
 }
 

@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { ListedKey } from "../../../ledger/key-list.ts";
+import type { NamedKey } from "../../../ledger/key-list.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { ListedRequest } from "../../../ledger/usage/request-list.ts";
 import { showPrice } from "../../money.ts";
@@ -13,7 +13,7 @@ export interface RequestView {
   visitor: Member;
   /** Of one request, at least one, the first one first. */
   attempts: readonly ListedRequest[];
-  keys: readonly ListedKey[];
+  keys: readonly NamedKey[];
 }
 
 /** What one request was, and how its charge adds up. */
@@ -27,7 +27,7 @@ export function requestPage({ visitor, attempts, keys }: RequestView): string {
   return layout({ title: "Request", visitor, path: "/dashboard/usage", body });
 }
 
-function card(request: ListedRequest, { keys, isOnly }: { keys: readonly ListedKey[]; isOnly: boolean }): string {
+function card(request: ListedRequest, { keys, isOnly }: { keys: readonly NamedKey[]; isOnly: boolean }): string {
   const { keyId, startedAt, durationMs, firstTokenMs, outcome } = request;
   const name = keys.find(({ publicId }) => publicId === keyId)?.name ?? keyId;
   const facts: [string, string][] = [

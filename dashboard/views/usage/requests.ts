@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { ListedKey } from "../../../ledger/key-list.ts";
+import type { NamedKey } from "../../../ledger/key-list.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { ListedRequest, RequestPage } from "../../../ledger/usage/request-list.ts";
 import type { Member } from "../../session/visitor.ts";
@@ -15,7 +15,7 @@ export interface RequestsView {
   visitor: Member;
   range: DayRange;
   page: RequestPage;
-  keys: readonly ListedKey[];
+  keys: readonly NamedKey[];
   /** That were used in these days. */
   models: readonly string[];
   filter: RequestFilter;

@@ -1,6 +1,6 @@
 import { html } from "ghtml";
 import type { Balance } from "../../../ledger/accounts.ts";
-import type { UsageByKey } from "../../../ledger/usage/reports.ts";
+import type { KeyUsagePage } from "../../../ledger/usage/reports.ts";
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../../ledger/usage/sums.ts";
 import { modelSeries, tokensOf, type Bar, type Unit } from "../../charts/model-series.ts";
 import { legend, stackedBars } from "../../charts/stacked-bars.ts";
@@ -20,7 +20,7 @@ export interface UsageView {
   lastsDays: number | undefined;
   /** By day and model, or, of one day, by hour. */
   bars: readonly Bar[];
-  byKey: readonly UsageByKey[];
+  byKey: KeyUsagePage;
 }
 
 export function usagePage({ visitor, range, unit, balance, lastsDays, bars, byKey }: UsageView): string {
@@ -88,7 +88,7 @@ function charts({ range, unit, bars, models, byKey, query }: Charts): string {
       <h2 id="by-key">By key</h2>
       !${table(
         "Key",
-        byKey.map(({ keyId, name, isRevoked, ...sums }) => ({
+        byKey.keys.map(({ keyId, name, isRevoked, ...sums }) => ({
           name: html`<a href="/dashboard/usage/requests?${query}&key=${keyId}">${name}</a
             >!${isRevoked ? ' <span class="badge">deleted</span>' : ""}`,
           ...sums,

@@ -53,8 +53,8 @@ const SUMS: Record<string, Read> = {
   "by model and day, all days": (database, subject) => usageByModelAndDay(database, days(subject, DAYS)),
   "one key by model and day": (database, subject) =>
     usageByModelAndDay(database, { ...days(subject, DAYS), keyId: keyOf(subject.accountId, 0) }),
-  "by key, 30 days": (database, subject) => usageByKey(database, days(subject, 30)),
-  "by key, all days": (database, subject) => usageByKey(database, days(subject, DAYS)),
+  "by key, 30 days": (database, subject) => usageByKey(database, { ...days(subject, 30), limit: 50 }),
+  "by key, all days": (database, subject) => usageByKey(database, { ...days(subject, DAYS), limit: 50 }),
   "by hour, 7 days": (database, { accountId, lastDay }) =>
     usageByHour(database, { accountId, from: new Date(dayBefore(lastDay, 6)), to: new Date(dayBefore(lastDay, -1)) }),
 };

@@ -130,9 +130,7 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
 
 /** It is ended as a test says: nothing is drained before. */
 function memberOf(part: Part, context: PartContext): Member {
-  return createMember(part.name, (onStarted) =>
-    startPart({ ...part, beforeStop: undefined }, context, onStarted),
-  );
+  return createMember(part.name, (onStarted) => startPart({ ...part, beforeStop: undefined }, context, onStarted));
 }
 
 function contextFor(logs: string, onComplaint: SupervisedStackOptions["onComplaint"] = () => {}): PartContext {

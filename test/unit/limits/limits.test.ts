@@ -13,10 +13,8 @@ function callerWith(ofKey: LimitSettings, ofAccount: LimitSettings = {}): Caller
     key: {
       publicId: "key",
       accountId: "acme",
-      name: "test",
       secretHash: Buffer.alloc(32),
       previousSecret: null,
-      isRevoked: false,
       isDisabled: false,
       expiresAt: null,
       allowedModels: null,

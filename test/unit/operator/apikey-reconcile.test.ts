@@ -51,6 +51,7 @@ function step(changes: Partial<Observation>) {
     key: null,
     secret: { kind: "unread" },
     isForeignKey: false,
+    hasRoom: true,
     origin: "here",
     nowMs: NOW_MS,
     isStored: (secret, hash) => hashSecret(PEPPER, secret).equals(hash),
@@ -76,6 +77,7 @@ describe("a new ApiKey", () => {
   test("takes no Secret that is not its own, nor a value that is another key's or none", () => {
     expect(step({ secret: { kind: "foreign" } })).toEqual({ kind: "done", secretProblem: "NameTaken" });
     expect(step({ secret: owned(), isForeignKey: true })).toEqual({ kind: "done", secretProblem: "SecretChanged" });
+    expect(step({ secret: owned(), hasRoom: false })).toEqual({ kind: "done", secretProblem: "TooManyKeys" });
     expect(step({ secret: owned({ value: "words" }) })).toEqual({ kind: "done", secretProblem: "SecretChanged" });
   });
 });

@@ -1,0 +1,176 @@
+import type { Limits } from "../../contract/limits.ts";
+import type { StoredSecret } from "../../ledger/keys.ts";
+import { createIdIndex, hashBytes } from "./id-index.ts";
+import { createInterner } from "./interner.ts";
+
+/** A key that is not deleted, as a request needs it. */
+export interface WorldKey extends StoredSecret {
+  publicId: string;
+  accountId: string;
+  isDisabled: boolean;
+  expiresAt: Date | null;
+  /** null: all models. */
+  allowedModels: readonly string[] | null;
+  limits: Limits;
+}
+
+/**
+ * Keys by public id, in typed arrays: 80 bytes a key where an object, its hash and its id would take 400, and nothing for
+ * the garbage collector to walk through (docs/decisions/0028).
+ */
+export interface KeyTable {
+  find(publicId: string): WorldKey | undefined;
+  set(key: WorldKey): void;
+  delete(publicId: string): void;
+  /** Keys that are set from now on belong to a new generation. */
+  beginGeneration(): void;
+  /** Deletes keys that were not set since. @returns their ids. */
+  deleteOlder(): string[];
+  readonly size: number;
+}
+
+/** Grows by so many rows at a time: nothing is ever copied into something larger. */
+const CHUNK_ROWS = 8_192;
+const ID_BYTES = 12;
+const HASH_BYTES = 32;
+const NEVER = Infinity;
+
+/** What many keys have in common, kept once. */
+interface Settings {
+  allowedModels: readonly string[] | null;
+  limits: Limits;
+}
+
+interface Chunk {
+  ids: Uint8Array;
+  hashes: Uint8Array;
+  /** Unix ms. */
+  expiries: Float64Array;
+  generations: Uint32Array;
+  isDisabled: Uint8Array;
+  /** null: the row is free. */
+  accountIds: (string | null)[];
+  settings: Settings[];
+}
+
+const NO_SETTINGS: Settings = { allowedModels: null, limits: {} };
+
+export function createKeyTable(): KeyTable {
+  const chunks: Chunk[] = [];
+  const freeRows: number[] = [];
+  /** Of rows whose secret was rotated a short time ago. */
+  const previousSecrets = new Map<number, NonNullable<StoredSecret["previousSecret"]>>();
+  const settings = createInterner<Settings>((value) => JSON.stringify([value.allowedModels, value.limits]));
+  const index = createIdIndex({
+    hasId(row, id) {
+      const { ids } = chunkOf(row);
+      const start = (row % CHUNK_ROWS) * ID_BYTES;
+      if (id.length !== ID_BYTES) return false;
+      for (let at = 0; at < ID_BYTES; at++) if (ids[start + at] !== id.charCodeAt(at)) return false;
+      return true;
+    },
+    hashOf: (row) => hashBytes(chunkOf(row).ids, (row % CHUNK_ROWS) * ID_BYTES, ID_BYTES),
+  });
+  let rows = 0;
+  let size = 0;
+  let generation = 0;
+
+  function chunkOf(row: number): Chunk {
+    const chunk = chunks[Math.floor(row / CHUNK_ROWS)];
+    if (chunk === undefined) throw new Error(`The table has no row ${row}.`);
+    return chunk;
+  }
+
+  function addRow(publicId: string): number {
+    const row = freeRows.pop() ?? rows++;
+    if (row === chunks.length * CHUNK_ROWS) chunks.push(createChunk());
+    Buffer.from(chunkOf(row).ids.buffer).write(publicId, (row % CHUNK_ROWS) * ID_BYTES, "latin1");
+    index.add(publicId, row);
+    size++;
+    return row;
+  }
+
+  function deleteRow(publicId: string, row: number): void {
+    const chunk = chunkOf(row);
+    const at = row % CHUNK_ROWS;
+    index.remove(publicId, row);
+    settings.release(chunk.settings[at] ?? NO_SETTINGS);
+    chunk.settings[at] = NO_SETTINGS;
+    chunk.accountIds[at] = null;
+    chunk.hashes.fill(0, at * HASH_BYTES, (at + 1) * HASH_BYTES);
+    previousSecrets.delete(row);
+    freeRows.push(row);
+    size--;
+  }
+
+  return {
+    get size() {
+      return size;
+    },
+    find(publicId) {
+      const row = index.find(publicId);
+      if (row < 0) return undefined;
+      const chunk = chunkOf(row);
+      const at = row % CHUNK_ROWS;
+      const expiresMs = chunk.expiries[at] ?? NEVER;
+      const { allowedModels, limits } = chunk.settings[at] ?? NO_SETTINGS;
+      return {
+        publicId,
+        accountId: chunk.accountIds[at] ?? "",
+        // A copy: the row may become another key's.
+        secretHash: Buffer.from(chunk.hashes.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES)),
+        previousSecret: previousSecrets.get(row) ?? null,
+        isDisabled: chunk.isDisabled[at] === 1,
+        expiresAt: expiresMs === NEVER ? null : new Date(expiresMs),
+        allowedModels,
+        limits,
+      };
+    },
+    set({ publicId, accountId, secretHash, previousSecret, isDisabled, expiresAt, allowedModels, limits }) {
+      const known = index.find(publicId);
+      const row = known < 0 ? addRow(publicId) : known;
+      const chunk = chunkOf(row);
+      const at = row % CHUNK_ROWS;
+      if (known >= 0) settings.release(chunk.settings[at] ?? NO_SETTINGS);
+      chunk.settings[at] = settings.take({ allowedModels, limits });
+      chunk.accountIds[at] = accountId;
+      chunk.hashes.set(secretHash, at * HASH_BYTES);
+      chunk.expiries[at] = expiresAt?.getTime() ?? NEVER;
+      chunk.isDisabled[at] = isDisabled ? 1 : 0;
+      chunk.generations[at] = generation;
+      if (previousSecret === null) previousSecrets.delete(row);
+      else previousSecrets.set(row, previousSecret);
+    },
+    delete(publicId) {
+      const row = index.find(publicId);
+      if (row >= 0) deleteRow(publicId, row);
+    },
+    beginGeneration() {
+      generation++;
+    },
+    deleteOlder() {
+      const deleted: string[] = [];
+      for (let row = 0; row < rows; row++) {
+        const { ids, accountIds, generations } = chunkOf(row);
+        const at = row % CHUNK_ROWS;
+        if (accountIds[at] === null || generations[at] === generation) continue;
+        const publicId = Buffer.from(ids.buffer, at * ID_BYTES, ID_BYTES).toString("latin1");
+        deleteRow(publicId, row);
+        deleted.push(publicId);
+      }
+      return deleted;
+    },
+  };
+}
+
+function createChunk(): Chunk {
+  return {
+    ids: new Uint8Array(CHUNK_ROWS * ID_BYTES),
+    hashes: new Uint8Array(CHUNK_ROWS * HASH_BYTES),
+    expiries: new Float64Array(CHUNK_ROWS),
+    generations: new Uint32Array(CHUNK_ROWS),
+    isDisabled: new Uint8Array(CHUNK_ROWS),
+    accountIds: Array.from({ length: CHUNK_ROWS }, () => null),
+    settings: Array.from({ length: CHUNK_ROWS }, () => NO_SETTINGS),
+  };
+}

@@ -1,0 +1,43 @@
+import { describe, expect, test } from "vitest";
+import { createTurns } from "../../../dashboard/turns.ts";
+
+const bounds = { inWork: 2, waiting: 1, waitMs: 60_000, refusal: "At most 2 at once." };
+const REFUSED = { code: "rate_limited", status: 429, headers: { "retry-after": "2" } };
+
+describe("turns", () => {
+  test("let so many in at once, some wait, and more are refused with a time to come back", async () => {
+    const turns = createTurns(bounds);
+    const [end] = await Promise.all([turns.take("acme"), turns.take("acme")]);
+    let hasCome = false;
+    const third = turns.take("acme").then(() => (hasCome = true));
+    await expect(turns.take("acme")).rejects.toMatchObject(REFUSED);
+    expect(hasCome).toBe(false);
+    end?.();
+    await third;
+    expect(hasCome).toBe(true);
+  });
+
+  test("of one account take none from another", async () => {
+    const turns = createTurns({ ...bounds, waiting: 0 });
+    await Promise.all([turns.take("acme"), turns.take("acme")]);
+    await expect(turns.take("acme")).rejects.toMatchObject(REFUSED);
+    await expect(turns.take("globex")).resolves.toBeTypeOf("function");
+  });
+
+  test("that are ended twice let one more in, not two", async () => {
+    const turns = createTurns({ ...bounds, waiting: 0 });
+    const [end] = await Promise.all([turns.take("acme"), turns.take("acme")]);
+    end?.();
+    end?.();
+    await turns.take("acme");
+    await expect(turns.take("acme")).rejects.toMatchObject(REFUSED);
+  });
+
+  test("that do not come in time are refused, and come to nobody later", async () => {
+    const turns = createTurns({ ...bounds, inWork: 1, waitMs: 1 });
+    const end = await turns.take("acme");
+    await expect(turns.take("acme")).rejects.toMatchObject(REFUSED);
+    end();
+    await expect(turns.take("acme")).resolves.toBeTypeOf("function");
+  });
+});

@@ -1,0 +1,94 @@
+import { describe, expect, test } from "vitest";
+import { createWorld } from "../../../../extproc/world/world.ts";
+import type { AccountRow, KeyRow } from "../../../../ledger/mirror/rows.ts";
+
+const NOTHING = { accounts: [], keys: [], models: [] };
+
+function keyRow(publicId: string, changes: Partial<KeyRow> = {}): KeyRow {
+  return {
+    publicId,
+    accountId: "acme",
+    secretHash: Buffer.alloc(32, 1),
+    previousSecret: null,
+    isRevoked: false,
+    isDisabled: false,
+    expiresAt: null,
+    allowedModels: null,
+    limits: {},
+    ...changes,
+  };
+}
+
+function accountRow(accountId: string, changes: Partial<AccountRow> = {}): AccountRow {
+  const balance = { postedNanoUsd: 0n, overdraftNanoUsd: 0n, version: 0n };
+  return { accountId, isSuspended: false, ...balance, limits: {}, ...changes };
+}
+
+describe("the world", () => {
+  const world = () => createWorld({ lastHeardMs: () => null });
+
+  test("forgets a key as soon as it is revoked, also one that a request has just used", () => {
+    const here = world();
+    here.apply({ ...NOTHING, keys: [keyRow("AbCd5678WxYz")] });
+    expect(here.findKey("AbCd5678WxYz")).toMatchObject({ accountId: "acme" });
+    here.apply({ ...NOTHING, keys: [keyRow("AbCd5678WxYz", { isRevoked: true })] });
+    expect(here.findKey("AbCd5678WxYz")).toBeUndefined();
+    expect(here.keys).toBe(0);
+  });
+
+  test("gives a key that was found before as it is after a change", () => {
+    const here = world();
+    here.apply({ ...NOTHING, keys: [keyRow("AbCd5678WxYz")] });
+    expect(here.findKey("AbCd5678WxYz")?.isDisabled).toBe(false);
+    here.apply({ ...NOTHING, keys: [keyRow("AbCd5678WxYz", { isDisabled: true })] });
+    expect(here.findKey("AbCd5678WxYz")?.isDisabled).toBe(true);
+  });
+
+  test("makes no new object for a key that requests go on using", () => {
+    const here = world();
+    here.apply({ ...NOTHING, keys: [keyRow("AbCd5678WxYz")] });
+    expect(here.findKey("AbCd5678WxYz")).toBe(here.findKey("AbCd5678WxYz"));
+  });
+
+  test("drops a key that a whole reload does not name, and none before its end", () => {
+    const here = world();
+    here.apply({ ...NOTHING, keys: [keyRow("AAAAAAAAAAAA"), keyRow("BBBBBBBBBBBB")] });
+    expect(here.findKey("AAAAAAAAAAAA")).toBeDefined();
+    here.reload("begin");
+    here.apply({ ...NOTHING, keys: [keyRow("BBBBBBBBBBBB")] });
+    expect(here.findKey("AAAAAAAAAAAA")).toBeDefined();
+    here.reload("end");
+    expect(here.findKey("AAAAAAAAAAAA")).toBeUndefined();
+    expect(here.findKey("BBBBBBBBBBBB")).toBeDefined();
+  });
+
+  test("takes a reload that was begun anew as not begun before", () => {
+    const here = world();
+    here.reload("begin");
+    here.apply({ ...NOTHING, keys: [keyRow("AAAAAAAAAAAA")] });
+    here.reload("begin");
+    here.apply({ ...NOTHING, keys: [keyRow("BBBBBBBBBBBB")] });
+    here.reload("end");
+    expect(here.findKey("AAAAAAAAAAAA")).toBeUndefined();
+  });
+
+  test("keeps an account's text and equal limits once for all its keys", () => {
+    const here = world();
+    here.apply({
+      ...NOTHING,
+      accounts: [
+        accountRow("acme", { limits: { requestsPerMinute: 5 } }),
+        accountRow("globex", { limits: { requestsPerMinute: 5 } }),
+      ],
+    });
+    expect(here.findAccount("acme")?.limits).toBe(here.findAccount("globex")?.limits);
+  });
+
+  test("keeps a balance that a settlement returned from an older reading, and takes the rest of it", () => {
+    const here = world();
+    here.apply({ ...NOTHING, accounts: [accountRow("acme", { version: 1n, postedNanoUsd: 100n })] });
+    here.applyBalances(new Map([["acme", { postedNanoUsd: 60n, version: 3n }]]));
+    here.apply({ ...NOTHING, accounts: [accountRow("acme", { version: 2n, postedNanoUsd: 80n, isSuspended: true })] });
+    expect(here.findAccount("acme")).toMatchObject({ postedNanoUsd: 60n, version: 3n, isSuspended: true });
+  });
+});
