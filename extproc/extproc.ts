@@ -67,6 +67,8 @@ export interface ExtprocConfig {
 }
 
 const RECOVER_EVERY_MS = 10_000;
+/** Envoy asks again within this whether a processor is back (operator/xds/extproc-cluster.ts): ready means that requests come. */
+const READY_AFTER_MS = 200;
 
 /** Starts everything extproc is made of and registers how it stops. Resolves when Envoy may call. */
 export async function startExtproc(
@@ -74,6 +76,7 @@ export async function startExtproc(
   { log, droppedLines, lifecycle }: CountedLog & { lifecycle: Lifecycle },
 ): Promise<void> {
   let server: ExtprocServer | undefined;
+  let readyFromMs = 0;
   const supervisor = config.admin === "supervisor" ? openSupervisorChannel() : undefined;
   const metrics = new Registry();
   const labels = supervisor !== undefined ? { worker: String(config.worker.number) } : {};
@@ -168,6 +171,7 @@ export async function startExtproc(
     notReadyBecause: () => [
       ...(feed.lastSuccessAt === null ? [describeLoading(feed.loading)] : []),
       ...(server === undefined ? ["Envoy's port is not open yet"] : []),
+      ...(performance.now() < readyFromMs ? ["Envoy has not asked for its health yet"] : []),
       ...(lifecycle.isStopping ? ["shutting down"] : []),
     ],
   };
@@ -206,6 +210,7 @@ export async function startExtproc(
     log,
   });
   server = opened;
+  readyFromMs = performance.now() + READY_AFTER_MS;
   log.info({ listen: config.listen, admin: config.admin }, "ready");
 
   lifecycle.onShutdown({

@@ -26,7 +26,7 @@ function stopWithin(waitMs: number): readonly StopStep[] {
 
 /** A part that is a program of this repository. */
 function nodePart(
-  part: Pick<Part, "name" | "environment" | "readyUrl" | "stopSteps"> & { entry: string; flags?: readonly string[] },
+  part: Pick<Part, "name" | "environment" | "readyUrl" | "aliveUrl" | "stopSteps"> & { entry: string; flags?: readonly string[] },
 ): Part {
   const { entry, flags = [], ...rest } = part;
   const parameters = [...flags, fileURLToPath(new URL(entry, import.meta.url))];
@@ -66,6 +66,7 @@ export function operatorPart(options: {
       LOG_LEVEL: "info",
     },
     readyUrl: `http://${LOOPBACK}:${options.adminPort}/readyz`,
+    aliveUrl: `http://${LOOPBACK}:${options.adminPort}/healthz`,
     stopSteps: stopWithin(15_000),
   });
 }
@@ -101,6 +102,7 @@ export function extprocPart(options: {
       LOG_LEVEL: "info",
     },
     readyUrl: `http://${LOOPBACK}:${options.adminPort}/readyz`,
+    aliveUrl: `http://${LOOPBACK}:${options.adminPort}/healthz`,
     // Its last act is to settle what was used.
     stopSteps: stopWithin(30_000),
   });
@@ -127,6 +129,7 @@ export function dashboardPart(options: {
       LOG_LEVEL: "info",
     },
     readyUrl: `http://${LOOPBACK}:${options.adminPort}/readyz`,
+    aliveUrl: `http://${LOOPBACK}:${options.adminPort}/healthz`,
     stopSteps: stopWithin(15_000),
   });
 }
@@ -174,6 +177,7 @@ export async function envoyPart(options: {
     environment: {},
     hasChannel: false,
     readyUrl: `${adminUrl}/ready`,
+    aliveUrl: `${adminUrl}/ready`,
     stopSteps: stopWithin(10_000),
     beforeStop: async () => void (await drainEnvoy(adminUrl, { mostMs: DRAIN_MS })),
   };

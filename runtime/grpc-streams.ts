@@ -53,6 +53,11 @@ export interface GrpcStreamsOptions {
   onError(error: unknown): void;
 }
 
+/** The standard health check (grpc.health.v1): whoever answers it is not stuck. Its question is not read: there is one service. */
+const HEALTH_CHECK = "/grpc.health.v1.Health/Check";
+/** A frame header, and a message whose field 1, the status, is 1: SERVING. */
+const SERVING = Buffer.from([0, 0, 0, 0, 2, 0x08, 1]);
+
 const OK = "0";
 const UNIMPLEMENTED = "12";
 const UNAVAILABLE = "14";
@@ -85,6 +90,7 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
   server.on("stream", (stream, headers) => {
     // A reset by the other side; "close" follows.
     stream.on("error", ignore);
+    if (headers[":path"] === HEALTH_CHECK) return respondServing(stream);
     if (headers[":path"] !== options.method) return respondOnly(stream, UNIMPLEMENTED, "there is no such method");
     const number = ++opened;
     open.set(number, serve(stream, headers, { ...options, onClosed: () => open.delete(number) }));
@@ -206,6 +212,13 @@ function ignore(): void {}
 /** A stream without messages has its status in its headers. */
 function respondOnly(stream: ServerHttp2Stream, status: string, details: string): void {
   stream.respond({ ...RESPONSE_HEADERS, ...statusHeaders(status, details) }, NO_BODY);
+}
+
+function respondServing(stream: ServerHttp2Stream): void {
+  stream.resume();
+  stream.respond(RESPONSE_HEADERS, WITH_TRAILERS);
+  stream.once("wantTrailers", () => stream.sendTrailers(statusHeaders(OK, "")));
+  stream.end(SERVING);
 }
 
 function statusHeaders(status: string, details: string): Record<string, string> {

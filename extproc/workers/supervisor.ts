@@ -17,9 +17,9 @@ export interface SupervisorConfig extends Pick<WorkerOptions, "program" | "envir
 
 /** What a worker does after its streams have finished, at most (extproc.ts). */
 const SETTLE_MS = 28_000;
-const LOOK_EVERY_MS = 5_000;
-/** One that has been silent for this many looks in a row finishes no request either. */
-const MOST_SILENT_LOOKS = 6;
+const LOOK_EVERY_MS = 3_000;
+/** One that has been silent for this many looks in a row finishes no request either. Envoy asks it nothing meanwhile. */
+const MOST_SILENT_LOOKS = 3;
 
 /**
  * Runs extproc as several processes, each a replica of its own to the ledger: leases, journal, limits. This process carries

@@ -1,6 +1,8 @@
+import process from "node:process";
 import type { Register } from "./register.ts";
 import { startChild, type ChildOptions } from "./child.ts";
 import { untilReady } from "./readiness.ts";
+import { startWatchdog, type Watchdog } from "./watchdog.ts";
 
 /** What every part of a stack is started with. */
 export interface PartContext {
@@ -27,6 +29,8 @@ export type Part = Pick<ChildOptions, "name" | "program" | "parameters" | "hasCh
   environment: Readonly<Record<string, string>>;
   /** Answers 200 when the part is ready. */
   readyUrl: string;
+  /** Answers as long as the part does anything: one that is silent there is killed. Not watched where absent. */
+  aliveUrl?: string | undefined;
   /** Is run before the part is told to stop. */
   beforeStop?: () => Promise<void>;
 };
@@ -52,15 +56,31 @@ export async function startPart(
     environment: { ...context.systemEnvironment, ...part.environment },
   });
   let isEnded = false;
-  void child.ended.then(() => (isEnded = true));
+  let isSilent = false;
+  let watchdog: Watchdog | undefined;
+  const ended = child.ended.then(async (how) => {
+    isEnded = true;
+    await watchdog?.stop();
+    return isSilent ? "it did not answer any more and was killed" : how;
+  });
   async function stop(): Promise<void> {
+    await watchdog?.stop();
     // One that has ended can no longer be asked to drain.
     if (!isEnded) await part.beforeStop?.();
     await child.stop();
   }
-  onStarted({ ...child, stop });
+  onStarted({ ...child, ended, stop });
   await context.register.add(part.name, child.pid);
   // A restart ends with its child, which the stack stops in its turn.
   const signal = isRestart ? new AbortController().signal : context.signal;
   await untilReady(child, { url: part.readyUrl, withinMs: READY_WITHIN_MS, signal });
+  if (part.aliveUrl === undefined || isEnded) return;
+  watchdog = startWatchdog({
+    url: part.aliveUrl,
+    onSilent: () => {
+      if (isEnded) return;
+      isSilent = true;
+      process.kill(child.pid, "SIGKILL");
+    },
+  });
 }

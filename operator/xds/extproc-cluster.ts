@@ -37,6 +37,9 @@ export function extprocCluster({ workers, maxRequestBytes, maxStreams }: Extproc
     type: "STATIC",
     ...(workers.length > 1 ? { load_balancing_policy: amongWorkers } : {}),
     connect_timeout: "1s",
+    health_checks: [healthCheck],
+    // Envoy would rather ask a processor that does not answer than none; a request would wait for it for ten seconds.
+    common_lb_config: { healthy_panic_threshold: { value: 0 } },
     // A BUFFERED body crosses in one message each way.
     per_connection_buffer_limit_bytes: maxRequestBytes + FRAME_BYTES,
     circuit_breakers: { thresholds: [threshold("DEFAULT", maxStreams), threshold("HIGH", maxStreams)] },
@@ -58,6 +61,21 @@ export function extprocCluster({ workers, maxRequestBytes, maxStreams }: Extproc
     },
   };
 }
+
+/**
+ * A processor that is stuck or stopped still takes connections. Found by this within five seconds, it gets no more requests:
+ * another worker does, or the client its 503 at once. What runs there goes on, for it may only be busy.
+ */
+const healthCheck: EnvoyConfig = {
+  interval: "1s",
+  no_traffic_interval: "1s",
+  // One that is back is known to be within a moment (READY_AFTER_MS in extproc.ts).
+  unhealthy_interval: "0.05s",
+  timeout: "2s",
+  unhealthy_threshold: 2,
+  healthy_threshold: 1,
+  grpc_health_check: {},
+};
 
 /**
  * A request goes to the worker that has fewest, for streams live long and by unlike times. An attempt goes to the worker

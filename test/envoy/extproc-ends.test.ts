@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
 import { startDataPlane, type DataPlane } from "../support/data-plane.ts";
 import { eventually } from "../support/eventually.ts";
@@ -169,3 +169,21 @@ test.for([1, 2])(
     await full.stop();
   },
 );
+
+test("stopped, it is asked no more: refused at once, nobody waits for its time to run out, and it is asked again when it goes on", async () => {
+  const healthy = async () =>
+    (await plane.envoyStats("cluster.extproc.membership_healthy")).get("cluster.extproc.membership_healthy");
+  const timeouts = async () => [...(await plane.envoyStats("message_timeouts")).values()].reduce((sum, each) => sum + each, 0);
+  await eventually(async () => expect(await healthy()).toBe(1));
+  const before = await timeouts();
+  plane.signalExtproc("SIGSTOP");
+  onTestFinished(() => plane.signalExtproc("SIGCONT"));
+  await eventually(async () => expect(await healthy()).toBe(0));
+  const response = await send("Anybody there?");
+  expect(response.status).toBe(503);
+  expect(await response.json()).toMatchObject({ type: "error" });
+  expect(await timeouts()).toBe(before);
+
+  plane.signalExtproc("SIGCONT");
+  await eventually(async () => expect((await send("And now?")).status).toBe(200));
+});

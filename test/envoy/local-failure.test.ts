@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { LOOPBACK } from "../../local/process/ports.ts";
 import { isAlive } from "../../local/process/processes.ts";
 import { eventually } from "../support/eventually.ts";
-import { makePlace } from "../support/local-process.ts";
+import { makePlace, type LocalProcess } from "../support/local-process.ts";
 
 const READY = /Ctrl-C stops everything/;
 const MANIFESTS = fileURLToPath(new URL("../../local/manifests", import.meta.url));
@@ -63,13 +63,11 @@ test("a part that fails half-way through the start leaves nothing running", asyn
   expect(await place.survivors()).toStrictEqual([]);
 });
 
-test("a part that dies is started again, says so, and the gateway answers as before", { timeout: 240_000 }, async () => {
-  const place = await makePlace();
-  const local = await place.start();
-  await local.shows(READY);
+/** @returns what asks the gateway once, and expects an answer. */
+async function asker(local: LocalProcess): Promise<() => Promise<void>> {
   const [, baseUrl = ""] = await local.shows(/is ready at (\S+)/);
   const [, apiKey = ""] = await local.shows(/key +(sk-mg-\S+)/);
-  const answers = async () => {
+  return async () => {
     const response = await fetch(`${baseUrl}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
@@ -77,6 +75,29 @@ test("a part that dies is started again, says so, and the gateway answers as bef
     });
     expect(response.status).toBe(200);
   };
+}
+
+test("a part that hangs is killed and started again, and the gateway answers as before", { timeout: 240_000 }, async () => {
+  const place = await makePlace();
+  const local = await place.start();
+  await local.shows(READY);
+  const answers = await asker(local);
+  for (const name of ["extproc", "envoy"]) {
+    process.kill((await local.parts())[name] ?? 0, "SIGSTOP");
+    await local.shows(new RegExp(`^${name}: it did not answer any more and was killed; starting it again in \\d+ ms …$`, "m"));
+    await local.shows(new RegExp(`^${name} runs again\\.$`, "m"));
+    await eventually(answers, { withinMs: 30_000 });
+  }
+  process.kill(local.pid, "SIGTERM");
+  expect(await local.exited).toBe(0);
+  expect(await place.survivors()).toStrictEqual([]);
+});
+
+test("a part that dies is started again, says so, and the gateway answers as before", { timeout: 240_000 }, async () => {
+  const place = await makePlace();
+  const local = await place.start();
+  await local.shows(READY);
+  const answers = await asker(local);
   const status = await readFile(path.join(place.data, "postgres", "cluster", "postmaster.pid"), "utf8");
   const pids: Record<string, number> = { ...(await local.parts()), postgres: Number.parseInt(status, 10) };
   for (const name of ["simulator", "operator", "extproc", "dashboard", "envoy", "postgres"] as const) {

@@ -22,6 +22,10 @@ export interface DataPlane {
   readonly journalDirectory: string;
   /** Does nothing while it runs. @param changes settings that differ this time. */
   startExtproc(changes?: Readonly<Record<string, string>>): Promise<void>;
+  /** Stops it, or lets it go on. */
+  signalExtproc(signal: "SIGSTOP" | "SIGCONT"): void;
+  /** Envoy's numbers by name, of those whose name has these words. */
+  envoyStats(filter: string): Promise<ReadonlyMap<string, number>>;
   /** Sends the signal and waits until the process is gone; resolves with its exit code. */
   endExtproc(signal: "SIGKILL" | "SIGTERM"): Promise<number | null>;
   /** @returns Envoy's exit code; null where it crashed. */
@@ -104,6 +108,11 @@ export async function startDataPlane(
     journalDirectory,
     startExtproc,
     endExtproc,
+    signalExtproc: (signal) => void extproc?.kill(signal),
+    async envoyStats(filter) {
+      const lines = (await envoy.admin(`/stats?filter=${filter}`)).trim().split("\n");
+      return new Map(lines.map((line) => line.split(": ")).map(([name = "", value]) => [name, Number(value)]));
+    },
     async stop() {
       const exitCode = await envoy.stop();
       await endExtproc("SIGTERM");

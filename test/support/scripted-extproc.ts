@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { Server, ServerCredentials, status as grpcStatus, type ServerDuplexStream } from "@grpc/grpc-js";
+import { Server, ServerCredentials, status as grpcStatus, type sendUnaryData, type ServerDuplexStream } from "@grpc/grpc-js";
 import { HeaderValueOption_HeaderAppendAction as AppendAction } from "../../runtime/gen/envoy/config/core/v3/base_pb.js";
 import {
   ProcessingMode_BodySendMode as BodySendMode,
@@ -52,12 +52,28 @@ export async function startScriptedExtproc(scripts: ReadonlyMap<string, Script>)
   server.addService(serviceDefinition(ExternalProcessor), {
     process: (call: Call) => serve(call, { scripts, seen }),
   });
+  server.addService(healthService, { check: (_call: unknown, answer: sendUnaryData<Buffer>) => answer(null, SERVING) });
   const { promise: bound, resolve, reject } = Promise.withResolvers<number>();
   server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) =>
     error === null ? resolve(port) : reject(error),
   );
   return { port: await bound, seen, stop: () => server.forceShutdown() };
 }
+
+const asBytes = (bytes: Buffer) => bytes;
+/** HealthCheckResponse { status: SERVING } */
+const SERVING = Buffer.from([0x08, 1]);
+const healthService = {
+  check: {
+    path: "/grpc.health.v1.Health/Check",
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: asBytes,
+    requestDeserialize: asBytes,
+    responseSerialize: asBytes,
+    responseDeserialize: asBytes,
+  },
+} as const;
 
 function serve(call: Call, { scripts, seen }: { scripts: ReadonlyMap<string, Script>; seen: Seen[] }): void {
   let script: Script = { kind: "no-backend" };

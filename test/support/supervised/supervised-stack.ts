@@ -128,9 +128,11 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
   return { planes, postgres, operator, dashboard, database, pepper, apiKey };
 }
 
-/** It is ended as a test says: nothing is drained before. */
+/** It is ended or stopped as a test says: nothing is drained before, and no watchdog ends it. */
 function memberOf(part: Part, context: PartContext): Member {
-  return createMember(part.name, (onStarted) => startPart({ ...part, beforeStop: undefined }, context, onStarted));
+  return createMember(part.name, (onStarted) =>
+    startPart({ ...part, beforeStop: undefined, aliveUrl: undefined }, context, onStarted),
+  );
 }
 
 function contextFor(logs: string, onComplaint: SupervisedStackOptions["onComplaint"] = () => {}): PartContext {

@@ -270,6 +270,18 @@ test("a server that stops fails what is left at the deadline", async () => {
   await eventually(() => expect([server.openStreams, handlers[0]?.closings]).toEqual([0, 1]));
 });
 
+test("the standard health check is answered, and is no stream of the service", async () => {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const asBytes = (message: Buffer) => message;
+  client.makeUnaryRequest("/grpc.health.v1.Health/Check", asBytes, asBytes, Buffer.alloc(0), (error, message) =>
+    message === undefined ? reject(error ?? new Error("no answer")) : resolve(message),
+  );
+  // HealthCheckResponse { status: SERVING }
+  expect(await promise).toEqual(Buffer.from([0x08, 0x01]));
+  expect(handlers).toEqual([]);
+  expect(server.openStreams).toBe(0);
+});
+
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 const SETTINGS = http2Frame(4, { flags: 0, stream: 0, payload: Buffer.alloc(0) });
 const CONTINUATION = 9;

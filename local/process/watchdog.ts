@@ -1,0 +1,51 @@
+import { startRounds } from "../../runtime/rounds.ts";
+
+export interface WatchdogOptions {
+  /** Whatever it answers there, it runs. */
+  url: string;
+  /** It has not answered several times in a row: it is stopped, or caught in a loop. Called once. */
+  onSilent: () => void;
+  everyMs?: number;
+  answerWithinMs?: number;
+}
+
+export interface Watchdog {
+  stop(): Promise<void>;
+}
+
+const EVERY_MS = 2_000;
+const ANSWER_WITHIN_MS = 3_000;
+/** A process that waits for a core on a busy machine misses one or two. */
+const MOST_SILENT_LOOKS = 4;
+
+/** Asks a process from outside whether it still does anything: one that hangs does not end, so nothing else would restart it. */
+export function startWatchdog(options: WatchdogOptions): Watchdog {
+  const { url, onSilent, everyMs = EVERY_MS, answerWithinMs = ANSWER_WITHIN_MS } = options;
+  const stopping = new AbortController();
+  let silentLooks = 0;
+
+  async function look(): Promise<void> {
+    if (silentLooks >= MOST_SILENT_LOOKS) return;
+    silentLooks = (await answers()) ? 0 : silentLooks + 1;
+    if (silentLooks === MOST_SILENT_LOOKS && !stopping.signal.aborted) onSilent();
+  }
+
+  async function answers(): Promise<boolean> {
+    try {
+      const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(answerWithinMs)]);
+      const response = await fetch(url, { signal });
+      await response.body?.cancel();
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  const rounds = startRounds(look, { everyMs, onFailure: () => {} });
+  return {
+    async stop() {
+      stopping.abort();
+      await rounds.stop();
+    },
+  };
+}
