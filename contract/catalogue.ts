@@ -18,6 +18,8 @@ const backendSchema = z.strictObject({
   weight: z.int().nonnegative(),
   priority: z.int().nonnegative(),
   profile: profileSchema,
+  /** What tells the credential that Envoy sends there, where a server repeats it (runtime/credential-fingerprint.ts). */
+  fingerprints: z.array(z.strictObject({ length: z.int().positive(), hash: z.string() })).optional(),
 });
 export type Backend = z.infer<typeof backendSchema>;
 

@@ -5,6 +5,7 @@ import type { OpenAttempts } from "./fallback/open-attempts.ts";
 import type { Admission } from "./limits/admission.ts";
 import type { Limits } from "./limits/limits.ts";
 import type { RunDeps } from "./meter/run.ts";
+import type { Redactor } from "./redactor.ts";
 import type { BackendHealth } from "./route/backend-health.ts";
 
 /** All that one request's life depends on; tests replace single members. */
@@ -20,6 +21,8 @@ export interface ExchangeDeps extends RunDeps, AnswerDeps {
   worker: number;
   /** HMAC key of the stored key hashes. */
   pepper: Pepper;
+  /** Of what model servers say. */
+  redactor: Redactor;
   /** Where people make keys. */
   keysUrl: string;
   /** UUIDv7 of that moment. */

@@ -231,7 +231,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
         notice: run.model.notice,
       });
       if (!isGood) response = { kind: "upstream_error", status, headers };
-      else if (isStream) response = { kind: "stream", stream: answerStream(translation.stream(run.meter), run) };
+      else if (isStream)
+        response = { kind: "stream", stream: answerStream(deps.redactor.stream(translation.stream(run.meter)), run) };
       else response = { kind: "whole", asStream: translation.wantsStream };
       deadlines?.began(isStream);
 
@@ -277,7 +278,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
           run.settle("complete", 200);
           return reply.finishResponse(bytes === body ? "unchanged" : bytes, {});
         }
-        const machine = translation.stream(run.meter);
+        const machine = deps.redactor.stream(translation.stream(run.meter));
         const pushed = machine.push(body);
         const first = pushed === "unchanged" ? body : pushed;
         run.noteOutput(first.length);
@@ -341,7 +342,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   }
 
   function noteFailure(thrown: unknown): GatewayError {
-    const error = toGatewayError(thrown);
+    const error = run === undefined ? toGatewayError(thrown) : deps.redactor.error(toGatewayError(thrown));
     errorCode = error.code;
     if (error.code === "internal_error") deps.events.exchangeFailed({ requestId, error: thrown });
     else if (run !== undefined) noteUpstreamFailure(run, error.status, error.code);

@@ -37,6 +37,7 @@ import { createBackendHealth } from "./route/backend-health.ts";
 import { startServer, type ExtprocServer } from "./server.ts";
 import { createTracedExchange } from "./traced-exchange.ts";
 import { openSupervisorChannel } from "./workers/channel.ts";
+import { createRedactor } from "./redactor.ts";
 import { createWorld } from "./world/world.ts";
 
 export interface ExtprocConfig {
@@ -142,6 +143,7 @@ export async function startExtproc(
   }
   const limits = createLimits({ clock, claim: (claims) => claimLimits(database, holder, claims) });
   const runWatch = startRunWatch({ clock: { nowMs: () => performance.now() }, log });
+  const pepper = createSecretKey(config.pepper);
   const deps: ExchangeDeps = {
     world,
     credit,
@@ -156,7 +158,8 @@ export async function startExtproc(
     openAttempts: createOpenAttempts(),
     worker: config.worker.number,
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
-    pepper: createSecretKey(config.pepper),
+    pepper,
+    redactor: createRedactor({ fingerprints: world.fingerprints, pepper }),
     keysUrl: `${config.publicBaseUrl}/dashboard/keys`,
     modelsUrl: `${config.publicBaseUrl}/dashboard/models`,
     readUsage: (range) => usageByModelAndDay(database, range),

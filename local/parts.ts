@@ -46,6 +46,7 @@ export function simulatorPart(port: number): Part {
 export function operatorPart(options: {
   databaseUrl: string;
   manifestsDirectory: string;
+  pepper: Buffer;
   /** Unix socket on which Envoy asks for its configuration. */
   xdsSocket: string;
   adminPort: number;
@@ -57,6 +58,7 @@ export function operatorPart(options: {
     environment: {
       DATABASE_URL: options.databaseUrl,
       GATEWAY_MANIFESTS: options.manifestsDirectory,
+      KEY_PEPPER: options.pepper.toString("base64"),
       GATEWAY_LOCAL_UPSTREAMS: JSON.stringify(options.upstreams),
       // Who starts it writes its Models; the simulator is on the loopback.
       BACKEND_ALLOW_PRIVATE: "true",

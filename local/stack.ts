@@ -196,7 +196,7 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   onProgress("Starting the gateway …");
   await start(simulatorPart(simulatorPort));
   const upstreams = mapUpstreams(options.upstreams ?? {}, simulatorUrl);
-  await start(operatorPart({ databaseUrl, manifestsDirectory, upstreams, xdsSocket, adminPort: operatorAdmin }));
+  await start(operatorPart({ databaseUrl, pepper, manifestsDirectory, upstreams, xdsSocket, adminPort: operatorAdmin }));
   await start(
     extprocPart({
       databaseUrl,

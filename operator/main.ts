@@ -73,6 +73,7 @@ await startOperator(
     xds: readDiscovery(),
     admin: { host: environment.ADMIN_HOST, port: environment.ADMIN_PORT },
     // Node's own list, with what NODE_EXTRA_CA_CERTS adds: the same on every machine, whatever Envoy's image holds.
+    pepper: environment.KEY_PEPPER === undefined ? undefined : Buffer.from(environment.KEY_PEPPER, "base64"),
     rootsPem: getCACertificates("default").join("\n"),
     backends: {
       allowPrivate: environment.BACKEND_ALLOW_PRIVATE,

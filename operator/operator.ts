@@ -4,6 +4,7 @@ import { isPublished, publishModels, type PublishedModel, type PublishResult } f
 import { createDatabase } from "../ledger/database.ts";
 import { MAX_REQUEST_BYTES } from "../contract/headers.ts";
 import { startAdmin } from "../runtime/admin.ts";
+import { fingerprintsOf } from "../runtime/credential-fingerprint.ts";
 import { mutualTlsCredentials } from "../runtime/grpc-tls.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import { registerLogMetrics } from "../runtime/log-metrics.ts";
@@ -37,6 +38,8 @@ export interface OperatorConfig {
   rootsPem: string;
   /** Where backends may be. */
   backends: AddressPolicyOptions;
+  /** The secret that keys are hashed with. Without it extproc cannot recognise a credential that a model server repeats. */
+  pepper?: Buffer | undefined;
   ackTimeoutMs?: number;
   graceMs?: number;
 }
@@ -99,6 +102,7 @@ export async function startOperator(
     limits: { bufferBytes: MAX_REQUEST_BYTES },
     rootsPem: config.rootsPem,
     policy: createAddressPolicy(config.backends),
+    fingerprintsOf: fingerprinter(config.pepper),
     names: createNames({ lookup: lookupAll, clock }),
     ackTimeoutMs: config.ackTimeoutMs ?? 10_000,
     graceMs: config.graceMs ?? 30_000,
@@ -142,6 +146,10 @@ export async function startOperator(
   lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
   lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin.close() });
   return { ports: { xds: xds.port, admin: admin.port } };
+}
+
+function fingerprinter(pepper: Buffer | undefined) {
+  return pepper === undefined ? undefined : (credential: string) => fingerprintsOf(credential, pepper);
 }
 
 async function secureDiscovery(

@@ -2,7 +2,7 @@ import type { PublishedModel, PublishResult } from "../ledger/catalogue.ts";
 import type { Names } from "./address/names.ts";
 import type { AddressPolicy } from "./address/policy.ts";
 import type { OperatorEvents } from "./events.ts";
-import { namesOf, reconcile, type Plan } from "./model/reconcile.ts";
+import { namesOf, reconcile, type Plan, type ReconcileInput } from "./model/reconcile.ts";
 import type { ServedModel } from "./model/served-model.ts";
 import { toProgrammed, toRejected, type ModelStatus } from "./model/status.ts";
 import type { Peers } from "./peers.ts";
@@ -26,6 +26,8 @@ export interface RolloutDeps {
   /** Where backends may be. */
   policy: AddressPolicy;
   names: Names;
+  /** See ReconcileInput. */
+  fingerprintsOf?: ReconcileInput["fingerprintsOf"];
   /** How long an Envoy may take to answer a push. */
   ackTimeoutMs: number;
   /** How long a replaced cluster stays after the catalogue has moved on: extproc's feed has to follow. */
@@ -66,7 +68,8 @@ export function createRollout(deps: RolloutDeps): Rollout {
     for (let round = 1; ; round++) {
       const nowMs = clock.nowMs();
       const refused = new Map([...deps.peers.rejected(), ...rejected]);
-      const plan = reconcile({ set, nowMs, rootsPem: deps.rootsPem, policy: deps.policy, addresses, rejected: refused, serving });
+      const { rootsPem, policy, fingerprintsOf } = deps;
+      const plan = reconcile({ set, nowMs, rootsPem, policy, addresses, fingerprintsOf, rejected: refused, serving });
       const snapshot = buildSnapshot(retired.addTo(plan.snapshot, { serving, nowMs }), deps.limits);
       xds.push(snapshot);
       const outcome = await answerTo(plan, snapshot);

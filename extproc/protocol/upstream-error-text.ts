@@ -1,3 +1,4 @@
+const LONGEST_KEY = 500;
 /** Longest upstream text that is shown or logged, in UTF-16 units. */
 const MAX_TEXT = 1_000;
 
@@ -22,11 +23,18 @@ export function logText(message: string): string {
 
 function clean(message: string): string {
   // Twice the bound first: the patterns below must never walk over megabytes.
-  return message
-    .slice(0, 2 * MAX_TEXT)
+  const text = cut(message, 2 * MAX_TEXT)
     .replaceAll(CONTROLS, " ")
     .replaceAll(SECRETS, "[redacted]")
-    .replaceAll(ADDRESSES, "[address]")
-    .slice(0, MAX_TEXT)
-    .toWellFormed();
+    .replaceAll(ADDRESSES, "[address]");
+  return cut(text, MAX_TEXT).toWellFormed();
+}
+
+/** Between words: of a credential that is cut in two, nobody would recognise the first half (redactor.ts). */
+function cut(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const bounded = text.slice(0, most);
+  const last = /[^\s"'=:;,&?()<>[\]{}]*$/.exec(bounded)?.[0] ?? "";
+  // What goes on for longer than any key is no word.
+  return last.length > LONGEST_KEY ? bounded : bounded.slice(0, most - last.length);
 }

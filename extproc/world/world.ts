@@ -3,6 +3,7 @@ import type { Limits } from "../../contract/limits.ts";
 import type { PriceVersion } from "../../ledger/catalogue.ts";
 import type { AccountRow, Change, KeyRow, ModelRow } from "../../ledger/mirror/rows.ts";
 import { priceAt } from "../../ledger/price-schedule.ts";
+import { byLength, type Fingerprint } from "../../runtime/credential-fingerprint.ts";
 import type { SettledBalance } from "../../ledger/settle.ts";
 import { createInterner } from "./interner.ts";
 import { createKeyTable, type WorldKey } from "./key-table.ts";
@@ -32,6 +33,8 @@ export interface World {
   isCurrent(nowMs: number): boolean;
   /** How many keys there are that were not deleted. */
   readonly keys: number;
+  /** Of the credentials that model servers get, or got lately: by length, what the redactor looks up. */
+  fingerprints(): ReadonlyMap<number, ReadonlySet<string>>;
   apply(change: Change): void;
   /** Everything is sent once more; at its end, keys that were not among it are gone. */
   reload(phase: "begin" | "end"): void;
@@ -43,6 +46,8 @@ export interface World {
 const CURRENT_FOR_MS = 10_000;
 /** About 2 MB of them, and as many that were used before. */
 const MOST_RECENT_KEYS = 4_096;
+
+const MOST_FINGERPRINTS = 10_000;
 
 export interface WorldDeps {
   /** When the feed last heard from the database, Unix ms; null before the first load. */
@@ -58,12 +63,15 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
   const byName = new Map<string, WorldModel>();
   let byNameOrAlias = new Map<string, WorldModel>();
   let sorted: readonly WorldModel[] = [];
+  const seenFingerprints = new Map<string, Fingerprint>();
+  let fingerprints = byLength([]);
 
   function applyModels(rows: readonly ModelRow[]): void {
     for (const row of rows) {
       if ("isWithdrawn" in row) byName.delete(row.name);
       else byName.set(row.model.name, { ...row.model, price: row.price, notice: noticeOf(row.model) });
     }
+    learnFingerprints(rows);
     sorted = [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
     byNameOrAlias = new Map(sorted.flatMap((model) => model.aliases.map((alias) => [alias, model] as const)));
     // A name is stronger than another model's alias.
@@ -97,7 +105,22 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
     accounts.set(shared.accountId, isOlder ? { ...shared, ...balanceOf(known) } : shared);
   }
 
+  /** A credential that was replaced is still sent for a moment, and may come back later still. */
+  function learnFingerprints(rows: readonly ModelRow[]): void {
+    const backends = rows.flatMap((row) => ("isWithdrawn" in row ? [] : row.model.backends));
+    for (const fingerprint of backends.flatMap((backend) => backend.fingerprints ?? [])) {
+      seenFingerprints.delete(fingerprint.hash);
+      seenFingerprints.set(fingerprint.hash, fingerprint);
+    }
+    for (const hash of seenFingerprints.keys()) {
+      if (seenFingerprints.size <= MOST_FINGERPRINTS) break;
+      seenFingerprints.delete(hash);
+    }
+    fingerprints = byLength(seenFingerprints.values());
+  }
+
   return {
+    fingerprints: () => fingerprints,
     findKey,
     findAccount: (accountId) => accounts.get(accountId),
     findModel: (name) => byNameOrAlias.get(name),

@@ -1,5 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import type { Interface, Protocol } from "../../contract/protocol.ts";
+import type { Fingerprint } from "../../runtime/credential-fingerprint.ts";
 import { clusterName } from "../xds/cluster-name.ts";
 import type { Endpoint } from "../xds/cluster.ts";
 import type { SecretContent } from "../xds/secret.ts";
@@ -10,7 +11,14 @@ import type { ConditionReason } from "./status.ts";
 
 /** A backend with its Secrets looked up: ready to be a cluster, or why not. */
 export type ResolvedBackend =
-  | { kind: "ready"; resource: BackendResource; cluster: string; endpoint: Endpoint; secrets: ReadonlyMap<string, SecretContent> }
+  | {
+      kind: "ready";
+      resource: BackendResource;
+      cluster: string;
+      endpoint: Endpoint;
+      secrets: ReadonlyMap<string, SecretContent>;
+      fingerprints: readonly Fingerprint[];
+    }
   | { kind: "unready"; resource: BackendResource; reason: ConditionReason; message: string };
 
 export const PROTOCOL_OF = { ChatCompletions: "chat", Messages: "messages" } as const satisfies Record<
@@ -34,11 +42,13 @@ export interface ResolveInput {
   policy: AddressPolicy;
   /** By name, what the hosts of backends lead to. */
   addresses: ReadonlyMap<string, readonly string[]>;
+  /** Of a credential; none where absent. */
+  fingerprintsOf?: ((credential: string) => readonly Fingerprint[]) | undefined;
 }
 
 export function resolveBackend(
   resource: BackendResource,
-  { model, secrets, rootsPem, policy, addresses }: ResolveInput,
+  { model, secrets, rootsPem, policy, addresses, fingerprintsOf }: ResolveInput,
 ): ResolvedBackend {
   const { namespace } = model.resource.metadata;
   const unready = (reason: ConditionReason, message: string) => ({ kind: "unready", resource, reason, message }) as const;
@@ -50,6 +60,7 @@ export function resolveBackend(
   const used = new Map<string, SecretContent>();
   let credential: Endpoint["credential"] = null;
   let rootsSecret = SYSTEM_ROOTS;
+  let fingerprints: readonly Fingerprint[] = [];
 
   if (resource.credentialRef !== undefined) {
     const found = findSecret(secrets, namespace, resource.credentialRef);
@@ -64,6 +75,7 @@ export function resolveBackend(
     const isChat = resource.protocol === "ChatCompletions";
     const secret = `credential/${found.name}/${resource.credentialRef.key}/${isChat ? "bearer" : "plain"}`;
     used.set(secret, { kind: "credential", headerValue: isChat ? `Bearer ${value}` : value });
+    fingerprints = fingerprintsOf?.(value) ?? [];
     credential = { header: isChat ? "authorization" : "x-api-key", secret };
   }
 
@@ -91,7 +103,7 @@ export function resolveBackend(
     connectTimeoutMs: resource.timeouts?.connect ?? model.resource.spec.timeouts.connect ?? DEFAULT_CONNECT_TIMEOUT_MS,
   };
   const cluster = clusterName({ model: model.resource.spec.modelName, backend: resource.name, endpoint });
-  return { kind: "ready", resource, cluster, endpoint, secrets: used };
+  return { kind: "ready", resource, cluster, endpoint, secrets: used, fingerprints };
 }
 
 /** Name or address of a backend's server. */

@@ -2,7 +2,7 @@ import type { PublishedModel } from "../../ledger/catalogue.ts";
 import type { AddressPolicy } from "../address/policy.ts";
 import type { ResourceSet, SourcedModel } from "../source/source.ts";
 import type { SnapshotInput } from "../xds/snapshot.ts";
-import { hostOf, resolveBackend, type ResolvedBackend } from "./backend.ts";
+import { hostOf, resolveBackend, type ResolvedBackend, type ResolveInput } from "./backend.ts";
 import { findNameConflicts } from "./names.ts";
 import { serveModel, type ServedModel } from "./served-model.ts";
 import type { Condition, ModelStatus } from "./status.ts";
@@ -16,6 +16,8 @@ export interface ReconcileInput {
   policy: AddressPolicy;
   /** What their names lead to: of `namesOf`. */
   addresses: ReadonlyMap<string, readonly string[]>;
+  /** See ResolveInput. */
+  fingerprintsOf?: ResolveInput["fingerprintsOf"];
   /** Clusters that an Envoy refused, with its words. */
   rejected: ReadonlyMap<string, string>;
   /** By key, what is being served: it stands in for a Model whose new version an Envoy refused. */
@@ -82,9 +84,9 @@ function decide(model: SourcedModel, conflict: string | undefined, input: Reconc
     return unserved(accepted(false, "Sunset", `spec.deprecation.sunsetTime ${sunset} has passed; the Model is no longer served`));
   }
 
-  const { set, rootsPem, policy, addresses } = input;
+  const { set, rootsPem, policy, addresses, fingerprintsOf } = input;
   const backends = model.resource.spec.backends.map((backend) =>
-    resolveBackend(backend, { model, secrets: set.secrets, rootsPem, policy, addresses }),
+    resolveBackend(backend, { model, secrets: set.secrets, rootsPem, policy, addresses, fingerprintsOf }),
   );
   const ready = backends.filter((backend) => backend.kind === "ready");
   const report = (programmed: Condition): ModelStatus => ({

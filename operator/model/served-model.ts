@@ -98,7 +98,7 @@ function minuteOf(time: string): number {
   return Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
 }
 
-function toCatalogue({ resource, cluster }: ReadyBackend, modelName: string): Backend {
+function toCatalogue({ resource, cluster, fingerprints }: ReadyBackend, modelName: string): Backend {
   return {
     name: resource.name,
     cluster,
@@ -109,6 +109,7 @@ function toCatalogue({ resource, cluster }: ReadyBackend, modelName: string): Ba
     weight: resource.weight,
     priority: resource.priority,
     profile: resolveProfile(resource),
+    ...(fingerprints.length === 0 ? {} : { fingerprints: [...fingerprints] }),
   };
 }
 

@@ -100,7 +100,7 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
   const publicBaseUrl = `http://${LOOPBACK}`;
   const { apiKey } = await prepareDemo(database, { pepper, settings: directory.settings, baseUrl: publicBaseUrl });
 
-  const operatorOptions = { databaseUrl, manifestsDirectory, upstreams, xdsSocket, adminPort: operatorAdmin };
+  const operatorOptions = { databaseUrl, pepper, manifestsDirectory, upstreams, xdsSocket, adminPort: operatorAdmin };
   const operator = await begin(member(operatorPart(operatorOptions), logs));
   const dashboardOptions = { databaseUrl, pepper, baseUrl: publicBaseUrl, port: dashboardPort, adminPort: dashboardAdmin };
   const dashboard = await begin(member(dashboardPart(dashboardOptions), logs));

@@ -1,0 +1,73 @@
+import { createHmac, type KeyObject } from "node:crypto";
+
+/** What tells a credential without giving it away: a keyed hash of its letters and digits, and how many they are. */
+export interface Fingerprint {
+  length: number;
+  hash: string;
+}
+
+/** The letters and digits of a text in lower case, and where each stands in it. Escapes are read as what they mean. */
+export interface Flattened {
+  letters: string;
+  /** By letter, the range of the text that it was written as. */
+  starts: readonly number[];
+  ends: readonly number[];
+  /** Letters before which another kind of character stood, and the end. */
+  boundaries: ReadonlySet<number>;
+}
+
+/** A shorter one may be an ordinary word. */
+const MIN_LETTERS = 8;
+/** Of a credential of several words: one that is long enough to be the secret itself. */
+const MIN_PART_LETTERS = 16;
+const HASH_BYTES = 16;
+
+/** `%2D`, also escaped again as `%252D`; `\u002d`, `\n`; `&#45;`, `&#x2d;`, `&amp;`. */
+const ESCAPES = /%(?:25)*([0-9a-f]{2})|\\u([0-9a-f]{4})|\\[nrtbf"\\/]|&#x([0-9a-f]{1,6});|&#(\d{1,7});|&[a-z]{2,6};|[a-z0-9]/gi;
+
+export function flatten(text: string): Flattened {
+  const starts: number[] = [];
+  const ends: number[] = [];
+  const boundaries = new Set<number>();
+  let letters = "";
+  let before = 0;
+  for (const match of text.matchAll(ESCAPES)) {
+    const [whole, percent, unicode, hex, decimal] = match;
+    const letter = meant(whole, percent ?? unicode ?? hex, decimal);
+    if (match.index > before || !/^[a-z0-9]$/.test(letter)) boundaries.add(letters.length);
+    before = match.index + whole.length;
+    if (!/^[a-z0-9]$/.test(letter)) continue;
+    letters += letter;
+    starts.push(match.index);
+    ends.push(before);
+  }
+  return { letters, starts, ends, boundaries: boundaries.add(0).add(letters.length) };
+}
+
+function meant(whole: string, hex: string | undefined, decimal: string | undefined): string {
+  if (whole.length === 1) return whole.toLowerCase();
+  const code = hex === undefined ? Number(decimal ?? NaN) : Number.parseInt(hex, 16);
+  return code < 128 ? String.fromCharCode(code).toLowerCase() : "";
+}
+
+/** @param pepper the secret that keys are hashed with: without it nobody can try guesses on a copy of the database. */
+export function fingerprintOf(letters: string, pepper: Uint8Array | KeyObject): string {
+  const hmac = createHmac("sha256", pepper).update("provider credential\0").update(letters);
+  return hmac.digest().subarray(0, HASH_BYTES).toString("base64url");
+}
+
+/** Of a whole credential, and of each of its words that is long enough to be secret by itself. */
+export function fingerprintsOf(credential: string, pepper: Uint8Array | KeyObject): Fingerprint[] {
+  const whole = flatten(credential).letters;
+  const words = credential.split(/[^a-z0-9]+/i).map((word) => word.toLowerCase());
+  const parts = words.filter((word) => word.length >= MIN_PART_LETTERS && /\d/.test(word) && /[a-z]/.test(word));
+  const secrets = new Set([whole, ...parts].filter((letters) => letters.length >= MIN_LETTERS));
+  return [...secrets].map((letters) => ({ length: letters.length, hash: fingerprintOf(letters, pepper) }));
+}
+
+/** As a text is compared with them: by length. */
+export function byLength(fingerprints: Iterable<Fingerprint>): ReadonlyMap<number, ReadonlySet<string>> {
+  const lengths = new Map<number, Set<string>>();
+  for (const { length, hash } of fingerprints) lengths.set(length, (lengths.get(length) ?? new Set()).add(hash));
+  return lengths;
+}

@@ -1,0 +1,87 @@
+import { describe, expect, test } from "vitest";
+import { GatewayError } from "../../../contract/errors.ts";
+import { createRedactor } from "../../../extproc/redactor.ts";
+import type { StreamTranslation } from "../../../extproc/translate/translation.ts";
+import { byLength, fingerprintsOf } from "../../../runtime/credential-fingerprint.ts";
+
+const PEPPER = Buffer.alloc(32, 7);
+const KEY = "px-live-Zk3v9QmT7wLr2YbN";
+const OTHER = "0123456789abcdef.A-second_key/with+signs=";
+const fingerprints = byLength([KEY, OTHER].flatMap((credential) => fingerprintsOf(credential, PEPPER)));
+const redactor = createRedactor({ fingerprints: () => fingerprints, pepper: PEPPER });
+const everyCharacter = (encode: (code: string) => string) =>
+  Array.from(Buffer.from(KEY), (code) => encode(code.toString(16))).join("");
+
+describe("a credential is taken out of a text", () => {
+  test.for<readonly [string, string, string]>([
+    ["as it is", KEY, "[redacted]"],
+    ["behind the word Bearer", `Authorization: Bearer ${KEY}.`, "Authorization: Bearer [redacted]."],
+    ["in quotes, twice", `'${KEY}' is not "${KEY}"`, `'[redacted]' is not "[redacted]"`],
+    ["in JSON", JSON.stringify({ key: KEY }), '{"key":"[redacted]"}'],
+    ["in JSON within JSON", JSON.stringify(JSON.stringify({ key: KEY })), String.raw`"{\"key\":\"[redacted]\"}"`],
+    ["in a query string", `GET /v1?api_key=${KEY}&page=2`, "GET /v1?api_key=[redacted]&page=2"],
+    ["URL-encoded", `key%3D${KEY.replaceAll("-", "%2D")}%26`, "key%3D[redacted]%26"],
+    ["URL-encoded twice", `key%253D${KEY.replaceAll("-", "%252D")}%2526`, "key%253D[redacted]%2526"],
+    ["URL-encoded to the last letter", everyCharacter((code) => `%${code}`), "[redacted]"],
+    ["as JSON escapes", everyCharacter((code) => `\\u00${code}`), "[redacted]"],
+    ["as HTML", `&quot;${KEY.replaceAll("-", "&#45;")}&quot;`, "&quot;[redacted]&quot;"],
+    ["after an escaped line feed", `key:\\n${KEY}\\n`, "key:\\n[redacted]\\n"],
+    ["in other case", KEY.toUpperCase(), "[redacted]"],
+    ["with other signs", `two: ${OTHER}`, "two: [redacted]="],
+    ["without what stands before its secret part", "part 0123456789ABCDEF here", "part [redacted] here"],
+  ])("%s", ([, text, redacted]) => {
+    expect(redactor.text(text)).toBe(redacted);
+  });
+
+  test.for([
+    "The model `px-live` does not support tools.",
+    "Incorrect API key: px-live-********2YbN",
+    `x${KEY.replaceAll("-", "")}x`,
+    "px live",
+    "",
+  ])("what is no credential stays: %s", (text) => {
+    expect(redactor.text(text)).toBe(text);
+  });
+});
+
+test("an ordinary word of a credential is no secret, and a short credential cannot be told from a word", () => {
+  expect(fingerprintsOf("gateway-provider-key", PEPPER)).toHaveLength(1);
+  expect(fingerprintsOf("secret", PEPPER)).toEqual([]);
+});
+
+test("fingerprints differ by pepper, and hold nothing of the credential", () => {
+  const [first] = fingerprintsOf(KEY, PEPPER);
+  const [second] = fingerprintsOf(KEY, Buffer.alloc(32, 8));
+  expect(first?.hash).not.toBe(second?.hash);
+  expect(JSON.stringify(first)).not.toContain("Zk3v9");
+});
+
+test("an error loses it from its message, field, headers and cause, and keeps the rest", () => {
+  const cause = new Error(`upstream answered 400: ${KEY}`);
+  const headers = { "retry-after": "3", "retry-after-ms": KEY };
+  const error = redactor.error(new GatewayError("invalid_request", `no ${KEY}`, { status: 422, field: KEY, headers, cause }));
+  expect(error).toMatchObject({ code: "invalid_request", status: 422, field: null, message: "no [redacted]" });
+  expect(error.headers).toEqual({ "retry-after": "3" });
+  expect(error.cause).toEqual(new Error("upstream answered 400: [redacted]"));
+});
+
+test("a stream passes untouched until it fails; from there on nothing of it shows the credential", () => {
+  let outcome: "open" | "failed" = "open";
+  const machine: StreamTranslation = {
+    push(chunk) {
+      if (chunk.includes("error")) outcome = "failed";
+      return "unchanged";
+    },
+    end: () => Buffer.from(`data: ${KEY}\n\n`),
+    fail: () => Buffer.alloc(0),
+    stopForCredit: () => Buffer.alloc(0),
+    outcome: () => outcome,
+  };
+  const stream = redactor.stream({ ...machine, fail: (error) => Buffer.from(`data: ${error.message}\n\n`) });
+  expect(stream.push(Buffer.from(`data: ${KEY}\n\n`))).toBe("unchanged");
+  expect(String(stream.push(Buffer.from(`event: error\ndata: {"message":"${KEY}"}\n\n`)))).toBe(
+    'event: error\ndata: {"message":"[redacted]"}\n\n',
+  );
+  expect(String(stream.end())).toBe("data: [redacted]\n\n");
+  expect(String(stream.push(Buffer.alloc(33 * 1024, "x")))).toBe("data: The model server failed.\n\n");
+});
