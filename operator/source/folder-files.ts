@@ -1,6 +1,7 @@
-import { constants } from "node:fs";
+import { constants, type Stats } from "node:fs";
 import { lstat, open, readdir, type FileHandle } from "node:fs/promises";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { errorCode } from "../../runtime/error-code.ts";
 import type { FolderFile } from "./folder-content.ts";
 
@@ -8,16 +9,29 @@ import type { FolderFile } from "./folder-content.ts";
 const MAX_FILE_BYTES = 256 * 1024;
 const MAX_FILES = 500;
 
+const UNSETTLED = "was written to while it was read; it is read again when that is over";
+const MOST_ATTEMPTS = 3;
+const PAUSE_MS = 20;
+
 /** The YAML files of a folder: of each its text, or why it has none. */
 export async function readFolderFiles(folder: string): Promise<FolderFile[]> {
   const names = (await readdir(folder)).filter((name) => /^[^.].*\.ya?ml$/.test(name)).sort();
   const files: FolderFile[] = [];
   for (const [index, name] of names.entries()) {
     const problem = `is not read, because the folder has ${names.length} files, more than ${MAX_FILES}; put Models together in one file`;
-    const file = index < MAX_FILES ? await readOne(folder, name) : { name, problem };
+    const file = index < MAX_FILES ? await readSettled(folder, name) : { name, problem };
     if (file !== null) files.push(file);
   }
   return files;
+}
+
+/** Half of a file may be good YAML, and would withdraw the Models of the other half. */
+async function readSettled(folder: string, name: string): Promise<FolderFile | null> {
+  for (let attempt = 1; ; attempt++) {
+    const file = await readOne(folder, name);
+    if (file === null || !("problem" in file) || file.problem !== UNSETTLED || attempt === MOST_ATTEMPTS) return file;
+    await sleep(PAUSE_MS);
+  }
 }
 
 async function readOne(folder: string, name: string): Promise<FolderFile | null> {
@@ -39,7 +53,10 @@ async function readOne(folder: string, name: string): Promise<FolderFile | null>
     const length = await readInto(handle, bytes);
     if (length > MAX_FILE_BYTES)
       return { name, problem: `is larger than ${MAX_FILE_BYTES / 1024} KiB; spread its resources over several files` };
-    return { name, text: bytes.toString("utf8", 0, length), createdSeconds: Math.floor(status.birthtimeMs / 1000) };
+    if (hasChanged(status, await handle.stat())) return { name, problem: UNSETTLED };
+    const text = decode(bytes.subarray(0, length));
+    if (text === undefined) return { name, problem: "is not text in UTF-8" };
+    return { name, text, createdSeconds: Math.floor(status.birthtimeMs / 1000) };
   } catch (error) {
     return {
       name,
@@ -49,6 +66,21 @@ async function readOne(folder: string, name: string): Promise<FolderFile | null>
     await handle.close();
   }
 }
+
+function hasChanged(before: Stats, after: Stats): boolean {
+  return before.size !== after.size || before.mtimeMs !== after.mtimeMs;
+}
+
+/** @returns undefined for what is no text: bytes that stand for nothing would become other letters, in a credential too. */
+function decode(bytes: Buffer): string | undefined {
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 const UNREADABLE: Readonly<Record<string, string>> = {
   ENOENT: "is a symbolic link to nothing",

@@ -21,6 +21,8 @@ export interface FolderDeps {
 }
 
 const DEFAULT_DEBOUNCE_MS = 150;
+/** A file that is written to without a pause must not keep the others from being read. */
+const MOST_DEBOUNCE_MS = 2_000;
 
 /**
  * Models and Secrets from the YAML files of a folder, watched.
@@ -59,11 +61,18 @@ export async function startFolderSource(options: FolderOptions, { events, onChan
   // Before the watcher, for an unreadable folder ends the start; after it, for what changed in between.
   await read();
   const watcher = watch(folder, { ignoreInitial: true, depth: 0 });
+  let waitingSince: number | undefined;
   watcher.on("all", () => {
     clearTimeout(timer);
-    timer = setTimeout(() => {
-      running = running.then(reread);
-    }, debounceMs);
+    waitingSince ??= performance.now();
+    const leftMs = MOST_DEBOUNCE_MS - (performance.now() - waitingSince);
+    timer = setTimeout(
+      () => {
+        waitingSince = undefined;
+        running = running.then(reread);
+      },
+      Math.max(0, Math.min(debounceMs, leftMs)),
+    );
   });
   watcher.on("error", (error) => {
     // A link that leads back to itself: the reading names the file, and the others are watched all the same.

@@ -1,9 +1,11 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { mkdir, mkdtemp, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import type { ModelStatus } from "../../../operator/model/status.ts";
 import { startFolderSource } from "../../../operator/source/folder.ts";
 import type { LocalUpstreams } from "../../../operator/source/local-upstreams.ts";
@@ -18,6 +20,8 @@ const ALIAS_BOMB = Array.from(
   (_, level) =>
     `a${level}: &a${level} [${Array.from({ length: 9 }, () => (level === 0 ? "word" : `*a${level - 1}`)).join(", ")}]\n`,
 ).join("");
+
+const BINARY = Buffer.from(Array.from({ length: 4_096 }, (_, index) => index % 256));
 
 let root: string;
 let folder: string;
@@ -50,14 +54,14 @@ const secret = (value: string) =>
 
 const write = (name: string, text: string) => writeFile(join(folder, name), text);
 
-async function start(upstreams: LocalUpstreams = {}): Promise<Source> {
+async function start(upstreams: LocalUpstreams = {}, debounceMs = 20): Promise<Source> {
   const events = {
     resourceRefused: (refusal: Parameters<typeof describeRefusal>[0]) => void refusals.push(describeRefusal(refusal)),
     modelRefused: ({ line }: { line: string }) => void complaints.push(line),
     modelRecovered: ({ key }: { key: string }) => void recovered.push(key),
     sourceUnreadable: ({ source }: { source: string }) => void refusals.push(`${source} cannot be read`),
   };
-  source = await startFolderSource({ folder, upstreams, debounceMs: 20 }, { events, onChange: () => void changes++ });
+  source = await startFolderSource({ folder, upstreams, debounceMs }, { events, onChange: () => void changes++ });
   return source;
 }
 
@@ -260,6 +264,21 @@ test.for([
   { name: "a large file", make: () => write("odd.yaml", `# ${"x".repeat(256 * 1024)}`), problem: "is larger than 256 KiB" },
   { name: "an alias bomb", make: () => write("odd.yaml", ALIAS_BOMB), problem: "uses its aliases too often" },
   { name: "an alias of nothing", make: () => write("odd.yaml", "a: *secret-word"), problem: "cannot be read as YAML" },
+  {
+    name: "a Unix socket",
+    make: async () => {
+      const server = createServer().listen(join(folder, "odd.yaml"));
+      await once(server, "listening");
+      onTestFinished(() => void server.close());
+    },
+    problem: "is not a file",
+  },
+  { name: "a binary file", make: () => writeFile(join(folder, "odd.yaml"), BINARY), problem: "is not text in UTF-8" },
+  {
+    name: "a Secret with a byte that is no letter",
+    make: () => writeFile(join(folder, "odd.yaml"), Buffer.from(secret("secret-word-\u00e9"), "latin1")),
+    problem: "is not text in UTF-8",
+  },
   { name: "very deep nesting", make: () => write("odd.yaml", "{a: ".repeat(5_000)), problem: "odd.yaml: " },
   { name: "very many documents", make: () => write("odd.yaml", "--- a\n".repeat(1_001)), problem: "more than 1000 documents" },
 ])("$name among the manifests fails for itself, and the others are served", async ({ make, problem }) => {
@@ -270,6 +289,17 @@ test.for([
   expect(refusals).toEqual([expect.stringContaining("odd.yaml: ")]);
   expect(refusals[0]).toContain(problem);
   expect(refusals[0]).not.toContain("secret-word");
+});
+
+test("a file that is written to without a pause does not keep the others from being read", async () => {
+  await write("odd.yaml", model("one"));
+  const started = await start({}, 500);
+  const writing = setInterval(() => void utimes(join(folder, "odd.yaml"), new Date(), new Date()), 5);
+  onTestFinished(() => clearInterval(writing));
+  await write("good.yaml", model("good"));
+  await eventually(() => expect(names(started)).toContain("good"), { withinMs: 20_000 });
+  clearInterval(writing);
+  await eventually(() => expect(names(started)).toEqual(["good", "one"]), { withinMs: 20_000 });
 });
 
 test("a file that can no longer be read keeps what it held", async () => {
