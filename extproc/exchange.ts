@@ -12,6 +12,7 @@ import { tooLate } from "./fallback/attempts.ts";
 import { planWay, type Way } from "./fallback/way.ts";
 import { requestChanges, responseChanges } from "./headers.ts";
 import type { Place } from "./limits/admission.ts";
+import type { LimitedRequest } from "./limits/limits.ts";
 import { holdPrompt } from "./meter/held-prompt.ts";
 import { sizeHold } from "./meter/hold-size.ts";
 import { sizePrompt } from "./meter/prompt-size.ts";
@@ -98,6 +99,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   let deadlines: Deadlines | undefined;
   let place: Place | undefined;
   let response: Response | undefined;
+  /** Of a request that only counts tokens. */
+  let counting: LimitedRequest | undefined;
   let hasBody = false;
   let errorCode: ErrorCode | null = null;
   /** The model server's own status, for the operator's log; the client's may differ. */
@@ -121,10 +124,9 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       if (endpoint.kind !== "generate" && endpoint.kind !== "count_tokens") {
         return answerRoute({ endpoint, caller, requestId, deps }).catch(refuse);
       }
-      if (endpoint.kind === "generate") {
-        deps.limits.check(caller, protocol);
-        deps.credit.check(caller.account);
-      }
+      // Counting tokens is free, but it is work: who may not generate may not count either.
+      deps.limits.check(caller, protocol);
+      deps.credit.check(caller.account);
       checkBodyComes({ headers, interface: protocol }, isEnd);
       place = deps.admission.enter(caller.account.accountId);
       admitted = { caller, endpoint, headers };
@@ -145,7 +147,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       const chosenModel = chooseModel({ world, key: caller.key, protocol, modelsUrl, name: request.member("model") });
       const model = pricedAt(chosenModel, startedMs);
       if (admitted.endpoint.kind === "count_tokens")
-        return countTokens({ body: request, headers, backend: chooseBackend(model.backends, deps.random()) });
+        return countTokens({ body: request, headers, caller, backend: chooseBackend(model.backends, deps.random()) });
 
       const ask = readOutputAsk(request, protocol);
       const promptTokens = holdPrompt(request, model.contextWindow);
@@ -189,9 +191,10 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   }
 
   // 2b. Tokens are only to be counted: asked upstream where it can count, and free (S16).
-  function countTokens(input: { body: RequestBody; headers: ReadonlyMap<string, string>; backend: Backend }) {
+  function countTokens(input: { body: RequestBody; headers: ReadonlyMap<string, string>; caller: Caller; backend: Backend }) {
+    counting = deps.limits.begin(input.caller, protocol, NOTHING_USED);
     const count = createTokenCount(input);
-    if (count.upstream === null) return reply.answerNow(deps.answers.json(requestId, count.estimate));
+    if (count.upstream === null) return reply.answerNow(deps.answers.json(requestId, count.estimate()));
     response = { kind: "token_count", count, status: 0 };
     return reply.forwardRequest(count.upstream.body, requestChanges({ ...input, upstream: count.upstream, requestId }));
   }
@@ -293,6 +296,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   function closed(isEnded: boolean) {
     client.aborted = true;
     place?.leave();
+    counting?.end(NOTHING_USED);
     deadlines?.over();
     way?.close();
     // A client may hang up on the last event, before the upstream closes: that is no abort.
@@ -372,6 +376,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
 
   return { requestHeaders, requestBody, responseHeaders, responseBody, facts, closed };
 }
+
+const NOTHING_USED = { tokens: 0, nanoUsd: 0n };
 
 /** It could be neither read nor metered (headers.ts asks for none). */
 function isCompressed(headers: ReadonlyMap<string, string>): boolean {

@@ -2,7 +2,6 @@ import { lookup } from "node:dns/promises";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { isPublished, publishModels, type PublishedModel, type PublishResult } from "../ledger/catalogue.ts";
 import { createDatabase } from "../ledger/database.ts";
-import { MAX_REQUEST_BYTES } from "../contract/headers.ts";
 import { startAdmin } from "../runtime/admin.ts";
 import { fingerprintsOf } from "../runtime/credential-fingerprint.ts";
 import { mutualTlsCredentials } from "../runtime/grpc-tls.ts";
@@ -99,7 +98,6 @@ export async function startOperator(
     publish,
     events,
     clock,
-    limits: { bufferBytes: MAX_REQUEST_BYTES },
     rootsPem: config.rootsPem,
     policy: createAddressPolicy(config.backends),
     fingerprintsOf: fingerprinter(config.pepper),

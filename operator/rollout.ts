@@ -8,7 +8,6 @@ import { toProgrammed, toRejected, type ModelStatus } from "./model/status.ts";
 import type { Peers } from "./peers.ts";
 import { createRetiredClusters } from "./retired-clusters.ts";
 import type { ResourceSet } from "./source/source.ts";
-import type { ClusterLimits } from "./xds/cluster.ts";
 import type { PushOutcome, XdsServer } from "./xds/serve.ts";
 import { buildSnapshot, versionOf, type Snapshot } from "./xds/snapshot.ts";
 
@@ -20,7 +19,6 @@ export interface RolloutDeps {
   publish(models: readonly PublishedModel[]): Promise<PublishResult | null>;
   events: Pick<OperatorEvents, "envoysLate" | "published">;
   clock: { nowMs(): number };
-  limits: ClusterLimits;
   /** See ReconcileInput. */
   rootsPem: string;
   /** Where backends may be. */
@@ -70,7 +68,7 @@ export function createRollout(deps: RolloutDeps): Rollout {
       const refused = new Map([...deps.peers.rejected(), ...rejected]);
       const { rootsPem, policy, fingerprintsOf } = deps;
       const plan = reconcile({ set, nowMs, rootsPem, policy, addresses, fingerprintsOf, rejected: refused, serving });
-      const snapshot = buildSnapshot(retired.addTo(plan.snapshot, { serving, nowMs }), deps.limits);
+      const snapshot = buildSnapshot(retired.addTo(plan.snapshot, { serving, nowMs }));
       xds.push(snapshot);
       const outcome = await answerTo(plan, snapshot);
       switch (outcome.kind) {

@@ -1,5 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { createByteBuffer } from "./byte-buffer.ts";
+import { EVENT_BOUNDS, parseWithin } from "./json/bounds.ts";
 
 /**
  * One dispatched server-sent event. Offsets count bytes from the start of the stream; `start` … `end` is the
@@ -198,7 +199,7 @@ function checkSize(bytes: number): void {
 function isWhole(data: string): boolean {
   if (data.trim() === "[DONE]") return true;
   try {
-    JSON.parse(data);
+    parseWithin(data, EVENT_BOUNDS);
     return true;
   } catch {
     return false;

@@ -1,3 +1,4 @@
+import { ANSWER_BOUNDS, parseWithin } from "./json/bounds.ts";
 import { isObject } from "./json/object.ts";
 
 /** What an upstream's error says, whatever dialect it speaks. Absent texts are empty. */
@@ -75,7 +76,7 @@ function readDetail(detail: unknown): Partial<ErrorDetails> {
 
 function parseOrNull(body: string): unknown {
   try {
-    return JSON.parse(body);
+    return parseWithin(body, ANSWER_BOUNDS);
   } catch {
     // Not JSON: a proxy's page. The status alone has to do.
     return null;

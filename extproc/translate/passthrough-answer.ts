@@ -1,5 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
 import type { Protocol } from "../../contract/protocol.ts";
+import { ANSWER_BOUNDS, parseWithin } from "../protocol/json/bounds.ts";
 import { isObject } from "../protocol/json/object.ts";
 import { readUpstreamErrorPayload } from "../protocol/upstream-error.ts";
 import type { JsonObject } from "./translation.ts";
@@ -11,7 +12,7 @@ import type { JsonObject } from "./translation.ts";
 export function parseWhole(body: Buffer, client: Protocol): JsonObject {
   let json: unknown;
   try {
-    json = JSON.parse(body.toString("utf8"));
+    json = parseWithin(body, ANSWER_BOUNDS);
   } catch (cause) {
     throw new GatewayError("upstream_error", "The model server's answer is not JSON.", { cause });
   }

@@ -118,7 +118,7 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
     const edits: Edited[] = [];
     for (const event of events) {
       // `[DONE]`, or something that only the client makes sense of, is no object: it passes.
-      const edit = rules.read(event.data, parseObject(event.data));
+      const edit = rules.read(event.data, parseEvent(event.data));
       if (edit !== "keep") edits.push({ event, edit });
     }
     return edits;
@@ -217,6 +217,17 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
 interface Edited {
   event: SseEvent;
   edit: Exclude<EventEdit, "keep">;
+}
+
+/** @throws GatewayError `upstream_error` for more structure than is read: what passed unread would not be metered. */
+function parseEvent(data: string): JsonObject | null {
+  try {
+    return parseObject(data);
+  } catch (cause) {
+    throw new GatewayError("upstream_error", "The model server sent an event with more JSON values than the gateway reads.", {
+      cause,
+    });
+  }
 }
 
 /** Behind the first blank line, or all where there is none. */

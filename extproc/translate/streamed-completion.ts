@@ -1,4 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
+import { EVENT_BOUNDS, parseWithin } from "../protocol/json/bounds.ts";
 import { isObject } from "../protocol/json/object.ts";
 import { encodeJson, RawJson, type Encodable } from "../protocol/json/raw.ts";
 import { rawMembers } from "../protocol/json/raw-members.ts";
@@ -80,7 +81,7 @@ const NOTHING = Buffer.alloc(0);
 function readChunk(event: string | null, data: string): Buffer {
   let json: unknown;
   try {
-    json = JSON.parse(data);
+    json = parseWithin(data, EVENT_BOUNDS);
   } catch (cause) {
     throw new GatewayError("upstream_error", "The model server sent something that is not JSON.", { cause });
   }

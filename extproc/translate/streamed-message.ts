@@ -1,5 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
 import type { Protocol } from "../../contract/protocol.ts";
+import { EVENT_BOUNDS, parseWithin } from "../protocol/json/bounds.ts";
 import { isObject } from "../protocol/json/object.ts";
 import { encodeJson, RawJson, type Encodable } from "../protocol/json/raw.ts";
 import { rawMembers } from "../protocol/json/raw-members.ts";
@@ -74,7 +75,7 @@ function parseEvent(data: string): JsonObject {
   // The protocol has no such line, but servers of both protocols end every stream with it.
   if (data.trim() === "[DONE]") return {};
   try {
-    const json: unknown = JSON.parse(data);
+    const json = parseWithin(data, EVENT_BOUNDS);
     if (isObject(json)) return json;
   } catch (cause) {
     throw new GatewayError("upstream_error", "The model server sent something that is not JSON.", { cause });

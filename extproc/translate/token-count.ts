@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Backend } from "../../contract/catalogue.ts";
+import { ANSWER_BOUNDS, parseWithin } from "../protocol/json/bounds.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
 import { write } from "../protocol/json/splice.ts";
 import { estimateInputTokens } from "./count-tokens.ts";
@@ -12,7 +13,7 @@ export interface TokenCount {
   readonly upstream: Translation["upstream"] | null;
   /** The upstream's own count, or our estimate where it gave none. */
   answer(status: number, body: Buffer): { input_tokens: number };
-  readonly estimate: { input_tokens: number };
+  estimate(): { input_tokens: number };
 }
 
 export interface TokenCountInput {
@@ -25,7 +26,8 @@ const countSchema = z.object({ input_tokens: z.int().nonnegative() });
 
 /** A messages upstream is asked itself, byte-true but for the model's name; for a chat upstream the gateway estimates. */
 export function createTokenCount({ body, headers, backend }: TokenCountInput): TokenCount {
-  const estimate = { input_tokens: estimateInputTokens(body.whole()) };
+  // Made where it is needed: it reads all of the prompt.
+  const estimate = () => ({ input_tokens: estimateInputTokens(body.whole()) });
   const upstream = {
     path: "/v1/messages/count_tokens",
     body: body.edit({ model: write(backend.upstreamModel) }),
@@ -33,7 +35,7 @@ export function createTokenCount({ body, headers, backend }: TokenCountInput): T
   };
   return {
     upstream: backend.protocol === "messages" ? upstream : null,
-    answer: (status, counted) => (status === 200 ? readCount(counted) : undefined) ?? estimate,
+    answer: (status, counted) => (status === 200 ? readCount(counted) : undefined) ?? estimate(),
     estimate,
   };
 }
@@ -41,7 +43,7 @@ export function createTokenCount({ body, headers, backend }: TokenCountInput): T
 /** Not every server of the message protocol counts; what it answers instead is no count. */
 function readCount(body: Buffer): { input_tokens: number } | undefined {
   try {
-    return countSchema.safeParse(JSON.parse(body.toString("utf8"))).data;
+    return countSchema.safeParse(parseWithin(body, ANSWER_BOUNDS)).data;
   } catch {
     return undefined;
   }

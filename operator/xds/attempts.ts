@@ -1,9 +1,11 @@
 import { ATTEMPTS_CLUSTER, HEADERS, attemptPath } from "../../contract/headers.ts";
+import { CONNECTION_BUFFER_BYTES } from "./buffers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { attemptFilter, attemptsOfWorker } from "./extproc-filter.ts";
 import { nameOfWorker, type ExtprocAddress } from "./extproc-cluster.ts";
 import { REQUEST_ID_AS_IT_IS } from "./request-id.ts";
 import { tracing, type TraceCollector } from "./tracing.ts";
+import { unprocessedRoute } from "./unprocessed-route.ts";
 import { PRIVATE_HEADERS } from "./upstream-route.ts";
 
 /**
@@ -48,7 +50,7 @@ export function attemptsRoute(): EnvoyConfig {
  * The listener as an upstream. Its retry budget bounds what many failures at one moment ask of the backends that are left;
  * it is wide, because extproc lets failing backends rest, and what then falls to the others is no longer a retry.
  */
-export function attemptsCluster(bufferBytes: number): EnvoyConfig {
+export function attemptsCluster(): EnvoyConfig {
   const many = 1_000_000;
   const threshold = {
     max_connections: many,
@@ -60,7 +62,7 @@ export function attemptsCluster(bufferBytes: number): EnvoyConfig {
     name: ATTEMPTS_CLUSTER,
     type: "STATIC",
     connect_timeout: "1s",
-    per_connection_buffer_limit_bytes: bufferBytes,
+    per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
     circuit_breakers: { thresholds: [{ priority: "DEFAULT", ...threshold }] },
     load_assignment: {
       cluster_name: ATTEMPTS_CLUSTER,
@@ -80,27 +82,27 @@ export interface AttemptsListenerOptions {
   extprocCluster: string;
   /** Where each worker of extproc listens, in their order. */
   workers: readonly ExtprocAddress[];
-  bufferBytes: number;
+  /** Bytes; see BootstrapOptions. */
+  maxRequestBytes: number;
   /** Without spans where absent. */
   traces?: TraceCollector;
 }
 
 /** The listener inside: reachable through the cluster above and from nowhere else. */
 export function attemptsListener(options: AttemptsListenerOptions): EnvoyConfig {
-  const { bufferBytes } = options;
   return {
     name: LISTENER,
     internal_listener: {},
     // Its connections are those of clients that were counted already.
     ignore_global_conn_limit: true,
-    per_connection_buffer_limit_bytes: bufferBytes,
+    per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
     filter_chains: [
       { filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager(options) }] },
     ],
   };
 }
 
-function connectionManager({ extprocCluster, workers, traces }: AttemptsListenerOptions): EnvoyConfig {
+function connectionManager({ extprocCluster, workers, maxRequestBytes, traces }: AttemptsListenerOptions): EnvoyConfig {
   return {
     "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
     stat_prefix: "attempts",
@@ -142,6 +144,7 @@ function connectionManager({ extprocCluster, workers, traces }: AttemptsListener
         {
           name: "attempts",
           domains: ["*"],
+          request_body_buffer_limit: maxRequestBytes,
           routes: [
             {
               name: "backend",
@@ -156,8 +159,8 @@ function connectionManager({ extprocCluster, workers, traces }: AttemptsListener
                 retry_policy: { retry_on: "refused-stream,reset-before-request", num_retries: 2 },
               },
             },
-            ...workerRoutes(workers),
-            { name: "unprocessed", match: { prefix: "/" }, direct_response: UNPROCESSED },
+            ...workerRoutes(workers, maxRequestBytes),
+            unprocessedRoute({ name: "unprocessed", maxRequestBytes }),
           ],
         },
       ],
@@ -166,17 +169,17 @@ function connectionManager({ extprocCluster, workers, traces }: AttemptsListener
 }
 
 /** What an attempt matches before its backend is known. */
-function workerRoutes(workers: readonly ExtprocAddress[]): EnvoyConfig[] {
+function workerRoutes(workers: readonly ExtprocAddress[], maxRequestBytes: number): EnvoyConfig[] {
   if (workers.length < 2) return [];
-  return workers.map((address, worker) => ({
-    name: `worker-${worker}`,
-    match: { path: attemptPath(worker) },
-    typed_per_filter_config: attemptsOfWorker(nameOfWorker(address)),
-    direct_response: UNPROCESSED,
-  }));
+  return workers.map((address, worker) =>
+    unprocessedRoute({
+      name: `worker-${worker}`,
+      match: { path: attemptPath(worker) },
+      maxRequestBytes,
+      filters: attemptsOfWorker(nameOfWorker(address)),
+    }),
+  );
 }
-
-const UNPROCESSED: EnvoyConfig = { status: 503, body: { inline_string: "unprocessed" } };
 
 /** Envoy takes `content-length` off a request whose body the processor replaces, and some model servers want it. */
 const bodyLengthFilter: EnvoyConfig = {

@@ -77,16 +77,15 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
         attemptsListener({
           extprocCluster: EXTPROC_CLUSTER,
           workers: options.extproc,
-          bufferBytes: options.maxRequestBytes,
+          maxRequestBytes: options.maxRequestBytes,
           ...traces,
         }),
         ...(options.status === undefined ? [] : [statusListener(options.status)]),
       ],
       clusters: [
-        attemptsCluster(options.maxRequestBytes),
+        attemptsCluster(),
         extprocCluster({
           workers: options.extproc,
-          maxRequestBytes: options.maxRequestBytes,
           maxStreams: options.maxExtprocStreams ?? MAX_EXTPROC_STREAMS * options.extproc.length,
         }),
         xdsCluster(options.xds, options.internalTls),

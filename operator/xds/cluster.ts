@@ -9,6 +9,7 @@ import {
 } from "../../runtime/gen/envoy/config/cluster/v3/cluster_pb.js";
 import { RoutingPriority } from "../../runtime/gen/envoy/config/core/v3/base_pb.js";
 import type { AddressGuard } from "../address/policy.ts";
+import { CONNECTION_BUFFER_BYTES } from "./buffers.ts";
 import { httpProtocolOptions } from "./upstream-http.ts";
 import { upstreamTls } from "./upstream-tls.ts";
 
@@ -38,17 +39,12 @@ export interface EndpointCredential {
   secret: string;
 }
 
-/** Largest body that crosses a cluster without a pause, in bytes. */
-export interface ClusterLimits {
-  bufferBytes: number;
-}
-
-export function buildCluster(name: string, endpoint: Endpoint, { bufferBytes }: ClusterLimits): Cluster {
+export function buildCluster(name: string, endpoint: Endpoint): Cluster {
   return create(ClusterSchema, {
     name,
     ...discovery(endpoint),
     connectTimeout: durationFromMs(endpoint.connectTimeoutMs),
-    perConnectionBufferLimitBytes: bufferBytes,
+    perConnectionBufferLimitBytes: CONNECTION_BUFFER_BYTES,
     loadAssignment: {
       clusterName: name,
       endpoints: [

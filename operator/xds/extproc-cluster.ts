@@ -1,3 +1,4 @@
+import { EXTPROC_WINDOW_BYTES } from "./buffers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { endpointAddress, type EndpointAddress } from "./socket-address.ts";
 
@@ -14,8 +15,6 @@ export function nameOfWorker(address: ExtprocAddress): string {
   return `${address.host}:${address.port}`;
 }
 
-const FRAME_BYTES = 64 * 1024;
-
 /**
  * Of each worker: twice what it takes at most, for an attempt at a backend has a stream of its own: extproc refuses in better words.
  * Without a bound, requests would wait for a processor that has stopped.
@@ -25,13 +24,12 @@ export const MAX_EXTPROC_STREAMS = 20_000;
 export interface ExtprocClusterOptions {
   /** Where each worker listens. */
   workers: readonly ExtprocAddress[];
-  maxRequestBytes: number;
   /** Streams at once; a request beyond is answered by Envoy, with 503. */
   maxStreams: number;
 }
 
 /** The processor beside this Envoy, over gRPC. */
-export function extprocCluster({ workers, maxRequestBytes, maxStreams }: ExtprocClusterOptions): EnvoyConfig {
+export function extprocCluster({ workers, maxStreams }: ExtprocClusterOptions): EnvoyConfig {
   return {
     name: EXTPROC_CLUSTER,
     type: "STATIC",
@@ -40,8 +38,7 @@ export function extprocCluster({ workers, maxRequestBytes, maxStreams }: Extproc
     health_checks: [healthCheck],
     // Envoy would rather ask a processor that does not answer than none; a request would wait for it for ten seconds.
     common_lb_config: { healthy_panic_threshold: { value: 0 } },
-    // A BUFFERED body crosses in one message each way.
-    per_connection_buffer_limit_bytes: maxRequestBytes + FRAME_BYTES,
+    per_connection_buffer_limit_bytes: EXTPROC_WINDOW_BYTES,
     circuit_breakers: { thresholds: [threshold("DEFAULT", maxStreams), threshold("HIGH", maxStreams)] },
     load_assignment: {
       cluster_name: EXTPROC_CLUSTER,
@@ -52,8 +49,8 @@ export function extprocCluster({ workers, maxRequestBytes, maxStreams }: Extproc
         "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
         explicit_http_config: {
           http2_protocol_options: {
-            initial_stream_window_size: maxRequestBytes + FRAME_BYTES,
-            initial_connection_window_size: 2 * (maxRequestBytes + FRAME_BYTES),
+            initial_stream_window_size: EXTPROC_WINDOW_BYTES,
+            initial_connection_window_size: 16 * EXTPROC_WINDOW_BYTES,
             connection_keepalive: { interval: "30s", timeout: "5s" },
           },
         },

@@ -1,6 +1,7 @@
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { HEADERS } from "../../contract/headers.ts";
 import { attemptsRoute } from "./attempts.ts";
+import { CLIENT_WINDOW_BYTES, CONNECTION_BUFFER_BYTES } from "./buffers.ts";
 import { clientMetadataFilter } from "./client-metadata.ts";
 import { clientTransport, type ClientTls } from "./client-tls.ts";
 import { dashboardRoutes } from "./dashboard-route.ts";
@@ -10,6 +11,7 @@ import { plainHttpChain, TLS_INSPECTOR, WITH_TLS } from "./plain-http.ts";
 import { REQUEST_ID_AS_IT_IS, requestIdFilter } from "./request-id.ts";
 import { socketAddress, type SocketAddress } from "./socket-address.ts";
 import { tracing, type TraceCollector } from "./tracing.ts";
+import { unprocessedRoute } from "./unprocessed-route.ts";
 import { PRIVATE_HEADERS, SENT_AGAIN } from "./upstream-route.ts";
 
 export interface ListenerOptions {
@@ -31,8 +33,7 @@ export function listener(options: ListenerOptions): EnvoyConfig {
   return {
     name: "clients",
     address: socketAddress(options.listen),
-    // A request is held whole for the processor: this is the most it may be, and the reason of Envoy's 413 (S21).
-    per_connection_buffer_limit_bytes: options.maxRequestBytes,
+    per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
     ...(options.clientTls === undefined ? {} : { listener_filters: [TLS_INSPECTOR] }),
     filter_chains: [
       {
@@ -54,7 +55,7 @@ function connectionManager(options: ListenerOptions): EnvoyConfig {
     server_name: "model-gateway",
     access_log: [options.accessLog],
     ...(options.traces === undefined ? {} : { tracing: tracing(options.traces, { hasUpstreamSpans: true }) }),
-    ...limits(options.maxRequestBytes),
+    ...limits,
     ...paths,
     ...identity,
     http_filters: [
@@ -75,28 +76,25 @@ function connectionManager(options: ListenerOptions): EnvoyConfig {
   };
 }
 
-function limits(maxRequestBytes: number): EnvoyConfig {
-  return {
-    max_request_headers_kb: 64,
-    request_headers_timeout: "10s",
-    // A whole upload; the idle timer below ends one that stalls.
-    request_timeout: "300s",
-    // Silence of a client that sends; from the backend's route on, that route's own time counts.
-    stream_idle_timeout: "60s",
-    common_http_protocol_options: {
-      idle_timeout: "600s",
-      max_headers_count: 128,
-      // Some clients send such headers by accident. Dropping them keeps `x_gateway_backend` from being read as ours.
-      headers_with_underscores_action: "DROP_HEADER",
-    },
-    http2_protocol_options: {
-      max_concurrent_streams: 1024,
-      // On HTTP/2 the stream's window, not the listener's limit, is how much of a body Envoy will hold.
-      initial_stream_window_size: maxRequestBytes,
-      initial_connection_window_size: 2 * maxRequestBytes,
-    },
-  };
-}
+const limits: EnvoyConfig = {
+  max_request_headers_kb: 64,
+  request_headers_timeout: "10s",
+  // A whole upload; the idle timer below ends one that stalls.
+  request_timeout: "300s",
+  // Silence of a client that sends; from the backend's route on, that route's own time counts.
+  stream_idle_timeout: "60s",
+  common_http_protocol_options: {
+    idle_timeout: "600s",
+    max_headers_count: 128,
+    // Some clients send such headers by accident. Dropping them keeps `x_gateway_backend` from being read as ours.
+    headers_with_underscores_action: "DROP_HEADER",
+  },
+  http2_protocol_options: {
+    max_concurrent_streams: 1024,
+    initial_stream_window_size: CONNECTION_BUFFER_BYTES,
+    initial_connection_window_size: CLIENT_WINDOW_BYTES,
+  },
+};
 
 // The path reaches the processor exactly as sent, and nothing in Envoy decides by it. The processor compares
 // whole paths, answers `//v1` and `/v1/v1` in words (S20), and reads model ids with an encoded slash from
@@ -135,24 +133,21 @@ const identity: EnvoyConfig = {
   ],
 };
 
-const routes = ({ hasDashboard }: ListenerOptions): EnvoyConfig => ({
+const routes = ({ hasDashboard, maxRequestBytes }: ListenerOptions): EnvoyConfig => ({
   name: "clients",
   virtual_hosts: [
     {
       name: "clients",
       domains: ["*"],
       typed_per_filter_config: extprocEnabled,
+      // A request is held whole for the processor: this is the most it may be, and the reason of Envoy's 413 (S21).
+      request_body_buffer_limit: maxRequestBytes,
       routes: [
         ...(hasDashboard ? dashboardRoutes() : []),
         attemptsRoute(),
         backendRoute({ name: "timed-backend", idleTimeout: "3600s", further: [{ name: HEADERS.timed, present_match: true }] }),
         backendRoute({ name: "backend", idleTimeout: "300s", further: [] }),
-        {
-          // Only the processor sets that header. One that died or closed early lets nothing through (docs/architecture.md).
-          name: "unprocessed",
-          match: { prefix: "/" },
-          direct_response: { status: 503, body: { inline_string: "unprocessed" } },
-        },
+        unprocessedRoute({ name: "unprocessed", maxRequestBytes }),
       ],
     },
   ],

@@ -1,6 +1,6 @@
 import type { Any } from "@bufbuild/protobuf/wkt";
 import { createHash } from "node:crypto";
-import { buildCluster, packCluster, type ClusterLimits, type Endpoint } from "./cluster.ts";
+import { buildCluster, packCluster, type Endpoint } from "./cluster.ts";
 import { packSecret, type SecretContent } from "./secret.ts";
 
 /** Everything that Envoy is to know, by resource name. */
@@ -16,9 +16,9 @@ export interface Snapshot {
   readonly secrets: ReadonlyMap<string, Any>;
 }
 
-export function buildSnapshot({ clusters, secrets }: SnapshotInput, limits: ClusterLimits): Snapshot {
+export function buildSnapshot({ clusters, secrets }: SnapshotInput): Snapshot {
   const packed = {
-    clusters: mapSorted(clusters, (endpoint, name) => packCluster(buildCluster(name, endpoint, limits))),
+    clusters: mapSorted(clusters, (endpoint, name) => packCluster(buildCluster(name, endpoint))),
     secrets: mapSorted(secrets, (content, name) => packSecret(name, content)),
   };
   return { ...packed, version: versionOf([...packed.clusters.values(), ...packed.secrets.values()]) };

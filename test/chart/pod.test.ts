@@ -10,7 +10,6 @@ import { stringify } from "yaml";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort, LOOPBACK } from "../../local/process/ports.ts";
 import { buildSnapshot } from "../../operator/xds/snapshot.ts";
-import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 import { clientTlsSecret } from "../../operator/xds/client-tls.ts";
 import { eventually } from "../support/eventually.ts";
 import { makeCertificates, type TlsCertificates } from "../support/tls-certificates.ts";
@@ -50,7 +49,7 @@ describe("a pod's Envoy", () => {
     const address = upstream.address();
     const upstreamPort = typeof address === "object" && address !== null ? address.port : 0;
     const clusters = new Map([["slow", loopbackEndpoint(upstreamPort)]]);
-    stack.xds.push(buildSnapshot({ clusters, secrets: new Map() }, { bufferBytes: MAX_REQUEST_BYTES }));
+    stack.xds.push(buildSnapshot({ clusters, secrets: new Map() }));
     expect(await stack.xds.waitForAck(30_000)).toEqual({ kind: "acked", envoys: 1 });
     stack.scripts.set("slow", { kind: "route", cluster: "slow" });
     // A cluster warms for a moment after its ACK.

@@ -30,7 +30,7 @@ async function requestUnder(name: string, options: Partial<AddressPolicyOptions>
     credential: { header: "authorization", secret: CREDENTIAL },
   });
   const secrets = new Map([[CREDENTIAL, { kind: "credential", headerValue: `Bearer ${KEY}` }] as const]);
-  stack.xds.push(buildSnapshot({ clusters: new Map([[cluster, endpoint]]), secrets }, { bufferBytes: 1024 * 1024 }));
+  stack.xds.push(buildSnapshot({ clusters: new Map([[cluster, endpoint]]), secrets }));
   expect(await stack.xds.waitForAck(5_000)).toEqual({ kind: "acked", envoys: 1 });
   stack.scripts.set(name, { kind: "route", cluster });
   return await eventually(async () => {

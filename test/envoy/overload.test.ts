@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 import { buildSnapshot } from "../../operator/xds/snapshot.ts";
 import { startDataPlane, type DataPlane } from "../support/data-plane.ts";
 import { eventually } from "../support/eventually.ts";
@@ -97,12 +96,7 @@ describe("an Envoy whose processor has all the streams that it may have", () => 
   beforeAll(async () => {
     mute = await startRecordingUpstream(() => undefined);
     stack = await startXdsStack({ maxExtprocStreams: 2 });
-    stack.xds.push(
-      buildSnapshot(
-        { clusters: new Map([[CLUSTER, loopbackEndpoint(mute.port)]]), secrets: new Map() },
-        { bufferBytes: MAX_REQUEST_BYTES },
-      ),
-    );
+    stack.xds.push(buildSnapshot({ clusters: new Map([[CLUSTER, loopbackEndpoint(mute.port)]]), secrets: new Map() }));
     await stack.xds.waitForAck(5_000);
     stack.scripts.set("wait", { kind: "route", cluster: CLUSTER });
     stack.scripts.set("answer", { kind: "answer", status: 200, body: "{}", details: "gateway_answer" });

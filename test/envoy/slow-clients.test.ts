@@ -64,7 +64,7 @@ beforeAll(async () => {
   );
   stack = await startXdsStack({ edit: withShortTimes });
   const clusters = new Map([[CLUSTER, loopbackEndpoint(server.port)]]);
-  stack.xds.push(buildSnapshot({ clusters, secrets: new Map() }, { bufferBytes: 1024 * 1024 }));
+  stack.xds.push(buildSnapshot({ clusters, secrets: new Map() }));
   await stack.xds.waitForAck(5_000);
   stack.scripts.set("ask", { kind: "route", cluster: CLUSTER, streams: true });
 });

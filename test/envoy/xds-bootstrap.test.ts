@@ -25,17 +25,14 @@ beforeAll(async () => {
   mute = await startRecordingUpstream(() => undefined);
   stack = await startXdsStack();
   stack.xds.push(
-    buildSnapshot(
-      {
-        clusters: new Map([
-          [GOOD, loopbackEndpoint(upstream.port)],
-          [DEAD, loopbackEndpoint(1)],
-          [MUTE, loopbackEndpoint(mute.port)],
-        ]),
-        secrets: new Map(),
-      },
-      { bufferBytes: MAX_REQUEST_BYTES },
-    ),
+    buildSnapshot({
+      clusters: new Map([
+        [GOOD, loopbackEndpoint(upstream.port)],
+        [DEAD, loopbackEndpoint(1)],
+        [MUTE, loopbackEndpoint(mute.port)],
+      ]),
+      secrets: new Map(),
+    }),
   );
   const outcome = await stack.xds.waitForAck(5_000);
   if (outcome.kind !== "acked") throw new Error(`Envoy did not take the clusters: ${JSON.stringify(outcome)}`);

@@ -23,10 +23,7 @@ afterAll(async () => {
 });
 
 function snapshot(clusters: Record<string, Endpoint>, secrets: Record<string, SecretContent> = {}) {
-  return buildSnapshot(
-    { clusters: new Map(Object.entries(clusters)), secrets: new Map(Object.entries(secrets)) },
-    { bufferBytes: 1024 * 1024 },
-  );
+  return buildSnapshot({ clusters: new Map(Object.entries(clusters)), secrets: new Map(Object.entries(secrets)) });
 }
 
 /** Pushes and waits for Envoy's word. */

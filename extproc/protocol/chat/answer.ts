@@ -1,5 +1,6 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import type { Usage } from "../../../contract/usage.ts";
+import { ANSWER_BOUNDS, parseWithin } from "../json/bounds.ts";
 import { isObject } from "../json/object.ts";
 import { readUpstreamErrorPayload, type ModelNames } from "../upstream-error.ts";
 import { readPart, type AnswerPart } from "./answer-part.ts";
@@ -57,7 +58,7 @@ function firstChoice(choices: unknown): Readonly<Record<string, unknown>> | null
 
 function parseObject(json: string): Readonly<Record<string, unknown>> {
   try {
-    const parsed: unknown = JSON.parse(json);
+    const parsed = parseWithin(json, ANSWER_BOUNDS);
     if (isObject(parsed)) return parsed;
   } catch (error) {
     throw unreadable(error);

@@ -1,3 +1,4 @@
+import { EVENT_BOUNDS, ExcessiveStructure, parseWithin } from "./bounds.ts";
 import type { JsonObject } from "../../translate/translation.ts";
 
 /** Is this JSON value an object (no array, no null)? */
@@ -5,14 +6,15 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The object that a text says; null where it says none. */
+/** The object that a text says; null where it says none. @throws ExcessiveStructure. */
 export function parseObject(text: string): JsonObject | null {
   // An error that is thrown and caught costs more than most objects.
   if (!/^\s*\{/.test(text)) return null;
   try {
-    const json: unknown = JSON.parse(text);
+    const json = parseWithin(text, EVENT_BOUNDS);
     return isObject(json) ? json : null;
-  } catch {
+  } catch (error) {
+    if (error instanceof ExcessiveStructure) throw error;
     return null;
   }
 }

@@ -1,5 +1,6 @@
 import { mediaIn, NO_MEDIA, type Media } from "./media.ts";
-import { nextQuote, skipString } from "./scan.ts";
+import { createStructureCount, REQUEST_BOUNDS, type Bounds } from "./bounds.ts";
+import { skipString } from "./scan.ts";
 
 /** JSON text without what stands in its long strings: these are empty. Prompts are mostly long strings. */
 export interface Outline {
@@ -14,13 +15,20 @@ export interface Outline {
 const LINE_BREAK = 10;
 /** In bytes, with the quotes. Below, cutting costs more than parsing. */
 export const LONG_STRING_BYTES = 512;
+/** The most that is parsed of any body before somebody asks for its strings: what a few million tokens have beside their text. */
+export const MAX_OUTLINE_BYTES = 8 * 1024 * 1024;
+
+/** There is too much beside the long strings. */
+export class ExcessiveOutline extends Error {}
 
 /**
  * The outline is JSON exactly if the text is, but for what stands in long strings, which nobody has looked at: a bad escape or
  * a control character. Where a string ends does not depend on these. Line breaks alone are looked for, because scripts that put a
  * file into a body send them; the text is its own outline then, and refused where they stand.
+ * @throws ExcessiveStructure, ExcessiveOutline: what is beyond these bounds is not even looked at.
  */
-export function outlineOf(json: Buffer): Outline {
+export function outlineOf(json: Buffer, bounds: Bounds = REQUEST_BOUNDS): Outline {
+  const structure = createStructureCount(bounds);
   const parts: Buffer[] = [];
   /** By long string: where its closing quote stands in the outline, and how much has been left out by then. */
   const quotes: number[] = [];
@@ -29,7 +37,7 @@ export function outlineOf(json: Buffer): Outline {
   let missingBytes = 0;
   const media = { ...NO_MEDIA };
   let lineBreak = -1;
-  let at = nextQuote(json, 0);
+  let at = walk(0);
   while (at < json.length) {
     const end = skipString(json, at);
     if (end - at > LONG_STRING_BYTES) {
@@ -44,11 +52,19 @@ export function outlineOf(json: Buffer): Outline {
       media.bytes += found?.bytes ?? 0;
       media.pages += found?.pages ?? 0;
     }
-    at = nextQuote(json, end);
+    at = walk(end);
   }
   if (parts.length === 0) return itself(json);
   parts.push(json.subarray(keptFrom));
   return { text: Buffer.concat(parts), place: (position) => position + (missing[lastUpTo(quotes, position)] ?? 0), media };
+
+  /** To the next string; no further than the outline may reach. */
+  function walk(from: number): number {
+    const mostEnd = missingBytes + MAX_OUTLINE_BYTES + 1;
+    const next = structure.walk(json, from, Math.min(json.length, mostEnd));
+    if (next >= mostEnd) throw new ExcessiveOutline();
+    return next;
+  }
 }
 
 /** The text as its own outline. */

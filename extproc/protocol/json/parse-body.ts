@@ -3,7 +3,8 @@ import { GatewayError } from "../../../contract/errors.ts";
 import type { Interface } from "../../../contract/protocol.ts";
 import type { JsonObject } from "../../translate/translation.ts";
 import { isObject, parseObject } from "./object.ts";
-import { outlineOf } from "./outline.ts";
+import { ExcessiveStructure, tooMuchStructure } from "./bounds.ts";
+import { ExcessiveOutline, MAX_OUTLINE_BYTES, outlineOf, type Outline } from "./outline.ts";
 import { createRequestBody, parsedBody, type RequestBody } from "./request-body.ts";
 
 /** What a body is for: the words of an error about it. */
@@ -27,18 +28,33 @@ export function checkBodyComes(facts: BodyFacts, isEnd: boolean): void {
 /**
  * The request body as an object. What stands in its long strings is looked at where a translation reads it; what only passes is the
  * upstream's to judge.
- * @throws GatewayError `invalid_request` that tells where the text stops being JSON, never quotes it (S21).
+ * @throws GatewayError `invalid_request` that tells where the text stops being JSON, never quotes it (S21); for more structure
+ * than is read, before any of it is parsed, `invalid_request` or `request_too_large`.
  */
 export function parseBody(body: Buffer, facts: BodyFacts): RequestBody {
   if (body.length === 0) throw noBody(facts);
   // Decoding would replace broken sequences in silence, and what is sent on would not be what was meant.
   if (!isUtf8(body)) throw new GatewayError("invalid_request", "The request body is not valid UTF-8.");
   const parse = () => checkObject(parseJson(body.toString("utf8"), facts), facts);
-  const outline = outlineOf(body);
+  const outline = boundedOutline(body);
   if (outline.text === body) return parsedBody(body, parse());
   const parsed = parseObject(outline.text.toString("utf8"));
   // The whole says where it is wrong.
   return parsed === null ? parsedBody(body, parse()) : createRequestBody({ bytes: body, outline, parsed, parse });
+}
+
+function boundedOutline(body: Buffer): Outline {
+  try {
+    return outlineOf(body);
+  } catch (error) {
+    if (error instanceof ExcessiveStructure) throw tooMuchStructure(error);
+    if (error instanceof ExcessiveOutline)
+      throw new GatewayError(
+        "request_too_large",
+        `The request body has more than ${MAX_OUTLINE_BYTES / 1024 / 1024} MiB outside of its long strings. Send fewer or longer messages, and less white space.`,
+      );
+    throw error;
+  }
 }
 
 function checkObject(json: unknown, facts: BodyFacts): JsonObject {

@@ -112,14 +112,6 @@ function skipNested(json: Buffer, at: number): number {
   return json.length;
 }
 
-/** Where the next quote stands; the text's length where none does. */
-export function nextQuote(json: Buffer, at: number): number {
-  const far = Math.min(at + NEAR_BYTES, json.length);
-  for (let next = at; next < far; next++) if (json[next] === QUOTE) return next;
-  const quote = json.indexOf(QUOTE, far);
-  return quote < 0 ? json.length : quote;
-}
-
 /**
  * Where the string that begins here is over. Quotes stand close together in code and in JSON inside a string, far apart in prose:
  * each has its faster way.

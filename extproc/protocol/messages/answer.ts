@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
+import { ANSWER_BOUNDS, parseWithin } from "../json/bounds.ts";
 import { isObject } from "../json/object.ts";
 import { rawMember, scanElements } from "../json/scan.ts";
 import { readUpstreamErrorPayload } from "../upstream-error.ts";
@@ -52,7 +53,7 @@ export function parseAnswer(body: Buffer): MessagesAnswer {
 export function parseUpstreamJson(text: string): Readonly<Record<string, unknown>> {
   let json: unknown;
   try {
-    json = JSON.parse(text);
+    json = parseWithin(text, ANSWER_BOUNDS);
   } catch (cause) {
     throw new GatewayError("upstream_error", "The model server sent something that is not JSON.", { cause });
   }

@@ -1,4 +1,5 @@
 import { encodeJson, RawJson, type Encodable } from "../json/raw.ts";
+import { ANSWER_BOUNDS, parseWithin } from "../json/bounds.ts";
 import { isObject } from "../json/object.ts";
 import type { BlockStart, MessagesEvent } from "./encode-event.ts";
 
@@ -70,7 +71,7 @@ function encodeBlock({ start, text, signature }: OpenBlock): Encodable {
 /** `input` must be an object; text that is none (cut off by max_tokens) is kept where a client can see it. */
 export function encodeInput(text: string): Encodable {
   try {
-    const parsed: unknown = JSON.parse(text);
+    const parsed = parseWithin(text, ANSWER_BOUNDS);
     if (isObject(parsed)) return new RawJson(text);
   } catch {
     // Shown as it came: only the model can say what it meant.

@@ -1,3 +1,4 @@
+import { ANSWER_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
 import type { Meter } from "../../meter/meter.ts";
 import { eventsInBody } from "../../protocol/body-sniffer.ts";
 import type { AnswerBlock, Citation } from "../../protocol/messages/answer-block.ts";
@@ -136,7 +137,7 @@ function annotationsOf(content: readonly AnswerBlock[]): Pick<AnswerMessage, "an
 /** The text inside `{"input": …}`; an answer cut off by max_tokens may hold half of it, which goes as it is. */
 export function freeText(input: string): string {
   try {
-    const parsed: unknown = JSON.parse(input);
+    const parsed = parseWithin(input, ANSWER_BOUNDS);
     const text = typeof parsed === "object" && parsed !== null ? Reflect.get(parsed, "input") : undefined;
     return typeof text === "string" ? text : input;
   } catch {

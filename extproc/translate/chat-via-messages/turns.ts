@@ -1,5 +1,6 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import type { Message, MessageOf, ToolCall } from "../../protocol/chat/request-message.ts";
+import { createEmbeddedJson, REQUEST_BOUNDS } from "../../protocol/json/bounds.ts";
 import type { ToolNames } from "../names.ts";
 import type { Block, Turn } from "./block.ts";
 import { cacheMark, translateContent, translateText, type ContentOptions } from "./content.ts";
@@ -35,6 +36,7 @@ export function translateMessages(
   const turns: Turn[] = [];
   const dropped = new Set<string>();
   const calls = createOpenCalls();
+  const embedded = createEmbeddedJson(REQUEST_BOUNDS);
   let waiting: WaitingBlock[] = [];
 
   const bodyStart = messages.findIndex((message) => !isSystem(message));
@@ -86,7 +88,7 @@ export function translateMessages(
   }
 
   function addCall(call: ToolCall, field: string): Block {
-    const input = call.kind === "custom" ? { input: call.input } : translateArguments(call.arguments, field);
+    const input = call.kind === "custom" ? { input: call.input } : translateArguments(call.arguments, { field, embedded });
     return { type: "tool_use", id: calls.add(call.id), name: names.toUpstream(call.name), input };
   }
 

@@ -72,9 +72,9 @@ function translateToolUse(block: BlockOf<"tool_use">, text: string, { profile, n
 function argumentsText(
   block: BlockOf<"tool_use">,
   { position, index }: { position: number; index: number },
-  { text }: ConversationContext,
+  { text, embedded }: ConversationContext,
 ): string {
-  return unwrapRawArguments(block.input) ?? text.block(position, index, "input")?.text ?? "{}";
+  return unwrapRawArguments(block.input, embedded) ?? text.block(position, index, "input")?.text ?? "{}";
 }
 
 function reasoning(

@@ -1,4 +1,5 @@
 import type { Profile } from "../../../contract/profile.ts";
+import type { EmbeddedJson } from "../../protocol/json/bounds.ts";
 import type { Turn } from "../../protocol/messages/request.ts";
 import { messagesToolId, originalToolId, shortToolId } from "../ids.ts";
 import type { ToolNames } from "../names.ts";
@@ -10,6 +11,7 @@ export interface ConversationContext {
   profile: Profile;
   names: ToolNames;
   text: RequestText;
+  embedded: EmbeddedJson;
   dropped: DroppedFields;
 }
 

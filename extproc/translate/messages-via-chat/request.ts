@@ -1,3 +1,4 @@
+import { createEmbeddedJson, REQUEST_BOUNDS } from "../../protocol/json/bounds.ts";
 import { createHash } from "node:crypto";
 import { GatewayError } from "../../../contract/errors.ts";
 import type { Profile } from "../../../contract/profile.ts";
@@ -33,7 +34,13 @@ export function translateRequest(input: TranslationInput): TranslatedRequest {
   const { profile, upstreamModel } = input.backend;
   const dropped = createDroppedFields(input.body.whole());
   const names = createToolNames(toolNamesOf(request));
-  const context: ConversationContext = { profile, names, text: createRequestText(input.body.bytes), dropped };
+  const context: ConversationContext = {
+    profile,
+    names,
+    text: createRequestText(input.body.bytes),
+    embedded: createEmbeddedJson(REQUEST_BOUNDS),
+    dropped,
+  };
   const format = translateResponseFormat(request, context.text, profile);
 
   const chat: Members = {

@@ -1,3 +1,4 @@
+import { ANSWER_BOUNDS, ExcessiveStructure, parseWithin, type EmbeddedJson } from "../../protocol/json/bounds.ts";
 import { isObject } from "../../protocol/json/object.ts";
 
 /** A tool call's arguments on their way through: JSON text in pieces. */
@@ -57,10 +58,10 @@ function objectFrom(text: string): string {
 }
 
 /** The text inside `_raw`, where the gateway put it: an upstream gets its own arguments back. */
-export function unwrapRawArguments(input: Readonly<Record<string, unknown>>): string | null {
+export function unwrapRawArguments(input: Readonly<Record<string, unknown>>, embedded: EmbeddedJson): string | null {
   const names = Object.keys(input);
   const raw = input["_raw"];
-  return names.length === 1 && typeof raw === "string" && !isObject(parseOrUndefined(raw)) ? raw : null;
+  return names.length === 1 && typeof raw === "string" && !isObject(parseRaw(raw, embedded)) ? raw : null;
 }
 
 interface ObjectScan {
@@ -100,9 +101,18 @@ function createObjectScan(): ObjectScan {
   };
 }
 
+/** More of it than is read is taken for an object: it stays where it is. */
+function parseRaw(text: string, embedded: EmbeddedJson): unknown {
+  try {
+    return embedded.parse(text);
+  } catch (error) {
+    return error instanceof ExcessiveStructure ? {} : undefined;
+  }
+}
+
 function parseOrUndefined(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseWithin(text, ANSWER_BOUNDS);
   } catch {
     // Not JSON: undefined says so.
     return undefined;

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { parseWithin } from "../../protocol/json/bounds.ts";
 
 /**
  * What `encrypted_content` holds here: a block of thinking with what its server needs to take it back. Nothing in it is
@@ -15,6 +16,8 @@ const thoughtSchema = z.object({
 export type Thought = z.infer<typeof thoughtSchema>;
 
 const MARKER = "gw1.";
+/** As flat as the schema is; members of later versions may be there too. */
+const THOUGHT_BOUNDS = { parts: 16, depth: 1 };
 
 export function encodeThought(thought: Thought): string {
   return MARKER + Buffer.from(JSON.stringify(thought)).toString("base64url");
@@ -24,7 +27,7 @@ export function encodeThought(thought: Thought): string {
 export function decodeThought(content: string): Thought | null {
   if (!content.startsWith(MARKER)) return null;
   try {
-    const json: unknown = JSON.parse(Buffer.from(content.slice(MARKER.length), "base64url").toString("utf8"));
+    const json = parseWithin(Buffer.from(content.slice(MARKER.length), "base64url"), THOUGHT_BOUNDS);
     return thoughtSchema.safeParse(json).data ?? null;
   } catch {
     // It only looks like ours.

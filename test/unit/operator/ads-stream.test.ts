@@ -17,13 +17,10 @@ beforeEach(() => {
 
 function snapshot(clusters: string[], secrets: Record<string, string> = {}) {
   const endpoint = { host: "a", port: 80, tls: null, credential: null, guard: null, connectTimeoutMs: 1 };
-  return buildSnapshot(
-    {
-      clusters: new Map(clusters.map((name) => [name, endpoint])),
-      secrets: new Map(Object.entries(secrets).map(([name, headerValue]) => [name, { kind: "credential", headerValue }])),
-    },
-    { bufferBytes: 1 },
-  );
+  return buildSnapshot({
+    clusters: new Map(clusters.map((name) => [name, endpoint])),
+    secrets: new Map(Object.entries(secrets).map(([name, headerValue]) => [name, { kind: "credential", headerValue }])),
+  });
 }
 
 const ask = (typeUrl: string, resourceNames: string[] = []) => stream.receive({ typeUrl, resourceNames, node: { id: "envoy" } });

@@ -54,7 +54,7 @@ function planFor(text: string, overrides: Partial<ReconcileInput> = {}): Plan {
 
 /** What both sides are told, as YAML for eyes. */
 function render(plan: Plan): string {
-  const { clusters, secrets } = buildSnapshot(plan.snapshot, { bufferBytes: 1_000_000 });
+  const { clusters, secrets } = buildSnapshot(plan.snapshot);
   return stringify({
     catalogue: plan.catalogue.map(({ model, price }) => ({
       ...model,

@@ -35,7 +35,6 @@ beforeEach(() => {
     },
     events: { envoysLate: () => void steps.push("late"), published: () => undefined },
     clock: { nowMs: () => nowMs },
-    limits: { bufferBytes: 1 },
     rootsPem: "",
     policy,
     names: { resolve: async () => new Map() },

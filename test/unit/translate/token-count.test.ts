@@ -32,7 +32,7 @@ test("a messages upstream is asked itself, byte-true but for the model's name (S
 test("a chat upstream cannot count: nothing is sent, the estimate answers", () => {
   const count = ask("chat");
   expect(count.upstream).toBeNull();
-  expect(count.estimate).toEqual({ input_tokens: 12 });
+  expect(count.estimate()).toEqual({ input_tokens: 12 });
 });
 
 test.for([

@@ -1,0 +1,137 @@
+import { GatewayError } from "../../../contract/errors.ts";
+import { skipString } from "./scan.ts";
+
+/**
+ * How much structure JSON may have before anybody parses it (docs/decisions/0031). Parsing and translating cost time and memory
+ * by values, not by bytes: 30 MB of prose are one value, 30 MB of `{},` are ten million.
+ */
+export interface Bounds {
+  /** Values, told by their commas and opening brackets. */
+  parts: number;
+  depth: number;
+}
+
+/** Of a request: the longest conversations of agents, with hundreds of tools, have some ten thousand. */
+export const REQUEST_BOUNDS: Bounds = { parts: 100_000, depth: 131_072 };
+
+/** Of one answer: log probabilities of thousands of tokens are the longest that servers send. */
+export const ANSWER_BOUNDS: Bounds = { parts: 1_000_000, depth: 131_072 };
+
+/** Of one event of a streamed answer. */
+export const EVENT_BOUNDS: Bounds = { parts: 150_000, depth: 131_072 };
+
+/** JSON with more structure than the gateway reads. */
+export class ExcessiveStructure extends Error {
+  readonly kind: keyof Bounds;
+  readonly bounds: Bounds;
+
+  constructor(kind: keyof Bounds, bounds: Bounds) {
+    super(
+      kind === "parts" ? `the JSON has more than ${bounds.parts} values` : `the JSON is nested more than ${bounds.depth} deep`,
+    );
+    this.kind = kind;
+    this.bounds = bounds;
+  }
+}
+
+/** The same, as the sender of a request reads it. */
+export function tooMuchStructure({ kind, bounds }: ExcessiveStructure, field?: string): GatewayError {
+  const where = field === undefined ? "The request body" : `\`${field}\``;
+  const message =
+    kind === "parts"
+      ? `${where} has more than ${bounds.parts} JSON values. Send fewer messages, tools or members.`
+      : `${where} is nested more than ${bounds.depth} deep. Send it flatter.`;
+  return new GatewayError("invalid_request", message, field === undefined ? {} : { field });
+}
+
+const QUOTE = 34;
+const COMMA = 44;
+const OPEN_BRACKET = 91;
+const CLOSE_BRACKET = 93;
+const OPEN_BRACE = 123;
+const CLOSE_BRACE = 125;
+
+/** Counts the structure of one text between its strings. */
+export interface StructureCount {
+  readonly parts: number;
+  /**
+   * Walks from here to the next quote, or to `end`, the text's by default.
+   * @returns where that is.
+   * @throws ExcessiveStructure
+   */
+  walk(json: Buffer, at: number, end?: number): number;
+}
+
+export function createStructureCount(bounds: Bounds): StructureCount {
+  let parts = 0;
+  let depth = 0;
+  return {
+    get parts() {
+      return parts;
+    },
+    walk(json, at, end = json.length) {
+      for (let next = at; next < end; next++) {
+        switch (json[next]) {
+          case QUOTE:
+            return next;
+          case COMMA:
+            parts += 1;
+            break;
+          case OPEN_BRACE:
+          case OPEN_BRACKET:
+            parts += 1;
+            depth += 1;
+            if (depth > bounds.depth) throw new ExcessiveStructure("depth", bounds);
+            break;
+          case CLOSE_BRACE:
+          case CLOSE_BRACKET:
+            depth -= 1;
+            break;
+          case undefined:
+          default:
+            continue;
+        }
+        if (parts > bounds.parts) throw new ExcessiveStructure("parts", bounds);
+      }
+      return end;
+    },
+  };
+}
+
+/**
+ * Parses JSON that somebody else wrote.
+ * @throws SyntaxError, ExcessiveStructure.
+ */
+export function parseWithin(text: string | Buffer, bounds: Bounds): unknown {
+  // So few bytes cannot hold more.
+  if (text.length > bounds.parts) countStructure(typeof text === "string" ? Buffer.from(text) : text, bounds);
+  return JSON.parse(typeof text === "string" ? text : text.toString("utf8"));
+}
+
+/** Parses texts that stand in strings of one other text: all of them together are bounded. */
+export interface EmbeddedJson {
+  /** @throws SyntaxError, ExcessiveStructure. */
+  parse(text: string): unknown;
+}
+
+export function createEmbeddedJson(bounds: Bounds): EmbeddedJson {
+  let { parts } = bounds;
+  return {
+    parse(text) {
+      try {
+        parts -= countStructure(Buffer.from(text), { ...bounds, parts });
+      } catch (error) {
+        parts = 0;
+        throw error instanceof ExcessiveStructure ? new ExcessiveStructure(error.kind, bounds) : error;
+      }
+      return JSON.parse(text);
+    },
+  };
+}
+
+/** @returns the number of its parts. @throws ExcessiveStructure. */
+function countStructure(json: Buffer, bounds: Bounds): number {
+  const count = createStructureCount(bounds);
+  for (let at = count.walk(json, 0); at < json.length; at = count.walk(json, skipString(json, at)));
+  return count.parts;
+}

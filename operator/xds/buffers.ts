@@ -1,0 +1,20 @@
+/**
+ * What Envoy may hold at each hop, in bytes. Connections and streams get little: data beyond it waits at its sender, a client
+ * that uploads or a model server that answers. Only a body that is held whole for the processor gets more, from its route
+ * (docs/decisions/0031).
+ */
+
+/** Of one connection, each way, and of one HTTP/2 stream of a client. */
+export const CONNECTION_BUFFER_BYTES = 256 * 1024;
+
+/** Of all streams of a client's HTTP/2 connection that nobody has taken in yet. */
+export const CLIENT_WINDOW_BYTES = 16 * CONNECTION_BUFFER_BYTES;
+
+/** Of one HTTP/2 stream from a model server, farther away than a client's proxy: its answer may be 10 MB of pictures. */
+export const UPSTREAM_WINDOW_BYTES = 512 * 1024;
+
+/** Streams that share an HTTP/2 connection to a model server. It has a window for all of them: unread answers hold up no other. */
+export const UPSTREAM_STREAMS = 100;
+
+/** Of one ext_proc stream. Large messages cross it in parts. */
+export const EXTPROC_WINDOW_BYTES = 1024 * 1024;
