@@ -57,6 +57,7 @@ export interface EventsDeps {
     damagedJournals(): number;
     ledgerDifferences(): number;
     lateSeconds(): number;
+    bodyBytes(): number;
   };
 }
 
@@ -98,6 +99,9 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     labelNames: ["model", "doubt"],
     registers,
   });
+  metrics.registerMetric(
+    gauge("gateway_body_bytes", "Bytes of bodies under way, set aside by their length; full, it refuses.", gauges.bodyBytes),
+  );
   metrics.registerMetric(gauge("gateway_open_streams", "Requests in flight.", gauges.openStreams));
   metrics.registerMetric(
     gauge("gateway_queued_settlements", "Settlements that wait for the database.", gauges.queuedSettlements),

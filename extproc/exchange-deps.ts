@@ -3,6 +3,7 @@ import type { Pepper } from "../ledger/keys.ts";
 import type { Events } from "./events.ts";
 import type { OpenAttempts } from "./fallback/open-attempts.ts";
 import type { Admission } from "./limits/admission.ts";
+import type { ByteAdmission } from "./limits/byte-admission.ts";
 import type { Limits } from "./limits/limits.ts";
 import type { RunDeps } from "./meter/run.ts";
 import type { Redactor } from "./redactor.ts";
@@ -11,6 +12,7 @@ import type { BackendHealth } from "./route/backend-health.ts";
 /** All that one request's life depends on; tests replace single members. */
 export interface ExchangeDeps extends RunDeps, AnswerDeps {
   admission: Admission;
+  byteAdmission: ByteAdmission;
   limits: Limits;
   events: Events;
   answers: Answers;

@@ -12,6 +12,7 @@ import { tooLate } from "./fallback/attempts.ts";
 import { planWay, type Way } from "./fallback/way.ts";
 import { requestChanges, responseChanges } from "./headers.ts";
 import type { Place } from "./limits/admission.ts";
+import type { HeldBytes } from "./limits/byte-admission.ts";
 import type { LimitedRequest } from "./limits/limits.ts";
 import { holdPrompt } from "./meter/held-prompt.ts";
 import { sizeHold } from "./meter/hold-size.ts";
@@ -98,6 +99,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   let run: Run | undefined;
   let deadlines: Deadlines | undefined;
   let place: Place | undefined;
+  let heldBytes: HeldBytes | undefined;
+  let requestBytes = 0;
   let response: Response | undefined;
   /** Of a request that only counts tokens. */
   let counting: LimitedRequest | undefined;
@@ -129,6 +132,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       deps.credit.check(caller.account);
       checkBodyComes({ headers, interface: protocol }, isEnd);
       place = deps.admission.enter(caller.account.accountId);
+      heldBytes = deps.byteAdmission.enter(caller.account.accountId, readLength(headers));
       admitted = { caller, endpoint, headers };
       return reply.continueToBody();
     });
@@ -141,6 +145,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       // A second run would leave the first one's hold to nobody.
       if (hasBody) throw new Error("a request has one body");
       hasBody = true;
+      requestBytes = body.length;
+      heldBytes?.resize(requestBytes);
       const { caller, headers } = admitted;
       const request = parseBody(body, { headers, interface: protocol });
       const { world, modelsUrl } = deps;
@@ -260,6 +266,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     if (response?.kind === "stream") return response.stream.pass(body, isEnd);
     return refusing(() => {
       if (response === undefined) throw new Error("a response body came before its headers");
+      // Envoy holds it whole until the client has taken it.
+      heldBytes?.resize(requestBytes + body.length);
       return wholeBody(body, response, run);
     });
   }
@@ -296,6 +304,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   function closed(isEnded: boolean) {
     client.aborted = true;
     place?.leave();
+    heldBytes?.leave();
     counting?.end(NOTHING_USED);
     deadlines?.over();
     way?.close();
@@ -375,6 +384,12 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   }
 
   return { requestHeaders, requestBody, responseHeaders, responseBody, facts, closed };
+}
+
+/** Null where the client does not say. Envoy has checked that it is a number. */
+function readLength(headers: ReadonlyMap<string, string>): number | null {
+  const length = headers.get("content-length");
+  return length === undefined ? null : Number(length);
 }
 
 const NOTHING_USED = { tokens: 0, nanoUsd: 0n };

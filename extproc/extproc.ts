@@ -25,6 +25,7 @@ import type { ExchangeDeps } from "./exchange-deps.ts";
 import { openJournal } from "./journal/journal.ts";
 import { recoverJournals, type Recovery } from "./journal/recovery.ts";
 import { createAdmission } from "./limits/admission.ts";
+import { createByteAdmission } from "./limits/byte-admission.ts";
 import { startLateness } from "./limits/lateness.ts";
 import { startLimitExchange } from "./limits/limit-exchange.ts";
 import { createLimits } from "./limits/limits.ts";
@@ -60,6 +61,8 @@ export interface ExtprocConfig {
   usageRetentionDays: number | null;
   /** Requests carried at once; more are refused (S22). */
   mostOpenRequests: number;
+  /** Bytes of bodies that all workers of one Envoy hold at once; more are refused. */
+  mostBodyBytes: number;
   accessLog: AccessLogChoice;
   /** Spans are sent, by Envoy. */
   isTraced: boolean;
@@ -109,6 +112,8 @@ export async function startExtproc(
   });
   const feed = startFeed({ database, log, onReload: world.reload, onChange: (change) => applyChange(change) });
 
+  // Envoy is one for all workers.
+  const byteAdmission = createByteAdmission({ mostBytes: config.mostBodyBytes / config.worker.of });
   const lateness = startLateness({ nowMs: () => performance.now() });
   const events = createEvents({
     log,
@@ -125,6 +130,7 @@ export async function startExtproc(
       damagedJournals: () => recovery?.damagedJournals ?? 0,
       ledgerDifferences: () => ledgerDifferences,
       lateSeconds: () => lateness.meanMs / 1000,
+      bodyBytes: () => byteAdmission.bytes,
     },
   });
   const bank = createLeaseBank(database, holder, config.lease);
@@ -149,6 +155,7 @@ export async function startExtproc(
     credit,
     limits,
     admission: createAdmission({ mostOpen: config.mostOpenRequests, lateMs: () => lateness.meanMs }),
+    byteAdmission,
     events,
     settler,
     journal,

@@ -28,6 +28,7 @@ const environment = readEnv(
     // Charges of this long go to Postgres in one batch.
     SETTLE_EVERY_MS: z.coerce.number().int().min(1).max(10_000).default(500),
     USAGE_RETENTION_DAYS: z.coerce.number().int().min(1).optional(),
+    MOST_BODY_MIB: z.coerce.number().int().min(64).max(65_536).default(512),
     MOST_OPEN_REQUESTS: z.coerce.number().int().min(1).max(10_000).default(4_000),
     DRAIN_SECONDS: z.coerce.number().nonnegative().default(10),
     LOG_LEVEL: z.string().default("info"),
@@ -81,6 +82,7 @@ async function serve(): Promise<void> {
       settleEveryMs: environment.SETTLE_EVERY_MS,
       usageRetentionDays: environment.USAGE_RETENTION_DAYS ?? null,
       mostOpenRequests: environment.MOST_OPEN_REQUESTS,
+      mostBodyBytes: environment.MOST_BODY_MIB * 1024 * 1024,
       accessLog: environment.ACCESS_LOG,
       isTraced: environment.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
       drainMs: environment.DRAIN_SECONDS * 1000,

@@ -85,6 +85,7 @@ export function silentEvents(): Events {
       damagedJournals: () => 0,
       ledgerDifferences: () => 0,
       lateSeconds: () => 0,
+      bodyBytes: () => 0,
     },
   });
 }

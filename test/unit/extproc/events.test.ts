@@ -20,6 +20,7 @@ function startEvents(accessLog: AccessLogChoice = "all") {
     damagedJournals: () => 2,
     ledgerDifferences: none,
     lateSeconds: none,
+    bodyBytes: none,
   };
   const events = createEvents({ log, accessLog, metrics, gauges });
   /** The samples that name a metric, as they are scraped. */

@@ -1,0 +1,91 @@
+import { GatewayError } from "../../contract/errors.ts";
+import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
+
+/**
+ * How many bytes of bodies Envoy and this process may hold at once, set aside by their `content-length` before they come
+ * (docs/decisions/0031). What is beyond is refused at its headers, so that it is never held.
+ */
+export interface ByteAdmission {
+  /** Set aside by now. */
+  readonly bytes: number;
+  /**
+   * Room for a body until its request ends.
+   * @param contentLength null where the client does not say: the largest body, until it has come.
+   * @throws GatewayError `request_too_large`, `overloaded` where the process is full, `rate_limited` where the account has its
+   * share.
+   */
+  enter(accountId: string, contentLength: number | null): HeldBytes;
+}
+
+export interface HeldBytes {
+  /** So much it really is, with what has come to be held since. Never refused: it is there already. */
+  resize(bytes: number): void;
+  /** Once is enough, more often does no harm. */
+  leave(): void;
+}
+
+/** Bodies of conversations, which are small, have room left when large ones have taken theirs. */
+const LARGE_FROM_BYTES = 1024 * 1024;
+const LARGE_SHARE = 3 / 4;
+/** From half of all bytes on, an account may have no more than a quarter: its uploads leave room for the others'. */
+const BUSY_FROM = 1 / 2;
+const ACCOUNT_SHARE = 1 / 4;
+
+const COME_AGAIN = { headers: { "retry-after": "2" } };
+const MEBIBYTE = 1024 * 1024;
+
+export function createByteAdmission({ mostBytes }: { mostBytes: number }): ByteAdmission {
+  const byAccount = new Map<string, number>();
+  let total = 0;
+
+  function add(accountId: string, bytes: number): void {
+    total += bytes;
+    const own = (byAccount.get(accountId) ?? 0) + bytes;
+    if (own === 0) byAccount.delete(accountId);
+    else byAccount.set(accountId, own);
+  }
+
+  function check(accountId: string, bytes: number): void {
+    const most = bytes >= LARGE_FROM_BYTES ? mostBytes * LARGE_SHARE : mostBytes;
+    // Alone, any body that is allowed at all has room.
+    if (total > 0 && total + bytes > most)
+      throw new GatewayError(
+        "overloaded",
+        "The gateway holds as many bytes of requests as it can carry. Try again in a moment.",
+        COME_AGAIN,
+      );
+    const own = byAccount.get(accountId) ?? 0;
+    if (own > 0 && total + bytes > mostBytes * BUSY_FROM && own + bytes > mostBytes * ACCOUNT_SHARE)
+      throw new GatewayError(
+        "rate_limited",
+        `Your account's requests under way have ${Math.ceil(own / MEBIBYTE)} MiB, its share of what the gateway holds at once. Wait for some of them to end.`,
+        COME_AGAIN,
+      );
+  }
+
+  return {
+    get bytes() {
+      return total;
+    },
+    enter(accountId, contentLength) {
+      if (contentLength !== null && contentLength > MAX_REQUEST_BYTES)
+        throw new GatewayError("request_too_large", `The request body is larger than ${MAX_REQUEST_BYTES / MEBIBYTE} MiB.`);
+      let held = contentLength ?? MAX_REQUEST_BYTES;
+      check(accountId, held);
+      add(accountId, held);
+      let isHere = true;
+      const resize = (bytes: number) => {
+        if (!isHere) return;
+        add(accountId, bytes - held);
+        held = bytes;
+      };
+      return {
+        resize,
+        leave() {
+          resize(0);
+          isHere = false;
+        },
+      };
+    },
+  };
+}
