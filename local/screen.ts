@@ -59,12 +59,14 @@ export function renderScreen(content: ScreenContent, { bold, dim }: Palette): st
   ].join("\n");
 }
 
-export function chatCommand({ baseUrl, apiKey, hasProxy }: ScreenContent, model: string): string {
+type Target = Pick<ScreenContent, "baseUrl" | "apiKey" | "hasProxy">;
+
+export function chatCommand({ baseUrl, apiKey, hasProxy }: Target, model: string): string {
   const body = { model, stream: true, messages: [{ role: "user", content: "Hello" }] };
   return curl(`${baseUrl}/v1/chat/completions`, [`authorization: Bearer ${apiKey}`], body, hasProxy);
 }
 
-function messagesCommand({ baseUrl, apiKey, hasProxy }: ScreenContent, model: string): string {
+export function messagesCommand({ baseUrl, apiKey, hasProxy }: Target, model: string): string {
   const body = { model, max_tokens: 500, stream: true, messages: [{ role: "user", content: "Hello" }] };
   return curl(`${baseUrl}/v1/messages`, [`x-api-key: ${apiKey}`, "anthropic-version: 2023-06-01"], body, hasProxy);
 }

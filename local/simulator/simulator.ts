@@ -5,13 +5,15 @@ import type { PromptCache } from "./prompt-cache.ts";
 import { createRoutes } from "./routes.ts";
 
 export interface Simulator {
-  /** `http://127.0.0.1:<port>`; chat clients add `/v1` to it. */
+  /** `http://<host>:<port>`; chat clients add `/v1` to it. */
   readonly url: string;
   readonly port: number;
   close(): Promise<void>;
 }
 
 export interface SimulatorOptions {
+  /** The loopback address if not given. */
+  host?: string;
   /** 0 or none takes a free one. */
   port?: number;
   /** Prompts are remembered; without, how much of one is cached derives from it alone. */
@@ -22,7 +24,7 @@ export interface SimulatorOptions {
  * A model server that speaks both protocols and runs no model. Its answers derive from the request alone, say
  * that they are a simulation, and follow the directives of directive.ts.
  */
-export async function startSimulator({ port = 0, promptCache }: SimulatorOptions = {}): Promise<Simulator> {
+export async function startSimulator({ host = LOOPBACK, port = 0, promptCache }: SimulatorOptions = {}): Promise<Simulator> {
   const answer = createRoutes(createJournal(), promptCache);
   const server = createServer((request, response) => {
     void serve(answer, request, response);
@@ -32,12 +34,12 @@ export async function startSimulator({ port = 0, promptCache }: SimulatorOptions
   server.requestTimeout = 0;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject);
-  server.listen(port, LOOPBACK, resolve);
+  server.listen(port, host, resolve);
   await promise;
   const address = server.address();
   const listening = typeof address === "object" && address !== null ? address.port : port;
   return {
-    url: `http://${LOOPBACK}:${listening}`,
+    url: `http://${host}:${listening}`,
     port: listening,
     close() {
       const { promise, resolve } = Promise.withResolvers<void>();

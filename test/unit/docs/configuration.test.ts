@@ -28,6 +28,7 @@ const PROCESSES = [
   { heading: "drain command", files: ["extproc/drain-command/main.ts"] },
   { heading: "ledger commands", files: ["ledger/check-command/main.ts"] },
   { heading: "simulated model server", files: ["local/simulator/main.ts"] },
+  { heading: "demo command", files: ["local/compose/demo-command/main.ts"] },
 ];
 
 test.for(PROCESSES)("the variables of $heading, and their defaults, are those that it reads", async ({ heading, files }) => {

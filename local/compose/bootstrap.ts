@@ -1,0 +1,21 @@
+import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
+import { buildBootstrap } from "../../operator/xds/bootstrap.ts";
+import type { EnvoyConfig } from "../../operator/xds/envoy-config.ts";
+
+const SOCKETS = "/run/model-gateway";
+const EVERY_ADDRESS = "0.0.0.0";
+const LOOPBACK = "127.0.0.1";
+
+/** Envoy's bootstrap in its container: services of compose.yaml by their names, and Unix sockets in a volume. */
+export function composeBootstrap(): EnvoyConfig {
+  return buildBootstrap({
+    nodeId: "compose",
+    // The container's own addresses; compose.yaml says where the port is published.
+    listen: { host: EVERY_ADDRESS, port: 8080 },
+    admin: { host: LOOPBACK, port: 9901 },
+    extproc: [{ path: `${SOCKETS}/extproc.sock` }],
+    xds: { path: `${SOCKETS}/xds.sock` },
+    dashboard: { host: "dashboard", port: 8090 },
+    maxRequestBytes: MAX_REQUEST_BYTES,
+  });
+}
