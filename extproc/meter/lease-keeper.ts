@@ -12,6 +12,7 @@ export interface LeaseKeeperDeps {
   credit: Pick<Credit, "keepLeases">;
   bank: Pick<LeaseBank, "reap">;
   log: Logger;
+  everyMs?: number;
 }
 
 const EVERY_MS = 1_000;
@@ -19,7 +20,7 @@ const EVERY_MS = 1_000;
 const REAP_EVERY_TURNS = 10;
 
 /** Keeps this process's leases in force, and ends those of processes that no longer do. */
-export function startLeaseKeeper({ credit, bank, log }: LeaseKeeperDeps): LeaseKeeper {
+export function startLeaseKeeper({ credit, bank, log, everyMs = EVERY_MS }: LeaseKeeperDeps): LeaseKeeper {
   const stopping = new AbortController();
   const outage = createOutage({
     log,
@@ -29,10 +30,12 @@ export function startLeaseKeeper({ credit, bank, log }: LeaseKeeperDeps): LeaseK
 
   async function run(): Promise<void> {
     for (let turn = 1; !stopping.signal.aborted; turn++) {
-      await sleep(EVERY_MS, undefined, { signal: stopping.signal }).catch(() => {});
+      await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => {});
       try {
         await credit.keepLeases();
-        if (turn % REAP_EVERY_TURNS === 0) await bank.reap();
+        if (turn % REAP_EVERY_TURNS !== 0) continue;
+        await bank.reap();
+        // A turn that only keeps leases asks the database nothing while there are none.
         outage.over();
       } catch (error) {
         outage.failed(error);
