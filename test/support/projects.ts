@@ -13,8 +13,8 @@ const TOOLS_WITHIN_MS = 1_800_000;
 
 /** One project for each folder of test/, named after what must be real for it. */
 const PROJECTS = {
-  unit: { testTimeout: 60_000, setupFiles: PROPERTY_SEED },
-  golden: { testTimeout: 60_000 },
+  unit: { testTimeout: 60_000, hookTimeout: 60_000, setupFiles: PROPERTY_SEED },
+  golden: { testTimeout: 60_000, hookTimeout: 60_000 },
   postgres: { testTimeout: 60_000, hookTimeout: 120_000, setupFiles: PROPERTY_SEED },
   envoy: { testTimeout: 120_000, hookTimeout: 300_000 },
   browser: { testTimeout: 180_000, hookTimeout: 300_000 },
