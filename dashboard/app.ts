@@ -3,18 +3,28 @@ import { constants } from "node:zlib";
 import compress from "@fastify/compress";
 import cookie from "@fastify/cookie";
 import formbody from "@fastify/formbody";
-import fastify, { type FastifyInstance } from "fastify";
+import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
+import * as z from "zod";
+import { GatewayError } from "../contract/errors.ts";
 import { serveApi } from "./api/api.ts";
 import type { AppDeps } from "./app-deps.ts";
 import { serveAssets } from "./assets.ts";
 import { boundInFlight } from "./in-flight.ts";
 import { answerError, answerNotFound } from "./failure.ts";
 import { registerRoutes } from "./routes.ts";
-import { guard } from "./session/guard.ts";
+import { guard, NO_SUCH_PAGE } from "./session/guard.ts";
 import { setSecurityHeaders } from "./security-headers.ts";
 import { isTrustedHop } from "./trusted-proxies.ts";
 
 const MOST_FORM_BYTES = 64 * 1024;
+
+const NUL = "\0";
+
+/** Postgres takes no NUL in a text, and nothing of ours is called so. */
+async function refuseNul({ params }: FastifyRequest): Promise<void> {
+  const parameters = z.record(z.string(), z.string()).safeParse(params).data ?? {};
+  if (Object.values(parameters).some((value) => value.includes(NUL))) throw new GatewayError("not_found", NO_SUCH_PAGE);
+}
 
 /** The pages, under /dashboard, and the management API, under /api/v1. */
 export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
@@ -31,7 +41,8 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(compress, { encodings: ["br", "gzip"], brotliOptions: { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } } });
   await app.register(cookie);
   await app.register(formbody, { bodyLimit: MOST_FORM_BYTES });
-  setSecurityHeaders(app);
+  setSecurityHeaders(app, deps);
+  app.addHook("onRequest", refuseNul);
   await serveAssets(app);
   const inFlight = boundInFlight(app);
   guard(app, { ...deps, inFlight });

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError, toGatewayError } from "../contract/errors.ts";
 import type { Logger } from "../runtime/log.ts";
+import { FreshSignInNeeded } from "./session/fresh.ts";
 import { NO_SUCH_PAGE, SignInNeeded } from "./session/guard.ts";
 import { failurePage } from "./views/failure.ts";
 
@@ -17,6 +18,8 @@ export function answerError({
   log: Logger;
 }) {
   if (error instanceof SignInNeeded) return reply.redirect(`/dashboard/sign-in?next=${encodeURIComponent(request.url)}`, 303);
+  if (error instanceof FreshSignInNeeded)
+    return reply.redirect(`/dashboard/confirm-identity?next=${encodeURIComponent(error.next)}`, 303);
   const known = error instanceof GatewayError ? error : (fromFastify(error) ?? toGatewayError(error));
   if (known.status >= 500) log.error({ err: error, requestId: request.id, route: request.routeOptions.url }, "a page failed");
   return reply

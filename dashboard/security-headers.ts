@@ -12,8 +12,11 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
+const YEAR_SECONDS = 365 * 24 * 60 * 60;
+
 /** On every answer, errors included. */
-export function setSecurityHeaders(app: FastifyInstance): void {
+export function setSecurityHeaders(app: FastifyInstance, { publicBaseUrl }: { publicBaseUrl: string }): void {
+  const isSecure = publicBaseUrl.startsWith("https:");
   app.addHook("onRequest", async (_request, reply) => {
     reply.headers({
       "content-security-policy": POLICY,
@@ -22,6 +25,7 @@ export function setSecurityHeaders(app: FastifyInstance): void {
       "cross-origin-opener-policy": "same-origin",
       // Pages hold what is one person's own. Assets set their own.
       "cache-control": "no-store",
+      ...(isSecure ? { "strict-transport-security": `max-age=${YEAR_SECONDS}` } : {}),
     });
   });
 }

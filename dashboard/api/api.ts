@@ -29,6 +29,13 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
       });
       // JSON alone: no form of another site can send it.
       scope.removeContentTypeParser(["text/plain", "application/x-www-form-urlencoded"]);
+      const parseJson = scope.getDefaultJsonParser("error", "error");
+      scope.removeContentTypeParser("application/json");
+      // Many clients send the type with every request: no body is none, whatever the type.
+      scope.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
+        if (body === "") done(null, undefined);
+        else void parseJson(request, String(body), done);
+      });
       scope.setValidatorCompiler(validatorCompiler);
       scope.setSerializerCompiler(serializerCompiler);
       scope.setErrorHandler((error, request, reply) => answerApiError({ error, request, reply, log: deps.log }));

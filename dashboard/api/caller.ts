@@ -5,7 +5,8 @@ import { findManagementToken, isManagementToken } from "../../ledger/people/mana
 import type { Role } from "../../ledger/people/members.ts";
 import { sessionCookie } from "../session/cookie.ts";
 import { isFromOwnPage } from "../session/csrf.ts";
-import { isAtLeast, readVisitor, type GuardDeps } from "../session/guard.ts";
+import { isAllowed, PERMISSIONS, type Permission } from "../permissions.ts";
+import { readVisitor, type GuardDeps } from "../session/guard.ts";
 
 /** Whose account a request is about, and what it may do there. */
 export interface Caller {
@@ -17,12 +18,15 @@ export interface Caller {
   personId: string | null;
   /** null: a person has, from a page. */
   tokenId: string | null;
+  /** See Member; who makes a token has proved it. */
+  mustProveEmail: boolean;
 }
 
 const WHERE = "Make a management token under API tokens in the dashboard and send it as `Authorization: Bearer mgmt_…`.";
 
 /** Knows the caller of each request of this scope; refuses those that have none before anything else is looked at. */
-export function recognizeCallers(scope: FastifyInstance, { database, publicBaseUrl, inFlight }: GuardDeps): void {
+export function recognizeCallers(scope: FastifyInstance, deps: GuardDeps): void {
+  const { database, publicBaseUrl, inFlight } = deps;
   const cookies = sessionCookie(publicBaseUrl);
   scope.decorateRequest("caller", null);
   scope.addHook("onRequest", async (request) => {
@@ -30,18 +34,20 @@ export function recognizeCallers(scope: FastifyInstance, { database, publicBaseU
     const credential = readCredential(request);
     request.caller =
       credential === undefined
-        ? await callerOfSession(database, { request, token: cookies.read(request), publicBaseUrl })
+        ? await callerOfSession(deps, { request, token: cookies.read(request) })
         : await callerOfToken(database, credential);
   });
   // After the body has come: whoever sends it slowly takes nobody's turn.
   scope.addHook("preHandler", (request) => inFlight.enter(request, request.caller?.accountId));
 }
 
-/** @throws GatewayError `permission_denied` for a caller whose role is less. */
-export function callerOf({ caller }: FastifyRequest, least: Role = "viewer"): Caller {
+/** @throws GatewayError `permission_denied` for a caller whose role does not allow it. */
+export function callerOf({ caller }: FastifyRequest, permission: Permission = "see"): Caller {
   if (caller === null) throw refused(WHERE);
-  if (!isAtLeast(caller.role, least))
+  if (!isAllowed(caller.role, permission)) {
+    const { least } = PERMISSIONS[permission];
     throw new GatewayError("permission_denied", `This takes the role ${least} or more; the caller's is ${caller.role}.`);
+  }
   return caller;
 }
 
@@ -56,21 +62,23 @@ async function callerOfToken(database: Database, credential: string): Promise<Ca
   if (credential.startsWith("sk-mg-")) throw refused(`This is an API key: it calls models, and manages nothing. ${WHERE}`);
   const token = isManagementToken(credential) ? await findManagementToken(database, credential) : undefined;
   if (token === undefined) throw refused(`This token is not valid: it was revoked, ran out, or never was. ${WHERE}`);
-  return { id: token.id, accountId: token.accountId, role: token.role, personId: null, tokenId: token.id };
+  return { id: token.id, accountId: token.accountId, role: token.role, personId: null, tokenId: token.id, mustProveEmail: false };
 }
 
 async function callerOfSession(
-  database: Database,
-  { request, token, publicBaseUrl }: { request: FastifyRequest; token: string | undefined; publicBaseUrl: string },
+  deps: GuardDeps,
+  { request, token }: { request: FastifyRequest; token: string | undefined },
 ): Promise<Caller> {
-  const visitor = await readVisitor(database, token);
+  const { publicBaseUrl } = deps;
+  const visitor = await readVisitor(deps, token);
   if (visitor === null) throw refused(`This needs a token. ${WHERE}`);
   const isRead = request.method === "GET" || request.method === "HEAD";
   // A browser sends its cookies along with what another site asks for; a header of a program's own it does not.
   if (!isRead && !(isFromOwnPage(request, publicBaseUrl) && isJson(request)))
     throw new GatewayError("permission_denied", "With a session, only pages of this dashboard may send this, as JSON.");
-  const { person, session, membership } = visitor;
-  return { id: session.id, accountId: membership.accountId, role: membership.role, personId: person.id, tokenId: null };
+  const { person, session, membership, mustProveEmail } = visitor;
+  const { accountId, role } = membership;
+  return { id: session.id, accountId, role, personId: person.id, tokenId: null, mustProveEmail };
 }
 
 function isJson({ headers, method }: FastifyRequest): boolean {

@@ -18,6 +18,37 @@ If it was not you, do nothing: your password stays as it is. If you never signed
   };
 }
 
+export function confirmLetter({ to, name, link }: { to: string; name: string; link: string }): Letter {
+  return {
+    to,
+    subject: "Confirm your address for Model Gateway",
+    text: `Hello ${toPersonName(name)},
+
+confirm that this address is yours, within a day:
+
+${link}
+
+If you did not ask for this, do nothing. If somebody else signed up here with your address, take the account over with "Forgot your password?" on the sign-in page.
+`,
+  };
+}
+
+/** Instead of a link to sign up, so that the page need not say who is here already. */
+export function knownAddressLetter({ to, link }: { to: string; link: string }): Letter {
+  return {
+    to,
+    subject: "You have signed up for Model Gateway already",
+    text: `Hello,
+
+somebody, we hope it was you, wants to sign up for Model Gateway with this address. You have done so already. Sign in, or choose a new password, here:
+
+${link}
+
+If it was not you, do nothing.
+`,
+  };
+}
+
 export function addressLetter({ to, link }: { to: string; link: string }): Letter {
   return {
     to,

@@ -1,3 +1,4 @@
+import { listMembers } from "../../ledger/people/members.ts";
 import type { AppDeps } from "../app-deps.ts";
 import type { Letter } from "./letter.ts";
 
@@ -13,5 +14,17 @@ export function createNotifier({ mailer, log }: Pick<AppDeps, "mailer" | "log">)
     void mailer
       .send(letter)
       .catch((error: unknown) => log.warn({ err: error }, "a letter about an account's safety could not be mailed"));
+  };
+}
+
+/** All owners of an account hear what concerns it. More are not written to: they share a mailbox, or should. */
+const MOST_OWNERS = 20;
+
+export function createOwnerNotifier(deps: Pick<AppDeps, "mailer" | "log" | "database">) {
+  const notify = createNotifier(deps);
+  return async (accountId: string, letterFor: (owner: { email: string; name: string }) => Letter): Promise<void> => {
+    if (deps.mailer === undefined) return;
+    const owners = (await listMembers(deps.database, accountId)).filter(({ role }) => role === "owner");
+    for (const owner of owners.slice(0, MOST_OWNERS)) notify(letterFor(owner));
   };
 }

@@ -25,6 +25,75 @@ export function newBrowserLetter({ person, browser, address, at, publicBaseUrl }
   });
 }
 
+export function newPasswordLetter(to: ToPerson): Letter {
+  return securityLetter({
+    ...to,
+    subject: "Your password for Model Gateway was changed",
+    news: "Your password was changed, and every other browser was signed out.",
+  });
+}
+
+interface AboutAccount extends ToPerson {
+  accountName: string;
+  /** Who did it. */
+  by: Pick<Person, "email">;
+}
+
+export function newTokenLetter({ name, accountName, by, ...to }: AboutAccount & { name: string }): Letter {
+  return accountLetter({
+    ...to,
+    accountName,
+    subject: "A new management token",
+    news: `${by.email} made the management token “${toPersonName(name)}”. Whoever has it can manage the account.`,
+    page: "/dashboard/tokens",
+  });
+}
+
+export function memberJoinedLetter({ accountName, by, ...to }: AboutAccount): Letter {
+  return accountLetter({
+    ...to,
+    accountName,
+    subject: "A new member",
+    news: `${by.email} accepted an invitation and joined.`,
+    page: "/dashboard/members",
+  });
+}
+
+export function memberLeftLetter({ accountName, by, email, ...to }: AboutAccount & { email: string }): Letter {
+  return accountLetter({
+    ...to,
+    accountName,
+    subject: "A member less",
+    news: by.email === email ? `${email} left the account.` : `${by.email} removed ${email} from the account.`,
+    page: "/dashboard/members",
+  });
+}
+
+function accountLetter({
+  person,
+  accountName,
+  publicBaseUrl,
+  subject,
+  news,
+  page,
+}: ToPerson & { accountName: string; subject: string; news: string; page: string }): Letter {
+  const account = toPersonName(accountName);
+  return {
+    to: person.email,
+    subject: `${account}: ${subject[0]?.toLowerCase() ?? ""}${subject.slice(1)}`,
+    text: `Hello ${toPersonName(person.name)},
+
+in the account “${account}” on Model Gateway: ${news}
+
+If that is not as it should be, look here:
+
+${publicBaseUrl}${page}
+
+You get this because you are, or were, in the account.
+`,
+  };
+}
+
 function securityLetter({ person, publicBaseUrl, subject, news }: ToPerson & { subject: string; news: string }): Letter {
   return {
     to: person.email,

@@ -4,7 +4,7 @@ import type { Person } from "../../ledger/people/persons.ts";
 import { endSession, startSession } from "../../ledger/people/sessions.ts";
 import type { AppDeps } from "../app-deps.ts";
 import { createNotifier } from "../mail/notifier.ts";
-import { newBrowserLetter } from "../mail/security-letters.ts";
+import { newBrowserLetter, newPasswordLetter } from "../mail/security-letters.ts";
 import { browserName } from "../views/people/browser-name.ts";
 import { sessionCookie } from "./cookie.ts";
 import { knownBrowsers } from "./known-browser.ts";
@@ -34,6 +34,7 @@ export function createArrive(deps: AppDeps): Arrive {
     await noteAction(database, noteOf({ person, accountId, action }));
     const isKnown = browsers.read(request)?.personIds.includes(person.id) === true;
     browsers.remember(request, reply, person.id);
+    if (action === "person.reset_password") notify(newPasswordLetter({ person, publicBaseUrl }));
     if (action !== "person.signed_in" || isKnown) return;
     notify(newBrowserLetter({ person, browser: browserName(userAgent), address: request.ip, at: new Date(), publicBaseUrl }));
   };

@@ -6,26 +6,41 @@ import { GatewayError } from "../../contract/errors.ts";
 export const CSRF_FIELD = "form_token";
 
 /**
- * What a form of this session must bring: follows from the session's secret token, which no other site can read. Another
- * one on each page, so that the size of a compressed page tells nothing of it.
+ * What a form of this session must bring: follows from the session's secret token, which no other site can read, and from
+ * the account that its page showed. Another one on each page, so that the size of a compressed page tells nothing of it.
  */
-export function csrfToken(sessionToken: string, salt = randomBytes(16).toString("base64url")): string {
-  return `${salt}.${createHmac("sha256", sessionToken).update(`form ${salt}`).digest("base64url")}`;
+export function csrfToken(sessionToken: string, accountId: string, salt = randomBytes(16).toString("base64url")): string {
+  const mac = createHmac("sha256", sessionToken).update(`form ${salt} ${accountId}`).digest("base64url");
+  return `${salt}.${accountId}.${mac}`;
+}
+
+interface FormSession {
+  token: string;
+  /** Of the account in view. */
+  accountId: string;
 }
 
 /**
- * Was the form sent from a page of ours, by this session's browser?
+ * Was the form sent from a page of ours, by this session's browser, about the account that is in view now? Somebody may
+ * have taken another account into view in another tab since.
  * @throws GatewayError `permission_denied` when not.
  */
 export function checkForm(
   request: FastifyRequest,
-  { publicBaseUrl, sessionToken }: { publicBaseUrl: string; sessionToken: string | undefined },
+  { publicBaseUrl, session }: { publicBaseUrl: string; session: FormSession | undefined },
 ): void {
   if (isForeign(request, publicBaseUrl)) throw new GatewayError("permission_denied", "This form was sent from another site.");
-  if (sessionToken === undefined) return;
+  if (session === undefined) return;
   const body: unknown = request.body;
   const sent = typeof body === "object" && body !== null && CSRF_FIELD in body ? body[CSRF_FIELD] : undefined;
-  if (typeof sent === "string" && isEqual(sent, csrfToken(sessionToken, sent.split(".", 1)[0]))) return;
+  const [salt = "", accountId = ""] = typeof sent === "string" ? sent.split(".") : [];
+  const isOurs = typeof sent === "string" && isEqual(sent, csrfToken(session.token, accountId, salt));
+  if (isOurs && (accountId === session.accountId || request.routeOptions.config.isPersonal === true)) return;
+  if (isOurs)
+    throw new GatewayError(
+      "permission_denied",
+      "Nothing was changed: this form was of another account than the one you have in view now. Choose the account in the menu, and do it again there.",
+    );
   throw new GatewayError("permission_denied", "This page is too old: go back, load it again and send it once more.");
 }
 

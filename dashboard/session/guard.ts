@@ -1,22 +1,29 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database } from "../../ledger/database.ts";
-import { listMemberships, type Role } from "../../ledger/people/members.ts";
+import type { Mailer } from "../mail/letter.ts";
+import { listMemberships } from "../../ledger/people/members.ts";
 import { findPerson } from "../../ledger/people/persons.ts";
 import { findSession } from "../../ledger/people/sessions.ts";
 import type { InFlight } from "../in-flight.ts";
+import { isAllowed, type Permission } from "../permissions.ts";
 import { sessionCookie } from "./cookie.ts";
 import { checkForm, csrfToken } from "./csrf.ts";
+import { canProveAddresses } from "./requirements.ts";
 import type { Member } from "./visitor.ts";
 
 export interface GuardDeps {
   database: Database;
   publicBaseUrl: string;
   inFlight: InFlight;
+  mailer?: Mailer | undefined;
 }
 
 /** Who has the session of this token; null: nobody, or they are in no account any more. */
-export async function readVisitor(database: Database, token: string | undefined): Promise<Member | null> {
+export async function readVisitor(
+  { database, mailer }: Pick<GuardDeps, "database" | "mailer">,
+  token: string | undefined,
+): Promise<Member | null> {
   if (token === undefined) return null;
   const session = await findSession(database, token);
   if (session === undefined) return null;
@@ -26,42 +33,41 @@ export async function readVisitor(database: Database, token: string | undefined)
   ]);
   const membership = memberships.find(({ accountId }) => accountId === session.accountId) ?? memberships[0];
   if (person === undefined || membership === undefined) return null;
-  return { person, session, membership, memberships, csrf: csrfToken(token) };
+  const mustProveEmail = !person.isEmailVerified && canProveAddresses(mailer);
+  return { person, session, membership, memberships, mustProveEmail, csrf: csrfToken(token, membership.accountId) };
 }
 
 /** Knows the visitor of each request, and refuses forms that no page of ours has sent. */
-export function guard(app: FastifyInstance, { database, publicBaseUrl, inFlight }: GuardDeps): void {
+export function guard(app: FastifyInstance, deps: GuardDeps): void {
+  const { publicBaseUrl, inFlight } = deps;
   const cookies = sessionCookie(publicBaseUrl);
   app.decorateRequest("visitor", null);
 
   app.addHook("preHandler", async (request) => {
     if (request.routeOptions.config.isApi === true) return;
     const token = cookies.read(request);
-    const visitor = await readVisitor(database, token);
+    const visitor = await readVisitor(deps, token);
     request.visitor = visitor;
     await inFlight.enter(request, visitor?.membership.accountId);
     const isForm = request.method !== "GET" && request.method !== "HEAD" && request.routeOptions.config.isWebhook !== true;
-    if (isForm) checkForm(request, { publicBaseUrl, sessionToken: visitor === null ? undefined : token });
+    const session = visitor === null || token === undefined ? undefined : { token, accountId: visitor.membership.accountId };
+    if (isForm) checkForm(request, { publicBaseUrl, session });
   });
 }
 
-const RANKS: Record<Role, number> = { viewer: 0, member: 1, owner: 2 };
-
-/** May somebody of this role do what takes at least the other? */
-export function isAtLeast(role: Role, least: Role): boolean {
-  return RANKS[role] >= RANKS[least];
-}
+/** Options of routes whose form is about the person, whatever account is in view. */
+export const PERSONAL = { config: { isPersonal: true } } as const;
 
 /** The page is for people who have signed in. */
 export class SignInNeeded extends Error {}
 
 /**
- * @throws SignInNeeded for a guest; GatewayError `permission_denied` for a member whose role is less.
+ * @throws SignInNeeded for a guest; GatewayError `permission_denied` for a member whose role does not allow it.
  */
-export function memberOf(request: FastifyRequest, least: Role = "viewer"): Member {
+export function memberOf(request: FastifyRequest, permission: Permission = "see"): Member {
   const { visitor } = request;
   if (visitor === null) throw new SignInNeeded();
-  if (!isAtLeast(visitor.membership.role, least))
+  if (!isAllowed(visitor.membership.role, permission))
     throw new GatewayError(
       "permission_denied",
       `Your role in this account is ${visitor.membership.role}: ask its owner to do this.`,
@@ -82,6 +88,7 @@ export const NO_SUCH_PAGE = "There is no such page. It may have been here once: 
 
 declare module "fastify" {
   interface FastifyContextConfig {
+    isPersonal?: boolean;
     /** Sent by a machine, which proves itself in the body. */
     isWebhook?: boolean;
     /** Under /api/v1, which has a guard of its own (dashboard/api/caller.ts). */

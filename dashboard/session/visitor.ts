@@ -8,6 +8,8 @@ export interface Member {
   session: Session;
   membership: Membership;
   memberships: readonly Membership[];
+  /** They have not proved yet that their address is theirs, and can be asked to. */
+  mustProveEmail: boolean;
   /** For forms. */
   csrf: string;
 }

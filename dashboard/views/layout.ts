@@ -51,6 +51,7 @@ export function layout({ title, visitor, path, body, isNarrow = false }: Page): 
           <a class="brand" href="/dashboard"><img src="${asset("icon.svg")}" alt="" width="24" height="24" />Model Gateway</a>
           !${visitor === null ? guestNavigation(path) : memberNavigation(visitor, path)}
         </header>
+        !${visitor === null ? "" : banners(visitor)}
         <main id="main" class="${isNarrow ? "narrow" : ""}">!${body}</main>
         <footer class="muted small">
           <a href="/dashboard/models">Models</a> <a href="/dashboard/status">Status</a> <a href="/dashboard/terms">Terms</a>
@@ -58,6 +59,19 @@ export function layout({ title, visitor, path, body, isNarrow = false }: Page): 
         </footer>
       </body>
     </html>`;
+}
+
+/** What somebody must know on whatever page they are. */
+function banners({ membership, person, csrf, mustProveEmail }: Member): string {
+  const suspended = html`<p class="banner" role="status">
+    This account is suspended: its keys are refused, and nothing can be paid. Ask the operator of this service.
+  </p>`;
+  const unproved = html`<form method="post" action="/dashboard/confirm-email/send" class="banner">
+    !${csrfField(csrf)}
+    <p role="status">Confirm that ${person.email} is yours: until then you cannot pay, invite people or make a second key.</p>
+    <button class="quiet">Send me the link</button>
+  </form>`;
+  return `${membership.isSuspended ? suspended : ""}${mustProveEmail ? unproved : ""}`;
 }
 
 function memberNavigation(visitor: Member, path: string | undefined): string {

@@ -58,6 +58,11 @@ export function linkAttempt({ email, address }: From & { email: string }): Attem
   return { what: "links were asked for", remedy: "", budgets: [...shared("sign-up link ", address, 40), mailbox] };
 }
 
+/** Letters that a stranger can cause, whatever they say. */
+export function strangersLetter({ email }: { email: string }): Attempt {
+  return { what: "letters to this address", remedy: "", budgets: [own(`letter:${normalize(email)}`, 6)] };
+}
+
 function own(subject: string, free: number): Budget {
   return { subject, free, isOwn: true };
 }

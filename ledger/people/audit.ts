@@ -74,6 +74,20 @@ export async function listActions(
   });
 }
 
+/** What a person did, in whatever account, newest first. @param beforeId goes on after the action of this id. */
+export async function listOwnActions(
+  database: Queryable,
+  { personId, limit, beforeId }: { personId: string; limit: number; beforeId?: string | undefined },
+): Promise<ListedAction[]> {
+  return database.query({
+    text: `SELECT audit_entry.id, account.name AS by, action, subject
+           FROM audit_entry LEFT JOIN account ON account.id = audit_entry.account_id
+           WHERE person_id = $1 AND ($2::uuid IS NULL OR audit_entry.id < $2) ORDER BY audit_entry.id DESC LIMIT $3`,
+    values: [personId, beforeId ?? null, limit],
+    row: z.strictObject({ id: z.string(), by: z.string().nullable(), action: z.string(), subject: z.string() }),
+  });
+}
+
 export interface ListedActionOfAll extends ListedAction {
   /** null: it concerns no one account. */
   accountId: string | null;

@@ -14,7 +14,7 @@ import {
   type Role,
 } from "./members.ts";
 import type { Person } from "./persons.ts";
-import { hashToken, mintToken } from "./token.ts";
+import { hashToken, isTokenId, mintToken } from "./token.ts";
 
 const INVITED_FOR = "interval '7 days'";
 const DAY_MS = 86_400_000;
@@ -99,17 +99,16 @@ export async function listInvitations(database: Queryable, accountId: string): P
 
 /** @throws GatewayError `not_found`. */
 export async function revokeInvitation(database: Queryable, { accountId, id }: { accountId: string; id: string }): Promise<void> {
-  const revoked = await database.execute("DELETE FROM invitation WHERE account_id = $1 AND encode(token_hash, 'hex') = $2", [
-    accountId,
-    id,
-  ]);
+  const revoked = isTokenId(id)
+    ? await database.execute("DELETE FROM invitation WHERE account_id = $1 AND encode(token_hash, 'hex') = $2", [accountId, id])
+    : 0;
   if (revoked === 0) throw new GatewayError("not_found", "This account has no such invitation.");
 }
 
 /** What an invitation leads to. @throws GatewayError `not_found` for one that was used, ran out or never was. */
 export async function readInvitation(database: Queryable, token: string): Promise<Membership & { email: string }> {
   const [invitation] = await database.query({
-    text: `SELECT account_id AS "accountId", account.name AS "accountName", role, email
+    text: `SELECT account_id AS "accountId", account.name AS "accountName", role, status = 'suspended' AS "isSuspended", email
            FROM invitation JOIN account ON account.id = account_id WHERE token_hash = $1 AND expires_at > now()`,
     values: [hashToken(token)],
     row: membershipRow.extend({ email: z.string() }),
@@ -135,7 +134,7 @@ export async function acceptInvitation(database: Database, token: string, person
 export async function acceptInvitationIn(transaction: Queryable, token: string, person: Pick<Person, "id">): Promise<Membership> {
   const [invitation] = await transaction.query({
     text: `WITH used AS (DELETE FROM invitation WHERE token_hash = $1 AND expires_at > now() RETURNING account_id, role)
-           SELECT account_id AS "accountId", account.name AS "accountName", role FROM used JOIN account ON account.id = account_id`,
+           SELECT account_id AS "accountId", account.name AS "accountName", role, status = 'suspended' AS "isSuspended" FROM used JOIN account ON account.id = account_id`,
     values: [hashToken(token)],
     row: membershipRow,
   });

@@ -4,6 +4,7 @@ import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable } from "../database.ts";
 import type { Role } from "./members.ts";
+import { checkPersonName } from "./person-name.ts";
 import { hashToken, mintToken } from "./token.ts";
 
 /** What lets a program manage an account, as the pages let a person; it calls no model. */
@@ -12,7 +13,7 @@ export interface ManagementToken {
   id: string;
   accountId: string;
   name: string;
-  /** It may do what a person of this role may. */
+  /** It may do what a person of this role may, and never more than who made it may now. */
   role: Role;
   /** E-mail address of who made it. */
   createdBy: string;
@@ -20,7 +21,8 @@ export interface ManagementToken {
   expiresAt: Date | null;
   /** To the minute. */
   lastUsedAt: Date | null;
-  status: "active" | "expired";
+  /** "stopped": who made it is not in the account any more. */
+  status: "active" | "expired" | "stopped";
 }
 
 export interface NewManagementToken {
@@ -32,11 +34,12 @@ export interface NewManagementToken {
 }
 
 const PREFIX = "mgmt_";
-const MOST_CHARACTERS = 100;
-const COLUMNS = `management_token.id, account_id AS "accountId", management_token.name, role, email AS "createdBy",
+const COLUMNS = `management_token.id, management_token.account_id AS "accountId", management_token.name,
+  ${lesserRole("management_token.role", "coalesce(member.role, management_token.role)")} AS role, email AS "createdBy",
   management_token.created_at AS "createdAt", expires_at AS "expiresAt", last_used_at AS "lastUsedAt",
-  CASE WHEN expires_at <= now() THEN 'expired' ELSE 'active' END AS status`;
-const FROM = "FROM management_token JOIN person ON person.id = created_by";
+  CASE WHEN member.role IS NULL THEN 'stopped' WHEN expires_at <= now() THEN 'expired' ELSE 'active' END AS status`;
+const FROM = `FROM management_token JOIN person ON person.id = created_by
+  LEFT JOIN member ON member.account_id = management_token.account_id AND member.person_id = created_by`;
 const tokenRow = z.strictObject({
   id: z.string(),
   accountId: z.string(),
@@ -46,8 +49,13 @@ const tokenRow = z.strictObject({
   createdAt: z.date(),
   expiresAt: z.date().nullable(),
   lastUsedAt: z.date().nullable(),
-  status: z.enum(["active", "expired"]),
+  status: z.enum(["active", "expired", "stopped"]),
 });
+
+/** As SQL: of two roles that which may do less. */
+function lesserRole(one: string, other: string): string {
+  return `CASE WHEN 'viewer' IN (${one}, ${other}) THEN 'viewer' WHEN 'member' IN (${one}, ${other}) THEN 'member' ELSE 'owner' END`;
+}
 
 /** Was this meant to be one? */
 export function isManagementToken(credential: string): boolean {
@@ -62,10 +70,6 @@ export async function createManagementToken(
   database: Queryable,
   { accountId, name, role, createdBy, expiresAt }: NewManagementToken,
 ): Promise<{ id: string; value: string }> {
-  if (name.trim() === "" || name.length > MOST_CHARACTERS)
-    throw new GatewayError("invalid_request", `Give the token a name of at most ${MOST_CHARACTERS} characters.`, {
-      field: "name",
-    });
   if (expiresAt !== null && expiresAt.getTime() <= Date.now())
     throw new GatewayError("invalid_request", "Choose a day that is not over yet.", { field: "expires" });
   const id = uuidv7();
@@ -76,7 +80,7 @@ export async function createManagementToken(
   const made = await database.execute(
     `INSERT INTO management_token (id, account_id, name, role, token_hash, created_by, expires_at) SELECT $1, $2, $3, $4, $5, $6, $7
      WHERE (SELECT count(*) FROM management_token WHERE account_id = $2 AND (revoked_at IS NULL OR revoked_at > now() - interval '1 day')) < $8`,
-    [id, accountId, name.trim(), role, hashToken(value), createdBy, expiresAt, ACCOUNT_BOUNDS.managementTokens],
+    [id, accountId, checkPersonName(name), role, hashToken(value), createdBy, expiresAt, ACCOUNT_BOUNDS.managementTokens],
   );
   if (made === 0)
     throw new GatewayError(
@@ -89,7 +93,7 @@ export async function createManagementToken(
 /** The token of this value, while it is in force; that it was used is noted. */
 export async function findManagementToken(database: Queryable, value: string): Promise<ManagementToken | undefined> {
   const [token] = await database.query({
-    text: `SELECT ${COLUMNS} ${FROM} WHERE token_hash = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
+    text: `SELECT ${COLUMNS} ${FROM} WHERE token_hash = $1 AND revoked_at IS NULL AND member.role IS NOT NULL AND (expires_at IS NULL OR expires_at > now())`,
     values: [hashToken(value)],
     row: tokenRow,
   });
@@ -101,7 +105,7 @@ export async function findManagementToken(database: Queryable, value: string): P
 /** An account's, newest first. Revoked ones are left out. */
 export async function listManagementTokens(database: Queryable, accountId: string): Promise<ManagementToken[]> {
   return database.query({
-    text: `SELECT ${COLUMNS} ${FROM} WHERE account_id = $1 AND revoked_at IS NULL ORDER BY management_token.id DESC`,
+    text: `SELECT ${COLUMNS} ${FROM} WHERE management_token.account_id = $1 AND revoked_at IS NULL ORDER BY management_token.id DESC`,
     values: [accountId],
     row: tokenRow,
   });

@@ -11,6 +11,8 @@ export interface Membership {
   accountId: string;
   accountName: string;
   role: Role;
+  /** By those who run the service: keys are refused, and nothing can be paid. */
+  isSuspended: boolean;
 }
 
 export interface Member {
@@ -22,7 +24,12 @@ export interface Member {
 }
 
 export const roleSchema = z.enum(ROLES);
-export const membershipRow = z.strictObject({ accountId: z.string(), accountName: z.string(), role: roleSchema });
+export const membershipRow = z.strictObject({
+  accountId: z.string(),
+  accountName: z.string(),
+  role: roleSchema,
+  isSuspended: z.boolean(),
+});
 const memberRow = z.strictObject({
   personId: z.string(),
   email: z.string(),
@@ -34,7 +41,7 @@ const memberRow = z.strictObject({
 /** A person's accounts, the oldest first. */
 export async function listMemberships(database: Queryable, personId: string): Promise<Membership[]> {
   return database.query({
-    text: `SELECT account_id AS "accountId", account.name AS "accountName", role FROM member JOIN account ON account.id = account_id
+    text: `SELECT account_id AS "accountId", account.name AS "accountName", role, status = 'suspended' AS "isSuspended" FROM member JOIN account ON account.id = account_id
            WHERE person_id = $1 ORDER BY since, account_id`,
     values: [personId],
     row: membershipRow,

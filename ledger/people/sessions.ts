@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import type { Queryable } from "../database.ts";
-import { hashToken, mintToken } from "./token.ts";
+import { hashToken, isTokenId, mintToken } from "./token.ts";
 
 /** One signed-in browser. */
 export interface Session {
@@ -14,12 +14,14 @@ export interface Session {
   createdAt: Date;
   /** To the minute. */
   lastSeenAt: Date;
+  /** When its person last proved who they are. */
+  authenticatedAt: Date;
 }
 
 /** A session ends when nobody came for a week, and after 30 days in any case. */
 const IN_FORCE = "last_seen_at > now() - interval '7 days' AND created_at > now() - interval '30 days'";
 const COLUMNS = `encode(token_hash, 'hex') AS id, person_id AS "personId", account_id AS "accountId", user_agent AS "userAgent",
-  created_at AS "createdAt", last_seen_at AS "lastSeenAt"`;
+  created_at AS "createdAt", last_seen_at AS "lastSeenAt", authenticated_at AS "authenticatedAt"`;
 const sessionRow = z.strictObject({
   id: z.string(),
   personId: z.string(),
@@ -27,6 +29,7 @@ const sessionRow = z.strictObject({
   userAgent: z.string(),
   createdAt: z.date(),
   lastSeenAt: z.date(),
+  authenticatedAt: z.date(),
 });
 
 /** @returns the token for the browser: a new one at each sign-in, so that nobody can plant one before it. */
@@ -73,11 +76,20 @@ export async function listSessions(database: Queryable, personId: string): Promi
 
 /** @returns false when the person has no such session. */
 export async function endSession(database: Queryable, { personId, id }: Pick<Session, "personId" | "id">): Promise<boolean> {
+  if (!isTokenId(id)) return false;
   const ended = await database.execute("DELETE FROM session WHERE person_id = $1 AND encode(token_hash, 'hex') = $2", [
     personId,
     id,
   ]);
   return ended > 0;
+}
+
+/** Its person has just proved who they are. */
+export async function refreshSession(database: Queryable, { personId, id }: Pick<Session, "personId" | "id">): Promise<void> {
+  await database.execute("UPDATE session SET authenticated_at = now() WHERE person_id = $1 AND encode(token_hash, 'hex') = $2", [
+    personId,
+    id,
+  ]);
 }
 
 /** Ends all of a person's sessions but one. */

@@ -2,6 +2,8 @@ import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../database.ts";
 import { confirmAttempt, countAttempt, forgiveAttempt, forgiveEmail, signInAttempt } from "./attempts.ts";
+import { revokeMadeThingsIn } from "./made-by.ts";
+import { listMemberships } from "./members.ts";
 import { hashPassword, isOutdated, isPassword, rehashPassword } from "./password.ts";
 import { checkStrength } from "./password-strength.ts";
 import { findPerson, findPersonByEmail, type Person } from "./persons.ts";
@@ -75,9 +77,15 @@ export async function requestReset(database: Queryable, email: string): Promise<
 
 /**
  * Sets a new password and ends every session. The token counts once.
+ * @param options.isTakingOver it was a stranger who signed up with the address: what they made ends, too.
  * @throws GatewayError `not_found` for one that was used, ran out or never was; `invalid_request` for the password.
  */
-export async function resetPassword(database: Database, token: string, password: string): Promise<Person> {
+export async function resetPassword(
+  database: Database,
+  token: string,
+  password: string,
+  { isTakingOver = false }: { isTakingOver?: boolean } = {},
+): Promise<Person> {
   const { email, name } = await findReset(database, token);
   await checkStrength(password, [email, name]);
   // Before the transaction: it must not wait for the queue of hashes.
@@ -96,13 +104,20 @@ export async function resetPassword(database: Database, token: string, password:
     );
     await transaction.execute("DELETE FROM password_reset WHERE person_id = $1", [person.id]);
     await endOtherSessions(transaction, { personId: person.id, id: null });
+    if (isTakingOver) await endWhatWasMade(transaction, person.id);
     await forgiveEmail(transaction, person.email);
     return person;
   });
 }
 
+async function endWhatWasMade(transaction: Queryable, personId: string): Promise<void> {
+  for (const { accountId } of await listMemberships(transaction, personId))
+    await revokeMadeThingsIn(transaction, { accountId, personId, byPersonId: personId });
+  await transaction.execute("DELETE FROM invitation WHERE invited_by = $1", [personId]);
+}
+
 /** Whose password the token changes. @throws GatewayError `not_found` for one that was used, ran out or never was. */
-async function findReset(database: Queryable, token: string): Promise<Person> {
+export async function findReset(database: Queryable, token: string): Promise<Person> {
   const [reset] = await database.query({
     text: `SELECT person_id AS "personId" FROM password_reset WHERE token_hash = $1 AND expires_at > now()`,
     values: [hashToken(token)],

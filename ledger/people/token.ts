@@ -6,6 +6,11 @@ export function mintToken(): { token: string; hash: Buffer } {
   return { token, hash: hashToken(token) };
 }
 
+/** Is this the hash of one, in hex, as pages name what it opens? */
+export function isTokenId(text: string): boolean {
+  return /^[0-9a-f]{64}$/.test(text);
+}
+
 export function hashToken(token: string): Buffer {
   return createHash("sha256").update(token).digest();
 }

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { PASSWORD, signUp } from "./harness-steps.ts";
+import { makeKey, PASSWORD, signUp } from "./harness-steps.ts";
 import { useStage } from "./harness-stage.ts";
 
 const { visit } = useStage();
@@ -45,4 +45,39 @@ test("a name with a link or a password that is easy to guess is refused beside i
   await page.getByRole("button", { name: "Sign up" }).click();
   await page.getByText("This password is easy to guess").waitFor();
   await look("sign-up-password");
+});
+
+test("who removes a member deletes the keys that they made along with it, and only owners see the card's form", async () => {
+  const [owner, member] = [await visit({ device: "phone", scheme: "dark" }), await visit()];
+  await signUp(owner.page, { name: "Team", email: "team-owner@example.com" });
+  await owner.page.goto("/dashboard/members");
+  await owner.page.getByLabel("E-mail").fill("team-member@example.com");
+  await owner.page.getByRole("button", { name: "Invite", exact: true }).click();
+  const link = (await owner.page.locator("#link").innerText()).trim();
+  await owner.look("invited");
+
+  await member.page.goto(link);
+  await member.page.getByRole("link", { name: "Sign up" }).click();
+  await member.page.getByLabel("Name").fill("Mallory");
+  await member.page.getByLabel("E-mail").fill("team-member@example.com");
+  await member.page.getByLabel("Password").fill(PASSWORD);
+  await member.page.getByRole("button", { name: "Sign up" }).click();
+  await member.page.waitForURL("**/dashboard");
+  await makeKey(member.page, "of Mallory");
+  await member.page.goto("/dashboard/credit");
+  await member.page.getByText("Only an owner of this account can change it.").waitFor();
+  expect(await member.page.getByLabel("Charge the card, in USD").count()).toBe(0);
+  await member.look("credit-of-a-member");
+
+  await owner.page.goto("/dashboard/members");
+  await owner.page.getByRole("link", { name: "Remove Mallory" }).click();
+  await owner.page.getByText("of Mallory").waitFor();
+  await owner.look("remove-member");
+  await owner.page.getByRole("button", { name: "Remove" }).click();
+  await owner.page.waitForURL("**/dashboard/members");
+  await owner.page.goto("/dashboard/keys");
+  expect(await owner.page.content()).not.toContain("of Mallory");
+  await owner.page.goto("/dashboard/settings/log");
+  await owner.page.getByText("member.removed").waitFor();
+  await owner.look("security-log");
 });

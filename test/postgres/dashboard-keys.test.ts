@@ -138,7 +138,7 @@ async function browse(database: Database, owner: { personId: string; accountId: 
         method: "POST",
         url,
         headers: { ...headers, "content-type": "application/x-www-form-urlencoded", ...changed },
-        payload: new URLSearchParams({ [CSRF_FIELD]: csrfToken(token), ...form }).toString(),
+        payload: new URLSearchParams({ [CSRF_FIELD]: csrfToken(token, owner.accountId), ...form }).toString(),
       }),
   };
 }

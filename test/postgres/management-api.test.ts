@@ -8,6 +8,7 @@ import { listManagementTokens, revokeManagementToken } from "../../ledger/people
 import { settle } from "../../ledger/settle.ts";
 import { openDashboard, type Client } from "../support/dashboard.ts";
 import { catalogueModel, PEPPER, PRICE, seedLedger, settlementOf } from "../support/ledger.ts";
+import { addMember } from "../../ledger/people/members.ts";
 import { usePostgres } from "../support/postgres.ts";
 
 /** The management API on a real Postgres, without Envoy. */
@@ -87,6 +88,7 @@ test("usage is told by model and day, by key, in sums, and request by request, a
   const eve = await owner("eve@example.com");
   const customer = await seedLedger(database);
   const ann = await owner("ann@example.com");
+  await addMember(database, { accountId: customer.accountId, personId: ann.personId, role: "owner" });
   const program = await programOf(customer.accountId, ann.personId, "viewer");
   await settle(
     database,

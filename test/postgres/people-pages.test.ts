@@ -157,10 +157,11 @@ test("who is in no account any more joins the one that they are invited to by si
 
 test("a letter that the mail server does not take is told to who asked for it", async () => {
   const failing = { outbox: null, send: () => Promise.reject(new Error("550")) };
-  const { guest, owner } = await open({ mailer: failing, signUp: { isOpen: true, domains: ["example.com"] } });
+  const { guest, owner, database } = await open({ mailer: failing, signUp: { isOpen: true, domains: ["example.com"] } });
   const asked = await guest.post("/dashboard/sign-up/address", { email: "typo@example.com" });
   expect([asked.statusCode, asked.body.includes("No letter could be sent to this address")]).toEqual([400, true]);
   const ann = await owner("ann@example.com");
+  await database.execute("UPDATE person SET email_verified_at = now()");
   const invited = await ann.post("/dashboard/members/invite", { email: "cy@example.com", role: "member" });
   expect(invited.body).toContain("The letter could not be sent");
 });
@@ -200,7 +201,7 @@ test("where only some domains' addresses can sign up, a mailed link proves that 
   const proof = link.searchParams.get("proof") ?? "";
   const form = { name: "Ann", email: "eve@example.com", password: PASSWORD };
   // Without the link, with a spoilt one, and with one for another address nobody becomes who they say.
-  expect((await guest.post("/dashboard/sign-up", form)).headers["location"]).toBe("/dashboard/sign-up");
+  expect((await guest.post("/dashboard/sign-up", form)).statusCode).toBe(400);
   expect((await guest.post("/dashboard/sign-up", { ...form, proof: `${proof.slice(0, -1)}!` })).statusCode).toBe(404);
   expect(await findPersonByEmail(database, "eve@example.com")).toBeUndefined();
   expect((await guest.post("/dashboard/sign-up", { ...form, proof })).statusCode).toBe(303);
@@ -213,7 +214,7 @@ test("where only some domains' addresses can sign up, a mailed link proves that 
 test("nobody's mailbox is filled by asking for links to sign up", async () => {
   const { guest, outbox } = await open({ signUp: { isOpen: true, domains: ["example.com"] } });
   for (let index = 0; index < 12; index++) await guest.post("/dashboard/sign-up/address", { email: "ann@example.com" });
-  expect(outbox.letters).toHaveLength(8);
+  expect(outbox.letters).toHaveLength(6);
 });
 
 test("a reset by mail works for somebody who is signed in, and proves the address", async () => {

@@ -27,7 +27,9 @@ test("who signs up owns an account of their own, which begins empty (S24)", asyn
   expect(accountId).toMatch(/^ann-rsted-co-[0-9a-f]{8}$/);
   expect(await findAccount(database, accountId)).toMatchObject({ name: "Ann Ørsted & Co", status: "active" });
   expect((await readBalance(database, accountId)).postedNanoUsd).toBe(0n);
-  expect(await listMemberships(database, person.id)).toEqual([{ accountId, accountName: "Ann Ørsted & Co", role: "owner" }]);
+  expect(await listMemberships(database, person.id)).toEqual([
+    { accountId, accountName: "Ann Ørsted & Co", role: "owner", isSuspended: false },
+  ]);
 });
 
 test.for([

@@ -99,7 +99,7 @@ export async function openDashboard(database: Database, options: Partial<AppDeps
   async function signedIn(personId: string, accountId: string): Promise<SignedIn> {
     const token = await startSession(database, { personId, accountId, userAgent: "test" });
     const cookie = `session=${token}`;
-    const csrf = csrfToken(token);
+    const csrf = csrfToken(token, accountId);
     return { ...client({ cookie }, csrf), cookie, csrf, personId, accountId };
   }
 

@@ -90,7 +90,7 @@ export function creditApi(api: Api, { database, pepper }: AppDeps): void {
       },
     },
     async (request) => {
-      const caller = callerOf(request, "member");
+      const caller = callerOf(request, "addCredit");
       const { accountId } = caller;
       const posted = await redeemCode(database, { accountId, code: request.body.code, pepper });
       if (posted.isNew) await noteAction(database, { ...caller, action: "credit.redeemed", subject: "a code" });

@@ -7,6 +7,7 @@ import { changeKey } from "../../../ledger/key-settings.ts";
 import { createApiKey, revokeApiKey, rotateApiKey } from "../../../ledger/keys.ts";
 import { setKeyLimits } from "../../../ledger/limits.ts";
 import { admitKeyChange, noteAction } from "../../../ledger/people/audit.ts";
+import { checkFirstKey } from "../../../ledger/people/email-proof.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { callerOf, type Caller } from "../caller.ts";
 import { encodeCursor, readKeyCursor } from "../cursor.ts";
@@ -74,11 +75,12 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
       },
     },
     async (request, reply) => {
-      const caller = callerOf(request, "member");
+      const caller = callerOf(request, "manageKeys");
       const { name, allowed_models: allowedModels, expires_at: expiresAt, limits } = request.body;
       const made = await database.transaction(async (transaction) => {
         await checkModels(transaction, allowedModels);
         await admitKeyChange(transaction, caller.accountId);
+        if (caller.mustProveEmail) await checkFirstKey(transaction, caller.accountId);
         const { publicId, value } = await createApiKey(transaction, {
           accountId: caller.accountId,
           name,
@@ -111,7 +113,7 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
       },
     },
     async (request) => {
-      const caller = callerOf(request, "member");
+      const caller = callerOf(request, "manageKeys");
       const { id: publicId } = request.params;
       return database.transaction(async (transaction) => {
         await checkModels(transaction, request.body.allowed_models);
@@ -137,7 +139,7 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
       },
     },
     async (request) => {
-      const caller = callerOf(request, "member");
+      const caller = callerOf(request, "manageKeys");
       const { publicId } = await keyOf(caller, request.params.id);
       const hours = request.body?.overlap_hours ?? OVERLAP_HOURS;
       const previousUntil = hours === 0 ? null : new Date(Date.now() + hours * HOUR_MS);
@@ -162,7 +164,7 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
       },
     },
     async (request, reply) => {
-      const caller = callerOf(request, "member");
+      const caller = callerOf(request, "manageKeys");
       const { publicId } = await keyOf(caller, request.params.id);
       await database.transaction(async (transaction) => {
         await revokeApiKey(transaction, publicId);

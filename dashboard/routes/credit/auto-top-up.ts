@@ -10,6 +10,8 @@ import type { PaymentProvider } from "../../payments/provider.ts";
 import { goTo, sendPage } from "../../reply.ts";
 import { allowFormsTo } from "../../security-headers.ts";
 import { memberOf } from "../../session/guard.ts";
+import { checkFresh } from "../../session/fresh.ts";
+import { checkEmailProved, checkNotSuspended } from "../../session/requirements.ts";
 import { renderCreditPage } from "./page.ts";
 
 export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: PaymentProvider): void {
@@ -21,7 +23,10 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
   }
 
   app.post("/dashboard/credit/auto-top-up", async (request, reply) => {
-    const visitor = memberOf(request, "member");
+    const visitor = memberOf(request, "manageCard");
+    checkNotSuspended(visitor);
+    checkEmailProved(visitor);
+    checkFresh(visitor, "/dashboard/credit");
     const { accountId } = visitor.membership;
     const values = readForm(request);
     const failed = await submitForm(values, async () => {
@@ -40,7 +45,7 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
   });
 
   app.post("/dashboard/credit/auto-top-up/off", async (request, reply) => {
-    const visitor = memberOf(request, "member");
+    const visitor = memberOf(request, "manageCard");
     const { accountId } = visitor.membership;
     await turnOffAutoTopUp(database, accountId);
     await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.auto_top_up_off", subject: "by hand" });
@@ -48,8 +53,11 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
   });
 
   app.post("/dashboard/credit/auto-top-up/card", async (request, reply) => {
-    const visitor = memberOf(request, "member");
+    const visitor = memberOf(request, "manageCard");
+    checkFresh(visitor, "/dashboard/credit");
     const { accountId } = visitor.membership;
+    checkNotSuspended(visitor);
+    checkEmailProved(visitor);
     const address = await cardCheckout(accountId);
     await noteAction(database, {
       accountId,
@@ -61,7 +69,8 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
   });
 
   app.post("/dashboard/credit/auto-top-up/card/remove", async (request, reply) => {
-    const visitor = memberOf(request, "member");
+    const visitor = memberOf(request, "manageCard");
+    checkFresh(visitor, "/dashboard/credit");
     const { accountId } = visitor.membership;
     const card = await findSavedCard(database, { accountId, provider: provider.name });
     if (card !== undefined) {

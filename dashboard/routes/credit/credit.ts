@@ -51,7 +51,7 @@ export function creditRoutes(app: FastifyInstance, deps: AppDeps): void {
   }
 
   app.post("/dashboard/credit/redeem", async (request, reply) => {
-    const visitor = memberOf(request, "member");
+    const visitor = memberOf(request, "addCredit");
     const { accountId } = visitor.membership;
     const values = readForm(request);
     const failed = await submitForm(values, async () => {
@@ -66,7 +66,7 @@ export function creditRoutes(app: FastifyInstance, deps: AppDeps): void {
   });
 
   app.post("/dashboard/credit/alert", async (request, reply) => {
-    const visitor = memberOf(request, "member");
+    const visitor = memberOf(request, "setAlert");
     const { accountId } = visitor.membership;
     const values = readForm(request);
     const failed = await submitForm(values, async () => {

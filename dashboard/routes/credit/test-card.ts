@@ -7,10 +7,12 @@ import { testCardPage } from "../../views/credit/test-card.ts";
 
 /** In place of the page where a provider takes a card to keep. */
 export function testCardRoutes(app: FastifyInstance, provider: TestProvider): void {
-  app.get("/dashboard/credit/test-card", async (request, reply) => sendPage(reply, testCardPage(memberOf(request, "member"))));
+  app.get("/dashboard/credit/test-card", async (request, reply) =>
+    sendPage(reply, testCardPage(memberOf(request, "manageCard"))),
+  );
 
   app.post("/dashboard/credit/test-card", async (request, reply) => {
-    const { membership } = memberOf(request, "member");
+    const { membership } = memberOf(request, "manageCard");
     await provider.giveCard(membership.accountId, readForm(request)["card"] === "works" ? "works" : "declines");
     return goTo(reply, "/dashboard/credit?card=saved");
   });

@@ -24,12 +24,12 @@ export function testPayRoutes(app: FastifyInstance, { database }: AppDeps, provi
   }
 
   app.get("/dashboard/credit/test-pay/:id", async (request: PayRequest, reply) => {
-    const visitor = memberOf(request, "member");
+    const visitor = memberOf(request, "addCredit");
     return sendPage(reply, testPayPage({ visitor, payment: await paymentOf(request, visitor) }));
   });
 
   app.post("/dashboard/credit/test-pay/:id", async (request: PayRequest, reply) => {
-    const payment = await paymentOf(request, memberOf(request, "member"));
+    const payment = await paymentOf(request, memberOf(request, "addCredit"));
     const isPaid = readForm(request)["decision"] === "pay";
     await provider.decide(payment, isPaid ? "pay" : "decline");
     return goTo(reply, `/dashboard/credit/top-up${isPaid ? "?paid=yes" : ""}`);

@@ -10,6 +10,7 @@ import { parseTopUpForm } from "../../payments/top-up-form.ts";
 import { goTo, sendPage } from "../../reply.ts";
 import { allowFormsTo } from "../../security-headers.ts";
 import { memberOf } from "../../session/guard.ts";
+import { checkEmailProved, checkNotSuspended } from "../../session/requirements.ts";
 import type { Member } from "../../session/visitor.ts";
 import { topUpPage } from "../../views/credit/top-up.ts";
 
@@ -31,7 +32,9 @@ export function topUpRoutes(app: FastifyInstance, { database }: AppDeps, provide
   });
 
   app.post("/dashboard/credit/top-up", async (request, reply) => {
-    const visitor = memberOf(request, "member");
+    const visitor = memberOf(request, "addCredit");
+    checkNotSuspended(visitor);
+    checkEmailProved(visitor);
     const { accountId } = visitor.membership;
     const values = readForm(request);
     let address = "";

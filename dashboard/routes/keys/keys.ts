@@ -9,6 +9,7 @@ import { createApiKey, isPublicId, revokeApiKey, rotateApiKey } from "../../../l
 import { setKeyLimits } from "../../../ledger/limits.ts";
 import { listModels } from "../../../ledger/model-list.ts";
 import { admitKeyChange, noteAction } from "../../../ledger/people/audit.ts";
+import { checkFirstKey } from "../../../ledger/people/email-proof.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm } from "../../form.ts";
 import { parseKeyForm, writeKeyForm } from "../../key-form.ts";
@@ -63,12 +64,12 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
   });
 
   app.get("/dashboard/keys/new", async (request, reply) => {
-    const visitor = memberOf(request, "member");
+    const visitor = memberOf(request, "manageKeys");
     return sendPage(reply, keyFormPage({ visitor, form: EMPTY_FORM, models: await listModels(database, Date.now()), key: null }));
   });
 
   app.post("/dashboard/keys/new", async (request, reply) => {
-    const visitor = memberOf(request, "member");
+    const visitor = memberOf(request, "manageKeys");
     const values = readForm(request);
     let value = "";
     const failed = await submitForm(values, async () => {
@@ -77,6 +78,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
       const created = await change(visitor, "key.created", async (transaction) => {
         await checkModelNames(transaction, allowedModels);
         await admitKeyChange(transaction, accountId);
+        if (visitor.mustProveEmail) await checkFirstKey(transaction, accountId);
         const key = await createApiKey(transaction, {
           accountId,
           name,
@@ -102,7 +104,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
   });
 
   app.post("/dashboard/keys/:publicId", async (request: KeyRequest, reply) => {
-    const visitor = memberOf(request, "member");
+    const visitor = memberOf(request, "manageKeys");
     const key = await keyOf(request, visitor);
     const values = readForm(request);
     const failed = await submitForm(values, async () => {
@@ -123,7 +125,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
     ["enable", false],
   ] as const) {
     app.post(`/dashboard/keys/:publicId/${action}`, async (request: KeyRequest, reply) => {
-      const visitor = memberOf(request, "member");
+      const visitor = memberOf(request, "manageKeys");
       const key = await keyOf(request, visitor);
       if ((key.status === "disabled") === isDisabled) return goTo(reply, "/dashboard/keys");
       await change(visitor, `key.${action}d`, async (transaction) => {
@@ -137,7 +139,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
 
   for (const action of ["rotate", "delete"] as const) {
     app.get(`/dashboard/keys/:publicId/${action}`, async (request: KeyRequest, reply) => {
-      const visitor = memberOf(request, "member");
+      const visitor = memberOf(request, "manageKeys");
       return sendPage(
         reply,
         confirmKeyPage({ visitor, key: await keyOf(request, visitor), action, overlapHours: OVERLAP_HOURS }),
@@ -146,7 +148,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
   }
 
   app.post("/dashboard/keys/:publicId/rotate", async (request: KeyRequest, reply) => {
-    const visitor = memberOf(request, "member");
+    const visitor = memberOf(request, "manageKeys");
     const { publicId } = await keyOf(request, visitor);
     const previousUntil = readForm(request)["overlap"] === "none" ? null : new Date(Date.now() + OVERLAP_HOURS * 3_600_000);
     const { value } = await change(visitor, "key.rotated", async (transaction) => {
@@ -158,7 +160,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
   });
 
   app.post("/dashboard/keys/:publicId/delete", async (request: KeyRequest, reply) => {
-    const visitor = memberOf(request, "member");
+    const visitor = memberOf(request, "manageKeys");
     const key = await keyOf(request, visitor);
     await change(visitor, "key.deleted", async (transaction) => {
       await revokeApiKey(transaction, key.publicId);

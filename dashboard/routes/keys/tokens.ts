@@ -5,8 +5,12 @@ import { noteAction } from "../../../ledger/people/audit.ts";
 import { createManagementToken, listManagementTokens, revokeManagementToken } from "../../../ledger/people/management-tokens.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
+import { createOwnerNotifier } from "../../mail/notifier.ts";
+import { newTokenLetter } from "../../mail/security-letters.ts";
 import { goTo, sendPage } from "../../reply.ts";
 import { memberOf } from "../../session/guard.ts";
+import { checkFresh } from "../../session/fresh.ts";
+import { checkEmailProved } from "../../session/requirements.ts";
 import type { Member } from "../../session/visitor.ts";
 import { confirmTokenPage, tokensPage, tokenValuePage } from "../../views/keys/tokens.ts";
 
@@ -20,7 +24,9 @@ const tokenForm = z.object({
 });
 
 /** Management tokens: everybody in the account sees which there are, its owners make and revoke them. */
-export function tokenRoutes(app: FastifyInstance, { database, publicBaseUrl }: AppDeps): void {
+export function tokenRoutes(app: FastifyInstance, deps: AppDeps): void {
+  const { database, publicBaseUrl } = deps;
+  const tellOwners = createOwnerNotifier(deps);
   async function render(visitor: Member, form: FormState): Promise<string> {
     const tokens = await listManagementTokens(database, visitor.membership.accountId);
     return tokensPage({ visitor, tokens, form, baseUrl: publicBaseUrl });
@@ -29,7 +35,9 @@ export function tokenRoutes(app: FastifyInstance, { database, publicBaseUrl }: A
   app.get("/dashboard/tokens", async (request, reply) => sendPage(reply, await render(memberOf(request), EMPTY_FORM)));
 
   app.post("/dashboard/tokens", async (request, reply) => {
-    const visitor = memberOf(request, "owner");
+    const visitor = memberOf(request, "manageTokens");
+    checkEmailProved(visitor);
+    checkFresh(visitor, "/dashboard/tokens");
     const { accountId } = visitor.membership;
     const values = readForm(request);
     let value = "";
@@ -45,11 +53,15 @@ export function tokenRoutes(app: FastifyInstance, { database, publicBaseUrl }: A
       });
     });
     if (failed !== undefined) return sendPage(reply, await render(visitor, failed), 400);
+    const { person, membership } = visitor;
+    await tellOwners(accountId, (to) =>
+      newTokenLetter({ person: to, by: person, name: values["name"] ?? "", accountName: membership.accountName, publicBaseUrl }),
+    );
     return sendPage(reply, tokenValuePage({ visitor, value, baseUrl: publicBaseUrl }));
   });
 
   app.get("/dashboard/tokens/:id/revoke", async (request: TokenRequest, reply) => {
-    const visitor = memberOf(request, "owner");
+    const visitor = memberOf(request, "manageTokens");
     const tokens = await listManagementTokens(database, visitor.membership.accountId);
     const token = tokens.find(({ id }) => id === request.params.id);
     if (token === undefined) throw new GatewayError("not_found", "This account has no such token.");
@@ -57,7 +69,7 @@ export function tokenRoutes(app: FastifyInstance, { database, publicBaseUrl }: A
   });
 
   app.post("/dashboard/tokens/:id/revoke", async (request: TokenRequest, reply) => {
-    const visitor = memberOf(request, "owner");
+    const visitor = memberOf(request, "manageTokens");
     const { accountId } = visitor.membership;
     const { id } = request.params;
     await database.transaction(async (transaction) => {

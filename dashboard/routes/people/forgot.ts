@@ -1,12 +1,16 @@
 import type { FastifyInstance } from "fastify";
+import { GatewayError } from "../../../contract/errors.ts";
+import { takeLetter } from "../../../ledger/people/letter-budget.ts";
 import { listMemberships } from "../../../ledger/people/members.ts";
-import { requestReset, resetPassword } from "../../../ledger/people/sign-in.ts";
+import { listMadeThings } from "../../../ledger/people/made-by.ts";
+import { findReset, requestReset, resetPassword } from "../../../ledger/people/sign-in.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { EMPTY_FORM, readForm, readQuery, submitForm } from "../../form.ts";
+import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm } from "../../form.ts";
 import { resetLetter } from "../../mail/letters.ts";
 import type { Mailer } from "../../mail/letter.ts";
 import { goTo, sendPage } from "../../reply.ts";
 import { createArrive } from "../../session/arrival.ts";
+import { PERSONAL } from "../../session/guard.ts";
 import { forgotPage, forgotSentPage, resetPage } from "../../views/people/forgot.ts";
 
 /** A new password by mail, for those who forgot theirs. */
@@ -16,7 +20,7 @@ export function forgotRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer
 
   app.get("/dashboard/forgot", async ({ visitor }, reply) => sendPage(reply, forgotPage({ form: EMPTY_FORM, visitor })));
 
-  app.post("/dashboard/forgot", async (request, reply) => {
+  app.post("/dashboard/forgot", PERSONAL, async (request, reply) => {
     const { email = "" } = readForm(request);
     // Not waited for: how long it takes must not tell whether the address has an account.
     void write(email).catch((error: unknown) => log.error({ err: error }, "a reset could not be mailed"));
@@ -25,28 +29,54 @@ export function forgotRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer
 
   async function write(email: string): Promise<void> {
     const reset = await requestReset(database, email);
-    if (reset === undefined) return;
+    if (reset === undefined || !(await takeLetter(database, email))) return;
     const { person, token } = reset;
     await mailer.send(
       resetLetter({ to: person.email, name: person.name, link: `${publicBaseUrl}/dashboard/reset?token=${token}` }),
     );
   }
 
-  app.get("/dashboard/reset", async (request, reply) =>
-    sendPage(reply, resetPage({ form: EMPTY_FORM, visitor: request.visitor, token: readQuery(request, "token") })),
-  );
+  /** Of an address that nobody proved yet: may somebody else have made keys or tokens that go on to work? */
+  async function mustAsk(token: string): Promise<boolean> {
+    const { id: personId, isEmailVerified } = await findReset(database, token);
+    if (isEmailVerified) return false;
+    for (const { accountId } of await listMemberships(database, personId)) {
+      const { keys, tokens } = await listMadeThings(database, { accountId, personId });
+      if (keys.length + tokens.length > 0) return true;
+    }
+    return false;
+  }
 
-  app.post("/dashboard/reset", async (request, reply) => {
+  app.get("/dashboard/reset", async (request, reply) => {
+    const token = readQuery(request, "token");
+    // A link that ran out says so when it is used.
+    const isAsking = await mustAsk(token).catch(noneIfGone);
+    return sendPage(reply, resetPage({ form: EMPTY_FORM, visitor: request.visitor, token, isAsking }));
+  });
+
+  app.post("/dashboard/reset", PERSONAL, async (request, reply) => {
     const values = readForm(request);
     const { token = "", password = "" } = values;
     const failed = await submitForm(values, async () => {
-      const person = await resetPassword(database, token, password);
+      const isAsking = await mustAsk(token);
+      const signedUp = values["signed-up"];
+      if (isAsking && signedUp !== "me" && signedUp !== "stranger")
+        throw new GatewayError("invalid_request", "Say whether it was you who signed up.", { field: "signed-up" });
+      const person = await resetPassword(database, token, password, { isTakingOver: isAsking && signedUp === "stranger" });
       const [membership] = await listMemberships(database, person.id);
       // Who is in no account any more has nothing to sign in to.
       if (membership === undefined) return;
       await arrive(request, reply, { person, accountId: membership.accountId, action: "person.reset_password" });
     });
-    if (failed !== undefined) return sendPage(reply, resetPage({ form: failed, visitor: request.visitor, token }), 400);
+    if (failed !== undefined) {
+      const isAsking = await mustAsk(token).catch(noneIfGone);
+      return refuseForm(reply, resetPage({ form: failed, visitor: request.visitor, token, isAsking }), { form: failed });
+    }
     return goTo(reply, "/dashboard");
   });
+}
+
+function noneIfGone(error: unknown): false {
+  if (error instanceof GatewayError) return false;
+  throw error;
 }

@@ -5,31 +5,40 @@ import { acceptInvitation, readInvitation } from "../../../ledger/people/invitat
 import { viewAccount } from "../../../ledger/people/sessions.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { readForm, readQuery } from "../../form.ts";
+import { createOwnerNotifier } from "../../mail/notifier.ts";
+import { memberJoinedLetter } from "../../mail/security-letters.ts";
 import { goTo, sendPage } from "../../reply.ts";
-import { memberOf } from "../../session/guard.ts";
+import { memberOf, PERSONAL } from "../../session/guard.ts";
 import { invitationPage } from "../../views/people/invitation.ts";
 
 /** Where an invitation leads, and which of their accounts somebody has in view. */
-export function invitationRoutes(app: FastifyInstance, { database }: AppDeps): void {
+export function invitationRoutes(app: FastifyInstance, deps: AppDeps): void {
+  const { database, publicBaseUrl } = deps;
+  const tellOwners = createOwnerNotifier(deps);
   app.get("/dashboard/invitation", async (request, reply) => {
     const token = readQuery(request, "token");
     const invitation = await readInvitation(database, token);
     return sendPage(reply, invitationPage({ visitor: request.visitor, invitation, token }));
   });
 
-  app.post("/dashboard/invitation", async (request, reply) => {
+  app.post("/dashboard/invitation", PERSONAL, async (request, reply) => {
     const { person, session } = memberOf(request);
-    const { accountId } = await acceptInvitation(database, readForm(request)["token"] ?? "", person);
+    const { accountId, accountName } = await acceptInvitation(database, readForm(request)["token"] ?? "", person);
     await viewAccount(database, { ...session, accountId });
     await noteAction(database, { accountId, personId: person.id, action: "member.joined", subject: person.email });
+    await tellOwners(accountId, (to) => memberJoinedLetter({ person: to, by: person, accountName, publicBaseUrl }));
     return goTo(reply, "/dashboard");
   });
 
-  app.post("/dashboard/accounts/:accountId/view", async (request: FastifyRequest<{ Params: { accountId: string } }>, reply) => {
-    const { session, memberships } = memberOf(request);
-    const wanted = memberships.find(({ accountId }) => accountId === request.params.accountId);
-    if (wanted === undefined) throw new GatewayError("not_found", "You are in no such account.");
-    await viewAccount(database, { ...session, accountId: wanted.accountId });
-    return goTo(reply, "/dashboard");
-  });
+  app.post(
+    "/dashboard/accounts/:accountId/view",
+    PERSONAL,
+    async (request: FastifyRequest<{ Params: { accountId: string } }>, reply) => {
+      const { session, memberships } = memberOf(request);
+      const wanted = memberships.find(({ accountId }) => accountId === request.params.accountId);
+      if (wanted === undefined) throw new GatewayError("not_found", "You are in no such account.");
+      await viewAccount(database, { ...session, accountId: wanted.accountId });
+      return goTo(reply, "/dashboard");
+    },
+  );
 }

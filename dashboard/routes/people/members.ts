@@ -3,26 +3,36 @@ import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { noteAction, type Action } from "../../../ledger/people/audit.ts";
 import { invite, listInvitations, revokeInvitation } from "../../../ledger/people/invitations.ts";
+import { takeLetter } from "../../../ledger/people/letter-budget.ts";
 import { changeRole, listMembers, removeMember, type Member as AccountMember } from "../../../ledger/people/members.ts";
+import { listMadeThings, revokeMadeThings } from "../../../ledger/people/made-by.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
 import { sendToAny } from "../../mail/letter.ts";
 import { invitationLetter } from "../../mail/letters.ts";
+import { createNotifier, createOwnerNotifier } from "../../mail/notifier.ts";
+import { memberLeftLetter } from "../../mail/security-letters.ts";
 import { goTo, sendPage } from "../../reply.ts";
-import { isAtLeast, memberOf } from "../../session/guard.ts";
+import { isAllowed } from "../../permissions.ts";
+import { memberOf } from "../../session/guard.ts";
+import { checkEmailProved } from "../../session/requirements.ts";
 import type { Member } from "../../session/visitor.ts";
-import { invitedPage, membersPage, removeMemberPage } from "../../views/people/members.ts";
+import { memberAccessPage, removeMemberPage } from "../../views/people/member-access.ts";
+import { invitedPage, membersPage, type InvitationMail } from "../../views/people/members.ts";
 
 type PersonRequest = FastifyRequest<{ Params: { personId: string } }>;
 const roleForm = z.object({ role: z.enum(["owner", "member", "viewer"], "Choose a role.") });
 
 /** Who is in the account: everybody in it sees them, its owners decide. */
-export function memberRoutes(app: FastifyInstance, { database, publicBaseUrl, mailer, log }: AppDeps): void {
+export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
+  const { database, publicBaseUrl, mailer, log } = deps;
+  const notify = createNotifier(deps);
+  const tellOwners = createOwnerNotifier(deps);
   async function render(visitor: Member, form: FormState): Promise<string> {
     const { accountId, role } = visitor.membership;
     const [members, invitations] = await Promise.all([
       listMembers(database, accountId),
-      isAtLeast(role, "owner") ? listInvitations(database, accountId) : [],
+      isAllowed(role, "manageMembers") ? listInvitations(database, accountId) : [],
     ]);
     return membersPage({ visitor, members, invitations, form });
   }
@@ -38,36 +48,45 @@ export function memberRoutes(app: FastifyInstance, { database, publicBaseUrl, ma
     return member;
   }
 
+  const madeBy = ({ membership }: Member, { personId }: AccountMember) =>
+    listMadeThings(database, { accountId: membership.accountId, personId });
+
   app.get("/dashboard/members", async (request, reply) => sendPage(reply, await render(memberOf(request), EMPTY_FORM)));
 
   app.post("/dashboard/members/invite", async (request, reply) => {
-    const visitor = memberOf(request, "owner");
+    const visitor = memberOf(request, "manageMembers");
+    checkEmailProved(visitor);
     const { accountId, accountName } = visitor.membership;
     const values = readForm(request);
     let link = "";
-    let isMailed = false;
+    let mail: InvitationMail = mailer === undefined ? "none" : "failed";
     const failed = await submitForm(values, async () => {
       const { role } = roleForm.parse(values);
       const { email = "" } = values;
       const token = await invite(database, { accountId, email, role, invitedBy: visitor.person.id });
       link = `${publicBaseUrl}/dashboard/invitation?token=${token}`;
       if (mailer === undefined) return;
+      if (!(await takeLetter(database, email))) {
+        mail = "enough";
+        return;
+      }
       const letter = invitationLetter({ to: email, accountName, role, by: visitor.person.name, link });
-      isMailed = await sendToAny(mailer, [letter], (error) => log.error({ err: error }, "an invitation could not be mailed"));
+      if (await sendToAny(mailer, [letter], (error) => log.error({ err: error }, "an invitation could not be mailed")))
+        mail = "sent";
     });
     if (failed !== undefined) return sendPage(reply, await render(visitor, failed), 400);
-    return sendPage(reply, invitedPage({ visitor, email: values["email"] ?? "", link, mailer, isMailed }));
+    return sendPage(reply, invitedPage({ visitor, email: values["email"] ?? "", link, mail, hasOutbox: mailer?.outbox != null }));
   });
 
   app.post("/dashboard/members/invitations/:id/revoke", async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
-    const visitor = memberOf(request, "owner");
+    const visitor = memberOf(request, "manageMembers");
     await revokeInvitation(database, { accountId: visitor.membership.accountId, id: request.params.id });
     await note(visitor, "member.invitation_revoked", request.params.id.slice(0, 12));
     return goTo(reply, "/dashboard/members");
   });
 
   app.post("/dashboard/members/:personId/role", async (request: PersonRequest, reply) => {
-    const visitor = memberOf(request, "owner");
+    const visitor = memberOf(request, "manageMembers");
     const member = await find(visitor, request.params.personId);
     const values = readForm(request);
     const failed = await submitForm({}, async () => {
@@ -76,20 +95,48 @@ export function memberRoutes(app: FastifyInstance, { database, publicBaseUrl, ma
       await note(visitor, "member.changed", `${member.email} ${role}`);
     });
     if (failed !== undefined) return sendPage(reply, await render(visitor, asWhole(failed)), 400);
-    return goTo(reply, "/dashboard/members");
+    const { role } = roleForm.parse(values);
+    const isLess = isAllowed(member.role, "manageKeys") && !isAllowed(role, "manageKeys");
+    return goTo(reply, isLess ? `/dashboard/members/${member.personId}/access` : "/dashboard/members");
   });
 
   app.get("/dashboard/members/:personId/remove", async (request: PersonRequest, reply) => {
     const visitor = mayRemove(request);
-    return sendPage(reply, removeMemberPage({ visitor, member: await find(visitor, request.params.personId) }));
+    const member = await find(visitor, request.params.personId);
+    return sendPage(reply, removeMemberPage({ visitor, member, made: await madeBy(visitor, member) }));
+  });
+
+  app.get("/dashboard/members/:personId/access", async (request: PersonRequest, reply) => {
+    const visitor = memberOf(request, "manageMembers");
+    const member = await find(visitor, request.params.personId);
+    return sendPage(reply, memberAccessPage({ visitor, member, made: await madeBy(visitor, member) }));
+  });
+
+  app.post("/dashboard/members/:personId/access/revoke", async (request: PersonRequest, reply) => {
+    const visitor = memberOf(request, "manageMembers");
+    const { accountId } = visitor.membership;
+    const { personId } = await find(visitor, request.params.personId);
+    await revokeMadeThings(database, { accountId, personId, byPersonId: visitor.person.id });
+    return goTo(reply, "/dashboard/members");
   });
 
   app.post("/dashboard/members/:personId/remove", async (request: PersonRequest, reply) => {
     const visitor = mayRemove(request);
     const member = await find(visitor, request.params.personId);
+    const isRevoking = readForm(request)["revoke"] === "yes";
     const failed = await submitForm({}, async () => {
-      await removeMember(database, { accountId: visitor.membership.accountId, personId: member.personId });
+      const { accountId } = visitor.membership;
+      const { personId } = member;
+      await removeMember(database, { accountId, personId });
+      // Who leaves by themselves decides over what is theirs, not over the account's keys.
+      if (isRevoking && isAllowed(visitor.membership.role, "manageMembers"))
+        await revokeMadeThings(database, { accountId, personId, byPersonId: visitor.person.id });
       await note(visitor, "member.removed", member.email);
+      const { accountName } = visitor.membership;
+      const about = { accountName, by: visitor.person, email: member.email, publicBaseUrl };
+      await tellOwners(accountId, (person) => memberLeftLetter({ ...about, person }));
+      // Owners who are gone are told as members.
+      notify(memberLeftLetter({ ...about, person: member }));
     });
     if (failed !== undefined) return sendPage(reply, await render(visitor, asWhole(failed)), 400);
     return goTo(reply, member.personId === visitor.person.id ? "/dashboard" : "/dashboard/members");
@@ -97,7 +144,7 @@ export function memberRoutes(app: FastifyInstance, { database, publicBaseUrl, ma
 
   /** Owners remove others; everybody may leave. */
   function mayRemove(request: PersonRequest): Member {
-    return memberOf(request, request.visitor?.person.id === request.params.personId ? "viewer" : "owner");
+    return memberOf(request, request.visitor?.person.id === request.params.personId ? "see" : "manageMembers");
   }
 }
 

@@ -1,11 +1,21 @@
 import type { FastifyInstance } from "fastify";
+import { GatewayError } from "../../../contract/errors.ts";
+import { isLoopback } from "../../../contract/loopback.ts";
 import type { Outbox } from "../../mail/letter.ts";
 import { sendPage } from "../../reply.ts";
+import { NO_SUCH_PAGE } from "../../session/guard.ts";
 import { outboxPage } from "../../views/people/outbox.ts";
 
 /** The letters that this machine keeps instead of sending them; there is no such page where mail goes out. */
-export function outboxRoutes(app: FastifyInstance, outbox: Outbox): void {
-  app.get("/dashboard/outbox", async (request, reply) =>
-    sendPage(reply, outboxPage({ visitor: request.visitor, letters: outbox.letters })),
-  );
+export function outboxRoutes(app: FastifyInstance, { publicBaseUrl }: { publicBaseUrl: string }, outbox: Outbox): void {
+  app.get("/dashboard/outbox", async (request, reply) => {
+    // A name of somebody's domain may lead to this machine, and its page would read the letters.
+    if (!isOwnName(request.host, publicBaseUrl)) throw new GatewayError("not_found", NO_SUCH_PAGE);
+    return sendPage(reply, outboxPage({ visitor: request.visitor, letters: outbox.letters }));
+  });
+}
+
+function isOwnName(host: string, publicBaseUrl: string): boolean {
+  const url = URL.parse(`http://${host}`);
+  return url !== null && (isLoopback(url) || url.hostname === new URL(publicBaseUrl).hostname);
 }

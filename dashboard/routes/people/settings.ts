@@ -1,20 +1,27 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
-import { listActions, noteAction, type Action } from "../../../ledger/people/audit.ts";
+import * as z from "zod";
+import { listActions, listOwnActions, noteAction, type Action } from "../../../ledger/people/audit.ts";
 import { renamePerson, setPassword } from "../../../ledger/people/persons.ts";
 import { endOtherSessions, endSession, listSessions } from "../../../ledger/people/sessions.ts";
 import { checkPassword } from "../../../ledger/people/sign-in.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { EMPTY_FORM, readForm, refuseForm, submitForm, type FormState } from "../../form.ts";
+import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm, type FormState } from "../../form.ts";
+import { createNotifier } from "../../mail/notifier.ts";
+import { newPasswordLetter } from "../../mail/security-letters.ts";
 import { goTo, sendPage } from "../../reply.ts";
-import { memberOf } from "../../session/guard.ts";
+import { memberOf, PERSONAL } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
+import { securityLogPage } from "../../views/people/security-log.ts";
 import { settingsPage } from "../../views/people/settings.ts";
 
 const ACTIONS_SHOWN = 20;
+const LOG_PAGE = 50;
 
 /** What belongs to the person: name, password, signed-in browsers. */
-export function settingsRoutes(app: FastifyInstance, { database }: AppDeps): void {
+export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
+  const { database, publicBaseUrl } = deps;
+  const notify = createNotifier(deps);
   async function render(visitor: Member, form: FormState, saved = false): Promise<string> {
     const [sessions, actions] = await Promise.all([
       listSessions(database, visitor.person.id),
@@ -30,7 +37,17 @@ export function settingsRoutes(app: FastifyInstance, { database }: AppDeps): voi
     sendPage(reply, await render(memberOf(request), EMPTY_FORM, request.query.saved !== undefined)),
   );
 
-  app.post("/dashboard/settings/name", async (request, reply) => {
+  app.get("/dashboard/settings/log", async (request, reply) => {
+    const visitor = memberOf(request);
+    const before = z.uuid().safeParse(readQuery(request, "before")).data;
+    // One more than is shown tells whether there is another page.
+    const found = await listOwnActions(database, { personId: visitor.person.id, limit: LOG_PAGE + 1, beforeId: before });
+    const actions = found.slice(0, LOG_PAGE);
+    const next = found.length > LOG_PAGE ? (actions.at(-1)?.id ?? null) : null;
+    return sendPage(reply, securityLogPage({ visitor, actions, next }));
+  });
+
+  app.post("/dashboard/settings/name", PERSONAL, async (request, reply) => {
     const visitor = memberOf(request);
     const values = readForm(request);
     const failed = await submitForm(values, async () => {
@@ -41,7 +58,7 @@ export function settingsRoutes(app: FastifyInstance, { database }: AppDeps): voi
     return goTo(reply, "/dashboard/settings?saved");
   });
 
-  app.post("/dashboard/settings/password", async (request, reply) => {
+  app.post("/dashboard/settings/password", PERSONAL, async (request, reply) => {
     const visitor = memberOf(request);
     const { person, session } = visitor;
     const values = readForm(request);
@@ -50,20 +67,25 @@ export function settingsRoutes(app: FastifyInstance, { database }: AppDeps): voi
       await setPassword(database, person, values["password"] ?? "");
       await endOtherSessions(database, { personId: person.id, id: session.id });
       await note(visitor, "person.changed_password");
+      notify(newPasswordLetter({ person, publicBaseUrl }));
     });
     if (failed !== undefined) return refuseForm(reply, await render(visitor, failed), { form: failed });
     return goTo(reply, "/dashboard/settings?saved");
   });
 
-  app.post("/dashboard/settings/sessions/:id/end", async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
-    const visitor = memberOf(request);
-    const ended = await endSession(database, { personId: visitor.person.id, id: request.params.id });
-    if (!ended) throw new GatewayError("not_found", "This browser is signed out already.");
-    await note(visitor, "person.ended_session");
-    return goTo(reply, "/dashboard/settings");
-  });
+  app.post(
+    "/dashboard/settings/sessions/:id/end",
+    PERSONAL,
+    async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
+      const visitor = memberOf(request);
+      const ended = await endSession(database, { personId: visitor.person.id, id: request.params.id });
+      if (!ended) throw new GatewayError("not_found", "This browser is signed out already.");
+      await note(visitor, "person.ended_session");
+      return goTo(reply, "/dashboard/settings");
+    },
+  );
 
-  app.post("/dashboard/settings/sessions/end-others", async (request, reply) => {
+  app.post("/dashboard/settings/sessions/end-others", PERSONAL, async (request, reply) => {
     const visitor = memberOf(request);
     await endOtherSessions(database, { personId: visitor.person.id, id: visitor.session.id });
     await note(visitor, "person.ended_sessions");

@@ -5,6 +5,7 @@ import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, refuseForm, submitForm } from "../../form.ts";
 import { goTo, safeNext, sendPage } from "../../reply.ts";
 import { createArrive } from "../../session/arrival.ts";
+import { PERSONAL } from "../../session/guard.ts";
 import { sessionCookie } from "../../session/cookie.ts";
 import { knownBrowsers } from "../../session/known-browser.ts";
 import { accountOnEntry, invitationIn } from "./entry.ts";
@@ -23,7 +24,7 @@ export function signInRoutes(app: FastifyInstance, deps: AppDeps): void {
     return sendPage(reply, signInPage({ form: EMPTY_FORM, next, ...ways }));
   });
 
-  app.post("/dashboard/sign-in", async (request, reply) => {
+  app.post("/dashboard/sign-in", PERSONAL, async (request, reply) => {
     const values = readForm(request);
     const next = safeNext(values["next"]);
     const failed = await submitForm(values, async () => {
@@ -37,7 +38,7 @@ export function signInRoutes(app: FastifyInstance, deps: AppDeps): void {
     return goTo(reply, next);
   });
 
-  app.post("/dashboard/sign-out", async (request, reply) => {
+  app.post("/dashboard/sign-out", PERSONAL, async (request, reply) => {
     if (request.visitor !== null) await endSession(database, request.visitor.session);
     cookies.clear(reply);
     return goTo(reply, "/dashboard/sign-in");

@@ -3,13 +3,18 @@ import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { countAttempt, forgiveAttempt, linkAttempt } from "../../../ledger/people/attempts.ts";
 import { readInvitation } from "../../../ledger/people/invitations.ts";
-import { signUp, signUpInvited } from "../../../ledger/people/persons.ts";
+import { takeLetter } from "../../../ledger/people/letter-budget.ts";
+import { findPersonByEmail, signUp, signUpInvited } from "../../../ledger/people/persons.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm } from "../../form.ts";
-import { addressLetter } from "../../mail/letters.ts";
-import type { Mailer } from "../../mail/letter.ts";
+import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm, type FormState } from "../../form.ts";
+import { addressLetter, knownAddressLetter } from "../../mail/letters.ts";
+import type { Letter, Mailer } from "../../mail/letter.ts";
+import { createOwnerNotifier } from "../../mail/notifier.ts";
+import { memberJoinedLetter } from "../../mail/security-letters.ts";
 import { goTo, sendPage } from "../../reply.ts";
 import { createArrive } from "../../session/arrival.ts";
+import { PERSONAL } from "../../session/guard.ts";
+import { canProveAddresses } from "../../session/requirements.ts";
 import { signedNote } from "../../session/signed-note.ts";
 import { checkSignUpAddress, checkSignUpOpen } from "../../sign-up-rules.ts";
 import { addressPage, addressSentPage, signUpPage } from "../../views/people/sign-up.ts";
@@ -31,23 +36,35 @@ interface Ticket {
 export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl, signUp: rules, mailer, log } = deps;
   const arrive = createArrive(deps);
+  const tellOwners = createOwnerNotifier(deps);
   const oidcName = deps.oidc?.name ?? null;
   const proofs = signedNote(z.string(), { purpose: "address of a sign-up", pepper: deps.pepper, forMs: HOUR_MS });
 
+  /** Where letters arrive, nobody gets in by an address that they only typed in, or learns whose addresses are here. */
+  const canProve = canProveAddresses(mailer);
+
   /** @returns undefined where an address must be proved first: that it is typed in says nothing of whose it is. */
   async function readTicket({ invitation = "", proof = "" }: Record<string, string>): Promise<Ticket | undefined> {
-    // Who is invited may sign up where nobody else may.
-    if (invitation !== "") {
-      const { accountName } = await readInvitation(database, invitation);
-      return { invitation, invitedTo: accountName, proof: "", email: null };
-    }
-    checkSignUpOpen(rules);
-    const open = { invitation, invitedTo: null, proof };
-    if (rules.domains === null) return { ...open, email: null };
+    const invitedTo = await readInvitedTo(invitation);
+    const ticket = { invitation, invitedTo, proof };
+    // Who is invited may have an address of another domain.
+    if (!canProve && (invitedTo !== null || rules.domains === null)) return { ...ticket, proof: "", email: null };
     if (proof === "") return undefined;
     const email = proofs.read(proof);
     if (email === undefined) throw new GatewayError("not_found", "This link ran out, or was cut short. Ask for a new one.");
-    return { ...open, email };
+    return { ...ticket, email };
+  }
+
+  /** Who is invited may sign up where nobody else may. @returns the account's name; null for somebody without an invitation. */
+  async function readInvitedTo(invitation: string): Promise<string | null> {
+    if (invitation !== "") return (await readInvitation(database, invitation)).accountName;
+    checkSignUpOpen(rules);
+    return null;
+  }
+
+  function addressView(form: FormState, { invitation = "" }: Record<string, string>): string {
+    const domains = invitation === "" ? rules.domains : null;
+    return addressPage({ form, invitation, domains, canMail: mailer !== undefined, oidcName });
   }
 
   app.get("/dashboard/sign-up", async (request, reply) => {
@@ -55,16 +72,13 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
     const ticket = await readTicket(tokens);
     if (request.visitor !== null) return goTo(reply, "/dashboard");
     if (ticket !== undefined) return sendPage(reply, signUpPage({ form: EMPTY_FORM, ...ticket, oidcName }));
-    return sendPage(
-      reply,
-      addressPage({ form: EMPTY_FORM, domains: rules.domains ?? [], canMail: mailer !== undefined, oidcName }),
-    );
+    return sendPage(reply, addressView(EMPTY_FORM, tokens));
   });
 
-  app.post("/dashboard/sign-up", async (request, reply) => {
+  app.post("/dashboard/sign-up", PERSONAL, async (request, reply) => {
     const values = readForm(request);
     const ticket = await readTicket(values);
-    if (ticket === undefined) return goTo(reply, "/dashboard/sign-up");
+    if (ticket === undefined) return sendPage(reply, addressView(EMPTY_FORM, values), 400);
     const { name = "", password = "" } = values;
     const { invitation, email: proved } = ticket;
     const failed = await submitForm(values, async () => {
@@ -78,37 +92,49 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
       const { person, accountId } =
         invitation === "" ? await signUp(database, asked) : await signUpInvited(database, { ...asked, invitation });
       await arrive(request, reply, { person, accountId, action: "person.signed_up" });
+      const accountName = ticket.invitedTo;
+      if (accountName !== null)
+        await tellOwners(accountId, (to) => memberJoinedLetter({ person: to, by: person, accountName, publicBaseUrl }));
       if (proved !== null) await forgiveAttempt(database, linkAttempt({ email: proved, address: request.ip }));
     });
     if (failed !== undefined) return refuseForm(reply, signUpPage({ form: failed, ...ticket, oidcName }), { form: failed });
     return goTo(reply, "/dashboard");
   });
 
-  if (mailer !== undefined && rules.domains !== null) addressRoute(mailer, rules.domains);
+  if (mailer !== undefined && (canProve || rules.domains !== null)) addressRoute(mailer);
 
-  /** Where only some domains' addresses can sign up: a link to the address proves that it is theirs. */
-  function addressRoute(mail: Mailer, domains: readonly string[]): void {
-    app.post("/dashboard/sign-up/address", async (request, reply) => {
-      checkSignUpOpen(rules);
+  /** A link to the address proves that it is theirs. */
+  function addressRoute(mail: Mailer): void {
+    app.post("/dashboard/sign-up/address", PERSONAL, async (request, reply) => {
       const values = readForm(request);
-      const { email = "" } = values;
+      const { email = "", invitation = "" } = values;
+      const invitedTo = await readInvitedTo(invitation);
       const failed = await submitForm(values, async () => {
         if (!z.email().max(254).safeParse(email).success)
           throw new GatewayError("invalid_request", "This is not an e-mail address.", { field: "email" });
-        checkSignUpAddress(rules, email);
-        // So that nobody's mailbox is filled from here.
+        if (invitedTo === null) checkSignUpAddress(rules, email);
         await countAttempt(database, linkAttempt({ email, address: request.ip }));
-        const link = `${publicBaseUrl}/dashboard/sign-up?proof=${encodeURIComponent(proofs.write(email))}`;
-        await mail.send(addressLetter({ to: email, link })).catch((error: unknown) => {
+        // So that nobody's mailbox is filled from here, and nobody learns from the page that it was.
+        if (!(await takeLetter(database, email))) return;
+        await mail.send(await letterFor(email, invitation)).catch((error: unknown) => {
           log.warn({ err: error }, "a link to sign up could not be mailed");
           throw new GatewayError("invalid_request", "No letter could be sent to this address. Check it, or try again later.", {
             field: "email",
           });
         });
       });
-      if (failed !== undefined)
-        return refuseForm(reply, addressPage({ form: failed, domains, canMail: true, oidcName }), { form: failed });
+      if (failed !== undefined) return refuseForm(reply, addressView(failed, values), { form: failed });
       return sendPage(reply, addressSentPage({ hasOutbox: mail.outbox !== null }));
     });
+  }
+
+  /** The mailbox alone learns whether its address is here already. */
+  async function letterFor(email: string, invitation: string): Promise<Letter> {
+    if ((await findPersonByEmail(database, email)) !== undefined) {
+      const next = invitation === "" ? "/dashboard" : `/dashboard/invitation?token=${invitation}`;
+      return knownAddressLetter({ to: email, link: `${publicBaseUrl}/dashboard/sign-in?next=${encodeURIComponent(next)}` });
+    }
+    const query = new URLSearchParams({ proof: proofs.write(email), ...(invitation === "" ? {} : { invitation }) });
+    return addressLetter({ to: email, link: `${publicBaseUrl}/dashboard/sign-up?${query.toString()}` });
   }
 }

@@ -4,6 +4,7 @@ import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { SavedCard } from "../../../ledger/payments/saved-cards.ts";
 import type { FormState } from "../../form.ts";
 import { showUsd } from "../../money.ts";
+import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { field } from "../field.ts";
 import { csrfField } from "../layout.ts";
@@ -24,6 +25,12 @@ const STOPPED = {
 /** On the credit page: what the service may charge by itself. */
 export function autoTopUpSection(visitor: Member, form: FormState, { autoTopUp, card }: AutoTopUpView): string {
   const isOn = autoTopUp?.isOn === true;
+  if (!isAllowed(visitor.membership.role, "manageCard"))
+    return html`<h2>Automatic top-up</h2>
+      <div class="card stack">
+        !${state(autoTopUp, card)}
+        <p class="muted">Only an owner of this account can change it.</p>
+      </div>`;
   const shown = { ...form, values: { ...valuesOf(autoTopUp), ...form.values } };
   const turnOff = html`<button class="quiet" formaction="${PATH}/off" formnovalidate>Turn off</button>`;
   const otherCard = html`<button class="quiet" formaction="${PATH}/card" formnovalidate>Use another card</button>`;

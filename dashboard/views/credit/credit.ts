@@ -4,6 +4,7 @@ import type { EntryPage, ListedEntry } from "../../../ledger/credit/entry-list.t
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { FormState } from "../../form.ts";
 import { showUsd } from "../../money.ts";
+import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { autoTopUpSection, type AutoTopUpView } from "./auto-top-up.ts";
 import { field, formProblem } from "../field.ts";
@@ -38,9 +39,10 @@ export interface CreditView {
 }
 
 export function creditPage({ visitor, balance, page, form, canPay, alert, autoTopUp, isCardSaved }: CreditView): string {
+  const { role, isSuspended } = visitor.membership;
   const body = html`<div class="title">
       <h1>Credit</h1>
-      !${canPay ? html`<a class="button primary" href="/dashboard/credit/top-up">Add credit</a>` : ""}
+      !${canPay && isAllowed(role, "addCredit") && !isSuspended ? html`<a class="button primary" href="/dashboard/credit/top-up">Add credit</a>` : ""}
     </div>
     !${isCardSaved ? html`<p role="status">Thank you. Where the card does not show below yet, load this page again in a few seconds.</p>` : ""}
     <div class="cards">
@@ -49,10 +51,10 @@ export function creditPage({ visitor, balance, page, form, canPay, alert, autoTo
         <p class="value">${showUsd(balance.postedNanoUsd)}</p>
         <p class="muted small">Of it, ${showUsd(balance.leasedNanoUsd)} are set aside at most for requests that run now.</p>
       </div>
-      !${visitor.membership.role === "viewer" ? "" : redeem(visitor, form)}
-      !${visitor.membership.role === "viewer" || alert === null ? "" : alertForm(visitor, form, alert)}
+      !${isAllowed(role, "addCredit") ? redeem(visitor, form) : ""}
+      !${isAllowed(role, "setAlert") && alert !== null ? alertForm(visitor, form, alert) : ""}
     </div>
-    !${visitor.membership.role === "viewer" || autoTopUp === null ? "" : autoTopUpSection(visitor, form, autoTopUp)}
+    !${autoTopUp === null || !isAllowed(role, "addCredit") ? "" : autoTopUpSection(visitor, form, autoTopUp)}
     <h2>History</h2>
     <p class="muted">What requests cost is under <a href="/dashboard/usage">Billing &amp; Usage</a>.</p>
     !${page.entries.length === 0 ? html`<div class="card empty"><p>No credit was added yet.</p></div>` : table(page.entries)}

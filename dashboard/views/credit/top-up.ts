@@ -2,6 +2,7 @@ import { html } from "ghtml";
 import type { Payment } from "../../../ledger/payments/payments.ts";
 import type { FormState } from "../../form.ts";
 import { showUsd } from "../../money.ts";
+import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { field, formProblem } from "../field.ts";
 import { csrfField, layout } from "../layout.ts";
@@ -31,7 +32,7 @@ export function topUpPage({ visitor, form, payments, isTest, attemptId, isBack }
   const body = html`<p class="small"><a href="/dashboard/credit">Credit</a></p>
     <h1>Add credit</h1>
     !${isBack ? html`<p role="status">Thank you. Where the payment is not shown as paid yet, load this page again in a few seconds.</p>` : ""}
-    !${visitor.membership.role === "viewer" ? "" : topUp({ visitor, form, isTest, attemptId })}
+    !${!isAllowed(visitor.membership.role, "addCredit") || visitor.membership.isSuspended ? "" : topUp({ visitor, form, isTest, attemptId })}
     <h2>Payments</h2>
     <p class="muted">A payment shows as credit as soon as the provider has told of it: most take a few seconds.</p>
     !${payments.length === 0 ? html`<div class="card empty"><p>Nothing was paid yet.</p></div>` : table(payments)}`;

@@ -1,6 +1,7 @@
 import { html } from "ghtml";
 import type { ManagementToken } from "../../../ledger/people/management-tokens.ts";
 import type { FormState } from "../../form.ts";
+import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { choice } from "../choice.ts";
 import { field, formProblem } from "../field.ts";
@@ -14,6 +15,11 @@ const ROLES = {
   member: "Make, change and delete keys, redeem codes",
   owner: "Everything that this account's owner may",
 } as const;
+const STATUS: Record<ManagementToken["status"], string> = {
+  active: "It works",
+  expired: "Its last day is over",
+  stopped: "Who made it is not in this account any more",
+};
 const PATH = "/dashboard/tokens";
 
 export interface TokensView {
@@ -24,7 +30,7 @@ export interface TokensView {
 }
 
 export function tokensPage({ visitor, tokens, form, baseUrl }: TokensView): string {
-  const mayChange = visitor.membership.role === "owner";
+  const mayChange = isAllowed(visitor.membership.role, "manageTokens");
   const body = html`<h1>API tokens</h1>
     <p class="muted">
       A management token lets a program do what these pages do: make keys, read usage and credit. It calls no model. What there is
@@ -63,7 +69,7 @@ function row(
   return html`<tr>
     <th scope="row" data-label="Name">${name}</th>
     <td data-label="May"><span title="${ROLES[role]}">${role}</span></td>
-    <td data-label="Status"><span class="badge ${status}">${status}</span></td>
+    <td data-label="Status"><span class="badge ${status}" title="${STATUS[status]}">${status}</span></td>
     <td data-label="Made by">
       <span>${createdBy}<br /><span class="muted small">!${moment(createdAt)}</span></span>
     </td>

@@ -31,13 +31,42 @@ export function forgotSentPage({ hasOutbox }: { hasOutbox: boolean }): string {
 /** Where a gateway on one machine keeps its letters. */
 export const outboxHint = html`<p>This gateway sends no mail: read it in the <a href="/dashboard/outbox">outbox</a>.</p>`;
 
-export function resetPage({ form, visitor, token }: { form: FormState; visitor: Member | null; token: string }): string {
+export interface ResetView {
+  form: FormState;
+  visitor: Member | null;
+  token: string;
+  /** Keys or tokens were made before anybody proved the address. */
+  isAsking: boolean;
+}
+
+export function resetPage({ form, visitor, token, isAsking }: ResetView): string {
   const body = html`<h1>Choose a new password</h1>
     <form method="post" action="/dashboard/reset" class="card stack">
       !${visitor === null ? "" : csrfField(visitor.csrf)} !${formProblem(form)}
       <input type="hidden" name="token" value="${token}" />
       !${field({ name: "password", label: "New password", type: "password", help: "At least 10 characters. You are signed out everywhere else.", autocomplete: "new-password", isRequired: true }, form)}
+      !${isAsking ? whoSignedUp(form) : ""}
       <button class="primary">Save it</button>
     </form>`;
   return layout({ title: "Choose a new password", visitor: null, body, isNarrow: true });
+}
+
+function whoSignedUp({ problems, values }: FormState): string {
+  const problem = problems["signed-up"];
+  const option = (value: string, words: string) =>
+    html`<label class="check"
+      ><input
+        type="radio"
+        name="signed-up"
+        value="${value}"
+        required
+        !${values["signed-up"] === value ? "checked" : ""}
+      />${words}</label
+    >`;
+  return html`<fieldset>
+    <legend>Was it you who signed up here?</legend>
+    <p class="help">Keys or tokens were made in this account before anybody confirmed this address.</p>
+    !${option("me", "Yes: keep them")} !${option("stranger", "No: delete them all")}
+    !${problem === undefined ? "" : html`<p class="problem">${problem}</p>`}
+  </fieldset>`;
 }

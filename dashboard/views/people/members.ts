@@ -2,7 +2,6 @@ import { html } from "ghtml";
 import type { Invitation } from "../../../ledger/people/invitations.ts";
 import type { Member as AccountMember, Role } from "../../../ledger/people/members.ts";
 import type { FormState } from "../../form.ts";
-import type { Mailer } from "../../mail/letter.ts";
 import type { Member } from "../../session/visitor.ts";
 import { choice } from "../choice.ts";
 import { field, formProblem } from "../field.ts";
@@ -97,47 +96,33 @@ function invitationTable(invitations: readonly Invitation[], { csrf }: Member): 
     !${responsiveTable(["E-mail", "Role", "Invited by", "Until", { hidden: "Actions" }], rows)}`;
 }
 
+/** What became of the letter; "enough": the mailbox got too many of them today. */
+export type InvitationMail = "sent" | "none" | "failed" | "enough";
+
 export interface InvitedView {
   visitor: Member;
   email: string;
   link: string;
-  mailer: Mailer | undefined;
-  /** false: the mail server did not take the letter. */
-  isMailed: boolean;
+  mail: InvitationMail;
+  hasOutbox: boolean;
 }
 
-export function invitedPage({ visitor, email, link, mailer, isMailed }: InvitedView): string {
-  const words = !isMailed
-    ? html`<p>
-        ${mailer === undefined ? "This service sends no mail" : "The letter could not be sent"}: hand this link to ${email}
-        yourself.
-      </p>`
-    : html`<p role="status">The invitation is on its way to ${email}. You can also hand over the link yourself.</p>`;
+const NOT_MAILED: Record<Exclude<InvitationMail, "sent">, string> = {
+  none: "This service sends no mail",
+  failed: "The letter could not be sent",
+  enough: "This address has been sent too many letters today",
+};
+
+export function invitedPage({ visitor, email, link, mail, hasOutbox }: InvitedView): string {
+  const words =
+    mail === "sent"
+      ? html`<p role="status">The invitation is on its way to ${email}. You can also hand over the link yourself.</p>`
+      : html`<p>${NOT_MAILED[mail]}: hand this link to ${email} yourself.</p>`;
   const body = html`<h1>Invited</h1>
     <div class="card stack">
-      !${words} !${mailer === undefined || mailer.outbox === null ? "" : outboxHint}
-      !${copyable({ id: "link", text: link, label: "The invitation's link" })}
+      !${words} !${hasOutbox ? outboxHint : ""} !${copyable({ id: "link", text: link, label: "The invitation's link" })}
       <p class="muted">It works once, within 7 days, for whoever has it. You will not see it again.</p>
       <p><a class="button primary" href="${PATH}">Back to the members</a></p>
     </div>`;
   return layout({ title: "Invited", visitor, path: PATH, body, isNarrow: true });
-}
-
-export function removeMemberPage({ visitor, member }: { visitor: Member; member: AccountMember }): string {
-  const isSelf = member.personId === visitor.person.id;
-  const { accountName } = visitor.membership;
-  const title = isSelf ? `Leave ${accountName}?` : `Remove ${member.name}?`;
-  const body = html`<h1>${title}</h1>
-    <form method="post" action="${PATH}/${member.personId}/remove" class="card stack">
-      !${csrfField(visitor.csrf)}
-      <p>
-        ${isSelf ? "You see nothing of the account any more." : `${member.email} sees nothing of ${accountName} any more.`} Keys
-        go on to work: delete those that must not.
-      </p>
-      <div class="buttons">
-        <button class="danger">${isSelf ? "Leave the account" : "Remove"}</button>
-        <a class="button quiet" href="${PATH}">Cancel</a>
-      </div>
-    </form>`;
-  return layout({ title, visitor, path: PATH, body, isNarrow: true });
 }

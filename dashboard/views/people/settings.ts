@@ -27,6 +27,7 @@ export function settingsPage({ visitor, sessions, actions, form, saved }: Settin
     !${visitor.person.hasPassword ? passwordForm(visitor, form) : ""}
     <h2>Where you are signed in</h2>
     !${sessionList(sessions, visitor)}
+    <p><a href="${PATH}/log">Security log</a>: everything that was done as you.</p>
     <h2>Done in ${visitor.membership.accountName} lately</h2>
     !${actionTable(actions)}`;
   return layout({ title: "Settings", visitor, path: PATH, body });

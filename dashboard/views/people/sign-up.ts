@@ -45,23 +45,27 @@ export function signUpPage({ form, invitation, invitedTo, proof, email, oidcName
 
 export interface AddressView {
   form: FormState;
-  /** Whose addresses can sign up. */
-  domains: readonly string[];
+  /** Token of an invitation; "" without one. */
+  invitation: string;
+  /** Whose addresses can sign up; null: all. */
+  domains: readonly string[] | null;
   /** Can a link be mailed? */
   canMail: boolean;
   oidcName: string | null;
 }
 
-/** The first step where an address must be of some domain. */
-export function addressPage({ form, domains, canMail, oidcName }: AddressView): string {
+/** The first step where an address must be proved. */
+export function addressPage({ form, invitation, domains, canMail, oidcName }: AddressView): string {
+  const next = invitation === "" ? "/dashboard" : `/dashboard/invitation?token=${invitation}`;
   const mailed = html`<form method="post" action="/dashboard/sign-up/address" class="card stack">
     !${formProblem(form)}
+    <input type="hidden" name="invitation" value="${invitation}" />
     !${field({ name: "email", label: "E-mail", type: "email", help: "We send a link to it with which you sign up.", autocomplete: "username", isRequired: true }, form)}
     <button class="primary">Send the link</button>
   </form>`;
   const body = html`<h1>Sign up</h1>
-    <p class="muted">Only addresses of ${domains.join(", ")} can sign up here.</p>
-    !${canMail ? mailed : ""} !${oidcButton({ verb: "Sign up", name: oidcName, next: "/dashboard" })} !${SIGN_IN}`;
+    !${domains === null ? "" : html`<p class="muted">Only addresses of ${domains.join(", ")} can sign up here.</p>`}
+    !${canMail ? mailed : ""} !${oidcButton({ verb: "Sign up", name: oidcName, next })} !${SIGN_IN}`;
   return layout({ title: "Sign up", visitor: null, body, isNarrow: true });
 }
 

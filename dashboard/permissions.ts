@@ -1,0 +1,23 @@
+import type { Role } from "../ledger/people/members.ts";
+
+/**
+ * Who may do what in an account: the one table of it. Routes of the pages and of the API ask for a permission, never for a
+ * role; docs/permissions.md is the same table for readers.
+ */
+export const PERMISSIONS = {
+  see: { least: "viewer", words: "See keys, usage, credit, members and tokens" },
+  manageKeys: { least: "member", words: "Make, change, rotate, disable and delete API keys" },
+  addCredit: { least: "member", words: "Pay for credit, and redeem codes" },
+  setAlert: { least: "member", words: "Choose at which balance the owners are mailed" },
+  manageCard: { least: "owner", words: "Save and remove the card, and set automatic top-up" },
+  manageMembers: { least: "owner", words: "Invite and remove people, and change their roles" },
+  manageTokens: { least: "owner", words: "Make and revoke management tokens" },
+} as const satisfies Record<string, { least: Role; words: string }>;
+
+export type Permission = keyof typeof PERMISSIONS;
+
+const RANKS: Record<Role, number> = { viewer: 0, member: 1, owner: 2 };
+
+export function isAllowed(role: Role, permission: Permission): boolean {
+  return RANKS[role] >= RANKS[PERMISSIONS[permission].least];
+}

@@ -1,0 +1,64 @@
+import type { FastifyInstance } from "fastify";
+import * as z from "zod";
+import { GatewayError } from "../../../contract/errors.ts";
+import { noteAction } from "../../../ledger/people/audit.ts";
+import { countAttempt, linkAttempt } from "../../../ledger/people/attempts.ts";
+import { markEmailProved } from "../../../ledger/people/email-proof.ts";
+import type { AppDeps } from "../../app-deps.ts";
+import { readForm, readQuery } from "../../form.ts";
+import { confirmLetter } from "../../mail/letters.ts";
+import type { Mailer } from "../../mail/letter.ts";
+import { goTo, sendPage } from "../../reply.ts";
+import { memberOf, PERSONAL } from "../../session/guard.ts";
+import { signedNote } from "../../session/signed-note.ts";
+import type { Member } from "../../session/visitor.ts";
+import { confirmEmailPage, confirmSentPage } from "../../views/people/confirm-email.ts";
+
+const DAY_MS = 86_400_000;
+const PATH = "/dashboard/confirm-email";
+
+/** Somebody who is here already proves that their address is theirs. */
+export function confirmEmailRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer): void {
+  const { database, publicBaseUrl, pepper } = deps;
+  const proofs = signedNote(z.strictObject({ personId: z.uuid(), email: z.string() }), {
+    purpose: "address of a person",
+    pepper,
+    forMs: DAY_MS,
+  });
+
+  /** @throws GatewayError `not_found` for a link that is another's, ran out, or was cut short. */
+  function check({ person }: Member, token: string): void {
+    const proof = proofs.read(token);
+    if (proof?.personId !== person.id || proof.email !== person.email)
+      throw new GatewayError(
+        "not_found",
+        "This link ran out, or is for somebody else. Sign in as its person, or ask for a new one.",
+      );
+  }
+
+  app.post(`${PATH}/send`, PERSONAL, async (request, reply) => {
+    const { person } = memberOf(request);
+    const { email, name } = person;
+    await countAttempt(database, linkAttempt({ email, address: request.ip }));
+    const link = `${publicBaseUrl}${PATH}?token=${encodeURIComponent(proofs.write({ personId: person.id, email }))}`;
+    await mailer.send(confirmLetter({ to: email, name, link }));
+    return sendPage(reply, confirmSentPage({ visitor: memberOf(request), hasOutbox: mailer.outbox !== null }));
+  });
+
+  // Programs that look through mail open links: only the button confirms.
+  app.get(PATH, async (request, reply) => {
+    const visitor = memberOf(request);
+    const token = readQuery(request, "token");
+    check(visitor, token);
+    return sendPage(reply, confirmEmailPage({ visitor, token }));
+  });
+
+  app.post(PATH, PERSONAL, async (request, reply) => {
+    const visitor = memberOf(request);
+    const { person } = visitor;
+    check(visitor, readForm(request)["token"] ?? "");
+    await markEmailProved(database, person);
+    await noteAction(database, { accountId: null, personId: person.id, action: "person.confirmed_email", subject: person.email });
+    return goTo(reply, "/dashboard");
+  });
+}

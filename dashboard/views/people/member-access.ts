@@ -1,0 +1,75 @@
+import { html } from "ghtml";
+import type { MadeThings } from "../../../ledger/people/made-by.ts";
+import type { Member as AccountMember } from "../../../ledger/people/members.ts";
+import { isAllowed } from "../../permissions.ts";
+import type { Member } from "../../session/visitor.ts";
+import { csrfField, layout } from "../layout.ts";
+
+const PATH = "/dashboard/members";
+
+export interface MemberAccessView {
+  visitor: Member;
+  member: AccountMember;
+  /** What they may know the value of. */
+  made: MadeThings;
+}
+
+export function removeMemberPage({ visitor, member, made }: MemberAccessView): string {
+  const isSelf = member.personId === visitor.person.id;
+  const { accountName, role } = visitor.membership;
+  const title = isSelf ? `Leave ${accountName}?` : `Remove ${member.name}?`;
+  const revoke = html`<label class="check"
+    ><input type="checkbox" name="revoke" value="yes" checked /> Delete these keys and revoke these tokens, too</label
+  >`;
+  const hasMade = made.keys.length + made.tokens.length > 0;
+  const body = html`<h1>${title}</h1>
+    <form method="post" action="${PATH}/${member.personId}/remove" class="card stack">
+      !${csrfField(visitor.csrf)}
+      <p>${isSelf ? "You will no longer see this account." : `${member.email} will no longer see ${accountName}.`}</p>
+      !${hasMade ? madeList(made, isSelf ? "you" : member.name) : ""}
+      !${hasMade && isAllowed(role, "manageMembers") ? revoke : ""}
+      <div class="buttons">
+        <button class="danger">${isSelf ? "Leave the account" : "Remove"}</button>
+        <a class="button quiet" href="${PATH}">Cancel</a>
+      </div>
+    </form>`;
+  return layout({ title, visitor, path: PATH, body, isNarrow: true });
+}
+
+/** After somebody was given a role that makes no keys. */
+export function memberAccessPage({ visitor, member, made }: MemberAccessView): string {
+  const title = `What ${member.name} made`;
+  const hasMade = made.keys.length + made.tokens.length > 0;
+  const form = html`<form method="post" action="${PATH}/${member.personId}/access/revoke" class="card stack">
+    !${csrfField(visitor.csrf)} !${madeList(made, member.name)}
+    <p>${member.name} is ${member.role} now, and may have kept their values.</p>
+    <div class="buttons">
+      <button class="danger">Delete and revoke them</button>
+      <a class="button quiet" href="${PATH}">Keep them</a>
+    </div>
+  </form>`;
+  const none = html`<div class="card stack">
+    <p>${member.name} is ${member.role} now, and made no key or token that still works.</p>
+    <p><a class="button" href="${PATH}">Back to the members</a></p>
+  </div>`;
+  const body = html`<h1>${title}</h1>
+    !${hasMade ? form : none}`;
+  return layout({ title, visitor, path: PATH, body, isNarrow: true });
+}
+
+function madeList({ keys, tokens }: MadeThings, maker: string): string {
+  const keyItems = keys.map(({ name, masked }) => html`<li>${name} <code>${masked}</code></li>`);
+  const tokenItems = tokens.map(({ name }) => html`<li>${name}</li>`);
+  return [
+    list(`API keys that ${maker} made or rotated. They go on working unless they are deleted:`, keyItems),
+    list(`Management tokens that ${maker} made. They have no more rights than ${maker} now:`, tokenItems),
+  ].join("");
+}
+
+function list(words: string, items: readonly string[]): string {
+  if (items.length === 0) return "";
+  return html`<p>${words}</p>
+    <ul>
+      !${items.join("")}
+    </ul>`;
+}

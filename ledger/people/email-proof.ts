@@ -1,0 +1,23 @@
+import { GatewayError } from "../../contract/errors.ts";
+import type { Queryable } from "../database.ts";
+
+/** Somebody opened a link that was mailed to their address. */
+export async function markEmailProved(database: Queryable, { id, email }: { id: string; email: string }): Promise<void> {
+  await database.execute(
+    "UPDATE person SET email_verified_at = coalesce(email_verified_at, now()) WHERE id = $1 AND lower(email) = lower($2)",
+    [id, email],
+  );
+}
+
+/**
+ * One key is enough to try the service.
+ * @throws GatewayError `permission_denied` where the account has one already.
+ */
+export async function checkFirstKey(database: Queryable, accountId: string): Promise<void> {
+  const found = await database.execute("SELECT FROM api_key WHERE account_id = $1 AND revoked_at IS NULL LIMIT 1", [accountId]);
+  if (found > 0)
+    throw new GatewayError(
+      "permission_denied",
+      "Confirm your e-mail address before you make a second key: have the link sent to you with the button at the top of the page, and open it.",
+    );
+}

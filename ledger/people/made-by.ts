@@ -1,0 +1,70 @@
+import * as z from "zod";
+import type { Database, Queryable } from "../database.ts";
+import { maskApiKey } from "../keys.ts";
+import { noteAction } from "./audit.ts";
+
+/** Somebody in an account. */
+interface Maker {
+  accountId: string;
+  personId: string;
+}
+
+/** What goes on to open the account for somebody who has left it. */
+export interface MadeThings {
+  keys: readonly { publicId: string; masked: string; name: string }[];
+  tokens: readonly { id: string; name: string }[];
+}
+
+/** More are not listed; revoking takes all. */
+const MOST_LISTED = 100;
+
+/** By audit log: keys that the person, or a token of theirs, made or gave a new value, so that they may know it. */
+const KNOWN_KEYS = `FROM api_key WHERE account_id = $1 AND revoked_at IS NULL AND public_id IN (
+  SELECT subject FROM audit_entry LEFT JOIN management_token ON management_token.id = token_id
+  WHERE audit_entry.account_id = $1 AND action IN ('key.created', 'key.rotated') AND $2 IN (person_id, created_by))`;
+const TOKENS = "FROM management_token WHERE account_id = $1 AND created_by = $2 AND revoked_at IS NULL";
+
+/** Keys and management tokens of the account whose value the person may know. */
+export async function listMadeThings(database: Queryable, { accountId, personId }: Maker): Promise<MadeThings> {
+  const keys = await database.query({
+    text: `SELECT public_id AS "publicId", name ${KNOWN_KEYS} ORDER BY created_at DESC, public_id LIMIT ${MOST_LISTED}`,
+    values: [accountId, personId],
+    row: z.strictObject({ publicId: z.string(), name: z.string() }),
+  });
+  const tokens = await database.query({
+    text: `SELECT id, name ${TOKENS} ORDER BY id DESC LIMIT ${MOST_LISTED}`,
+    values: [accountId, personId],
+    row: z.strictObject({ id: z.string(), name: z.string() }),
+  });
+  return { keys: keys.map((key) => ({ ...key, masked: maskApiKey(key.publicId) })), tokens };
+}
+
+/** Deletes these keys and revokes these tokens, all of them. */
+export async function revokeMadeThings(
+  database: Database,
+  { byPersonId, ...maker }: Maker & { byPersonId: string },
+): Promise<void> {
+  await database.transaction((transaction) => revokeMadeThingsIn(transaction, { ...maker, byPersonId }));
+}
+
+/** The same as a part of something larger. */
+export async function revokeMadeThingsIn(
+  transaction: Queryable,
+  { accountId, personId, byPersonId }: Maker & { byPersonId: string },
+): Promise<void> {
+  const id = z.strictObject({ id: z.string() });
+  const values = [accountId, personId];
+  const keys = await transaction.query({
+    text: `UPDATE api_key SET revoked_at = now() WHERE public_id IN (SELECT public_id ${KNOWN_KEYS}) RETURNING public_id AS id`,
+    values,
+    row: id,
+  });
+  const tokens = await transaction.query({
+    text: `UPDATE management_token SET revoked_at = now() WHERE id IN (SELECT id ${TOKENS}) RETURNING id`,
+    values,
+    row: id,
+  });
+  const by = { accountId, personId: byPersonId };
+  for (const key of keys) await noteAction(transaction, { ...by, action: "key.deleted", subject: key.id });
+  for (const token of tokens) await noteAction(transaction, { ...by, action: "token.revoked", subject: token.id });
+}

@@ -1,0 +1,147 @@
+import { expect, test } from "vitest";
+import type { Letter } from "../../dashboard/mail/letter.ts";
+import { createPayments } from "../../dashboard/payments/payments.ts";
+import { listManagementTokens } from "../../ledger/people/management-tokens.ts";
+import { openDashboard } from "../support/dashboard.ts";
+import { eventually } from "../support/eventually.ts";
+import { PEPPER } from "../support/ledger.ts";
+import { listAllKeys } from "../support/listed-keys.ts";
+import { PASSWORD } from "../support/people.ts";
+import { usePostgres } from "../support/postgres.ts";
+
+/** What takes a recent sign-in, what people are told of, and taking over what a stranger made. */
+const postgres = usePostgres();
+const NEXT_PASSWORD = "quite other words together";
+const TOKEN = { name: "program", role: "viewer" };
+
+async function open() {
+  const { database } = await postgres.migrated();
+  const letters: Letter[] = [];
+  const mailer = { outbox: null, send: async (letter: Letter) => void letters.push(letter) };
+  const payments = createPayments({ provider: "test" }, { publicBaseUrl: "http://gateway.example", pepper: PEPPER });
+  const dashboard = await openDashboard(database, { mailer, payments });
+  const told = (to: string) => letters.filter((letter) => letter.to === to).map(({ subject }) => subject);
+  const prove = () => database.execute("UPDATE person SET email_verified_at = now()");
+  return { ...dashboard, letters, told, prove };
+}
+
+test("half an hour after signing in, tokens, cards and automatic top-up take the password again, and nothing else does", async () => {
+  const { owner, database, prove } = await open();
+  const ann = await owner("ann@example.com");
+  await prove();
+  await database.execute("UPDATE session SET authenticated_at = now() - interval '31 minutes'");
+  const guarded = [
+    ["/dashboard/tokens", TOKEN],
+    ["/dashboard/credit/auto-top-up", { below: "5", charge: "20", monthly: "100" }],
+    ["/dashboard/credit/auto-top-up/card", {}],
+    ["/dashboard/credit/auto-top-up/card/remove", {}],
+  ] as const;
+  for (const [path, form] of guarded)
+    expect((await ann.post(path, form)).headers["location"], path).toMatch(
+      /^\/dashboard\/confirm-identity\?next=%2Fdashboard%2F/,
+    );
+  expect(await listManagementTokens(database, ann.accountId)).toEqual([]);
+  expect((await ann.post("/dashboard/credit/auto-top-up/off")).headers["location"]).toBe("/dashboard/credit");
+  expect((await ann.post("/dashboard/keys/new", { name: "key" })).statusCode).toBe(200);
+
+  const confirm = (current: string) => ann.post("/dashboard/confirm-identity", { current, next: "/dashboard/tokens" });
+  const wrong = await confirm(NEXT_PASSWORD);
+  expect([wrong.statusCode, wrong.body.includes("This is not your password.")]).toEqual([400, true]);
+  expect((await ann.post("/dashboard/tokens", TOKEN)).statusCode).toBe(303);
+  expect((await confirm(PASSWORD)).headers["location"]).toBe("/dashboard/tokens");
+  expect((await ann.post("/dashboard/tokens", TOKEN)).statusCode).toBe(200);
+});
+
+test("who signs in elsewhere alone signs in again there", async () => {
+  const { owner, database } = await open();
+  const ann = await owner("ann@example.com");
+  await database.execute("UPDATE person SET password_hash = NULL");
+  const answer = await ann.post("/dashboard/confirm-identity", { next: "/dashboard/tokens" });
+  expect(answer.headers["location"]).toBe("/dashboard/sign-in?next=%2Fdashboard%2Ftokens");
+  expect((await ann.get("/dashboard")).statusCode).toBe(303);
+});
+
+test("people are told of sign-ins from new browsers, new passwords, tokens, and members who come and go (S24)", async () => {
+  const { owner, inAccount, guest, app, prove, told } = await open();
+  const ann = await owner("ann@example.com");
+  const bob = await inAccount(ann.accountId, "member", "bob@example.com");
+  await prove();
+  const first = await guest.post("/dashboard/sign-in", { email: "ann@example.com", password: PASSWORD });
+  await eventually(() => expect(told("ann@example.com")).toEqual(["New sign-in to Model Gateway"]));
+  const browser = first.cookies.find(({ name }) => name === "browser");
+  await app.inject({
+    method: "POST",
+    url: "/dashboard/sign-in",
+    headers: {
+      origin: "http://gateway.example",
+      "content-type": "application/x-www-form-urlencoded",
+      cookie: `browser=${browser?.value}`,
+    },
+    payload: new URLSearchParams({ email: "ann@example.com", password: PASSWORD }).toString(),
+  });
+  expect((await ann.post("/dashboard/tokens", TOKEN)).statusCode).toBe(200);
+  await eventually(() => expect(told("ann@example.com")).toHaveLength(2));
+  expect(told("ann@example.com")[1]).toContain("a new management token");
+  await ann.post(`/dashboard/members/${bob.personId}/remove`);
+  await eventually(() => expect(told("bob@example.com")).toEqual([expect.stringContaining("a member less")]));
+  await eventually(() => expect(told("ann@example.com")[2]).toContain("a member less"));
+  await ann.post("/dashboard/settings/password", { current: PASSWORD, password: NEXT_PASSWORD });
+  await eventually(() => expect(told("ann@example.com")[3]).toContain("password for Model Gateway was changed"));
+});
+
+test("the security log of a person holds what was done as them, and nobody else's", async () => {
+  const { owner, prove } = await open();
+  const ann = await owner("ann@example.com");
+  const bob = await owner("bob@example.com");
+  await prove();
+  await ann.post("/dashboard/settings/name", { name: "Ann" });
+  await ann.post("/dashboard/tokens", TOKEN);
+  const log = (await ann.get("/dashboard/settings/log")).body;
+  expect([log.includes("person.renamed"), log.includes("token.created")]).toEqual([true, true]);
+  expect((await bob.get("/dashboard/settings/log")).body).not.toContain("person.renamed");
+});
+
+async function openTaken() {
+  const dashboard = await open();
+  const { owner, program, guest, letters } = dashboard;
+  const stranger = await owner("ann@example.com");
+  await stranger.post("/dashboard/keys/new", { name: "the stranger's" });
+  const token = await program(stranger.accountId, stranger.personId, "owner");
+  await guest.post("/dashboard/forgot", { email: "ann@example.com" });
+  const letter = await eventually(() => {
+    const [found] = letters;
+    if (found === undefined) throw new Error("no letter yet");
+    return found;
+  });
+  const reset = new URL(/^https?:\S+$/m.exec(letter.text)?.[0] ?? "").searchParams.get("token") ?? "";
+  const send = (more: Record<string, string>) =>
+    guest.post("/dashboard/reset", { token: reset, password: NEXT_PASSWORD, ...more });
+  const page = async () => (await guest.get(`/dashboard/reset?token=${reset}`)).body;
+  const state = async () => ({
+    keys: (await listAllKeys(dashboard.database, stranger)).length,
+    token: (await token.get("/api/v1/account")).statusCode,
+    session: (await stranger.get("/dashboard")).statusCode,
+  });
+  return { ...dashboard, send, page, state };
+}
+
+test("who takes over what a stranger made with their address is asked, and ends its sessions, keys and tokens", async () => {
+  const { send, page, state } = await openTaken();
+  expect(await page()).toContain("Was it you who signed up here?");
+  const unsaid = await send({});
+  expect([unsaid.statusCode, unsaid.body.includes("Say whether it was you who signed up.")]).toEqual([400, true]);
+  expect(await state()).toEqual({ keys: 1, token: 200, session: 200 });
+  expect((await send({ "signed-up": "stranger" })).statusCode).toBe(303);
+  expect(await state()).toEqual({ keys: 0, token: 401, session: 303 });
+});
+
+test("who signed up themselves keeps keys and tokens; who proved the address before is not asked", async () => {
+  const own = await openTaken();
+  expect((await own.send({ "signed-up": "me" })).statusCode).toBe(303);
+  expect(await own.state()).toEqual({ keys: 1, token: 200, session: 303 });
+  const proved = await openTaken();
+  await proved.prove();
+  expect(await proved.page()).not.toContain("Was it you");
+  expect((await proved.send({})).statusCode).toBe(303);
+  expect(await proved.state()).toEqual({ keys: 1, token: 200, session: 303 });
+});

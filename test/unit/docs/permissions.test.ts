@@ -1,0 +1,18 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { expect, test } from "vitest";
+import { isAllowed, PERMISSIONS } from "../../../dashboard/permissions.ts";
+import { tablesBelow } from "../../support/markdown-tree.ts";
+import { REPOSITORY } from "../../support/repository-files.ts";
+
+test("the page of permissions says what the code's table says", async () => {
+  const page = await readFile(path.join(REPOSITORY, "docs/permissions.md"), "utf8");
+  const [table] = tablesBelow(page, "Who may do what");
+  const roles = ["viewer", "member", "owner"] as const;
+  const rows = Object.entries(PERMISSIONS).map(([, { least, words }]) => {
+    const from = roles.indexOf(least);
+    return [words, ...roles.map((_, rank) => (rank >= from ? "yes" : "–"))];
+  });
+  expect(table).toEqual(rows);
+  expect(roles.map((role) => isAllowed(role, "manageCard"))).toEqual([false, false, true]);
+});
