@@ -2,7 +2,7 @@ import { html } from "ghtml";
 import type { Member } from "../session/visitor.ts";
 import { layout } from "./layout.ts";
 
-const TITLES: Readonly<Record<number, string>> = { 403: "Not allowed", 404: "Not found", 429: "Too many tries" };
+const TITLES: Readonly<Record<number, string>> = { 403: "Not allowed", 404: "Not found", 429: "Too many requests" };
 
 export function failurePage({
   visitor,

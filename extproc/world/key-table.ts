@@ -84,17 +84,29 @@ export function createKeyTable(): KeyTable {
   function addRow(publicId: string): number {
     const row = freeRows.pop() ?? rows++;
     if (row === chunks.length * CHUNK_ROWS) chunks.push(createChunk());
-    Buffer.from(chunkOf(row).ids.buffer).write(publicId, (row % CHUNK_ROWS) * ID_BYTES, "latin1");
+    const { ids } = chunkOf(row);
+    const start = (row % CHUNK_ROWS) * ID_BYTES;
+    for (let at = 0; at < ID_BYTES; at++) ids[start + at] = publicId.charCodeAt(at);
     index.add(publicId, row);
     size++;
     return row;
+  }
+
+  /** Most keys have none, and take no look into the table of all. */
+  function takeSettings({ allowedModels, limits }: Settings): Settings {
+    const isPlain = allowedModels === null && Object.keys(limits).length === 0;
+    return isPlain ? NO_SETTINGS : settings.take({ allowedModels, limits });
+  }
+
+  function releaseSettings(value: Settings | undefined): void {
+    if (value !== undefined && value !== NO_SETTINGS) settings.release(value);
   }
 
   function deleteRow(publicId: string, row: number): void {
     const chunk = chunkOf(row);
     const at = row % CHUNK_ROWS;
     index.remove(publicId, row);
-    settings.release(chunk.settings[at] ?? NO_SETTINGS);
+    releaseSettings(chunk.settings[at]);
     chunk.settings[at] = NO_SETTINGS;
     chunk.accountIds[at] = null;
     chunk.hashes.fill(0, at * HASH_BYTES, (at + 1) * HASH_BYTES);
@@ -131,8 +143,8 @@ export function createKeyTable(): KeyTable {
       const row = known < 0 ? addRow(publicId) : known;
       const chunk = chunkOf(row);
       const at = row % CHUNK_ROWS;
-      if (known >= 0) settings.release(chunk.settings[at] ?? NO_SETTINGS);
-      chunk.settings[at] = settings.take({ allowedModels, limits });
+      releaseSettings(chunk.settings[at]);
+      chunk.settings[at] = takeSettings({ allowedModels, limits });
       chunk.accountIds[at] = accountId;
       chunk.hashes.set(secretHash, at * HASH_BYTES);
       chunk.expiries[at] = expiresAt?.getTime() ?? NEVER;

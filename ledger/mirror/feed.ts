@@ -67,6 +67,13 @@ export function startFeed({
     sinceXid = nextXid;
   }
 
+  function readAhead(from: Reload): Promise<ChangePage> {
+    const page = from.readPage(database);
+    // Whoever waits for it hears of a failure; nobody does when the load was broken off before.
+    page.catch(() => {});
+    return page;
+  }
+
   /** Everything, page by page, and what changes meanwhile. Broken off by a failure, it goes on where it was. */
   async function load(): Promise<void> {
     if (isReloadDue) {
@@ -78,8 +85,9 @@ export function startFeed({
     if (reload === null) return;
     const startedMs = performance.now();
     let newsMs = -Infinity;
+    let nextPage: Promise<ChangePage> | undefined;
     let loggedMs = startedMs;
-    while (!reload.isComplete && !isReloadDue && !stopping.signal.aborted) {
+    while ((nextPage !== undefined || !reload.isComplete) && !isReloadDue && !stopping.signal.aborted) {
       const isServing = lastSuccessAt !== null;
       // This process serves what it knows: it hears of changes as before, and half of its time is the requests'.
       if (isServing && performance.now() - newsMs > pollMs) {
@@ -87,7 +95,10 @@ export function startFeed({
         newsMs = performance.now();
       }
       const pageMs = performance.now();
-      const page = await reload.readPage(database);
+      const page = await (nextPage ?? reload.readPage(database));
+      // At the start Postgres reads the next page meanwhile. Later it must not: a deletion may be heard of in between, and
+      // a page from before it would bring the key back.
+      nextPage = isServing || reload.isComplete ? undefined : readAhead(reload);
       try {
         send(page);
       } catch (error) {
@@ -102,7 +113,7 @@ export function startFeed({
       }
       if (isServing) await createDoorbell().wait(nowMs - pageMs, stopping.signal);
     }
-    if (!reload.isComplete || isReloadDue) return;
+    if (nextPage !== undefined || !reload.isComplete || isReloadDue) return;
     onReload("end");
     const { accounts, keys } = reload;
     log.info({ accounts, keys, ms: Math.round(performance.now() - startedMs) }, "accounts and keys are loaded");

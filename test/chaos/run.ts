@@ -2,6 +2,7 @@ import { seeded } from "../fuzz/harness-mutate.ts";
 import { startSupervisedStack, type SupervisedStack } from "../support/supervised/supervised-stack.ts";
 import { auditBooks, readBooked } from "./books.ts";
 import { createCustomers, feedThin, OVERDRAFT_NANO_USD } from "./customers.ts";
+import { createKeyMaker } from "./key-maker.ts";
 import { createLoad } from "./load.ts";
 import { makeModels } from "./models.ts";
 import { createPages } from "./pages.ts";
@@ -58,6 +59,7 @@ async function wreak(stack: SupervisedStack, upstream: Upstream, options: ChaosO
   const load = createLoad({ baseUrl: plane.baseUrl, customers, random: seeded(seed) });
   const faults = createProcessFaults({ stack, random: seeded(seed + 1), ...options });
   const pages = createPages(plane.baseUrl);
+  const keyMaker = await createKeyMaker(database, plane.baseUrl);
 
   onProgress("warming up");
   await load.run(AbortSignal.timeout(WARM_UP_MS), NO_FAULT);
@@ -66,7 +68,7 @@ async function wreak(stack: SupervisedStack, upstream: Upstream, options: ChaosO
 
   const time = AbortSignal.timeout(loadMs);
   const telling = setInterval(() => onProgress(`${load.asked.length} requests`), PROGRESS_MS);
-  const work = [load.run(time), faults.run(time), pages.run(time), feedThin(database, time)];
+  const work = [load.run(time), faults.run(time), pages.run(time), keyMaker.run(time), feedThin(database, time)];
   await Promise.all(work).finally(() => clearInterval(telling));
 
   onProgress("settling");
@@ -78,11 +80,11 @@ async function wreak(stack: SupervisedStack, upstream: Upstream, options: ChaosO
   for (const line of describeHoldings(before, after)) onProgress(line);
   const { happened } = faults;
   const booked = await readBooked(database);
-  const { rows, unexplained } = reachVerdict(
-    { asked: load.asked, deliveries: upstream.deliveries, booked, happened },
-    pages.judge(happened),
-  );
-  const books = await auditBooks(database, OVERDRAFT_NANO_USD);
+  const { rows, unexplained } = reachVerdict({ asked: load.asked, deliveries: upstream.deliveries, booked, happened }, [
+    ...pages.judge(happened),
+    ...keyMaker.judge(happened),
+  ]);
+  const books = [...(await auditBooks(database, OVERDRAFT_NANO_USD)), ...(await keyMaker.audit())];
   return { rows, unexplained: [...unexplained, ...left, ...books, ...compareHoldings(before, after)] };
 }
 

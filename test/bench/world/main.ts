@@ -25,6 +25,7 @@ const { values } = parseArgs({
 const [keys, accounts, deleted] = [Number(values.keys), Number(values.accounts), Number(values.deleted)];
 const measuredSchema: z.ZodType<Measured> = z.object({
   readyMs: z.number(),
+  cpuMs: z.number(),
   keys: z.number(),
   bytes: z.number(),
   peakRssMiB: z.number(),
@@ -41,7 +42,9 @@ try {
   console.log(`${keys} keys of ${accounts} accounts, and ${deleted} deleted ones`);
   console.table({ "extproc's world": show(world), "baseline: an object a row": show(objects) });
   const ratio = (read: (measured: Measured) => number) => (read(world) / read(objects)).toFixed(2);
-  console.log(`world / baseline: ready ${ratio(({ readyMs }) => readyMs)}, bytes a key ${ratio(bytesAKey)}`);
+  console.log(
+    `world / baseline: ready ${ratio(({ readyMs }) => readyMs)}, CPU ${ratio(({ cpuMs }) => cpuMs)}, bytes a key ${ratio(bytesAKey)}`,
+  );
 } finally {
   await server.stop();
   await rm(directory, { recursive: true, force: true });
@@ -91,6 +94,7 @@ function bytesAKey({ bytes, keys: loaded }: Measured): number {
 function show(measured: Measured): Record<string, string> {
   return {
     "ready after": `${(measured.readyMs / 1000).toFixed(1)} s`,
+    "CPU until then": `${(measured.cpuMs / 1000).toFixed(1)} s`,
     "bytes a key": bytesAKey(measured).toFixed(0),
     "peak RSS": `${measured.peakRssMiB.toFixed(0)} MiB`,
     "lookup, key in use": `${measured.hotLookupNs.toFixed(0)} ns`,

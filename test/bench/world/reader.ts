@@ -10,6 +10,8 @@ import { startFeed } from "../../../ledger/mirror/feed.ts";
 export interface Measured {
   readyMs: number;
   keys: number;
+  /** Of this process until then: on a machine that others use, too, time says little. */
+  cpuMs: number;
   /** Of heap and array buffers after a full collection, less those before. */
   bytes: number;
   peakRssMiB: number;
@@ -34,15 +36,18 @@ if (load === undefined) throw new Error(`There is no way ${way}.`);
 const database = createDatabase({ url, applicationName: "bench", statementTimeoutMs: 600_000 });
 await database.execute("SELECT 1");
 const before = await usedBytes();
+const cpuBefore = process.cpuUsage();
 const startedMs = performance.now();
 const loaded = await load(database);
 const readyMs = performance.now() - startedMs;
+const { user, system } = process.cpuUsage(cpuBefore);
 const bytes = (await usedBytes()) - before;
 const ids = Array.from({ length: LOOKUPS }, (_, number) => String((number * 7_919) % loaded.keys).padStart(12, "0"));
 const hotIds = Array.from({ length: LOOKUPS }, (_, number) => String((number * 7_919) % HOT_KEYS).padStart(12, "0"));
 timeLookups(loaded, hotIds);
 const measured: Measured = {
   readyMs,
+  cpuMs: (user + system) / 1000,
   keys: loaded.keys,
   bytes,
   peakRssMiB: process.resourceUsage().maxRSS / 1024,
