@@ -8,6 +8,7 @@ import { buildBootstrap } from "../operator/xds/bootstrap.ts";
 import type { TraceCollector } from "../operator/xds/tracing.ts";
 import { drainEnvoy } from "../runtime/envoy-drain.ts";
 import type { Part } from "./process/part.ts";
+import { connectionsWithin, descriptorLimit } from "./process/descriptors.ts";
 import { LOOPBACK } from "./process/ports.ts";
 import type { StopStep } from "./process/processes.ts";
 
@@ -158,6 +159,7 @@ export async function envoyPart(options: {
     xds: { path: options.xdsSocket },
     dashboard: { host: LOOPBACK, port: options.dashboardPort },
     maxRequestBytes: MAX_REQUEST_BYTES,
+    maxConnections: connectionsWithin(descriptorLimit()),
     accessLogPath: path.join(options.logs, "access.log"),
     ...(options.traces === undefined ? {} : { traces: options.traces }),
   });

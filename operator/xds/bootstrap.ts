@@ -53,7 +53,8 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
   const traces = options.traces === undefined ? {} : { traces: options.traces };
   return {
     node: { id: options.nodeId, cluster: "model-gateway" },
-    admin: { address: socketAddress(options.admin) },
+    // Whoever looks after Envoy must not take it for dead because clients are too many.
+    admin: { address: socketAddress(options.admin), ignore_global_conn_limit: true },
     bootstrap_extensions: [internalListeners],
     layered_runtime: { layers: [{ name: "static", static_layer: runtimeFlags }] },
     dynamic_resources: {

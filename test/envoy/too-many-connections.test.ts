@@ -1,0 +1,39 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
+import { startXdsStack, type XdsStack } from "../support/xds-stack.ts";
+
+/** As many clients as file descriptors allow, of which local/process/descriptors.ts makes a number. */
+const MOST = 20;
+let stack: XdsStack;
+beforeAll(async () => {
+  stack = await startXdsStack({ maxConnections: MOST });
+  stack.scripts.set("answer", { kind: "answer", status: 200, body: "{}", details: "scripted" });
+});
+afterAll(() => stack.stop());
+
+const ask = async () =>
+  (await fetch(`${stack.url}/v1/models`, { headers: { "x-script": "answer", connection: "close" } })).status;
+
+test("one client too many is refused at once and does not wait; whoever looks after Envoy is answered; later clients are served", async () => {
+  expect(await ask()).toBe(200);
+  const port = Number(new URL(stack.url).port);
+  const held: Socket[] = [];
+  const closed = new Set<Socket>();
+  for (let index = 0; index < MOST + 15; index++) {
+    const socket = connect(port, "127.0.0.1");
+    socket.on("error", () => undefined);
+    socket.once("close", () => closed.add(socket));
+    socket.resume();
+    await once(socket, "connect");
+    held.push(socket);
+  }
+  await eventually(() => expect(closed.size).toBeGreaterThanOrEqual(15));
+  expect(held.length - closed.size).toBeGreaterThan(0);
+  await expect(ask()).rejects.toThrow("fetch failed");
+  expect(await stack.envoy.admin("/ready")).toContain("LIVE");
+
+  for (const socket of held) socket.destroy();
+  await eventually(async () => expect(await ask()).toBe(200));
+});
