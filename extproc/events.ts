@@ -4,6 +4,8 @@ import type { Settlement } from "../ledger/settle.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { JournalDamage } from "./journal/read-journal.ts";
 import { createAccessLog, type AccessLogChoice, type RefusedRequest } from "./access-log.ts";
+import type { AdmissionRefusal } from "./limits/admission.ts";
+import type { FreeRequestRefusal } from "./limits/free-requests.ts";
 import type { Doubt } from "./meter/meter.ts";
 import { createRequestMetrics } from "./request-metrics.ts";
 
@@ -11,6 +13,10 @@ import { createRequestMetrics } from "./request-metrics.ts";
 export interface Events {
   requestSettled(settlement: Settlement): void;
   requestRefused(refusal: RefusedRequest): void;
+  /** Beside `requestRefused`: which limit of the process itself it met. */
+  limited(reason: AdmissionRefusal | FreeRequestRefusal): void;
+  /** Beside `requestRefused`: the answer waits, because too many of them were asked for. */
+  refusalHeld(): void;
   /** A bug: something threw that no caller can act on. */
   exchangeFailed(failure: { requestId: string; error: unknown }): void;
   /** One of several backends gave no answer; where it was not the last, another is asked. */
@@ -69,6 +75,17 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     name: "gateway_refusals_total",
     help: "Requests answered with an error, by code.",
     labelNames: ["code", "interface"],
+    registers,
+  });
+  const limited = new Counter({
+    name: "gateway_limited_requests_total",
+    help: "Requests refused because the process was busy or an account asked for too much of it, by reason.",
+    labelNames: ["reason"],
+    registers,
+  });
+  const heldRefusals = new Counter({
+    name: "gateway_held_refusals_total",
+    help: "Refusals that were held back, because their clients came again faster than refusals are given out.",
     registers,
   });
   const failures = new Counter({
@@ -154,6 +171,8 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
       refusals.inc({ code: refusal.code, interface: refusal.protocol });
       accessLog.refused(refusal);
     },
+    limited: (reason) => limited.inc({ reason }),
+    refusalHeld: () => heldRefusals.inc(),
     exchangeFailed({ requestId, error }) {
       failures.inc();
       log.error({ requestId, err: error }, "an exchange failed inside the gateway");

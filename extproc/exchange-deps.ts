@@ -2,17 +2,23 @@ import type { AnswerDeps, Answers } from "./answers/answer.ts";
 import type { Pepper } from "../ledger/keys.ts";
 import type { Events } from "./events.ts";
 import type { OpenAttempts } from "./fallback/open-attempts.ts";
+import type { AccountLoads } from "./limits/account-load.ts";
 import type { Admission } from "./limits/admission.ts";
 import type { ByteAdmission } from "./limits/byte-admission.ts";
+import type { FreeRequests } from "./limits/free-requests.ts";
 import type { Limits } from "./limits/limits.ts";
+import type { Refusals } from "./limits/refusals.ts";
 import type { RunDeps } from "./meter/run.ts";
 import type { Redactor } from "./redactor.ts";
 import type { BackendHealth } from "./route/backend-health.ts";
 
 /** All that one request's life depends on; tests replace single members. */
 export interface ExchangeDeps extends RunDeps, AnswerDeps {
+  loads: Pick<AccountLoads, "of">;
   admission: Admission;
   byteAdmission: ByteAdmission;
+  freeRequests: FreeRequests;
+  refusals: Refusals;
   limits: Limits;
   events: Events;
   answers: Answers;

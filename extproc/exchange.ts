@@ -11,9 +11,10 @@ import type { ExchangeDeps } from "./exchange-deps.ts";
 import { tooLate } from "./fallback/attempts.ts";
 import { planWay, type Way } from "./fallback/way.ts";
 import { requestChanges, responseChanges } from "./headers.ts";
-import type { Place } from "./limits/admission.ts";
 import type { HeldBytes } from "./limits/byte-admission.ts";
 import type { LimitedRequest } from "./limits/limits.ts";
+import type { AccountLoad } from "./limits/account-load.ts";
+import type { Place } from "./limits/place.ts";
 import { holdPrompt } from "./meter/held-prompt.ts";
 import { sizeHold } from "./meter/hold-size.ts";
 import { sizePrompt } from "./meter/prompt-size.ts";
@@ -45,6 +46,8 @@ export interface Exchange {
   responseBody(body: Buffer, isEnd: boolean): Reply;
   /** What is known of it by now. */
   facts(): ExchangeFacts;
+  /** Of the account that pays; null until its key is known. */
+  load(): AccountLoad | null;
   /**
    * Envoy's stream is over: normally, because the client left, or because the upstream broke off.
    * @param isEnded Envoy has ended it; false if the connection to Envoy broke.
@@ -94,6 +97,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   const requestId = deps.newRequestId(startedMs);
   let protocol: Interface = "chat";
   let authenticated: Caller | undefined;
+  let load: AccountLoad | null = null;
   let admitted: Admitted | undefined;
   let way: Way | undefined;
   let run: Run | undefined;
@@ -113,7 +117,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
 
   // 1. Who asks, for what, and may they? Decided before the body is read.
   function requestHeaders(headers: ReadonlyMap<string, string>, isEnd: boolean) {
-    return refusing(() => {
+    return refusingSlowly(() => {
       if (admitted !== undefined) throw new Error("a request has its headers once");
       const line = { method: headers.get(":method") ?? "", path: headers.get(":path") ?? "", hasVersion: hasVersion(headers) };
       protocol = protocolOf(line);
@@ -124,14 +128,17 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
 
       const caller = authenticate({ headers, world: deps.world, pepper: deps.pepper, nowMs: startedMs, keysUrl: deps.keysUrl });
       authenticated = caller;
+      load = deps.loads.of(caller.account.accountId);
+      if (endpoint.kind === "usage") place = deps.freeRequests.report(load);
+      else if (endpoint.kind !== "generate") deps.freeRequests.lookUp(load);
       if (endpoint.kind !== "generate" && endpoint.kind !== "count_tokens") {
-        return answerRoute({ endpoint, caller, requestId, deps }).catch(refuse);
+        return answerRoute({ endpoint, caller, requestId, deps }).catch(refuseSlowly);
       }
       // Counting tokens is free, but it is work: who may not generate may not count either.
       deps.limits.check(caller, protocol);
       deps.credit.check(caller.account);
       checkBodyComes({ headers, interface: protocol }, isEnd);
-      place = deps.admission.enter(caller.account.accountId);
+      place = deps.admission.enter(load);
       heldBytes = deps.byteAdmission.enter(caller.account.accountId, readLength(headers));
       admitted = { caller, endpoint, headers };
       return reply.continueToBody();
@@ -140,7 +147,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
 
   // 2. Which model, which backend, and in which words? The body goes on, translated.
   function requestBody(body: Buffer) {
-    return refusing(() => {
+    return refusingSlowly(() => {
       if (admitted === undefined) throw new Error("a request body came before its headers were accepted");
       // A second run would leave the first one's hold to nobody.
       if (hasBody) throw new Error("a request has one body");
@@ -176,7 +183,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
         deadlines = startDeadlines({ timeouts: model.timeouts, isByAttempt, onPassed: late });
         return planned.forward();
       };
-      return reserved instanceof Promise ? reserved.then(forward).catch(refuse) : forward(reserved);
+      return reserved instanceof Promise ? reserved.then(forward).catch(refuseSlowly) : forward(reserved);
     });
   }
 
@@ -354,6 +361,21 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     return reply.answerNow(encodeRefusal(protocol, error, requestId, upstreamStatus));
   }
 
+  /** As `refusing`, for a request that nothing was sent upstream for: floods of those wait for their refusals. */
+  function refusingSlowly(step: () => Reply | Promise<Reply>): Reply | Promise<Reply> {
+    try {
+      return step();
+    } catch (thrown) {
+      return refuseSlowly(thrown);
+    }
+  }
+
+  function refuseSlowly(thrown: unknown): Reply | Promise<Reply> {
+    const refusal = refuse(thrown);
+    place?.leave();
+    return deps.refusals.hold(load)?.then(() => refusal) ?? refusal;
+  }
+
   function noteFailure(thrown: unknown): GatewayError {
     const error = run === undefined ? toGatewayError(thrown) : deps.redactor.error(toGatewayError(thrown));
     errorCode = error.code;
@@ -383,7 +405,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     return { requestId, protocol, model, backend, errorCode, settlement: run?.settlement() ?? null };
   }
 
-  return { requestHeaders, requestBody, responseHeaders, responseBody, facts, closed };
+  return { requestHeaders, requestBody, responseHeaders, responseBody, facts, load: () => load, closed };
 }
 
 /** Null where the client does not say. Envoy has checked that it is a number. */

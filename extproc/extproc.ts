@@ -1,4 +1,5 @@
 import { createSecretKey } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Registry, collectDefaultMetrics } from "prom-client";
 import { v7 as uuidv7 } from "uuid";
 import { startAdmin } from "../runtime/admin.ts";
@@ -24,11 +25,15 @@ import { createOpenAttempts } from "./fallback/open-attempts.ts";
 import type { ExchangeDeps } from "./exchange-deps.ts";
 import { openJournal } from "./journal/journal.ts";
 import { recoverJournals, type Recovery } from "./journal/recovery.ts";
+import { startAccountLoads } from "./limits/account-load.ts";
 import { createAdmission } from "./limits/admission.ts";
 import { createByteAdmission } from "./limits/byte-admission.ts";
+import { createFreeRequests } from "./limits/free-requests.ts";
 import { startLateness } from "./limits/lateness.ts";
 import { startLimitExchange } from "./limits/limit-exchange.ts";
 import { createLimits } from "./limits/limits.ts";
+import { createRefusals } from "./limits/refusals.ts";
+import { createTurns } from "./limits/turns.ts";
 import { createCredit } from "./meter/credit.ts";
 import { createDepartures } from "./meter/departures.ts";
 import { startLeaseKeeper } from "./meter/lease-keeper.ts";
@@ -147,6 +152,8 @@ export async function startExtproc(
     world.apply(change);
     credit.note(change.accounts);
   }
+  const monotonic = { nowMs: () => performance.now() };
+  const loads = startAccountLoads();
   const limits = createLimits({ clock, claim: (claims) => claimLimits(database, holder, claims) });
   const runWatch = startRunWatch({ clock: { nowMs: () => performance.now() }, log });
   const pepper = createSecretKey(config.pepper);
@@ -154,8 +161,22 @@ export async function startExtproc(
     world,
     credit,
     limits,
-    admission: createAdmission({ mostOpen: config.mostOpenRequests, lateMs: () => lateness.meanMs }),
     byteAdmission,
+    loads,
+    admission: createAdmission({
+      loads,
+      mostOpen: config.mostOpenRequests,
+      clock: monotonic,
+      lateMs: () => lateness.meanMs,
+      onRefused: events.limited,
+    }),
+    freeRequests: createFreeRequests({ clock: monotonic, onRefused: events.limited }),
+    refusals: createRefusals({
+      clock: monotonic,
+      mostHeld: config.mostOpenRequests,
+      wait: (delayMs) => sleep(delayMs),
+      onHeld: events.refusalHeld,
+    }),
     events,
     settler,
     journal,
@@ -217,6 +238,7 @@ export async function startExtproc(
     createExchange: (push) =>
       config.isTraced ? createTracedExchange((tell) => createExchange(deps, tell), push) : createExchange(deps, push),
     createAttempt: (push) => createAttemptExchange({ openAttempts: deps.openAttempts, push }),
+    turns: createTurns({ clock: monotonic, defer: setImmediate }),
     log,
   });
   server = opened;
@@ -234,6 +256,7 @@ export async function startExtproc(
     deadlineMs: 3_000,
     async run() {
       lateness.stop();
+      loads.stop();
       runWatch.stop();
       await Promise.all([recoveries.stop(), leaseKeeper.stop(), limitExchange.stop(), nightly.stop()]);
       await credit.close();

@@ -8,6 +8,7 @@ import {
 } from "../runtime/grpc-streams.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { Exchange } from "./exchange.ts";
+import type { Turns } from "./limits/turns.ts";
 import { createProcessingRequestReader, type ProcessingRequest } from "./processing-request.ts";
 import type { Reply } from "./reply.ts";
 
@@ -19,6 +20,8 @@ export interface ServerDeps {
   createExchange(push: Push): Steps;
   /** For one attempt of an exchange (operator/xds/attempts.ts). */
   createAttempt(push: Push): Steps;
+  /** Whose message is next. */
+  turns: Turns;
   log: Logger;
 }
 
@@ -50,11 +53,14 @@ type Read = (message: Buffer) => ProcessingRequest;
 function serve(stream: GrpcStream, metadata: GrpcMetadata, deps: ServerDeps & { read: Read }): GrpcHandler {
   const push = ({ frame, rest }: Reply) => stream.send(frame, rest);
   const exchange = metadata[STAGE.header] === STAGE.attempt ? deps.createAttempt(push) : deps.createExchange(push);
+  const lane = deps.turns.lane({ handle, ended, pause: stream.pause, resume: stream.resume });
+  let isPaid = false;
   let isClosed = false;
 
   function close(isEnded: boolean): void {
     if (isClosed) return;
     isClosed = true;
+    lane.close();
     exchange.closed(isEnded);
   }
 
@@ -62,25 +68,35 @@ function serve(stream: GrpcStream, metadata: GrpcMetadata, deps: ServerDeps & { 
   function fail(error: unknown): void {
     deps.log.error({ err: error }, "an exchange failed outside its own error handling");
     stream.fail("the processor could not finish this request");
+    lane.close();
   }
 
-  return {
-    message(message) {
-      try {
-        const answered = answer(exchange, deps.read(message));
-        if (answered instanceof Promise) answered.then(push).catch(fail);
-        else if (answered !== undefined) push(answered);
-      } catch (error) {
-        fail(error);
-      }
-    },
-    // Envoy half-closes when it is done; answering that ends the stream without a reset (docs/architecture.md).
-    ended() {
+  function handle(message: Buffer): void {
+    try {
+      const answered = answer(exchange, deps.read(message));
+      if (answered instanceof Promise) answered.then(push).catch(fail);
+      else if (answered !== undefined) push(answered);
+    } catch (error) {
+      fail(error);
+    }
+    if (isPaid) return;
+    const load = exchange.load();
+    if (load === null) return;
+    isPaid = true;
+    lane.payFrom(load.share);
+  }
+
+  // Envoy half-closes when it is done; answering that ends the stream without a reset (docs/architecture.md).
+  function ended(): void {
+    try {
       close(true);
       stream.end();
-    },
-    closed: () => close(false),
-  };
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  return { message: lane.take, ended: lane.end, closed: () => close(false) };
 }
 
 function answer(exchange: Steps, request: ProcessingRequest): Reply | Promise<Reply> | undefined {

@@ -25,6 +25,7 @@ export function createTracedExchange(create: (push: Push) => Exchange, push: Pus
     responseHeaders: (headers, how) => tell(exchange.responseHeaders(headers, how)),
     responseBody: (body, isEnd) => tell(exchange.responseBody(body, isEnd)),
     facts: exchange.facts,
+    load: exchange.load,
     closed: exchange.closed,
   };
 }

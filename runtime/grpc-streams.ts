@@ -22,6 +22,9 @@ export interface GrpcStream {
    * buffer of their own. Neither may change afterwards.
    */
   send(frame: Buffer, rest?: Buffer | null): void;
+  /** Takes no more messages than have arrived, until `resume`: flow control stops the sender. */
+  pause(): void;
+  resume(): void;
   /** Ends it with status OK. */
   end(): void;
   /** Ends it with UNAVAILABLE. */
@@ -64,7 +67,7 @@ const UNAVAILABLE = "14";
 
 /** Memory that node:http2 may hold for one connection, MiB: requests and answers that wait for their turn to be sent. */
 const MAX_SESSION_MIB = 1024;
-const WINDOW_BYTES = 4 * 1024 * 1024;
+const WINDOW_BYTES = 256 * 1024;
 const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
 /** Per connection: more than the proxy's circuit breaker lets through (operator/xds/extproc-cluster.ts). */
 const MAX_STREAMS = 32_768;
@@ -153,6 +156,8 @@ function serve(
       stream.write(rest);
       stream.uncork();
     },
+    pause: () => void stream.pause(),
+    resume: () => void stream.resume(),
     end: () => end(OK, ""),
     fail: (details) => end(UNAVAILABLE, details),
   };

@@ -67,6 +67,8 @@ export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDep
       // A server that sends the header itself decides nothing.
       return reply.awaitResponseBody({ set: tryNext(isRetried), remove: isRetried ? [] : [HEADERS.tryNext] });
     },
+    // Its one message is small, and the request's own stream is what works.
+    load: () => null,
     requestBody: notAsked,
     responseBody: notAsked,
     closed() {

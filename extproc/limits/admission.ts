@@ -1,86 +1,127 @@
 import { GatewayError } from "../../contract/errors.ts";
+import type { AccountLoad, AccountLoads } from "./account-load.ts";
+import { createPlace, type Place } from "./place.ts";
+import { waitedMs } from "./turns.ts";
 
 /**
- * How many requests this process carries at once. What is beyond is refused before its body is read: one that waited in a
- * queue would be late for everybody behind it.
+ * How many requests this process carries at once, and whose. What is beyond is refused before its body is read: a request that
+ * waited in a queue would be late for everybody behind it. Under strain the accounts that cause it are refused, and no others.
  */
 export interface Admission {
   /**
    * A place until the request ends.
-   * @throws GatewayError `overloaded` where the process is full or late, `rate_limited` where the account has its share.
+   * @throws GatewayError `rate_limited` if the account takes more than its part of a process that is busy, `overloaded` if the
+   * process is full or late through no one account's doing.
    */
-  enter(accountId: string): Place;
+  enter(load: AccountLoad): Place;
 }
 
-export interface Place {
-  /** Once is enough, more often does no harm. */
-  leave(): void;
-}
+/** Why a request was not admitted, for metrics. */
+export type AdmissionRefusal = "full" | "late" | "places" | "work";
 
 export interface AdmissionDeps {
+  loads: Pick<AccountLoads, "size" | "workMs">;
   /** Most requests at once. */
   mostOpen: number;
+  /** Monotonic. */
+  clock: { nowMs(): number };
   /** How far this process is behind with its work, ms. */
   lateMs(): number;
+  onRefused(reason: AdmissionRefusal): void;
 }
-
-/** By then a refusal takes as long as an answer should. */
-const LATE_FROM_MS = 250;
 
 /** From half of the places on, an account may have no more than a quarter: one account's flood leaves room for the others. */
 const BUSY_FROM = 1 / 2;
-const ACCOUNT_SHARE = 1 / 4;
-/** From here on whoever has more than half of what runs gets nothing more: others' requests wait for its work. */
-const STRAINED_FROM_MS = 20;
-/** Fewer are no flood. */
-const LEAST_FLOOD = 8;
+const ACCOUNT_PLACES = 1 / 4;
+/** From here on others' requests wait for the work of whoever has most of it. */
+const STRAINED_MS = 20;
+/**
+ * Of all work. Accounts that all have something waiting take turns of the same length (turns.ts), so one that has had more than
+ * this has had it beside accounts that asked for less.
+ */
+const MOST_PART = 2 / 3;
+const MOST_EVEN_PARTS = 2;
+/** By then a refusal takes as long as an answer should. */
+const LATE_MS = 250;
+/** By then even those who ask for little are better off with an answer at once. */
+const STUCK_MS = 1_000;
+/** Of the last seconds, as account-load.ts counts: about a tenth of the process. Less strains nobody. */
+const MUCH_WORK_MS = 200;
+/** Whoever has had less is served even if the process is late: it takes next to nothing. */
+const LITTLE_WORK_MS = 20;
+/** An account is alone if no other has asked for so long, or has anything under way. */
+const ALONE_AFTER_MS = 2_000;
 
 const COME_AGAIN = { headers: { "retry-after": "1" } };
 
-export function createAdmission({ mostOpen, lateMs }: AdmissionDeps): Admission {
-  const openByAccount = new Map<string, number>();
+export function createAdmission({ loads, mostOpen, clock, lateMs, onRefused }: AdmissionDeps): Admission {
   const busyFrom = Math.ceil(mostOpen * BUSY_FROM);
-  const share = Math.max(1, Math.floor(mostOpen * ACCOUNT_SHARE));
+  const accountPlaces = Math.max(1, Math.floor(mostOpen * ACCOUNT_PLACES));
   let open = 0;
+  let lastAsker: AccountLoad | undefined;
+  let lastAskedMs = -Infinity;
+  /** When somebody other than the last asker asked. */
+  let lastOfOthersMs = -Infinity;
 
-  function hasItsShare(own: number, late: number): boolean {
-    if (open >= busyFrom && own >= share) return true;
-    const isAlone = own === open;
-    return late >= STRAINED_FROM_MS && own >= LEAST_FLOOD && own * 2 > open && !isAlone;
+  function refusalFor(load: AccountLoad, nowMs: number): GatewayError | null {
+    const { open: own, share } = load;
+    const { workMs } = share;
+    const late = lateMs();
+    if (open >= mostOpen || late >= STUCK_MS) return overloaded(open >= mostOpen ? "full" : "late");
+    if (open >= busyFrom && own >= accountPlaces) {
+      onRefused("places");
+      return new GatewayError(
+        "rate_limited",
+        `The gateway is busy, and your account has ${own} requests under way, its share. Wait for some of them to end.`,
+        COME_AGAIN,
+      );
+    }
+    // Sums lag behind by a tenth of a second: an account's own work may be ahead of them.
+    const allWorkMs = Math.max(loads.workMs, workMs);
+    const part = allWorkMs === 0 ? 0 : workMs / allWorkMs;
+    const isStrained = Math.max(late, waitedMs(share, nowMs)) >= STRAINED_MS;
+    const evenPart = 1 / Math.max(1, loads.size);
+    if (isStrained && workMs >= MUCH_WORK_MS && part > Math.min(MOST_PART, MOST_EVEN_PARTS * evenPart) && !isAlone(load, nowMs)) {
+      onRefused("work");
+      return new GatewayError(
+        "rate_limited",
+        `The gateway is busy, and ${Math.round(part * 100)}% of its work in the last seconds was for your account. Send less at once, or wait a moment.`,
+        COME_AGAIN,
+      );
+    }
+    return late >= LATE_MS && workMs >= LITTLE_WORK_MS ? overloaded("late") : null;
   }
 
-  function leave(accountId: string): void {
-    open -= 1;
-    const left = (openByAccount.get(accountId) ?? 1) - 1;
-    if (left === 0) openByAccount.delete(accountId);
-    else openByAccount.set(accountId, left);
+  function noteAsker(load: AccountLoad, nowMs: number): void {
+    if (load !== lastAsker) {
+      lastOfOthersMs = lastAskedMs;
+      lastAsker = load;
+    }
+    lastAskedMs = nowMs;
+  }
+
+  /** Only of the account that asks now. */
+  function isAlone({ open: own }: AccountLoad, nowMs: number): boolean {
+    return own === open && nowMs - lastOfOthersMs > ALONE_AFTER_MS;
+  }
+
+  function overloaded(reason: "full" | "late"): GatewayError {
+    onRefused(reason);
+    return new GatewayError("overloaded", "The gateway has as many requests as it can carry. Try again in a moment.", COME_AGAIN);
   }
 
   return {
-    enter(accountId) {
-      const late = lateMs();
-      if (open >= mostOpen || late >= LATE_FROM_MS)
-        throw new GatewayError(
-          "overloaded",
-          "The gateway has as many requests as it can carry. Try again in a moment.",
-          COME_AGAIN,
-        );
-      const own = openByAccount.get(accountId) ?? 0;
-      if (hasItsShare(own, late))
-        throw new GatewayError(
-          "rate_limited",
-          `The gateway is busy, and your account has ${own} requests under way, its share. Wait for some of them to end.`,
-          COME_AGAIN,
-        );
+    enter(load) {
+      const nowMs = clock.nowMs();
+      noteAsker(load, nowMs);
+      const refusal = refusalFor(load, nowMs);
+      if (refusal !== null) throw refusal;
       open += 1;
-      openByAccount.set(accountId, own + 1);
-      let isHere = true;
-      return {
-        leave() {
-          if (isHere) leave(accountId);
-          isHere = false;
-        },
-      };
+      load.open += 1;
+      return createPlace(() => {
+        open -= 1;
+        load.open -= 1;
+      });
     },
   };
 }

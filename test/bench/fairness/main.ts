@@ -1,99 +1,123 @@
-import { spawn } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { setAccountLimits } from "../../../ledger/limits.ts";
+import { Command } from "commander";
+import { stringify } from "yaml";
+import { createApiKey } from "../../../ledger/keys.ts";
 import { startTestStack } from "../../support/stack.ts";
-import { readUse } from "../processes.ts";
+import { benchModel } from "../gateways/model-gateway.ts";
+import { drive, type Driven } from "../load/drive.ts";
+import { startFlood, type Flooded, type FloodRequest } from "../load/flood.ts";
+import { loadProgram } from "../load/program.ts";
+import { startUpstream } from "../load/upstream.ts";
+import { modelOf } from "../pairs.ts";
+import { FLOODS, type FloodCase, type Target } from "./floods.ts";
+import { describeFlooded, describeRounds, type Round } from "./report.ts";
 
 /**
- * `npm run bench:fairness`: what a steady account's requests take, alone and while another account floods the gateway with
- * streams, without and with a bound on the other's concurrent requests. The same flood past the gateway, at the model server,
- * tells what the machine is to blame for. Rounds alternate, for the machine is shared.
+ * `npm run bench:fairness`: what a paying account's requests take, alone, beside a flood that goes past the gateway to the
+ * model server (the machine's part), and beside the same flood through the gateway. Rounds alternate, for the machine is
+ * shared.
  */
-const FLOOD_STREAMS = 100;
-const BOUND = 8;
-const ROUNDS = 5;
-const REQUESTS = 300;
-const STEADY_CONNECTIONS = 2;
+const CREDIT_NANO_USD = 1_000_000_000_000_000n;
+const MANY_KEYS = 200;
 const SETTLE_MS = 3_000;
+const CONNECTIONS = 2;
 
-const body = JSON.stringify({
-  model: "modelx-v4-pro",
-  max_tokens: 64,
-  messages: [{ role: "user", content: "Hello. [[sim tokens=20]]" }],
-});
+const { only, rounds, requests } = new Command("npm run bench:fairness --")
+  .description("Measures one account's requests beside another's flood.")
+  .option("--only <pattern>", "floods whose names match", "")
+  .option("--rounds <count>", "of each flood", "3")
+  .option("--requests <count>", "that are measured in a round, of each kind", "300")
+  .allowExcessArguments(false)
+  .parse()
+  .opts<{ only: string; rounds: string; requests: string }>();
 
-const stack = await startTestStack({ isMeasured: true });
+const program = await loadProgram();
+const directory = await mkdtemp(path.join(tmpdir(), "fairness-"));
+const upstream = await startUpstream(program);
+const manifestsDirectory = path.join(directory, "manifests");
+await mkdir(manifestsDirectory);
+const models = [benchModel("chat", `${upstream.url}/v1`), benchModel("messages", upstream.url)];
+await writeFile(path.join(manifestsDirectory, "models.yaml"), models.map((each) => stringify(each)).join("---\n"));
+const stack = await startTestStack({ isMeasured: true, manifestsDirectory });
 try {
-  const steady = await stack.createAccount({ name: "steady", creditNanoUsd: 1_000_000_000_000n });
-  const other = await stack.createAccount({ name: "other", creditNanoUsd: 1_000_000_000_000n });
-  const url = `${stack.baseUrl}/v1/chat/completions`;
+  const steady = await stack.createAccount({ name: "steady", creditNanoUsd: CREDIT_NANO_USD });
+  const steadyKeyFile = await writeKeys("steady", [steady.apiKey]);
+  const target = await createTarget();
+  await measure(steadyKeyFile); // warms everything up
+  for (const flood of FLOODS.filter(({ name }) => new RegExp(only).test(name))) await compare(flood, target);
 
-  async function measure(): Promise<Round> {
-    const startedMs = performance.now();
-    const before = await readUse([stack.pids["extproc"] ?? 0]);
-    const durationsMs: number[] = [];
-    let left = REQUESTS;
-    const worker = async () => {
-      while (left-- > 0) {
-        const startedMs = performance.now();
-        const response = await fetch(url, { method: "POST", headers: { authorization: `Bearer ${steady.apiKey}` }, body });
-        await response.text();
-        if (response.status !== 200) throw new Error(`the steady account got ${response.status}`);
-        durationsMs.push(performance.now() - startedMs);
-      }
-    };
-    await Promise.all(Array.from({ length: STEADY_CONNECTIONS }, worker));
-    const { cpuMs } = await readUse([stack.pids["extproc"] ?? 0]);
-    return { durationsMs, extprocBusy: (cpuMs - before.cpuMs) / (performance.now() - startedMs) };
+  async function compare(flood: FloodCase, target: Target): Promise<void> {
+    const found: Record<"alone" | "past" | "through", Round[]> = { alone: [], past: [], through: [] };
+    const answers: Flooded[] = [];
+    for (let round = 0; round < Number(rounds); round++) {
+      process.stderr.write(`${flood.name}, round ${round + 1}\n`);
+      found.alone.push(await measure(steadyKeyFile));
+      found.past.push((await measureBeside(flood.past(target))).round);
+      const { round: through, flooded } = await measureBeside(flood.through(target));
+      found.through.push(through);
+      answers.push(flooded);
+    }
+    process.stdout.write(`${flood.name}\n${describeRounds(found)}\n${describeFlooded(answers)}\n\n`);
   }
 
-  async function whileFlooded(target: string, concurrentRequests: number | null): Promise<Round> {
-    await setAccountLimits(stack.database, "other", concurrentRequests === null ? {} : { concurrentRequests });
-    const arguments_ = [path.join(import.meta.dirname, "flood.ts"), target, other.apiKey, String(FLOOD_STREAMS)];
-    const flood = spawn(process.execPath, arguments_, { stdio: ["ignore", "ignore", "inherit"] });
+  async function measureBeside(request: FloodRequest): Promise<{ round: Round; flooded: Flooded }> {
+    const flood = startFlood(program, request);
+    await sleep(SETTLE_MS);
     try {
-      await sleep(SETTLE_MS);
-      return await measure();
+      const round = await measure(steadyKeyFile);
+      return { round, flooded: await flood.stop() };
     } finally {
-      flood.kill();
+      await flood.stop();
       await stack.idle();
     }
   }
-
-  await measure(); // warms everything up
-  const found: Record<"alone" | "past" | "unbounded" | "bounded", Round[]> = { alone: [], past: [], unbounded: [], bounded: [] };
-  for (let round = 0; round < ROUNDS; round++) {
-    found.alone.push(await measure());
-    found.past.push(await whileFlooded(`${stack.simulatorUrl}/v1/chat/completions`, null));
-    found.unbounded.push(await whileFlooded(url, null));
-    found.bounded.push(await whileFlooded(url, BOUND));
-  }
-  console.table({
-    "the steady account alone": summarize(found.alone),
-    [`beside ${FLOOD_STREAMS} streams past the gateway`]: summarize(found.past),
-    [`beside ${FLOOD_STREAMS} streams of another account`]: summarize(found.unbounded),
-    [`the same, the other bound to ${BOUND} at once`]: summarize(found.bounded),
-  });
 } finally {
   await stack.stop();
+  await upstream.stop();
+  await rm(directory, { recursive: true, force: true });
 }
 
-interface Round {
-  durationsMs: number[];
-  /** Cores that extproc used. */
-  extprocBusy: number;
+/** JSON and streams of the account that pays, at the same time. */
+async function measure(keyFile: string): Promise<Round> {
+  const one = (isStream: boolean): Promise<Driven> =>
+    drive(program, {
+      url: `${stack.baseUrl}/v1/chat/completions`,
+      headers: { "x-api-key": `@${keyFile}` },
+      body: JSON.stringify({
+        model: modelOf("chat"),
+        max_tokens: 64,
+        stream: isStream,
+        messages: [{ role: "user", content: "[[bench chunks=20]]" }],
+      }),
+      expect: isStream ? "data: [DONE]" : '"completion_tokens":20',
+      requests: Number(requests),
+      connections: CONNECTIONS,
+    });
+  const [json, stream] = await Promise.all([one(false), one(true)]);
+  return { json, stream };
 }
 
-/** Medians over the rounds. */
-function summarize(rounds: readonly Round[]) {
-  const of = (durationsMs: readonly number[], share: number) =>
-    durationsMs.toSorted((a, b) => a - b)[Math.floor(durationsMs.length * share)] ?? 0;
-  const quantile = (share: number) => median(rounds.map(({ durationsMs }) => of(durationsMs, share))).toFixed(1);
-  const extprocBusy = median(rounds.map(({ extprocBusy }) => extprocBusy)).toFixed(2);
-  return { "p50 ms": quantile(0.5), "p99 ms": quantile(0.99), "cores of extproc": extprocBusy };
+async function createTarget(): Promise<Target> {
+  const other = await stack.createAccount({ name: "other", creditNanoUsd: CREDIT_NANO_USD });
+  const pepper = Buffer.from((await readFile(stack.directory.pepper, "utf8")).trim(), "base64");
+  const many: string[] = [];
+  for (let number = 0; number < MANY_KEYS; number++)
+    many.push((await createApiKey(stack.database, { accountId: "other", name: `key ${number}`, pepper })).value);
+  const wrong = many.map((key) => key.slice(0, -6) + (key.endsWith("aaaaaa") ? "bbbbbb" : "aaaaaa"));
+  return {
+    gatewayUrl: stack.baseUrl,
+    upstreamUrl: upstream.url,
+    keysFile: await writeKeys("one", [other.apiKey]),
+    manyKeysFile: await writeKeys("many", many),
+    wrongKeysFile: await writeKeys("wrong", wrong),
+  };
 }
 
-function median(numbers: readonly number[]): number {
-  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
+async function writeKeys(name: string, keys: readonly string[]): Promise<string> {
+  const file = path.join(directory, name);
+  await writeFile(file, keys.join("\n"), { mode: 0o600 });
+  return file;
 }

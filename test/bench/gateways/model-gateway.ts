@@ -16,7 +16,7 @@ export async function startModelGateway(
 ): Promise<Gateway> {
   const manifestsDirectory = path.join(place.directory, `manifests-${workers}`);
   await mkdir(manifestsDirectory);
-  const models = [model("chat", `${place.upstreamUrl}/v1`), model("messages", place.upstreamUrl)];
+  const models = [benchModel("chat", `${place.upstreamUrl}/v1`), benchModel("messages", place.upstreamUrl)];
   await writeFile(path.join(manifestsDirectory, "models.yaml"), models.map((each) => stringify(each)).join("---\n"));
   const stack = await startTestStack({ isMeasured: true, manifestsDirectory, creditNanoUsd: CREDIT_NANO_USD, workers });
   const keyFile = path.join(place.directory, `key-${workers}`);
@@ -31,7 +31,7 @@ export async function startModelGateway(
   };
 }
 
-function model(protocol: "chat" | "messages", url: string): object {
+export function benchModel(protocol: "chat" | "messages", url: string): object {
   return {
     apiVersion: "modelgateway.dev/v1alpha1",
     kind: "Model",

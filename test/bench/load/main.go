@@ -1,5 +1,5 @@
 // Command load is both ends of the bench: `load upstream` answers as a model server does, `load drive` sends requests
-// and measures their answers.
+// and measures their answers, `load flood` sends as many as it can.
 package main
 
 import (
@@ -9,7 +9,7 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fail(fmt.Errorf("say `load upstream` or `load drive`"))
+		fail(fmt.Errorf("say `load upstream`, `load drive` or `load flood`"))
 	}
 	var err error
 	switch os.Args[1] {
@@ -17,8 +17,10 @@ func main() {
 		err = upstream(os.Args[2:])
 	case "drive":
 		err = drive(os.Args[2:])
+	case "flood":
+		err = flood(os.Args[2:])
 	default:
-		err = fmt.Errorf("there is no command %q: say `load upstream` or `load drive`", os.Args[1])
+		err = fmt.Errorf("there is no command %q: say `load upstream`, `load drive` or `load flood`", os.Args[1])
 	}
 	if err != nil {
 		fail(err)

@@ -34,10 +34,12 @@ func upstream(arguments []string) error {
 	return http.Serve(listener, http.HandlerFunc(answer))
 }
 
-// wish is what a request asks of the answer: `[[bench chunks=100 gap=50ms]]` anywhere in its prompt.
+// wish is what a request asks of the answer: `[[bench chunks=100 gap=50ms burst=1]]` anywhere in its prompt.
 type wish struct {
 	chunks int
 	gap    time.Duration
+	// Chunks that are written at once.
+	burst int
 }
 
 type request struct {
@@ -71,7 +73,7 @@ func answer(writer http.ResponseWriter, incoming *http.Request) {
 
 // script is one answer in both of its forms.
 type script struct {
-	whole  string
+	whole  func() string
 	before []string
 	chunk  string
 	after  []string
@@ -81,8 +83,9 @@ func respond(writer http.ResponseWriter, asked request, wanted wish, text script
 	if !asked.Stream {
 		time.Sleep(wanted.gap)
 		writer.Header().Set("content-type", "application/json")
-		writer.Header().Set("content-length", strconv.Itoa(len(text.whole)))
-		_, _ = io.WriteString(writer, text.whole)
+		whole := text.whole()
+		writer.Header().Set("content-length", strconv.Itoa(len(whole)))
+		_, _ = io.WriteString(writer, whole)
 		return
 	}
 	writer.Header().Set("content-type", "text/event-stream")
@@ -97,9 +100,10 @@ func respond(writer http.ResponseWriter, asked request, wanted wish, text script
 			return
 		}
 	}
-	for range wanted.chunks {
+	burst := strings.Repeat(text.chunk, wanted.burst)
+	for range wanted.chunks / wanted.burst {
 		time.Sleep(wanted.gap)
-		if !send(text.chunk) {
+		if !send(burst) {
 			return
 		}
 	}
@@ -111,7 +115,7 @@ func respond(writer http.ResponseWriter, asked request, wanted wish, text script
 }
 
 func readWish(body []byte) wish {
-	wanted := wish{chunks: 100}
+	wanted := wish{chunks: 100, burst: 1}
 	_, rest, found := bytes.Cut(body, []byte("[[bench "))
 	if !found {
 		return wanted
@@ -124,8 +128,11 @@ func readWish(body []byte) wish {
 			wanted.chunks, _ = strconv.Atoi(value)
 		case "gap":
 			wanted.gap, _ = time.ParseDuration(value)
+		case "burst":
+			wanted.burst, _ = strconv.Atoi(value)
 		}
 	}
+	wanted.burst = max(wanted.burst, 1)
 	return wanted
 }
 
@@ -146,8 +153,10 @@ func chatScript(asked request, wanted wish, promptBytes int) script {
 		after = append(after, fmt.Sprintf("data: {%s,\"object\":\"chat.completion.chunk\",\"choices\":[],\"usage\":%s}\n\n", head, usage))
 	}
 	return script{
-		whole: fmt.Sprintf(`{%s,"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":"stop"}],"usage":%s}`,
-			head, strings.Repeat(word, wanted.chunks), usage),
+		whole: func() string {
+			return fmt.Sprintf(`{%s,"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":"stop"}],"usage":%s}`,
+				head, strings.Repeat(word, wanted.chunks), usage)
+		},
 		before: []string{chunk(`{"role":"assistant","content":""}`, "null", "")},
 		chunk:  chunk(fmt.Sprintf(`{"content":%q}`, word), "null", ""),
 		after:  append(after, "data: [DONE]\n\n"),
@@ -165,8 +174,10 @@ func messagesScript(asked request, wanted wish, promptBytes int) script {
 	}
 	head := fmt.Sprintf(`"id":"msg_bench","type":"message","role":"assistant","model":%q`, asked.Model)
 	return script{
-		whole: fmt.Sprintf(`{%s,"content":[{"type":"text","text":%q}],"stop_reason":"end_turn","stop_sequence":null,"usage":%s}`,
-			head, strings.Repeat(word, wanted.chunks), usage(wanted.chunks)),
+		whole: func() string {
+			return fmt.Sprintf(`{%s,"content":[{"type":"text","text":%q}],"stop_reason":"end_turn","stop_sequence":null,"usage":%s}`,
+				head, strings.Repeat(word, wanted.chunks), usage(wanted.chunks))
+		},
 		before: []string{
 			event("message_start", fmt.Sprintf(`,"message":{%s,"content":[],"stop_reason":null,"stop_sequence":null,"usage":%s}`, head, usage(1))),
 			event("content_block_start", `,"index":0,"content_block":{"type":"text","text":""}`),

@@ -1,0 +1,84 @@
+import { createPace, type Pace } from "./pace.ts";
+import { createShare, type Share } from "./turns.ts";
+
+/** What one account is making this process do. */
+export interface AccountLoad {
+  /** Requests under way. */
+  open: number;
+  /** Usage reports under way. */
+  openReports: number;
+  /** Its part of the process's time, and how much of it it has had lately. */
+  readonly share: Share;
+  readonly reports: Pace;
+  readonly lookups: Pace;
+  readonly refusals: Pace;
+}
+
+/** The accounts that have done something in the last seconds; the others have no load. */
+export interface AccountLoads {
+  of(accountId: string): AccountLoad;
+  /** Accounts that a hundredth of the process or more was for in the last seconds. */
+  readonly size: number;
+  /** Work of the last seconds for all accounts, ms. */
+  readonly workMs: number;
+  stop(): void;
+}
+
+const FADE_EVERY_MS = 100;
+/** Half of the work is forgotten after 1.4 s. An account that takes the whole process has 2,000 ms of it. */
+const REMAINING = 0.95;
+const COUNTED_MS = 20;
+const NEGLIGIBLE_MS = 0.01;
+
+/** Answers that cost the caller nothing: far above what tools ask for, far below what would be felt. */
+const REPORTS = { perSecond: 20, burst: 40 };
+const LOOKUPS = { perSecond: 100, burst: 200 };
+/** Clients that are refused come back at most so fast; see refusals.ts. */
+export const REFUSALS = { perSecond: 200, burst: 200, maxDelayMs: 2_000 };
+
+export function startAccountLoads(): AccountLoads {
+  const loads = new Map<string, AccountLoad>();
+  let workMs = 0;
+  let size = 0;
+
+  /** The sum is made anew each time, so that what was added in between counts from the next time on. */
+  function fade(): void {
+    workMs = 0;
+    size = 0;
+    for (const [accountId, load] of loads) {
+      load.share.workMs *= REMAINING;
+      workMs += load.share.workMs;
+      if (load.share.workMs >= COUNTED_MS) size += 1;
+      if (load.open === 0 && load.openReports === 0 && load.share.workMs < NEGLIGIBLE_MS) loads.delete(accountId);
+    }
+  }
+  const timer = setInterval(fade, FADE_EVERY_MS).unref();
+
+  return {
+    of(accountId) {
+      const known = loads.get(accountId);
+      if (known !== undefined) return known;
+      const load = createAccountLoad();
+      loads.set(accountId, load);
+      return load;
+    },
+    get size() {
+      return size;
+    },
+    get workMs() {
+      return workMs;
+    },
+    stop: () => clearInterval(timer),
+  };
+}
+
+export function createAccountLoad(): AccountLoad {
+  return {
+    open: 0,
+    openReports: 0,
+    share: createShare(),
+    reports: createPace(REPORTS),
+    lookups: createPace(LOOKUPS),
+    refusals: createPace(REFUSALS),
+  };
+}

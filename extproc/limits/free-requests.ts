@@ -1,0 +1,57 @@
+import { GatewayError } from "../../contract/errors.ts";
+import type { AccountLoad } from "./account-load.ts";
+import { createPlace, type Place } from "./place.ts";
+
+/** What costs its caller nothing has limits of its own: each account may ask so often, with all of its keys together. */
+export interface FreeRequests {
+  /** Models, balance, a token count. @throws GatewayError `rate_limited`. */
+  lookUp(load: AccountLoad): void;
+  /** A usage report, which the database makes. @throws GatewayError `rate_limited`; `overloaded` if others wait for theirs. */
+  report(load: AccountLoad): Place;
+}
+
+export type FreeRequestRefusal = "lookups" | "reports" | "reports_of_all";
+
+export interface FreeRequestsDeps {
+  /** Monotonic. */
+  clock: { nowMs(): number };
+  onRefused(reason: FreeRequestRefusal): void;
+}
+
+/** Of the database connections that settlements and leases need, too. */
+const MOST_REPORTS = 4;
+const MOST_REPORTS_OF_ACCOUNT = 2;
+const COME_AGAIN = { headers: { "retry-after": "1" } };
+
+export function createFreeRequests({ clock, onRefused }: FreeRequestsDeps): FreeRequests {
+  let openReports = 0;
+
+  function refuse(reason: FreeRequestRefusal, message: string): never {
+    onRefused(reason);
+    throw new GatewayError(reason === "reports_of_all" ? "overloaded" : "rate_limited", message, COME_AGAIN);
+  }
+
+  return {
+    lookUp({ lookups }) {
+      if (!lookups.take(clock.nowMs()))
+        refuse(
+          "lookups",
+          "Your account asks for models, its balance or token counts more than 100 times a second. Ask less often.",
+        );
+    },
+    report(load) {
+      if (load.openReports >= MOST_REPORTS_OF_ACCOUNT)
+        refuse("reports", `Your account waits for ${load.openReports} usage reports already. Ask again when they have come.`);
+      if (!load.reports.take(clock.nowMs()))
+        refuse("reports", "Your account asks for usage more than 20 times a second. Ask less often.");
+      if (openReports >= MOST_REPORTS)
+        refuse("reports_of_all", "The gateway is making as many usage reports as it can. Ask again in a moment.");
+      openReports += 1;
+      load.openReports += 1;
+      return createPlace(() => {
+        openReports -= 1;
+        load.openReports -= 1;
+      });
+    },
+  };
+}

@@ -1,0 +1,205 @@
+/**
+ * Shares this process's one thread among accounts. While an account takes little of it, its messages are handled as they
+ * arrive. What is beyond waits for its turn: accounts take turns of equal length, and so do an account's streams. Between turns
+ * the process reads what has arrived, so that one stream that sends as fast as it can delays others by a turn, and itself by as
+ * much as it likes: a stream with too much waiting is not read from, until flow control stops the sender
+ * (docs/decisions/0033).
+ */
+export interface Turns {
+  lane(stream: LaneStream): Lane;
+}
+
+/** A stream as the scheduler sees it. */
+interface LaneStream {
+  handle(message: Buffer): void;
+  ended(): void;
+  /** Stops reading from it. */
+  pause(): void;
+  resume(): void;
+}
+
+/** One stream's messages, in order. */
+export interface Lane {
+  take(message: Buffer): void;
+  /** The other side sends no more; the stream hears of it after its last message. */
+  end(): void;
+  /** The stream is over: what still waits is dropped. */
+  close(): void;
+  /** From here on its time counts as this account's. Until then messages are handled as they arrive. */
+  payFrom(share: Share): void;
+}
+
+/** An account's part of the process. */
+export interface Share {
+  /** Time spent on it in the last seconds, ms; fades (account-load.ts). */
+  workMs: number;
+  /** Time that may still be spent as its messages arrive, ms. */
+  readonly atOnce: Allowance;
+  /** Its streams that have something waiting; the first is next. */
+  readonly waiting: WaitingLane[];
+  /** What is left of its turn, ms; below 0 if its last message took longer than its turn. */
+  turnMs: number;
+}
+
+interface WaitingLane {
+  /** Since when its next message waits. */
+  readonly sinceMs: number;
+  /** Handles the next message. @returns whether there are more. */
+  next(): boolean;
+}
+
+/** Refilled as time passes. */
+interface Allowance {
+  leftMs: number;
+  refilledMs: number;
+}
+
+export interface TurnsOptions {
+  /** Monotonic. */
+  clock: { nowMs(): number };
+  /** Calls back once the process has read what has arrived. */
+  defer(callback: () => void): void;
+}
+
+/** Handled as it arrives: of one account up to a fifth of the process, 2 ms at a time. */
+const ACCOUNT_AT_ONCE = { part: 0.2, maxMs: 2 };
+/** And of all accounts together. */
+const ALL_AT_ONCE = { part: 0.8, maxMs: 8 };
+/** Each account in turn. */
+const TURN_MS = 1;
+/** Between two looks at what has arrived. */
+const ROUND_MS = 5;
+/** A stream with more than this waiting is not read from. */
+const MAX_WAITING_BYTES = 64 * 1024;
+
+export function createTurns({ clock, defer }: TurnsOptions): Turns {
+  const all: Allowance = { leftMs: ALL_AT_ONCE.maxMs, refilledMs: clock.nowMs() };
+  /** Accounts with something waiting; the first is next. */
+  const accounts: Share[] = [];
+  let isDeferred = false;
+
+  function mayRunAtOnce({ atOnce, waiting }: Share, nowMs: number): boolean {
+    refill(all, ALL_AT_ONCE, nowMs);
+    refill(atOnce, ACCOUNT_AT_ONCE, nowMs);
+    return waiting.length === 0 && all.leftMs > 0 && atOnce.leftMs > 0;
+  }
+
+  function wait(share: Share, lane: WaitingLane): void {
+    share.waiting.push(lane);
+    if (share.waiting.length === 1) accounts.push(share);
+    deferRound();
+  }
+
+  function deferRound(): void {
+    if (isDeferred) return;
+    isDeferred = true;
+    defer(round);
+  }
+
+  function round(): void {
+    isDeferred = false;
+    const untilMs = clock.nowMs() + ROUND_MS;
+    for (let share = accounts.shift(); share !== undefined; share = accounts.shift()) {
+      turn(share);
+      if (share.waiting.length > 0) accounts.push(share);
+      if (clock.nowMs() >= untilMs) break;
+    }
+    if (accounts.length > 0) deferRound();
+  }
+
+  /** A message that took longer than a turn is paid for with the turns that follow. */
+  function turn(share: Share): void {
+    share.turnMs = Math.min(share.turnMs + TURN_MS, TURN_MS);
+    while (share.turnMs > 0) {
+      const lane = share.waiting.shift();
+      if (lane === undefined) return;
+      const startedMs = clock.nowMs();
+      if (lane.next()) share.waiting.push(lane);
+      const spentMs = Math.max(clock.nowMs() - startedMs, LEAST_MS);
+      share.workMs += spentMs;
+      share.turnMs -= spentMs;
+    }
+  }
+
+  function createLane(stream: LaneStream): Lane {
+    let share: Share | undefined;
+    let messages: Buffer[] = [];
+    let waitingBytes = 0;
+    let isPaused = false;
+    let isEnded = false;
+    let isClosed = false;
+
+    function handleAtOnce(message: Buffer, startedMs: number): void {
+      stream.handle(message);
+      if (share === undefined) return;
+      const spentMs = clock.nowMs() - startedMs;
+      share.workMs += spentMs;
+      share.atOnce.leftMs -= spentMs;
+      all.leftMs -= spentMs;
+    }
+
+    const waitingLane = {
+      sinceMs: 0,
+      next(): boolean {
+        const message = messages.shift();
+        if (isClosed || message === undefined) return false;
+        waitingBytes -= message.length;
+        waitingLane.sinceMs = clock.nowMs();
+        stream.handle(message);
+        if (messages.length > 0) return true;
+        if (isPaused) {
+          isPaused = false;
+          stream.resume();
+        }
+        if (isEnded) stream.ended();
+        return false;
+      },
+    };
+
+    return {
+      payFrom: (account) => (share = account),
+      take(message) {
+        const nowMs = clock.nowMs();
+        if (share === undefined || (messages.length === 0 && mayRunAtOnce(share, nowMs))) return handleAtOnce(message, nowMs);
+        messages.push(message);
+        waitingBytes += message.length;
+        if (messages.length === 1) {
+          waitingLane.sinceMs = nowMs;
+          wait(share, waitingLane);
+        }
+        if (waitingBytes > MAX_WAITING_BYTES && !isPaused) {
+          isPaused = true;
+          stream.pause();
+        }
+      },
+      end() {
+        if (messages.length === 0) stream.ended();
+        else isEnded = true;
+      },
+      close() {
+        isClosed = true;
+        messages = [];
+      },
+    };
+  }
+
+  return { lane: createLane };
+}
+
+/** A clock may not see how short a message was. */
+const LEAST_MS = 0.001;
+
+export function createShare(): Share {
+  return { workMs: 0, atOnce: { leftMs: ACCOUNT_AT_ONCE.maxMs, refilledMs: 0 }, waiting: [], turnMs: 0 };
+}
+
+/** How long the account's next message has waited. */
+export function waitedMs({ waiting }: Share, nowMs: number): number {
+  const [next] = waiting;
+  return next === undefined ? 0 : nowMs - next.sinceMs;
+}
+
+function refill(allowance: Allowance, { part, maxMs }: { part: number; maxMs: number }, nowMs: number): void {
+  allowance.leftMs = Math.min(maxMs, allowance.leftMs + (nowMs - allowance.refilledMs) * part);
+  allowance.refilledMs = nowMs;
+}
