@@ -23,6 +23,7 @@ import { overviewRoutes } from "./routes/overview.ts";
 import { playgroundRoutes } from "./routes/playground.ts";
 import { publicRoutes } from "./routes/public.ts";
 import { requestRoutes } from "./routes/usage/requests.ts";
+import { secondFactorRoutes } from "./routes/people/second-factor.ts";
 import { settingsRoutes } from "./routes/people/settings.ts";
 import { signInRoutes } from "./routes/people/sign-in.ts";
 import { signUpRoutes } from "./routes/people/sign-up.ts";
@@ -36,6 +37,7 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   publicRoutes(app, deps);
   playgroundRoutes(app, deps);
   settingsRoutes(app, deps);
+  secondFactorRoutes(app, deps);
   confirmIdentityRoutes(app, deps);
   memberRoutes(app, deps);
   invitationRoutes(app, deps);

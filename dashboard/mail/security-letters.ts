@@ -33,6 +33,15 @@ export function newPasswordLetter(to: ToPerson): Letter {
   });
 }
 
+export function secondFactorLetter({ isOn, ...to }: ToPerson & { isOn: boolean }): Letter {
+  const state = isOn ? "on" : "off";
+  return securityLetter({
+    ...to,
+    subject: `Your second factor for Model Gateway is ${state}`,
+    news: `The second factor of your sign-in was turned ${state}.`,
+  });
+}
+
 interface AboutAccount extends ToPerson {
   accountName: string;
   /** Who did it. */

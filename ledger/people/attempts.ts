@@ -47,6 +47,11 @@ export function confirmAttempt(sessionId: string): Attempt {
   return { what: "wrong passwords", remedy: "", budgets: [own(`session:${sessionId}`, 8)] };
 }
 
+/** Codes after a right password. */
+export function secondFactorAttempt(personId: string): Attempt {
+  return { what: "wrong codes", remedy: "", budgets: [own(`code:${personId}`, 8)] };
+}
+
 /** Each costs us a password's hash, and leaves a person behind. */
 export function signUpAttempt({ address }: From): Attempt {
   return { what: "sign-ups from your network", remedy: "", budgets: shared("sign-up ", address, 40) };

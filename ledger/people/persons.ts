@@ -22,6 +22,8 @@ export interface Person {
   isEmailVerified: boolean;
   /** false: they sign in by another service alone. */
   hasPassword: boolean;
+  /** Their password is not enough. */
+  hasSecondFactor: boolean;
 }
 
 /** Signs in by a password, or by another service. */
@@ -35,7 +37,7 @@ export type NewPerson = { email: string; name: string; isEmailVerified?: boolean
 );
 
 const COLUMNS = `id, email, name, is_admin AS "isAdmin", email_verified_at IS NOT NULL AS "isEmailVerified",
-  password_hash IS NOT NULL AS "hasPassword"`;
+  password_hash IS NOT NULL AS "hasPassword", EXISTS (SELECT FROM person_totp WHERE person_id = person.id) AS "hasSecondFactor"`;
 const personRow = z.strictObject({
   id: z.string(),
   email: z.string(),
@@ -43,6 +45,7 @@ const personRow = z.strictObject({
   isAdmin: z.boolean(),
   isEmailVerified: z.boolean(),
   hasPassword: z.boolean(),
+  hasSecondFactor: z.boolean(),
 });
 
 /**

@@ -1,3 +1,4 @@
+import { TOTP } from "otpauth";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { makeKey, PASSWORD, signUp } from "./harness-steps.ts";
@@ -80,4 +81,37 @@ test("who removes a member deletes the keys that they made along with it, and on
   await owner.page.goto("/dashboard/settings/log");
   await owner.page.getByText("member.removed").waitFor();
   await owner.look("security-log");
+});
+
+test("somebody sets up a second factor, and signs in with a code and with a recovery code", async () => {
+  const email = "careful@example.com";
+  const { page, look } = await visit({ device: "phone" });
+  await signUp(page, { name: "Careful", email });
+  await page.goto("/dashboard/settings");
+  await page.getByRole("link", { name: "Set it up" }).click();
+  const secret = (await page.locator("#totp-secret").innerText()).trim();
+  const code = (steps: number) => new TOTP({ secret }).generate({ timestamp: Date.now() + steps * 30_000 });
+  await look("second-factor");
+  await page.getByLabel("Code", { exact: true }).fill("000000");
+  await page.getByRole("button", { name: "Turn on" }).click();
+  await page.getByText("This code is wrong").waitFor();
+  await page.getByLabel("Code", { exact: true }).fill(code(-1));
+  await page.getByRole("button", { name: "Turn on" }).click();
+  const [recovery = ""] = (await page.locator("#recovery-codes").innerText()).trim().split("\n");
+  await look("recovery-codes");
+  await page.getByRole("link", { name: "I have kept them" }).click();
+  await page.getByText("You have 10 recovery codes left").waitFor();
+  await look("settings-with-second-factor");
+
+  for (const text of [code(1), recovery]) {
+    await signOut(page);
+    await signIn(page, email, PASSWORD);
+    await page.getByRole("heading", { name: "Enter your code" }).waitFor();
+    await look("sign-in-code");
+    await page.getByLabel("Code", { exact: true }).fill(text);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.waitForURL("**/dashboard");
+  }
+  await page.goto("/dashboard/settings");
+  await page.getByText("You have 9 recovery codes left").waitFor();
 });

@@ -100,7 +100,9 @@ type CountedTable =
   | "person"
   | "session"
   | "password_reset"
-  | "sign_in_failure";
+  | "sign_in_failure"
+  | "person_totp"
+  | "recovery_code";
 
 export async function countRows(database: Queryable, table: CountedTable): Promise<bigint> {
   const [row] = await database.query({ text: `SELECT count(*) AS count FROM ${table}`, row: countRow });

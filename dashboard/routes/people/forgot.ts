@@ -2,11 +2,14 @@ import type { FastifyInstance } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
 import { takeLetter } from "../../../ledger/people/letter-budget.ts";
 import { listMemberships } from "../../../ledger/people/members.ts";
+import { noteAction } from "../../../ledger/people/audit.ts";
 import { listMadeThings } from "../../../ledger/people/made-by.ts";
 import { findReset, requestReset, resetPassword } from "../../../ledger/people/sign-in.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm } from "../../form.ts";
 import { resetLetter } from "../../mail/letters.ts";
+import { createNotifier } from "../../mail/notifier.ts";
+import { newPasswordLetter } from "../../mail/security-letters.ts";
 import type { Mailer } from "../../mail/letter.ts";
 import { goTo, sendPage } from "../../reply.ts";
 import { createArrive } from "../../session/arrival.ts";
@@ -17,6 +20,7 @@ import { forgotPage, forgotSentPage, resetPage } from "../../views/people/forgot
 export function forgotRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer): void {
   const { database, publicBaseUrl, log } = deps;
   const arrive = createArrive(deps);
+  const notify = createNotifier(deps);
 
   app.get("/dashboard/forgot", async ({ visitor }, reply) => sendPage(reply, forgotPage({ form: EMPTY_FORM, visitor })));
 
@@ -38,8 +42,9 @@ export function forgotRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer
 
   /** Of an address that nobody proved yet: may somebody else have made keys or tokens that go on to work? */
   async function mustAsk(token: string): Promise<boolean> {
-    const { id: personId, isEmailVerified } = await findReset(database, token);
+    const { id: personId, isEmailVerified, hasSecondFactor } = await findReset(database, token);
     if (isEmailVerified) return false;
+    if (hasSecondFactor) return true;
     for (const { accountId } of await listMemberships(database, personId)) {
       const { keys, tokens } = await listMadeThings(database, { accountId, personId });
       if (keys.length + tokens.length > 0) return true;
@@ -64,6 +69,17 @@ export function forgotRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer
         throw new GatewayError("invalid_request", "Say whether it was you who signed up.", { field: "signed-up" });
       const person = await resetPassword(database, token, password, { isTakingOver: isAsking && signedUp === "stranger" });
       const [membership] = await listMemberships(database, person.id);
+      // A mailbox alone is no second factor: who has one signs in with it.
+      if (person.hasSecondFactor) {
+        await noteAction(database, {
+          accountId: null,
+          personId: person.id,
+          action: "person.reset_password",
+          subject: person.email,
+        });
+        notify(newPasswordLetter({ person, publicBaseUrl }));
+        return;
+      }
       // Who is in no account any more has nothing to sign in to.
       if (membership === undefined) return;
       await arrive(request, reply, { person, accountId: membership.accountId, action: "person.reset_password" });

@@ -6,6 +6,7 @@ import type { FormState } from "../../form.ts";
 import type { Member } from "../../session/visitor.ts";
 import { browserName } from "./browser-name.ts";
 import { field, formProblem } from "../field.ts";
+import { secondFactorSection } from "./second-factor.ts";
 import { csrfField, layout } from "../layout.ts";
 import { moment } from "../time.ts";
 import { responsiveTable } from "../responsive-table.ts";
@@ -17,14 +18,16 @@ export interface SettingsView {
   sessions: readonly Session[];
   /** What was done in the account lately. */
   actions: readonly ListedAction[];
+  /** Recovery codes of the second factor. */
+  codesLeft: number;
   form: FormState;
   saved: boolean;
 }
 
-export function settingsPage({ visitor, sessions, actions, form, saved }: SettingsView): string {
+export function settingsPage({ visitor, sessions, actions, codesLeft, form, saved }: SettingsView): string {
   const body = html`<h1>Settings</h1>
     !${saved ? html`<p role="status" class="good">Saved.</p>` : ""} !${formProblem(form)} !${nameForm(visitor, form)}
-    !${visitor.person.hasPassword ? passwordForm(visitor, form) : ""}
+    !${visitor.person.hasPassword ? passwordForm(visitor, form) : ""} !${secondFactorSection(visitor, codesLeft)}
     <h2>Where you are signed in</h2>
     !${sessionList(sessions, visitor)}
     <p><a href="${PATH}/log">Security log</a>: everything that was done as you.</p>
