@@ -11,7 +11,7 @@ const STREAMS = 40;
 const TOKENS = 300;
 const MEBIBYTE = 1024 * 1024;
 
-const stack = await startTestStack({ creditNanoUsd: 1_000_000_000_000_000n });
+const stack = await startTestStack({ isMeasured: true, creditNanoUsd: 1_000_000_000_000_000n });
 
 async function measure() {
   const metrics = await scrape(stack.extprocAdminUrl);
