@@ -203,7 +203,7 @@ test("after eight wrong passwords the right one must wait, and the page says for
     expect([page.status, page.text.includes('value="wrong"')]).toEqual([401, false]);
   }
   const page = await browser.post("/dashboard/sign-in", { email, password: "a few words together" });
-  expect([page.status, page.text.includes("Try again in a minute")]).toEqual([401, true]);
+  expect([page.status, page.text.includes("Try again in a minute")]).toEqual([429, true]);
 });
 
 test("a browser that opens the base address comes to the dashboard; a tool gets JSON", async () => {
