@@ -43,6 +43,8 @@ export const catalogueModelSchema = z.strictObject({
   backends: z.array(backendSchema).min(1),
   /** What differs from the gateway's own: five minutes of silence, before the answer or in it. */
   timeouts: timeoutsSchema.optional(),
+  /** How long a stream may be silent before its client gets a sign of life; 15 seconds where absent. */
+  keepAliveMs: z.int().positive().optional(),
   /** That the model will go, in Unix seconds: answers carry it as `deprecation` and `sunset` headers. */
   deprecation: z.strictObject({ sinceSeconds: z.int().optional(), sunsetSeconds: z.int().optional() }).optional(),
 });

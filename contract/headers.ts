@@ -7,6 +7,10 @@ export const HEADERS = {
   backend: "x-gateway-backend",
   /** Request, extproc → Envoy's route: extproc keeps this request's time itself, because its Model names timeouts. */
   timed: "x-gateway-timed",
+  /** Request, extproc → Envoy's route: the answer will be a stream, and takes the relay (docs/decisions/0034). */
+  relayed: "x-gateway-relayed",
+  /** Response, relay → extproc: Envoy made this reply itself. The value is Envoy's reason. */
+  localReply: "x-gateway-local-reply",
   /** Request of an attempt, extproc → a filter behind it: the new body's `content-length`, which Envoy takes off there. */
   bodyLength: "x-gateway-content-length",
   /** Response of an attempt, extproc → Envoy's retry policy: throw this away, another backend is to be tried. */
@@ -23,6 +27,9 @@ export const HEADERS = {
 
 /** Value of `x-gateway-backend` for a Model with several backends: the listener where each attempt names its own. */
 export const ATTEMPTS_CLUSTER = "attempts";
+
+/** The cluster of the listener through which streams pass on their way to the only backend of their Model. */
+export const RELAY_CLUSTER = "relay";
 
 /** The path that leads an attempt back to the process of extproc that has its request, by the process's number from 0. */
 export function attemptPath(worker: number): string {

@@ -1,66 +1,145 @@
-import type { GatewayError } from "../contract/errors.ts";
+import { GatewayError } from "../contract/errors.ts";
+import type { Interface } from "../contract/protocol.ts";
 import type { Run } from "./meter/run.ts";
+import { encodeSseEvent } from "./protocol/sse.ts";
 import * as reply from "./reply.ts";
 import type { Reply } from "./reply.ts";
 import type { StreamOutcome, StreamTranslation } from "./translate/translation.ts";
 
-/** A streamed answer on its way to the client: translated, metered, and stopped where credit runs out. */
+/** A streamed answer on its way to the client: translated, metered, kept alive, and ended with its protocol's own last words. */
 export interface AnswerStream {
   outcome(): StreamOutcome;
-  pass(chunk: Buffer, isEnd: boolean): Reply;
+  /** A chunk from the model server. @returns what the client gets for it; undefined if that is nothing. */
+  pass(chunk: Buffer, isEnd: boolean): Reply | undefined;
+  /** The model server ended the answer with trailers. */
+  passTrailers(): Reply;
+  /** The model server broke off. @returns "too_early" if Envoy takes no bytes for the client yet. */
+  breakOff(): "told" | "too_early";
+  /** The gateway ends the answer. @returns "too_early" if Envoy takes no bytes for the client yet. */
+  fail(error: GatewayError): "told" | "too_early";
+  /** Nothing more is sent. */
+  close(): void;
 }
 
 export interface AnswerStreamStart {
   machine: StreamTranslation;
   run: Run;
-  /** Writes down what was thrown, and says it in words for the client. */
+  keepAlive: KeepAlive;
+  /** Writes down what was thrown, and puts it into words for the client. */
   noteFailure(thrown: unknown): GatewayError;
-  /** Ends the client's connection, and with it the upstream's. */
-  cut(): Reply;
-  nowMs(): number;
+  /** Sends Envoy a message that answers none of its own. */
+  push(reply: Reply): void;
 }
 
-/** Clients hang up on the finish they were given. One that stays on would keep a model server at work that nobody pays. */
-const HANG_UP_MS = 5_000;
+/** What the client gets while the model server is silent. */
+interface KeepAlive {
+  everyMs: number;
+  bytes: Buffer;
+}
 
-export function createAnswerStream({ machine, run, noteFailure, cut, nowMs }: AnswerStreamStart): AnswerStream {
-  /** When it had its end, before the upstream's own: what that still sends is thrown away. */
-  let overMs: number | undefined;
+export function createAnswerStream({ machine, run, keepAlive, noteFailure, push }: AnswerStreamStart): AnswerStream {
+  /** Envoy takes no bytes before it has sent a chunk. */
+  let hasBegun = false;
+  let isOver = false;
+  let timer: NodeJS.Timeout | undefined;
 
-  function translate(chunk: Buffer, isEnd: boolean): Reply {
-    const pushed = chunk.length === 0 ? "unchanged" : machine.push(chunk);
-    const next = run.noteOutput((pushed === "unchanged" ? chunk : pushed).length);
-    if (next === "stop" && !isEnd && machine.outcome() === "open") return stopForCredit(pushed, chunk);
-    if (!isEnd) return reply.passChunk(pushed);
-    const end = machine.end();
-    run.settle(endOutcome(machine), 200);
-    if (end.length === 0) return reply.passChunk(pushed);
-    return reply.passChunk(Buffer.concat([pushed === "unchanged" ? chunk : pushed, end]));
+  function begin(): void {
+    hasBegun = true;
+    const { everyMs, bytes } = keepAlive;
+    timer = setInterval(() => push(reply.streamChunk(bytes, false)), everyMs);
   }
 
-  /** The client gets its protocol's own finish for a limit. */
-  function stopForCredit(pushed: Buffer | "unchanged", chunk: Buffer): Reply {
-    overMs = nowMs();
-    run.settle("stopped", 200);
-    return reply.passChunk(Buffer.concat([pushed === "unchanged" ? chunk : pushed, machine.stopForCredit()]));
+  function close(): void {
+    isOver = true;
+    clearInterval(timer);
+  }
+
+  function last(bytes: Buffer): Reply {
+    close();
+    return reply.streamChunk(bytes, true);
+  }
+
+  function translate(chunk: Buffer, isEnd: boolean): Reply | undefined {
+    const pushed = chunk.length === 0 ? "unchanged" : machine.push(chunk);
+    const bytes = pushed === "unchanged" ? chunk : pushed;
+    const next = run.noteOutput(bytes.length);
+    if (isEnd) return last(Buffer.concat([bytes, end()]));
+    if (next === "stop" && machine.outcome() === "open") {
+      // The client gets its protocol's own finish for a limit.
+      run.settle("stopped", 200);
+      return last(Buffer.concat([bytes, machine.stopForCredit()]));
+    }
+    if (bytes.length === 0) return undefined;
+    timer?.refresh();
+    return reply.streamChunk(bytes, false);
+  }
+
+  /** The model server sends no more, for whatever reason. @returns what the client still gets. */
+  function end(): Buffer {
+    const bytes = machine.end();
+    const outcome = endOutcome(machine);
+    run.settle(outcome, 200);
+    if (outcome === "truncated") noteFailure(BROKEN_OFF);
+    return bytes;
+  }
+
+  function failed(thrown: unknown): Buffer {
+    const error = noteFailure(thrown);
+    run.settle("failed", 200);
+    return machine.fail(error);
   }
 
   return {
     outcome: () => machine.outcome(),
     pass(chunk, isEnd) {
-      if (overMs !== undefined) return nowMs() - overMs < HANG_UP_MS ? reply.passChunk(Buffer.alloc(0)) : cut();
+      // The client has its end: what the model server had sent before it was cut off is nobody's.
+      if (isOver) return undefined;
+      if (!hasBegun) begin();
       try {
         return translate(chunk, isEnd);
       } catch (thrown) {
         // The status line is gone: only the protocol's own error event can tell the client.
-        overMs = nowMs();
-        const error = noteFailure(thrown);
-        run.settle("failed", 200);
-        return reply.passChunk(machine.fail(error));
+        return last(failed(thrown));
       }
     },
+    passTrailers() {
+      if (!isOver) push(reply.streamChunk(guarded(end), false));
+      close();
+      return reply.passTrailers();
+    },
+    breakOff() {
+      if (isOver) return "told";
+      if (!hasBegun) return "too_early";
+      push(last(guarded(end)));
+      return "told";
+    },
+    fail(error) {
+      if (isOver) return "told";
+      if (!hasBegun) return "too_early";
+      push(last(machine.outcome() === "open" ? failed(error) : guarded(end)));
+      return "told";
+    },
+    close,
   };
+
+  function guarded(work: () => Buffer): Buffer {
+    try {
+      return work();
+    } catch (thrown) {
+      return failed(thrown);
+    }
+  }
 }
+
+export const BROKEN_OFF = new GatewayError("upstream_error", "The model server broke off in the middle of its answer.");
+
+/** What a client of each interface ignores. */
+export function keepAliveBytes(protocol: Interface): Buffer {
+  return protocol === "messages" ? PING : COMMENT;
+}
+
+const PING = Buffer.from(encodeSseEvent("ping", '{"type": "ping"}'));
+const COMMENT = Buffer.from(": keep-alive\n\n");
 
 /** A machine that is still open at the end saw no end: the answer was cut. */
 export function endOutcome(machine: StreamTranslation): Exclude<StreamOutcome, "open"> {

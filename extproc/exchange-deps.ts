@@ -1,5 +1,6 @@
 import type { AnswerDeps, Answers } from "./answers/answer.ts";
 import type { Pepper } from "../ledger/keys.ts";
+import type { BrokenAnswers } from "./broken-answers.ts";
 import type { Events } from "./events.ts";
 import type { OpenAttempts } from "./fallback/open-attempts.ts";
 import type { AccountLoads } from "./limits/account-load.ts";
@@ -25,6 +26,7 @@ export interface ExchangeDeps extends RunDeps, AnswerDeps {
   /** Of Models with several backends. */
   health: BackendHealth;
   openAttempts: OpenAttempts;
+  brokenAnswers: BrokenAnswers;
   /** Number of this process among those of one Envoy, from 0. */
   worker: number;
   /** HMAC key of the stored key hashes. */

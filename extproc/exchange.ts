@@ -2,15 +2,16 @@ import { GatewayError, toGatewayError, type ErrorCode } from "../contract/errors
 import type { Backend } from "../contract/catalogue.ts";
 import { UPSTREAM_PATHS, type Interface } from "../contract/protocol.ts";
 import type { Settlement } from "../ledger/settle.ts";
-import { createAnswerStream, endOutcome, type AnswerStream } from "./answer-stream.ts";
+import { BROKEN_OFF, createAnswerStream, endOutcome, keepAliveBytes, type AnswerStream } from "./answer-stream.ts";
 import { answerRoute } from "./answers/answer.ts";
 import { authenticate, type Caller } from "./auth/authenticate.ts";
 import { checkVersion, hasVersion } from "./auth/version.ts";
 import { startDeadlines, type Deadlines } from "./deadlines.ts";
 import type { ExchangeDeps } from "./exchange-deps.ts";
-import { tooLate } from "./fallback/attempts.ts";
+import { localReplyError, tooLate } from "./fallback/attempts.ts";
 import { planWay, type Way } from "./fallback/way.ts";
-import { requestChanges, responseChanges } from "./headers.ts";
+import { HEADERS } from "../contract/headers.ts";
+import { isCompressed, isEventStream, requestChanges, responseChanges } from "./headers.ts";
 import type { HeldBytes } from "./limits/byte-admission.ts";
 import type { LimitedRequest } from "./limits/limits.ts";
 import type { AccountLoad } from "./limits/account-load.ts";
@@ -43,7 +44,9 @@ export interface Exchange {
   requestHeaders(headers: ReadonlyMap<string, string>, isEnd: boolean): Reply | Promise<Reply>;
   requestBody(body: Buffer): Reply | Promise<Reply>;
   responseHeaders(headers: ReadonlyMap<string, string>, facts: { isLocalReply: boolean; isEnd: boolean }): Reply;
-  responseBody(body: Buffer, isEnd: boolean): Reply;
+  /** @returns undefined if Envoy waits for nothing: a streamed answer goes on by `push`. */
+  responseBody(body: Buffer, isEnd: boolean): Reply | undefined;
+  responseTrailers(): Reply | undefined;
   /** What is known of it by now. */
   facts(): ExchangeFacts;
   /** Of the account that pays; null until its key is known. */
@@ -90,6 +93,10 @@ type Response =
   /** One JSON document; `asStream`: the client waits for a stream, which is made from it. */
   | { kind: "whole"; asStream: boolean }
   | { kind: "stream"; stream: AnswerStream };
+
+const NOTHING = Buffer.alloc(0);
+/** Balancers close connections that are silent for a minute, some for half a minute. */
+const DEFAULT_KEEP_ALIVE_MS = 15_000;
 
 /** @param push sends Envoy a message that it has not asked for. */
 export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void): Exchange {
@@ -171,7 +178,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
         // The client left while its credit was waited for: nothing runs, and nobody reads this answer.
         if (client.aborted) {
           release(reservation);
-          return reply.passChunk("unchanged");
+          return reply.passBody();
         }
         const planned = plan({ body: request, headers, model, caller, reservation });
         way = planned;
@@ -181,6 +188,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
         const { wantsStream: isStream } = ask;
         run = startRun({ requestId, caller, model, backend, protocol, isStream, startedMs, meter, reservation }, deps);
         deadlines = startDeadlines({ timeouts: model.timeouts, isByAttempt, onPassed: late });
+        deps.brokenAnswers.watch(requestId, brokenOff);
         return planned.forward();
       };
       return reserved instanceof Promise ? reserved.then(forward).catch(refuseSlowly) : forward(reserved);
@@ -209,6 +217,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     const count = createTokenCount(input);
     if (count.upstream === null) return reply.answerNow(deps.answers.json(requestId, count.estimate()));
     response = { kind: "token_count", count, status: 0 };
+    deps.brokenAnswers.watch(requestId, brokenOff);
     return reply.forwardRequest(count.upstream.body, requestChanges({ ...input, upstream: count.upstream, requestId }));
   }
 
@@ -221,7 +230,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       const status = Number(headers.get(":status"));
       if (response?.kind === "token_count") {
         response.status = status;
-        return isEnd ? wholeBody(Buffer.alloc(0), response, run) : reply.awaitResponseBody({});
+        return isEnd ? wholeBody(NOTHING, response, run) : reply.awaitResponseBody({});
       }
       if (isLocalReply || run === undefined || way === undefined) {
         response = { kind: "local_reply" };
@@ -229,7 +238,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
         return reply.awaitResponseBody({});
       }
       run.moveTo(way.backend());
-      const failure = way.failure();
+      const madeByRelay = headers.get(HEADERS.localReply);
+      const failure = madeByRelay === undefined ? way.failure() : localReplyError(status, madeByRelay);
       if (failure !== null) throw way.described(failure);
       upstreamStatus = status;
 
@@ -255,15 +265,14 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       if (isEnd)
         throw isGood
           ? new GatewayError("upstream_error", "The model server's answer is empty.")
-          : upstreamError(status, headers, Buffer.alloc(0));
+          : upstreamError(status, headers, NOTHING);
       return isStream ? reply.streamResponseBody(changes) : reply.awaitResponseBody(changes);
     });
   }
 
   function answerStream(machine: StreamTranslation, run: Run): AnswerStream {
-    const cut = () =>
-      reply.answerNow(encodeRefusal(protocol, new GatewayError("upstream_error", "The answer is over."), requestId));
-    return createAnswerStream({ machine, run, noteFailure, cut, nowMs: deps.clock.nowMs });
+    const keepAlive = { everyMs: run.model.keepAliveMs ?? DEFAULT_KEEP_ALIVE_MS, bytes: keepAliveBytes(protocol) };
+    return createAnswerStream({ machine, run, keepAlive, noteFailure, push });
   }
 
   // 4. The answer itself, metered on its way to the client.
@@ -279,10 +288,15 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     });
   }
 
+  function responseTrailers() {
+    deadlines?.over();
+    return response?.kind === "stream" ? response.stream.passTrailers() : undefined;
+  }
+
   function wholeBody(body: Buffer, response: Response, run: Run | undefined) {
     switch (response.kind) {
       case "local_reply":
-        return reply.passChunk("unchanged");
+        return reply.passBody();
       case "token_count":
         return reply.answerNow(deps.answers.json(requestId, response.count.answer(response.status, body)));
       case "upstream_error":
@@ -315,24 +329,36 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     counting?.end(NOTHING_USED);
     deadlines?.over();
     way?.close();
+    if (response?.kind === "stream") response.stream.close();
     // A client may hang up on the last event, before the upstream closes: that is no abort.
     const outcome = response?.kind === "stream" ? response.stream.outcome() : "open";
+    if (run === undefined || run.settlement() !== null || outcome !== "open" || !isEnded) {
+      deps.brokenAnswers.forget(requestId);
+      run?.settle(outcome === "open" ? "aborted" : outcome, outcome === "open" ? 499 : 200);
+      return;
+    }
     // An upstream that fails before its headers have come is told of by a reply of Envoy's own. So this was the client.
-    if (response === undefined && isEnded) run?.leave();
-    else if (outcome === "open") run?.settle("aborted", 499);
-    else run?.settle(outcome, 200);
+    if (response === undefined) {
+      deps.brokenAnswers.forget(requestId);
+      run.leave();
+    } else deps.brokenAnswers.judge(requestId, run.leave);
   }
 
-  /**
-   * A time that the Model names has passed. Once the answer has begun, Envoy can only cut the connection, which no client
-   * takes for an end (S22); what was produced is charged (S28).
-   */
+  /** Envoy reports that the model server has not finished its answer. The client may be there still. */
+  function brokenOff(): void {
+    deadlines?.over();
+    const isOpen = run?.settlement() === null || response?.kind === "token_count";
+    if (response === undefined || !isOpen) return;
+    if (response.kind === "stream" && !client.aborted && response.stream.breakOff() === "told") return;
+    if (response.kind === "stream") run?.settle("truncated", 200);
+    push(refuse(response.kind === "upstream_error" ? upstreamError(response.status, response.headers, NOTHING) : BROKEN_OFF));
+  }
+
+  /** A time that the Model names has passed. What was produced is charged (S28). */
   function late(): void {
-    if (response?.kind === "stream") {
-      const outcome = response.stream.outcome();
-      run?.settle(outcome === "open" ? "failed" : outcome, 200);
-    }
-    push(refuse(way?.described(tooLate()) ?? tooLate()));
+    const error = way?.described(tooLate()) ?? tooLate();
+    if (response?.kind === "stream" && response.stream.fail(error) === "told") return;
+    push(refuse(error));
   }
 
   function upstreamError(status: number, headers: ReadonlyMap<string, string>, body: Buffer): GatewayError {
@@ -405,7 +431,16 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     return { requestId, protocol, model, backend, errorCode, settlement: run?.settlement() ?? null };
   }
 
-  return { requestHeaders, requestBody, responseHeaders, responseBody, facts, load: () => load, closed };
+  return {
+    requestHeaders,
+    requestBody,
+    responseHeaders,
+    responseBody,
+    responseTrailers,
+    facts,
+    load: () => load,
+    closed,
+  };
 }
 
 /** Null where the client does not say. Envoy has checked that it is a number. */
@@ -415,12 +450,3 @@ function readLength(headers: ReadonlyMap<string, string>): number | null {
 }
 
 const NOTHING_USED = { tokens: 0, nanoUsd: 0n };
-
-/** It could be neither read nor metered (headers.ts asks for none). */
-function isCompressed(headers: ReadonlyMap<string, string>): boolean {
-  return (headers.get("content-encoding") ?? "identity").toLowerCase() !== "identity";
-}
-
-function isEventStream(headers: ReadonlyMap<string, string>): boolean {
-  return headers.get("content-type")?.toLowerCase().startsWith("text/event-stream") ?? false;
-}

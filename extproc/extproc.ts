@@ -18,6 +18,7 @@ import { startNightly } from "../ledger/nightly.ts";
 import { createSettler } from "../ledger/settler.ts";
 import type { AccessLogChoice } from "./access-log.ts";
 import { createAnswers } from "./answers/answer.ts";
+import { createBrokenAnswers } from "./broken-answers.ts";
 import { createEvents } from "./events.ts";
 import { createExchange } from "./exchange.ts";
 import { createAttemptExchange } from "./fallback/attempt-exchange.ts";
@@ -42,8 +43,8 @@ import { createRequestIds } from "./request-id.ts";
 import { createBackendHealth } from "./route/backend-health.ts";
 import { startServer, type ExtprocServer } from "./server.ts";
 import { createTracedExchange } from "./traced-exchange.ts";
-import { openSupervisorChannel } from "./workers/channel.ts";
 import { createRedactor } from "./redactor.ts";
+import { openSupervisorChannel, type News } from "./workers/channel.ts";
 import { createWorld } from "./world/world.ts";
 
 export interface ExtprocConfig {
@@ -125,7 +126,7 @@ export async function startExtproc(
     accessLog: config.accessLog,
     metrics,
     gauges: {
-      openStreams: () => server?.openStreams ?? 0,
+      openStreams: () => (server?.openStreams ?? 0) + brokenAnswers.undecided,
       queuedSettlements: () => settler.queued,
       refusedSettlements: () => settler.refused,
       openHolds: () => credit.openHolds,
@@ -157,6 +158,7 @@ export async function startExtproc(
   const limits = createLimits({ clock, claim: (claims) => claimLimits(database, holder, claims) });
   const runWatch = startRunWatch({ clock: { nowMs: () => performance.now() }, log });
   const pepper = createSecretKey(config.pepper);
+  const brokenAnswers = createBrokenAnswers();
   const deps: ExchangeDeps = {
     world,
     credit,
@@ -184,6 +186,7 @@ export async function startExtproc(
     departures: createDepartures({ clock: { nowMs: () => performance.now() }, isStopping: () => lifecycle.isStopping }),
     health: createBackendHealth({ clock, ...(supervisor === undefined ? {} : { tell: supervisor.tell }) }),
     openAttempts: createOpenAttempts(),
+    brokenAnswers,
     worker: config.worker.number,
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
     pepper,
@@ -196,6 +199,10 @@ export async function startExtproc(
     clock,
   };
 
+  function hear(news: News): void {
+    if ("brokenAnswer" in news) brokenAnswers.report(news.brokenAnswer);
+    else deps.health.hear(news);
+  }
   const told = {
     metrics,
     // A database that is away does not make this process unready: it serves what it knows (docs/architecture.md).
@@ -207,9 +214,7 @@ export async function startExtproc(
     ],
   };
   const admin =
-    config.admin === "supervisor"
-      ? supervisor?.answer({ ...told, hear: deps.health.hear })
-      : await startAdmin({ ...config.admin, ...told });
+    config.admin === "supervisor" ? supervisor?.answer({ ...told, hear }) : await startAdmin({ ...config.admin, ...told });
   await feed.ready;
   const found = await recoverJournals({
     root: config.journalDirectory,
@@ -237,6 +242,10 @@ export async function startExtproc(
   const opened = await startServer(config.listen, {
     createExchange: (push) =>
       config.isTraced ? createTracedExchange((tell) => createExchange(deps, tell), push) : createExchange(deps, push),
+    onBrokenAnswer(requestId) {
+      // Envoy reports to any of its workers.
+      if (!brokenAnswers.report(requestId)) supervisor?.tell({ brokenAnswer: requestId });
+    },
     createAttempt: (push) => createAttemptExchange({ openAttempts: deps.openAttempts, push }),
     turns: createTurns({ clock: monotonic, defer: setImmediate }),
     log,
@@ -250,6 +259,7 @@ export async function startExtproc(
     deadlineMs: config.drainMs + 1000,
     run: () => opened.stop(config.drainMs),
   });
+  lifecycle.onShutdown({ name: "decide who ended requests", deadlineMs: 1_000, run: () => brokenAnswers.close() });
   lifecycle.onShutdown({ name: "settle what is queued", deadlineMs: 15_000, run: () => settler.drain(14_000) });
   lifecycle.onShutdown({
     name: "give back credit leases",

@@ -23,10 +23,19 @@ export interface RequestChangesInput {
   requestId: string;
   /** The Model names times, which this process keeps. */
   isTimed?: boolean;
+  /** The answer will be a stream: it takes the relay. */
+  isRelayed?: boolean;
 }
 
 /** Turns the client's request headers into those of the upstream request. */
-export function requestChanges({ headers, backend, upstream, requestId, isTimed }: RequestChangesInput): HeaderChanges {
+export function requestChanges({
+  headers,
+  backend,
+  upstream,
+  requestId,
+  isTimed,
+  isRelayed,
+}: RequestChangesInput): HeaderChanges {
   const set: Record<string, string> = {
     ":path": backend.basePath + upstream.path,
     [HEADERS.backend]: backend.cluster,
@@ -37,6 +46,7 @@ export function requestChanges({ headers, backend, upstream, requestId, isTimed 
     ...upstream.headers,
   };
   if (isTimed === true) set[HEADERS.timed] = "1";
+  if (isRelayed === true) set[HEADERS.relayed] = "1";
   return { set, remove: namesToRemove(headers, (name) => PASSED_UPSTREAM.has(name) || Object.hasOwn(set, name)) };
 }
 
@@ -93,4 +103,13 @@ function encodeFieldNames(names: readonly string[]): string {
     .filter((name) => /^[\w.[\]-]{1,128}$/.test(name))
     .join(", ")
     .slice(0, MAX_DROPPED_HEADER_CHARACTERS);
+}
+
+/** It could be neither read nor metered (`requestChanges` asks for none). */
+export function isCompressed(headers: ReadonlyMap<string, string>): boolean {
+  return (headers.get("content-encoding") ?? "identity").toLowerCase() !== "identity";
+}
+
+export function isEventStream(headers: ReadonlyMap<string, string>): boolean {
+  return headers.get("content-type")?.toLowerCase().startsWith("text/event-stream") ?? false;
 }

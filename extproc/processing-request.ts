@@ -5,13 +5,16 @@ export type ProcessingRequest =
   | { kind: "requestHeaders" | "responseHeaders"; headers: ReadonlyMap<string, string>; isEnd: boolean; details: string | null }
   /** The body shares memory with the message. */
   | { kind: "requestBody" | "responseBody"; body: Buffer; isEnd: boolean }
-  /** Trailers, which the filter skips, or a message of a later Envoy. */
+  /** They end a streamed response; nothing in them is read. */
+  | { kind: "responseTrailers" }
+  /** A message of a later Envoy. */
   | { kind: "other" };
 
 const REQUEST_HEADERS = 2;
 const RESPONSE_HEADERS = 3;
 const REQUEST_BODY = 4;
 const RESPONSE_BODY = 5;
+const RESPONSE_TRAILERS = 7;
 const ATTRIBUTES = 9;
 
 const FILTER = "envoy.filters.http.ext_proc";
@@ -39,6 +42,7 @@ export function createProcessingRequestReader(): (message: Buffer) => Processing
       else if (fields.field === RESPONSE_HEADERS) found = readHeaders("responseHeaders");
       else if (fields.field === REQUEST_BODY) found = readBody("requestBody");
       else if (fields.field === RESPONSE_BODY) found = readBody("responseBody");
+      else if (fields.field === RESPONSE_TRAILERS) found = { kind: "responseTrailers" };
       else if (fields.field === ATTRIBUTES) details = readCodeDetails() ?? details;
     }
     bytes = NOTHING;

@@ -37,6 +37,7 @@ const REQUEST_HEADERS = 1;
 const RESPONSE_HEADERS = 2;
 const REQUEST_BODY = 3;
 const RESPONSE_BODY = 4;
+const RESPONSE_TRAILERS = 6;
 const IMMEDIATE_RESPONSE = 7;
 const DYNAMIC_METADATA = 8;
 const MODE_OVERRIDE = 9;
@@ -78,7 +79,10 @@ export function awaitResponseBody(headers: HeaderChanges): Reply {
   return common(RESPONSE_HEADERS, { body: "unchanged", headers });
 }
 
-/** The response is streamed: each chunk is a message from here on. */
+/**
+ * The response is streamed: each chunk is a message from here on. Envoy keeps no chunk: only what `streamChunk` says goes to the
+ * client, whenever it says so.
+ */
 export function streamResponseBody(headers: HeaderChanges): Reply {
   return common(RESPONSE_HEADERS, { body: "unchanged", headers, isStreamed: true });
 }
@@ -88,9 +92,32 @@ export function finishResponse(body: Buffer | "unchanged", headers: HeaderChange
   return common(RESPONSE_BODY, { body, headers: withLength(body, headers) });
 }
 
-/** One chunk of a streamed response. Envoy ignores header changes here. */
-export function passChunk(body: Buffer | "unchanged"): Reply {
-  return body === "unchanged" ? PASS_UNCHANGED : common(RESPONSE_BODY, { body, headers: {} });
+/** A whole body of Envoy's own making. */
+export function passBody(): Reply {
+  return PASS_UNCHANGED;
+}
+
+/**
+ * Bytes of a streamed response for the client. Envoy takes them at any time after the response's first chunk.
+ * @param isEnd ends the response, whatever its model server still sends.
+ */
+export function streamChunk(bytes: Buffer, isEnd: boolean): Reply {
+  const rest = bytes.length > COPIED_BYTES ? bytes : null;
+  const writer = createWriter(rest === null ? bytes.length : 0);
+  // StreamedBodyResponse: `body` 1, `end_of_stream` 2. Of BodyMutation: `streamed_response` 3.
+  if (rest !== null) writer.bytesBehind(1, rest.length);
+  else if (bytes.length > 0) writer.bytes(1, bytes);
+  if (isEnd) writer.varint(2, 1);
+  writer.message(3, 0);
+  writer.message(3, 0);
+  writer.message(COMMON_RESPONSE, 0);
+  writer.message(RESPONSE_BODY, 0);
+  return frame(writer, rest);
+}
+
+/** The trailers of a streamed response go on as they are, and end it. */
+export function passTrailers(): Reply {
+  return PASS_TRAILERS;
 }
 
 /** The same answer, which tells Envoy's other filters and its tracer something, too. */
@@ -157,14 +184,14 @@ function writeBody(writer: Writer, body: Buffer, isBehind: boolean): void {
 
 const SEND = 1;
 const SKIP = 2;
-const STREAMED = 1;
 const BUFFERED = 2;
+const FULL_DUPLEX_STREAMED = 4;
 
 /**
  * ProcessingMode, in the order of its fields: header modes of request and response, body modes, trailer modes. Header
  * modes left at DEFAULT are ignored in an override, body modes never are: an unset one would mean NONE.
  */
-const STREAMED_MODE = [SEND, SEND, BUFFERED, STREAMED, SKIP, SKIP];
+const STREAMED_MODE = [SEND, SEND, BUFFERED, FULL_DUPLEX_STREAMED, SKIP, SEND];
 
 function writeStreamedMode(writer: Writer): void {
   const from = writer.length();
@@ -213,3 +240,10 @@ function framed(frame: Buffer, rest: Buffer | null): Reply {
 // Each is the same every time.
 const CONTINUE_TO_BODY = common(REQUEST_HEADERS, { body: "unchanged", headers: {} });
 const PASS_UNCHANGED = common(RESPONSE_BODY, { body: "unchanged", headers: {} });
+const PASS_TRAILERS = passedTrailers();
+
+function passedTrailers(): Reply {
+  const writer = createWriter();
+  writer.message(RESPONSE_TRAILERS, 0);
+  return frame(writer);
+}

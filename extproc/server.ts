@@ -1,3 +1,4 @@
+import { fromBinary } from "@bufbuild/protobuf";
 import { MAX_REQUEST_BYTES, STAGE } from "../contract/headers.ts";
 import {
   startGrpcStreams,
@@ -6,6 +7,7 @@ import {
   type GrpcStream,
   type GrpcStreams,
 } from "../runtime/grpc-streams.ts";
+import { StreamAccessLogsMessageSchema } from "../runtime/gen/envoy/service/accesslog/v3/als_pb.js";
 import type { Logger } from "../runtime/log.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Turns } from "./limits/turns.ts";
@@ -22,6 +24,8 @@ export interface ServerDeps {
   createAttempt(push: Push): Steps;
   /** Whose message is next. */
   turns: Turns;
+  /** Envoy's report of an answer that its model server did not finish. */
+  onBrokenAnswer(requestId: string): void;
   log: Logger;
 }
 
@@ -31,6 +35,7 @@ type Steps = Omit<Exchange, "facts">;
 type Push = (reply: Reply) => void;
 
 const METHOD = "/envoy.service.ext_proc.v3.ExternalProcessor/Process";
+const REPORTS_METHOD = "/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs";
 const MESSAGE_SLACK_BYTES = 1024 * 1024;
 /** Envoy's first message comes with the stream. */
 const SILENT_MS = 10_000;
@@ -40,12 +45,27 @@ export function startServer(address: string, deps: ServerDeps): Promise<ExtprocS
   const read = createProcessingRequestReader();
   return startGrpcStreams({
     address,
-    method: METHOD,
+    methods: {
+      [METHOD]: { open: (stream, metadata) => serve(stream, metadata, { ...deps, read }) },
+      [REPORTS_METHOD]: { isBackground: true, open: (stream) => serveReports(stream, deps) },
+    },
     maxMessageBytes: MAX_REQUEST_BYTES + MESSAGE_SLACK_BYTES,
     silentMs: SILENT_MS,
-    open: (stream, metadata) => serve(stream, metadata, { ...deps, read }),
     onError: (error) => deps.log.error({ err: error }, "a connection of Envoy's failed"),
   });
+}
+
+/** Reports come on a stream that stays open, and ask for no answer (operator/xds/broken-answer-log.ts). */
+function serveReports(stream: GrpcStream, { onBrokenAnswer }: ServerDeps): GrpcHandler {
+  return {
+    message(message) {
+      const { logEntries } = fromBinary(StreamAccessLogsMessageSchema, message);
+      if (logEntries.case !== "httpLogs") return;
+      for (const { request } of logEntries.value.logEntry) if (request !== undefined) onBrokenAnswer(request.requestId);
+    },
+    ended: () => stream.end(),
+    closed() {},
+  };
 }
 
 type Read = (message: Buffer) => ProcessingRequest;
@@ -109,6 +129,8 @@ function answer(exchange: Steps, request: ProcessingRequest): Reply | Promise<Re
       return exchange.responseHeaders(request.headers, { isLocalReply: isLocalReply(request.details), isEnd: request.isEnd });
     case "responseBody":
       return exchange.responseBody(request.body, request.isEnd);
+    case "responseTrailers":
+      return exchange.responseTrailers();
     case "other":
       return undefined;
   }

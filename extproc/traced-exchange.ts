@@ -19,11 +19,14 @@ export function createTracedExchange(create: (push: Push) => Exchange, push: Pus
 
   const tellLater = (answered: Reply | Promise<Reply>) => (answered instanceof Promise ? answered.then(tell) : tell(answered));
 
+  const tellIfAny = (answered: Reply | undefined) => (answered === undefined ? undefined : tell(answered));
+
   return {
     requestHeaders: (headers, isEnd) => tellLater(exchange.requestHeaders(headers, isEnd)),
     requestBody: (body) => tellLater(exchange.requestBody(body)),
     responseHeaders: (headers, how) => tell(exchange.responseHeaders(headers, how)),
-    responseBody: (body, isEnd) => tell(exchange.responseBody(body, isEnd)),
+    responseBody: (body, isEnd) => tellIfAny(exchange.responseBody(body, isEnd)),
+    responseTrailers: () => tellIfAny(exchange.responseTrailers()),
     facts: exchange.facts,
     load: exchange.load,
     closed: exchange.closed,

@@ -4,11 +4,12 @@ import { createFrameReader } from "./grpc-frame.ts";
 import { removeStaleSocket } from "./stale-socket.ts";
 
 /**
- * A gRPC server for one bidirectional streaming method, over node:http2. It does what a proxy beside this process needs and no
+ * A gRPC server for streaming methods, over node:http2. It does what a proxy beside this process needs and no
  * more: no deadlines, no compression, no metadata of its own. Each message costs a fraction of what it costs in @grpc/grpc-js,
  * and ext_proc sends several per request (docs/decisions/0018, docs/decisions/0020).
  */
 export interface GrpcStreams {
+  /** Without those of background methods. */
   readonly openStreams: number;
   /** Refuses new streams, waits for running ones, and fails those that are left at the deadline. */
   stop(deadlineMs: number): Promise<void>;
@@ -47,12 +48,11 @@ export interface GrpcHandler {
 export interface GrpcStreamsOptions {
   /** `host:port` or `unix:/path`. */
   address: string;
-  /** `/package.Service/Method` */
-  method: string;
+  /** By path: `/package.Service/Method`. */
+  methods: Readonly<Record<string, GrpcMethod>>;
   maxMessageBytes: number;
   /** A stream is reset if at two checks, this long apart, it has sent no message yet, or has not ended after we did. */
   silentMs: number;
-  open(stream: GrpcStream, metadata: GrpcMetadata): GrpcHandler;
   onError(error: unknown): void;
 }
 
@@ -60,6 +60,11 @@ export interface GrpcStreamsOptions {
 const HEALTH_CHECK = "/grpc.health.v1.Health/Check";
 /** A frame header, and a message whose field 1, the status, is 1: SERVING. */
 const SERVING = Buffer.from([0, 0, 0, 0, 2, 0x08, 1]);
+interface GrpcMethod {
+  /** Its streams stay open for as long as their client runs: a stop ends them when all others are over. */
+  isBackground?: boolean;
+  open(stream: GrpcStream, metadata: GrpcMetadata): GrpcHandler;
+}
 
 const OK = "0";
 const UNIMPLEMENTED = "12";
@@ -75,8 +80,16 @@ const UNLIMITED = 2 ** 31 - 1;
 
 export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<GrpcStreams> {
   const sessions = new Set<ServerHttp2Session>();
+  const methods = new Map<string | undefined, GrpcMethod>(Object.entries(options.methods));
   const open = createFleetingMap<number, ServedStream>();
+  const background = new Set<ServedStream>();
   let opened = 0;
+  let isStopping = false;
+
+  function endBackground(): void {
+    if (isStopping && open.size === 0) for (const stream of background) stream.end();
+  }
+
   const server = createServer({
     settings: { maxConcurrentStreams: MAX_STREAMS, initialWindowSize: WINDOW_BYTES },
     maxSessionMemory: MAX_SESSION_MIB,
@@ -94,13 +107,24 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
     // A reset by the other side; "close" follows.
     stream.on("error", ignore);
     if (headers[":path"] === HEALTH_CHECK) return respondServing(stream);
-    if (headers[":path"] !== options.method) return respondOnly(stream, UNIMPLEMENTED, "there is no such method");
+    const method = methods.get(headers[":path"]);
+    if (method === undefined) return respondOnly(stream, UNIMPLEMENTED, "there is no such method");
+    if (method.isBackground === true) {
+      const served = serve(stream, headers, { ...options, ...method, onClosed: () => background.delete(served) });
+      background.add(served);
+      return;
+    }
     const number = ++opened;
-    open.set(number, serve(stream, headers, { ...options, onClosed: () => open.delete(number) }));
+    const onClosed = () => {
+      open.delete(number);
+      endBackground();
+    };
+    open.set(number, serve(stream, headers, { ...options, ...method, onClosed }));
   });
   // A client that loses a reset (grpc-js's does if it cancels at once) would leave its stream open for ever.
   const sweep = setInterval(() => {
     for (const stream of open.values()) stream.resetIfSilent();
+    for (const stream of background) stream.resetIfSilent();
   }, options.silentMs).unref();
   await listen(server, options.address);
 
@@ -112,6 +136,8 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
       const { promise: closed, resolve } = Promise.withResolvers<void>();
       server.close(() => resolve());
       for (const session of sessions) session.close();
+      isStopping = true;
+      endBackground();
       const timer = setTimeout(() => {
         for (const stream of open.values()) stream.fail("the server is stopping");
         for (const session of sessions) session.destroy();
@@ -126,12 +152,13 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
 }
 
 interface ServedStream {
+  end(): void;
   fail(details: string): void;
   /** Resets the stream if nothing can be expected of it now, nor could at the last check. */
   resetIfSilent(): void;
 }
 
-interface ServeOptions extends GrpcStreamsOptions {
+interface ServeOptions extends GrpcStreamsOptions, GrpcMethod {
   onClosed(): void;
 }
 
@@ -198,6 +225,7 @@ function serve(
     guarded(() => handler.closed());
   });
   return {
+    end: call.end,
     fail: call.fail,
     resetIfSilent() {
       const isSilent = !hasSpoken || isEnded;

@@ -71,6 +71,7 @@ export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDep
     load: () => null,
     requestBody: notAsked,
     responseBody: notAsked,
+    responseTrailers: notAsked,
     closed() {
       clearTimeout(timer);
       attempt?.abandoned();

@@ -187,12 +187,19 @@ function isAnswer(status: number): boolean {
 
 function failureOf(answer: AttemptAnswer | "timed_out"): GatewayError | null {
   if (answer === "timed_out") return tooLate();
-  if (!answer.isLocalReply) return null;
-  if (answer.status === 504) return tooLate();
-  return answer.status === 502
+  return answer.isLocalReply ? localReplyError(answer.status) : null;
+}
+
+/** What a client reads if Envoy answered in a model server's place. @param details Envoy's reason, where it is known. */
+export function localReplyError(status: number, details = ""): GatewayError {
+  if (details === "cluster_not_found") return new GatewayError("overloaded", BUSY, { headers: { "retry-after": "1" } });
+  if (status === 504) return tooLate();
+  return status === 502
     ? new GatewayError("upstream_error", "The model server's answer could not be read.")
     : new GatewayError("upstream_unavailable", "The model server cannot be reached right now. Please try again.");
 }
+
+const BUSY = "The gateway cannot take this request right now. Please try again.";
 
 /** No server answered in the time that the Model gives (S22). */
 export function tooLate(): GatewayError {

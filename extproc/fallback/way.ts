@@ -65,7 +65,14 @@ function straight(plan: WayPlan, { random }: WayDeps): Way {
       if (unsent === undefined) throw new Error("a request is sent once");
       const { upstream, isAsReceived } = unsent;
       unsent = undefined;
-      const changes = requestChanges({ headers, backend, upstream, requestId, isTimed: model.timeouts !== undefined });
+      const changes = requestChanges({
+        headers,
+        backend,
+        upstream,
+        requestId,
+        isTimed: model.timeouts !== undefined,
+        isRelayed: translation.wantsStream,
+      });
       return reply.forwardRequest(isAsReceived ? "unchanged" : upstream.body, changes);
     },
     described: (error) => error,

@@ -10,7 +10,10 @@ import type { HealthNews } from "../route/backend-health.ts";
 export type Message =
   | { type: "question"; question: number; about: Subject }
   | { type: "answer"; question: number; answer: unknown[] }
-  | { type: "news"; news: HealthNews };
+  | { type: "news"; news: News };
+
+/** What one worker learns that concerns the others: how a backend does, or a request that is not its own and has broken off. */
+export type News = HealthNews | { brokenAnswer: string };
 
 const SUBJECTS = ["readiness", "metrics"] as const;
 export type Subject = (typeof SUBJECTS)[number];
@@ -20,10 +23,13 @@ const messageSchema: z.ZodType<Message> = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("answer"), question: z.int(), answer: z.array(z.unknown()) }),
   z.strictObject({
     type: z.literal("news"),
-    news: z.strictObject({
-      cluster: z.string(),
-      failure: z.strictObject({ isRateLimit: z.boolean(), retryAfterMs: z.number().nullable() }).nullable(),
-    }),
+    news: z.union([
+      z.strictObject({
+        cluster: z.string(),
+        failure: z.strictObject({ isRateLimit: z.boolean(), retryAfterMs: z.number().nullable() }).nullable(),
+      }),
+      z.strictObject({ brokenAnswer: z.string() }),
+    ]),
   }),
 ]);
 
@@ -33,7 +39,7 @@ export function readMessage(message: unknown): Message {
 
 /** A worker's end of the channel. */
 export interface SupervisorChannel {
-  tell(news: HealthNews): void;
+  tell(news: News): void;
   /** A worker has no admin port: what would be read there, its supervisor asks for. */
   answer(worker: AnsweringWorker): { close(): void };
 }
@@ -41,7 +47,7 @@ export interface SupervisorChannel {
 interface AnsweringWorker {
   metrics: Pick<Registry, "getMetricsAsJSON">;
   notReadyBecause(): readonly string[] | Promise<readonly string[]>;
-  hear(news: HealthNews): void;
+  hear(news: News): void;
 }
 
 export function openSupervisorChannel(): SupervisorChannel {

@@ -1,8 +1,7 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../../runtime/log.ts";
-import type { HealthNews } from "../route/backend-health.ts";
-import { readMessage, type Message, type Subject } from "./channel.ts";
+import { readMessage, type Message, type News, type Subject } from "./channel.ts";
 
 /** One worker's place: a process runs there, and where it ends, the next one is started. */
 export interface Worker {
@@ -12,7 +11,7 @@ export interface Worker {
   /** @throws where it does not answer in time, or no process runs. */
   ask(about: Subject): Promise<readonly unknown[]>;
   /** Lost where no process runs. */
-  tell(news: HealthNews): void;
+  tell(news: News): void;
   /** Ends a process that does nothing any more; the next one is started. */
   kill(): void;
   /** Tells the process to end, waits until it has, and starts no other. */
@@ -26,7 +25,7 @@ export interface WorkerOptions {
   /** All of its environment: secrets are not for process arguments. */
   environment: Readonly<Record<string, string | undefined>>;
   log: Logger;
-  onNews(news: HealthNews): void;
+  onNews(news: News): void;
   onEnded(): void;
 }
 

@@ -176,6 +176,21 @@ const timeouts = z
   )
   .describe("How long the gateway waits for the servers.");
 
+const streaming = z
+  .strictObject(
+    {
+      keepAlive: durationSchema({
+        minimumMs: 1_000,
+        maximumMs: 3_600_000,
+        claim: "from 1s to 1h",
+        description:
+          "How long a stream may be silent before its client gets a comment or a ping, so that no proxy on the way closes the connection: from 1s to 1h; 15s where absent.",
+      }).optional(),
+    },
+    must("hold keepAlive"),
+  )
+  .describe("How streamed answers reach the client.");
+
 /** What an admin says of a Model. */
 export const modelSpecSchema = z
   .strictObject(
@@ -202,6 +217,7 @@ export const modelSpecSchema = z
         ),
       limits: limits.default({}),
       timeouts: timeouts.default({}),
+      streaming: streaming.default({}),
       pricing,
       deprecation: deprecation.optional(),
       backends: z

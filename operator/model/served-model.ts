@@ -37,6 +37,7 @@ export function serveModel({ resource, createdSeconds }: SourcedModel, backends:
       createdSeconds,
       backends: backends.map((backend) => toCatalogue(backend, modelName)),
       ...toTimeouts(resource.spec.timeouts),
+      ...(resource.spec.streaming.keepAlive === undefined ? {} : { keepAliveMs: resource.spec.streaming.keepAlive }),
       ...toDeprecation(resource.spec.deprecation),
     },
     price: toPrice(pricing),

@@ -1,8 +1,10 @@
 import { ATTEMPTS_CLUSTER, HEADERS, attemptPath } from "../../contract/headers.ts";
 import { CONNECTION_BUFFER_BYTES } from "./buffers.ts";
+import { brokenAnswerLog } from "./broken-answer-log.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { attemptFilter, attemptsOfWorker } from "./extproc-filter.ts";
 import { nameOfWorker, type ExtprocAddress } from "./extproc-cluster.ts";
+import { BROKEN_STAYS_OPEN } from "./relay.ts";
 import { REQUEST_ID_AS_IT_IS } from "./request-id.ts";
 import { tracing, type TraceCollector } from "./tracing.ts";
 import { unprocessedRoute } from "./unprocessed-route.ts";
@@ -111,6 +113,9 @@ function connectionManager({ extprocCluster, workers, maxRequestBytes, traces }:
     max_request_headers_kb: 64,
     // The clients' listener counts the time; here an end comes from there.
     stream_idle_timeout: "0s",
+    // As in the relay: extproc ends the stream of a client whose server broke off.
+    delayed_close_timeout: BROKEN_STAYS_OPEN,
+    access_log: [brokenAnswerLog()],
     normalize_path: false,
     merge_slashes: false,
     path_with_escaped_slashes_action: "KEEP_UNCHANGED",

@@ -6,6 +6,7 @@ import { EXTPROC_CLUSTER, extprocCluster, MAX_EXTPROC_STREAMS, type ExtprocAddre
 import type { ClientTls } from "./client-tls.ts";
 import { internalTransport, type InternalTls } from "./internal-tls.ts";
 import { listener } from "./listener.ts";
+import { relayCluster, relayListener } from "./relay.ts";
 import { endpointAddress, socketAddress, type EndpointAddress, type SocketAddress } from "./socket-address.ts";
 import { tracesCluster, type TraceCollector } from "./tracing.ts";
 import { adminCluster, statusListener } from "./status-listener.ts";
@@ -81,10 +82,12 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
           maxRequestBytes: options.maxRequestBytes,
           ...traces,
         }),
+        relayListener(options),
         ...(options.status === undefined ? [] : [statusListener(options.status)]),
       ],
       clusters: [
         attemptsCluster(),
+        relayCluster(),
         extprocCluster({
           workers: options.extproc,
           maxStreams: options.maxExtprocStreams ?? MAX_EXTPROC_STREAMS * options.extproc.length,

@@ -1,6 +1,8 @@
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { HEADERS } from "../../contract/headers.ts";
 import { attemptsRoute } from "./attempts.ts";
+import { backendRoutes } from "./backend-route.ts";
+import { brokenAnswerLog } from "./broken-answer-log.ts";
 import { CLIENT_WINDOW_BYTES, CONNECTION_BUFFER_BYTES } from "./buffers.ts";
 import { clientMetadataFilter } from "./client-metadata.ts";
 import { clientTransport, type ClientTls } from "./client-tls.ts";
@@ -8,11 +10,11 @@ import { dashboardRoutes } from "./dashboard-route.ts";
 import { extprocEnabled, extprocFilter, type ExtprocFilterOptions } from "./extproc-filter.ts";
 import { localReplies } from "./local-replies.ts";
 import { plainHttpChain, TLS_INSPECTOR, WITH_TLS } from "./plain-http.ts";
+import { relayRoute } from "./relay.ts";
 import { REQUEST_ID_AS_IT_IS, requestIdFilter } from "./request-id.ts";
 import { socketAddress, type SocketAddress } from "./socket-address.ts";
 import { tracing, type TraceCollector } from "./tracing.ts";
 import { unprocessedRoute } from "./unprocessed-route.ts";
-import { PRIVATE_HEADERS, SENT_AGAIN } from "./upstream-route.ts";
 
 export interface ListenerOptions {
   listen: SocketAddress;
@@ -53,7 +55,7 @@ function connectionManager(options: ListenerOptions): EnvoyConfig {
     stat_prefix: "clients",
     codec_type: "AUTO",
     server_name: "model-gateway",
-    access_log: [options.accessLog],
+    access_log: [options.accessLog, brokenAnswerLog()],
     ...(options.traces === undefined ? {} : { tracing: tracing(options.traces, { hasUpstreamSpans: true }) }),
     ...limits,
     ...paths,
@@ -145,37 +147,10 @@ const routes = ({ hasDashboard, maxRequestBytes }: ListenerOptions): EnvoyConfig
       routes: [
         ...(hasDashboard ? dashboardRoutes() : []),
         attemptsRoute(),
-        backendRoute({ name: "timed-backend", idleTimeout: "3600s", further: [{ name: HEADERS.timed, present_match: true }] }),
-        backendRoute({ name: "backend", idleTimeout: "300s", further: [] }),
+        relayRoute(),
+        ...backendRoutes(),
         unprocessedRoute({ name: "unprocessed", maxRequestBytes }),
       ],
     },
   ],
 });
-
-interface BackendRoute {
-  name: string;
-  /**
-   * Silence in both directions: an answer may stream for as long as it likes, but not fall silent, nor wait for a client that
-   * reads no more. Longer than a reasoning model's usual pause; clients retry what it ends.
-   */
-  idleTimeout: string;
-  /** Further headers that the request must have. */
-  further: EnvoyConfig[];
-}
-
-function backendRoute({ name, idleTimeout, further }: BackendRoute): EnvoyConfig {
-  return {
-    name,
-    match: { prefix: "/", headers: [{ name: HEADERS.backend, present_match: true }, ...further] },
-    request_headers_to_remove: [HEADERS.backend, HEADERS.timed, ...PRIVATE_HEADERS],
-    route: {
-      cluster_header: HEADERS.backend,
-      cluster_not_found_response_code: "SERVICE_UNAVAILABLE",
-      auto_host_rewrite: true,
-      timeout: "0s",
-      idle_timeout: idleTimeout,
-      retry_policy: SENT_AGAIN,
-    },
-  };
-}

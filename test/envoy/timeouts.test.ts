@@ -101,11 +101,14 @@ describe.concurrent("a Model's times", () => {
       await eventually(() => expect(upstream.seen(`${place}-half`).every(({ isOver }) => isOver)).toBe(true));
     });
 
-    test.for(["idle", "whole"])("a stream that is silent beyond `%s` is cut, never ended, and charged", async (kind) => {
+    test.for(["idle", "whole"])("a stream that is silent beyond `%s` ends with an error event, and is charged", async (kind) => {
       const response = await ask(path, `${place}-${kind}`, "Wait. [[sim stall=8 tokens=40]]", true);
       expect(response.status).toBe(200);
       const requestId = response.headers.get("x-request-id") ?? "";
-      await expect(response.text()).rejects.toThrow(/terminated/);
+      const text = await response.text();
+      expect(text).toMatch(name === "chat" ? /\n\ndata: \{"error":.*\n\n$/ : /\n\nevent: error\ndata: .*\n\n$/);
+      expect(text).toContain("The model server did not answer in time.");
+      expect(text).not.toMatch(/\[DONE\]|message_stop/);
       const [usage] = await stack.usageOf(requestId);
       expect(usage).toMatchObject({ outcome: "failed", isEstimated: true });
       expect(usage?.usage.outputTokens).toBeGreaterThan(0);

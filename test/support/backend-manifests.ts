@@ -20,6 +20,7 @@ export interface TestModelOfMany {
   backends: readonly TestBackend[];
   /** As a manifest names them. */
   timeouts?: Partial<Record<"connect" | "firstByte" | "idle" | "whole", string>>;
+  streaming?: { keepAlive: string };
   maxOutputTokens?: number;
   /** US dollars a million tokens. */
   pricing?: { inputPerMillion: string; outputPerMillion: string };
@@ -46,7 +47,7 @@ export async function makeOneAndSeveral(upstream: FailingUpstream): ReturnType<t
   ]);
 }
 
-function toModel({ name, backends, timeouts, maxOutputTokens, pricing }: TestModelOfMany): object {
+function toModel({ name, backends, timeouts, streaming, maxOutputTokens, pricing }: TestModelOfMany): object {
   return {
     apiVersion: "modelgateway.dev/v1alpha1",
     kind: "Model",
@@ -56,6 +57,7 @@ function toModel({ name, backends, timeouts, maxOutputTokens, pricing }: TestMod
       interfaces: ["ChatCompletions", "Messages", "Responses"],
       pricing: pricing ?? { inputPerMillion: "1.00", outputPerMillion: "4.00" },
       ...(timeouts === undefined ? {} : { timeouts }),
+      ...(streaming === undefined ? {} : { streaming }),
       ...(maxOutputTokens === undefined ? {} : { limits: { maxOutputTokens } }),
       backends: backends.map(({ name: backend, protocol, url, priority = 0, weight = 1, credential }) => ({
         name: backend,

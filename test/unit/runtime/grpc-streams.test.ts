@@ -15,6 +15,7 @@ import {
 import { eventually } from "../../support/eventually.ts";
 
 const METHOD = "/test.Words/Repeat";
+const BACKGROUND_METHOD = "/test.Words/Report";
 const MAX_MESSAGE_BYTES = 1024 * 1024;
 const RAPID_RESETS = 500;
 const SILENT_MS = 100;
@@ -71,17 +72,18 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
+function handle(stream: GrpcStream, metadata: GrpcMetadata): GrpcHandler {
+  const handler = new Words(stream, metadata);
+  handlers.push(handler);
+  return handler;
+}
+
 function listen(silentMs: number): Promise<GrpcStreams> {
   return startGrpcStreams({
     address: `unix:${socket}`,
-    method: METHOD,
+    methods: { [METHOD]: { open: handle }, [BACKGROUND_METHOD]: { open: handle, isBackground: true } },
     maxMessageBytes: MAX_MESSAGE_BYTES,
     silentMs,
-    open(stream, metadata) {
-      const handler = new Words(stream, metadata);
-      handlers.push(handler);
-      return handler;
-    },
     onError: (error) => errors.push(error),
   });
 }
@@ -326,4 +328,20 @@ test("the socket that a killed server left is taken over, one that is in use is 
   call.write(Buffer.from("one"));
   call.end();
   expect(await finish(call)).toMatchObject({ received: ["one"], code: status.OK });
+});
+
+test("a background stream is not counted, and a stop ends it after all others", async () => {
+  const background = open(BACKGROUND_METHOD);
+  background.write(Buffer.from("report"));
+  const call = open();
+  call.write(Buffer.from("one"));
+  await eventually(() => expect(handlers.map(({ heard }) => heard)).toEqual([["report"], ["one"]]));
+  expect(server.openStreams).toBe(1);
+  const stopped = server.stop(NEVER_MS);
+  background.write(Buffer.from("another"));
+  await eventually(() => expect(handlers[0]?.heard).toEqual(["report", "another"]));
+  call.end();
+  expect(await finish(call)).toMatchObject({ code: status.OK });
+  expect(await finish(background)).toMatchObject({ code: status.OK });
+  await stopped;
 });

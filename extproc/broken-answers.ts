@@ -1,0 +1,67 @@
+import { createFleetingMap } from "../runtime/fleeting-map.ts";
+
+/**
+ * Which side ended a request? To ext_proc, a model server that breaks off and a client that leaves are both the end of Envoy's
+ * stream. Envoy's access log knows, and reports the former on a stream of its own (broken-answer-log.ts).
+ */
+export interface BrokenAnswers {
+  /** @param brokenOff called at most once, if the model server of this request breaks off. */
+  watch(requestId: string, brokenOff: () => void): void;
+  forget(requestId: string): void;
+  /**
+   * Envoy's stream of this request is over, with its answer unfinished. A report may be a moment behind.
+   * @param clientLeft called if none comes; then the request is forgotten.
+   */
+  judge(requestId: string, clientLeft: () => void): void;
+  /** Envoy's report. @returns false if the request is not, or no longer, this process's. */
+  report(requestId: string): boolean;
+  /** Requests that wait for a report. */
+  readonly undecided: number;
+  /** Decides them without one. */
+  close(): void;
+}
+
+/** The first report on a new stream came 0.8 ms behind (docs/decisions/0003); reports to another process pass two more. */
+const REPORT_WITHIN_MS = 300;
+
+interface Undecided {
+  timer: NodeJS.Timeout;
+  decide(): void;
+}
+
+export function createBrokenAnswers(): BrokenAnswers {
+  const watched = createFleetingMap<string, () => void>();
+  const undecided = new Map<string, Undecided>();
+
+  function forget(requestId: string): void {
+    watched.delete(requestId);
+    clearTimeout(undecided.get(requestId)?.timer);
+    undecided.delete(requestId);
+  }
+
+  return {
+    watch: (requestId, brokenOff) => watched.set(requestId, brokenOff),
+    forget,
+    judge(requestId, clientLeft) {
+      if (watched.get(requestId) === undefined) return clientLeft();
+      const decide = () => {
+        forget(requestId);
+        clientLeft();
+      };
+      undecided.set(requestId, { timer: setTimeout(decide, REPORT_WITHIN_MS), decide });
+    },
+    report(requestId) {
+      const brokenOff = watched.get(requestId);
+      if (brokenOff === undefined) return false;
+      forget(requestId);
+      brokenOff();
+      return true;
+    },
+    get undecided() {
+      return undecided.size;
+    },
+    close() {
+      for (const { decide } of undecided.values()) decide();
+    },
+  };
+}

@@ -1,0 +1,26 @@
+import type { EnvoyConfig } from "./envoy-config.ts";
+import { EXTPROC_CLUSTER } from "./extproc-cluster.ts";
+
+/**
+ * Reports to extproc, over gRPC, each answer that the model server did not finish. ext_proc itself cannot tell a server that
+ * breaks off from a client that leaves. Requests that end well, and clients that leave, are not reported.
+ */
+export function brokenAnswerLog(): EnvoyConfig {
+  return {
+    name: "envoy.access_loggers.http_grpc",
+    filter: { response_flag_filter: { flags: BROKEN_BY_UPSTREAM } },
+    typed_config: {
+      "@type": "type.googleapis.com/envoy.extensions.access_loggers.grpc.v3.HttpGrpcAccessLogConfig",
+      common_config: {
+        log_name: "broken-answers",
+        transport_api_version: "V3",
+        grpc_service: { envoy_grpc: { cluster_name: EXTPROC_CLUSTER, skip_envoy_headers: true } },
+        // Each record is sent at once: the client of a broken stream waits for what extproc says to it.
+        buffer_size_bytes: 0,
+      },
+    },
+  };
+}
+
+/** Connection closed, reset by the server, protocol error, reset by Envoy, silent for too long. */
+const BROKEN_BY_UPSTREAM = ["UC", "UR", "UPE", "LR", "SI"];

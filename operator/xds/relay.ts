@@ -1,0 +1,131 @@
+import { HEADERS, RELAY_CLUSTER } from "../../contract/headers.ts";
+import { backendRoutes } from "./backend-route.ts";
+import { brokenAnswerLog } from "./broken-answer-log.ts";
+import { CONNECTION_BUFFER_BYTES } from "./buffers.ts";
+import type { EnvoyConfig } from "./envoy-config.ts";
+import { REQUEST_ID_AS_IT_IS } from "./request-id.ts";
+import { PRIVATE_HEADERS } from "./upstream-route.ts";
+
+/**
+ * A listener inside this Envoy that stands between a stream's client and its model server. When a server breaks off, Envoy
+ * resets the client's stream at once and extproc has no say. Here it resets the relay's, and closes that connection only
+ * BROKEN_STAYS_OPEN later: long enough for extproc to end the client's stream with its protocol's error event.
+ */
+
+const LISTENER = RELAY_CLUSTER;
+
+/** Only over HTTP/1.1 does a connection outlive the reset of its stream. */
+export const BROKEN_STAYS_OPEN = "5s";
+
+/** The clients' route to the relay. */
+export function relayRoute(): EnvoyConfig {
+  return {
+    name: "relay",
+    match: {
+      prefix: "/",
+      headers: [
+        { name: HEADERS.relayed, present_match: true },
+        { name: HEADERS.backend, present_match: true },
+      ],
+    },
+    request_headers_to_remove: [HEADERS.relayed, ...PRIVATE_HEADERS],
+    // The relay's own route measures the silence of the model server.
+    route: { cluster: RELAY_CLUSTER, timeout: "0s", idle_timeout: "3600s" },
+  };
+}
+
+/** The relay as an upstream. */
+export function relayCluster(): EnvoyConfig {
+  const many = 1_000_000;
+  return {
+    name: RELAY_CLUSTER,
+    type: "STATIC",
+    connect_timeout: "1s",
+    per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
+    circuit_breakers: {
+      thresholds: [
+        { priority: "DEFAULT", max_connections: many, max_pending_requests: many, max_requests: many, max_retries: many },
+      ],
+    },
+    load_assignment: {
+      cluster_name: RELAY_CLUSTER,
+      endpoints: [{ lb_endpoints: [{ endpoint: { address: { envoy_internal_address: { server_listener_name: LISTENER } } } }] }],
+    },
+    typed_extension_protocol_options: {
+      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+        "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+        explicit_http_config: { http_protocol_options: {} },
+      },
+    },
+  };
+}
+
+/** @param maxRequestBytes a request is kept until its answer begins, to be sent again where no server has seen it. */
+export function relayListener({ maxRequestBytes }: { maxRequestBytes: number }): EnvoyConfig {
+  return {
+    name: LISTENER,
+    internal_listener: {},
+    // Its connections belong to clients that were counted already.
+    ignore_global_conn_limit: true,
+    per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
+    filter_chains: [
+      { filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager(maxRequestBytes) }] },
+    ],
+  };
+}
+
+function connectionManager(maxRequestBytes: number): EnvoyConfig {
+  return {
+    "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+    stat_prefix: "relay",
+    codec_type: "HTTP1",
+    max_request_headers_kb: 64,
+    delayed_close_timeout: BROKEN_STAYS_OPEN,
+    // The routes have times of their own.
+    stream_idle_timeout: "0s",
+    normalize_path: false,
+    merge_slashes: false,
+    path_with_escaped_slashes_action: "KEEP_UNCHANGED",
+    skip_xff_append: true,
+    generate_request_id: false,
+    request_id_extension: REQUEST_ID_AS_IT_IS,
+    scheme_header_transformation: { match_upstream: true },
+    access_log: [brokenAnswerLog()],
+    http_filters: [
+      {
+        name: "envoy.filters.http.router",
+        typed_config: {
+          "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router",
+          suppress_envoy_headers: true,
+        },
+      },
+    ],
+    route_config: {
+      name: "relay",
+      virtual_hosts: [
+        {
+          name: "relay",
+          domains: ["*"],
+          // A model server may not pass its answer off as Envoy's.
+          response_headers_to_remove: [HEADERS.localReply],
+          routes: backendRoutes({ request_body_buffer_limit: maxRequestBytes }),
+        },
+      ],
+    },
+    local_reply_config: {
+      mappers: [
+        {
+          filter: {
+            status_code_filter: { comparison: { op: "GE", value: { default_value: 100, runtime_key: "gateway.relay" } } },
+          },
+          headers_to_add: [
+            {
+              header: { key: HEADERS.localReply, value: "%RESPONSE_CODE_DETAILS%" },
+              append_action: "OVERWRITE_IF_EXISTS_OR_ADD",
+            },
+          ],
+        },
+      ],
+    },
+  };
+}

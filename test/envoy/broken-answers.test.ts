@@ -1,0 +1,205 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makeBackendManifests } from "../support/backend-manifests.ts";
+import { eventually } from "../support/eventually.ts";
+import { startTestStack, type TestStack, type UsageRow } from "../support/stack.ts";
+
+/** Which side ended an answer, through a real Envoy: what the client reads, and what the gateway books (S22, S28, S41). */
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+let answer: Answer = () => {};
+let server: Server;
+let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
+let stack: TestStack;
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    request.resume();
+    request.once("end", () => answer(request, response));
+  });
+  const { promise: listening, resolve } = Promise.withResolvers<void>();
+  server.listen(0, "127.0.0.1", resolve);
+  await listening;
+  const address = server.address();
+  if (typeof address !== "object" || address === null) throw new Error("the upstream has no port");
+  const url = `http://127.0.0.1:${address.port}`;
+  const pricing = { inputPerMillion: "100.00", outputPerMillion: "100.00" };
+  const only = { name: "only", protocol: "chat", url } as const;
+  manifests = await makeBackendManifests([
+    { name: "single", backends: [only], pricing },
+    { name: "several", backends: [only, { ...only, name: "spare", priority: 1 }], pricing },
+    { name: "lively", backends: [only], pricing, streaming: { keepAlive: "1s" } },
+    { name: "still", backends: [only], pricing, streaming: { keepAlive: "1h" } },
+  ]);
+  stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
+});
+afterAll(async () => {
+  await stack.stop();
+  server.closeAllConnections();
+  server.close();
+  await manifests.remove();
+});
+
+interface Asked {
+  model: string;
+  path?: string;
+  isStream?: boolean;
+  signal?: AbortSignal;
+  content?: string;
+}
+
+function ask({ model, path = "/v1/chat/completions", isStream = true, signal, content = "Hello" }: Asked): Promise<Response> {
+  return fetch(stack.baseUrl + path, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
+    body: JSON.stringify({
+      model,
+      stream: isStream,
+      ...(path === "/v1/responses" ? { input: content } : { max_tokens: 1_000, messages: [{ role: "user", content }] }),
+    }),
+    ...(signal === undefined ? {} : { signal }),
+  });
+}
+
+const idOf = (response: Response) => response.headers.get("x-request-id") ?? "";
+
+async function usageOf(requestId: string): Promise<UsageRow> {
+  const [row, ...more] = await stack.usageOf(requestId);
+  expect(more).toEqual([]);
+  if (row === undefined) throw new Error("the request has no usage");
+  return row;
+}
+
+const chunk = (content: string) =>
+  `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`;
+
+const STREAM = { "content-type": "text/event-stream" };
+const BROKEN_OFF = /The model server(?: broke off in the middle of its answer|'s answer ended before it was complete)\./;
+
+/** Sends a few tokens, then ends the connection as told. */
+const breaksOff =
+  (how: "reset" | "close"): Answer =>
+  (request, response) => {
+    response.writeHead(200, STREAM).write(chunk("one two three"));
+    setTimeout(() => (how === "reset" ? request.socket.resetAndDestroy() : request.socket.destroy()), 200);
+  };
+
+async function failuresOf(model: string): Promise<number> {
+  const page = await (await fetch(`${stack.extprocAdminUrl}/metrics`)).text();
+  const counted = new RegExp(
+    `^gateway_upstream_failures_total\\{[^}]*model="${model}",code="upstream_error"[^}]*\\} (\\d+)$`,
+    "m",
+  );
+  return Number(counted.exec(page)?.[1] ?? 0);
+}
+
+describe.each(["single", "several"])("a Model with a %s backend", (model) => {
+  describe.each(["reset", "close"] as const)("whose server breaks off by a %s of its connection", (how) => {
+    test.each([
+      ["/v1/chat/completions", /\n\ndata: (\{"error":.*\})\n\n$/],
+      ["/v1/messages", /\n\nevent: error\ndata: (\{"type":"error".*\})\n\n$/],
+      ["/v1/responses", /\n\nevent: (?:error|response\.failed)\ndata: (.*)\n\n$/],
+    ])("ends the client's stream on %s with the protocol's error event, and is blamed", async (path, last) => {
+      answer = breaksOff(how);
+      const failures = await failuresOf(model);
+      const response = await ask({ model, path });
+      expect(response.status).toBe(200);
+      const text = await response.text();
+      expect(text).toContain("one two three");
+      expect(last.exec(text)?.[1]).toMatch(BROKEN_OFF);
+      const row = await usageOf(idOf(response));
+      expect(row).toMatchObject({ outcome: "truncated", httpStatus: 200, isEstimated: true });
+      expect(row.chargeNanoUsd).toBeGreaterThan(0n);
+      expect(await failuresOf(model)).toBe(failures + 1);
+    });
+  });
+
+  test("whose server breaks off behind its headers is blamed, and the request is free", async () => {
+    answer = (request, response) => {
+      response.writeHead(200, STREAM).flushHeaders();
+      setTimeout(() => request.socket.resetAndDestroy(), 200);
+    };
+    const failures = await failuresOf(model);
+    // Longer than the account may leave behind for nothing.
+    const response = await ask({ model, content: "word ".repeat(4_000) });
+    await expect(response.text()).rejects.toThrow(/terminated/);
+    expect(await usageOf(idOf(response))).toMatchObject({ outcome: "truncated", chargeNanoUsd: 0n });
+    expect(await failuresOf(model)).toBe(failures + 1);
+  });
+
+  test("whose server breaks off in a whole answer is blamed, and the request is free", async () => {
+    let requestId = "";
+    answer = (request, response) => {
+      requestId = String(request.headers["x-request-id"]);
+      response.writeHead(200, { "content-type": "application/json", "content-length": 1_000 }).write('{"id":');
+      setTimeout(() => request.socket.resetAndDestroy(), 200);
+    };
+    const failures = await failuresOf(model);
+    const asked = ask({ model, isStream: false });
+    expect(await (await asked).json()).toMatchObject({
+      error: { message: expect.stringMatching(/^The model server/), code: "upstream_error" },
+    });
+    expect(await usageOf(requestId)).toMatchObject({ outcome: "failed", httpStatus: 502, chargeNanoUsd: 0n });
+    expect(await failuresOf(model)).toBe(failures + 1);
+  });
+
+  test("a client that leaves behind the headers and before the first token pays for a prompt beyond its allowance", async () => {
+    const failures = await failuresOf(model);
+    const customer = await stack.createAccount({ name: `leaves-${model}`, creditNanoUsd: 10_000_000_000n });
+    answer = (_request, response) => response.writeHead(200, STREAM).flushHeaders();
+    const rows: UsageRow[] = [];
+    for (let turn = 0; turn < 2; turn++) {
+      const client = new AbortController();
+      const response = await fetch(`${stack.baseUrl}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${customer.apiKey}` },
+        // About 0.077 USD; an account may leave 0.10 behind.
+        body: JSON.stringify({
+          model,
+          max_tokens: 10,
+          stream: true,
+          messages: [{ role: "user", content: "word ".repeat(600) }],
+        }),
+        signal: client.signal,
+      });
+      client.abort();
+      rows.push(await usageOf(idOf(response)));
+    }
+    expect(rows[0]).toMatchObject({ outcome: "aborted", httpStatus: 499, chargeNanoUsd: 0n });
+    expect(rows[1]).toMatchObject({ outcome: "aborted", httpStatus: 499, isEstimated: true });
+    expect(rows[1]?.chargeNanoUsd).toBeGreaterThan(50_000_000n);
+    expect(await failuresOf(model)).toBe(failures);
+  });
+});
+
+describe("while a server is silent", () => {
+  /** Two tokens, three seconds apart. */
+  const pauses: Answer = (_request, response) => {
+    response.writeHead(200, STREAM).write(chunk("one"));
+    setTimeout(() => response.end(`${chunk("two")}data: [DONE]\n\n`), 3_000);
+  };
+
+  test.each([
+    ["/v1/chat/completions", ": keep-alive\n\n"],
+    ["/v1/messages", 'event: ping\ndata: {"type": "ping"}\n\n'],
+    ["/v1/responses", ": keep-alive\n\n"],
+  ])("a client of %s gets a sign of life as often as its Model says", async (path, sign) => {
+    answer = pauses;
+    const text = await (await ask({ model: "lively", path })).text();
+    expect(text.split(sign).length - 1).toBeGreaterThanOrEqual(1);
+    expect(text.indexOf(sign)).toBeGreaterThan(text.indexOf("one"));
+    expect(text.indexOf("two")).toBeGreaterThan(text.lastIndexOf(sign));
+  });
+
+  test("a Model may wait longer", async () => {
+    answer = pauses;
+    expect(await (await ask({ model: "still" })).text()).not.toContain("keep-alive");
+  });
+});
+
+test("nothing is left open, and nothing failed inside", async () => {
+  const metrics = await eventually(() => stack.idle());
+  expect(metrics.get("gateway_internal_failures_total")).toBe(0);
+  expect(metrics.get("gateway_open_holds")).toBe(0);
+});
