@@ -245,6 +245,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
 
       const translation = way.translation();
       const isGood = status >= 200 && status < 300;
+      if (status === 206) throw new GatewayError("upstream_error", "The model server gave a part of an answer.");
       if (isGood && isCompressed(headers))
         throw new GatewayError("upstream_error", "The model server's answer is compressed, although it was asked not to be.");
       const isStream = isGood && translation.wantsStream && isEventStream(headers);
