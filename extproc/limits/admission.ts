@@ -49,6 +49,8 @@ const STUCK_MS = 1_000;
 const MUCH_WORK_MS = 200;
 /** Whoever has had less is served even if the process is late: it takes next to nothing. */
 const LITTLE_WORK_MS = 20;
+/** Of an even part. Whoever has had less did not make it late. */
+const LATE_PART = 0.9;
 /** An account is alone if no other has asked for so long, or has anything under way. */
 const ALONE_AFTER_MS = 2_000;
 
@@ -89,7 +91,7 @@ export function createAdmission({ loads, mostOpen, clock, lateMs, onRefused }: A
         COME_AGAIN,
       );
     }
-    return late >= LATE_MS && workMs >= LITTLE_WORK_MS ? overloaded("late") : null;
+    return late >= LATE_MS && workMs >= LITTLE_WORK_MS && part >= LATE_PART * evenPart ? overloaded("late") : null;
   }
 
   function noteAsker(load: AccountLoad, nowMs: number): void {

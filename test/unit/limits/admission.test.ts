@@ -135,6 +135,12 @@ test("a process that is far behind refuses those it works for, and still takes t
   expect(refusals).toEqual(["late"]);
 });
 
+test("a process that one account's streams make late refuses that account, and goes on serving another", () => {
+  const { enter } = setUp({ lateMs: () => 400, work: { "fast streams": 1_600, customer: 300 } });
+  expect(() => enter("customer", 12)).not.toThrow();
+  expect(() => enter("fast streams")).toThrow(expect.objectContaining({ code: "rate_limited" }));
+});
+
 test("a process that is stuck refuses everybody", () => {
   const { enter } = setUp({ lateMs: () => 1_000 });
   expect(() => enter("newcomer")).toThrow(expect.objectContaining({ code: "overloaded" }));
