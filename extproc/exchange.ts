@@ -1,30 +1,27 @@
-import { GatewayError, toGatewayError, type ErrorCode } from "../contract/errors.ts";
+import { GatewayError, type ErrorCode } from "../contract/errors.ts";
 import type { Backend } from "../contract/catalogue.ts";
-import { UPSTREAM_PATHS, type Interface } from "../contract/protocol.ts";
+import type { Interface } from "../contract/protocol.ts";
 import type { Settlement } from "../ledger/settle.ts";
-import { BROKEN_OFF, createAnswerStream, endOutcome, keepAliveBytes, type AnswerStream } from "./answer-stream.ts";
+import { BROKEN_OFF, createAnswerStream, keepAliveBytes, type AnswerStream } from "./answer-stream.ts";
 import { answerRoute } from "./answers/answer.ts";
 import { authenticate, type Caller } from "./auth/authenticate.ts";
 import { checkVersion, hasVersion } from "./auth/version.ts";
 import { startDeadlines, type Deadlines } from "./deadlines.ts";
 import type { ExchangeDeps } from "./exchange-deps.ts";
+import { createExchangeFailures } from "./exchange-failures.ts";
 import { localReplyError, tooLate } from "./fallback/attempts.ts";
 import { planWay, type Way } from "./fallback/way.ts";
 import { HEADERS } from "../contract/headers.ts";
-import { isCompressed, isEventStream, requestChanges, responseChanges } from "./headers.ts";
+import { isCompressed, isEventStream, readLength, requestChanges, responseChanges } from "./headers.ts";
 import type { HeldBytes } from "./limits/byte-admission.ts";
 import type { LimitedRequest } from "./limits/limits.ts";
 import type { AccountLoad } from "./limits/account-load.ts";
 import type { Place } from "./limits/place.ts";
-import { holdPrompt } from "./meter/held-prompt.ts";
-import { sizeHold } from "./meter/hold-size.ts";
-import { sizePrompt } from "./meter/prompt-size.ts";
-import { createRequestMeter } from "./meter/request-meter.ts";
-import { release, reserve, type Reservation } from "./meter/reservation.ts";
+import { sizeRequest } from "./meter/request-size.ts";
+import { orRelease, release, reserve, type Reservation } from "./meter/reservation.ts";
 import { startRun, type Run } from "./meter/run.ts";
 import { checkBodyComes, parseBody } from "./protocol/json/parse-body.ts";
 import type { RequestBody } from "./protocol/json/request-body.ts";
-import { readOutputAsk } from "./protocol/output/output-ask.ts";
 import { readUpstreamError } from "./protocol/upstream-error.ts";
 import { encodeRefusal } from "./refusal.ts";
 import * as reply from "./reply.ts";
@@ -34,7 +31,8 @@ import { chooseModel } from "./route/choose-model.ts";
 import { findEndpoint, protocolOf, type Endpoint } from "./route/endpoint.ts";
 import { createTokenCount, type TokenCount } from "./translate/token-count.ts";
 import type { StreamTranslation } from "./translate/translation.ts";
-import { pricedAt, type WorldModel } from "./world/world.ts";
+import { finishWhole } from "./whole-answer.ts";
+import { pricedAt } from "./world/world.ts";
 
 /**
  * One request's life, in the order in which it happens. Envoy sends one message a step and waits for its
@@ -76,14 +74,6 @@ interface Admitted {
   headers: ReadonlyMap<string, string>;
 }
 
-interface PlanStart {
-  body: RequestBody;
-  headers: ReadonlyMap<string, string>;
-  model: WorldModel;
-  caller: Caller;
-  reservation: Reservation;
-}
-
 /** How the response comes. */
 type Response =
   /** Envoy's own: its configuration gives it the caller's shape (operator/xds/local-replies.ts). */
@@ -116,11 +106,17 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   /** Of a request that only counts tokens. */
   let counting: LimitedRequest | undefined;
   let hasBody = false;
-  let errorCode: ErrorCode | null = null;
-  /** The model server's own status, for the operator's log; the client's may differ. */
   let upstreamStatus: number | null = null;
   /** Read by what waits for credit. */
   const client = { aborted: false };
+  const failures = createExchangeFailures(deps, {
+    requestId,
+    startedMs,
+    protocol: () => protocol,
+    caller: () => authenticated,
+    run: () => run,
+    upstreamStatus: () => upstreamStatus,
+  });
 
   // 1. Who asks, for what, and may they? Decided before the body is read.
   function requestHeaders(headers: ReadonlyMap<string, string>, isEnd: boolean) {
@@ -169,23 +165,25 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       if (admitted.endpoint.kind === "count_tokens")
         return countTokens({ body: request, headers, caller, backend: chooseBackend(model.backends, deps.random()) });
 
-      const ask = readOutputAsk(request, protocol);
-      const promptTokens = holdPrompt(request, model.contextWindow);
-      const likelyPromptTokens = sizePrompt(request).tokens;
-      const size = sizeHold({ promptTokens, likelyPromptTokens, ask, model });
-      const reserved = reserve(deps, { caller, protocol, size, signal: client });
+      const size = sizeRequest(request, { protocol, model });
+      const reserved = reserve(deps, { caller, protocol, size: size.hold, signal: client });
       const forward = (reservation: Reservation) => {
         // The client left while its credit was waited for: nothing runs, and nobody reads this answer.
         if (client.aborted) {
           release(reservation);
           return reply.passBody();
         }
-        const planned = plan({ body: request, headers, model, caller, reservation });
+        const { outputTokens } = reservation;
+        const keyId = caller.key.publicId;
+        const nowSeconds = Math.floor(startedMs / 1000);
+        const planned = orRelease(reservation, () =>
+          planWay({ body: request, headers, model, outputTokens, requestId, nowSeconds, client: protocol, keyId }, deps),
+        );
         way = planned;
-        const meter = createRequestMeter({ likelyPromptTokens, heldPromptTokens: promptTokens, answers: ask.answers, model });
+        const meter = size.meter();
         const { isByAttempt } = planned;
         const backend = planned.backend();
-        const { wantsStream: isStream } = ask;
+        const { wantsStream: isStream } = size;
         run = startRun({ requestId, caller, model, backend, protocol, isStream, startedMs, meter, reservation }, deps);
         deadlines = startDeadlines({ timeouts: model.timeouts, isByAttempt, onPassed: late });
         deps.brokenAnswers.watch(requestId, brokenOff);
@@ -193,22 +191,6 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       };
       return reserved instanceof Promise ? reserved.then(forward).catch(refuseSlowly) : forward(reserved);
     });
-  }
-
-  /** The request in the words of its backends, with the output limit that is held for. */
-  function plan(start: PlanStart): Way {
-    const { body, headers, model, caller, reservation } = start;
-    const nowSeconds = Math.floor(startedMs / 1000);
-    const { outputTokens } = reservation;
-    try {
-      return planWay(
-        { body, headers, model, outputTokens, requestId, nowSeconds, client: protocol, keyId: caller.key.publicId },
-        deps,
-      );
-    } catch (error) {
-      release(reservation);
-      throw error;
-    }
   }
 
   // 2b. Tokens are only to be counted: asked upstream where it can count, and free (S16).
@@ -234,7 +216,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       }
       if (isLocalReply || run === undefined || way === undefined) {
         response = { kind: "local_reply" };
-        if (run !== undefined) noteUpstreamFailure(run, status, "upstream_unavailable");
+        if (run !== undefined) failures.noteUpstream(run, status, "upstream_unavailable");
         return reply.awaitResponseBody({});
       }
       run.moveTo(way.backend());
@@ -273,7 +255,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
 
   function answerStream(machine: StreamTranslation, run: Run): AnswerStream {
     const keepAlive = { everyMs: run.model.keepAliveMs ?? DEFAULT_KEEP_ALIVE_MS, bytes: keepAliveBytes(protocol) };
-    return createAnswerStream({ machine, run, keepAlive, noteFailure, push });
+    return createAnswerStream({ machine, run, keepAlive, noteFailure: failures.note, push });
   }
 
   // 4. The answer itself, metered on its way to the client.
@@ -305,19 +287,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       case "stream":
       case "whole": {
         if (run === undefined || way === undefined) throw new Error("a response came for a request that was not forwarded");
-        const translation = way.translation();
-        if (response.kind === "whole" && !response.asStream) {
-          const bytes = translation.response(body, run.meter);
-          run.settle("complete", 200);
-          return reply.finishResponse(bytes === body ? "unchanged" : bytes, {});
-        }
-        const machine = deps.redactor.stream(translation.stream(run.meter));
-        const pushed = machine.push(body);
-        const first = pushed === "unchanged" ? body : pushed;
-        run.noteOutput(first.length);
-        const bytes = Buffer.concat([first, machine.end()]);
-        run.settle(endOutcome(machine), 200);
-        return reply.finishResponse(bytes, { set: { "content-type": "text/event-stream" } });
+        const asStream = response.kind === "stream" || response.asStream;
+        return finishWhole({ body, asStream, translation: way.translation(), run, redactor: deps.redactor });
       }
     }
   }
@@ -383,7 +354,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
 
   function refuse(thrown: unknown): Reply {
     deadlines?.over();
-    const error = noteFailure(thrown);
+    const error = failures.note(thrown);
     run?.settle("failed", error.status);
     return reply.answerNow(encodeRefusal(protocol, error, requestId, upstreamStatus));
   }
@@ -403,33 +374,10 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     return deps.refusals.hold(load)?.then(() => refusal) ?? refusal;
   }
 
-  function noteFailure(thrown: unknown): GatewayError {
-    const error = run === undefined ? toGatewayError(thrown) : deps.redactor.error(toGatewayError(thrown));
-    errorCode = error.code;
-    if (error.code === "internal_error") deps.events.exchangeFailed({ requestId, error: thrown });
-    else if (run !== undefined) noteUpstreamFailure(run, error.status, error.code);
-    else noteRefusal(error);
-    return error;
-  }
-
-  function noteRefusal({ code, status, cause }: GatewayError): void {
-    const accountId = authenticated?.account.accountId ?? null;
-    const keyId = authenticated?.key.publicId ?? null;
-    const durationMs = deps.clock.nowMs() - startedMs;
-    deps.events.requestRefused({ requestId, accountId, keyId, protocol, code, status, durationMs, cause });
-  }
-
-  function noteUpstreamFailure(run: Run, status: number, code: ErrorCode): void {
-    const { name: backend, basePath, protocol } = run.backend();
-    const upstreamPath = basePath + UPSTREAM_PATHS[protocol];
-    deps.events.upstreamFailed({ requestId, model: run.model.name, backend, upstreamStatus, upstreamPath, status, code });
-    run.settle("failed", status);
-  }
-
   function facts(): ExchangeFacts {
     const model = run?.model.name ?? null;
     const backend = run?.backend().name ?? null;
-    return { requestId, protocol, model, backend, errorCode, settlement: run?.settlement() ?? null };
+    return { requestId, protocol, model, backend, errorCode: failures.code, settlement: run?.settlement() ?? null };
   }
 
   return {
@@ -442,12 +390,6 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     load: () => load,
     closed,
   };
-}
-
-/** Null where the client does not say. Envoy has checked that it is a number. */
-function readLength(headers: ReadonlyMap<string, string>): number | null {
-  const length = headers.get("content-length");
-  return length === undefined ? null : Number(length);
 }
 
 const NOTHING_USED = { tokens: 0, nanoUsd: 0n };

@@ -113,3 +113,9 @@ export function isCompressed(headers: ReadonlyMap<string, string>): boolean {
 export function isEventStream(headers: ReadonlyMap<string, string>): boolean {
   return headers.get("content-type")?.toLowerCase().startsWith("text/event-stream") ?? false;
 }
+
+/** Null where the client does not say. Envoy has checked that it is a number. */
+export function readLength(headers: ReadonlyMap<string, string>): number | null {
+  const length = headers.get("content-length");
+  return length === undefined ? null : Number(length);
+}

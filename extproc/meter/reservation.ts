@@ -47,3 +47,13 @@ export function release({ hold, limited }: Reservation): void {
   hold.release();
   limited.cancel();
 }
+
+/** Takes nothing if the work fails. @throws what the work throws. */
+export function orRelease<Result>(reservation: Reservation, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    release(reservation);
+    throw error;
+  }
+}

@@ -1,0 +1,29 @@
+import type { Interface } from "../../contract/protocol.ts";
+import type { RequestBody } from "../protocol/json/request-body.ts";
+import { readOutputAsk } from "../protocol/output/output-ask.ts";
+import type { WorldModel } from "../world/world.ts";
+import { holdPrompt } from "./held-prompt.ts";
+import { sizeHold, type HoldSize } from "./hold-size.ts";
+import { sizePrompt } from "./prompt-size.ts";
+import type { Meter } from "./meter.ts";
+import { createRequestMeter } from "./request-meter.ts";
+
+export interface RequestSize {
+  /** What must be free for it to run. */
+  hold: HoldSize;
+  wantsStream: boolean;
+  /** Made when it runs. */
+  meter(): Meter;
+}
+
+/** What a request may use: its prompt, and the output that it asks for. */
+export function sizeRequest(body: RequestBody, { protocol, model }: { protocol: Interface; model: WorldModel }): RequestSize {
+  const ask = readOutputAsk(body, protocol);
+  const promptTokens = holdPrompt(body, model.contextWindow);
+  const likelyPromptTokens = sizePrompt(body).tokens;
+  return {
+    hold: sizeHold({ promptTokens, likelyPromptTokens, ask, model }),
+    wantsStream: ask.wantsStream,
+    meter: () => createRequestMeter({ likelyPromptTokens, heldPromptTokens: promptTokens, answers: ask.answers, model }),
+  };
+}

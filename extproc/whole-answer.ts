@@ -1,0 +1,32 @@
+import { endOutcome } from "./answer-stream.ts";
+import type { Run } from "./meter/run.ts";
+import type { Redactor } from "./redactor.ts";
+import * as reply from "./reply.ts";
+import type { Reply } from "./reply.ts";
+import type { AnswerTranslation } from "./translate/translation.ts";
+
+export interface WholeAnswer {
+  /** The model server's. */
+  body: Buffer;
+  /** The client waits for a stream, which is made from it. */
+  asStream: boolean;
+  translation: AnswerTranslation;
+  run: Run;
+  redactor: Redactor;
+}
+
+/** An answer that came in one piece, in the caller's protocol; its run is settled. @throws GatewayError if it is none. */
+export function finishWhole({ body, asStream, translation, run, redactor }: WholeAnswer): Reply {
+  if (!asStream) {
+    const bytes = translation.response(body, run.meter);
+    run.settle("complete", 200);
+    return reply.finishResponse(bytes === body ? "unchanged" : bytes, {});
+  }
+  const machine = redactor.stream(translation.stream(run.meter));
+  const pushed = machine.push(body);
+  const first = pushed === "unchanged" ? body : pushed;
+  run.noteOutput(first.length);
+  const bytes = Buffer.concat([first, machine.end()]);
+  run.settle(endOutcome(machine), 200);
+  return reply.finishResponse(bytes, { set: { "content-type": "text/event-stream" } });
+}
