@@ -47,5 +47,6 @@ export const aider: ServedTool = {
   check: 'aider --no-git --message "Say hello."',
   afterwards: ["An .aider.conf.yml in a project may say otherwise, and wins there."],
   limits: ["It edits files through its own text format, and calls no tools.", "It needs Python 3.10 to 3.12."],
-  otherHosts: ["raw.githubusercontent.com"],
+  // One installation in ten is asked for statistics.
+  otherHosts: ["raw.githubusercontent.com", "us.i.posthog.com"],
 };

@@ -82,7 +82,10 @@ test("ten clicks lead from the sign-up page to a paid answer that streams, as th
   await page.getByLabel("API key").focus();
   await page.keyboard.press("Control+V");
   await click("button", "Ask");
-  await page.getByText(/\d+ tokens in, \d+ out; \$0\.\d+; first word after/).waitFor();
+  const facts = page.getByText(/\d+ tokens in, \d+ out; \$0\.\d+; first word after/);
+  const problem = page.locator("#problem:visible");
+  await facts.or(problem).waitFor();
+  expect(await problem.allTextContents()).toEqual([]);
   expect(clicks).toBe(10);
 });
 

@@ -188,6 +188,20 @@ export const ALERT_CASES: readonly AlertCase[] = [
     },
   },
   {
+    alert: "GatewayCertificateEnds",
+    labels: { secret: "envoy" },
+    // Seconds since the epoch: five days and ninety.
+    fires: {
+      [series("gateway_operator_internal_certificate_end_timestamp_seconds", 'secret="envoy"')]: "432000x90",
+      [series("gateway_operator_internal_certificate_end_timestamp_seconds", 'secret="server"')]: "7776000x90",
+    },
+    quiet: {
+      "renewed in time": {
+        [series("gateway_operator_internal_certificate_end_timestamp_seconds", 'secret="envoy"')]: "7776000x90",
+      },
+    },
+  },
+  {
     alert: "GatewayHasNoWriter",
     labels: {},
     silence: {},
