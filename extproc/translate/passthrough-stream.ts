@@ -29,6 +29,9 @@ export interface StreamRules {
   toStream(answer: Buffer): string;
 }
 
+/** Events of one chunk that are read one by one to learn their form: each costs another look at the rest of the chunk. */
+const MOST_LESSONS_PER_CHUNK = 8;
+
 const LF = 10;
 const OPEN_BRACE = 123;
 const NOTHING = Buffer.alloc(0);
@@ -65,11 +68,13 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
   }
 
   function pass(chunk: Buffer): Buffer | "unchanged" {
-    const first = passFront(chunk);
+    const first = passFront(chunk, true);
     if (first.bytes === chunk.length) return first.output;
     const outputs: Buffer[] = [];
     let isUnchanged = true;
-    for (let at = 0, part = first; ; part = passFront(chunk.subarray(at))) {
+    let lessons = 0;
+    for (let at = 0, part = first; ; part = passFront(chunk.subarray(at), lessons < MOST_LESSONS_PER_CHUNK)) {
+      lessons += part.isKnown ? 0 : 1;
       if (part.output === "unchanged") outputs.push(chunk.subarray(at, at + part.bytes));
       else outputs.push(part.output);
       isUnchanged &&= part.output === "unchanged";
@@ -79,16 +84,16 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
   }
 
   /** Passes the events that are known by their form; else what may teach another one, an event; else all. */
-  function passFront(chunk: Buffer): { bytes: number; output: Buffer | "unchanged" } {
+  function passFront(chunk: Buffer, mayLearn: boolean): { bytes: number; isKnown: boolean; output: Buffer | "unchanged" } {
     const known = held.length() === 0 ? template.skim(chunk) : null;
     if (known === null) {
-      const bytes = template.isLearning() ? endOfEvent(chunk) : chunk.length;
-      return { bytes, output: read(bytes === chunk.length ? chunk : chunk.subarray(0, bytes)) };
+      const bytes = mayLearn && template.isLearning() ? endOfEvent(chunk) : chunk.length;
+      return { bytes, isKnown: false, output: read(bytes === chunk.length ? chunk : chunk.subarray(0, bytes)) };
     }
     rules.skimmed(known.textBytes, known.characters);
     parser.skip(known.bytes);
     heldFrom += known.bytes;
-    return { bytes: known.bytes, output: known.edited ?? "unchanged" };
+    return { bytes: known.bytes, isKnown: true, output: known.edited ?? "unchanged" };
   }
 
   function read(chunk: Buffer): Buffer | "unchanged" {

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Protocol } from "../../../../contract/protocol.ts";
 import { createMeter } from "../../../../extproc/meter/meter.ts";
 import { createTranslation } from "../../../../extproc/translate/choose.ts";
@@ -136,4 +136,23 @@ test("events recognised by their form pass, are edited and are counted as if eac
     }),
     { numRuns: 150 },
   );
+});
+
+test.each([
+  ["blank lines", "\n\n"],
+  ["comments", ":\n\n"],
+  ["data over several lines", "data: 1\ndata: 2\n\n"],
+])("a chunk full of %s behind an event of a known form is decoded a few times, not once for each block", (_, block) => {
+  const known = `data: ${JSON.stringify(chatChunk({ content: "a" }))}\n\n`;
+  const chunk = Buffer.from(block.repeat(4_000));
+  const toString = vi.spyOn(Buffer.prototype, "toString");
+  try {
+    play({ protocol: "chat", upstreamModel: "client-name", wantsUsage: true, pieces: [Buffer.from(known), chunk] });
+    const wholeChunks = toString.mock.contexts.filter(
+      (bytes, call) => Buffer.isBuffer(bytes) && bytes.length > chunk.length / 2 && toString.mock.calls[call]?.[1] === undefined,
+    );
+    expect(wholeChunks.length).toBeLessThan(20);
+  } finally {
+    toString.mockRestore();
+  }
 });
