@@ -99,7 +99,7 @@ async function expectTrust(): Promise<void> {
   }
 }
 
-test("a release has an authority for each side and a certificate for each part, which are in order for the operator", async () => {
+test("a release has an authority for each side and a certificate for each part, which are in order for the operator (S43)", async () => {
   await expectTrust();
   expect(await renew(0)).toEqual([]);
 });

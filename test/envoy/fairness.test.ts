@@ -7,7 +7,7 @@ import { scrape } from "../support/metrics.ts";
 import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
 
-/** One account, or nobody's, floods the gateway; a customer beside it gets every answer (docs/decisions/0033). */
+/** One account, or nobody's, floods the gateway; a customer beside it gets every answer (S40, docs/decisions/0033). */
 const FAST = "fast";
 const event = (content: string, finish: string | null = null) =>
   `data: {"id":"a","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"${content}"},"finish_reason":${JSON.stringify(finish)}}]}\n\n`;

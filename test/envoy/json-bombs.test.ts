@@ -3,7 +3,7 @@ import * as z from "zod";
 import { eventually } from "../support/eventually.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
 
-/** Bodies that are all structure: refused in the caller's words before they cost anything, while others are served (docs/decisions/0031). */
+/** Bodies that are all structure: refused in the caller's words before they cost anything, while others are served (S40, docs/decisions/0031). */
 const ENDPOINTS = [
   { path: "/v1/chat/completions", list: "messages" },
   { path: "/v1/messages", list: "messages" },

@@ -6,7 +6,7 @@ import { eventually } from "../support/eventually.ts";
 import { scrape } from "../support/metrics.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
 
-/** Uploads are admitted by their length, at their headers: what nobody has room for is never held (docs/decisions/0031). */
+/** Uploads are admitted by their length, at their headers: what nobody has room for is never held (S40, docs/decisions/0031). */
 const MEBIBYTE = 1024 * 1024;
 const MOST_MIB = 64;
 const BEGUN = Buffer.alloc(MEBIBYTE, " ");

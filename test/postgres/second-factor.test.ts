@@ -31,7 +31,7 @@ const noteIn = (page: string) => /name="note"\s+value="([^"]+)"/.exec(page)?.[1]
 const password = (guest: Client) =>
   guest.post("/dashboard/sign-in", { email: EMAIL, password: PASSWORD, next: "/dashboard/keys" });
 
-test("with a second factor the password opens nothing by itself, and a code signs in, once", async () => {
+test("with a second factor the password opens nothing by itself, and a code signs in, once (S48)", async () => {
   const { guest, code } = await openAnn();
   const first = await password(guest);
   expect([first.statusCode, first.cookies, first.body.includes("Enter your code")]).toEqual([200, [], true]);

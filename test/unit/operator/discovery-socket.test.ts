@@ -14,7 +14,7 @@ afterEach(() => rm(root, { recursive: true }));
 
 const modeOf = async (file: string) => (await stat(file)).mode & 0o777;
 
-test("the directory of the discovery socket is made so that only its owner can enter it", async () => {
+test("the directory of the discovery socket is made so that only its owner can enter it (S43)", async () => {
   await prepareSocket(path.join(root, "sockets", "xds.sock"));
   expect(await modeOf(path.join(root, "sockets"))).toBe(0o700);
 });
@@ -53,7 +53,7 @@ test("a path that is too long for a socket gives way to the system's temporary d
   expect([short.path, await modeOf(short.path)]).toEqual([path.join(root, "sockets"), 0o700]);
 });
 
-test("the operator does not start on plain TCP, and says what to set", async () => {
+test("the operator does not start on plain TCP, and says what to set (S43)", async () => {
   const main = path.join(import.meta.dirname, "../../../operator/main.ts");
   const env = { DATABASE_URL: "postgres://127.0.0.1:1/none", GATEWAY_MANIFESTS: root };
   const { promise, resolve } = Promise.withResolvers<string>();
