@@ -64,7 +64,9 @@ export function createAnswerStream({ machine, run, keepAlive, noteFailure, push 
     const bytes = pushed === "unchanged" ? chunk : pushed;
     const next = run.noteOutput(bytes.length);
     if (isEnd) return last(Buffer.concat([bytes, end()]));
-    if (next === "stop" && machine.outcome() === "open") {
+    if (next === "stop") {
+      // A server may go on after its own finish or error: then the client has its ending, and nothing more is paid for.
+      if (machine.outcome() !== "open") return last(Buffer.concat([bytes, end()]));
       // The client gets its protocol's own finish for a limit.
       run.settle("stopped", 200);
       return last(Buffer.concat([bytes, machine.stopForCredit()]));

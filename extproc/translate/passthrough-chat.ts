@@ -74,6 +74,11 @@ function translateBody(request: ChatEnvelope, { body, backend, outputTokens }: T
   return body.edit(edits);
 }
 
+/** Some servers send an empty reason with every chunk. */
+function isFinished({ finish_reason: reason }: JsonObject): boolean {
+  return typeof reason === "string" && reason !== "";
+}
+
 /** Tokens are what is charged, so a stream always ends with its usage (S28). */
 function askForUsage({ continuousUsage }: Profile): MemberEdit {
   const members: Record<string, MemberEdit> = { include_usage: write(true) };
@@ -118,10 +123,6 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
       if (outcome === "open") outcome = "complete";
     }
     if (json === null) return "keep";
-    if (json["error"] !== undefined && json["error"] !== null) {
-      outcome = "failed";
-      return editChunk(json, false);
-    }
     // Some servers send the error without its envelope, which no chat client knows.
     if (json["object"] === "error") {
       outcome = "failed";
@@ -129,9 +130,14 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
     }
     head = headOf(json, head);
     const choices = objectsIn(json["choices"]);
+    // An error passes with whatever else its chunk says, and that is delivered too.
     countOutput(meter, chatOutput(json, growth));
     report(json, choices.length > 0);
-    if (outcome === "open" && choices.some((choice) => typeof choice["finish_reason"] === "string")) outcome = "complete";
+    if (json["error"] !== undefined && json["error"] !== null) {
+      outcome = "failed";
+      return editChunk(json, false);
+    }
+    if (outcome === "open" && choices.some(isFinished)) outcome = "complete";
     return editChunk(json, choices.length === 0);
   }
 
@@ -151,7 +157,7 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
     if (Object.hasOwn(json, "error") || json["object"] === "error" || chatUsage(json, profile) !== undefined) return undefined;
     const [choice] = objectsIn(choices);
     const text = onlyText(chatOutput(json));
-    if (typeof choice?.["finish_reason"] === "string" || text === undefined) return undefined;
+    if (choice === undefined || isFinished(choice) || text === undefined) return undefined;
     const delta = rawMember(scanElements(rawMember(data, "choices") ?? NOTHING)[0], "delta");
     return findTextMember(delta, TEXTS, text);
   }

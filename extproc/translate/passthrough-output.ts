@@ -85,8 +85,17 @@ export function onlyText({ texts, otherBytes }: Output): string | undefined {
 /** @param growth for servers that repeat the arguments of a call from chunk to chunk. */
 export function chatOutput(json: JsonObject, growth?: ArgumentGrowth): Output {
   const output: Output = { texts: [], otherBytes: 0 };
-  for (const choice of objectsIn(json["choices"])) readChoice(choice, output, growth);
+  const choices = objectsIn(json["choices"]);
+  for (const choice of choices) readChoice(choice, output, growth);
+  if (choices.length === 0) output.texts.push(...textsOutsideChoices(json, growth));
   return output;
+}
+
+/** Some servers' own formats have no choices. What such an event holds beside its text may be anything, such as a place in a queue. */
+function textsOutsideChoices(json: JsonObject, growth: ArgumentGrowth | undefined): string[] {
+  const output: Output = { texts: [], otherBytes: 0 };
+  readChoice(json, output, growth);
+  return output.texts;
 }
 
 /** What a content block of a messages answer says, or a delta to one, or an event of a kind that the gateway does not know. */

@@ -154,7 +154,7 @@ function toRaw(written: Buffer): RawJson {
 }
 
 function isText(grown: Grown | undefined): boolean {
-  return grown instanceof RawJson && grown.text.startsWith('"');
+  return grown instanceof RawJson && grown.text.startsWith('"') && grown.text !== '""';
 }
 
 function isCalls(grown: Grown | undefined): grown is GrownCalls {

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeBackendManifests } from "../support/backend-manifests.ts";
 import { eventually } from "../support/eventually.ts";
@@ -48,12 +49,20 @@ interface Asked {
   isStream?: boolean;
   signal?: AbortSignal;
   content?: unknown;
+  apiKey?: string;
 }
 
-function ask({ model, path = "/v1/chat/completions", isStream = true, signal, content = PROMPT }: Asked): Promise<Response> {
+function ask({
+  model,
+  path = "/v1/chat/completions",
+  isStream = true,
+  signal,
+  content = PROMPT,
+  apiKey = stack.apiKey,
+}: Asked): Promise<Response> {
   return fetch(stack.baseUrl + path, {
     method: "POST",
-    headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
+    headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` },
     body: JSON.stringify({ model, max_tokens: 1_000, stream: isStream, messages: [{ role: "user", content }] }),
     ...(signal === undefined ? {} : { signal }),
   });
@@ -234,6 +243,55 @@ test("a client that always leaves before the answer pays for its prompts once it
   });
   expect(charged).toBeGreaterThan(40_000_000n);
   expect(charged).toBeLessThan(50_000_000n);
+});
+
+const goesOn = JSON.stringify({ content: PIECE });
+const inEvent = (text: string) => event("content_block_delta", { index: 0, delta: { type: "text_delta", text } });
+const messageStart = event("message_start", {
+  message: { id: "m", type: "message", role: "assistant", model: "m", content: [] },
+});
+const endless: [string, Asked["model"], string, string][] = [
+  [
+    "an empty finish_reason with each chunk",
+    "as-chat",
+    "",
+    chunk({}, { choices: [{ delta: { content: PIECE }, finish_reason: "" }] }),
+  ],
+  ["text behind its finish_reason", "as-chat", chunk({ content: "a" }) + FINISH, chunk({ content: PIECE })],
+  ["text behind [DONE]", "as-chat", "data: [DONE]\n\n", chunk({ content: PIECE })],
+  ["an error beside each text", "as-chat", "", chunk({ content: PIECE }, { error: {} })],
+  ["events without choices", "as-chat", "", `data: ${goesOn}\n\n`],
+  ["text behind message_stop", "as-messages", messageStart + event("message_stop", {}), inEvent(PIECE)],
+  ["text behind an error", "as-messages", messageStart + event("error", { error: { type: "api_error" } }), inEvent(PIECE)],
+];
+
+test.for(endless)("%s: what passes is charged, and ends where credit ends (S30)", async ([name, model, start, piece]) => {
+  // 2,000 tokens; the server would send 20,000.
+  const credit = 200_000_000n;
+  const poor = await stack.createAccount({
+    name: `endless-${String(endless.findIndex(([other]) => other === name))}`,
+    creditNanoUsd: credit,
+  });
+  answer = async (_request, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" }).write(start);
+    for (let sent = 0; sent < 200 && !response.destroyed; sent++) {
+      response.write(piece.repeat(10));
+      await sleep(2);
+    }
+    response.end();
+  };
+  const path = model === "as-chat" ? "/v1/chat/completions" : "/v1/messages";
+  const response = await ask({ model, path, content: "hi", apiKey: poor.apiKey });
+  await response.text();
+  const row = await usageOf(response);
+  expect(row.usage.outputTokens).toBeGreaterThan(1_000);
+  const balance = await eventually(async () => {
+    const posted = await stack.balanceNanoUsd(poor.accountId);
+    expect(posted).toBeLessThan(credit);
+    return posted;
+  });
+  // A stretch of 256 tokens, and what was on its way.
+  expect(balance).toBeGreaterThan(-100_000_000n);
 });
 
 test("nothing of all that leaves credit held or a charge unsettled", async () => {

@@ -35,7 +35,8 @@ export function readPart({ choice, body, isWhole }: ChoiceBody): AnswerPart {
     text: content.text,
     refusal: text(body["refusal"]),
     tools: readTools(body, isWhole),
-    finishReason: typeof choice["finish_reason"] === "string" ? choice["finish_reason"] : null,
+    // Some servers send an empty reason with every chunk.
+    finishReason: firstText(choice["finish_reason"]),
     matchedStop: firstText(choice["stop_reason"], choice["matched_stop"]),
   };
 }

@@ -42,6 +42,13 @@ describe("what a chat client can read is counted, whatever shape it has (S38)", 
     ["probabilities beside text, no further time", chat({ content: "a" }, { logprobs: { content: [{ token: "a" }] } }), ["a"]],
     ["probabilities alone", chat({}, { logprobs: { content: [{ token: "a", top_logprobs: [{ token: "b" }] }] } }), ["a"]],
     ["what is encrypted or signed, not at all", chat({ reasoning_details: [{ type: "reasoning.encrypted", data: "abc" }] }), []],
+    ["an event without choices", { content: "a", stop: false }, ["a"]],
+    ["a message without choices", { model: "m", message: { role: "assistant", content: "a" } }, ["a"]],
+    [
+      "no verdicts of a filter beside no choice",
+      { choices: [], prompt_filter_results: [{ prompt_index: 0, content_filter_results: { hate: { severity: "safe" } } }] },
+      [],
+    ],
     ["all choices", { choices: [{ delta: { content: "a" } }, { delta: { content: "b" } }] }, ["a", "b"]],
   ];
 

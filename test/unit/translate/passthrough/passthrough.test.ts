@@ -132,6 +132,17 @@ describe("how a stream ends", () => {
     expect(run).toMatchObject({ outcome: "complete", text: FINISH + DONE });
   });
 
+  test("an empty finish_reason is none", () => {
+    const text = chunk({}, { choices: [{ index: 0, delta: { content: "a" }, finish_reason: "" }] });
+    expect(play(CHAT, [Buffer.from(text)], { protocol: "chat" }).outcome).toBe("truncated");
+  });
+
+  test("text in a chunk with an error is delivered, and counted (S28)", () => {
+    const text = chunk({ content: "twenty-four characters.." }, { error: { message: "x" } });
+    const run = play(CHAT, [Buffer.from(text)], { protocol: "chat" });
+    expect(run).toMatchObject({ text, outcome: "failed", metered: { usage: { outputTokens: 6 } } });
+  });
+
   test("message_delta is not enough for messages", () => {
     const text =
       'event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}\n\n';
