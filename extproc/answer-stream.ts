@@ -13,45 +13,52 @@ export interface AnswerStream {
   pass(chunk: Buffer, isEnd: boolean): Reply | undefined;
   /** The model server ended the answer with trailers. */
   passTrailers(): Reply;
-  /** The model server broke off. @returns "too_early" if Envoy takes no bytes for the client yet. */
-  breakOff(): "told" | "too_early";
+  /**
+   * The model server broke off. Envoy's report may overtake the first chunk, with which the stream ends then.
+   * @param lost called if no chunk comes: Envoy takes no bytes for the client.
+   */
+  breakOff(lost: () => void): void;
   /** The gateway ends the answer. @returns "too_early" if Envoy takes no bytes for the client yet. */
   fail(error: GatewayError): "told" | "too_early";
   /** Nothing more is sent. */
   close(): void;
 }
 
+/** For a chunk that Envoy had when its server broke off; it comes within a few milliseconds. */
+const FIRST_CHUNK_WITHIN_MS = 200;
+
 export interface AnswerStreamStart {
   machine: StreamTranslation;
   run: Run;
-  keepAlive: KeepAlive;
+  /** What the client gets while the model server is silent. */
+  keepAlive: Buffer;
   /** Writes down what was thrown, and puts it into words for the client. */
   noteFailure(thrown: unknown): GatewayError;
   /** Sends Envoy a message that answers none of its own. */
   push(reply: Reply): void;
 }
 
-/** What the client gets while the model server is silent. */
-interface KeepAlive {
-  everyMs: number;
-  bytes: Buffer;
-}
+/** Balancers close connections that are silent for a minute, some for half a minute. */
+const DEFAULT_KEEP_ALIVE_MS = 15_000;
 
 export function createAnswerStream({ machine, run, keepAlive, noteFailure, push }: AnswerStreamStart): AnswerStream {
   /** Envoy takes no bytes before it has sent a chunk. */
   let hasBegun = false;
   let isOver = false;
+  let isBroken = false;
   let timer: NodeJS.Timeout | undefined;
+  let firstChunk: NodeJS.Timeout | undefined;
 
   function begin(): void {
     hasBegun = true;
-    const { everyMs, bytes } = keepAlive;
-    timer = setInterval(() => push(reply.streamChunk(bytes, false)), everyMs);
+    const everyMs = run.model.keepAliveMs ?? DEFAULT_KEEP_ALIVE_MS;
+    timer = setInterval(() => push(reply.streamChunk(keepAlive, false)), everyMs);
   }
 
   function close(): void {
     isOver = true;
     clearInterval(timer);
+    clearTimeout(firstChunk);
   }
 
   function last(bytes: Buffer): Reply {
@@ -98,7 +105,7 @@ export function createAnswerStream({ machine, run, keepAlive, noteFailure, push 
       if (isOver) return undefined;
       if (!hasBegun) begin();
       try {
-        return translate(chunk, isEnd);
+        return translate(chunk, isEnd || isBroken);
       } catch (thrown) {
         // The status line is gone: only the protocol's own error event can tell the client.
         return last(failed(thrown));
@@ -109,11 +116,11 @@ export function createAnswerStream({ machine, run, keepAlive, noteFailure, push 
       close();
       return reply.passTrailers();
     },
-    breakOff() {
-      if (isOver) return "told";
-      if (!hasBegun) return "too_early";
-      push(last(guarded(end)));
-      return "told";
+    breakOff(lost) {
+      if (isOver || isBroken) return;
+      isBroken = true;
+      if (hasBegun) push(last(guarded(end)));
+      else firstChunk = setTimeout(lost, FIRST_CHUNK_WITHIN_MS);
     },
     fail(error) {
       if (isOver) return "told";

@@ -5,8 +5,8 @@ import { createFleetingMap } from "../runtime/fleeting-map.ts";
  * stream. Envoy's access log knows, and reports the former on a stream of its own (broken-answer-log.ts).
  */
 export interface BrokenAnswers {
-  /** @param brokenOff called at most once, if the model server of this request breaks off. */
-  watch(requestId: string, brokenOff: () => void): void;
+  /** @param brokenOff called if a model server of this request breaks off, as Envoy reports it. */
+  watch(requestId: string, brokenOff: (report: BrokenAnswer) => void): void;
   forget(requestId: string): void;
   /**
    * Envoy's stream of this request is over, with its answer unfinished. A report may be a moment behind.
@@ -14,11 +14,19 @@ export interface BrokenAnswers {
    */
   judge(requestId: string, clientLeft: () => void): void;
   /** Envoy's report. @returns false if the request is not, or no longer, this process's. */
-  report(requestId: string): boolean;
+  report(broken: BrokenAnswer): boolean;
   /** Requests that wait for a report. */
   readonly undecided: number;
   /** Decides them without one. */
   close(): void;
+}
+
+/** Of one attempt, where there are several. */
+export interface BrokenAnswer {
+  requestId: string;
+  /** Where Envoy had sent the request. */
+  cluster: string;
+  status: number;
 }
 
 /** The first report on a new stream came 0.8 ms behind (docs/decisions/0003); reports to another process pass two more. */
@@ -30,7 +38,7 @@ interface Undecided {
 }
 
 export function createBrokenAnswers(): BrokenAnswers {
-  const watched = createFleetingMap<string, () => void>();
+  const watched = createFleetingMap<string, (report: BrokenAnswer) => void>();
   const undecided = new Map<string, Undecided>();
 
   function forget(requestId: string): void {
@@ -50,11 +58,13 @@ export function createBrokenAnswers(): BrokenAnswers {
       };
       undecided.set(requestId, { timer: setTimeout(decide, REPORT_WITHIN_MS), decide });
     },
-    report(requestId) {
+    report(report) {
+      const { requestId } = report;
       const brokenOff = watched.get(requestId);
       if (brokenOff === undefined) return false;
-      forget(requestId);
-      brokenOff();
+      // An open request stays watched: the next attempt's server may break off, too.
+      if (undecided.has(requestId)) forget(requestId);
+      brokenOff(report);
       return true;
     },
     get undecided() {

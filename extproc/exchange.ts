@@ -6,12 +6,14 @@ import { BROKEN_OFF, createAnswerStream, keepAliveBytes, type AnswerStream } fro
 import { answerRoute } from "./answers/answer.ts";
 import { authenticate, type Caller } from "./auth/authenticate.ts";
 import { checkVersion, hasVersion } from "./auth/version.ts";
+import type { BrokenAnswer } from "./broken-answers.ts";
 import { startDeadlines, type Deadlines } from "./deadlines.ts";
 import type { ExchangeDeps } from "./exchange-deps.ts";
+import type { Admitted, Response } from "./exchange-state.ts";
 import { createExchangeFailures } from "./exchange-failures.ts";
 import { localReplyError, tooLate } from "./fallback/attempts.ts";
 import { planWay, type Way } from "./fallback/way.ts";
-import { HEADERS } from "../contract/headers.ts";
+import { ATTEMPTS_CLUSTER, HEADERS, RELAY_CLUSTER } from "../contract/headers.ts";
 import { isCompressed, isEventStream, readLength, requestChanges, responseChanges } from "./headers.ts";
 import type { HeldBytes } from "./limits/byte-admission.ts";
 import type { LimitedRequest } from "./limits/limits.ts";
@@ -28,8 +30,8 @@ import * as reply from "./reply.ts";
 import type { Reply } from "./reply.ts";
 import { chooseBackend } from "./route/choose-backend.ts";
 import { chooseModel } from "./route/choose-model.ts";
-import { findEndpoint, protocolOf, type Endpoint } from "./route/endpoint.ts";
-import { createTokenCount, type TokenCount } from "./translate/token-count.ts";
+import { findEndpoint, protocolOf } from "./route/endpoint.ts";
+import { createTokenCount } from "./translate/token-count.ts";
 import type { StreamTranslation } from "./translate/translation.ts";
 import { finishWhole } from "./whole-answer.ts";
 import { pricedAt } from "./world/world.ts";
@@ -67,26 +69,7 @@ export interface ExchangeFacts {
   settlement: Settlement | null;
 }
 
-/** Known once the request's headers are accepted. */
-interface Admitted {
-  caller: Caller;
-  endpoint: Endpoint;
-  headers: ReadonlyMap<string, string>;
-}
-
-/** How the response comes. */
-type Response =
-  /** Envoy's own: its configuration gives it the caller's shape (operator/xds/local-replies.ts). */
-  | { kind: "local_reply" }
-  | { kind: "token_count"; count: TokenCount; status: number }
-  | { kind: "upstream_error"; status: number; headers: ReadonlyMap<string, string> }
-  /** One JSON document; `asStream`: the client waits for a stream, which is made from it. */
-  | { kind: "whole"; asStream: boolean }
-  | { kind: "stream"; stream: AnswerStream };
-
 const NOTHING = Buffer.alloc(0);
-/** Balancers close connections that are silent for a minute, some for half a minute. */
-const DEFAULT_KEEP_ALIVE_MS = 15_000;
 
 /** @param push sends Envoy a message that it has not asked for. */
 export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void): Exchange {
@@ -107,6 +90,9 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   let counting: LimitedRequest | undefined;
   let hasBody = false;
   let upstreamStatus: number | null = null;
+  /** Envoy's report of an attempt that broke off: it may overtake the answer's headers. */
+  let early: BrokenAnswer | undefined;
+  let isBroken = false;
   /** Read by what waits for credit. */
   const client = { aborted: false };
   const failures = createExchangeFailures(deps, {
@@ -223,6 +209,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       const madeByRelay = headers.get(HEADERS.localReply);
       const failure = madeByRelay === undefined ? way.failure() : localReplyError(status, madeByRelay);
       if (failure !== null) throw way.described(failure);
+      // Envoy passes it on over HTTP/1.1, whose answers below 200 have no body: the end of this one would never come.
+      if (!(status >= 200)) throw new GatewayError("upstream_error", "The model server's answer has no valid status code.");
       upstreamStatus = status;
 
       const translation = way.translation();
@@ -244,19 +232,21 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
         response = { kind: "stream", stream: answerStream(deps.redactor.stream(translation.stream(run.meter)), run) };
       else response = { kind: "whole", asStream: translation.wantsStream };
       deadlines?.began(isStream);
-
       if (isEnd)
         throw isGood
           ? new GatewayError("upstream_error", "The model server's answer is empty.")
           : upstreamError(status, headers, NOTHING);
+      // An earlier attempt's report says another server, or another status.
+      if (early?.cluster === run.backend().cluster && early.status === status) {
+        if (!isStream) throw brokenError();
+        breakOff();
+      }
       return isStream ? reply.streamResponseBody(changes) : reply.awaitResponseBody(changes);
     });
   }
 
-  function answerStream(machine: StreamTranslation, run: Run): AnswerStream {
-    const keepAlive = { everyMs: run.model.keepAliveMs ?? DEFAULT_KEEP_ALIVE_MS, bytes: keepAliveBytes(protocol) };
-    return createAnswerStream({ machine, run, keepAlive, noteFailure: failures.note, push });
-  }
+  const answerStream = (machine: StreamTranslation, run: Run): AnswerStream =>
+    createAnswerStream({ machine, run, keepAlive: keepAliveBytes(protocol), noteFailure: failures.note, push });
 
   // 4. The answer itself, metered on its way to the client.
   function responseBody(body: Buffer, isEnd: boolean) {
@@ -309,22 +299,35 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       run?.settle(outcome === "open" ? "aborted" : outcome, outcome === "open" ? 499 : 200);
       return;
     }
+    if (response !== undefined && !isBroken) return deps.brokenAnswers.judge(requestId, run.leave);
+    deps.brokenAnswers.forget(requestId);
+    if (isBroken) lost();
     // An upstream that fails before its headers have come is told of by a reply of Envoy's own. So this was the client.
-    if (response === undefined) {
-      deps.brokenAnswers.forget(requestId);
-      run.leave();
-    } else deps.brokenAnswers.judge(requestId, run.leave);
+    else run.leave();
   }
 
-  /** Envoy reports that the model server has not finished its answer. The client may be there still. */
-  function brokenOff(): void {
-    deadlines?.over();
+  /** Envoy reports that a model server has not finished its answer. The client may be there still. */
+  function brokenOff(report: BrokenAnswer): void {
     const isOpen = run?.settlement() === null || response?.kind === "token_count";
-    if (response === undefined || !isOpen) return;
-    if (response.kind === "stream" && !client.aborted && response.stream.breakOff() === "told") return;
-    if (response.kind === "stream") run?.settle("truncated", 200);
-    push(refuse(response.kind === "upstream_error" ? upstreamError(response.status, response.headers, NOTHING) : BROKEN_OFF));
+    if (response === undefined) early = report;
+    else if (isOpen && (run === undefined || [run.backend().cluster, ...HOPS].includes(report.cluster))) breakOff();
   }
+
+  function breakOff(): void {
+    isBroken = true;
+    deadlines?.over();
+    if (response?.kind === "stream" && !client.aborted) response.stream.breakOff(lost);
+    else lost();
+  }
+
+  /** The client can be told no more than that its answer failed, if it is still there. */
+  function lost(): void {
+    if (response?.kind === "stream") run?.settle("truncated", 200);
+    push(refuse(brokenError()));
+  }
+
+  const brokenError = (): GatewayError =>
+    response?.kind === "upstream_error" ? upstreamError(response.status, response.headers, NOTHING) : BROKEN_OFF;
 
   /** A time that the Model names has passed. What was produced is charged (S28). */
   function late(): void {
@@ -392,4 +395,6 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   };
 }
 
+/** Envoy's own, which serve an answer that is passed on. */
+const HOPS: readonly string[] = [ATTEMPTS_CLUSTER, RELAY_CLUSTER];
 const NOTHING_USED = { tokens: 0, nanoUsd: 0n };

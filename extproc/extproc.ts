@@ -242,9 +242,9 @@ export async function startExtproc(
   const opened = await startServer(config.listen, {
     createExchange: (push) =>
       config.isTraced ? createTracedExchange((tell) => createExchange(deps, tell), push) : createExchange(deps, push),
-    onBrokenAnswer(requestId) {
+    onBrokenAnswer(broken) {
       // Envoy reports to any of its workers.
-      if (!brokenAnswers.report(requestId)) supervisor?.tell({ brokenAnswer: requestId });
+      if (!brokenAnswers.report(broken)) supervisor?.tell({ brokenAnswer: broken });
     },
     createAttempt: (push) => createAttemptExchange({ openAttempts: deps.openAttempts, push }),
     turns: createTurns({ clock: monotonic, defer: setImmediate }),

@@ -9,6 +9,7 @@ import {
 } from "../runtime/grpc-streams.ts";
 import { StreamAccessLogsMessageSchema } from "../runtime/gen/envoy/service/accesslog/v3/als_pb.js";
 import type { Logger } from "../runtime/log.ts";
+import type { BrokenAnswer } from "./broken-answers.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Turns } from "./limits/turns.ts";
 import { createProcessingRequestReader, type ProcessingRequest } from "./processing-request.ts";
@@ -25,7 +26,7 @@ export interface ServerDeps {
   /** Whose message is next. */
   turns: Turns;
   /** Envoy's report of an answer that its model server did not finish. */
-  onBrokenAnswer(requestId: string): void;
+  onBrokenAnswer(broken: BrokenAnswer): void;
   log: Logger;
 }
 
@@ -61,7 +62,11 @@ function serveReports(stream: GrpcStream, { onBrokenAnswer }: ServerDeps): GrpcH
     message(message) {
       const { logEntries } = fromBinary(StreamAccessLogsMessageSchema, message);
       if (logEntries.case !== "httpLogs") return;
-      for (const { request } of logEntries.value.logEntry) if (request !== undefined) onBrokenAnswer(request.requestId);
+      for (const { request, response, commonProperties } of logEntries.value.logEntry) {
+        if (request === undefined) continue;
+        const cluster = commonProperties?.upstreamCluster ?? "";
+        onBrokenAnswer({ requestId: request.requestId, cluster, status: response?.responseCode ?? 0 });
+      }
     },
     ended: () => stream.end(),
     closed() {},

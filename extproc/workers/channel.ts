@@ -1,6 +1,7 @@
 import process from "node:process";
 import type { Registry } from "prom-client";
 import * as z from "zod";
+import type { BrokenAnswer } from "../broken-answers.ts";
 import type { HealthNews } from "../route/backend-health.ts";
 
 /**
@@ -13,7 +14,7 @@ export type Message =
   | { type: "news"; news: News };
 
 /** What one worker learns that concerns the others: how a backend does, or a request that is not its own and has broken off. */
-export type News = HealthNews | { brokenAnswer: string };
+export type News = HealthNews | { brokenAnswer: BrokenAnswer };
 
 const SUBJECTS = ["readiness", "metrics"] as const;
 export type Subject = (typeof SUBJECTS)[number];
@@ -28,7 +29,7 @@ const messageSchema: z.ZodType<Message> = z.discriminatedUnion("type", [
         cluster: z.string(),
         failure: z.strictObject({ isRateLimit: z.boolean(), retryAfterMs: z.number().nullable() }).nullable(),
       }),
-      z.strictObject({ brokenAnswer: z.string() }),
+      z.strictObject({ brokenAnswer: z.strictObject({ requestId: z.string(), cluster: z.string(), status: z.number() }) }),
     ]),
   }),
 ]);

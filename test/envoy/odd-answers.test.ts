@@ -13,7 +13,11 @@ let respond: (response: ServerResponse) => void;
 beforeAll(async () => {
   provider = await startRecordingUpstream((_request: IncomingMessage, response) => respond(response));
   const url = `http://127.0.0.1:${provider.port}`;
-  const manifests = await makeBackendManifests([{ name: "odd", backends: [{ name: "a", protocol: "chat", url }] }]);
+  const only = { name: "a", protocol: "chat", url } as const;
+  const manifests = await makeBackendManifests([
+    { name: "odd", backends: [only] },
+    { name: "odd-several", backends: [only, { ...only, name: "b", priority: 1 }] },
+  ]);
   removeManifests = manifests.remove;
   stack = await startTestStack({ manifestsDirectory: manifests.directory });
 });
@@ -42,19 +46,31 @@ const ANSWERS: Record<string, (response: ServerResponse) => void> = {
   "a content-length that is too short": (response) => {
     response.socket?.end(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 40\r\n\r\n${GOOD}`);
   },
+  "a status below 200": (response) => {
+    response.socket?.end(`HTTP/1.1 0 Odd\r\ncontent-type: application/json\r\n\r\n${GOOD}`);
+  },
+  "a stream cut off together with its first chunk": (response) => {
+    const event = `data: ${GOOD.replace("chat.completion", "chat.completion.chunk").replace('"message"', '"delta"').replace('"stop"', "null")}\n\n`;
+    const piece = `${event.length.toString(16)}\r\n${event}\r\n`;
+    response.socket?.end(`HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n${piece}`);
+  },
   "a page": (response) => response.writeHead(200, { "content-type": "text/html" }).end("<html><body>It works!</body></html>"),
 };
 
 const CASES = Object.keys(ANSWERS).flatMap((answer) =>
-  ["/v1/chat/completions", "/v1/messages"].flatMap((target) => [true, false].map((stream) => ({ answer, target, stream }))),
+  ["odd", "odd-several"].flatMap((model) =>
+    ["/v1/chat/completions", "/v1/messages"].flatMap((target) =>
+      [true, false].map((stream) => ({ answer, model, target, stream })),
+    ),
+  ),
 );
 
-test.for(CASES)("$answer by $target (stream: $stream)", async ({ answer, target, stream }) => {
+test.for(CASES)("$answer of $model by $target (stream: $stream)", async ({ answer, model, target, stream }) => {
   respond = ANSWERS[answer] ?? (() => undefined);
   const response = await fetch(stack.baseUrl + target, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
-    body: JSON.stringify({ model: "odd", max_tokens: 16, stream, messages: [{ role: "user", content: "Hello." }] }),
+    body: JSON.stringify({ model, max_tokens: 16, stream, messages: [{ role: "user", content: "Hello." }] }),
   });
   const text = await response.text();
   const isEvent = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
