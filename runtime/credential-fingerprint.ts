@@ -56,13 +56,21 @@ export function fingerprintOf(letters: string, pepper: Uint8Array | KeyObject): 
   return hmac.digest().subarray(0, HASH_BYTES).toString("base64url");
 }
 
-/** Of a whole credential, and of each of its words that is long enough to be secret by itself. */
+/** Of a whole credential, also as base64 or hex, and of each of its words that is long enough to be secret by itself. */
 export function fingerprintsOf(credential: string, pepper: Uint8Array | KeyObject): Fingerprint[] {
   const whole = flatten(credential).letters;
   const words = credential.split(/[^a-z0-9]+/i).map((word) => word.toLowerCase());
   const parts = words.filter((word) => word.length >= MIN_PART_LETTERS && /\d/.test(word) && /[a-z]/.test(word));
-  const secrets = new Set([whole, ...parts].filter((letters) => letters.length >= MIN_LETTERS));
+  const encoded = whole.length >= MIN_LETTERS ? encodingsOf(credential) : [];
+  const secrets = new Set([whole, ...parts, ...encoded].filter((letters) => letters.length >= MIN_LETTERS));
   return [...secrets].map((letters) => ({ length: letters.length, hash: fingerprintOf(letters, pepper) }));
+}
+
+/** Their letters and digits. Those of base64 are the same in its two alphabets, which differ in signs. */
+function encodingsOf(credential: string): string[] {
+  const header = Buffer.from(`Bearer ${credential}`);
+  const value = Buffer.from(credential);
+  return [value.toString("base64"), header.toString("base64"), value.toString("hex")].map((text) => flatten(text).letters);
 }
 
 /** As a text is compared with them: by length. */
