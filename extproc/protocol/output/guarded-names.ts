@@ -19,6 +19,9 @@ export const LIMIT_NAMES = [
 const FOREIGN_COUNT_NAMES = ["num_return_sequences", "num_generations", "candidate_count", "num_completions"];
 const COUNT_NAMES = ["n", "best_of", ...FOREIGN_COUNT_NAMES];
 
+/** Names under which routers take other models to answer in the place of `model`, at other prices. */
+const FOREIGN_MODEL_NAMES = ["models", "fallbacks", "fallback_models"];
+
 /** The top-level members that decide what a request costs. */
 const GUARDED_NAMES = [
   "model",
@@ -30,6 +33,7 @@ const GUARDED_NAMES = [
   "stream_options",
   ...LIMIT_NAMES,
   ...COUNT_NAMES,
+  ...FOREIGN_MODEL_NAMES,
 ];
 
 const GUARDED = byFoldedName(GUARDED_NAMES);
@@ -71,6 +75,8 @@ export function checkGuardedNames(body: RequestBody): void {
     if (seen.has(name) && !WRITTEN_ANEW.has(name)) throw refuse(name, "is there twice. Send it once.");
     seen.add(name);
     if (FOREIGN_COUNT_NAMES.includes(name)) throw refuse(name, "is not a field of this interface. Send `n`, or leave it out.");
+    if (FOREIGN_MODEL_NAMES.includes(name))
+      throw refuse(name, "is not a field of this interface: the price is that of `model`. Leave it out.");
   }
   const { outline } = body;
   for (const name of Object.keys(outline)) if (!PLAIN_OBJECTS.has(name)) checkObject(outline[name], name, 0);

@@ -86,6 +86,13 @@ describe("another spelling of what decides the price is refused, and names the p
     expect(() => ask(`{"${name}":2,"model":"m","messages":[],"stream":true,"n":1,"max_tokens":1}`)).toThrow(refusal(name));
   });
 
+  test.for(["models", "fallbacks", "Fallback_Models"])(
+    "%s, with which a router answers by another model, at its price",
+    (name) => {
+      expect(() => ask({ ...PLAIN, [name]: ["a-dear-one"] })).toThrow(refusal(name));
+    },
+  );
+
   test.for(["candidate_count", "num_return_sequences"])("%s, which is no field of any interface here", (name) => {
     expect(() => ask({ ...PLAIN, [name]: 10 })).toThrow(refusal(name));
   });
