@@ -45,6 +45,11 @@ export async function openDataDirectory(directory: string): Promise<DataDirector
       );
     });
   }
+  // Logs and journals name accounts and what they were charged.
+  for (const closed of [logs, path.join(root, "journal")]) {
+    await mkdir(closed, { recursive: true });
+    await chmod(closed, 0o700);
+  }
   return {
     root,
     logs,

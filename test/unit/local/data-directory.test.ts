@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -12,4 +12,12 @@ test("a data directory that cannot be made is said in one sentence", async () =>
   await expect(openDataDirectory(file)).rejects.toThrow(
     `The data directory ${file} cannot be made (ENOTDIR): choose another one with --data.`,
   );
+});
+
+test("logs and journals are for their owner alone, in a directory of an earlier version, too", async () => {
+  const directory = await mkdtemp(path.join(tmpdir(), "gateway-data-"));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  await mkdir(path.join(directory, "logs"), { mode: 0o755 });
+  const { logs, journal } = await openDataDirectory(directory);
+  for (const closed of [logs, journal]) expect((await stat(closed)).mode & 0o777).toBe(0o700);
 });
