@@ -18,6 +18,7 @@ import { parseWhole } from "./passthrough-answer.ts";
 import { chatOutput, countOutput, objectsIn, onlyText } from "./passthrough-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./passthrough-stream.ts";
 import { chunksOf } from "./passthrough-whole.ts";
+import { refusePriceModifiers } from "./price-modifiers.ts";
 import { completionOf } from "./streamed-completion.ts";
 import type { JsonObject, Translation, TranslationInput } from "./translation.ts";
 
@@ -45,6 +46,7 @@ interface Wishes {
 export function createChatPassthrough(input: TranslationInput): Translation {
   const { body, backend, requestId } = input;
   const request = parseChatEnvelope(body);
+  refusePriceModifiers(body);
   const { profile, upstreamModel } = backend;
   const wantsStream = request.stream === true;
   const options = body.outline["stream_options"];

@@ -19,6 +19,7 @@ import { parseWhole } from "./passthrough-answer.ts";
 import { countOutput, messagesOutput, objectsIn, onlyText } from "./passthrough-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./passthrough-stream.ts";
 import { eventsOf } from "./passthrough-whole.ts";
+import { refusePriceModifiers } from "./price-modifiers.ts";
 import { createStreamUsage } from "./stream-usage.ts";
 import { messageOf } from "./streamed-message.ts";
 import type { JsonObject, Translation, TranslationInput } from "./translation.ts";
@@ -56,6 +57,7 @@ const LEAST_THINKING_TOKENS = 1_024;
 export function createMessagesPassthrough(input: TranslationInput): Translation {
   const { body, headers, backend, requestId } = input;
   const request = parseEnvelope(body);
+  refusePriceModifiers(body);
   const isRenamed = backend.upstreamModel !== request.model;
   const rules: AnswerRules = { model: isRenamed ? request.model : null, isUsageInclusive: backend.profile.usageInclusive };
   return {

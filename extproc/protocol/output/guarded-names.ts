@@ -22,6 +22,9 @@ const COUNT_NAMES = ["n", "best_of", ...FOREIGN_COUNT_NAMES];
 /** Names under which routers take other models to answer in the place of `model`, at other prices. */
 const FOREIGN_MODEL_NAMES = ["models", "fallbacks", "fallback_models"];
 
+/** Names under which providers take what changes their price. */
+const PRICE_NAMES = ["service_tier", "speed", "inference_geo"];
+
 /** The top-level members that decide what a request costs. */
 const GUARDED_NAMES = [
   "model",
@@ -34,6 +37,7 @@ const GUARDED_NAMES = [
   ...LIMIT_NAMES,
   ...COUNT_NAMES,
   ...FOREIGN_MODEL_NAMES,
+  ...PRICE_NAMES,
 ];
 
 const GUARDED = byFoldedName(GUARDED_NAMES);

@@ -1,0 +1,25 @@
+import { GatewayError } from "../../contract/errors.ts";
+import type { RequestBody } from "../protocol/json/request-body.ts";
+
+/** Fields by which a request asks its provider for another price than the Model's, and the values that ask for none. */
+const MODIFIERS = [
+  { field: "service_tier", base: ["auto", "default", "standard", "standard_only", "flex"] },
+  { field: "speed", base: ["standard"] },
+  { field: "inference_geo", base: ["global", "not_available"] },
+] as const;
+
+/**
+ * For requests that pass as they are: translations write no such field but with one of these values.
+ * @throws GatewayError `invalid_request` for a value that providers charge a multiple for.
+ */
+export function refusePriceModifiers({ outline }: RequestBody): void {
+  for (const { field, base } of MODIFIERS) {
+    const value = outline[field];
+    if (typeof value !== "string" || base.some((each) => each === value)) continue;
+    throw new GatewayError(
+      "invalid_request",
+      `${field}: ${base.map((each) => `\`${each}\``).join(", ")} are served here, at one price. Send one of them, or leave it out.`,
+      { field },
+    );
+  }
+}
