@@ -12,7 +12,7 @@ export interface MeteredUsage {
  * Why an upstream's report was not charged as it stands:
  * - "impossible": no count of tokens, or more than the model can read and write;
  * - "empty": a prompt of no tokens;
- * - "falling": cumulative output that becomes less;
+ * - "falling": a prompt, or cumulative output, that becomes less;
  * - "short": fewer output tokens than the delivered text can have;
  * - "stale": the answer went on behind the last report.
  */
@@ -52,6 +52,8 @@ const BYTES_PER_TOKEN = 4;
  */
 const MOST_CHARACTERS_PER_TOKEN = 32;
 
+const LEAST_PROMPT_PART = 4;
+
 /** What a Model that names no limits may be told: the largest context window in common use, and a long answer. */
 export const MOST_TOKENS = 2_000_000;
 
@@ -83,6 +85,7 @@ export function createMeter(promptTokens: number, mostTokens: number = MOST_TOKE
   const doubts = new Set<Doubt>();
   let prompt: ReportedPrompt | undefined;
   let output: ReportedOutput | undefined;
+  let highestPrompt = 0;
   let highestOutput = 0;
   let bytes = 0;
   let characters = 0;
@@ -92,7 +95,10 @@ export function createMeter(promptTokens: number, mostTokens: number = MOST_TOKE
     const isPossible = [inputTokens ?? 0, cachedInputTokens, cacheWriteTokens].every(isCount) && sum <= mostTokens;
     if (!isPossible) doubts.add("impossible");
     else if (sum === 0) doubts.add("empty");
-    else prompt = { inputTokens, cachedInputTokens, cacheWriteTokens };
+    else {
+      highestPrompt = Math.max(highestPrompt, sum);
+      prompt = { inputTokens, cachedInputTokens, cacheWriteTokens };
+    }
   }
 
   function reportOutput(outputTokens: number, reasoningTokens = 0): void {
@@ -117,8 +123,17 @@ export function createMeter(promptTokens: number, mostTokens: number = MOST_TOKE
   function promptUsage(): Pick<Usage, "inputTokens" | "cachedInputTokens" | "cacheWriteTokens"> {
     if (prompt === undefined) return { inputTokens: ownPrompt, cachedInputTokens: 0, cacheWriteTokens: 0 };
     const { cachedInputTokens, cacheWriteTokens } = prompt;
-    const rest = Math.max(0, ownPrompt - cachedInputTokens - cacheWriteTokens);
-    return { inputTokens: prompt.inputTokens ?? rest, cachedInputTokens, cacheWriteTokens };
+    const most = isPromptFalling(prompt) ? Math.min(ownPrompt, highestPrompt) : ownPrompt;
+    const rest = Math.max(0, most - cachedInputTokens - cacheWriteTokens);
+    const inputTokens = isPromptFalling(prompt) ? Math.max(prompt.inputTokens ?? 0, rest) : (prompt.inputTokens ?? rest);
+    return { inputTokens, cachedInputTokens, cacheWriteTokens };
+  }
+
+  /** A server may guess at first and know later. But nothing that it read is a quarter of what it said, and of our own count. */
+  function isPromptFalling({ inputTokens, cachedInputTokens, cacheWriteTokens }: ReportedPrompt): boolean {
+    if (inputTokens === undefined) return false;
+    const sum = inputTokens + cachedInputTokens + cacheWriteTokens;
+    return sum * LEAST_PROMPT_PART < Math.min(highestPrompt, ownPrompt);
   }
 
   function outputTokens(): number {
@@ -167,13 +182,14 @@ export function createMeter(promptTokens: number, mostTokens: number = MOST_TOKE
           outputTokens: total,
           reasoningTokens: Math.min(output?.reasoningTokens ?? 0, total),
         },
-        isEstimated: prompt?.inputTokens === undefined || isOutputOwn,
+        isEstimated: prompt?.inputTokens === undefined || isPromptFalling(prompt) || isOutputOwn,
       };
     },
     doubts() {
       const found = new Set(doubts);
       // A prompt that was told later is no longer in doubt.
       if (prompt !== undefined) found.delete("empty");
+      if (prompt !== undefined && isPromptFalling(prompt)) found.add("falling");
       if (output !== undefined && isFalling(output)) found.add("falling");
       if (output !== undefined && isShort(output)) found.add("short");
       if (output !== undefined && isStale(output)) found.add("stale");

@@ -256,3 +256,47 @@ describe("any report, at any place, in any order", () => {
     );
   });
 });
+
+describe("a prompt that becomes less (S38)", () => {
+  const report = (...prompts: [number, number][]) =>
+    meterOf((meter) => {
+      for (const [inputTokens, cachedInputTokens] of prompts) meter.report({ inputTokens, cachedInputTokens, outputTokens: 0 });
+    });
+
+  test.for<[string, [number, number][], { inputTokens: number; cachedInputTokens: number }]>([
+    [
+      "next to nothing",
+      [
+        [900, 0],
+        [1, 0],
+      ],
+      { inputTokens: 900, cachedInputTokens: 0 },
+    ],
+    [
+      "nothing but its cached part",
+      [
+        [900, 10],
+        [0, 10],
+      ],
+      { inputTokens: 900, cachedInputTokens: 10 },
+    ],
+    [
+      "far less than it was, where that was far too much",
+      [
+        [90_000, 0],
+        [1, 0],
+      ],
+      { inputTokens: PROMPT, cachedInputTokens: 0 },
+    ],
+  ])("to %s is charged by our own count, at most by what was said before, and flagged", ([, prompts, expected]) => {
+    const meter = report(...prompts);
+    expect(meter.final()).toMatchObject({ usage: expected, isEstimated: true });
+    expect(meter.doubts()).toEqual(["falling"]);
+  });
+
+  test("as a guess that is put right is charged as it was told last", () => {
+    const meter = report([900, 0], [400, 100]);
+    expect(meter.final()).toMatchObject({ usage: { inputTokens: 400, cachedInputTokens: 100 }, isEstimated: false });
+    expect(meter.doubts()).toEqual([]);
+  });
+});
