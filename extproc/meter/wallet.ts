@@ -263,6 +263,8 @@ export function createWallet(deps: WalletDeps): Wallet {
     if (part <= 0n) return;
     lease.grantedNanoUsd -= part;
     lease.refilledNanoUsd = restNanoUsd();
+    // It is there for the next request that comes, as well as for those it is given up for.
+    if (answer?.kind === "grant") answer = { ...answer, freeNanoUsd: answer.freeNanoUsd + part };
     asked = shrink(lease.id, part);
   }
 

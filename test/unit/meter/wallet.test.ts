@@ -353,6 +353,15 @@ describe("what the account's row says of its credit", () => {
     expect(running.settle(40n)).toBe("lease-1");
   });
 
+  test("what is given up is there for the next request that comes here, too (S37)", async () => {
+    const { wallet } = start({ free: 100n });
+    const hold = await wallet.admit(sizeOf(60n), never);
+    hold.settle(0n);
+    wallet.note({ freeNanoUsd: 0n, recall: { nanoUsd: 1_000n, atMs: 1 } });
+    const next = await wallet.admit(sizeOf(60n), never);
+    expect(next.heldNanoUsd()).toBe(60n);
+  });
+
   test("what others need and nothing uses here goes back, as much as they need, once (S37)", async () => {
     const { wallet, account } = await opened();
     const recall = { nanoUsd: 30n, atMs: 1 };
