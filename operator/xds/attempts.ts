@@ -1,9 +1,10 @@
 import { ATTEMPTS_CLUSTER, HEADERS, attemptPath } from "../../contract/headers.ts";
-import { CONNECTION_BUFFER_BYTES } from "./buffers.ts";
 import { brokenAnswerLog } from "./broken-answer-log.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { attemptFilter, attemptsOfWorker } from "./extproc-filter.ts";
 import { nameOfWorker, type ExtprocAddress } from "./extproc-cluster.ts";
+import { internalCluster, internalListener } from "./internal-hop.ts";
+import { ROUTER_FILTER } from "./router-filter.ts";
 import { BROKEN_STAYS_OPEN } from "./relay.ts";
 import { REQUEST_ID_AS_IT_IS } from "./request-id.ts";
 import { tracing, type TraceCollector } from "./tracing.ts";
@@ -54,30 +55,16 @@ export function attemptsRoute(): EnvoyConfig {
  */
 export function attemptsCluster(): EnvoyConfig {
   const many = 1_000_000;
-  const threshold = {
-    max_connections: many,
-    max_pending_requests: many,
-    max_requests: many,
-    retry_budget: { budget_percent: { value: 50 }, min_retry_concurrency: 500 },
-  };
-  return {
-    name: ATTEMPTS_CLUSTER,
-    type: "STATIC",
-    connect_timeout: "1s",
-    per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
-    circuit_breakers: { thresholds: [{ priority: "DEFAULT", ...threshold }] },
-    load_assignment: {
-      cluster_name: ATTEMPTS_CLUSTER,
-      endpoints: [{ lb_endpoints: [{ endpoint: { address: { envoy_internal_address: { server_listener_name: LISTENER } } } }] }],
+  return internalCluster(ATTEMPTS_CLUSTER, {
+    listener: LISTENER,
+    thresholds: {
+      priority: "DEFAULT",
+      max_connections: many,
+      max_pending_requests: many,
+      max_requests: many,
+      retry_budget: { budget_percent: { value: 50 }, min_retry_concurrency: 500 },
     },
-    typed_extension_protocol_options: {
-      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-        "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
-        // Envoy 1.40 crashes when it is ended while an attempt runs over HTTP/2 (docs/decisions/0016).
-        explicit_http_config: { http_protocol_options: {} },
-      },
-    },
-  };
+  });
 }
 
 export interface AttemptsListenerOptions {
@@ -92,16 +79,7 @@ export interface AttemptsListenerOptions {
 
 /** The listener inside: reachable through the cluster above and from nowhere else. */
 export function attemptsListener(options: AttemptsListenerOptions): EnvoyConfig {
-  return {
-    name: LISTENER,
-    internal_listener: {},
-    // Its connections are those of clients that were counted already.
-    ignore_global_conn_limit: true,
-    per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
-    filter_chains: [
-      { filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager(options) }] },
-    ],
-  };
+  return internalListener(LISTENER, connectionManager(options));
 }
 
 function connectionManager({ extprocCluster, workers, maxRequestBytes, traces }: AttemptsListenerOptions): EnvoyConfig {
@@ -132,17 +110,7 @@ function connectionManager({ extprocCluster, workers, maxRequestBytes, traces }:
     generate_request_id: false,
     request_id_extension: REQUEST_ID_AS_IT_IS,
     scheme_header_transformation: { match_upstream: true },
-    http_filters: [
-      attemptFilter(extprocCluster),
-      bodyLengthFilter,
-      {
-        name: "envoy.filters.http.router",
-        typed_config: {
-          "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router",
-          suppress_envoy_headers: true,
-        },
-      },
-    ],
+    http_filters: [attemptFilter(extprocCluster), bodyLengthFilter, ROUTER_FILTER],
     route_config: {
       name: "attempts",
       virtual_hosts: [

@@ -10,6 +10,7 @@ import { dashboardRoutes } from "./dashboard-route.ts";
 import { extprocEnabled, extprocFilter, type ExtprocFilterOptions } from "./extproc-filter.ts";
 import { localReplies } from "./local-replies.ts";
 import { plainHttpChain, TLS_INSPECTOR, WITH_TLS } from "./plain-http.ts";
+import { ROUTER_FILTER } from "./router-filter.ts";
 import { relayRoute } from "./relay.ts";
 import { REQUEST_ID_AS_IT_IS, requestIdFilter } from "./request-id.ts";
 import { socketAddress, type SocketAddress } from "./socket-address.ts";
@@ -60,19 +61,7 @@ function connectionManager(options: ListenerOptions): EnvoyConfig {
     ...limits,
     ...paths,
     ...identity,
-    http_filters: [
-      requestIdFilter(),
-      clientMetadataFilter(),
-      extprocFilter(options.extproc),
-      {
-        name: "envoy.filters.http.router",
-        typed_config: {
-          "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router",
-          // Envoy's own headers are nobody's business, neither the provider's nor the client's.
-          suppress_envoy_headers: true,
-        },
-      },
-    ],
+    http_filters: [requestIdFilter(), clientMetadataFilter(), extprocFilter(options.extproc), ROUTER_FILTER],
     route_config: routes(options),
     local_reply_config: localReplies(options.maxRequestBytes),
   };

@@ -1,8 +1,9 @@
 import { HEADERS, RELAY_CLUSTER } from "../../contract/headers.ts";
 import { backendRoutes } from "./backend-route.ts";
 import { brokenAnswerLog } from "./broken-answer-log.ts";
-import { CONNECTION_BUFFER_BYTES } from "./buffers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
+import { internalCluster, internalListener } from "./internal-hop.ts";
+import { ROUTER_FILTER } from "./router-filter.ts";
 import { REQUEST_ID_AS_IT_IS } from "./request-id.ts";
 import { PRIVATE_HEADERS } from "./upstream-route.ts";
 
@@ -37,41 +38,15 @@ export function relayRoute(): EnvoyConfig {
 /** The relay as an upstream. */
 export function relayCluster(): EnvoyConfig {
   const many = 1_000_000;
-  return {
-    name: RELAY_CLUSTER,
-    type: "STATIC",
-    connect_timeout: "1s",
-    per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
-    circuit_breakers: {
-      thresholds: [
-        { priority: "DEFAULT", max_connections: many, max_pending_requests: many, max_requests: many, max_retries: many },
-      ],
-    },
-    load_assignment: {
-      cluster_name: RELAY_CLUSTER,
-      endpoints: [{ lb_endpoints: [{ endpoint: { address: { envoy_internal_address: { server_listener_name: LISTENER } } } }] }],
-    },
-    typed_extension_protocol_options: {
-      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-        "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
-        explicit_http_config: { http_protocol_options: {} },
-      },
-    },
-  };
+  return internalCluster(RELAY_CLUSTER, {
+    listener: LISTENER,
+    thresholds: { priority: "DEFAULT", max_connections: many, max_pending_requests: many, max_requests: many, max_retries: many },
+  });
 }
 
 /** @param maxRequestBytes a request is kept until its answer begins, to be sent again where no server has seen it. */
 export function relayListener({ maxRequestBytes }: { maxRequestBytes: number }): EnvoyConfig {
-  return {
-    name: LISTENER,
-    internal_listener: {},
-    // Its connections belong to clients that were counted already.
-    ignore_global_conn_limit: true,
-    per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
-    filter_chains: [
-      { filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager(maxRequestBytes) }] },
-    ],
-  };
+  return internalListener(LISTENER, connectionManager(maxRequestBytes));
 }
 
 function connectionManager(maxRequestBytes: number): EnvoyConfig {
@@ -91,15 +66,7 @@ function connectionManager(maxRequestBytes: number): EnvoyConfig {
     request_id_extension: REQUEST_ID_AS_IT_IS,
     scheme_header_transformation: { match_upstream: true },
     access_log: [brokenAnswerLog()],
-    http_filters: [
-      {
-        name: "envoy.filters.http.router",
-        typed_config: {
-          "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router",
-          suppress_envoy_headers: true,
-        },
-      },
-    ],
+    http_filters: [ROUTER_FILTER],
     route_config: {
       name: "relay",
       virtual_hosts: [

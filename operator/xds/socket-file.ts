@@ -1,6 +1,7 @@
 import { lstat, mkdir, unlink } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
+import { errorCode } from "../../runtime/error-code.ts";
 
 /**
  * Makes room for a Unix socket that only this user can reach: makes its directory, and removes what a killed process left.
@@ -23,6 +24,6 @@ async function removeSocket(file: string): Promise<void> {
   try {
     if ((await lstat(file)).isSocket()) await unlink(file);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
+    if (errorCode(error) !== "ENOENT") throw error;
   }
 }

@@ -1,0 +1,41 @@
+import { CONNECTION_BUFFER_BYTES } from "./buffers.ts";
+import type { EnvoyConfig } from "./envoy-config.ts";
+
+/** A listener inside this Envoy, and the cluster by which requests reach it: from nowhere else. */
+
+/** @param thresholds of its circuit breaker. */
+export function internalCluster(
+  name: string,
+  { listener, thresholds }: { listener: string; thresholds: EnvoyConfig },
+): EnvoyConfig {
+  return {
+    name,
+    type: "STATIC",
+    connect_timeout: "1s",
+    per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
+    circuit_breakers: { thresholds: [thresholds] },
+    load_assignment: {
+      cluster_name: name,
+      endpoints: [{ lb_endpoints: [{ endpoint: { address: { envoy_internal_address: { server_listener_name: listener } } } }] }],
+    },
+    typed_extension_protocol_options: {
+      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+        "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+        // A connection outlives the reset of its stream over HTTP/1.1 alone, and Envoy 1.40 crashes when it is ended while an
+        // attempt runs over HTTP/2 (docs/decisions/0016).
+        explicit_http_config: { http_protocol_options: {} },
+      },
+    },
+  };
+}
+
+export function internalListener(name: string, connectionManager: EnvoyConfig): EnvoyConfig {
+  return {
+    name,
+    internal_listener: {},
+    // Its connections are those of clients that were counted already.
+    ignore_global_conn_limit: true,
+    per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
+    filter_chains: [{ filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager }] }],
+  };
+}
