@@ -87,6 +87,7 @@ export async function startExtproc(
 ): Promise<void> {
   let server: ExtprocServer | undefined;
   let readyFromMs = 0;
+  const monotonic = { nowMs: () => performance.now() };
   const supervisor = config.admin === "supervisor" ? openSupervisorChannel() : undefined;
   const metrics = new Registry();
   const labels = supervisor !== undefined ? { worker: String(config.worker.number) } : {};
@@ -120,7 +121,7 @@ export async function startExtproc(
 
   // Envoy is one for all workers.
   const byteAdmission = createByteAdmission({ mostBytes: config.mostBodyBytes / config.worker.of });
-  const lateness = startLateness({ nowMs: () => performance.now() });
+  const lateness = startLateness(monotonic);
   const events = createEvents({
     log,
     accessLog: config.accessLog,
@@ -144,7 +145,7 @@ export async function startExtproc(
     bank,
     pendingNanoUsd: settler.pendingNanoUsd,
     isSettlingBehind: () => settler.isFull,
-    clock: { nowMs: () => performance.now() },
+    clock: monotonic,
     newLeaseId: () => uuidv7(),
     topUpUrl: `${config.publicBaseUrl}/dashboard/credit`,
     onLeaseFailed: (error) => log.warn({ err: error }, "credit could not be leased"),
@@ -153,10 +154,9 @@ export async function startExtproc(
     world.apply(change);
     credit.note(change.accounts);
   }
-  const monotonic = { nowMs: () => performance.now() };
   const loads = startAccountLoads();
   const limits = createLimits({ clock, claim: (claims) => claimLimits(database, holder, claims) });
-  const runWatch = startRunWatch({ clock: { nowMs: () => performance.now() }, log });
+  const runWatch = startRunWatch({ clock: monotonic, log });
   const pepper = createSecretKey(config.pepper);
   const brokenAnswers = createBrokenAnswers();
   const deps: ExchangeDeps = {
@@ -183,7 +183,7 @@ export async function startExtproc(
     settler,
     journal,
     runWatch,
-    departures: createDepartures({ clock: { nowMs: () => performance.now() }, isStopping: () => lifecycle.isStopping }),
+    departures: createDepartures({ clock: monotonic, isStopping: () => lifecycle.isStopping }),
     health: createBackendHealth({ clock, ...(supervisor === undefined ? {} : { tell: supervisor.tell }) }),
     openAttempts: createOpenAttempts(),
     brokenAnswers,

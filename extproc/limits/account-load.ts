@@ -31,8 +31,8 @@ const COUNTED_MS = 20;
 const NEGLIGIBLE_MS = 0.01;
 
 /** Answers that cost the caller nothing: far above what tools ask for, far below what would be felt. */
-const REPORTS = { perSecond: 20, burst: 40 };
-const LOOKUPS = { perSecond: 100, burst: 200 };
+export const REPORTS = { perSecond: 20, burst: 40 };
+export const LOOKUPS = { perSecond: 100, burst: 200 };
 /** Clients that are refused come back at most so fast; see refusals.ts. */
 export const REFUSALS = { perSecond: 200, burst: 200, maxDelayMs: 2_000 };
 

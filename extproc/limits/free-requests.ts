@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import type { AccountLoad } from "./account-load.ts";
+import { LOOKUPS, REPORTS, type AccountLoad } from "./account-load.ts";
 import { createPlace, type Place } from "./place.ts";
 
 /** What costs its caller nothing has limits of its own: each account may ask so often, with all of its keys together. */
@@ -36,14 +36,14 @@ export function createFreeRequests({ clock, onRefused }: FreeRequestsDeps): Free
       if (!lookups.take(clock.nowMs()))
         refuse(
           "lookups",
-          "Your account asks for models, its balance or token counts more than 100 times a second. Ask less often.",
+          `Your account asks for models, its balance or token counts more than ${LOOKUPS.perSecond} times a second. Ask less often.`,
         );
     },
     report(load) {
       if (load.openReports >= MOST_REPORTS_OF_ACCOUNT)
         refuse("reports", `Your account waits for ${load.openReports} usage reports already. Ask again when they have come.`);
       if (!load.reports.take(clock.nowMs()))
-        refuse("reports", "Your account asks for usage more than 20 times a second. Ask less often.");
+        refuse("reports", `Your account asks for usage more than ${REPORTS.perSecond} times a second. Ask less often.`);
       if (openReports >= MOST_REPORTS)
         refuse("reports_of_all", "The gateway is making as many usage reports as it can. Ask again in a moment.");
       openReports += 1;

@@ -52,7 +52,8 @@ const BYTES_PER_TOKEN = 4;
  */
 const MOST_CHARACTERS_PER_TOKEN = 32;
 
-const LEAST_PROMPT_PART = 4;
+/** A prompt falls if it becomes less than this part of what was said before, and of our own count. */
+const LEAST_PROMPT_PART = 1 / 4;
 
 /** What a Model that names no limits may be told: the largest context window in common use, and a long answer. */
 export const MOST_TOKENS = 2_000_000;
@@ -123,17 +124,19 @@ export function createMeter(promptTokens: number, mostTokens: number = MOST_TOKE
   function promptUsage(): Pick<Usage, "inputTokens" | "cachedInputTokens" | "cacheWriteTokens"> {
     if (prompt === undefined) return { inputTokens: ownPrompt, cachedInputTokens: 0, cacheWriteTokens: 0 };
     const { cachedInputTokens, cacheWriteTokens } = prompt;
-    const most = isPromptFalling(prompt) ? Math.min(ownPrompt, highestPrompt) : ownPrompt;
-    const rest = Math.max(0, most - cachedInputTokens - cacheWriteTokens);
-    const inputTokens = isPromptFalling(prompt) ? Math.max(prompt.inputTokens ?? 0, rest) : (prompt.inputTokens ?? rest);
-    return { inputTokens, cachedInputTokens, cacheWriteTokens };
+    const isFalling = isPromptFalling(prompt);
+    if (prompt.inputTokens !== undefined && !isFalling)
+      return { inputTokens: prompt.inputTokens, cachedInputTokens, cacheWriteTokens };
+    const own = isFalling ? Math.min(ownPrompt, highestPrompt) : ownPrompt;
+    const rest = own - cachedInputTokens - cacheWriteTokens;
+    return { inputTokens: Math.max(prompt.inputTokens ?? 0, rest), cachedInputTokens, cacheWriteTokens };
   }
 
-  /** A server may guess at first and know later. But nothing that it read is a quarter of what it said, and of our own count. */
+  /** A server may guess at first and know later: only next to nothing is doubted. */
   function isPromptFalling({ inputTokens, cachedInputTokens, cacheWriteTokens }: ReportedPrompt): boolean {
     if (inputTokens === undefined) return false;
     const sum = inputTokens + cachedInputTokens + cacheWriteTokens;
-    return sum * LEAST_PROMPT_PART < Math.min(highestPrompt, ownPrompt);
+    return sum < LEAST_PROMPT_PART * Math.min(highestPrompt, ownPrompt);
   }
 
   function outputTokens(): number {
