@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { CatalogueModel } from "../contract/catalogue.ts";
 import type { Database, Queryable } from "./database.ts";
 import type { Price } from "./money.ts";
-import { encodeSchedule, scheduleColumn, type PriceRule } from "./price-schedule.ts";
+import { encodeSchedule, PRICE_VERSION_SELECT, priceVersionColumns, type PriceRule } from "./price-schedule.ts";
 
 /** A price as it was published. It never changes. */
 export interface PriceVersion extends Price {
@@ -40,13 +40,7 @@ const currentRow = z.strictObject({
   name: z.string(),
   spec: z.unknown(),
   isWithdrawn: z.boolean(),
-  id: z.bigint(),
-  version: z.int(),
-  inputPicoUsd: z.bigint(),
-  cachedInputPicoUsd: z.bigint(),
-  cacheWritePicoUsd: z.bigint(),
-  outputPicoUsd: z.bigint(),
-  schedule: scheduleColumn,
+  ...priceVersionColumns,
 });
 
 const idRow = z.strictObject({ id: z.bigint() });
@@ -103,9 +97,7 @@ export async function isPublished(database: Database, models: readonly Published
 /** Each model's price here is its last version: publishing is the only writer, and points the model at it. */
 async function readCurrent(transaction: Queryable): Promise<Map<string, Current>> {
   const rows = await transaction.query({
-    text: `SELECT name, spec, withdrawn_at IS NOT NULL AS "isWithdrawn", id, version, input_pico_usd AS "inputPicoUsd",
-             cached_input_pico_usd AS "cachedInputPicoUsd", cache_write_pico_usd AS "cacheWritePicoUsd",
-             output_pico_usd AS "outputPicoUsd", schedule
+    text: `SELECT name, spec, withdrawn_at IS NOT NULL AS "isWithdrawn", ${PRICE_VERSION_SELECT}
            FROM model JOIN price_version ON price_version.id = price_version_id ORDER BY name COLLATE "C"`,
     row: currentRow,
   });

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { catalogueModelSchema, type CatalogueModel } from "../contract/catalogue.ts";
 import type { PriceVersion } from "./catalogue.ts";
 import type { Queryable } from "./database.ts";
-import { scheduleColumn } from "./price-schedule.ts";
+import { PRICE_VERSION_SELECT, priceVersionColumns } from "./price-schedule.ts";
 
 /** A model as those who run the service see it: withdrawn ones too, with each price that it ever had. */
 export interface ModelHistory {
@@ -18,13 +18,7 @@ export interface ModelHistory {
 const modelRow = z.strictObject({ name: z.string(), spec: z.unknown(), withdrawnAt: z.date().nullable(), updatedAt: z.date() });
 const versionRow = z.strictObject({
   model: z.string(),
-  id: z.bigint(),
-  version: z.int(),
-  inputPicoUsd: z.bigint(),
-  cachedInputPicoUsd: z.bigint(),
-  cacheWritePicoUsd: z.bigint(),
-  outputPicoUsd: z.bigint(),
-  schedule: scheduleColumn,
+  ...priceVersionColumns,
   effectiveFrom: z.date(),
 });
 
@@ -37,9 +31,7 @@ export async function listModelHistory(database: Queryable): Promise<ModelHistor
       row: modelRow,
     }),
     database.query({
-      text: `SELECT model, id, version, input_pico_usd AS "inputPicoUsd", cached_input_pico_usd AS "cachedInputPicoUsd",
-               cache_write_pico_usd AS "cacheWritePicoUsd", output_pico_usd AS "outputPicoUsd", schedule,
-               effective_from AS "effectiveFrom"
+      text: `SELECT model, ${PRICE_VERSION_SELECT}, effective_from AS "effectiveFrom"
              FROM price_version ORDER BY model, version DESC`,
       row: versionRow,
     }),

@@ -42,6 +42,22 @@ export const scheduleColumn: z.ZodType<PriceRule[]> = z.array(
   }),
 );
 
+/** The columns of a price version that every reader of prices wants; `PRICE_VERSION_SELECT` selects them. */
+export const priceVersionColumns = {
+  id: z.bigint(),
+  version: z.int(),
+  inputPicoUsd: z.bigint(),
+  cachedInputPicoUsd: z.bigint(),
+  cacheWritePicoUsd: z.bigint(),
+  outputPicoUsd: z.bigint(),
+  schedule: scheduleColumn,
+};
+
+/** For the select list of a statement on `price_version`. */
+export const PRICE_VERSION_SELECT = `id, version, input_pico_usd AS "inputPicoUsd",
+  cached_input_pico_usd AS "cachedInputPicoUsd", cache_write_pico_usd AS "cacheWritePicoUsd",
+  output_pico_usd AS "outputPicoUsd", schedule`;
+
 /** JSON for the column; equal schedules are equal texts. */
 export function encodeSchedule(schedule: readonly PriceRule[]): string {
   const rules = schedule.map(({ fromMs, daily, price }) => ({

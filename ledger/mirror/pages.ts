@@ -2,7 +2,7 @@ import * as z from "zod";
 import { catalogueModelSchema } from "../../contract/catalogue.ts";
 import { limitsSchema } from "../../contract/limits.ts";
 import type { Queryable } from "../database.ts";
-import { scheduleColumn } from "../price-schedule.ts";
+import { PRICE_VERSION_SELECT, priceVersionColumns } from "../price-schedule.ts";
 import type { AccountRow, KeyRow, ModelRow, UnreadableModel } from "./rows.ts";
 
 /**
@@ -113,13 +113,7 @@ const modelRow = z.strictObject({
   name: z.string(),
   spec: z.unknown(),
   isWithdrawn: z.boolean(),
-  id: z.bigint(),
-  version: z.int(),
-  inputPicoUsd: z.bigint(),
-  cachedInputPicoUsd: z.bigint(),
-  cacheWritePicoUsd: z.bigint(),
-  outputPicoUsd: z.bigint(),
-  schedule: scheduleColumn,
+  ...priceVersionColumns,
 });
 
 /** Models that were changed by transaction `sinceXid` or a later one; the catalogue is small enough for one statement. */
@@ -128,9 +122,7 @@ export async function readModels(
   sinceXid: bigint,
 ): Promise<{ models: ModelRow[]; unreadableModels: UnreadableModel[] }> {
   const rows = await database.query({
-    text: `SELECT name, spec, withdrawn_at IS NOT NULL AS "isWithdrawn", id, version, input_pico_usd AS "inputPicoUsd",
-             cached_input_pico_usd AS "cachedInputPicoUsd", cache_write_pico_usd AS "cacheWritePicoUsd",
-             output_pico_usd AS "outputPicoUsd", schedule
+    text: `SELECT name, spec, withdrawn_at IS NOT NULL AS "isWithdrawn", ${PRICE_VERSION_SELECT}
            FROM model JOIN price_version ON id = price_version_id WHERE changed_xid >= $1`,
     values: [sinceXid],
     row: modelRow,
