@@ -3,7 +3,7 @@ import type { FastifyServerFactory } from "fastify";
 import type { TlsFiles, TlsIdentity } from "../runtime/tls-files.ts";
 
 /** As fastify has it for the servers that it makes. */
-const KEEP_ALIVE_MS = 72_000;
+export const KEEP_ALIVE_MS = 72_000;
 
 /** A server that takes callers with a certificate of its authority and no others. Follows renewals. */
 export function mutualTlsServer(files: TlsFiles): FastifyServerFactory {

@@ -9,6 +9,12 @@ export const DASHBOARD_CLUSTER = "dashboard";
 /** At the root, where a person looks for them (S31, S32). */
 export const INSTALLER_PATHS = ["/install.sh", "/install.ps1", "/install.md", "/llms.txt"];
 
+/**
+ * Shorter than the dashboard's own keep-alive of 72 s (dashboard/mutual-tls.ts): a form that is sent on a connection that the
+ * dashboard is just closing would fail, and may not be sent again.
+ */
+const IDLE_TIMEOUT = "20s";
+
 /** The dashboard's process, whose port is reached through Envoy alone. */
 export function dashboardCluster(address: SocketAddress, tls?: InternalTls): EnvoyConfig {
   return {
@@ -18,6 +24,13 @@ export function dashboardCluster(address: SocketAddress, tls?: InternalTls): Env
     load_assignment: {
       cluster_name: DASHBOARD_CLUSTER,
       endpoints: [{ lb_endpoints: [{ endpoint: { address: socketAddress(address) } }] }],
+    },
+    typed_extension_protocol_options: {
+      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+        "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+        common_http_protocol_options: { idle_timeout: IDLE_TIMEOUT },
+        explicit_http_config: { http_protocol_options: {} },
+      },
     },
     ...(tls === undefined
       ? {}

@@ -7,7 +7,7 @@ import { createLoad } from "./load.ts";
 import { makeModels } from "./models.ts";
 import { createPages } from "./pages.ts";
 import { createProcessFaults } from "./process-faults.ts";
-import { compareHoldings, describeHoldings, readHoldings } from "./resources.ts";
+import { describeHoldings, readHoldings, untilGivenBack } from "./resources.ts";
 import { untilAtRest } from "./rest.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
 import { NO_FAULT } from "./upstream-faults.ts";
@@ -55,6 +55,7 @@ async function wreak(stack: SupervisedStack, upstream: Upstream, options: ChaosO
   const [plane] = stack.planes;
   if (plane === undefined) throw new Error("the stack has no data plane");
   const members = [stack.postgres, stack.operator, stack.dashboard, plane.extproc, plane.envoy];
+  const holders = { members, postgres: stack.postgres, database };
   const customers = await createCustomers(stack, plane.baseUrl, workers);
   const load = createLoad({ baseUrl: plane.baseUrl, customers, random: seeded(seed) });
   const faults = createProcessFaults({ stack, random: seeded(seed + 1), ...options });
@@ -64,7 +65,7 @@ async function wreak(stack: SupervisedStack, upstream: Upstream, options: ChaosO
   onProgress("warming up");
   await load.run(AbortSignal.timeout(WARM_UP_MS), NO_FAULT);
   await untilAtRest(stack, plane, upstream);
-  const before = await readHoldings(members);
+  const before = await readHoldings(holders);
 
   const time = AbortSignal.timeout(loadMs);
   const telling = setInterval(() => onProgress(`${load.asked.length} requests`), PROGRESS_MS);
@@ -76,7 +77,7 @@ async function wreak(stack: SupervisedStack, upstream: Upstream, options: ChaosO
     () => [],
     (error: unknown) => [`not at rest: ${String(error)}`],
   );
-  const after = await readHoldings(members);
+  const { after, excess } = await untilGivenBack(before, holders);
   for (const line of describeHoldings(before, after)) onProgress(line);
   const { happened } = faults;
   const booked = await readBooked(database);
@@ -85,7 +86,7 @@ async function wreak(stack: SupervisedStack, upstream: Upstream, options: ChaosO
     ...keyMaker.judge(happened),
   ]);
   const books = [...(await auditBooks(database, OVERDRAFT_NANO_USD)), ...(await keyMaker.audit())];
-  return { rows, unexplained: [...unexplained, ...left, ...books, ...compareHoldings(before, after)] };
+  return { rows, unexplained: [...unexplained, ...left, ...books, ...excess] };
 }
 
 /** What is logged of a fault of the program's own. */
