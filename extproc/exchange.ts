@@ -31,7 +31,7 @@ import type { Reply } from "./reply.ts";
 import { chooseBackend } from "./route/choose-backend.ts";
 import { chooseModel } from "./route/choose-model.ts";
 import { findEndpoint, protocolOf } from "./route/endpoint.ts";
-import { createTokenCount } from "./translate/token-count.ts";
+import { createTokenCount } from "./translate/count-tokens/token-count.ts";
 import type { StreamTranslation } from "./translate/translation.ts";
 import { finishWhole } from "./whole-answer.ts";
 import { pricedAt } from "./world/world.ts";

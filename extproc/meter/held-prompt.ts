@@ -1,6 +1,5 @@
-import { isObject } from "../protocol/json/object.ts";
+import { isObject, type JsonObject } from "../protocol/json/object.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
-import type { JsonObject } from "../translate/translation.ts";
 import { IMAGE_PARTS } from "./prompt-size.ts";
 
 /** As many bytes of text and JSON have a token at the most; the meter's own estimate is four (meter.ts). */

@@ -1,6 +1,5 @@
-import { isObject } from "../protocol/json/object.ts";
+import { isObject, type JsonObject } from "../protocol/json/object.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
-import type { JsonObject } from "../translate/translation.ts";
 
 /** Headers by which clients name the session that a request belongs to. */
 const SESSION_HEADERS = ["x-session-id", "x-session-affinity", "x-conversation-id", "x-claude-code-session-id"];

@@ -1,8 +1,8 @@
 import type { Interface } from "../../contract/protocol.ts";
 import { createChatViaMessages } from "./chat-via-messages/chat-via-messages.ts";
 import { createMessagesViaChat } from "./messages-via-chat/messages-via-chat.ts";
-import { createChatPassthrough } from "./passthrough-chat.ts";
-import { createMessagesPassthrough } from "./passthrough-messages.ts";
+import { createChatPassthrough } from "./passthrough/chat.ts";
+import { createMessagesPassthrough } from "./passthrough/messages.ts";
 import { createResponses } from "./responses/responses.ts";
 import type { Translation, TranslationInput } from "./translation.ts";
 

@@ -1,5 +1,5 @@
+import type { JsonObject } from "../protocol/json/object.ts";
 import type { Policy } from "./policy.ts";
-import type { JsonObject } from "./translation.ts";
 
 /** The policies of one protocol's top-level fields, applied to a request. */
 export interface FieldTable {

@@ -19,8 +19,6 @@ export interface TranslationInput {
   nowSeconds: number;
 }
 
-export type JsonObject = { readonly [name: string]: unknown };
-
 /** One request on its way through one pair of protocols. Its state dies with the response. */
 export interface Translation {
   /** What goes upstream. `path` is below the backend's base path: `/chat/completions` or `/v1/messages`. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import * as z from "zod";
 import type { Usage } from "../../contract/usage.ts";
-import { mintToolId, saltedToolId } from "../../extproc/translate/ids.ts";
+import { mintToolId, saltedToolId } from "../../extproc/translate/conversation/ids.ts";
 import { GOLDEN_NOW_SECONDS, GOLDEN_REQUEST_ID } from "../golden/harness-run.ts";
 
 /** What a golden file says of one streamed answer. */

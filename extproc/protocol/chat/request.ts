@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { EFFORTS } from "../../../contract/profile.ts";
 import type { RequestBody } from "../json/request-body.ts";
-import { requestError } from "../messages/request-error.ts";
+import { requestError } from "../request-error.ts";
 import { messagesSchema } from "./request-message.ts";
 import { functionCallChoiceSchema, functionsSchema, toolChoiceSchema, toolsSchema } from "./request-tool.ts";
 

@@ -1,4 +1,4 @@
-import { PAGE_CHARACTERS } from "../../translate/count-tokens.ts";
+import { PAGE_CHARACTERS } from "../../translate/count-tokens/estimate.ts";
 
 /** Pictures and files that stand in a body as base64. */
 export interface Media {

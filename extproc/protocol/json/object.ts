@@ -1,5 +1,6 @@
 import { EVENT_BOUNDS, ExcessiveStructure, parseWithin } from "./bounds.ts";
-import type { JsonObject } from "../../translate/translation.ts";
+
+export type JsonObject = { readonly [name: string]: unknown };
 
 /** Is this JSON value an object (no array, no null)? */
 export function isObject(value: unknown): value is JsonObject {

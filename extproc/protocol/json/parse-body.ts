@@ -1,8 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { GatewayError } from "../../../contract/errors.ts";
 import type { Interface } from "../../../contract/protocol.ts";
-import type { JsonObject } from "../../translate/translation.ts";
-import { isObject, parseObject } from "./object.ts";
+import { isObject, parseObject, type JsonObject } from "./object.ts";
 import { ExcessiveStructure, tooMuchStructure } from "./bounds.ts";
 import { ExcessiveOutline, MAX_OUTLINE_BYTES, outlineOf, type Outline } from "./outline.ts";
 import { createRequestBody, parsedBody, type RequestBody } from "./request-body.ts";

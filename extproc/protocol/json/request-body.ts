@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../translate/translation.ts";
+import type { JsonObject } from "./object.ts";
 import { NO_MEDIA, type Media } from "./media.ts";
 import type { Outline } from "./outline.ts";
 import { scanMembers, type Member } from "./scan.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { requestError } from "./request-error.ts";
+import { requestError } from "../request-error.ts";
 import { anyObject, contentSchema, systemSchema } from "./request-block.ts";
 import { toolChoiceSchema, toolsSchema } from "./request-tool.ts";
 

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import type { Usage } from "../../../contract/usage.ts";
-import { isObject } from "../json/object.ts";
-import type { JsonObject } from "../../translate/translation.ts";
+import { isObject, type JsonObject } from "../json/object.ts";
 
 /** NaN if the server wrote something that is no count: the meter tells that from a number that is absent. */
 const tokens = z.int().nonnegative().nullish().catch(Number.NaN);

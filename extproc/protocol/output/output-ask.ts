@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Interface } from "../../../contract/protocol.ts";
 import type { RequestBody } from "../json/request-body.ts";
-import { requestError } from "../messages/request-error.ts";
+import { requestError } from "../request-error.ts";
 import { checkGuardedNames, LIMIT_NAMES } from "./guarded-names.ts";
 
 /** How much output a client asks for: what its request may cost, before any of it is translated. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { EFFORTS } from "../../../contract/profile.ts";
-import { requestError } from "../messages/request-error.ts";
+import { requestError } from "../request-error.ts";
 import { inputSchema } from "./request-item.ts";
 import { toolChoiceSchema, toolsSchema } from "./request-tool.ts";
 

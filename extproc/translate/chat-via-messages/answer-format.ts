@@ -3,7 +3,7 @@ import type { Profile } from "../../../contract/profile.ts";
 import type { ChatRequest } from "../../protocol/chat/request.ts";
 import { RawJson } from "../../protocol/json/raw.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
-import { schemaInstruction } from "../schema-instruction.ts";
+import { schemaInstruction } from "../conversation/schema-instruction.ts";
 import type { Block } from "./block.ts";
 import type { OfferedTool } from "./tools.ts";
 

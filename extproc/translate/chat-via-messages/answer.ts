@@ -11,8 +11,8 @@ import {
   type ToolCall,
   type UrlCitation,
 } from "../../protocol/chat/encode.ts";
-import { mintToolId } from "../ids.ts";
-import { messageOf } from "../streamed-message.ts";
+import { mintToolId } from "../conversation/ids.ts";
+import { messageOf } from "../passthrough/streamed-message.ts";
 import { unwrapAnswer } from "./answer-tool.ts";
 import { mapStopReason } from "./finish.ts";
 import { REASONING_FORMAT } from "./reasoning-history.ts";

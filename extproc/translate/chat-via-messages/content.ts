@@ -2,7 +2,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import type { Part, PartOf } from "../../protocol/chat/request-content.ts";
 import { isObject } from "../../protocol/json/object.ts";
 import type { Block } from "./block.ts";
-import { parseDataUrl } from "./data-url.ts";
+import { parseDataUrl } from "../conversation/data-url.ts";
 
 /** How content becomes blocks. */
 export interface ContentOptions {

@@ -1,4 +1,4 @@
-import { messagesToolId } from "../ids.ts";
+import { messagesToolId } from "../conversation/ids.ts";
 import type { Block } from "./block.ts";
 
 /** The tool calls of one assistant turn that wait for their results, and the ids that the conversation has used. */

@@ -1,5 +1,5 @@
 import { isObject } from "../../protocol/json/object.ts";
-import { isGatewaySignature } from "../signature.ts";
+import { isGatewaySignature } from "../conversation/signature.ts";
 import type { Block } from "./block.ts";
 
 /** Marks blocks of thinking that a messages upstream signed. */

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { GatewayError } from "../../../contract/errors.ts";
 import { parseChatRequest, type ChatRequest } from "../../protocol/chat/request.ts";
 import { encodeJson } from "../../protocol/json/raw.ts";
-import { createToolNames, type ToolNames } from "../names.ts";
+import { createToolNames, type ToolNames } from "../conversation/names.ts";
 import type { TranslationInput } from "../translation.ts";
 import { planAnswerFormat, readFormatWish } from "./answer-format.ts";
 import type { Block } from "./block.ts";

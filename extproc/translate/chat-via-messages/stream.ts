@@ -4,7 +4,7 @@ import { createChunkEncoder, type ChunkEncoder, type Delta, type UrlCitation } f
 import type { AnswerBlock } from "../../protocol/messages/answer-block.ts";
 import type { AnswerDelta, AnswerEvent } from "../../protocol/messages/answer-event.ts";
 import { encodeSseEvent } from "../../protocol/sse.ts";
-import { createStreamUsage } from "../stream-usage.ts";
+import { createStreamUsage } from "../messages/stream-usage.ts";
 import type { StreamOutcome } from "../translation.ts";
 import { createAnswerUnwrapper } from "./answer-tool.ts";
 import { completionId, isReturnable, toAnnotations, toReasoningDetail, type AnswerContext } from "./answer.ts";

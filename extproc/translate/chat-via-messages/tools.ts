@@ -5,7 +5,7 @@ import { isObject } from "../../protocol/json/object.ts";
 import { RawJson } from "../../protocol/json/raw.ts";
 import { rawMember, scanElements } from "../../protocol/json/scan.ts";
 import { editMembers, write } from "../../protocol/json/splice.ts";
-import type { ToolNames } from "../names.ts";
+import type { ToolNames } from "../conversation/names.ts";
 import type { Block } from "./block.ts";
 import { cacheMark, type ContentOptions } from "./content.ts";
 

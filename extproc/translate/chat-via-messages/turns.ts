@@ -1,7 +1,7 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import type { Message, MessageOf, ToolCall } from "../../protocol/chat/request-message.ts";
 import { createEmbeddedJson, REQUEST_BOUNDS } from "../../protocol/json/bounds.ts";
-import type { ToolNames } from "../names.ts";
+import type { ToolNames } from "../conversation/names.ts";
 import type { Block, Turn } from "./block.ts";
 import { cacheMark, translateContent, translateText, type ContentOptions } from "./content.ts";
 import { createOpenCalls } from "./open-calls.ts";

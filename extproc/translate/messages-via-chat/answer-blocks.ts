@@ -1,7 +1,7 @@
 import type { AnswerPart, ToolPart } from "../../protocol/chat/answer-part.ts";
 import type { BlockDelta, BlockStart, MessagesEvent } from "../../protocol/messages/encode-event.ts";
-import type { ToolNames } from "../names.ts";
-import { createSigner, type Signer } from "../signature.ts";
+import type { ToolNames } from "../conversation/names.ts";
+import { createSigner, type Signer } from "../conversation/signature.ts";
 import { createToolArguments, type ToolArguments } from "./tool-arguments.ts";
 import type { ToolCallIds } from "./tool-call-ids.ts";
 

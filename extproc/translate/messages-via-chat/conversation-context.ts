@@ -1,8 +1,8 @@
 import type { Profile } from "../../../contract/profile.ts";
 import type { EmbeddedJson } from "../../protocol/json/bounds.ts";
 import type { Turn } from "../../protocol/messages/request.ts";
-import { messagesToolId, originalToolId, shortToolId } from "../ids.ts";
-import type { ToolNames } from "../names.ts";
+import { messagesToolId, originalToolId, shortToolId } from "../conversation/ids.ts";
+import type { ToolNames } from "../conversation/names.ts";
 import type { DroppedFields } from "./dropped-fields.ts";
 import type { RequestText } from "./request-text.ts";
 

@@ -4,7 +4,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import type { Profile } from "../../../contract/profile.ts";
 import { encodeJson, type Encodable } from "../../protocol/json/raw.ts";
 import { parseMessagesRequest, type MessagesRequest } from "../../protocol/messages/request.ts";
-import { createToolNames, type ToolNames } from "../names.ts";
+import { createToolNames, type ToolNames } from "../conversation/names.ts";
 import type { TranslationInput } from "../translation.ts";
 import type { ChatMessage } from "./chat-message.ts";
 import { translateConversation } from "./conversation.ts";

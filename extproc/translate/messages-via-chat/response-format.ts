@@ -1,9 +1,9 @@
 import type { Profile } from "../../../contract/profile.ts";
 import { RawJson, type Encodable } from "../../protocol/json/raw.ts";
 import type { MessagesRequest } from "../../protocol/messages/request.ts";
-import { schemaInstruction } from "../schema-instruction.ts";
+import { schemaInstruction } from "../conversation/schema-instruction.ts";
 import type { RequestText } from "./request-text.ts";
-import { isStrictSchema } from "./strict-schema.ts";
+import { isStrictSchema } from "../conversation/strict-schema.ts";
 
 /** How a response schema is asked for: members of the request, and an instruction where the server knows no schemas. */
 export interface ResponseFormat {

@@ -4,7 +4,7 @@ import type { MessagesRequest } from "../../protocol/messages/request.ts";
 import type { CustomTool, Tool } from "../../protocol/messages/request-tool.ts";
 import { clientTool, type FunctionTool } from "./client-tools.ts";
 import type { ConversationContext } from "./conversation-context.ts";
-import { isStrictSchema } from "./strict-schema.ts";
+import { isStrictSchema } from "../conversation/strict-schema.ts";
 
 const MARKS = ["cache_control", "defer_loading", "eager_input_streaming", "allowed_callers", "input_examples"] as const;
 

@@ -2,8 +2,8 @@ import type { AnswerBlock, Citation } from "../../protocol/messages/answer-block
 import type { AnswerDelta } from "../../protocol/messages/answer-event.ts";
 import type { PartEvent } from "../../protocol/responses/event.ts";
 import { createCallIds } from "../chat-via-messages/answer.ts";
-import { plainToolId } from "../ids.ts";
-import { isGatewaySignature } from "../signature.ts";
+import { plainToolId } from "../conversation/ids.ts";
+import { isGatewaySignature } from "../conversation/signature.ts";
 import { openCustomCall, openFunctionCall, openMessage, openReasoning, type OpenItem, type OpenMessage } from "./open-item.ts";
 import type { Output } from "./output.ts";
 import type { AnswerFacts } from "./request.ts";

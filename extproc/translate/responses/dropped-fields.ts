@@ -1,7 +1,6 @@
 import { GatewayError } from "../../../contract/errors.ts";
-import { isObject } from "../../protocol/json/object.ts";
+import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { createFieldTable } from "../field-table.ts";
-import type { JsonObject } from "../translation.ts";
 import { FIELD_POLICIES } from "./policy.ts";
 
 const TABLE = createFieldTable(FIELD_POLICIES);

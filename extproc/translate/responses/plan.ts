@@ -6,7 +6,7 @@ import { planAnswerFormat, type FormatWish } from "../chat-via-messages/answer-f
 import { planSampling } from "../chat-via-messages/sampling.ts";
 import { planThinking } from "../chat-via-messages/thinking.ts";
 import type { Choice, OfferedTool } from "../chat-via-messages/tools.ts";
-import { schemaInstruction } from "../schema-instruction.ts";
+import { schemaInstruction } from "../conversation/schema-instruction.ts";
 
 /** What differs by the server that the request goes to. */
 export interface UpstreamPlan {

@@ -1,6 +1,6 @@
 import type { InputItemOf } from "../../protocol/responses/request-item.ts";
 import { REASONING_FORMAT } from "../chat-via-messages/reasoning-history.ts";
-import { isGatewaySignature } from "../signature.ts";
+import { isGatewaySignature } from "../conversation/signature.ts";
 import type { InputOptions } from "./input.ts";
 import { decodeThought, type Thought } from "./thought.ts";
 

@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../protocol/json/object.ts";
 import type { Backend } from "../../../contract/catalogue.ts";
 import { encodeJson, RawJson } from "../../protocol/json/raw.ts";
 import { parsedBody, type RequestBody } from "../../protocol/json/request-body.ts";
@@ -7,8 +8,8 @@ import type { FormatWish } from "../chat-via-messages/answer-format.ts";
 import { userId } from "../chat-via-messages/request.ts";
 import { describeForgotten, translateChoice, translateTools } from "../chat-via-messages/tools.ts";
 import { namesInHistory, translateMessages, type Conversation, type ConversationOptions } from "../chat-via-messages/turns.ts";
-import { createToolNames, type ToolNames } from "../names.ts";
-import type { JsonObject, TranslationInput } from "../translation.ts";
+import { createToolNames, type ToolNames } from "../conversation/names.ts";
+import type { TranslationInput } from "../translation.ts";
 import { checkFields, inRequestWords } from "./dropped-fields.ts";
 import { inInputWords } from "./field-words.ts";
 import { translateInput } from "./input.ts";

@@ -6,7 +6,7 @@ import { eventsOf, parseEvent } from "../../protocol/messages/answer-event.ts";
 import { parseAnswer } from "../../protocol/messages/answer.ts";
 import { createSseParser, type SseEvent } from "../../protocol/sse.ts";
 import { createMessagesViaChat } from "../messages-via-chat/messages-via-chat.ts";
-import { createMessagesPassthrough } from "../passthrough-messages.ts";
+import { createMessagesPassthrough } from "../passthrough/messages.ts";
 import type { StreamOutcome, StreamTranslation, Translation, TranslationInput } from "../translation.ts";
 import { createAnswerMachine, type AnswerMachine } from "./answer-machine.ts";
 import { inRequestWords } from "./dropped-fields.ts";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { estimateInputTokens } from "../../../extproc/translate/count-tokens.ts";
+import { estimateInputTokens } from "../../../extproc/translate/count-tokens/estimate.ts";
 
 const hello = [{ role: "user", content: "x".repeat(400) }];
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { PROFILES } from "../../../contract/profile.ts";
 import { parsedBody } from "../../../extproc/protocol/json/request-body.ts";
-import { createTokenCount } from "../../../extproc/translate/token-count.ts";
+import { createTokenCount } from "../../../extproc/translate/count-tokens/token-count.ts";
 
 const parsed = { model: "modelx-v4-pro", messages: [{ role: "user", content: "How many tokens are this?" }] };
 const body = Buffer.from('{"model":"modelx-v4-pro","seen": 12345678901234567890,"messages":[]}');

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { refusePriceModifiers } from "../../../../extproc/translate/price-modifiers.ts";
+import { refusePriceModifiers } from "../../../../extproc/translate/passthrough/price-modifiers.ts";
 import { parseBody } from "../../../../extproc/protocol/json/parse-body.ts";
 
 const bodyWith = (fields: object) =>

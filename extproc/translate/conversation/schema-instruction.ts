@@ -1,4 +1,4 @@
-import type { RawJson } from "../protocol/json/raw.ts";
+import type { RawJson } from "../../protocol/json/raw.ts";
 
 /** Asks in words for an answer of this schema, where the server has no field for it. */
 export function schemaInstruction(schema: RawJson): string {

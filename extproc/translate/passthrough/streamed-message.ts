@@ -1,14 +1,13 @@
-import { GatewayError } from "../../contract/errors.ts";
-import type { Protocol } from "../../contract/protocol.ts";
-import { EVENT_BOUNDS, parseWithin } from "../protocol/json/bounds.ts";
-import { isObject } from "../protocol/json/object.ts";
-import { encodeJson, RawJson, type Encodable } from "../protocol/json/raw.ts";
-import { rawMembers } from "../protocol/json/raw-members.ts";
-import { rawMember } from "../protocol/json/scan.ts";
-import { encodeInput } from "../protocol/messages/encode-message.ts";
-import type { SseEvent } from "../protocol/sse.ts";
-import { readUpstreamErrorPayload } from "../protocol/upstream-error.ts";
-import type { JsonObject } from "./translation.ts";
+import { GatewayError } from "../../../contract/errors.ts";
+import type { Protocol } from "../../../contract/protocol.ts";
+import { EVENT_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
+import { isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
+import { rawMembers } from "../../protocol/json/raw-members.ts";
+import { rawMember } from "../../protocol/json/scan.ts";
+import { encodeInput } from "../../protocol/messages/encode-message.ts";
+import type { SseEvent } from "../../protocol/sse.ts";
+import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
 
 type Members = Record<string, Encodable>;
 

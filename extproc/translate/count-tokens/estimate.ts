@@ -1,6 +1,5 @@
-import { estimateTokens } from "../meter/meter.ts";
-import { isObject } from "../protocol/json/object.ts";
-import type { JsonObject } from "./translation.ts";
+import { estimateTokens } from "../../meter/meter.ts";
+import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 
 /** An image costs by its pixels, which nobody has decoded here: that of a full-size one. */
 export const IMAGE_TOKENS = 1_600;

@@ -1,11 +1,11 @@
 import * as z from "zod";
-import type { Backend } from "../../contract/catalogue.ts";
-import { ANSWER_BOUNDS, parseWithin } from "../protocol/json/bounds.ts";
-import type { RequestBody } from "../protocol/json/request-body.ts";
-import { write } from "../protocol/json/splice.ts";
-import { estimateInputTokens } from "./count-tokens.ts";
-import { messagesHeaders } from "./passthrough-messages.ts";
-import type { Translation } from "./translation.ts";
+import type { Backend } from "../../../contract/catalogue.ts";
+import { ANSWER_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
+import type { RequestBody } from "../../protocol/json/request-body.ts";
+import { write } from "../../protocol/json/splice.ts";
+import { estimateInputTokens } from "./estimate.ts";
+import { messagesHeaders } from "../passthrough/messages.ts";
+import type { Translation } from "../translation.ts";
 
 /** One question for the number of tokens of a prompt (S16). It never becomes a run, so it costs nothing. */
 export interface TokenCount {

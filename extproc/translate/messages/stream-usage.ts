@@ -1,6 +1,6 @@
-import type { Meter } from "../meter/meter.ts";
-import { mergeUsage, messagesUsage, type MessagesUsageOptions } from "../protocol/messages/usage.ts";
-import type { JsonObject } from "./translation.ts";
+import type { JsonObject } from "../../protocol/json/object.ts";
+import type { Meter } from "../../meter/meter.ts";
+import { mergeUsage, messagesUsage, type MessagesUsageOptions } from "../../protocol/messages/usage.ts";
 
 /** The usage of one messages stream on its way to the meter. */
 export interface StreamUsage {

@@ -1,6 +1,6 @@
-import { LIMIT_NAMES } from "../protocol/output/guarded-names.ts";
-import type { RequestBody } from "../protocol/json/request-body.ts";
-import { remove, write, type MemberEdit } from "../protocol/json/splice.ts";
+import { LIMIT_NAMES } from "../../protocol/output/guarded-names.ts";
+import type { RequestBody } from "../../protocol/json/request-body.ts";
+import { remove, write, type MemberEdit } from "../../protocol/json/splice.ts";
 
 /** Writes the limit that credit is held for into the one field that the server obeys, and takes every other one away (S30). */
 export function limitEdits(

@@ -1,9 +1,8 @@
-import { GatewayError } from "../../contract/errors.ts";
-import type { Protocol } from "../../contract/protocol.ts";
-import { ANSWER_BOUNDS, parseWithin } from "../protocol/json/bounds.ts";
-import { isObject } from "../protocol/json/object.ts";
-import { readUpstreamErrorPayload } from "../protocol/upstream-error.ts";
-import type { JsonObject } from "./translation.ts";
+import { GatewayError } from "../../../contract/errors.ts";
+import type { Protocol } from "../../../contract/protocol.ts";
+import { ANSWER_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
+import { isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
 
 /**
  * A whole answer that passes, read for its usage.

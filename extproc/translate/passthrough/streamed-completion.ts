@@ -1,11 +1,11 @@
-import { GatewayError } from "../../contract/errors.ts";
-import { EVENT_BOUNDS, parseWithin } from "../protocol/json/bounds.ts";
-import { isObject } from "../protocol/json/object.ts";
-import { encodeJson, RawJson, type Encodable } from "../protocol/json/raw.ts";
-import { rawMembers } from "../protocol/json/raw-members.ts";
-import { rawMember, scanElements } from "../protocol/json/scan.ts";
-import type { SseEvent } from "../protocol/sse.ts";
-import { readUpstreamErrorPayload } from "../protocol/upstream-error.ts";
+import { GatewayError } from "../../../contract/errors.ts";
+import { EVENT_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
+import { isObject } from "../../protocol/json/object.ts";
+import { encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
+import { rawMembers } from "../../protocol/json/raw-members.ts";
+import { rawMember, scanElements } from "../../protocol/json/scan.ts";
+import type { SseEvent } from "../../protocol/sse.ts";
+import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
 
 /** A value that grows from chunk to chunk: text, a list, an object of such values, or what the last chunk said. */
 type Grown = string | RawJson | RawJson[] | GrownCalls | GrownObject;

@@ -1,11 +1,11 @@
-import { encodeError, GatewayError } from "../../contract/errors.ts";
-import type { Protocol } from "../../contract/protocol.ts";
-import { createByteBuffer } from "../protocol/byte-buffer.ts";
-import { parseObject } from "../protocol/json/object.ts";
-import { editMembers, type MemberEdit } from "../protocol/json/splice.ts";
-import { createSseParser, encodeSseEvent, MAX_EVENT_BYTES, type SseEvent } from "../protocol/sse.ts";
-import { createEventTemplate } from "./event-template.ts";
-import type { JsonObject, StreamOutcome, StreamTranslation } from "./translation.ts";
+import { encodeError, GatewayError } from "../../../contract/errors.ts";
+import type { Protocol } from "../../../contract/protocol.ts";
+import { createByteBuffer } from "../../protocol/byte-buffer.ts";
+import { parseObject, type JsonObject } from "../../protocol/json/object.ts";
+import { editMembers, type MemberEdit } from "../../protocol/json/splice.ts";
+import { createSseParser, encodeSseEvent, MAX_EVENT_BYTES, type SseEvent } from "../../protocol/sse.ts";
+import { createEventTemplate } from "../event-template.ts";
+import type { StreamOutcome, StreamTranslation } from "../translation.ts";
 
 /** What the client gets in an event's place; an error replaces it in the client's own shape. */
 export type EventEdit = "keep" | "hide" | GatewayError | Readonly<Record<string, MemberEdit>>;

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { GatewayError } from "../../../contract/errors.ts";
+import { GatewayError } from "../../contract/errors.ts";
 
 /**
  * A failed check of a messages request as the caller's error: which field, what it holds, what to send (S21).

@@ -7,7 +7,7 @@ import {
   originalToolId,
   saltedToolId,
   shortToolId,
-} from "../../../extproc/translate/ids.ts";
+} from "../../../../extproc/translate/conversation/ids.ts";
 
 const REQUEST = "01900000-0000-7000-8000-000000000001";
 const LEGAL = /^[a-zA-Z0-9_-]+$/;

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createSigner, isGatewaySignature } from "../../../extproc/translate/signature.ts";
+import { createSigner, isGatewaySignature } from "../../../../extproc/translate/conversation/signature.ts";
 
 function sign(model: string, pieces: readonly string[]): string {
   const signer = createSigner(model);

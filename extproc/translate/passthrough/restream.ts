@@ -1,7 +1,7 @@
-import { encodeJson, RawJson, type Encodable } from "../protocol/json/raw.ts";
-import { rawMembers } from "../protocol/json/raw-members.ts";
-import { rawMember, scanElements } from "../protocol/json/scan.ts";
-import { encodeSseEvent } from "../protocol/sse.ts";
+import { encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
+import { rawMembers } from "../../protocol/json/raw-members.ts";
+import { rawMember, scanElements } from "../../protocol/json/scan.ts";
+import { encodeSseEvent } from "../../protocol/sse.ts";
 
 /**
  * Whole answers as the streams that would have brought them, for servers that answer a stream request in JSON.

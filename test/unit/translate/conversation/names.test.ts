@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createToolNames } from "../../../extproc/translate/names.ts";
+import { createToolNames } from "../../../../extproc/translate/conversation/names.ts";
 
 describe("tool names", () => {
   test("a legal name is not touched", () => {

@@ -1,5 +1,5 @@
-import { GatewayError } from "../../contract/errors.ts";
-import type { RequestBody } from "../protocol/json/request-body.ts";
+import { GatewayError } from "../../../contract/errors.ts";
+import type { RequestBody } from "../../protocol/json/request-body.ts";
 
 /** Fields by which a request asks its provider for another price than the Model's, and the values that ask for none. */
 const MODIFIERS = [

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { GatewayError } from "../../contract/errors.ts";
+import { GatewayError } from "../../../contract/errors.ts";
 
 /** Tool names of one request in the form that both protocols accept, and back. */
 export interface ToolNames {
