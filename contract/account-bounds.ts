@@ -23,6 +23,7 @@ export const ACCOUNT_BOUNDS = {
   accountsOfPerson: 100,
   /** Signed-in browsers of one person: one more ends the session that was unused for longest. */
   sessionsOfPerson: 50,
+  passkeysOfPerson: 20,
   /** Requests to the management API, of all tokens and people of an account together, in each process of the dashboard. */
   apiRequestsAMinute: 600,
   /** Pages, files and API requests of an account that one process of the dashboard works on at once. */

@@ -3,6 +3,7 @@ import type { Database } from "../ledger/database.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { Mailer } from "./mail/letter.ts";
 import type { Oidc } from "./oidc/provider.ts";
+import type { Passkeys } from "./passkeys/passkeys.ts";
 import type { Payments } from "./payments/payments.ts";
 import type { SignUpRules } from "./sign-up-rules.ts";
 import type { TrustedProxies } from "./trusted-proxies.ts";
@@ -20,6 +21,8 @@ export interface AppDeps {
   mailer?: Mailer | undefined;
   /** Not given: nobody signs in elsewhere. */
   oidc?: Oidc | undefined;
+  /** Not given: browsers offer none at this address. */
+  passkeys?: Passkeys | undefined;
   /** Not given: nobody can pay. */
   payments?: Payments | undefined;
   /** Not given: none; who comes to Envoy is the client. */

@@ -14,6 +14,8 @@ import { startLowBalanceWatch } from "./low-balance.ts";
 import { createMailer } from "./mail/mailer.ts";
 import { createOidc } from "./oidc/provider.ts";
 import { mutualTlsServer } from "./mutual-tls.ts";
+import { createPasskeys } from "./passkeys/passkeys.ts";
+import { relyingPartyOf } from "./passkeys/relying-party.ts";
 import { createPayments } from "./payments/payments.ts";
 
 /** Starts the pages and registers how they stop. Resolves when the ports are open. */
@@ -29,10 +31,12 @@ export async function startDashboard(
   const mailer = createMailer(config.mail);
   const terms = config.termsFile === undefined ? undefined : await readFile(config.termsFile, "utf8");
   const oidc = config.oidc === undefined ? undefined : createOidc(config.oidc, config);
+  const relyingParty = relyingPartyOf(config.publicBaseUrl);
+  const passkeys = relyingParty && createPasskeys(relyingParty, { ...config, database });
   const payments = createPayments(config.payments, config);
   const tls = config.tlsDirectory === undefined ? undefined : await startTls(config.tlsDirectory, log);
   const serverFactory = tls && mutualTlsServer(tls);
-  const app = await createApp({ ...config, terms, payments, mailer, oidc, database, log, serverFactory });
+  const app = await createApp({ ...config, terms, payments, passkeys, mailer, oidc, database, log, serverFactory });
   await app.listen(config.listen);
   const admin = await startAdmin({
     ...config.admin,

@@ -20,11 +20,13 @@ import { modelRoutes } from "./routes/models.ts";
 import { oidcRoutes } from "./routes/people/oidc.ts";
 import { outboxRoutes } from "./routes/people/outbox.ts";
 import { overviewRoutes } from "./routes/overview.ts";
+import { passkeyRoutes } from "./routes/people/passkeys.ts";
 import { playgroundRoutes } from "./routes/playground.ts";
 import { publicRoutes } from "./routes/public.ts";
 import { requestRoutes } from "./routes/usage/requests.ts";
 import { secondFactorRoutes } from "./routes/people/second-factor.ts";
 import { settingsRoutes } from "./routes/people/settings.ts";
+import { signInPasskeyRoutes } from "./routes/people/sign-in-passkey.ts";
 import { signInRoutes } from "./routes/people/sign-in.ts";
 import { signUpRoutes } from "./routes/people/sign-up.ts";
 import { tokenRoutes } from "./routes/keys/tokens.ts";
@@ -41,6 +43,10 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   confirmIdentityRoutes(app, deps);
   memberRoutes(app, deps);
   invitationRoutes(app, deps);
+  if (deps.passkeys !== undefined) {
+    passkeyRoutes(app, deps, deps.passkeys);
+    signInPasskeyRoutes(app, deps, deps.passkeys);
+  }
   if (deps.oidc !== undefined) oidcRoutes(app, deps, deps.oidc);
   if (deps.mailer !== undefined) forgotRoutes(app, deps, deps.mailer);
   if (deps.mailer !== undefined) confirmEmailRoutes(app, deps, deps.mailer);

@@ -37,8 +37,25 @@ export function secondFactorLetter({ isOn, ...to }: ToPerson & { isOn: boolean }
   const state = isOn ? "on" : "off";
   return securityLetter({
     ...to,
-    subject: `Your second factor for Model Gateway is ${state}`,
-    news: `The second factor of your sign-in was turned ${state}.`,
+    subject: `Your authenticator app for Model Gateway is ${state}`,
+    news: `Signing in with codes of an authenticator app was turned ${state}.`,
+  });
+}
+
+export function passkeyLetter({ name, isAdded, ...to }: ToPerson & { name: string; isAdded: boolean }): Letter {
+  const what = isAdded ? "added to" : "removed from";
+  return securityLetter({
+    ...to,
+    subject: `A passkey was ${what} your Model Gateway account`,
+    news: `The passkey “${toPersonName(name)}” was ${what} your account.${isAdded ? " Whoever has it can sign in as you." : ""}`,
+  });
+}
+
+export function recoveryCodesLetter(to: ToPerson): Letter {
+  return securityLetter({
+    ...to,
+    subject: "New recovery codes for Model Gateway",
+    news: "New recovery codes were made for your account. The old ones no longer work.",
   });
 }
 

@@ -15,6 +15,8 @@ interface Arrival {
   /** Of the account in view. */
   accountId: string;
   action: "person.signed_in" | "person.signed_up" | "person.reset_password";
+  /** Did they prove a second factor? */
+  hasSecondFactor?: boolean;
 }
 
 /** Begins a session, however its person came in. */
@@ -26,11 +28,11 @@ export function createArrive(deps: AppDeps): Arrive {
   const browsers = knownBrowsers(deps);
   const notify = createNotifier(deps);
 
-  return async (request, reply, { person, accountId, action }) => {
+  return async (request, reply, { person, accountId, action, hasSecondFactor = false }) => {
     // A session of before ends: what somebody planted in this browser is worth nothing afterwards.
     if (request.visitor !== null) await endSession(database, request.visitor.session);
     const userAgent = request.headers["user-agent"] ?? "";
-    cookies.set(reply, await startSession(database, { personId: person.id, accountId, userAgent }));
+    cookies.set(reply, await startSession(database, { personId: person.id, accountId, userAgent, hasSecondFactor }));
     await noteAction(database, noteOf({ person, accountId, action }));
     const isKnown = browsers.read(request)?.personIds.includes(person.id) === true;
     browsers.remember(request, reply, person.id);

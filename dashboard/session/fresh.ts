@@ -14,9 +14,19 @@ export class FreshSignInNeeded extends Error {
 }
 
 /**
- * For money settings and tokens: a browser that was left open must not be enough.
+ * For money settings, tokens and second factors: a browser that was left open must not be enough, nor a password where its
+ * person has a second factor.
  * @throws FreshSignInNeeded
  */
-export function checkFresh({ session }: Pick<Member, "session">, next: string): void {
-  if (Date.now() - session.authenticatedAt.getTime() > FRESH_FOR_MS) throw new FreshSignInNeeded(next);
+export function checkFresh(visitor: Pick<Member, "session" | "person">, next: string): void {
+  if (!isFresh(visitor) || lacksOwnFactor(visitor)) throw new FreshSignInNeeded(next);
+}
+
+export function isFresh({ session }: Pick<Member, "session">): boolean {
+  return Date.now() - session.authenticatedAt.getTime() <= FRESH_FOR_MS;
+}
+
+/** They have a second factor, and did not prove it in this session: another service brought them, or they set it up elsewhere. */
+function lacksOwnFactor({ person, session }: Pick<Member, "session" | "person">): boolean {
+  return person.hasSecondFactor && !session.hasSecondFactor;
 }

@@ -22,7 +22,10 @@ export interface Person {
   isEmailVerified: boolean;
   /** false: they sign in by another service alone. */
   hasPassword: boolean;
-  /** Their password is not enough. */
+  /** Codes of an authenticator app. */
+  hasTotp: boolean;
+  hasPasskey: boolean;
+  /** Either of them: their password is not enough. */
   hasSecondFactor: boolean;
 }
 
@@ -36,8 +39,11 @@ export type NewPerson = { email: string; name: string; isEmailVerified?: boolean
   | { identity: Identity }
 );
 
+const HAS_TOTP = "EXISTS (SELECT FROM person_totp WHERE person_id = person.id)";
+const HAS_PASSKEY = "EXISTS (SELECT FROM passkey WHERE person_id = person.id)";
 const COLUMNS = `id, email, name, is_admin AS "isAdmin", email_verified_at IS NOT NULL AS "isEmailVerified",
-  password_hash IS NOT NULL AS "hasPassword", EXISTS (SELECT FROM person_totp WHERE person_id = person.id) AS "hasSecondFactor"`;
+  password_hash IS NOT NULL AS "hasPassword", ${HAS_TOTP} AS "hasTotp", ${HAS_PASSKEY} AS "hasPasskey",
+  ${HAS_TOTP} OR ${HAS_PASSKEY} AS "hasSecondFactor"`;
 const personRow = z.strictObject({
   id: z.string(),
   email: z.string(),
@@ -45,6 +51,8 @@ const personRow = z.strictObject({
   isAdmin: z.boolean(),
   isEmailVerified: z.boolean(),
   hasPassword: z.boolean(),
+  hasTotp: z.boolean(),
+  hasPasskey: z.boolean(),
   hasSecondFactor: z.boolean(),
 });
 

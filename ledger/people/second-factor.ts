@@ -1,16 +1,15 @@
-import { randomBytes } from "node:crypto";
 import { Secret, TOTP } from "otpauth";
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../database.ts";
 import { countAttempt, forgiveAttempt, secondFactorAttempt } from "./attempts.ts";
+import { prepareFactor, settleFactors } from "./factors.ts";
+import { useRecoveryCode } from "./recovery-codes.ts";
 import { seal, unseal } from "./sealed.ts";
-import { hashToken } from "./token.ts";
 
 /** One step of 30 seconds before and after: clocks differ. */
 const WINDOW = 1;
 const PERIOD_SECONDS = 30;
-const RECOVERY_CODES = 10;
 
 interface Setting {
   personId: string;
@@ -49,31 +48,26 @@ function openOffer({ sealed, personId, pepper }: Setting & { sealed: string }): 
 
 /**
  * Puts an offer in force.
- * @returns recovery codes, which exist nowhere else.
- * @throws GatewayError `invalid_request` with field `code` for a wrong code.
+ * @returns recovery codes with the first factor, which exist nowhere else; null where the person has them already.
+ * @throws GatewayError `permission_denied` with field `code` for a wrong code.
  */
-export async function enableTotp(database: Database, offer: Setting & { sealed: string; code: string }): Promise<string[]> {
+export async function enableTotp(
+  database: Database,
+  offer: Setting & { sealed: string; code: string },
+): Promise<string[] | null> {
   const { personId, pepper } = offer;
   const secret = openOffer(offer);
   const counter = counterOf(secret, offer.code);
   if (counter === undefined) throw wrongCode();
-  const codes = Array.from({ length: RECOVERY_CODES }, () =>
-    randomBytes(8)
-      .toString("hex")
-      .replaceAll(/(.{4})(?=.)/g, "$1-"),
-  );
-  await database.transaction(async (transaction) => {
+  return database.transaction(async (transaction) => {
+    const codes = await prepareFactor(transaction, personId);
     const made = await transaction.execute(
       "INSERT INTO person_totp (person_id, sealed_secret, last_counter) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
       [personId, seal(secret, { pepper, about: personId }), counter],
     );
-    if (made === 0) throw new GatewayError("invalid_request", "The second factor is on already.");
-    await transaction.execute("INSERT INTO recovery_code (code_hash, person_id) SELECT unnest($1::bytea[]), $2", [
-      codes.map(hashOf),
-      personId,
-    ]);
+    if (made === 0) throw new GatewayError("invalid_request", "The authenticator app is set up already.");
+    return codes;
   });
-  return codes;
 }
 
 /**
@@ -107,21 +101,13 @@ async function useTotp(database: Queryable, { personId, pepper, code }: Setting 
   return used > 0;
 }
 
-async function useRecoveryCode(database: Queryable, personId: string, code: string): Promise<boolean> {
-  return (
-    (await database.execute("DELETE FROM recovery_code WHERE person_id = $1 AND code_hash = $2", [personId, hashOf(code)])) > 0
-  );
-}
-
-/** How many of them are left. */
-export async function countRecoveryCodes(database: Queryable, personId: string): Promise<number> {
-  return database.execute("SELECT FROM recovery_code WHERE person_id = $1", [personId]);
-}
-
-/** The app's codes and the recovery codes count no more. */
-export async function disableSecondFactor(database: Queryable, personId: string): Promise<void> {
-  await database.execute("DELETE FROM recovery_code WHERE person_id = $1", [personId]);
-  await database.execute("DELETE FROM person_totp WHERE person_id = $1", [personId]);
+/** The app's codes count no more. @returns false where there was no app. */
+export async function disableTotp(database: Database, personId: string): Promise<boolean> {
+  return database.transaction(async (transaction) => {
+    const removed = await transaction.execute("DELETE FROM person_totp WHERE person_id = $1", [personId]);
+    await settleFactors(transaction, personId);
+    return removed > 0;
+  });
 }
 
 /** Of a code that is right about now; undefined for all others. */
@@ -131,11 +117,6 @@ function counterOf(secret: string, code: string): number | undefined {
   const totp = new TOTP({ secret, period: PERIOD_SECONDS });
   const delta = totp.validate({ token, window: WINDOW });
   return delta === null ? undefined : totp.counter() + delta;
-}
-
-/** 64 random bits: capitals, spaces and dashes do not matter. */
-function hashOf(code: string): Buffer {
-  return hashToken(`recovery ${code.toLowerCase().replaceAll(/[^0-9a-f]/g, "")}`);
 }
 
 function wrongCode(): GatewayError {

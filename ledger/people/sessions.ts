@@ -16,12 +16,15 @@ export interface Session {
   lastSeenAt: Date;
   /** When its person last proved who they are. */
   authenticatedAt: Date;
+  /** Did they prove a second factor, in this session? */
+  hasSecondFactor: boolean;
 }
 
 /** A session ends when nobody came for a week, and after 30 days in any case. */
 const IN_FORCE = "last_seen_at > now() - interval '7 days' AND created_at > now() - interval '30 days'";
 const COLUMNS = `encode(token_hash, 'hex') AS id, person_id AS "personId", account_id AS "accountId", user_agent AS "userAgent",
-  created_at AS "createdAt", last_seen_at AS "lastSeenAt", authenticated_at AS "authenticatedAt"`;
+  created_at AS "createdAt", last_seen_at AS "lastSeenAt", authenticated_at AS "authenticatedAt",
+  has_second_factor AS "hasSecondFactor"`;
 const sessionRow = z.strictObject({
   id: z.string(),
   personId: z.string(),
@@ -30,20 +33,24 @@ const sessionRow = z.strictObject({
   createdAt: z.date(),
   lastSeenAt: z.date(),
   authenticatedAt: z.date(),
+  hasSecondFactor: z.boolean(),
 });
 
 /** @returns the token for the browser: a new one at each sign-in, so that nobody can plant one before it. */
 export async function startSession(
   database: Queryable,
-  { personId, accountId, userAgent }: Pick<Session, "personId" | "accountId" | "userAgent">,
-): Promise<string> {
-  const { token, hash } = mintToken();
-  await database.execute("INSERT INTO session (token_hash, person_id, account_id, user_agent) VALUES ($1, $2, $3, $4)", [
-    hash,
+  {
     personId,
     accountId,
-    userAgent.slice(0, 200),
-  ]);
+    userAgent,
+    hasSecondFactor = false,
+  }: Pick<Session, "personId" | "accountId" | "userAgent"> & Partial<Pick<Session, "hasSecondFactor">>,
+): Promise<string> {
+  const { token, hash } = mintToken();
+  await database.execute(
+    "INSERT INTO session (token_hash, person_id, account_id, user_agent, has_second_factor) VALUES ($1, $2, $3, $4, $5)",
+    [hash, personId, accountId, userAgent.slice(0, 200), hasSecondFactor],
+  );
   await database.execute(
     `DELETE FROM session WHERE token_hash IN (
        SELECT token_hash FROM session WHERE person_id = $1 ORDER BY last_seen_at DESC, created_at DESC OFFSET $2
@@ -84,9 +91,22 @@ export async function endSession(database: Queryable, { personId, id }: Pick<Ses
   return ended > 0;
 }
 
-/** Its person has just proved who they are. */
-export async function refreshSession(database: Queryable, { personId, id }: Pick<Session, "personId" | "id">): Promise<void> {
-  await database.execute("UPDATE session SET authenticated_at = now() WHERE person_id = $1 AND encode(token_hash, 'hex') = $2", [
+/** Its person has just proved who they are. @param proof.hasSecondFactor also by a second factor. */
+export async function refreshSession(
+  database: Queryable,
+  { personId, id }: Pick<Session, "personId" | "id">,
+  { hasSecondFactor }: Pick<Session, "hasSecondFactor">,
+): Promise<void> {
+  await database.execute(
+    `UPDATE session SET authenticated_at = now(), has_second_factor = has_second_factor OR $3
+     WHERE person_id = $1 AND encode(token_hash, 'hex') = $2`,
+    [personId, id, hasSecondFactor],
+  );
+}
+
+/** Its person has just set up a second factor. */
+export async function markSecondFactor(database: Queryable, { personId, id }: Pick<Session, "personId" | "id">): Promise<void> {
+  await database.execute("UPDATE session SET has_second_factor = true WHERE person_id = $1 AND encode(token_hash, 'hex') = $2", [
     personId,
     id,
   ]);

@@ -1,23 +1,9 @@
 import { TOTP } from "otpauth";
-import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { makeKey, PASSWORD, signUp } from "./harness-steps.ts";
+import { makeKey, PASSWORD, signIn, signOut, signUp } from "./harness-steps.ts";
 import { useStage } from "./harness-stage.ts";
 
 const { visit } = useStage();
-
-async function signOut(page: Page): Promise<void> {
-  await page.locator("details.menu summary").click();
-  await page.getByRole("button", { name: "Sign out" }).click();
-  await page.waitForURL("**/dashboard/sign-in");
-}
-
-async function signIn(page: Page, email: string, password: string): Promise<void> {
-  await page.goto("/dashboard/sign-in");
-  await page.getByLabel("E-mail").fill(email);
-  await page.getByLabel("Password").fill(password);
-  await page.getByRole("button", { name: "Sign in" }).click();
-}
 
 test("a stranger's wrong guesses lock the stranger out, and not the owner's own browser", async () => {
   const email = "guessed@example.com";
@@ -88,7 +74,7 @@ test("somebody sets up a second factor, and signs in with a code and with a reco
   const { page, look } = await visit({ device: "phone" });
   await signUp(page, { name: "Careful", email });
   await page.goto("/dashboard/settings");
-  await page.getByRole("link", { name: "Set it up" }).click();
+  await page.getByRole("link", { name: "Set up an authenticator app" }).click();
   const secret = (await page.locator("#totp-secret").innerText()).trim();
   const code = (steps: number) => new TOTP({ secret }).generate({ timestamp: Date.now() + steps * 30_000 });
   await look("second-factor");
@@ -99,8 +85,8 @@ test("somebody sets up a second factor, and signs in with a code and with a reco
   await page.getByRole("button", { name: "Turn on" }).click();
   const [recovery = ""] = (await page.locator("#recovery-codes").innerText()).trim().split("\n");
   await look("recovery-codes");
-  await page.getByRole("link", { name: "I have kept them" }).click();
-  await page.getByText("You have 10 recovery codes left").waitFor();
+  await page.getByRole("link", { name: "I have saved them" }).click();
+  await page.getByText("10 of 10 recovery codes left").waitFor();
   await look("settings-with-second-factor");
 
   for (const text of [code(1), recovery]) {
@@ -113,5 +99,5 @@ test("somebody sets up a second factor, and signs in with a code and with a reco
     await page.waitForURL("**/dashboard");
   }
   await page.goto("/dashboard/settings");
-  await page.getByText("You have 9 recovery codes left").waitFor();
+  await page.getByText("9 of 10 recovery codes left").waitFor();
 });

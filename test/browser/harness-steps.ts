@@ -54,3 +54,16 @@ export async function callBoth(baseUrl: string, key: string): Promise<void> {
     );
   }
 }
+
+export async function signOut(page: Page): Promise<void> {
+  await page.locator("details.menu summary").click();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.waitForURL("**/dashboard/sign-in");
+}
+
+export async function signIn(page: Page, email: string, password: string): Promise<void> {
+  await page.goto("/dashboard/sign-in");
+  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+}

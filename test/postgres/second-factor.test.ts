@@ -22,7 +22,7 @@ async function openAnn() {
   const { sealed, secret } = offerTotp({ personId: ann.personId, pepper: PEPPER, email: EMAIL });
   /** Of so many steps from now: each counts once. */
   const code = (steps = 0) => new TOTP({ secret }).generate({ timestamp: Date.now() + steps * 30_000 });
-  const codes = await enableTotp(database, { personId: ann.personId, pepper: PEPPER, sealed, code: code(-1) });
+  const codes = (await enableTotp(database, { personId: ann.personId, pepper: PEPPER, sealed, code: code(-1) })) ?? [];
   const check = (text: string) => checkSecondFactor(database, { personId: ann.personId, pepper: PEPPER, code: text });
   return { ...dashboard, database, mailer, ann, secret, code, codes, check };
 }
@@ -116,17 +116,19 @@ test("no secret of an app and no recovery code can be read from the database; a 
   expect(unseal(Buffer.from("short"), { pepper: PEPPER, about: "ann" })).toBeUndefined();
 });
 
-test("turning it off takes a recent sign-in, is told by mail, and the password is enough again", async () => {
-  const { ann, database, guest, mailer } = await openAnn();
+test("turning it off takes a recent sign-in with a code, is told by mail, and the password is enough again", async () => {
+  const { ann, database, guest, mailer, code } = await openAnn();
   await database.execute("UPDATE session SET authenticated_at = now() - interval '1 hour'");
   const off = () => ann.post("/dashboard/settings/second-factor/off");
   expect((await off()).headers["location"]).toContain("/dashboard/confirm-identity");
-  expect((await ann.post("/dashboard/confirm-identity", { current: PASSWORD, next: "/dashboard/settings" })).statusCode).toBe(
-    303,
-  );
+  const confirm = (text: string) =>
+    ann.post("/dashboard/confirm-identity", { current: PASSWORD, code: text, next: "/dashboard/settings" });
+  expect((await confirm("")).statusCode).toBe(400);
+  expect((await off()).headers["location"]).toContain("/dashboard/confirm-identity");
+  expect((await confirm(code(1))).statusCode).toBe(303);
   expect((await off()).statusCode).toBe(303);
   await expect
     .poll(() => mailer.outbox?.letters.map(({ letter }) => letter.subject))
-    .toEqual(["Your second factor for Model Gateway is off"]);
+    .toEqual(["Your authenticator app for Model Gateway is off"]);
   expect((await password(guest)).headers["location"]).toBe("/dashboard/keys");
 });

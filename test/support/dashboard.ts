@@ -98,7 +98,7 @@ export async function openDashboard(database: Database, options: Partial<AppDeps
 
   async function signedIn(personId: string, accountId: string): Promise<SignedIn> {
     const token = await startSession(database, { personId, accountId, userAgent: "test" });
-    const cookie = `session=${token}`;
+    const cookie = `${publicBaseUrl.startsWith("https:") ? "__Host-" : ""}session=${token}`;
     const csrf = csrfToken(token, accountId);
     return { ...client({ cookie }, csrf), cookie, csrf, personId, accountId };
   }

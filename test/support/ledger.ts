@@ -102,7 +102,9 @@ type CountedTable =
   | "password_reset"
   | "sign_in_failure"
   | "person_totp"
-  | "recovery_code";
+  | "recovery_code"
+  | "passkey"
+  | "answered_challenge";
 
 export async function countRows(database: Queryable, table: CountedTable): Promise<bigint> {
   const [row] = await database.query({ text: `SELECT count(*) AS count FROM ${table}`, row: countRow });

@@ -1,34 +1,72 @@
 import type { FastifyInstance } from "fastify";
+import { checkSecondFactor } from "../../../ledger/people/second-factor.ts";
 import { endSession, refreshSession } from "../../../ledger/people/sessions.ts";
 import { checkPassword } from "../../../ledger/people/sign-in.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm } from "../../form.ts";
+import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm, type FormState } from "../../form.ts";
+import { unknownPasskey, type Passkeys } from "../../passkeys/passkeys.ts";
 import { goTo, safeNext, sendPage } from "../../reply.ts";
+import { isFresh } from "../../session/fresh.ts";
 import { memberOf, PERSONAL } from "../../session/guard.ts";
-import { confirmIdentityPage } from "../../views/people/confirm-identity.ts";
+import type { Member } from "../../session/visitor.ts";
+import { confirmIdentityPage, type Proofs } from "../../views/people/confirm-identity.ts";
 
-/** Somebody who is signed in proves anew who they are. */
-export function confirmIdentityRoutes(app: FastifyInstance, { database }: AppDeps): void {
-  app.get("/dashboard/confirm-identity", async (request, reply) => {
-    const visitor = memberOf(request);
-    return sendPage(reply, confirmIdentityPage({ visitor, next: safeNext(readQuery(request, "next")), form: EMPTY_FORM }));
-  });
+const PATH = "/dashboard/confirm-identity";
 
-  app.post("/dashboard/confirm-identity", PERSONAL, async (request, reply) => {
+/** Somebody who is signed in proves anew who they are, with their second factor if they have one. */
+export function confirmIdentityRoutes(app: FastifyInstance, { database, pepper, passkeys }: AppDeps): void {
+  async function render(visitor: Member, next: string, form: FormState): Promise<string> {
+    const challenge = visitor.person.hasPasskey ? ((await passkeys?.ask(visitor.person.id)) ?? null) : null;
+    return confirmIdentityPage({ visitor, next, form, proofs: proofsOf(visitor), challenge });
+  }
+
+  app.get(PATH, async (request, reply) =>
+    sendPage(reply, await render(memberOf(request), safeNext(readQuery(request, "next")), EMPTY_FORM)),
+  );
+
+  app.post(PATH, PERSONAL, async (request, reply) => {
     const visitor = memberOf(request);
     const { person, session } = visitor;
     const values = readForm(request);
     const next = safeNext(values["next"]);
-    if (!person.hasPassword) {
+    const { first, isCodeAsked } = proofsOf(visitor);
+    if (first === "elsewhere") {
       // Only the service where they sign in can say that it is them.
       await endSession(database, session);
       return goTo(reply, `/dashboard/sign-in?next=${encodeURIComponent(next)}`);
     }
     const failed = await submitForm(values, async () => {
-      await checkPassword(database, person.id, { password: values["current"] ?? "", sessionId: session.id });
-      await refreshSession(database, session);
+      const { current: password = "", code = "" } = values;
+      if (first === "password") await checkPassword(database, person.id, { password, sessionId: session.id });
+      if (isCodeAsked) await checkSecondFactor(database, { personId: person.id, pepper, code });
+      await refreshSession(database, session, { hasSecondFactor: isCodeAsked });
     });
-    if (failed !== undefined) return refuseForm(reply, confirmIdentityPage({ visitor, next, form: failed }), { form: failed });
+    if (failed !== undefined) return refuseForm(reply, await render(visitor, next, failed), { form: failed });
     return goTo(reply, next);
   });
+
+  if (passkeys !== undefined) passkeyRoute(passkeys);
+
+  function passkeyRoute({ check }: Passkeys): void {
+    app.post(`${PATH}/passkey`, PERSONAL, async (request, reply) => {
+      const visitor = memberOf(request);
+      const values = readForm(request);
+      const next = safeNext(values["next"]);
+      const failed = await submitForm({}, async () => {
+        const { challenge: note = "", credential = "" } = values;
+        if ((await check({ note, credential })).personId !== visitor.person.id) throw unknownPasskey();
+        await refreshSession(database, visitor.session, { hasSecondFactor: true });
+      });
+      if (failed !== undefined) return refuseForm(reply, await render(visitor, next, failed), { form: failed });
+      return goTo(reply, next);
+    });
+  }
+}
+
+function proofsOf(visitor: Member): Proofs {
+  const { hasPassword, hasSecondFactor } = visitor.person;
+  if (hasPassword) return { first: "password", isCodeAsked: hasSecondFactor };
+  // Another service has just confirmed who they are: what is missing is the second factor that they have here.
+  const isSecondMissing = hasSecondFactor && isFresh(visitor);
+  return isSecondMissing ? { first: "none", isCodeAsked: true } : { first: "elsewhere", isCodeAsked: false };
 }

@@ -1,32 +1,40 @@
 import type { FastifyInstance } from "fastify";
-import { GatewayError } from "../../../contract/errors.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
-import { disableSecondFactor, enableTotp, offerTotp, reofferTotp } from "../../../ledger/people/second-factor.ts";
+import { renewRecoveryCodes } from "../../../ledger/people/factors.ts";
+import { disableTotp, enableTotp, offerTotp, reofferTotp } from "../../../ledger/people/second-factor.ts";
+import { markSecondFactor } from "../../../ledger/people/sessions.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, refuseForm, submitForm } from "../../form.ts";
 import { createNotifier } from "../../mail/notifier.ts";
-import { secondFactorLetter } from "../../mail/security-letters.ts";
+import { recoveryCodesLetter, secondFactorLetter } from "../../mail/security-letters.ts";
 import { goTo, sendPage } from "../../reply.ts";
 import { checkFresh } from "../../session/fresh.ts";
 import { memberOf, PERSONAL } from "../../session/guard.ts";
 import { checkEmailProved } from "../../session/requirements.ts";
+import type { Member } from "../../session/visitor.ts";
 import { recoveryCodesPage, secondFactorPage } from "../../views/people/second-factor.ts";
 
 const PATH = "/dashboard/settings/second-factor";
 
-/** Codes of an authenticator app, beside the password. */
+/** Codes of an authenticator app, and recovery codes. */
 export function secondFactorRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, pepper, publicBaseUrl } = deps;
   const notify = createNotifier(deps);
+  const canAddPasskey = deps.passkeys !== undefined;
+
+  const note = (
+    { person }: Member,
+    action: "person.second_factor_on" | "person.second_factor_off" | "person.recovery_codes_made",
+  ) => noteAction(database, { accountId: null, personId: person.id, action, subject: person.email });
 
   app.get(PATH, async (request, reply) => {
     const visitor = memberOf(request);
     const { person } = visitor;
     checkEmailProved(visitor);
     checkFresh(visitor, PATH);
-    if (person.hasSecondFactor) return goTo(reply, "/dashboard/settings");
+    if (person.hasTotp) return goTo(reply, "/dashboard/settings");
     const offer = offerTotp({ personId: person.id, pepper, email: person.email });
-    return sendPage(reply, secondFactorPage({ visitor, offer, form: EMPTY_FORM }));
+    return sendPage(reply, secondFactorPage({ visitor, offer, form: EMPTY_FORM, canAddPasskey }));
   });
 
   app.post(PATH, PERSONAL, async (request, reply) => {
@@ -34,26 +42,21 @@ export function secondFactorRoutes(app: FastifyInstance, deps: AppDeps): void {
     const { person } = visitor;
     checkEmailProved(visitor);
     checkFresh(visitor, PATH);
-    if (!person.hasPassword)
-      throw new GatewayError("invalid_request", "You sign in with another service: set up a second factor there.");
     const values = readForm(request);
     const { sealed = "", code = "" } = values;
     const about = { personId: person.id, pepper, sealed };
-    let codes: string[] = [];
+    let codes: string[] | null | undefined;
     const failed = await submitForm(values, async () => {
       codes = await enableTotp(database, { ...about, code });
     });
     if (failed !== undefined) {
       const offer = reofferTotp({ ...about, email: person.email });
-      return refuseForm(reply, secondFactorPage({ visitor, offer, form: failed }), { form: failed });
+      return refuseForm(reply, secondFactorPage({ visitor, offer, form: failed, canAddPasskey }), { form: failed });
     }
-    await noteAction(database, {
-      accountId: null,
-      personId: person.id,
-      action: "person.second_factor_on",
-      subject: person.email,
-    });
+    await markSecondFactor(database, visitor.session);
+    await note(visitor, "person.second_factor_on");
     notify(secondFactorLetter({ person, isOn: true, publicBaseUrl }));
+    if (codes == null) return goTo(reply, "/dashboard/settings?saved");
     return sendPage(reply, recoveryCodesPage({ visitor, codes }));
   });
 
@@ -61,14 +64,19 @@ export function secondFactorRoutes(app: FastifyInstance, deps: AppDeps): void {
     const visitor = memberOf(request);
     const { person } = visitor;
     checkFresh(visitor, "/dashboard/settings");
-    await database.transaction((transaction) => disableSecondFactor(transaction, person.id));
-    await noteAction(database, {
-      accountId: null,
-      personId: person.id,
-      action: "person.second_factor_off",
-      subject: person.email,
-    });
-    notify(secondFactorLetter({ person, isOn: false, publicBaseUrl }));
+    if (await disableTotp(database, person.id)) {
+      await note(visitor, "person.second_factor_off");
+      notify(secondFactorLetter({ person, isOn: false, publicBaseUrl }));
+    }
     return goTo(reply, "/dashboard/settings?saved");
+  });
+
+  app.post(`${PATH}/recovery-codes`, PERSONAL, async (request, reply) => {
+    const visitor = memberOf(request);
+    checkFresh(visitor, "/dashboard/settings");
+    const codes = await renewRecoveryCodes(database, visitor.person.id);
+    await note(visitor, "person.recovery_codes_made");
+    notify(recoveryCodesLetter({ person: visitor.person, publicBaseUrl }));
+    return sendPage(reply, recoveryCodesPage({ visitor, codes }));
   });
 }

@@ -3,7 +3,8 @@ import { GatewayError } from "../../../contract/errors.ts";
 import * as z from "zod";
 import { listActions, listOwnActions, noteAction, type Action } from "../../../ledger/people/audit.ts";
 import { renamePerson, setPassword } from "../../../ledger/people/persons.ts";
-import { countRecoveryCodes } from "../../../ledger/people/second-factor.ts";
+import { listPasskeys } from "../../../ledger/people/passkeys.ts";
+import { countRecoveryCodes } from "../../../ledger/people/recovery-codes.ts";
 import { endOtherSessions, endSession, listSessions } from "../../../ledger/people/sessions.ts";
 import { checkPassword } from "../../../ledger/people/sign-in.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -24,12 +25,14 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl } = deps;
   const notify = createNotifier(deps);
   async function render(visitor: Member, form: FormState, saved = false): Promise<string> {
-    const [sessions, actions, codesLeft] = await Promise.all([
+    const [sessions, actions, codesLeft, passkeys] = await Promise.all([
       listSessions(database, visitor.person.id),
       listActions(database, { accountId: visitor.membership.accountId, limit: ACTIONS_SHOWN }),
       countRecoveryCodes(database, visitor.person.id),
+      listPasskeys(database, visitor.person.id),
     ]);
-    return settingsPage({ visitor, sessions, actions, codesLeft, form, saved });
+    const secondFactors = { passkeys, codesLeft, canAddPasskey: deps.passkeys !== undefined };
+    return settingsPage({ visitor, sessions, actions, secondFactors, form, saved });
   }
 
   const note = ({ person }: Member, action: Action["action"]) =>

@@ -1,12 +1,12 @@
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
-import { findPerson } from "../../../ledger/people/persons.ts";
+import { findPerson, type Person } from "../../../ledger/people/persons.ts";
 import { checkSecondFactor } from "../../../ledger/people/second-factor.ts";
 import { signIn } from "../../../ledger/people/sign-in.ts";
 import { endSession } from "../../../ledger/people/sessions.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { EMPTY_FORM, readForm, refuseForm, submitForm } from "../../form.ts";
+import { EMPTY_FORM, readForm, refuseForm, submitForm, type FormState } from "../../form.ts";
 import { goTo, safeNext, sendPage } from "../../reply.ts";
 import { createArrive } from "../../session/arrival.ts";
 import { PERSONAL } from "../../session/guard.ts";
@@ -14,13 +14,14 @@ import { sessionCookie } from "../../session/cookie.ts";
 import { knownBrowsers } from "../../session/known-browser.ts";
 import { accountOnEntry, invitationIn } from "./entry.ts";
 import { signedNote } from "../../session/signed-note.ts";
+import { signInView } from "./sign-in-view.ts";
 import { signInCodePage } from "../../views/people/second-factor.ts";
 import { signInPage } from "../../views/people/sign-in.ts";
 
 const CODE_WITHIN_MS = 10 * 60_000;
 
 export function signInRoutes(app: FastifyInstance, deps: AppDeps): void {
-  const { database, publicBaseUrl, pepper, signUp, mailer, oidc } = deps;
+  const { database, publicBaseUrl, pepper, passkeys } = deps;
   // Proves that the password was right; the code may take a while.
   const notes = signedNote(z.strictObject({ personId: z.uuid(), next: z.string() }), {
     purpose: "password was right",
@@ -30,31 +31,39 @@ export function signInRoutes(app: FastifyInstance, deps: AppDeps): void {
   const arrive = createArrive(deps);
   const browsers = knownBrowsers(deps);
   const cookies = sessionCookie(publicBaseUrl);
-  const ways = { isSignUpOpen: signUp.isOpen, canReset: mailer !== undefined, oidcName: oidc?.name ?? null };
+
+  /** The second step, for whoever the note of the first one names. */
+  async function codePage(form: FormState, person: Person, begun: { note: string; next: string }): Promise<string> {
+    const challenge = person.hasPasskey ? ((await passkeys?.ask(person.id)) ?? null) : null;
+    return signInCodePage({ form, ...begun, hasTotp: person.hasTotp, challenge });
+  }
 
   app.get<{ Querystring: { next?: string } }>("/dashboard/sign-in", async (request, reply) => {
     const next = safeNext(request.query.next);
     if (request.visitor !== null) return goTo(reply, next);
-    return sendPage(reply, signInPage({ form: EMPTY_FORM, next, ...ways }));
+    return sendPage(reply, signInPage({ form: EMPTY_FORM, next, ...(await signInView(deps)) }));
   });
 
   app.post("/dashboard/sign-in", PERSONAL, async (request, reply) => {
     const values = readForm(request);
     const next = safeNext(values["next"]);
-    let note: string | undefined;
+    let second: Person | undefined;
     const failed = await submitForm(values, async () => {
       const { email = "", password = "" } = values;
       const person = await signIn(database, { email, password, address: request.ip, browser: browsers.read(request) });
       if (person.hasSecondFactor) {
-        note = notes.write({ personId: person.id, next });
+        second = person;
         return;
       }
       const accountId = await accountOnEntry(database, person, invitationIn(next));
       await arrive(request, reply, { person, accountId, action: "person.signed_in" });
     });
     if (failed !== undefined)
-      return refuseForm(reply, signInPage({ form: failed, next, ...ways }), { form: failed, status: 401 });
-    if (note !== undefined) return sendPage(reply, signInCodePage({ form: EMPTY_FORM, note }));
+      return refuseForm(reply, signInPage({ form: failed, next, ...(await signInView(deps)) }), { form: failed, status: 401 });
+    if (second !== undefined) {
+      const note = notes.write({ personId: second.id, next });
+      return sendPage(reply, await codePage(EMPTY_FORM, second, { note, next }));
+    }
     return goTo(reply, next);
   });
 
@@ -67,10 +76,11 @@ export function signInRoutes(app: FastifyInstance, deps: AppDeps): void {
     const failed = await submitForm({}, async () => {
       await checkSecondFactor(database, { personId: person.id, pepper, code });
       const accountId = await accountOnEntry(database, person, invitationIn(begun.next));
-      await arrive(request, reply, { person, accountId, action: "person.signed_in" });
+      await arrive(request, reply, { person, accountId, action: "person.signed_in", hasSecondFactor: true });
     });
-    if (failed !== undefined) return refuseForm(reply, signInCodePage({ form: failed, note }), { form: failed, status: 401 });
-    return goTo(reply, safeNext(begun.next));
+    const next = safeNext(begun.next);
+    if (failed === undefined) return goTo(reply, next);
+    return refuseForm(reply, await codePage(failed, person, { note, next }), { form: failed, status: 401 });
   });
 
   app.post("/dashboard/sign-out", PERSONAL, async (request, reply) => {

@@ -1,28 +1,55 @@
 import { html } from "ghtml";
 import type { FormState } from "../../form.ts";
+import type { PasskeyChallenge } from "../../passkeys/passkeys.ts";
 import type { Member } from "../../session/visitor.ts";
 import { field, formProblem } from "../field.ts";
 import { csrfField, layout } from "../layout.ts";
+import { passkeyForm } from "./passkey-form.ts";
+
+const PATH = "/dashboard/confirm-identity";
+
+/** What proves who somebody is, besides a passkey: their password, the service where they sign in, and a code. */
+export interface Proofs {
+  first: "password" | "elsewhere" | "none";
+  isCodeAsked: boolean;
+}
 
 export interface ConfirmIdentityView {
   visitor: Member;
   /** Path to go on to. */
   next: string;
   form: FormState;
+  proofs: Proofs;
+  /** null: they have no passkey. */
+  challenge: PasskeyChallenge | null;
 }
 
-export function confirmIdentityPage({ visitor, next, form }: ConfirmIdentityView): string {
+export function confirmIdentityPage({ visitor, next, form, proofs, challenge }: ConfirmIdentityView): string {
   const { person, csrf } = visitor;
-  const password = html`<input type="email" name="username" value="${person.email}" autocomplete="username" hidden />
-    !${field({ name: "current", label: "Password", type: "password", autocomplete: "current-password", isRequired: true }, form)}
-    <button class="primary">Go on</button>`;
-  const elsewhere = html`<button class="primary">Sign in again</button>`;
+  const hidden = html`!${csrfField(csrf)}<input type="hidden" name="next" value="${next}" />`;
+  const passkey = (asked: PasskeyChallenge) =>
+    html`<div class="card">
+      !${passkeyForm({ kind: "get", action: `${PATH}/passkey`, challenge: asked, button: "Use your passkey", isPrimary: true, fields: hidden })}
+    </div>`;
   const body = html`<h1>Confirm that it is you</h1>
-    <form method="post" action="/dashboard/confirm-identity" class="card stack">
-      !${csrfField(csrf)} !${formProblem(form)}
-      <input type="hidden" name="next" value="${next}" />
-      <p>You signed in a while ago. Cards, automatic top-up and tokens take a recent sign-in. Nothing was changed yet.</p>
-      !${person.hasPassword ? password : elsewhere}
+    <p>This takes a recent sign-in${person.hasSecondFactor ? " with your second factor" : ""}. Nothing has been changed yet.</p>
+    !${formProblem(form)} !${challenge === null ? "" : passkey(challenge)}
+    <form method="post" action="${PATH}" class="card stack">
+      !${hidden} !${fieldsFor(proofs, visitor, form)}
+      <button class="${challenge === null ? "primary" : ""}">
+        ${proofs.first === "elsewhere" ? "Sign in again" : "Continue"}
+      </button>
     </form>`;
   return layout({ title: "Confirm that it is you", visitor, body, isNarrow: true });
+}
+
+function fieldsFor({ first, isCodeAsked }: Proofs, { person }: Member, form: FormState): string {
+  if (first === "elsewhere") return html`<p>You sign in with another service: it confirms that it is you.</p>`;
+  const password = html`<input type="email" name="username" value="${person.email}" autocomplete="username" hidden />
+    !${field({ name: "current", label: "Password", type: "password", autocomplete: "current-password", isRequired: true }, form)}`;
+  const help = person.hasTotp
+    ? "The six digits that your authenticator app shows, or a recovery code."
+    : "One of your recovery codes.";
+  const code = field({ name: "code", label: "Code", help, autocomplete: "one-time-code", isRequired: true }, form);
+  return `${first === "password" ? password : ""}${isCodeAsked ? code : ""}`;
 }

@@ -1,18 +1,32 @@
 import { html } from "ghtml";
 import { renderSVG } from "uqr";
+import type { Passkey } from "../../../ledger/people/passkeys.ts";
 import type { TotpOffer } from "../../../ledger/people/second-factor.ts";
 import type { FormState } from "../../form.ts";
+import type { PasskeyChallenge } from "../../passkeys/passkeys.ts";
 import type { Member } from "../../session/visitor.ts";
 import { field, formProblem } from "../field.ts";
 import { copyable } from "../keys/snippets.ts";
 import { csrfField, layout } from "../layout.ts";
+import { passkeyForm } from "./passkey-form.ts";
+import { NEW_PASSKEY_PATH, passkeyList } from "./passkeys.ts";
 
 const SETTINGS = "/dashboard/settings";
 const PATH = `${SETTINGS}/second-factor`;
 const CODE_FIELD = { name: "code", label: "Code", autocomplete: "one-time-code", isRequired: true } as const;
 
-export function secondFactorPage({ visitor, offer, form }: { visitor: Member; offer: TotpOffer; form: FormState }): string {
-  const body = html`<h1>Set up a second factor</h1>
+export interface SecondFactorView {
+  visitor: Member;
+  offer: TotpOffer;
+  form: FormState;
+  canAddPasskey: boolean;
+}
+
+export function secondFactorPage({ visitor, offer, form, canAddPasskey }: SecondFactorView): string {
+  const instead = html`<p class="muted">
+    No app at hand? <a href="${NEW_PASSKEY_PATH}">Use a passkey instead</a>: your device's fingerprint, face or PIN.
+  </p>`;
+  const body = html`<h1>Set up an authenticator app</h1>
     <form method="post" action="${PATH}" class="card stack">
       !${csrfField(visitor.csrf)} !${formProblem(form)}
       <input type="hidden" name="sealed" value="${offer.sealed}" />
@@ -24,8 +38,9 @@ export function secondFactorPage({ visitor, offer, form }: { visitor: Member; of
         <button class="primary">Turn on</button>
         <a class="button quiet" href="${SETTINGS}">Cancel</a>
       </div>
-    </form>`;
-  return layout({ title: "Set up a second factor", visitor, path: SETTINGS, body, isNarrow: true });
+    </form>
+    !${canAddPasskey ? instead : ""}`;
+  return layout({ title: "Set up an authenticator app", visitor, path: SETTINGS, body, isNarrow: true });
 }
 
 export function recoveryCodesPage({ visitor, codes }: { visitor: Member; codes: readonly string[] }): string {
@@ -33,37 +48,78 @@ export function recoveryCodesPage({ visitor, codes }: { visitor: Member; codes: 
     <div class="card stack">
       <p role="status">The second factor is on.</p>
       <p>
-        <strong>Keep these codes now: you will not see them again.</strong> If you lose the app, each of them lets you in once, in
-        place of a code.
+        <strong>Save these codes now: you will not see them again.</strong> If you lose your app or passkey, each of them lets you
+        in once, after your password.
       </p>
       !${copyable({ id: "recovery-codes", text: codes.join("\n"), label: "Recovery codes" })}
-      <p><a class="button primary" href="${SETTINGS}">I have kept them</a></p>
+      <p><a class="button primary" href="${SETTINGS}">I have saved them</a></p>
     </div>`;
   return layout({ title: "Your recovery codes", visitor, path: SETTINGS, body, isNarrow: true });
 }
 
-/** On the settings page. @param view.codesLeft recovery codes. */
-export function secondFactorSection({ person, csrf }: Member, codesLeft: number): string {
-  if (!person.hasPassword) return "";
-  const on = html`<p>On. You have ${codesLeft} recovery codes left; turn it off and on again for new ones.</p>
-    <form method="post" action="${PATH}/off">!${csrfField(csrf)}<button class="quiet danger">Turn off</button></form>`;
-  const off = html`<p>
-      Off. A code of an authenticator app, asked for beside your password, keeps out whoever learns the password.
-    </p>
-    <p><a class="button" href="${PATH}">Set it up</a></p>`;
-  return html`<h2>Second factor</h2>
-    <div class="card stack">!${person.hasSecondFactor ? on : off}</div>`;
+/** On the settings page. */
+export interface SecondFactors {
+  passkeys: readonly Passkey[];
+  canAddPasskey: boolean;
+  /** Recovery codes. */
+  codesLeft: number;
 }
 
-/** The second step of signing in. @param view.note proves that the password was right. */
-export function signInCodePage({ form, note }: { form: FormState; note: string }): string {
-  const body = html`<h1>Enter your code</h1>
+export function secondFactorSection(visitor: Member, { passkeys, canAddPasskey, codesLeft }: SecondFactors): string {
+  const { person, csrf } = visitor;
+  const words = person.hasSecondFactor
+    ? "On: your password is not enough to sign in."
+    : "Off. A second factor keeps out anyone who learns your password.";
+  const app = person.hasTotp
+    ? html`<form method="post" action="${PATH}/off">
+        !${csrfField(csrf)}<button class="quiet danger">Remove the authenticator app</button>
+      </form>`
+    : html`<a class="button" href="${PATH}">Set up an authenticator app</a>`;
+  const codes = html`<form method="post" action="${PATH}/recovery-codes" class="stack">
+    !${csrfField(csrf)}
+    <p class="muted">${codesLeft} of 10 recovery codes left.</p>
+    <button>Make new recovery codes</button>
+  </form>`;
+  return html`<h2>Second factor</h2>
+    <div class="card stack">
+      <p>${words}</p>
+      !${passkeyList(passkeys, visitor)}
+      <div class="buttons">
+        !${canAddPasskey ? html`<a class="button" href="${NEW_PASSKEY_PATH}">Add a passkey</a>` : ""} !${app}
+      </div>
+      !${person.hasSecondFactor ? codes : ""}
+    </div>`;
+}
+
+export interface SignInCodeView {
+  form: FormState;
+  /** Proves that the password was right. */
+  note: string;
+  hasTotp: boolean;
+  /** null: they have no passkey. */
+  challenge: PasskeyChallenge | null;
+  /** Path to go on to. */
+  next: string;
+}
+
+/** The second step of signing in. */
+export function signInCodePage({ form, note, hasTotp, challenge, next }: SignInCodeView): string {
+  const title = challenge === null ? "Enter your code" : "Use your passkey";
+  const passkey =
+    challenge === null
+      ? ""
+      : html`<div class="card">
+          !${passkeyForm({ kind: "get", action: "/dashboard/sign-in/passkey", challenge, button: "Use your passkey", isPrimary: true, fields: html`<input type="hidden" name="next" value="${next}" />` })}
+        </div>`;
+  const help = hasTotp ? "The six digits that your authenticator app shows, or a recovery code." : "One of your recovery codes.";
+  const body = html`<h1>${title}</h1>
+    !${passkey}
     <form method="post" action="/dashboard/sign-in/code" class="card stack">
       !${formProblem(form)}
       <input type="hidden" name="note" value="${note}" />
-      !${field({ ...CODE_FIELD, help: "The six digits that your authenticator app shows, or a recovery code." }, form)}
-      <button class="primary">Sign in</button>
+      !${field({ ...CODE_FIELD, help }, form)}
+      <button class="${challenge === null ? "primary" : ""}">Sign in</button>
     </form>
     <p class="muted"><a href="/dashboard/sign-in">Start again</a></p>`;
-  return layout({ title: "Enter your code", visitor: null, body, isNarrow: true });
+  return layout({ title, visitor: null, body, isNarrow: true });
 }

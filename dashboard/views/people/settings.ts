@@ -6,7 +6,7 @@ import type { FormState } from "../../form.ts";
 import type { Member } from "../../session/visitor.ts";
 import { browserName } from "./browser-name.ts";
 import { field, formProblem } from "../field.ts";
-import { secondFactorSection } from "./second-factor.ts";
+import { secondFactorSection, type SecondFactors } from "./second-factor.ts";
 import { csrfField, layout } from "../layout.ts";
 import { moment } from "../time.ts";
 import { responsiveTable } from "../responsive-table.ts";
@@ -18,16 +18,15 @@ export interface SettingsView {
   sessions: readonly Session[];
   /** What was done in the account lately. */
   actions: readonly ListedAction[];
-  /** Recovery codes of the second factor. */
-  codesLeft: number;
+  secondFactors: SecondFactors;
   form: FormState;
   saved: boolean;
 }
 
-export function settingsPage({ visitor, sessions, actions, codesLeft, form, saved }: SettingsView): string {
+export function settingsPage({ visitor, sessions, actions, secondFactors, form, saved }: SettingsView): string {
   const body = html`<h1>Settings</h1>
     !${saved ? html`<p role="status" class="good">Saved.</p>` : ""} !${formProblem(form)} !${nameForm(visitor, form)}
-    !${visitor.person.hasPassword ? passwordForm(visitor, form) : ""} !${secondFactorSection(visitor, codesLeft)}
+    !${visitor.person.hasPassword ? passwordForm(visitor, form) : ""} !${secondFactorSection(visitor, secondFactors)}
     <h2>Where you are signed in</h2>
     !${sessionList(sessions, visitor)}
     <p><a href="${PATH}/log">Security log</a>: everything that was done as you.</p>
@@ -51,7 +50,7 @@ function passwordForm({ csrf, person }: Member, form: FormState): string {
     <form method="post" action="${PATH}/password" class="card stack">
       !${csrfField(csrf)}
       <input type="email" name="username" value="${person.email}" autocomplete="username" hidden />
-      !${field({ name: "current", label: "Password of now", type: "password", autocomplete: "current-password", isRequired: true }, form)}
+      !${field({ name: "current", label: "Current password", type: "password", autocomplete: "current-password", isRequired: true }, form)}
       !${field({ name: "password", label: "New password", type: "password", help: "At least 10 characters. You are signed out everywhere else.", autocomplete: "new-password", isRequired: true }, form)}
       <button>Change the password</button>
     </form>`;

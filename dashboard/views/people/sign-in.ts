@@ -1,6 +1,8 @@
 import { html } from "ghtml";
 import type { FormState } from "../../form.ts";
+import type { PasskeyChallenge } from "../../passkeys/passkeys.ts";
 import { field, formProblem } from "../field.ts";
+import { passkeyForm } from "./passkey-form.ts";
 import { oidcButton } from "./oidc-button.ts";
 import { layout } from "../layout.ts";
 
@@ -12,9 +14,19 @@ export interface SignInView {
   canReset: boolean;
   /** Of the service where people sign in, too; null: there is none. */
   oidcName: string | null;
+  /** For anybody's passkey; null: there are none at this address. */
+  challenge: PasskeyChallenge | null;
 }
 
-export function signInPage({ form, next, isSignUpOpen, canReset, oidcName }: SignInView): string {
+export function signInPage({ form, next, isSignUpOpen, canReset, oidcName, challenge }: SignInView): string {
+  const passkey = (asked: PasskeyChallenge) =>
+    passkeyForm({
+      kind: "get",
+      action: "/dashboard/sign-in/passkey",
+      challenge: asked,
+      button: "Sign in with a passkey",
+      fields: html`<input type="hidden" name="next" value="${next}" />`,
+    });
   const body = html`<h1>Sign in</h1>
     <form method="post" action="/dashboard/sign-in" class="card stack">
       !${formProblem(form)}
@@ -23,7 +35,7 @@ export function signInPage({ form, next, isSignUpOpen, canReset, oidcName }: Sig
       !${field({ name: "password", label: "Password", type: "password", autocomplete: "current-password", isRequired: true }, form)}
       <button class="primary">Sign in</button>
     </form>
-    !${oidcButton({ verb: "Sign in", name: oidcName, next })}
+    !${challenge === null ? "" : passkey(challenge)} !${oidcButton({ verb: "Sign in", name: oidcName, next })}
     !${canReset ? html`<p class="muted"><a href="/dashboard/forgot">Forgot your password?</a></p>` : ""}
     !${isSignUpOpen ? html`<p class="muted">No account yet? <a href="/dashboard/sign-up">Sign up</a></p>` : ""}`;
   return layout({ title: "Sign in", visitor: null, body, isNarrow: true });

@@ -1,0 +1,26 @@
+import { html } from "ghtml";
+import { asset } from "../../assets.ts";
+import type { PasskeyChallenge } from "../../passkeys/passkeys.ts";
+
+export interface PasskeyForm {
+  kind: "create" | "get";
+  action: string;
+  challenge: PasskeyChallenge;
+  button: string;
+  isPrimary?: boolean;
+  /** HTML of more fields. */
+  fields: string;
+}
+
+/** A form that a script fills with the browser's answer; without scripts it says so. */
+export function passkeyForm({ kind, action, challenge, button, isPrimary = false, fields }: PasskeyForm): string {
+  return html`<form method="post" action="${action}" class="stack" data-passkey="${kind}" data-options="${challenge.options}">
+      !${fields}
+      <input type="hidden" name="challenge" value="${challenge.note}" />
+      <input type="hidden" name="credential" value="" />
+      <p class="problem" role="alert" data-problem hidden></p>
+      <p class="muted" data-unsupported>Passkeys take a current browser that runs scripts.</p>
+      <button class="${isPrimary ? "primary" : ""}">${button}</button>
+    </form>
+    <script type="module" src="${asset("passkey.js")}"></script>`;
+}

@@ -1,0 +1,63 @@
+import { html } from "ghtml";
+import type { Passkey } from "../../../ledger/people/passkeys.ts";
+import type { FormState } from "../../form.ts";
+import type { PasskeyChallenge } from "../../passkeys/passkeys.ts";
+import type { Member } from "../../session/visitor.ts";
+import { field, formProblem } from "../field.ts";
+import { csrfField, layout } from "../layout.ts";
+import { day } from "../time.ts";
+import { passkeyForm } from "./passkey-form.ts";
+
+const SETTINGS = "/dashboard/settings";
+export const NEW_PASSKEY_PATH = `${SETTINGS}/passkeys/new`;
+
+export interface NewPasskeyView {
+  visitor: Member;
+  challenge: PasskeyChallenge;
+  form: FormState;
+}
+
+export function newPasskeyPage({ visitor, challenge, form }: NewPasskeyView): string {
+  const name = field(
+    {
+      name: "name",
+      label: "Name",
+      help: "What you will know it by, such as “Laptop” or “Blue security key”.",
+      isRequired: true,
+    },
+    form,
+  );
+  const body = html`<h1>Add a passkey</h1>
+    <div class="card stack">
+      <p>
+        Your device, password manager or security key keeps a passkey, and asks for your fingerprint, face or PIN. You can then
+        sign in with it alone, or use it after your password.
+      </p>
+      !${formProblem(form)}
+      !${passkeyForm({ kind: "create", action: NEW_PASSKEY_PATH, challenge, button: "Create the passkey", isPrimary: true, fields: csrfField(visitor.csrf) + name })}
+      <p><a href="${SETTINGS}">Cancel</a></p>
+    </div>`;
+  return layout({ title: "Add a passkey", visitor, path: SETTINGS, body, isNarrow: true });
+}
+
+/** On the settings page. */
+export function passkeyList(passkeys: readonly Passkey[], { csrf }: Member): string {
+  if (passkeys.length === 0) return "";
+  const items = passkeys.map(
+    ({ id, name, createdAt, lastUsedAt }) =>
+      html`<li>
+        <p>
+          <strong>${name}</strong><br />
+          <span class="muted small"
+            >added !${day(createdAt)}, !${lastUsedAt === null ? "never used" : html`last used !${day(lastUsedAt)}`}</span
+          >
+        </p>
+        <form method="post" action="${SETTINGS}/passkeys/${id}/remove">
+          !${csrfField(csrf)}<button class="quiet danger" aria-label="Remove the passkey ${name}">Remove</button>
+        </form>
+      </li>`,
+  );
+  return html`<ul class="rows">
+    !${items.join("")}
+  </ul>`;
+}
