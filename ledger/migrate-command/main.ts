@@ -3,14 +3,25 @@ import * as z from "zod";
 import { readEnv } from "../../runtime/env.ts";
 import { createDatabase } from "../database.ts";
 import { migrate } from "../migrate.ts";
+import { describeMigrationFailure } from "./failure.ts";
 
-/** Brings the schema to this program's version. Repeating it does nothing, and any number may run at once. */
+/** The chart's Job does not try again after it. */
+const FINAL_FAILURE = 2;
+
+/**
+ * Brings the schema to this program's version. Repeating it does nothing, and any number may run at once.
+ * Exit codes: 0, done; 1, trying again may help; 2, it cannot.
+ */
 const environment = readEnv({ DATABASE_URL: z.string().min(1) }, process.env);
 const database = createDatabase({ url: environment.DATABASE_URL, applicationName: "ledger migration" });
 try {
   const applied = await migrate(database);
   for (const name of applied) console.log(`applied ${name}`);
   console.log(applied.length === 0 ? "The schema is up to date." : `The schema is up to date; ${applied.length} applied.`);
+} catch (error) {
+  const { sentence, isFinal } = describeMigrationFailure(error);
+  console.error(`The migration failed. ${sentence}`);
+  process.exitCode = isFinal ? FINAL_FAILURE : 1;
 } finally {
   await database.close();
 }

@@ -11,6 +11,7 @@ import { applyStatus, isStatusSame } from "../kube/status-writer.ts";
 import { startWorkQueue } from "../kube/work-queue.ts";
 import { applyApiKey, type Applied } from "./apply.ts";
 import { ACTIVITY_FIELDS, writeActivity } from "./activity.ts";
+import { describeFailure, RECONCILE_FAILED } from "./failure.ts";
 import { parseApiKeyResource, type ApiKeyResource } from "./resource.ts";
 import { decideConditions, encodeApiKeyStatus, type ApiKeyOutcome } from "./status.ts";
 
@@ -42,6 +43,9 @@ export interface ApiKeyTimes {
 const TIMES: ApiKeyTimes = { recheckMs: 300_000, activityMs: 60_000, sweepMs: 600_000 };
 const FIELD_MANAGER = "model-gateway-operator";
 const WORKERS = 16;
+const FAILURE_WORKERS = 2;
+/** One failure may be chance: the second in a row is shown in the resource. */
+const REPORTED_FROM = 2;
 /** An account may be made at any time, and nothing tells. */
 const UNKNOWN_ACCOUNT_MS = 5_000;
 
@@ -137,20 +141,55 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
     if (!deps.isWatched(resource.namespace) || find(`${resource.namespace}/${resource.name}`)?.metadata.uid === resource.uid)
       return;
     // What was listed may be older than the key: the API server itself is asked.
-    if (!isLeader() || (await liveUid(resource)) === resource.uid) return;
+    if (!isLeader() || !(await isGone(resource))) return;
     if (await revokeResourceKey(database, resource.uid)) events.orphanRevoked(resource);
   }
 
-  async function liveUid(place: { namespace: string; name: string }): Promise<string | null> {
+  async function isGone(resource: KnownResource): Promise<boolean> {
     try {
-      return kubeObjectSchema.parse(await client.send({ method: "GET", path: objectPath("apikeys", place) })).metadata.uid;
+      const object = await client.send({ method: "GET", path: objectPath("apikeys", resource) });
+      return kubeObjectSchema.parse(object).metadata.uid !== resource.uid;
     } catch (error) {
-      if (isKubeError(error, 404)) return null;
+      if (isKubeError(error, 404)) return true;
+      // Nobody may look there: it is left alone, and the sweep goes on with the other namespaces.
+      if (isKubeError(error, 403)) return false;
       throw error;
     }
   }
 
-  const queue = startWorkQueue({ name: "apikey", work, workers: WORKERS, events });
+  /** By key, what to say in the resource. */
+  const failures = new Map<string, unknown>();
+
+  async function reportFailure(key: string): Promise<null> {
+    const object = find(key);
+    const description = object === undefined ? null : describeFailure(object, failures.get(key), clock.nowMs());
+    if (object !== undefined && description !== null && failures.has(key) && isLeader()) {
+      const { status, message } = description;
+      if (!isStatusSame(object, status, ACTIVITY_FIELDS)) {
+        await applyStatus(client, { kind: "ApiKey", object, status, manager: FIELD_MANAGER, find: () => find(key) });
+        tell(object, { type: "Warning", reason: RECONCILE_FAILED, note: message });
+      }
+    }
+    failures.delete(key);
+    return null;
+  }
+
+  const failureQueue = startWorkQueue({ name: "apikey failure", work: reportFailure, workers: FAILURE_WORKERS, events });
+  const queue = startWorkQueue({
+    name: "apikey",
+    async work(key) {
+      const againMs = await work(key);
+      failures.delete(key);
+      return againMs;
+    },
+    workers: WORKERS,
+    events,
+    onFailure({ key, error, failures: count }) {
+      if (count < REPORTED_FROM) return;
+      failures.set(key, error);
+      failureQueue.add(key);
+    },
+  });
   for (const key of deps.keys()) queue.add(key);
   const rounds = startWorkQueue({
     name: "round",
@@ -170,6 +209,7 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
     changed: (key) => queue.add(key),
     async stop() {
       await Promise.all([queue.stop(), rounds.stop()]);
+      await failureQueue.stop();
     },
   };
 }

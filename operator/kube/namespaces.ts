@@ -4,15 +4,18 @@ import { startReflector, type Reflector, type ReflectorDeps } from "./reflector.
 /** Namespaces that are watched; null for all. */
 export type Namespaces = readonly string[] | null;
 
-/** The objects of one kind in all watched namespaces. */
-export function startReflectors(namespaces: Namespaces, deps: Omit<ReflectorDeps, "namespace">): Reflector {
+/**
+ * The objects of one kind in all watched namespaces. `synced` does not wait for a namespace that the API server refuses
+ * to list, as long as it lists another; what is in it joins as soon as it may be read.
+ */
+export function startReflectors(namespaces: Namespaces, deps: Omit<ReflectorDeps, "namespace">): Omit<Reflector, "refused"> {
   const each = (namespaces ?? [null]).map((namespace) => ({ namespace, reflector: startReflector({ ...deps, namespace }) }));
   const reflectorOf = (key: string) => {
     const { namespace } = splitKey(key);
     return each.find((one) => one.namespace === null || one.namespace === namespace)?.reflector;
   };
   return {
-    synced: Promise.all(each.map(({ reflector }) => reflector.synced)).then(() => undefined),
+    synced: syncedOf(each.map(({ reflector }) => reflector)),
     get: (key) => reflectorOf(key)?.get(key),
     *values() {
       for (const { reflector } of each) yield* reflector.values();
@@ -21,4 +24,10 @@ export function startReflectors(namespaces: Namespaces, deps: Omit<ReflectorDeps
       await Promise.all(each.map(({ reflector }) => reflector.stop()));
     },
   };
+}
+
+async function syncedOf(reflectors: readonly Reflector[]): Promise<void> {
+  await Promise.all(reflectors.map(({ synced, refused }) => Promise.race([synced, refused])));
+  // Where nothing at all may be read, the rights are wrong: nothing is published for that.
+  await Promise.race(reflectors.map(({ synced }) => synced));
 }

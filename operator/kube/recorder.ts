@@ -47,7 +47,7 @@ export function createRecorder({ client, apiVersion, instance, clock, events }: 
     const content = {
       apiVersion: "events.k8s.io/v1",
       kind: "Event",
-      metadata: { name: `${name.slice(0, 200)}.${randomBytes(8).toString("hex")}`, namespace },
+      metadata: { name: `${eventPrefix(name)}.${randomBytes(8).toString("hex")}`, namespace },
       eventTime: toMicroTime(clock.nowMs()),
       reportingController: "modelgateway.dev/operator",
       reportingInstance: instance.slice(0, 128),
@@ -77,4 +77,9 @@ export function createRecorder({ client, apiVersion, instance, clock, events }: 
     },
     stop: () => last,
   };
+}
+
+/** The end of a name that is cut must not make two dots in a row, which the API server refuses. */
+function eventPrefix(name: string): string {
+  return name.slice(0, 200).replace(/[-.]+$/, "");
 }

@@ -17,12 +17,15 @@ export interface ReflectorDeps {
   events: Pick<KubeEvents, "relisted" | "watchEnded" | "eventSeen">;
   random?: () => number;
   backOff?: { firstMs: number; mostMs: number };
+  refusedForMs?: number;
 }
 
 /** A copy in memory of the objects of one kind, kept current by a watch. */
 export interface Reflector {
   /** Resolves when everything was listed once; never, where that never works. */
   readonly synced: Promise<void>;
+  /** Resolves when the API server has refused (403) to list for a while. It is asked again all the same. */
+  readonly refused: Promise<void>;
   get(key: string): KubeObject | undefined;
   values(): Iterable<KubeObject>;
   stop(): Promise<void>;
@@ -35,6 +38,8 @@ const SILENCE_MS = 90_000;
 const WATCH_SECONDS = 300;
 /** A watch that held so long was no failure. */
 const HELD_MS = 5_000;
+/** An API server that has just started refuses for a moment, before it has read its own roles. */
+const REFUSED_FOR_MS = 10_000;
 
 const listSchema = z.looseObject({
   metadata: z.looseObject({ resourceVersion: z.string(), continue: z.string().optional() }),
@@ -49,10 +54,20 @@ const eventSchema = z.discriminatedUnion("type", [
 
 /** Lists, then watches from there; lists again only where the server no longer knows the place (410). Never gives up. */
 export function startReflector(deps: ReflectorDeps): Reflector {
-  const { client, kind, namespace, onChange, events, random = Math.random, backOff = BACK_OFF } = deps;
+  const {
+    client,
+    kind,
+    namespace,
+    onChange,
+    events,
+    random = Math.random,
+    backOff = BACK_OFF,
+    refusedForMs = REFUSED_FOR_MS,
+  } = deps;
   const path = listPath(kind, namespace);
   const stopping = new AbortController();
   const synced = Promise.withResolvers<void>();
+  const refused = Promise.withResolvers<void>();
   let store = new Map<string, KubeObject>();
   let resourceVersion: string | null = null;
 
@@ -104,6 +119,7 @@ export function startReflector(deps: ReflectorDeps): Reflector {
 
   async function run(): Promise<void> {
     let failures = 0;
+    let refusedSinceMs: number | null = null;
     while (!stopping.signal.aborted) {
       const startedAt = performance.now();
       try {
@@ -115,6 +131,8 @@ export function startReflector(deps: ReflectorDeps): Reflector {
         // 410 Gone: the place to go on from is no longer kept.
         if (isKubeError(error, 410)) resourceVersion = null;
         failures = performance.now() - startedAt > HELD_MS ? 1 : failures + 1;
+        if (!isKubeError(error, 403)) refusedSinceMs = null;
+        else if (performance.now() - (refusedSinceMs ??= performance.now()) >= refusedForMs) refused.resolve();
         events.watchEnded({ kind, error, failures });
         await createDoorbell().wait(backOffMs(backOff, failures, random()), stopping.signal);
       }
@@ -124,6 +142,7 @@ export function startReflector(deps: ReflectorDeps): Reflector {
   const ended = run();
   return {
     synced: synced.promise,
+    refused: refused.promise,
     get: (key) => store.get(key),
     values: () => store.values(),
     async stop() {

@@ -1,5 +1,6 @@
-import { backOffMs } from "../../ledger/back-off.ts";
+import { backOffMs, type BackOff } from "../../ledger/back-off.ts";
 import type { KubeEvents } from "./events.ts";
+import { KubeError } from "./kube-error.ts";
 
 export interface WorkQueueDeps {
   /** Label of its metrics. */
@@ -8,8 +9,10 @@ export interface WorkQueueDeps {
   work(key: string): Promise<number | null>;
   workers: number;
   events: Pick<KubeEvents, "reconciled" | "queueLength">;
+  /** Called after each failure with how many there were in a row. Must not throw. */
+  onFailure?(failure: { key: string; error: unknown; failures: number }): void;
   random?: () => number;
-  backOff?: { firstMs: number; mostMs: number };
+  backOff?: (error: unknown) => BackOff;
 }
 
 /** Keys that need work. One key waits once, however often it is added; a failed one comes back later and later. */
@@ -19,10 +22,15 @@ export interface WorkQueue {
   stop(): Promise<void>;
 }
 
-const BACK_OFF = { firstMs: 200, mostMs: 300_000 } as const;
+/** Postgres or the API server does not answer: work resumes soon after it is back, however long it was away. */
+const OUTAGE = { firstMs: 200, mostMs: 15_000 } as const;
+/** The API server refuses the request: nothing changes until an administrator acts. */
+const REFUSAL = { firstMs: 200, mostMs: 60_000 } as const;
+/** 4xx answers that pass by themselves: time-out, conflict, too many requests. */
+const PASSING = [408, 409, 429];
 
 export function startWorkQueue(deps: WorkQueueDeps): WorkQueue {
-  const { name, work, workers, events, random = Math.random, backOff = BACK_OFF } = deps;
+  const { name, work, workers, events, onFailure, random = Math.random, backOff = chooseBackOff } = deps;
   const waiting = new Set<string>();
   const running = new Map<string, Promise<void>>();
   const timers = new Map<string, NodeJS.Timeout>();
@@ -67,8 +75,9 @@ export function startWorkQueue(deps: WorkQueueDeps): WorkQueue {
     } catch (error) {
       const count = (failures.get(key) ?? 0) + 1;
       failures.set(key, count);
-      const retryMs = backOffMs(backOff, count, random());
+      const retryMs = backOffMs(backOff(error), count, random());
       events.reconciled({ name, key, result: "error", seconds: seconds(), failure: { error, retryMs } });
+      onFailure?.({ key, error, failures: count });
       addAfter(key, retryMs);
     } finally {
       running.delete(key);
@@ -85,4 +94,9 @@ export function startWorkQueue(deps: WorkQueueDeps): WorkQueue {
       await Promise.all(running.values());
     },
   };
+}
+
+function chooseBackOff(error: unknown): BackOff {
+  const isRefusal = error instanceof KubeError && error.code >= 400 && error.code < 500 && !PASSING.includes(error.code);
+  return isRefusal ? REFUSAL : OUTAGE;
 }

@@ -37,6 +37,7 @@ const SYSTEM_ROOTS = "roots/system";
 export interface ResolveInput {
   model: SourcedModel;
   secrets: ResourceSet["secrets"];
+  forbiddenSecrets: ResourceSet["forbiddenSecrets"];
   /** Certificates in PEM that public servers are checked against. */
   rootsPem: string;
   policy: AddressPolicy;
@@ -48,7 +49,7 @@ export interface ResolveInput {
 
 export function resolveBackend(
   resource: BackendResource,
-  { model, secrets, rootsPem, policy, addresses, fingerprintsOf }: ResolveInput,
+  { model, secrets, forbiddenSecrets, rootsPem, policy, addresses, fingerprintsOf }: ResolveInput,
 ): ResolvedBackend {
   const { namespace } = model.resource.metadata;
   const unready = (reason: ConditionReason, message: string) => ({ kind: "unready", resource, reason, message }) as const;
@@ -63,7 +64,7 @@ export function resolveBackend(
   let fingerprints: readonly Fingerprint[] = [];
 
   if (resource.credentialRef !== undefined) {
-    const found = findSecret(secrets, namespace, resource.credentialRef);
+    const found = findSecret({ secrets, forbiddenSecrets }, namespace, resource.credentialRef);
     if (found.kind === "missing") return unready(found.reason, found.message);
     const value = found.value.trim();
     if (!/^[\x21-\x7e]+$/.test(value)) {
@@ -80,7 +81,7 @@ export function resolveBackend(
   }
 
   if (resource.tls?.caSecretRef !== undefined) {
-    const found = findSecret(secrets, namespace, resource.tls.caSecretRef);
+    const found = findSecret({ secrets, forbiddenSecrets }, namespace, resource.tls.caSecretRef);
     if (found.kind === "missing") return unready(found.reason, found.message);
     if (!isCertificates(found.value)) {
       return unready(
@@ -114,11 +115,18 @@ export function hostOf({ hostname }: Pick<URL, "hostname">): string {
 
 type FoundSecret =
   | { kind: "found"; name: string; value: string }
-  | { kind: "missing"; reason: "SecretNotFound" | "KeyMissing"; message: string };
+  | { kind: "missing"; reason: "SecretNotFound" | "SecretForbidden" | "KeyMissing"; message: string };
 
-function findSecret(secrets: ResourceSet["secrets"], namespace: string, reference: { name: string; key: string }): FoundSecret {
+function findSecret(
+  { secrets, forbiddenSecrets }: Pick<ResourceSet, "secrets"> & { forbiddenSecrets: ResourceSet["forbiddenSecrets"] },
+  namespace: string,
+  reference: { name: string; key: string },
+): FoundSecret {
   const name = `${namespace}/${reference.name}`;
   const values = secrets.get(name);
+  const refusal = forbiddenSecrets?.get(name);
+  if (values === undefined && refusal !== undefined)
+    return { kind: "missing", reason: "SecretForbidden", message: `Secret ${name} cannot be read: ${refusal}` };
   if (values === undefined) return { kind: "missing", reason: "SecretNotFound", message: `there is no Secret ${name}` };
   const value = values.get(reference.key);
   if (value === undefined)

@@ -86,7 +86,15 @@ function decide(model: SourcedModel, conflict: string | undefined, input: Reconc
 
   const { set, rootsPem, policy, addresses, fingerprintsOf } = input;
   const backends = model.resource.spec.backends.map((backend) =>
-    resolveBackend(backend, { model, secrets: set.secrets, rootsPem, policy, addresses, fingerprintsOf }),
+    resolveBackend(backend, {
+      model,
+      secrets: set.secrets,
+      forbiddenSecrets: set.forbiddenSecrets,
+      rootsPem,
+      policy,
+      addresses,
+      fingerprintsOf,
+    }),
   );
   const ready = backends.filter((backend) => backend.kind === "ready");
   const report = (programmed: Condition): ModelStatus => ({

@@ -3,14 +3,23 @@ import { must } from "./field-message.ts";
 
 const name = z
   .string(must("be the name of a Secret"))
-  .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, "must be the name of a Secret: lower-case letters, digits, - and .")
+  .regex(
+    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
+    "must be the name of a Secret: lower-case letters, digits, - and .",
+  )
   .max(253, "must be at most 253 characters")
   .describe("Name of the Secret.");
 
+const KEY = "must be a key of the Secret: letters, digits, -, _ and .";
+/** Kubernetes lets no key begin with two dots, nor be one dot. */
+const KEY_FORM = /^\.?[-_a-zA-Z0-9][-._a-zA-Z0-9]*$/;
+/** A rotated key of an ApiKey stands beside its value, under the same name with `-previous`. */
+const LONGEST_KEY = 253 - "-previous".length;
+
 const key = z
   .string(must("be a key of the Secret"))
-  .min(1, "must be a key of the Secret")
-  .max(253, "must be at most 253 characters");
+  .regex(KEY_FORM, KEY)
+  .max(LONGEST_KEY, `must be at most ${LONGEST_KEY} characters`);
 
 interface Defaults {
   /** The key that is meant where none is given. */

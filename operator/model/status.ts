@@ -24,6 +24,7 @@ export type ConditionReason =
   | "AddressNotAllowed"
   | "ResolvedRefs"
   | "SecretNotFound"
+  | "SecretForbidden"
   | "KeyMissing"
   | "InvalidCredential"
   | "InvalidCertificate"

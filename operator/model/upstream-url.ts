@@ -8,7 +8,7 @@ const LABEL = "[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?";
 /** Readers of URLs take a host whose last label is a number for an IPv4 address, however it is written. */
 const LAST_LABEL = "([1-9][0-9]*-*)?[A-Za-z_]([-A-Za-z0-9_]*[A-Za-z0-9_])?";
 const OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
-const PORT = "([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])";
+const PORT = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])";
 const HOST = String.raw`((${LABEL}\.)*${LAST_LABEL}|(${OCTET}\.){3}${OCTET}|\[[0-9A-Fa-f:.]+\])`;
 /**
  * Said as a pattern, because the API server allows no rule over what its own url() reads. A user, a query and a fragment are

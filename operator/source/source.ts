@@ -18,6 +18,8 @@ export interface ResourceSet {
   models: readonly SourcedModel[];
   /** Values by key, by `namespace/name` of the Secret. Never to be logged. */
   secrets: ReadonlyMap<string, ReadonlyMap<string, string>>;
+  /** Secrets that the source may not read, by the same names, and why. */
+  forbiddenSecrets?: ReadonlyMap<string, string>;
 }
 
 /** A resource that the source would not take, or a file that it could not read. */

@@ -20,8 +20,8 @@ export interface Node {
   run(words: readonly string[], environment: Record<string, string>): Promise<string>;
   /** Starts one and waits until its address answers 200. */
   start(container: Container, options: { environment: Record<string, string>; readyUrl: string }): Promise<void>;
-  /** Runs a Job's container once the Job is there (another one than of a uid), and says that the Job is complete. */
-  runJob(name: string, options?: { otherThan: string }): Promise<void>;
+  /** Runs a Job's container once the Job is there, and says that the Job is complete. */
+  runJob(name: string): Promise<void>;
   /** The Pods that a workload there would make. */
   podOf(kind: string, name: string): Promise<Pod>;
   stop(): Promise<void>;
@@ -97,15 +97,8 @@ export function createNode(api: KubeApi, namespace: string): Node {
       }
     },
     podOf,
-    async runJob(name, { otherThan } = { otherThan: "" }) {
-      const pod = await eventually(
-        async () => {
-          const uid = await api.kubectl(["get", "job", name, "--namespace", namespace, "--output", "jsonpath={.metadata.uid}"]);
-          if (uid === otherThan) throw new Error(`The Job ${name} is still the one before.`);
-          return podOf("job", name);
-        },
-        { withinMs: 60_000, everyMs: 200 },
-      );
+    async runJob(name) {
+      const pod = await eventually(() => podOf("job", name), { withinMs: 60_000, everyMs: 200 });
       const [container] = pod.containers;
       if (container === undefined) throw new Error(`The Job ${name} runs nothing.`);
       const startTime = new Date().toISOString();

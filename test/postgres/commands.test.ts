@@ -2,12 +2,14 @@ import { execFile } from "node:child_process";
 import path from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
+import * as z from "zod";
 import { runAccountCommand } from "../../ledger/account-command/command.ts";
 import { readBalance } from "../../ledger/accounts.ts";
 import type { Database } from "../../ledger/database.ts";
 import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();
+const failureSchema = z.object({ code: z.int(), stdout: z.string(), stderr: z.string() });
 
 /** A program of ledger/, as an administrator runs it in a pod. */
 async function run(
@@ -36,6 +38,37 @@ describe("ledger/migrate-command", () => {
     for (const mode of ["verify-full", "no-verify"])
       await expect(run("migrate", url, [], { PGSSLMODE: mode })).rejects.toThrow("The server does not support SSL connections");
     expect(await run("migrate", url, [], { PGSSLMODE: "disable" })).toContain("The schema is up to date");
+  });
+
+  /** Exit code and output of a run that fails. */
+  async function failure(databaseUrl: string): Promise<{ code: number; output: string }> {
+    const error: unknown = await run("migrate", databaseUrl).catch((reason: unknown) => reason);
+    return failureSchema.transform(({ code, stdout, stderr }) => ({ code, output: stdout + stderr })).parse(error);
+  }
+
+  test("fails with one sentence and without the password; code 2 says that trying again cannot help", async () => {
+    const { url } = await postgres.empty();
+    const address = (change: (url: URL) => void) => {
+      const changed = new URL(url);
+      change(changed);
+      return changed.toString();
+    };
+    const wrongPassword = await failure(address((each) => void (each.password = "not-the-password")));
+    expect(wrongPassword).toEqual({
+      code: 2,
+      output: expect.stringMatching(
+        /^The migration failed\. Postgres does not accept the password in DATABASE_URL \([^\n]+\)\.\n$/,
+      ),
+    });
+    expect(wrongPassword.output).not.toContain("not-the-password");
+    expect(await failure(address((each) => void (each.pathname = "/nowhere")))).toEqual({
+      code: 2,
+      output: 'The migration failed. The database that DATABASE_URL names does not exist (database "nowhere" does not exist).\n',
+    });
+    expect(await failure("postgresql://app:secret-word@127.0.0.1:1/app")).toEqual({
+      code: 1,
+      output: "The migration failed. Postgres cannot be reached: connect ECONNREFUSED 127.0.0.1:1.\n",
+    });
   });
 
   test("may run any number of times at once", async () => {

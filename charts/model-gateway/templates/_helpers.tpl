@@ -277,8 +277,8 @@ topologySpreadConstraints:
 {{- end -}}
 {{- end -}}
 
-{{/* What the operator may do with what it watches. */}}
-{{- define "model-gateway.operator.rules" -}}
+{{/* What the operator may do with Models and ApiKeys, in the whole cluster: a Role would go with its namespace, before the keys are revoked. */}}
+{{- define "model-gateway.operator.clusterRules" -}}
 - apiGroups: [modelgateway.dev]
   resources: [models]
   verbs: [get, list, watch]
@@ -293,6 +293,10 @@ topologySpreadConstraints:
   resources: [apikeys/finalizers]
   # Who makes a Secret that blocks its owner's deletion needs it where OwnerReferencesPermissionEnforcement is on.
   verbs: [update]
+{{- end -}}
+
+{{/* What the operator may do besides in the namespaces that it watches. */}}
+{{- define "model-gateway.operator.rules" -}}
 - apiGroups: [""]
   resources: [secrets]
   # get: the credentials that Models name. create, patch: the Secrets of ApiKeys. Never list or watch.

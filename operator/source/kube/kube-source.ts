@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { backOffMs } from "../../../ledger/back-off.ts";
 import { createDoorbell } from "../../../ledger/doorbell.ts";
 import type { OperatorEvents } from "../../events.ts";
@@ -74,7 +75,7 @@ export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synce
     if (isDue) renewAtMs = clock.nowMs() + secretsMs;
     const areRefusalsNew = announce(next);
     const before = set;
-    set = toResourceSet(next, secrets.get);
+    set = toResourceSet(next, secrets);
     reading = next;
     synced.resolve();
     if (before === null || areRefusalsNew || !isSameSet(before, set)) onChange();
@@ -145,6 +146,7 @@ function isSameSet(first: ResourceSet, second: ResourceSet): boolean {
   return (
     first.models.length === second.models.length &&
     first.models.every(({ resource }, at) => resource === second.models[at]?.resource) &&
+    isDeepStrictEqual(first.forbiddenSecrets, second.forbiddenSecrets) &&
     first.secrets.size === second.secrets.size &&
     [...first.secrets].every(([name, values]) => isSameValues(values, second.secrets.get(name)))
   );

@@ -2,7 +2,7 @@ import type { KubeObject } from "../../kube/object.ts";
 import { keyOf } from "../../kube/object.ts";
 import { parseModelResource, type ModelResource, type ParsedModel } from "../../model/resource.ts";
 import type { Refusal, ResourceSet, SourcedModel } from "../source.ts";
-import type { SecretValues } from "./secret-store.ts";
+import type { SecretStore } from "./secret-store.ts";
 
 /** Models as the API server has them, read; of those that cannot be read, the last good version. */
 export interface ModelReading {
@@ -51,12 +51,12 @@ export function createModelReader() {
 }
 
 /** As one value with the Secrets that the Models name. */
-export function toResourceSet({ models }: ModelReading, secret: (name: string) => SecretValues): ResourceSet {
+export function toResourceSet({ models }: ModelReading, { get, forbidden }: Pick<SecretStore, "get" | "forbidden">): ResourceSet {
   const values = [...namedSecrets(models)].flatMap((name) => {
-    const found = secret(name);
+    const found = get(name);
     return found === undefined ? [] : [[name, found] as const];
   });
-  return { models, secrets: new Map(values) };
+  return { models, secrets: new Map(values), forbiddenSecrets: new Map(forbidden) };
 }
 
 /** `namespace/name` of every Secret that they name. */

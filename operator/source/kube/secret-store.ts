@@ -4,8 +4,8 @@ import { isKubeError } from "../../kube/kube-error.ts";
 import { splitKey } from "../../kube/object.ts";
 import { objectPath } from "../../kube/paths.ts";
 
-/** Values by key; undefined where there is no such Secret, or none that may be read. */
-export type SecretValues = ReadonlyMap<string, string> | undefined;
+/** Values by key; undefined if there is no such Secret, or the operator may not read it. */
+type SecretValues = ReadonlyMap<string, string> | undefined;
 
 /**
  * The Secrets that Models name, each asked for by its name: a watch would need the right to read every Secret of a
@@ -18,6 +18,8 @@ export interface SecretStore {
    */
   read(names: ReadonlySet<string>, renew?: ReadonlySet<string>): Promise<void>;
   get(name: string): SecretValues;
+  /** Names that the API server refused (403), and its words. A value that was read before stays known. */
+  readonly forbidden: ReadonlyMap<string, string>;
 }
 
 const AT_ONCE = 8;
@@ -26,18 +28,28 @@ const secretSchema = z.object({ data: z.record(z.string(), z.string()).nullish()
 
 export function createSecretStore(client: Pick<KubeClient, "send">): SecretStore {
   const known = new Map<string, SecretValues>();
+  const forbidden = new Map<string, string>();
 
   async function readOne(name: string): Promise<void> {
-    known.set(name, await fetchSecret(client, name));
+    try {
+      known.set(name, await fetchSecret(client, name));
+      forbidden.delete(name);
+    } catch (error) {
+      // One namespace without rights must not stop the Models of the others.
+      if (!isKubeError(error, 403)) throw error;
+      forbidden.set(name, error.message);
+    }
   }
 
   return {
     async read(names, renew = new Set()) {
       for (const name of known.keys()) if (!names.has(name)) known.delete(name);
+      for (const name of forbidden.keys()) if (!names.has(name)) forbidden.delete(name);
       const wanted = [...names].filter((name) => renew.has(name) || !known.has(name));
       for (let at = 0; at < wanted.length; at += AT_ONCE) await Promise.all(wanted.slice(at, at + AT_ONCE).map(readOne));
     },
     get: (name) => known.get(name),
+    forbidden,
   };
 }
 

@@ -27,6 +27,8 @@ export interface OperatorProcessOptions {
   name: string;
   databaseUrl: string;
   pepper: Buffer;
+  /** Namespaces that it watches. */
+  watch?: readonly string[];
   /** Takes the sockets, each in a directory of its own. */
   directory: string;
   /** A free one where not given. */
@@ -38,6 +40,7 @@ export async function startOperatorProcess({
   name,
   databaseUrl,
   pepper,
+  watch = [TEAM],
   directory,
   adminPort,
 }: OperatorProcessOptions): Promise<OperatorProcess> {
@@ -54,7 +57,7 @@ export async function startOperatorProcess({
       MALLOC_ARENA_MAX: "2",
       DATABASE_URL: databaseUrl,
       GATEWAY_SOURCE: "kubernetes",
-      WATCH_NAMESPACES: TEAM,
+      WATCH_NAMESPACES: watch.join(","),
       POD_NAME: name,
       POD_NAMESPACE: OPERATOR.namespace,
       LEASE_NAME: OPERATOR.name,

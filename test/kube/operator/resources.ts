@@ -71,10 +71,10 @@ const eventsSchema = z.object({
   items: z.array(z.object({ type: z.string(), reason: z.string(), regarding: z.object({ name: z.string() }) })),
 });
 
-/** What an administrator does in the team's namespace. */
-export function createTeam({ kubectl }: Pick<KubeApi, "kubectl">) {
+/** What an administrator does in a namespace. */
+export function createTeam({ kubectl }: Pick<KubeApi, "kubectl">, namespace = TEAM) {
   const inTeam = (parameters: readonly string[], input?: string) =>
-    kubectl([...parameters, "--namespace", TEAM], input === undefined ? {} : { input });
+    kubectl([...parameters, "--namespace", namespace], input === undefined ? {} : { input });
 
   async function get(kind: string, name: string): Promise<z.infer<typeof shownSchema>> {
     return shownSchema.parse(JSON.parse(await inTeam(["get", kind, name, "--output", "json"])));

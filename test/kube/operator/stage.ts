@@ -34,6 +34,8 @@ export interface Stage {
   readonly upstreamUrl: string;
   readonly operators: OperatorProcess[];
   startOperator(name: string): Promise<OperatorProcess>;
+  /** Stops Postgres for as long as the work takes. */
+  withoutPostgres(work: () => Promise<void>): Promise<void>;
   /** Sends one chat request. */
   ask(apiKey: string, model: string): Promise<Answer>;
   stop(): Promise<void>;
@@ -42,6 +44,7 @@ export interface Stage {
 export interface StageOptions {
   api: KubeApi;
   operators?: readonly string[];
+  watch?: readonly string[];
   /** With a database that syncs. For benches. */
   isMeasured?: boolean;
 }
@@ -49,11 +52,16 @@ export interface StageOptions {
 /** Generous: the machine may be busy. */
 export const PATIENCE = { withinMs: 60_000, everyMs: 100 };
 
-export async function startStage({ api, operators: names = ["operator-0"], isMeasured = false }: StageOptions): Promise<Stage> {
+export async function startStage({
+  api,
+  operators: names = ["operator-0"],
+  watch = [TEAM],
+  isMeasured = false,
+}: StageOptions): Promise<Stage> {
   const directory = await mkdtemp(path.join(tmpdir(), "gateway-kube-stage-"));
   const dataDirectory = path.join(directory, "postgres");
   if (!isMeasured) await copyPostgresTemplate(dataDirectory);
-  const postgres = await startPostgres({ dataDirectory });
+  let postgres = await startPostgres({ dataDirectory });
   const databaseUrl = postgres.url;
   const database = createDatabase({ url: databaseUrl, applicationName: "test" });
   await migrate(database);
@@ -67,7 +75,7 @@ export async function startStage({ api, operators: names = ["operator-0"], isMea
   const operators: OperatorProcess[] = [];
 
   async function startOperator(name: string): Promise<OperatorProcess> {
-    const operator = await startOperatorProcess({ api, name, databaseUrl, pepper, directory });
+    const operator = await startOperatorProcess({ api, name, databaseUrl, pepper, watch, directory });
     operators.push(operator);
     await eventually(async () => expect(await operator.isReady(), operator.log()).toBe(true), PATIENCE);
     return operator;
@@ -84,6 +92,15 @@ export async function startStage({ api, operators: names = ["operator-0"], isMea
     upstreamUrl: `${simulator.url}/v1`,
     operators,
     startOperator,
+    async withoutPostgres(work) {
+      const { port } = postgres;
+      await postgres.stop();
+      try {
+        await work();
+      } finally {
+        postgres = await startPostgres({ dataDirectory, port });
+      }
+    },
     async ask(apiKey, model) {
       const response = await fetch(`${dataPlane.baseUrl}/v1/chat/completions`, {
         method: "POST",

@@ -1,16 +1,21 @@
 import { afterAll, afterEach, beforeAll } from "vitest";
 import type { KubeApi } from "../../support/kube/api.ts";
 import { useKubeApi } from "../../support/kube/use-kube-api.ts";
-import { installAccess } from "./install.ts";
+import { installAccess, TEAM } from "./install.ts";
 import { startStage, type Stage } from "./stage.ts";
 
 /** One stage on a Kubernetes API of its own, for the test file that calls this at its top. */
 export function useStage(...operators: readonly string[]): { api(): KubeApi; stage(): Stage } {
+  return useStageIn([TEAM], ...operators);
+}
+
+/** The same, with operators that watch these namespaces. */
+export function useStageIn(watch: readonly string[], ...operators: readonly string[]): { api(): KubeApi; stage(): Stage } {
   const api = useKubeApi();
   let stage: Stage | undefined;
   beforeAll(async () => {
-    await installAccess(api());
-    stage = await startStage({ api: api(), operators });
+    await installAccess(api(), watch);
+    stage = await startStage({ api: api(), operators, watch });
   });
   afterEach(({ task }) => {
     if (task.result?.state !== "fail") return;

@@ -1,4 +1,5 @@
 import { expect, test, vi } from "vitest";
+import { KubeError } from "../../../operator/kube/kube-error.ts";
 import { startWorkQueue, type WorkQueue } from "../../../operator/kube/work-queue.ts";
 
 interface Run {
@@ -15,7 +16,7 @@ function start(workers = 2) {
     name: "test",
     workers,
     random: () => 0.5,
-    backOff: { firstMs: 10, mostMs: 100 },
+    backOff: () => ({ firstMs: 10, mostMs: 100 }),
     events: { reconciled: ({ key, result }) => void results.push(`${key} ${result}`), queueLength: () => undefined },
     work(key) {
       const { promise, resolve, reject } = Promise.withResolvers<number | null>();
@@ -119,4 +120,38 @@ test("a stopped queue ends what runs and begins nothing more", async () => {
   runs[0]?.end();
   await stopping;
   expect(keys()).toEqual(["a"]);
+});
+
+test.for([
+  ["Postgres", new Error("connect ECONNREFUSED"), 15_000],
+  ["an API server that refuses", new KubeError(403, { reason: "Forbidden", message: "no" }), 60_000],
+] as const)("after ten minutes of failures by %s, a key is tried again in time", async ([, error, withinMs]) => {
+  vi.useFakeTimers();
+  try {
+    let tries = 0;
+    let isBack = false;
+    const counted: number[] = [];
+    const queue = startWorkQueue({
+      name: "test",
+      workers: 1,
+      random: () => 0.999,
+      events: { reconciled: () => undefined, queueLength: () => undefined },
+      onFailure: ({ failures }) => void counted.push(failures),
+      async work() {
+        tries += 1;
+        if (!isBack) throw error;
+        return null;
+      },
+    });
+    queue.add("a");
+    await vi.advanceTimersByTimeAsync(600_000);
+    expect(counted).toEqual(Array.from({ length: tries }, (_, at) => at + 1));
+    isBack = true;
+    const before = tries;
+    await vi.advanceTimersByTimeAsync(withinMs);
+    expect(tries).toBe(before + 1);
+    await queue.stop();
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -1,0 +1,45 @@
+import { encodeConditions, readConditions, type StoredCondition } from "../kube/conditions.ts";
+import { KubeError } from "../kube/kube-error.ts";
+import type { KubeObject } from "../kube/object.ts";
+import { ACTIVITY_FIELDS } from "./activity.ts";
+
+export const RECONCILE_FAILED = "ReconcileFailed";
+
+export interface FailureDescription {
+  /** All of the status but what `activity.ts` writes. */
+  status: object;
+  message: string;
+}
+
+/**
+ * What an ApiKey says when the operator cannot do what it asks for. Null if the last status still holds: an outage of
+ * Postgres changes nothing about a key that is in force as it is written, and must not rewrite thousands of them.
+ */
+export function describeFailure(object: KubeObject, error: unknown, nowMs: number): FailureDescription | null {
+  const { generation } = object.metadata;
+  const before = readConditions(object["status"]);
+  if (!(error instanceof KubeError) && isSettled(before, generation)) return null;
+  const message = `${wordsFor(error)}; the operator keeps trying`;
+  const failed = { type: "Ready", isTrue: false, reason: RECONCILE_FAILED, message };
+  const [ready] = encodeConditions({ wanted: [failed], before, generation, nowMs });
+  const others = before.filter(({ type }) => type !== "Ready");
+  return { status: { ...keptFields(object), conditions: [...(ready === undefined ? [] : [ready]), ...others] }, message };
+}
+
+function isSettled(conditions: readonly StoredCondition[], generation: number): boolean {
+  const ready = conditions.find(({ type }) => type === "Ready");
+  return ready?.observedGeneration === generation && ready.reason !== RECONCILE_FAILED;
+}
+
+/** Errors of the database may hold addresses and statements, which members of a namespace have no business with. */
+function wordsFor(error: unknown): string {
+  if (!(error instanceof KubeError)) return "the ledger's database cannot be used at the moment; the operator's log says why";
+  if (error.code !== 403) return error.message;
+  return `${error.message}; "helm upgrade" restores the operator's Role in a namespace that was made again`;
+}
+
+function keptFields(object: KubeObject): object {
+  const status = object["status"];
+  if (typeof status !== "object" || status === null) return {};
+  return Object.fromEntries(Object.entries(status).filter(([name]) => name !== "conditions" && !ACTIVITY_FIELDS.includes(name)));
+}
