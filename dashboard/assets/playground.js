@@ -155,3 +155,5 @@ form.addEventListener("submit", (event) => {
   if (running === null) void run();
 });
 offerModels();
+// Before this, a click would send the form itself and lose the question.
+part("send").disabled = false;

@@ -41,7 +41,7 @@ export function playgroundPage({ visitor, models }: { visitor: Member; models: r
         <textarea id="prompt" rows="4" required>What can you do?</textarea>
       </div>
       <div class="buttons">
-        <button class="primary" id="send">Ask</button>
+        <button class="primary" id="send" disabled>Ask</button>
         <button type="button" class="quiet" id="stop" hidden>Stop</button>
       </div>
     </form>

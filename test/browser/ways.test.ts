@@ -89,6 +89,23 @@ test("ten clicks lead from the sign-up page to a paid answer that streams, as th
   expect(clicks).toBe(10);
 });
 
+test("the playground takes no question before its script is there", async () => {
+  const { page } = await visit();
+  await signUp(page, { name: "Early", email: "early@example.com" });
+  await page.waitForURL((url) => url.pathname !== "/dashboard/sign-up");
+  const { promise: arrival, resolve: arrive } = Promise.withResolvers<void>();
+  await page.route(/playground[^/]*\.js/, async (route) => {
+    await arrival;
+    await route.continue();
+  });
+  await page.goto("/dashboard/playground", { waitUntil: "commit" });
+  const ask = page.getByRole("button", { name: "Ask", exact: true });
+  await ask.waitFor();
+  expect(await ask.isDisabled()).toBe(true);
+  arrive();
+  await expect.poll(() => ask.isEnabled()).toBe(true);
+});
+
 test("the first load of the heaviest page takes less than 60 KB, compressed", async () => {
   const { page } = await visit();
   await signUp(page, { name: "Light", email: "light@example.com" });
