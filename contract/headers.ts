@@ -7,8 +7,8 @@ export const HEADERS = {
   backend: "x-gateway-backend",
   /** Request, extproc → Envoy's route: extproc keeps this request's time itself, because its Model names timeouts. */
   timed: "x-gateway-timed",
-  /** Request, extproc → Envoy's route: the answer will be a stream, and takes the relay (docs/decisions/0034). */
-  relayed: "x-gateway-relayed",
+  /** Request, extproc → Envoy's route: the answer will be a stream (docs/decisions/0034). */
+  streamed: "x-gateway-streamed",
   /** Response, relay → extproc: Envoy made this reply itself. The value is Envoy's reason. */
   localReply: "x-gateway-local-reply",
   /** Request of an attempt, extproc → a filter behind it: the new body's `content-length`, which Envoy takes off there. */

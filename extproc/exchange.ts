@@ -152,6 +152,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
         return countTokens({ body: request, headers, caller, backend: chooseBackend(model.backends, deps.random()) });
 
       const size = sizeRequest(request, { protocol, model });
+      const { wantsStream } = size;
       const reserved = reserve(deps, { caller, protocol, size: size.hold, signal: client });
       const forward = (reservation: Reservation) => {
         // The client left while its credit was waited for: nothing runs, and nobody reads this answer.
@@ -163,14 +164,19 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
         const keyId = caller.key.publicId;
         const nowSeconds = Math.floor(startedMs / 1000);
         const planned = orRelease(reservation, () =>
-          planWay({ body: request, headers, model, outputTokens, requestId, nowSeconds, client: protocol, keyId }, deps),
+          planWay(
+            { body: request, headers, model, outputTokens, requestId, nowSeconds, client: protocol, wantsStream, keyId },
+            deps,
+          ),
         );
         way = planned;
         const meter = size.meter();
         const { isByAttempt } = planned;
         const backend = planned.backend();
-        const { wantsStream: isStream } = size;
-        run = startRun({ requestId, caller, model, backend, protocol, isStream, startedMs, meter, reservation }, deps);
+        run = startRun(
+          { requestId, caller, model, backend, protocol, isStream: wantsStream, startedMs, meter, reservation },
+          deps,
+        );
         deadlines = startDeadlines({ timeouts: model.timeouts, isByAttempt, onPassed: late });
         deps.brokenAnswers.watch(requestId, brokenOff);
         return planned.forward();

@@ -24,18 +24,11 @@ export interface RequestChangesInput {
   /** The Model names times, which this process keeps. */
   isTimed?: boolean;
   /** The answer will be a stream: it takes the relay. */
-  isRelayed?: boolean;
+  isStream?: boolean;
 }
 
 /** Turns the client's request headers into those of the upstream request. */
-export function requestChanges({
-  headers,
-  backend,
-  upstream,
-  requestId,
-  isTimed,
-  isRelayed,
-}: RequestChangesInput): HeaderChanges {
+export function requestChanges({ headers, backend, upstream, requestId, isTimed, isStream }: RequestChangesInput): HeaderChanges {
   const set: Record<string, string> = {
     ":path": backend.basePath + upstream.path,
     [HEADERS.backend]: backend.cluster,
@@ -46,18 +39,25 @@ export function requestChanges({
     ...upstream.headers,
   };
   if (isTimed === true) set[HEADERS.timed] = "1";
-  if (isRelayed === true) set[HEADERS.relayed] = "1";
+  if (isStream === true) set[HEADERS.streamed] = "1";
   return { set, remove: namesToRemove(headers, (name) => PASSED_UPSTREAM.has(name) || Object.hasOwn(set, name)) };
 }
 
 interface AttemptsChangesInput extends Pick<RequestChangesInput, "headers" | "requestId"> {
+  /** The answer will be a stream. */
+  isStream: boolean;
   /** This process's number. */
   worker: number;
 }
 
 /** Sends a request to where each attempt names its backend; that turns what is left here into the upstream's headers. */
-export function attemptsChanges({ headers, requestId, worker }: AttemptsChangesInput): HeaderChanges {
-  const set = { ":path": attemptPath(worker), [HEADERS.backend]: ATTEMPTS_CLUSTER, [HEADERS.requestId]: requestId };
+export function attemptsChanges({ headers, requestId, worker, isStream }: AttemptsChangesInput): HeaderChanges {
+  const set = {
+    ":path": attemptPath(worker),
+    [HEADERS.backend]: ATTEMPTS_CLUSTER,
+    [HEADERS.requestId]: requestId,
+    ...(isStream ? { [HEADERS.streamed]: "1" } : {}),
+  };
   return { set, remove: namesToRemove(headers, (name) => PASSED_UPSTREAM.has(name) || Object.hasOwn(set, name)) };
 }
 

@@ -74,9 +74,14 @@ export function replaceRequest(body: Buffer | "unchanged", headers: HeaderChange
   return common(REQUEST_HEADERS, { body, headers, clearsRouteCache: true, replaces: body !== "unchanged" });
 }
 
+/** The headers of a response whose body never comes here. */
+export function passResponse(headers: HeaderChanges): Reply {
+  return common(RESPONSE_HEADERS, { body: "unchanged", headers });
+}
+
 /** The response comes whole: its body is the next message. */
 export function awaitResponseBody(headers: HeaderChanges): Reply {
-  return common(RESPONSE_HEADERS, { body: "unchanged", headers });
+  return common(RESPONSE_HEADERS, { body: "unchanged", headers, mode: WHOLE });
 }
 
 /**
@@ -84,7 +89,7 @@ export function awaitResponseBody(headers: HeaderChanges): Reply {
  * client, whenever it says so.
  */
 export function streamResponseBody(headers: HeaderChanges): Reply {
-  return common(RESPONSE_HEADERS, { body: "unchanged", headers, isStreamed: true });
+  return common(RESPONSE_HEADERS, { body: "unchanged", headers, mode: STREAMED });
 }
 
 /** A whole response body for the client, its headers still open to change. */
@@ -149,7 +154,8 @@ interface Common {
   body: Buffer | "unchanged";
   headers: HeaderChanges;
   clearsRouteCache?: boolean;
-  isStreamed?: boolean;
+  /** How Envoy hands over the body of the response. */
+  mode?: Mode;
   /** The body is the whole new one, and Envoy sends none here. */
   replaces?: boolean;
 }
@@ -158,10 +164,10 @@ const CONTINUE_AND_REPLACE = 1;
 
 /** CommonResponse: `status` 1, `header_mutation` 2, `body_mutation` 3, `clear_route_cache` 5. Written from its end. */
 function common(answered: number, change: Common): Reply {
-  const { body, headers, clearsRouteCache = false, isStreamed = false, replaces = false } = change;
+  const { body, headers, clearsRouteCache = false, mode, replaces = false } = change;
   const rest = body !== "unchanged" && body.length > COPIED_BYTES ? body : null;
   const writer = createWriter(body === "unchanged" || rest !== null ? 0 : body.length);
-  if (isStreamed) writeStreamedMode(writer);
+  if (mode !== undefined) writeMode(writer, mode);
   const from = writer.length();
   // Last in the message, so that it may stay where it is.
   if (body !== "unchanged") writeBody(writer, body, rest !== null);
@@ -191,11 +197,13 @@ const FULL_DUPLEX_STREAMED = 4;
  * ProcessingMode, in the order of its fields: header modes of request and response, body modes, trailer modes. Header
  * modes left at DEFAULT are ignored in an override, body modes never are: an unset one would mean NONE.
  */
-const STREAMED_MODE = [SEND, SEND, BUFFERED, FULL_DUPLEX_STREAMED, SKIP, SEND];
+const STREAMED: Mode = [SEND, SEND, BUFFERED, FULL_DUPLEX_STREAMED, SKIP, SEND];
+const WHOLE: Mode = [SEND, SEND, BUFFERED, BUFFERED, SKIP, SKIP];
+type Mode = readonly number[];
 
-function writeStreamedMode(writer: Writer): void {
+function writeMode(writer: Writer, mode: Mode): void {
   const from = writer.length();
-  for (let index = STREAMED_MODE.length - 1; index >= 0; index--) writer.varint(index + 1, STREAMED_MODE[index] ?? 0);
+  for (let index = mode.length - 1; index >= 0; index--) writer.varint(index + 1, mode[index] ?? 0);
   writer.message(MODE_OVERRIDE, from);
 }
 

@@ -65,7 +65,7 @@ export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDep
       const answer = { status: Number(headers.get(":status")), headers, isLocalReply };
       const isRetried = attempt?.answered(answer) === "try_next";
       // A server that sends the header itself decides nothing.
-      return reply.awaitResponseBody({ set: tryNext(isRetried), remove: isRetried ? [] : [HEADERS.tryNext] });
+      return reply.passResponse({ set: tryNext(isRetried), remove: isRetried ? [] : [HEADERS.tryNext] });
     },
     // Its one message is small, and the request's own stream is what works.
     load: () => null,

@@ -31,6 +31,7 @@ export interface Way {
 
 export interface WayPlan extends Omit<TranslationInput, "backend"> {
   client: Interface;
+  wantsStream: boolean;
   /** Public id of the caller's key. */
   keyId: string;
 }
@@ -71,7 +72,7 @@ function straight(plan: WayPlan, { random }: WayDeps): Way {
         upstream,
         requestId,
         isTimed: model.timeouts !== undefined,
-        isRelayed: translation.wantsStream,
+        isStream: translation.wantsStream,
       });
       return reply.forwardRequest(isAsReceived ? "unchanged" : upstream.body, changes);
     },
@@ -81,7 +82,7 @@ function straight(plan: WayPlan, { random }: WayDeps): Way {
 }
 
 function throughSeveral(plan: WayPlan, deps: WayDeps): Way {
-  const { headers, model, requestId } = plan;
+  const { headers, model, requestId, wantsStream: isStream } = plan;
   const backends = orderBackends(model.backends, {
     affinity: affinityOf(plan),
     health: deps.health,
@@ -95,7 +96,7 @@ function throughSeveral(plan: WayPlan, deps: WayDeps): Way {
     failure: () => attempts.failure(),
     forward() {
       deps.openAttempts.add(requestId, attempts);
-      return reply.forwardRequest("unchanged", attemptsChanges({ headers, requestId, worker: deps.worker }));
+      return reply.forwardRequest("unchanged", attemptsChanges({ headers, requestId, worker: deps.worker, isStream }));
     },
     described: (error) => withTried(error, attempts),
     close() {

@@ -3,12 +3,13 @@ import { brokenAnswerLog } from "./broken-answer-log.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { attemptFilter, attemptsOfWorker } from "./extproc-filter.ts";
 import { nameOfWorker, type ExtprocAddress } from "./extproc-cluster.ts";
+import { routeByBodyLength, type Route } from "./held-body.ts";
 import { internalCluster, internalListener } from "./internal-hop.ts";
 import { ROUTER_FILTER } from "./router-filter.ts";
 import { BROKEN_STAYS_OPEN } from "./relay.ts";
 import { REQUEST_ID_AS_IT_IS } from "./request-id.ts";
 import { tracing, type TraceCollector } from "./tracing.ts";
-import { unprocessedRoute } from "./unprocessed-route.ts";
+import { unprocessedRoutes } from "./unprocessed-route.ts";
 import { PRIVATE_HEADERS } from "./upstream-route.ts";
 
 /**
@@ -22,18 +23,21 @@ const LISTENER = "attempts";
 /** More than backends in a Model: the processor says when the last one was tried. */
 const MOST_RETRIES = 16;
 
-/** The Envoy extension without which there are no listeners inside. */
-export const internalListeners: EnvoyConfig = {
-  name: "envoy.bootstrap.internal_listener",
-  typed_config: { "@type": "type.googleapis.com/envoy.extensions.bootstrap.internal_listener.v3.InternalListener" },
-};
+/**
+ * The clients' routes to the listener: its answer is sent on, or thrown away for another attempt. The answer of a stream is not
+ * held: it keeps the limit of its request, which Envoy needs as well to send that again.
+ */
+export function attemptsRoutes({ maxRequestBytes }: { maxRequestBytes: number }): EnvoyConfig[] {
+  const streams = attemptsRoute("attempts-streamed", [{ name: HEADERS.streamed, present_match: true }]);
+  return [...routeByBodyLength(streams, { maxRequestBytes }), attemptsRoute("attempts", [])];
+}
 
-/** The clients' route to the listener: its answer is sent on, or thrown away for another attempt. */
-export function attemptsRoute(): EnvoyConfig {
+/** @param further headers that the request must have. */
+function attemptsRoute(name: string, further: EnvoyConfig[]): Route {
   return {
-    name: "attempts",
-    match: { prefix: "/", headers: [{ name: HEADERS.backend, string_match: { exact: ATTEMPTS_CLUSTER } }] },
-    request_headers_to_remove: [HEADERS.backend, ...PRIVATE_HEADERS],
+    name,
+    match: { prefix: "/", headers: [{ name: HEADERS.backend, string_match: { exact: ATTEMPTS_CLUSTER } }, ...further] },
+    request_headers_to_remove: [HEADERS.backend, HEADERS.streamed, ...PRIVATE_HEADERS],
     route: {
       cluster: ATTEMPTS_CLUSTER,
       timeout: "0s",
@@ -117,23 +121,10 @@ function connectionManager({ extprocCluster, workers, maxRequestBytes, traces }:
         {
           name: "attempts",
           domains: ["*"],
-          request_body_buffer_limit: maxRequestBytes,
           routes: [
-            {
-              name: "backend",
-              match: { prefix: "/", headers: [{ name: HEADERS.backend, present_match: true }] },
-              request_headers_to_remove: [HEADERS.backend, ...PRIVATE_HEADERS],
-              route: {
-                cluster_header: HEADERS.backend,
-                cluster_not_found_response_code: "SERVICE_UNAVAILABLE",
-                auto_host_rewrite: true,
-                timeout: "0s",
-                // To the same server only what it has never seen; one that cannot be reached is left for the next.
-                retry_policy: { retry_on: "refused-stream,reset-before-request", num_retries: 2 },
-              },
-            },
+            ...routeByBodyLength(backendRoute, { maxRequestBytes, lengthHeader: HEADERS.bodyLength }),
             ...workerRoutes(workers, maxRequestBytes),
-            unprocessedRoute({ name: "unprocessed", maxRequestBytes }),
+            ...unprocessedRoutes({ name: "unprocessed", maxRequestBytes }),
           ],
         },
       ],
@@ -141,11 +132,25 @@ function connectionManager({ extprocCluster, workers, maxRequestBytes, traces }:
   };
 }
 
+const backendRoute: Route = {
+  name: "backend",
+  match: { prefix: "/", headers: [{ name: HEADERS.backend, present_match: true }] },
+  request_headers_to_remove: [HEADERS.backend, ...PRIVATE_HEADERS],
+  route: {
+    cluster_header: HEADERS.backend,
+    cluster_not_found_response_code: "SERVICE_UNAVAILABLE",
+    auto_host_rewrite: true,
+    timeout: "0s",
+    // To the same server only what it has never seen; one that cannot be reached is left for the next.
+    retry_policy: { retry_on: "refused-stream,reset-before-request", num_retries: 2 },
+  },
+};
+
 /** What an attempt matches before its backend is known. */
 function workerRoutes(workers: readonly ExtprocAddress[], maxRequestBytes: number): EnvoyConfig[] {
   if (workers.length < 2) return [];
-  return workers.map((address, worker) =>
-    unprocessedRoute({
+  return workers.flatMap((address, worker) =>
+    unprocessedRoutes({
       name: `worker-${worker}`,
       match: { path: attemptPath(worker) },
       maxRequestBytes,

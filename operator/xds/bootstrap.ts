@@ -1,9 +1,10 @@
 import { accessLog } from "./access-log.ts";
-import { attemptsCluster, attemptsListener, internalListeners } from "./attempts.ts";
+import { attemptsCluster, attemptsListener } from "./attempts.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { dashboardCluster } from "./dashboard-route.ts";
 import { EXTPROC_CLUSTER, extprocCluster, MAX_EXTPROC_STREAMS, type ExtprocAddress } from "./extproc-cluster.ts";
 import type { ClientTls } from "./client-tls.ts";
+import { internalListeners } from "./internal-hop.ts";
 import { internalTransport, type InternalTls } from "./internal-tls.ts";
 import { listener } from "./listener.ts";
 import { relayCluster, relayListener } from "./relay.ts";

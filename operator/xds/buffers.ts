@@ -7,6 +7,18 @@
 /** Of one connection, each way, and of one HTTP/2 stream of a client. */
 export const CONNECTION_BUFFER_BYTES = 256 * 1024;
 
+/** Of one connection inside this Envoy, each way. A stream passes one or two. */
+export const INTERNAL_BUFFER_BYTES = 64 * 1024;
+
+/**
+ * What the filters of one request hold: of its body until extproc has had it whole, and of its answer until extproc has seen the
+ * headers. A body may grow fourfold in translation.
+ */
+export const HELD_BODY_CLASSES = [64, 256, 1024].map((kibibytes) => ({
+  bodyBytes: kibibytes * 1024,
+  heldBytes: 4 * kibibytes * 1024,
+}));
+
 /** Of all streams of a client's HTTP/2 connection that nobody has taken in yet. */
 export const CLIENT_WINDOW_BYTES = 16 * CONNECTION_BUFFER_BYTES;
 
@@ -17,4 +29,4 @@ export const UPSTREAM_WINDOW_BYTES = 512 * 1024;
 export const UPSTREAM_STREAMS = 100;
 
 /** Of one ext_proc stream. Large messages cross it in parts. */
-export const EXTPROC_WINDOW_BYTES = 1024 * 1024;
+export const EXTPROC_WINDOW_BYTES = 256 * 1024;

@@ -44,8 +44,9 @@ export function extprocFilter({ cluster, workers }: ExtprocFilterOptions): Envoy
         request_body_mode: "BUFFERED",
         request_trailer_mode: "SKIP",
         response_header_mode: "SEND",
-        // For JSON; the processor overrides it to STREAMED for an event stream.
-        response_body_mode: "BUFFERED",
+        // Until the processor has seen the headers and says BUFFERED or FULL_DUPLEX_STREAMED. Were it BUFFERED before then, Envoy
+        // would take what comes meanwhile without end, and answer 502 past its limit, instead of making the server wait.
+        response_body_mode: "NONE",
         response_trailer_mode: "SKIP",
       },
       // No list of allowed overrides: one that differs in a single mode would be ignored without a word.

@@ -1,4 +1,4 @@
-import { CONNECTION_BUFFER_BYTES } from "./buffers.ts";
+import { INTERNAL_BUFFER_BYTES } from "./buffers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 
 /** A listener inside this Envoy, and the cluster by which requests reach it: from nowhere else. */
@@ -12,7 +12,7 @@ export function internalCluster(
     name,
     type: "STATIC",
     connect_timeout: "1s",
-    per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
+    per_connection_buffer_limit_bytes: INTERNAL_BUFFER_BYTES,
     circuit_breakers: { thresholds: [thresholds] },
     load_assignment: {
       cluster_name: name,
@@ -29,13 +29,23 @@ export function internalCluster(
   };
 }
 
+/** The Envoy extension without which there are no listeners inside. */
+export const internalListeners: EnvoyConfig = {
+  name: "envoy.bootstrap.internal_listener",
+  typed_config: {
+    "@type": "type.googleapis.com/envoy.extensions.bootstrap.internal_listener.v3.InternalListener",
+    // What is on its way between the two ends of a connection.
+    buffer_size_kb: INTERNAL_BUFFER_BYTES / 1024,
+  },
+};
+
 export function internalListener(name: string, connectionManager: EnvoyConfig): EnvoyConfig {
   return {
     name,
     internal_listener: {},
     // Its connections are those of clients that were counted already.
     ignore_global_conn_limit: true,
-    per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
+    per_connection_buffer_limit_bytes: INTERNAL_BUFFER_BYTES,
     filter_chains: [{ filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager }] }],
   };
 }

@@ -1,6 +1,6 @@
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { HEADERS } from "../../contract/headers.ts";
-import { attemptsRoute } from "./attempts.ts";
+import { attemptsRoutes } from "./attempts.ts";
 import { backendRoutes } from "./backend-route.ts";
 import { brokenAnswerLog } from "./broken-answer-log.ts";
 import { CLIENT_WINDOW_BYTES, CONNECTION_BUFFER_BYTES } from "./buffers.ts";
@@ -15,7 +15,7 @@ import { relayRoute } from "./relay.ts";
 import { REQUEST_ID_AS_IT_IS, requestIdFilter } from "./request-id.ts";
 import { socketAddress, type SocketAddress } from "./socket-address.ts";
 import { tracing, type TraceCollector } from "./tracing.ts";
-import { unprocessedRoute } from "./unprocessed-route.ts";
+import { unprocessedRoutes } from "./unprocessed-route.ts";
 
 export interface ListenerOptions {
   listen: SocketAddress;
@@ -131,14 +131,14 @@ const routes = ({ hasDashboard, maxRequestBytes }: ListenerOptions): EnvoyConfig
       name: "clients",
       domains: ["*"],
       typed_per_filter_config: extprocEnabled,
-      // A request is held whole for the processor: this is the most it may be, and the reason of Envoy's 413 (S21).
+      // Requests and whole answers are held for the processor: this is the most they may be, and the reason of Envoy's 413 (S21).
       request_body_buffer_limit: maxRequestBytes,
       routes: [
         ...(hasDashboard ? dashboardRoutes() : []),
-        attemptsRoute(),
+        ...attemptsRoutes({ maxRequestBytes }),
         relayRoute(),
         ...backendRoutes(),
-        unprocessedRoute({ name: "unprocessed", maxRequestBytes }),
+        ...unprocessedRoutes({ name: "unprocessed", maxRequestBytes }),
       ],
     },
   ],

@@ -1,6 +1,7 @@
 import { HEADERS, RELAY_CLUSTER } from "../../contract/headers.ts";
 import { backendRoutes } from "./backend-route.ts";
 import { brokenAnswerLog } from "./broken-answer-log.ts";
+import { CONNECTION_BUFFER_BYTES } from "./buffers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { internalCluster, internalListener } from "./internal-hop.ts";
 import { ROUTER_FILTER } from "./router-filter.ts";
@@ -25,11 +26,13 @@ export function relayRoute(): EnvoyConfig {
     match: {
       prefix: "/",
       headers: [
-        { name: HEADERS.relayed, present_match: true },
+        { name: HEADERS.streamed, present_match: true },
         { name: HEADERS.backend, present_match: true },
       ],
     },
-    request_headers_to_remove: [HEADERS.relayed, ...PRIVATE_HEADERS],
+    request_headers_to_remove: [HEADERS.streamed, ...PRIVATE_HEADERS],
+    // The limit stays what it was for the body: the whole of an answer is not held here.
+    request_body_buffer_limit: CONNECTION_BUFFER_BYTES,
     // The relay's own route measures the silence of the model server.
     route: { cluster: RELAY_CLUSTER, timeout: "0s", idle_timeout: "3600s" },
   };

@@ -1,5 +1,6 @@
 import { HEADERS } from "../../contract/headers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
+import { routeByBodyLength } from "./held-body.ts";
 
 interface UnprocessedRoute {
   name: string;
@@ -16,12 +17,14 @@ interface UnprocessedRoute {
  * nothing through: without that header the route leads nowhere, which is a 503 (docs/architecture.md). A direct response would
  * say the same, but Envoy takes a limit for bodies from real routes only.
  */
-export function unprocessedRoute({ name, match = {}, maxRequestBytes, filters }: UnprocessedRoute): EnvoyConfig {
-  return {
-    name,
-    match: { ...("path" in match ? {} : { prefix: "/" }), ...match },
-    request_body_buffer_limit: maxRequestBytes,
-    ...(filters === undefined ? {} : { typed_per_filter_config: filters }),
-    route: { cluster_header: HEADERS.backend, cluster_not_found_response_code: "SERVICE_UNAVAILABLE" },
-  };
+export function unprocessedRoutes({ name, match = {}, maxRequestBytes, filters }: UnprocessedRoute): EnvoyConfig[] {
+  return routeByBodyLength(
+    {
+      name,
+      match: { ...("path" in match ? {} : { prefix: "/" }), ...match },
+      ...(filters === undefined ? {} : { typed_per_filter_config: filters }),
+      route: { cluster_header: HEADERS.backend, cluster_not_found_response_code: "SERVICE_UNAVAILABLE" },
+    },
+    { maxRequestBytes },
+  );
 }

@@ -2,7 +2,6 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
 import process from "node:process";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeBackendManifests } from "../support/backend-manifests.ts";
 import { eventually } from "../support/eventually.ts";
@@ -19,10 +18,10 @@ const MEBIBYTE = 1024 * 1024;
 const ANSWER_BYTES = 1024 * MEBIBYTE;
 const CLIENTS = 3;
 /**
- * Of one stream, in Envoy's buffers and on their way through extproc: about 3 MiB. What the model server has got rid of says less, for
+ * Of one stream, in Envoy's buffers and on their way through extproc: about 1.5 MiB. What the model server has got rid of says less, for
  * the kernel's sockets hold as much as the machine allows them.
  */
-const MOST_HELD_BYTES = 8 * MEBIBYTE;
+const MOST_HELD_BYTES = 3 * MEBIBYTE;
 const MOST_GROWTH_MIB = 512;
 
 let upstream: RecordingUpstream;
@@ -36,7 +35,11 @@ beforeAll(async () => {
   // Cheap, so that no credit runs out, which would stop it too.
   const pricing = { inputPerMillion: "0.0001", outputPerMillion: "0.0001" };
   const limits = { maxOutputTokens: 500_000_000, pricing };
-  manifests = await makeBackendManifests([{ name: "flood", ...limits, backends: [{ name: "only", protocol: "chat", url }] }]);
+  const backend = { name: "only", protocol: "chat", url } as const;
+  manifests = await makeBackendManifests([
+    { name: "flood", ...limits, backends: [backend] },
+    { name: "flood-of-two", ...limits, backends: [backend, { ...backend, name: "other" }] },
+  ]);
   stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
 });
 afterAll(async () => {
@@ -46,13 +49,12 @@ afterAll(async () => {
 });
 
 const EVENT = `data: {"id":"a","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"${"x".repeat(1_000)}"},"finish_reason":null}]}\n\n`;
-const PIECE = Buffer.from(EVENT.repeat(64));
+const PIECE = Buffer.from(EVENT.repeat(512));
 
 async function flood(response: ServerResponse): Promise<void> {
   const index = taken.push(0) - 1;
-  response.writeHead(200, { "content-type": "text/event-stream" }).write(EVENT);
-  // Envoy holds what comes before extproc has seen the headers, and gives up where that is too much.
-  await sleep(500);
+  // At once: what comes before extproc has seen the headers must make the server wait, too.
+  response.writeHead(200, { "content-type": "text/event-stream" });
   for (let bytes = 0; bytes < ANSWER_BYTES && !response.destroyed; bytes += PIECE.length) {
     if (!response.write(PIECE)) await writable(response);
     taken[index] = bytes;
@@ -68,9 +70,9 @@ async function writable(response: ServerResponse): Promise<void> {
 }
 
 /** It takes nothing off its socket. */
-function askWithoutReading(path: string): Socket {
-  const messages = [{ role: "user", content: "Go." }];
-  const body = JSON.stringify({ model: "flood", stream: true, max_tokens: 400_000_000, messages });
+function askWithoutReading(path: string, { model = "flood", promptBytes = 3 } = {}): Socket {
+  const messages = [{ role: "user", content: "x".repeat(promptBytes) }];
+  const body = JSON.stringify({ model, stream: true, max_tokens: 400_000_000, messages });
   const socket = connect({ host: "127.0.0.1", port: Number(new URL(stack.baseUrl).port) });
   socket.on("error", () => {});
   socket.write(
@@ -84,27 +86,32 @@ function askWithoutReading(path: string): Socket {
 async function heldBytes(): Promise<number> {
   const text = await (await fetch(`${stack.envoyAdminUrl}/stats?filter=cx_[rt]x_bytes_total$`)).text();
   const total = (name: RegExp) => {
-    const found = name.exec(text)?.[1];
-    if (found === undefined) throw new Error(`Envoy counts nothing as ${name.source}`);
-    return Number(found);
+    const found = [...text.matchAll(name)];
+    if (found.length === 0) throw new Error(`Envoy counts nothing as ${name.source}`);
+    return found.reduce((sum, [, bytes]) => sum + Number(bytes), 0);
   };
   return (
-    total(/^cluster\.model\/flood\/.*\.upstream_cx_rx_bytes_total: (\d+)$/m) -
-    total(/^http\.clients\.downstream_cx_tx_bytes_total: (\d+)$/m)
+    total(/^cluster\.model\/flood.*\.upstream_cx_rx_bytes_total: (\d+)$/gm) -
+    total(/^http\.clients\.downstream_cx_tx_bytes_total: (\d+)$/gm)
   );
 }
 
 const openStreams = async () => (await scrape(stack.extprocAdminUrl)).get("gateway_open_streams");
 
-test.for(["/v1/chat/completions", "/v1/messages"])(
-  "clients of %s that do not read: the model server waits, and extproc holds nothing for them",
+test.for([
+  { path: "/v1/chat/completions", model: "flood", promptBytes: 3 },
+  { path: "/v1/messages", model: "flood", promptBytes: 3 },
+  { path: "/v1/chat/completions", model: "flood", promptBytes: 200_000 },
+  { path: "/v1/chat/completions", model: "flood-of-two", promptBytes: 200_000 },
+])(
+  "clients that do not read ($path, $model, prompt of $promptBytes bytes): the model server waits, and nobody holds much for them",
   { timeout: 300_000 },
-  async (path) => {
+  async ({ path, ...request }) => {
     taken.length = 0;
     const pid = stack.pids["extproc"] ?? 0;
     const before = await readFacts(pid);
     const heldBefore = await heldBytes();
-    const sockets = Array.from({ length: CLIENTS }, () => askWithoutReading(path));
+    const sockets = Array.from({ length: CLIENTS }, () => askWithoutReading(path, request));
     let seen: number[] = [];
     await eventually(
       () => {

@@ -131,18 +131,23 @@ test("a whole response, a chunk and response headers read as Envoy's schema has 
         case: "responseHeaders",
         value: { response: { headerMutation: mutation(set, remove) } },
       } as const;
-      expect(decode(reply.awaitResponseBody({ set, remove }))).toEqual(schema({ response: responseHeaders }));
-      expect(decode(reply.streamResponseBody({ set, remove }))).toEqual({
+      expect(decode(reply.passResponse({ set, remove }))).toEqual(schema({ response: responseHeaders }));
+      const overridden = (responseModes: object) => ({
         ...schema({ response: responseHeaders }),
         modeOverride: expect.objectContaining({
           requestHeaderMode: HeaderMode.SEND,
           requestBodyMode: BodyMode.BUFFERED,
           requestTrailerMode: HeaderMode.SKIP,
           responseHeaderMode: HeaderMode.SEND,
-          responseBodyMode: FULL_DUPLEX_STREAMED,
-          responseTrailerMode: HeaderMode.SEND,
+          ...responseModes,
         }),
       });
+      expect(decode(reply.awaitResponseBody({ set, remove }))).toEqual(
+        overridden({ responseBodyMode: BodyMode.BUFFERED, responseTrailerMode: HeaderMode.SKIP }),
+      );
+      expect(decode(reply.streamResponseBody({ set, remove }))).toEqual(
+        overridden({ responseBodyMode: FULL_DUPLEX_STREAMED, responseTrailerMode: HeaderMode.SEND }),
+      );
     }),
   );
 });

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { buildBootstrap } from "../../../operator/xds/bootstrap.ts";
 import { buildCluster } from "../../../operator/xds/cluster.ts";
+import { routeByBodyLength } from "../../../operator/xds/held-body.ts";
 
 const MEBIBYTE = 1024 * 1024;
 const MAX_REQUEST_BYTES = 32 * MEBIBYTE;
@@ -26,7 +27,20 @@ test("no connection and no stream may hold more than 1 MiB; only a body that wai
   // Clients, the relay and the attempts on both of their sides, extproc.
   expect([connections.length, streams.length]).toEqual([6, 2]);
   for (const bytes of [...connections, ...streams]) expect(bytes).toBeLessThanOrEqual(MEBIBYTE);
-  expect(new Set(valuesOf("request_body_buffer_limit", bootstrap))).toEqual(new Set([MAX_REQUEST_BYTES]));
+  expect(Math.max(...valuesOf("request_body_buffer_limit", bootstrap).map(Number))).toBe(MAX_REQUEST_BYTES);
+});
+
+test("what is held of a request and its streamed answer depends on the body's length", () => {
+  const unprocessed = { name: "unprocessed", match: { prefix: "/" }, route: {} };
+  const routes = routeByBodyLength(unprocessed, { maxRequestBytes: MAX_REQUEST_BYTES });
+  // A range's end is not in it.
+  expect(routes.map((route) => [valuesOf("end", route)[0], route["request_body_buffer_limit"]])).toEqual([
+    [64 * 1024 + 1, 256 * 1024],
+    [256 * 1024 + 1, MEBIBYTE],
+    [MEBIBYTE + 1, 4 * MEBIBYTE],
+    [undefined, MAX_REQUEST_BYTES],
+  ]);
+  expect(new Set(routes.map(({ name }) => name)).size).toBe(routes.length);
 });
 
 test("a model server's connection holds little", () => {
