@@ -5,6 +5,7 @@ import type { Mailer } from "./mail/letter.ts";
 import type { Oidc } from "./oidc/provider.ts";
 import type { Passkeys } from "./passkeys/passkeys.ts";
 import type { Payments } from "./payments/payments.ts";
+import type { AdminSecondFactor } from "./second-factor-policy.ts";
 import type { SignUpRules } from "./sign-up-rules.ts";
 import type { TrustedProxies } from "./trusted-proxies.ts";
 
@@ -15,6 +16,8 @@ export interface AppDeps {
   pepper: Buffer;
   publicBaseUrl: string;
   signUp: SignUpRules;
+  /** Not given: required. */
+  adminSecondFactor?: AdminSecondFactor | undefined;
   /** The service's terms, plain text. */
   terms?: string | undefined;
   /** Not given: nobody can be written to. */

@@ -7,10 +7,15 @@ export function checkConfig({
   signUp,
   mail,
   oidc,
-}: Pick<DashboardConfig, "publicBaseUrl" | "signUp" | "mail" | "oidc">): void {
+  adminSecondFactor,
+}: Pick<DashboardConfig, "publicBaseUrl" | "signUp" | "mail" | "oidc" | "adminSecondFactor">): void {
   if (mail.kind === "outbox" && !isLoopback(new URL(publicBaseUrl)))
     throw new Error(
       "MAIL=outbox shows every letter, links to new passwords too, to whoever opens the dashboard: it is for a PUBLIC_BASE_URL on this machine alone. Set MAIL=smtp, or MAIL=none.",
+    );
+  if (adminSecondFactor === "optional" && !isLoopback(new URL(publicBaseUrl)))
+    throw new Error(
+      "ADMIN_SECOND_FACTOR=optional lets whoever learns an administrator's password grant credit: it is for a PUBLIC_BASE_URL on this machine alone. Remove it.",
     );
   if (signUp.domains !== null && mail.kind === "none" && oidc === undefined)
     throw new Error("SIGN_UP_DOMAINS needs MAIL=smtp or OIDC_ISSUER: without either nobody can prove that an address is theirs.");

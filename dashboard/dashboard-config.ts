@@ -1,6 +1,7 @@
 import type { MailConfig } from "./mail/mailer.ts";
 import type { OidcConfig } from "./oidc/config.ts";
 import type { PaymentsConfig } from "./payments/payments.ts";
+import type { AdminSecondFactor } from "./second-factor-policy.ts";
 import type { SignUpRules } from "./sign-up-rules.ts";
 import type { TrustedProxies } from "./trusted-proxies.ts";
 
@@ -16,6 +17,7 @@ export interface DashboardConfig {
   tlsDirectory?: string | undefined;
   admin: { host: string; port: number };
   signUp: SignUpRules;
+  adminSecondFactor: AdminSecondFactor;
   mail: MailConfig;
   /** Path of a plain text. */
   termsFile: string | undefined;

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError, toGatewayError } from "../contract/errors.ts";
 import type { Logger } from "../runtime/log.ts";
 import { FreshSignInNeeded } from "./session/fresh.ts";
-import { NO_SUCH_PAGE, SignInNeeded } from "./session/guard.ts";
+import { NO_SUCH_PAGE, SecondFactorNeeded, SignInNeeded } from "./session/guard.ts";
 import { failurePage } from "./views/failure.ts";
 
 /** Any failure as a page: what the visitor can act on in words, the rest as "something failed". */
@@ -20,6 +20,7 @@ export function answerError({
   if (error instanceof SignInNeeded) return reply.redirect(`/dashboard/sign-in?next=${encodeURIComponent(request.url)}`, 303);
   if (error instanceof FreshSignInNeeded)
     return reply.redirect(`/dashboard/confirm-identity?next=${encodeURIComponent(error.next)}`, 303);
+  if (error instanceof SecondFactorNeeded) return reply.redirect(wayToFactor(request), 303);
   const known = error instanceof GatewayError ? error : (fromFastify(error) ?? toGatewayError(error));
   if (known.status >= 500) log.error({ err: error, requestId: request.id, route: request.routeOptions.url }, "a page failed");
   return reply
@@ -27,6 +28,12 @@ export function answerError({
     .headers({ ...known.headers })
     .type("text/html; charset=utf-8")
     .send(failurePage({ visitor: request.visitor, status: known.status, message: known.message, requestId: request.id }));
+}
+
+/** Who has a second factor shows it; who has none sets one up. */
+function wayToFactor({ visitor, method, url }: FastifyRequest): string {
+  if (visitor?.person.hasSecondFactor !== true) return "/dashboard/settings/second-factor";
+  return `/dashboard/confirm-identity?next=${encodeURIComponent(method === "GET" ? url : "/dashboard")}`;
 }
 
 export function answerNotFound(request: FastifyRequest, reply: FastifyReply) {

@@ -6,6 +6,7 @@ import { startDashboard } from "./dashboard.ts";
 import { MAIL_VARIABLES, mailConfig } from "./mail/mailer.ts";
 import { OIDC_VARIABLES, oidcConfig } from "./oidc/config.ts";
 import { PAYMENTS_VARIABLES, paymentsConfig } from "./payments/payments.ts";
+import { SECOND_FACTOR_VARIABLES } from "./second-factor-policy.ts";
 import { SIGN_UP_VARIABLES, signUpRules } from "./sign-up-rules.ts";
 import { TRUSTED_PROXY_VARIABLES, trustedProxies } from "./trusted-proxies.ts";
 
@@ -24,6 +25,7 @@ const environment = readEnv(
     ...MAIL_VARIABLES,
     ...OIDC_VARIABLES,
     ...PAYMENTS_VARIABLES,
+    ...SECOND_FACTOR_VARIABLES,
     ...TRUSTED_PROXY_VARIABLES,
     TERMS_FILE: z.string().min(1).optional(),
     LOG_LEVEL: z.string().default("info"),
@@ -42,6 +44,7 @@ await startDashboard(
     listen: { host: environment.DASHBOARD_HOST, port: environment.DASHBOARD_PORT },
     tlsDirectory: environment.DASHBOARD_TLS_DIRECTORY,
     admin: { host: environment.ADMIN_HOST, port: environment.ADMIN_PORT },
+    adminSecondFactor: environment.ADMIN_SECOND_FACTOR,
     signUp: signUpRules(environment),
     mail: mailConfig(environment),
     termsFile: environment.TERMS_FILE,

@@ -10,7 +10,7 @@ export const PERMISSIONS = {
   addCredit: { least: "member", words: "Pay for credit, and redeem codes" },
   setAlert: { least: "member", words: "Choose at which balance the owners are mailed" },
   manageCard: { least: "owner", words: "Save and remove the card, and set automatic top-up" },
-  manageMembers: { least: "owner", words: "Invite and remove people, and change their roles" },
+  manageMembers: { least: "owner", words: "Invite and remove people, change their roles, and require a second factor" },
   manageTokens: { least: "owner", words: "Make and revoke management tokens" },
 } as const satisfies Record<string, { least: Role; words: string }>;
 

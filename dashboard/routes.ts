@@ -24,6 +24,7 @@ import { passkeyRoutes } from "./routes/people/passkeys.ts";
 import { playgroundRoutes } from "./routes/playground.ts";
 import { publicRoutes } from "./routes/public.ts";
 import { requestRoutes } from "./routes/usage/requests.ts";
+import { secondFactorRuleRoutes } from "./routes/people/second-factor-rule.ts";
 import { secondFactorRoutes } from "./routes/people/second-factor.ts";
 import { settingsRoutes } from "./routes/people/settings.ts";
 import { signInPasskeyRoutes } from "./routes/people/sign-in-passkey.ts";
@@ -42,6 +43,7 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   secondFactorRoutes(app, deps);
   confirmIdentityRoutes(app, deps);
   memberRoutes(app, deps);
+  secondFactorRuleRoutes(app, deps);
   invitationRoutes(app, deps);
   if (deps.passkeys !== undefined) {
     passkeyRoutes(app, deps, deps.passkeys);

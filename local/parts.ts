@@ -129,6 +129,8 @@ export function dashboardPart(options: {
       ADMIN_PORT: String(options.adminPort),
       PAYMENTS: "test",
       MAIL: "outbox",
+      // Whoever starts it has the files, too.
+      ADMIN_SECOND_FACTOR: "optional",
       LOG_LEVEL: "info",
     },
     readyUrl: `http://${LOOPBACK}:${options.adminPort}/readyz`,

@@ -76,6 +76,8 @@ async function callerOfSession(
   // A browser sends its cookies along with what another site asks for; a header of a program's own it does not.
   if (!isRead && !(isFromOwnPage(request, publicBaseUrl) && isJson(request)))
     throw new GatewayError("permission_denied", "With a session, only pages of this dashboard may send this, as JSON.");
+  if (visitor.mustProveFactor)
+    throw new GatewayError("permission_denied", "This takes a second factor. Open the dashboard: it leads you to set one up.");
   const { person, session, membership, mustProveEmail } = visitor;
   const { accountId, role } = membership;
   return { id: session.id, accountId, role, personId: person.id, tokenId: null, mustProveEmail };

@@ -95,6 +95,18 @@ export function memberLeftLetter({ accountName, by, email, ...to }: AboutAccount
   });
 }
 
+export function secondFactorRuleLetter({ accountName, by, isRequired, ...to }: AboutAccount & { isRequired: boolean }): Letter {
+  return accountLetter({
+    ...to,
+    accountName,
+    subject: isRequired ? "A second factor is required" : "A second factor is no longer required",
+    news: isRequired
+      ? `${by.email} made a second factor required for all members.`
+      : `${by.email} made the second factor optional.`,
+    page: "/dashboard/members",
+  });
+}
+
 function accountLetter({
   person,
   accountName,

@@ -7,6 +7,7 @@ import { findPerson } from "../../ledger/people/persons.ts";
 import { findSession } from "../../ledger/people/sessions.ts";
 import type { InFlight } from "../in-flight.ts";
 import { isAllowed, type Permission } from "../permissions.ts";
+import type { AdminSecondFactor } from "../second-factor-policy.ts";
 import { sessionCookie } from "./cookie.ts";
 import { checkForm, csrfToken } from "./csrf.ts";
 import { canProveAddresses } from "./requirements.ts";
@@ -17,11 +18,13 @@ export interface GuardDeps {
   publicBaseUrl: string;
   inFlight: InFlight;
   mailer?: Mailer | undefined;
+  /** Not given: required. */
+  adminSecondFactor?: AdminSecondFactor | undefined;
 }
 
 /** Who has the session of this token; null: nobody, or they are in no account any more. */
 export async function readVisitor(
-  { database, mailer }: Pick<GuardDeps, "database" | "mailer">,
+  { database, mailer, adminSecondFactor = "required" }: Pick<GuardDeps, "database" | "mailer" | "adminSecondFactor">,
   token: string | undefined,
 ): Promise<Member | null> {
   if (token === undefined) return null;
@@ -34,7 +37,17 @@ export async function readVisitor(
   const membership = memberships.find(({ accountId }) => accountId === session.accountId) ?? memberships[0];
   if (person === undefined || membership === undefined) return null;
   const mustProveEmail = !person.isEmailVerified && canProveAddresses(mailer);
-  return { person, session, membership, memberships, mustProveEmail, csrf: csrfToken(token, membership.accountId) };
+  const isFactorAsked = membership.requiresSecondFactor || (person.isAdmin && adminSecondFactor === "required");
+  const mustProveFactor = isFactorAsked && !session.hasSecondFactor;
+  return {
+    person,
+    session,
+    membership,
+    memberships,
+    mustProveEmail,
+    mustProveFactor,
+    csrf: csrfToken(token, membership.accountId),
+  };
 }
 
 /** Knows the visitor of each request, and refuses forms that no page of ours has sent. */
@@ -58,15 +71,22 @@ export function guard(app: FastifyInstance, deps: GuardDeps): void {
 /** Options of routes whose form is about the person, whatever account is in view. */
 export const PERSONAL = { config: { isPersonal: true } } as const;
 
+/** The same, of forms by which somebody comes to a second factor where one is required. */
+export const BEFORE_FACTOR = { config: { isPersonal: true, isBeforeFactor: true } } as const;
+
 /** The page is for people who have signed in. */
 export class SignInNeeded extends Error {}
 
+/** The page is for people who have shown a second factor. */
+export class SecondFactorNeeded extends Error {}
+
 /**
- * @throws SignInNeeded for a guest; GatewayError `permission_denied` for a member whose role does not allow it.
+ * @throws SignInNeeded for a guest; SecondFactorNeeded where one is required and missing; GatewayError `permission_denied` for a member whose role does not allow it.
  */
 export function memberOf(request: FastifyRequest, permission: Permission = "see"): Member {
   const { visitor } = request;
   if (visitor === null) throw new SignInNeeded();
+  if (visitor.mustProveFactor && request.routeOptions.config.isBeforeFactor !== true) throw new SecondFactorNeeded();
   if (!isAllowed(visitor.membership.role, permission))
     throw new GatewayError(
       "permission_denied",
@@ -77,10 +97,11 @@ export function memberOf(request: FastifyRequest, permission: Permission = "see"
 
 /**
  * For those who run this service.
- * @throws GatewayError `not_found` for everybody else: that there is such a page stays untold.
+ * @throws GatewayError `not_found` for everybody else: that there is such a page stays untold; SecondFactorNeeded.
  */
 export function adminOf({ visitor }: FastifyRequest): Member {
   if (visitor === null || !visitor.person.isAdmin) throw new GatewayError("not_found", NO_SUCH_PAGE);
+  if (visitor.mustProveFactor) throw new SecondFactorNeeded();
   return visitor;
 }
 
@@ -89,6 +110,8 @@ export const NO_SUCH_PAGE = "There is no such page. It may have been here once: 
 declare module "fastify" {
   interface FastifyContextConfig {
     isPersonal?: boolean;
+    /** Open to those who lack a second factor that is required of them. */
+    isBeforeFactor?: boolean;
     /** Sent by a machine, which proves itself in the body. */
     isWebhook?: boolean;
     /** Under /api/v1, which has a guard of its own (dashboard/api/caller.ts). */

@@ -10,6 +10,8 @@ export interface Member {
   memberships: readonly Membership[];
   /** They have not proved yet that their address is theirs, and can be asked to. */
   mustProveEmail: boolean;
+  /** They must show a second factor before anything else: the account in view asks for it, or they run the service. */
+  mustProveFactor: boolean;
   /** For forms. */
   csrf: string;
 }

@@ -62,7 +62,7 @@ export function layout({ title, visitor, path, body, isNarrow = false }: Page): 
 }
 
 /** What somebody must know on whatever page they are. */
-function banners({ membership, person, csrf, mustProveEmail }: Member): string {
+function banners({ membership, person, csrf, mustProveEmail, mustProveFactor }: Member): string {
   const suspended = html`<p class="banner" role="status">
     This account is suspended: its keys are refused, and nothing can be paid. Ask the operator of this service.
   </p>`;
@@ -71,7 +71,11 @@ function banners({ membership, person, csrf, mustProveEmail }: Member): string {
     <p role="status">Confirm that ${person.email} is yours: until then you cannot pay, invite people or make a second key.</p>
     <button class="quiet">Send me the link</button>
   </form>`;
-  return `${membership.isSuspended ? suspended : ""}${mustProveEmail ? unproved : ""}`;
+  const who = membership.requiresSecondFactor ? `${membership.accountName} requires` : "Administrators need";
+  const factor = html`<p class="banner" role="status">
+    ${who} a second factor. ${person.hasSecondFactor ? "Confirm that it is you with yours." : "Set one up to continue."}
+  </p>`;
+  return `${mustProveFactor ? factor : ""}${membership.isSuspended ? suspended : ""}${mustProveEmail ? unproved : ""}`;
 }
 
 function memberNavigation(visitor: Member, path: string | undefined): string {

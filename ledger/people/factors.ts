@@ -14,11 +14,15 @@ export async function prepareFactor(transaction: Queryable, personId: string): P
   return (await hasFactor(transaction, personId)) ? null : makeRecoveryCodes(transaction, personId);
 }
 
-/** To be called in the transaction that removed a factor: without any, recovery codes and what sessions proved count no more. */
+/**
+ * To be called in the transaction that removed a factor. Without any, recovery codes count no more, nor does what sessions
+ * and tokens proved.
+ */
 export async function settleFactors(transaction: Queryable, personId: string): Promise<void> {
   if (await hasFactor(transaction, personId)) return;
   await transaction.execute("DELETE FROM recovery_code WHERE person_id = $1", [personId]);
   await transaction.execute("UPDATE session SET has_second_factor = false WHERE person_id = $1", [personId]);
+  await transaction.execute("UPDATE management_token SET has_second_factor = false WHERE created_by = $1", [personId]);
 }
 
 /** @throws GatewayError `invalid_request` for somebody without a second factor, who needs none. */

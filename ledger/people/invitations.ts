@@ -5,6 +5,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../database.ts";
 import { noteAction } from "./audit.ts";
 import {
+  ACCOUNT_OF_MEMBERSHIP,
   addMember,
   checkRoomForMember,
   listMemberships,
@@ -108,7 +109,7 @@ export async function revokeInvitation(database: Queryable, { accountId, id }: {
 /** What an invitation leads to. @throws GatewayError `not_found` for one that was used, ran out or never was. */
 export async function readInvitation(database: Queryable, token: string): Promise<Membership & { email: string }> {
   const [invitation] = await database.query({
-    text: `SELECT account_id AS "accountId", account.name AS "accountName", role, status = 'suspended' AS "isSuspended", email
+    text: `SELECT ${ACCOUNT_OF_MEMBERSHIP}, role, email
            FROM invitation JOIN account ON account.id = account_id WHERE token_hash = $1 AND expires_at > now()`,
     values: [hashToken(token)],
     row: membershipRow.extend({ email: z.string() }),
@@ -134,7 +135,7 @@ export async function acceptInvitation(database: Database, token: string, person
 export async function acceptInvitationIn(transaction: Queryable, token: string, person: Pick<Person, "id">): Promise<Membership> {
   const [invitation] = await transaction.query({
     text: `WITH used AS (DELETE FROM invitation WHERE token_hash = $1 AND expires_at > now() RETURNING account_id, role)
-           SELECT account_id AS "accountId", account.name AS "accountName", role, status = 'suspended' AS "isSuspended" FROM used JOIN account ON account.id = account_id`,
+           SELECT ${ACCOUNT_OF_MEMBERSHIP}, role FROM used JOIN account ON account.id = account_id`,
     values: [hashToken(token)],
     row: membershipRow,
   });

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable } from "../database.ts";
-import type { Role } from "./members.ts";
+import { HAS_PASSKEY, HAS_TOTP, type Role } from "./members.ts";
 import { checkPersonName } from "./person-name.ts";
 import { hashToken, mintToken } from "./token.ts";
 
@@ -21,7 +21,7 @@ export interface ManagementToken {
   expiresAt: Date | null;
   /** To the minute. */
   lastUsedAt: Date | null;
-  /** "stopped": who made it is not in the account any more. */
+  /** "stopped": who made it is not in the account any more, or lacks the second factor that the account asks for. */
   status: "active" | "expired" | "stopped";
 }
 
@@ -31,13 +31,19 @@ export interface NewManagementToken {
   role: Role;
   createdBy: string;
   expiresAt: Date | null;
+  /** Has its maker proved a second factor? */
+  hasSecondFactor?: boolean;
 }
 
 const PREFIX = "mgmt_";
+/** Of tokens joined as in `FROM`. */
+const IS_STOPPED = `(member.role IS NULL OR (
+  NOT (management_token.has_second_factor OR ${HAS_TOTP} OR ${HAS_PASSKEY})
+  AND EXISTS (SELECT FROM second_factor_rule AS rule WHERE rule.account_id = management_token.account_id)))`;
 const COLUMNS = `management_token.id, management_token.account_id AS "accountId", management_token.name,
   ${lesserRole("management_token.role", "coalesce(member.role, management_token.role)")} AS role, email AS "createdBy",
   management_token.created_at AS "createdAt", expires_at AS "expiresAt", last_used_at AS "lastUsedAt",
-  CASE WHEN member.role IS NULL THEN 'stopped' WHEN expires_at <= now() THEN 'expired' ELSE 'active' END AS status`;
+  CASE WHEN ${IS_STOPPED} THEN 'stopped' WHEN expires_at <= now() THEN 'expired' ELSE 'active' END AS status`;
 const FROM = `FROM management_token JOIN person ON person.id = created_by
   LEFT JOIN member ON member.account_id = management_token.account_id AND member.person_id = created_by`;
 const tokenRow = z.strictObject({
@@ -68,7 +74,7 @@ export function isManagementToken(credential: string): boolean {
  */
 export async function createManagementToken(
   database: Queryable,
-  { accountId, name, role, createdBy, expiresAt }: NewManagementToken,
+  { accountId, name, role, createdBy, expiresAt, hasSecondFactor = false }: NewManagementToken,
 ): Promise<{ id: string; value: string }> {
   if (expiresAt !== null && expiresAt.getTime() <= Date.now())
     throw new GatewayError("invalid_request", "Choose a day that is not over yet.", { field: "expires" });
@@ -78,9 +84,20 @@ export async function createManagementToken(
   // One at a time: many at once would all find room.
   await database.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
   const made = await database.execute(
-    `INSERT INTO management_token (id, account_id, name, role, token_hash, created_by, expires_at) SELECT $1, $2, $3, $4, $5, $6, $7
+    `INSERT INTO management_token (id, account_id, name, role, token_hash, created_by, expires_at, has_second_factor)
+     SELECT $1, $2, $3, $4, $5, $6, $7, $9
      WHERE (SELECT count(*) FROM management_token WHERE account_id = $2 AND (revoked_at IS NULL OR revoked_at > now() - interval '1 day')) < $8`,
-    [id, accountId, checkPersonName(name), role, hashToken(value), createdBy, expiresAt, ACCOUNT_BOUNDS.managementTokens],
+    [
+      id,
+      accountId,
+      checkPersonName(name),
+      role,
+      hashToken(value),
+      createdBy,
+      expiresAt,
+      ACCOUNT_BOUNDS.managementTokens,
+      hasSecondFactor,
+    ],
   );
   if (made === 0)
     throw new GatewayError(
@@ -93,7 +110,7 @@ export async function createManagementToken(
 /** The token of this value, while it is in force; that it was used is noted. */
 export async function findManagementToken(database: Queryable, value: string): Promise<ManagementToken | undefined> {
   const [token] = await database.query({
-    text: `SELECT ${COLUMNS} ${FROM} WHERE token_hash = $1 AND revoked_at IS NULL AND member.role IS NOT NULL AND (expires_at IS NULL OR expires_at > now())`,
+    text: `SELECT ${COLUMNS} ${FROM} WHERE token_hash = $1 AND revoked_at IS NULL AND NOT ${IS_STOPPED} AND (expires_at IS NULL OR expires_at > now())`,
     values: [hashToken(value)],
     row: tokenRow,
   });

@@ -13,6 +13,8 @@ export interface Membership {
   role: Role;
   /** By those who run the service: keys are refused, and nothing can be paid. */
   isSuspended: boolean;
+  /** Its owner asks all members for a second factor. */
+  requiresSecondFactor: boolean;
 }
 
 export interface Member {
@@ -21,6 +23,7 @@ export interface Member {
   name: string;
   role: Role;
   since: Date;
+  hasSecondFactor: boolean;
 }
 
 export const roleSchema = z.enum(ROLES);
@@ -29,19 +32,27 @@ export const membershipRow = z.strictObject({
   accountName: z.string(),
   role: roleSchema,
   isSuspended: z.boolean(),
+  requiresSecondFactor: z.boolean(),
 });
+/** Of `membershipRow`, beside `role`. */
+export const ACCOUNT_OF_MEMBERSHIP = `account_id AS "accountId", account.name AS "accountName", status = 'suspended' AS "isSuspended",
+  EXISTS (SELECT FROM second_factor_rule AS rule WHERE rule.account_id = account.id) AS "requiresSecondFactor"`;
+/** Of a person. */
+export const HAS_TOTP = "EXISTS (SELECT FROM person_totp WHERE person_totp.person_id = person.id)";
+export const HAS_PASSKEY = "EXISTS (SELECT FROM passkey WHERE passkey.person_id = person.id)";
 const memberRow = z.strictObject({
   personId: z.string(),
   email: z.string(),
   name: z.string(),
   role: roleSchema,
   since: z.date(),
+  hasSecondFactor: z.boolean(),
 });
 
 /** A person's accounts, the oldest first. */
 export async function listMemberships(database: Queryable, personId: string): Promise<Membership[]> {
   return database.query({
-    text: `SELECT account_id AS "accountId", account.name AS "accountName", role, status = 'suspended' AS "isSuspended" FROM member JOIN account ON account.id = account_id
+    text: `SELECT ${ACCOUNT_OF_MEMBERSHIP}, role FROM member JOIN account ON account.id = account_id
            WHERE person_id = $1 ORDER BY since, account_id`,
     values: [personId],
     row: membershipRow,
@@ -50,7 +61,8 @@ export async function listMemberships(database: Queryable, personId: string): Pr
 
 export async function listMembers(database: Queryable, accountId: string): Promise<Member[]> {
   return database.query({
-    text: `SELECT person_id AS "personId", email, name, role, since FROM member JOIN person ON person.id = person_id
+    text: `SELECT person_id AS "personId", email, name, role, since, ${HAS_TOTP} OR ${HAS_PASSKEY} AS "hasSecondFactor"
+           FROM member JOIN person ON person.id = person_id
            WHERE account_id = $1 ORDER BY since, person_id`,
     values: [accountId],
     row: memberRow,

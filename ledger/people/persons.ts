@@ -6,7 +6,7 @@ import { countAttempt, signUpAttempt } from "./attempts.ts";
 import type { Database, Queryable } from "../database.ts";
 import { addIdentity, type Identity } from "./identities.ts";
 import { acceptInvitationIn } from "./invitations.ts";
-import { addMember } from "./members.ts";
+import { addMember, HAS_PASSKEY, HAS_TOTP } from "./members.ts";
 import { checkLength, hashPassword } from "./password.ts";
 import { checkStrength } from "./password-strength.ts";
 import { checkPersonName } from "./person-name.ts";
@@ -39,8 +39,6 @@ export type NewPerson = { email: string; name: string; isEmailVerified?: boolean
   | { identity: Identity }
 );
 
-const HAS_TOTP = "EXISTS (SELECT FROM person_totp WHERE person_id = person.id)";
-const HAS_PASSKEY = "EXISTS (SELECT FROM passkey WHERE person_id = person.id)";
 const COLUMNS = `id, email, name, is_admin AS "isAdmin", email_verified_at IS NOT NULL AS "isEmailVerified",
   password_hash IS NOT NULL AS "hasPassword", ${HAS_TOTP} AS "hasTotp", ${HAS_PASSKEY} AS "hasPasskey",
   ${HAS_TOTP} OR ${HAS_PASSKEY} AS "hasSecondFactor"`;

@@ -308,7 +308,8 @@ async function everything(database: Database): Promise<string> {
       md5(coalesce(string_agg((to_jsonb(t) - $1::text[])::text, '' ORDER BY (to_jsonb(t) - $1::text[])::text), '')) AS sum FROM ${name} AS t`,
   );
   const rows = await database.query({
-    text: sums.join(" UNION ALL "),
+    // Postgres looks at many tables in parallel, in whatever order.
+    text: `${sums.join(" UNION ALL ")} ORDER BY name`,
     values: [[...SEEN, ...CHECKED]],
     row: z.strictObject({ name: z.string(), rows: z.int(), sum: z.string() }),
   });

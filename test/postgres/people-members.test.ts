@@ -15,7 +15,9 @@ test("an invitation makes one member, once, however many take it at the same tim
 
   const taken = await Promise.allSettled(guests.map(({ person }) => acceptInvitation(database, token, person)));
   const accepted = taken.filter((result) => result.status === "fulfilled");
-  expect(accepted.map(({ value }) => value)).toEqual([{ accountId, accountName: "ann", role: "viewer", isSuspended: false }]);
+  expect(accepted.map(({ value }) => value)).toEqual([
+    { accountId, accountName: "ann", role: "viewer", isSuspended: false, requiresSecondFactor: false },
+  ]);
   const refused = taken.filter((result) => result.status === "rejected");
   expect(refused.map(({ reason }) => reason)).toEqual([expect.objectContaining({ code: "not_found" })]);
   expect((await listMembers(database, accountId)).map(({ role }) => role)).toEqual(["owner", "viewer"]);

@@ -168,6 +168,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "GET /dashboard/members": page("viewer", 200),
   "POST /dashboard/members/invite": page("owner", 200, { body: { email: "new@example.com", role: "viewer" } }),
   "POST /dashboard/members/invitations/:id/revoke": page("owner", 303, { ids: { id: "invitation" } }),
+  "POST /dashboard/members/second-factor": page("owner", 303, { body: { required: "no" } }),
   "POST /dashboard/members/:personId/role": page("owner", 303, { ids: PERSON, body: { role: "viewer" } }),
   "GET /dashboard/members/:personId/remove": page("owner", 200, { ids: PERSON }),
   "POST /dashboard/members/:personId/remove": page("owner", 303, { ids: PERSON }),

@@ -51,7 +51,7 @@ export interface TestDashboard {
   /** A person with an account of their own, signed in to it. */
   owner(email: string): Promise<SignedIn>;
   /** Somebody who is there already, in this account, from another browser. */
-  signIn(personId: string, accountId: string): Promise<SignedIn>;
+  signIn(personId: string, accountId: string, hasSecondFactor?: boolean): Promise<SignedIn>;
   /** Another person, signed in to this account. */
   inAccount(accountId: string, role: Role, email?: string): Promise<SignedIn>;
   /** A program with a management token. */
@@ -71,6 +71,8 @@ export async function openDashboard(database: Database, options: Partial<AppDeps
     pepper: PEPPER,
     publicBaseUrl,
     signUp: { isOpen: true, domains: null },
+    // Of administrators in tests of other things.
+    adminSecondFactor: "optional",
     onRoute: ({ method, url }) => void routes.push(...[method].flat().map((each) => ({ method: each, url }))),
     ...options,
   });
@@ -96,8 +98,8 @@ export async function openDashboard(database: Database, options: Partial<AppDeps
     };
   }
 
-  async function signedIn(personId: string, accountId: string): Promise<SignedIn> {
-    const token = await startSession(database, { personId, accountId, userAgent: "test" });
+  async function signedIn(personId: string, accountId: string, hasSecondFactor = false): Promise<SignedIn> {
+    const token = await startSession(database, { personId, accountId, userAgent: "test", hasSecondFactor });
     const cookie = `${publicBaseUrl.startsWith("https:") ? "__Host-" : ""}session=${token}`;
     const csrf = csrfToken(token, accountId);
     return { ...client({ cookie }, csrf), cookie, csrf, personId, accountId };

@@ -43,10 +43,11 @@ export function tokenRoutes(app: FastifyInstance, deps: AppDeps): void {
     let value = "";
     const failed = await submitForm(values, async () => {
       const { name, role, expires } = tokenForm.parse(values);
+      const proved = { hasSecondFactor: visitor.session.hasSecondFactor };
       // The day that is named is the last one.
       const expiresAt = expires === null ? null : new Date(Date.parse(expires) + DAY_MS);
       await database.transaction(async (transaction) => {
-        const token = { accountId, name, role, createdBy: visitor.person.id, expiresAt };
+        const token = { accountId, name, role, createdBy: visitor.person.id, expiresAt, ...proved };
         const made = await createManagementToken(transaction, token);
         await noteAction(transaction, { accountId, personId: visitor.person.id, action: "token.created", subject: made.id });
         value = made.value;

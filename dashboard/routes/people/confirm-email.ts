@@ -9,7 +9,7 @@ import { readForm, readQuery } from "../../form.ts";
 import { confirmLetter } from "../../mail/letters.ts";
 import type { Mailer } from "../../mail/letter.ts";
 import { goTo, sendPage } from "../../reply.ts";
-import { memberOf, PERSONAL } from "../../session/guard.ts";
+import { memberOf, BEFORE_FACTOR } from "../../session/guard.ts";
 import { signedNote } from "../../session/signed-note.ts";
 import type { Member } from "../../session/visitor.ts";
 import { confirmEmailPage, confirmSentPage } from "../../views/people/confirm-email.ts";
@@ -36,7 +36,7 @@ export function confirmEmailRoutes(app: FastifyInstance, deps: AppDeps, mailer: 
       );
   }
 
-  app.post(`${PATH}/send`, PERSONAL, async (request, reply) => {
+  app.post(`${PATH}/send`, BEFORE_FACTOR, async (request, reply) => {
     const { person } = memberOf(request);
     const { email, name } = person;
     await countAttempt(database, linkAttempt({ email, address: request.ip }));
@@ -46,14 +46,14 @@ export function confirmEmailRoutes(app: FastifyInstance, deps: AppDeps, mailer: 
   });
 
   // Programs that look through mail open links: only the button confirms.
-  app.get(PATH, async (request, reply) => {
+  app.get(PATH, BEFORE_FACTOR, async (request, reply) => {
     const visitor = memberOf(request);
     const token = readQuery(request, "token");
     check(visitor, token);
     return sendPage(reply, confirmEmailPage({ visitor, token }));
   });
 
-  app.post(PATH, PERSONAL, async (request, reply) => {
+  app.post(PATH, BEFORE_FACTOR, async (request, reply) => {
     const visitor = memberOf(request);
     const { person } = visitor;
     check(visitor, readForm(request)["token"] ?? "");

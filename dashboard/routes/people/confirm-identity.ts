@@ -7,7 +7,7 @@ import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm, type FormState
 import { unknownPasskey, type Passkeys } from "../../passkeys/passkeys.ts";
 import { goTo, safeNext, sendPage } from "../../reply.ts";
 import { isFresh } from "../../session/fresh.ts";
-import { memberOf, PERSONAL } from "../../session/guard.ts";
+import { memberOf, BEFORE_FACTOR } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
 import { confirmIdentityPage, type Proofs } from "../../views/people/confirm-identity.ts";
 
@@ -20,11 +20,11 @@ export function confirmIdentityRoutes(app: FastifyInstance, { database, pepper, 
     return confirmIdentityPage({ visitor, next, form, proofs: proofsOf(visitor), challenge });
   }
 
-  app.get(PATH, async (request, reply) =>
+  app.get(PATH, BEFORE_FACTOR, async (request, reply) =>
     sendPage(reply, await render(memberOf(request), safeNext(readQuery(request, "next")), EMPTY_FORM)),
   );
 
-  app.post(PATH, PERSONAL, async (request, reply) => {
+  app.post(PATH, BEFORE_FACTOR, async (request, reply) => {
     const visitor = memberOf(request);
     const { person, session } = visitor;
     const values = readForm(request);
@@ -48,7 +48,7 @@ export function confirmIdentityRoutes(app: FastifyInstance, { database, pepper, 
   if (passkeys !== undefined) passkeyRoute(passkeys);
 
   function passkeyRoute({ check }: Passkeys): void {
-    app.post(`${PATH}/passkey`, PERSONAL, async (request, reply) => {
+    app.post(`${PATH}/passkey`, BEFORE_FACTOR, async (request, reply) => {
       const visitor = memberOf(request);
       const values = readForm(request);
       const next = safeNext(values["next"]);

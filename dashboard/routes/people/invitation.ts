@@ -8,7 +8,7 @@ import { readForm, readQuery } from "../../form.ts";
 import { createOwnerNotifier } from "../../mail/notifier.ts";
 import { memberJoinedLetter } from "../../mail/security-letters.ts";
 import { goTo, sendPage } from "../../reply.ts";
-import { memberOf, PERSONAL } from "../../session/guard.ts";
+import { BEFORE_FACTOR, memberOf, PERSONAL } from "../../session/guard.ts";
 import { invitationPage } from "../../views/people/invitation.ts";
 
 /** Where an invitation leads, and which of their accounts somebody has in view. */
@@ -32,7 +32,7 @@ export function invitationRoutes(app: FastifyInstance, deps: AppDeps): void {
 
   app.post(
     "/dashboard/accounts/:accountId/view",
-    PERSONAL,
+    BEFORE_FACTOR,
     async (request: FastifyRequest<{ Params: { accountId: string } }>, reply) => {
       const { session, memberships } = memberOf(request);
       const wanted = memberships.find(({ accountId }) => accountId === request.params.accountId);

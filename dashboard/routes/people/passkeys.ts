@@ -9,7 +9,7 @@ import { passkeyLetter } from "../../mail/security-letters.ts";
 import type { Passkeys } from "../../passkeys/passkeys.ts";
 import { goTo, sendPage } from "../../reply.ts";
 import { checkFresh } from "../../session/fresh.ts";
-import { memberOf, PERSONAL } from "../../session/guard.ts";
+import { BEFORE_FACTOR, memberOf, PERSONAL } from "../../session/guard.ts";
 import { checkEmailProved } from "../../session/requirements.ts";
 import type { Member } from "../../session/visitor.ts";
 import { NEW_PASSKEY_PATH, newPasskeyPage } from "../../views/people/passkeys.ts";
@@ -27,7 +27,7 @@ export function passkeyRoutes(app: FastifyInstance, deps: AppDeps, passkeys: Pas
     notify(passkeyLetter({ person, name, isAdded: action === "person.passkey_added", publicBaseUrl }));
   }
 
-  app.get(NEW_PASSKEY_PATH, async (request, reply) => {
+  app.get(NEW_PASSKEY_PATH, BEFORE_FACTOR, async (request, reply) => {
     const visitor = memberOf(request);
     checkEmailProved(visitor);
     checkFresh(visitor, NEW_PASSKEY_PATH);
@@ -35,7 +35,7 @@ export function passkeyRoutes(app: FastifyInstance, deps: AppDeps, passkeys: Pas
     return sendPage(reply, newPasskeyPage({ visitor, challenge, form: EMPTY_FORM }));
   });
 
-  app.post(NEW_PASSKEY_PATH, PERSONAL, async (request, reply) => {
+  app.post(NEW_PASSKEY_PATH, BEFORE_FACTOR, async (request, reply) => {
     const visitor = memberOf(request);
     const { person, session } = visitor;
     checkEmailProved(visitor);

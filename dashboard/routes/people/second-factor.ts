@@ -9,7 +9,7 @@ import { createNotifier } from "../../mail/notifier.ts";
 import { recoveryCodesLetter, secondFactorLetter } from "../../mail/security-letters.ts";
 import { goTo, sendPage } from "../../reply.ts";
 import { checkFresh } from "../../session/fresh.ts";
-import { memberOf, PERSONAL } from "../../session/guard.ts";
+import { BEFORE_FACTOR, memberOf, PERSONAL } from "../../session/guard.ts";
 import { checkEmailProved } from "../../session/requirements.ts";
 import type { Member } from "../../session/visitor.ts";
 import { recoveryCodesPage, secondFactorPage } from "../../views/people/second-factor.ts";
@@ -27,7 +27,7 @@ export function secondFactorRoutes(app: FastifyInstance, deps: AppDeps): void {
     action: "person.second_factor_on" | "person.second_factor_off" | "person.recovery_codes_made",
   ) => noteAction(database, { accountId: null, personId: person.id, action, subject: person.email });
 
-  app.get(PATH, async (request, reply) => {
+  app.get(PATH, BEFORE_FACTOR, async (request, reply) => {
     const visitor = memberOf(request);
     const { person } = visitor;
     checkEmailProved(visitor);
@@ -37,7 +37,7 @@ export function secondFactorRoutes(app: FastifyInstance, deps: AppDeps): void {
     return sendPage(reply, secondFactorPage({ visitor, offer, form: EMPTY_FORM, canAddPasskey }));
   });
 
-  app.post(PATH, PERSONAL, async (request, reply) => {
+  app.post(PATH, BEFORE_FACTOR, async (request, reply) => {
     const visitor = memberOf(request);
     const { person } = visitor;
     checkEmailProved(visitor);

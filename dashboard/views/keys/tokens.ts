@@ -18,7 +18,7 @@ const ROLES = {
 const STATUS: Record<ManagementToken["status"], string> = {
   active: "It works",
   expired: "Its last day is over",
-  stopped: "Who made it is not in this account any more",
+  stopped: "Who made it is no longer in this account, or lacks the second factor that it requires",
 };
 const PATH = "/dashboard/tokens";
 

@@ -28,7 +28,7 @@ export interface MembersView {
 export function membersPage({ visitor, members, invitations, form }: MembersView): string {
   const isOwner = visitor.membership.role === "owner";
   const body = html`<h1>Members of ${visitor.membership.accountName}</h1>
-    !${formProblem(form)} !${memberTable(members, visitor, isOwner)}
+    !${formProblem(form)} !${memberTable(members, visitor, isOwner)} !${ruleSection(visitor)}
     !${isOwner ? inviteForm(visitor, form) : html`<p class="muted">Only an owner of this account can invite somebody.</p>`}
     !${invitations.length === 0 ? "" : invitationTable(invitations, visitor)}`;
   return layout({ title: "Members", visitor, path: PATH, body });
@@ -36,7 +36,7 @@ export function membersPage({ visitor, members, invitations, form }: MembersView
 
 function memberTable(members: readonly AccountMember[], visitor: Member, isOwner: boolean): string {
   const rows = members.map((member) => {
-    const { personId, email, name, role, since } = member;
+    const { personId, email, name, role, since, hasSecondFactor } = member;
     const isSelf = personId === visitor.person.id;
     const remove = html`<a
       class="button quiet danger"
@@ -48,11 +48,28 @@ function memberTable(members: readonly AccountMember[], visitor: Member, isOwner
       <th scope="row" data-label="Name">${name}!${isSelf ? html` <span class="muted">(you)</span>` : ""}</th>
       <td data-label="E-mail">${email}</td>
       <td data-label="Role">!${isOwner ? roleForm(member, visitor) : role}</td>
+      <td data-label="Second factor">${hasSecondFactor ? "on" : "off"}</td>
       <td data-label="Since">!${day(since)}</td>
       <td class="actions">!${isOwner || isSelf ? remove : ""}</td>
     </tr>`;
   });
-  return responsiveTable(["Name", "E-mail", "Role", "Since", { hidden: "Actions" }], rows);
+  return responsiveTable(["Name", "E-mail", "Role", "Second factor", "Since", { hidden: "Actions" }], rows);
+}
+
+/** Whether the account asks for a second factor; its owners choose. */
+function ruleSection({ csrf, membership }: Member): string {
+  const { requiresSecondFactor: isRequired, role } = membership;
+  const words = isRequired
+    ? "Required. Members without one are asked to set it up, and can do nothing else in this account until then; their management tokens stop."
+    : "Optional: each member decides.";
+  const change = html`<input type="hidden" name="required" value="${isRequired ? "no" : "yes"}" />
+    <button>${isRequired ? "Make it optional" : "Require a second factor"}</button>`;
+  return html`<h2>Second factor</h2>
+    <form method="post" action="${PATH}/second-factor" class="card stack">
+      !${csrfField(csrf)}
+      <p>${words}</p>
+      !${role === "owner" ? change : ""}
+    </form>`;
 }
 
 function roleForm({ personId, name, role }: AccountMember, { csrf }: Member): string {

@@ -7,6 +7,7 @@ const CONFIG: Parameters<typeof checkConfig>[0] = {
   signUp: { isOpen: true, domains: null },
   mail: { kind: "none" },
   oidc: undefined,
+  adminSecondFactor: "required",
 };
 const OIDC = { issuer: "https://id.example", clientId: "gateway", clientSecret: "x", name: "Example" };
 const DOMAINS = { isOpen: true, domains: ["example.com"] };
@@ -16,6 +17,11 @@ test("letters that anybody can read are for one machine (S24)", () => {
   expect(() => checkConfig({ ...CONFIG, mail: { kind: "outbox" } })).toThrow("MAIL=outbox shows every letter");
   for (const publicBaseUrl of ["http://127.0.0.1:8080", "http://localhost:8080", "http://[::1]:8080"])
     checkConfig({ ...CONFIG, publicBaseUrl, mail: { kind: "outbox" } });
+});
+
+test("administrators do without a second factor on one machine alone", () => {
+  expect(() => checkConfig({ ...CONFIG, adminSecondFactor: "optional" })).toThrow("ADMIN_SECOND_FACTOR=optional");
+  checkConfig({ ...CONFIG, publicBaseUrl: "http://127.0.0.1:8080", adminSecondFactor: "optional" });
 });
 
 test("an address of a domain is proved by mail, or by a provider", () => {

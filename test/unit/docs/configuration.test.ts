@@ -21,6 +21,7 @@ const PROCESSES = [
       "dashboard/mail/mailer.ts",
       "dashboard/oidc/config.ts",
       "dashboard/payments/payments.ts",
+      "dashboard/second-factor-policy.ts",
       "dashboard/sign-up-rules.ts",
       "dashboard/trusted-proxies.ts",
     ],

@@ -1,0 +1,41 @@
+import type { FastifyInstance } from "fastify";
+import { GatewayError } from "../../../contract/errors.ts";
+import { noteAction } from "../../../ledger/people/audit.ts";
+import { setSecondFactorRule } from "../../../ledger/people/second-factor-rule.ts";
+import type { AppDeps } from "../../app-deps.ts";
+import { readForm } from "../../form.ts";
+import { createOwnerNotifier } from "../../mail/notifier.ts";
+import { secondFactorRuleLetter } from "../../mail/security-letters.ts";
+import { goTo } from "../../reply.ts";
+import { checkFresh } from "../../session/fresh.ts";
+import { memberOf } from "../../session/guard.ts";
+
+const MEMBERS = "/dashboard/members";
+
+/** An owner asks all members for a second factor, or no longer does. */
+export function secondFactorRuleRoutes(app: FastifyInstance, deps: AppDeps): void {
+  const { database, publicBaseUrl } = deps;
+  const tellOwners = createOwnerNotifier(deps);
+
+  app.post(`${MEMBERS}/second-factor`, async (request, reply) => {
+    const visitor = memberOf(request, "manageMembers");
+    checkFresh(visitor, MEMBERS);
+    const { person, session, membership } = visitor;
+    const { accountId, accountName } = membership;
+    const isRequired = readForm(request)["required"] === "yes";
+    if (isRequired && !session.hasSecondFactor)
+      throw new GatewayError(
+        "invalid_request",
+        "Set up your own second factor first, under Settings: nobody without one could go on in this account.",
+      );
+    await database.transaction(async (transaction) => {
+      await setSecondFactorRule(transaction, { accountId, isRequired });
+      const action = isRequired ? "account.second_factor_required" : "account.second_factor_optional";
+      await noteAction(transaction, { accountId, personId: person.id, action, subject: accountName });
+    });
+    await tellOwners(accountId, (to) =>
+      secondFactorRuleLetter({ person: to, by: person, accountName, isRequired, publicBaseUrl }),
+    );
+    return goTo(reply, MEMBERS);
+  });
+}

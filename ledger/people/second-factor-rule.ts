@@ -1,0 +1,14 @@
+import type { Queryable } from "../database.ts";
+
+/** Whether an account asks all its members for a second factor. */
+export async function setSecondFactorRule(
+  database: Queryable,
+  { accountId, isRequired }: { accountId: string; isRequired: boolean },
+): Promise<void> {
+  await database.execute(
+    isRequired
+      ? "INSERT INTO second_factor_rule (account_id) VALUES ($1) ON CONFLICT DO NOTHING"
+      : "DELETE FROM second_factor_rule WHERE account_id = $1",
+    [accountId],
+  );
+}
