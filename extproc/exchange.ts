@@ -170,7 +170,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
           ),
         );
         way = planned;
-        const meter = size.meter();
+        const meter = size.meter(outputTokens);
         const { isByAttempt } = planned;
         const backend = planned.backend();
         run = startRun(

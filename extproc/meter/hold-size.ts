@@ -23,7 +23,7 @@ export interface HoldSizeInput {
   promptTokens: number;
   /** The prompt as it probably is: what it leaves of the context window. */
   likelyPromptTokens: number;
-  ask: OutputAsk;
+  ask: Pick<OutputAsk, "limit" | "answers">;
   model: { contextWindow: number | null; maxOutputTokens: number; price: Price };
 }
 

@@ -10,13 +10,14 @@ export interface MeteredUsage {
 
 /**
  * Why an upstream's report was not charged as it stands:
- * - "impossible": no count of tokens, or more than the model can read and write;
+ * - "impossible": no count of tokens, more than the model can read and write, or parts that exceed their total;
+ * - "over_limit": more output than the limit that was sent allows;
  * - "empty": a prompt of no tokens;
  * - "falling": a prompt, or cumulative output, that becomes less;
  * - "short": fewer output tokens than the delivered text can have;
  * - "stale": the answer went on behind the last report.
  */
-const DOUBTS = ["impossible", "empty", "falling", "short", "stale"] as const;
+const DOUBTS = ["impossible", "over_limit", "empty", "falling", "short", "stale"] as const;
 export type Doubt = (typeof DOUBTS)[number];
 
 /**
@@ -33,8 +34,8 @@ export interface Meter {
   produced(text: string): void;
   /** The same, of text that has been measured: bytes of UTF-8, and characters as `countCharacters` counts them. */
   producedBytes(bytes: number, characters: number): void;
-  /** Has the upstream produced anything? Token counts alone do not say so: messages streams begin with a placeholder. */
-  hasOutput(): boolean;
+  /** What the upstream has produced. Token counts alone do not say so: messages streams begin with a placeholder. */
+  outputBytes(): number;
   final(): MeteredUsage;
   /** What is wrong with the reports by now. */
   doubts(): readonly Doubt[];
@@ -72,16 +73,24 @@ interface ReportedPrompt {
 interface ReportedOutput {
   outputTokens: number;
   reasoningTokens: number;
+  /** The reasoning is a count, and not more than all of the output. */
+  isConsistent: boolean;
   /** What had been produced when it was reported. */
   atBytes: number;
   atCharacters: number;
 }
 
-/**
- * @param promptTokens our own count of the prompt, charged if none is reported.
- * @param mostTokens more than this, prompt and output together, is no report that can be true.
- */
-export function createMeter(promptTokens: number, mostTokens: number = MOST_TOKENS): Meter {
+/** The most that a report can say. */
+export interface MeterBounds {
+  /** Prompt and output together: what the model can read and write. */
+  tokens?: number;
+  /** Output of all answers: the limit that was sent, for each of them. */
+  outputTokens?: number;
+}
+
+/** @param promptTokens our own count of the prompt, charged if none is reported. */
+export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Meter {
+  const { tokens: mostTokens = MOST_TOKENS, outputTokens: mostOutputTokens = Infinity } = bounds;
   const ownPrompt = Math.min(Math.max(0, Math.ceil(promptTokens)), mostTokens);
   const doubts = new Set<Doubt>();
   let prompt: ReportedPrompt | undefined;
@@ -108,9 +117,11 @@ export function createMeter(promptTokens: number, mostTokens: number = MOST_TOKE
       return;
     }
     highestOutput = Math.max(highestOutput, outputTokens);
+    const isConsistent = isCount(reasoningTokens) && reasoningTokens <= outputTokens;
     output = {
       outputTokens,
-      reasoningTokens: isCount(reasoningTokens) ? reasoningTokens : 0,
+      reasoningTokens: isConsistent ? reasoningTokens : 0,
+      isConsistent,
       atBytes: bytes,
       atCharacters: characters,
     };
@@ -142,8 +153,10 @@ export function createMeter(promptTokens: number, mostTokens: number = MOST_TOKE
   function outputTokens(): number {
     const own = estimateTokens(bytes);
     if (output === undefined) return Math.min(own, mostTokens);
-    const isReplaced = isFalling(output) || isShort(output);
-    const told = output.outputTokens + estimateTokens(bytes - output.atBytes);
+    const isReplaced = isFalling(output) || isShort(output) || !output.isConsistent;
+    // Nobody asked for more than the limit; what was delivered beyond it is charged all the same.
+    const believed = Math.min(output.outputTokens, Math.max(mostOutputTokens, estimateTokens(output.atBytes)));
+    const told = believed + estimateTokens(bytes - output.atBytes);
     return Math.min(isReplaced ? Math.max(told, own) : told, mostTokens);
   }
 
@@ -156,8 +169,22 @@ export function createMeter(promptTokens: number, mostTokens: number = MOST_TOKE
     return last.outputTokens < Math.ceil(last.atCharacters / MOST_CHARACTERS_PER_TOKEN);
   }
 
+  function isOverLimit(last: ReportedOutput): boolean {
+    return last.outputTokens > mostOutputTokens;
+  }
+
   function isStale(last: ReportedOutput): boolean {
     return bytes > last.atBytes;
+  }
+
+  function outputDoubts(last: ReportedOutput): Doubt[] {
+    const found: Doubt[] = [];
+    if (!last.isConsistent) found.push("impossible");
+    if (isOverLimit(last)) found.push("over_limit");
+    if (isFalling(last)) found.push("falling");
+    if (isShort(last)) found.push("short");
+    if (isStale(last)) found.push("stale");
+    return found;
   }
 
   return {
@@ -174,10 +201,10 @@ export function createMeter(promptTokens: number, mostTokens: number = MOST_TOKE
       bytes += moreBytes;
       characters += moreCharacters;
     },
-    hasOutput: () => bytes > 0,
+    outputBytes: () => bytes,
     final() {
       const total = outputTokens();
-      const isOutputOwn = output === undefined || isStale(output) || isFalling(output) || isShort(output);
+      const isOutputOwn = output === undefined || outputDoubts(output).length > 0;
       return {
         usage: {
           ...NO_USAGE,
@@ -193,9 +220,7 @@ export function createMeter(promptTokens: number, mostTokens: number = MOST_TOKE
       // A prompt that was told later is no longer in doubt.
       if (prompt !== undefined) found.delete("empty");
       if (prompt !== undefined && isPromptFalling(prompt)) found.add("falling");
-      if (output !== undefined && isFalling(output)) found.add("falling");
-      if (output !== undefined && isShort(output)) found.add("short");
-      if (output !== undefined && isStale(output)) found.add("stale");
+      if (output !== undefined) for (const doubt of outputDoubts(output)) found.add(doubt);
       return DOUBTS.filter((doubt) => found.has(doubt));
     },
   };

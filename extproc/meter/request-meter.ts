@@ -7,13 +7,21 @@ export interface RequestMeterInput {
   model: Pick<CatalogueModel, "contextWindow" | "maxOutputTokens">;
   /** How many answers it asks for. */
   answers: number;
+  /** The limit that is sent, for each of them. */
+  outputTokens: number;
+  /** The server first writes a summary of the conversation, up to the same limit. */
+  isCompacting: boolean;
   /** The prompt as it is held. */
   heldPromptTokens: number;
 }
 
 /** The meter of one request: our own count of a prompt is never more than the model can read, nor than what is held for it. */
-export function createRequestMeter({ likelyPromptTokens, model, answers, heldPromptTokens }: RequestMeterInput): Meter {
-  const { contextWindow, maxOutputTokens } = model;
+export function createRequestMeter(input: RequestMeterInput): Meter {
+  const { likelyPromptTokens, heldPromptTokens, answers, outputTokens, isCompacting } = input;
+  const { contextWindow, maxOutputTokens } = input.model;
   const promptTokens = Math.min(likelyPromptTokens, heldPromptTokens, contextWindow ?? Infinity);
-  return createMeter(promptTokens, (contextWindow ?? MOST_TOKENS) + maxOutputTokens * answers);
+  return createMeter(promptTokens, {
+    tokens: (contextWindow ?? MOST_TOKENS) + maxOutputTokens * answers,
+    outputTokens: outputTokens * (isCompacting ? answers + 1 : answers),
+  });
 }

@@ -12,8 +12,8 @@ export interface RequestSize {
   /** What must be free for it to run. */
   hold: HoldSize;
   wantsStream: boolean;
-  /** Made when it runs. */
-  meter(): Meter;
+  /** Made when it runs. @param outputTokens the limit that is sent, for each answer. */
+  meter(outputTokens: number): Meter;
 }
 
 /** What a request may use: its prompt, and the output that it asks for. */
@@ -24,6 +24,10 @@ export function sizeRequest(body: RequestBody, { protocol, model }: { protocol: 
   return {
     hold: sizeHold({ promptTokens, likelyPromptTokens, ask, model }),
     wantsStream: ask.wantsStream,
-    meter: () => createRequestMeter({ likelyPromptTokens, heldPromptTokens: promptTokens, answers: ask.answers, model }),
+    meter(outputTokens) {
+      const { answers, isCompacting } = ask;
+      const heldPromptTokens = promptTokens;
+      return createRequestMeter({ likelyPromptTokens, heldPromptTokens, answers, outputTokens, isCompacting, model });
+    },
   };
 }

@@ -163,7 +163,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
 
   function draw(outcome: Settlement["outcome"]): Bill {
     // What nobody got is free, whatever the upstream reports (S28, S38).
-    const isFree = outcome !== "complete" && !(isDelivered && meter.hasOutput());
+    const isFree = outcome !== "complete" && !(isDelivered && meter.outputBytes() > 0);
     const nothing = { usage: { ...NO_USAGE }, isEstimated: false, chargeNanoUsd: 0n };
     if (isFree) return (hasLeft ? guard(drawPrompt) : undefined) ?? nothing;
     // The price is the one read at admission: this object was not changed since (S28).
@@ -211,7 +211,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
       isDelivered ||= deliveredBytes > 0;
       // Nobody would count what it goes on to produce.
       if (isGivenUp) return "stop";
-      if (isSettled || !meter.hasOutput()) return "go_on";
+      if (isSettled || meter.outputBytes() === 0) return "go_on";
       if (isDelivered) {
         firstTokenMs ??= clock.nowMs() - startedMs;
         noteCheckpoint(aliveMs);

@@ -1,7 +1,9 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeBackendManifests } from "../support/backend-manifests.ts";
 import { eventually } from "../support/eventually.ts";
+import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
+import { onlyRow } from "../support/settlement.ts";
 import { startTestStack, type TestStack, type UsageRow } from "../support/stack.ts";
 
 /** Which side ended an answer, through a real Envoy: what the client reads, and what the gateway books (S22, S28, S41). */
@@ -9,21 +11,13 @@ import { startTestStack, type TestStack, type UsageRow } from "../support/stack.
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
 let answer: Answer = () => {};
-let server: Server;
+let upstream: RecordingUpstream;
 let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
 let stack: TestStack;
 
 beforeAll(async () => {
-  server = createServer((request, response) => {
-    request.resume();
-    request.once("end", () => answer(request, response));
-  });
-  const { promise: listening, resolve } = Promise.withResolvers<void>();
-  server.listen(0, "127.0.0.1", resolve);
-  await listening;
-  const address = server.address();
-  if (typeof address !== "object" || address === null) throw new Error("the upstream has no port");
-  const url = `http://127.0.0.1:${address.port}`;
+  upstream = await startRecordingUpstream((request, response) => answer(request, response));
+  const url = `http://127.0.0.1:${upstream.port}`;
   const pricing = { inputPerMillion: "100.00", outputPerMillion: "100.00" };
   const only = { name: "only", protocol: "chat", url } as const;
   manifests = await makeBackendManifests([
@@ -36,8 +30,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await stack.stop();
-  server.closeAllConnections();
-  server.close();
+  await upstream.stop();
   await manifests.remove();
 });
 
@@ -63,13 +56,6 @@ function ask({ model, path = "/v1/chat/completions", isStream = true, signal, co
 }
 
 const idOf = (response: Response) => response.headers.get("x-request-id") ?? "";
-
-async function usageOf(requestId: string): Promise<UsageRow> {
-  const [row, ...more] = await stack.usageOf(requestId);
-  expect(more).toEqual([]);
-  if (row === undefined) throw new Error("the request has no usage");
-  return row;
-}
 
 const chunk = (content: string) =>
   `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`;
@@ -108,7 +94,7 @@ describe.each(["single", "several"])("a Model with a %s backend", (model) => {
       const text = await response.text();
       expect(text).toContain("one two three");
       expect(last.exec(text)?.[1]).toMatch(BROKEN_OFF);
-      const row = await usageOf(idOf(response));
+      const row = await onlyRow(stack, idOf(response));
       expect(row).toMatchObject({ outcome: "truncated", httpStatus: 200, isEstimated: true });
       expect(row.chargeNanoUsd).toBeGreaterThan(0n);
       expect(await failuresOf(model)).toBe(failures + 1);
@@ -124,7 +110,7 @@ describe.each(["single", "several"])("a Model with a %s backend", (model) => {
     // Longer than the account may leave behind for nothing.
     const response = await ask({ model, content: "word ".repeat(4_000) });
     await expect(response.text()).rejects.toThrow(/terminated/);
-    expect(await usageOf(idOf(response))).toMatchObject({ outcome: "truncated", chargeNanoUsd: 0n });
+    expect(await onlyRow(stack, idOf(response))).toMatchObject({ outcome: "truncated", chargeNanoUsd: 0n });
     expect(await failuresOf(model)).toBe(failures + 1);
   });
 
@@ -140,7 +126,7 @@ describe.each(["single", "several"])("a Model with a %s backend", (model) => {
     expect(await (await asked).json()).toMatchObject({
       error: { message: expect.stringMatching(/^The model server/), code: "upstream_error" },
     });
-    expect(await usageOf(requestId)).toMatchObject({ outcome: "failed", httpStatus: 502, chargeNanoUsd: 0n });
+    expect(await onlyRow(stack, requestId)).toMatchObject({ outcome: "failed", httpStatus: 502, chargeNanoUsd: 0n });
     expect(await failuresOf(model)).toBe(failures + 1);
   });
 
@@ -164,7 +150,7 @@ describe.each(["single", "several"])("a Model with a %s backend", (model) => {
         signal: client.signal,
       });
       client.abort();
-      rows.push(await usageOf(idOf(response)));
+      rows.push(await onlyRow(stack, idOf(response)));
     }
     expect(rows[0]).toMatchObject({ outcome: "aborted", httpStatus: 499, chargeNanoUsd: 0n });
     expect(rows[1]).toMatchObject({ outcome: "aborted", httpStatus: 499, isEstimated: true });

@@ -1,8 +1,10 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeBackendManifests } from "../support/backend-manifests.ts";
 import { eventually } from "../support/eventually.ts";
+import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
+import { onlyRow } from "../support/settlement.ts";
 import { startTestStack, type TestStack, type UsageRow } from "../support/stack.ts";
 
 /** 400 tokens by our own count, in forty pieces. */
@@ -14,21 +16,13 @@ type Answer = (request: IncomingMessage, response: ServerResponse) => Promise<vo
 
 /** A model server that answers as the test says. */
 let answer: Answer = () => {};
-let server: Server;
+let upstream: RecordingUpstream;
 let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
 let stack: TestStack;
 
 beforeAll(async () => {
-  server = createServer((request, response) => {
-    request.resume();
-    request.once("end", () => void answer(request, response));
-  });
-  const { promise: listening, resolve } = Promise.withResolvers<void>();
-  server.listen(0, "127.0.0.1", resolve);
-  await listening;
-  const address = server.address();
-  if (typeof address !== "object" || address === null) throw new Error("the upstream has no port");
-  const url = `http://127.0.0.1:${address.port}`;
+  upstream = await startRecordingUpstream((request, response) => void answer(request, response));
+  const url = `http://127.0.0.1:${upstream.port}`;
   const pricing = { inputPerMillion: "100.00", outputPerMillion: "100.00" };
   manifests = await makeBackendManifests([
     { name: "as-chat", backends: [{ name: "only", protocol: "chat", url }], pricing },
@@ -38,8 +32,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await stack.stop();
-  server.closeAllConnections();
-  server.close();
+  await upstream.stop();
   await manifests.remove();
 });
 
@@ -68,19 +61,16 @@ function ask({
   });
 }
 
-async function usageOf(response: Response): Promise<UsageRow> {
-  const [row, ...more] = await stack.usageOf(response.headers.get("x-request-id") ?? "");
-  expect(more).toEqual([]);
-  if (row === undefined) throw new Error("the request has no usage");
-  return row;
-}
+const usageOf = (response: Response): Promise<UsageRow> => onlyRow(stack, response.headers.get("x-request-id") ?? "");
 
 const chunk = (delta: object, more: object = {}) =>
   `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason: null }], ...more })}\n\n`;
-const usage = (prompt: unknown, completion: unknown) => ({ usage: { prompt_tokens: prompt, completion_tokens: completion } });
+const usage = (prompt: unknown, completion: unknown, details: object = {}) => ({
+  usage: { prompt_tokens: prompt, completion_tokens: completion, ...details },
+});
 const FINISH = `data: ${JSON.stringify({ id: "c", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] })}\n\n`;
-const last = (prompt: unknown, completion: unknown) =>
-  `${FINISH}data: ${JSON.stringify({ id: "c", choices: [], ...usage(prompt, completion) })}\n\ndata: [DONE]\n\n`;
+const last = (prompt: unknown, completion: unknown, details: object = {}) =>
+  `${FINISH}data: ${JSON.stringify({ id: "c", choices: [], ...usage(prompt, completion, details) })}\n\ndata: [DONE]\n\n`;
 
 /** A stream of the whole text, in which the pieces may report usage. */
 function chat(report: (piece: number) => object = () => ({}), end = `${FINISH}data: [DONE]\n\n`, text: unknown = PIECE): string {
@@ -116,6 +106,21 @@ const hostile: [string, Asked["model"], string][] = [
   ["more than a number can hold", "as-chat", chat(() => ({}), last(1e300, 1e300))],
   ["a negative count and a fraction", "as-chat", chat(() => ({}), last(-5, 0.5))],
   ["text for numbers", "as-chat", chat(() => ({}), last("NaN", "500"))],
+  [
+    "more cached tokens than tokens",
+    "as-chat",
+    chat(() => ({}), last(450, 400, { prompt_tokens_details: { cached_tokens: 600 } })),
+  ],
+  [
+    "a negative count of cached tokens",
+    "as-chat",
+    chat(() => ({}), last(450, 400, { prompt_tokens_details: { cached_tokens: -5 } })),
+  ],
+  [
+    "more reasoning than output",
+    "as-chat",
+    chat(() => ({}), last(500, 380, { completion_tokens_details: { reasoning_tokens: 900 } })),
+  ],
   ["no usage at all", "as-chat", chat()],
   ["content in parts", "as-chat", chat(() => ({}), last(500, 1), [{ type: "text", text: PIECE }])],
   ["message_delta without usage", "as-messages", messages({ usage: { input_tokens: 500, output_tokens: 1 } }, {})],
@@ -148,9 +153,38 @@ test.for(hostile.flatMap((row) => ["/v1/chat/completions", "/v1/messages"].map((
   },
 );
 
+test.for([
+  ["/v1/chat/completions", "as-chat", last(500, 120_000, { completion_tokens_details: { reasoning_tokens: 119_000 } })],
+  ["/v1/messages", "as-chat", last(500, 120_000)],
+  ["/v1/chat/completions", "as-messages", messages({ usage: { input_tokens: 500 } }, { usage: { output_tokens: 120_000 } })],
+  ["/v1/messages", "as-messages", messages({ usage: { input_tokens: 500 } }, { usage: { output_tokens: 120_000 } })],
+] as const)(
+  "%s, %s: a report far above the limit that was sent is charged up to the limit, and flagged (S30, S38)",
+  async ([path, model, text]) => {
+    answer = streams(text);
+    const response = await ask({ model, path });
+    await response.text();
+    expect(await usageOf(response)).toMatchObject({
+      outcome: "complete",
+      isEstimated: true,
+      usage: { inputTokens: 500, outputTokens: 1_000 },
+    });
+  },
+);
+
+test.for<[string, object]>([
+  ["x_groq", { usage: {}, x_groq: usage(500, 410) }],
+  ["the second choice", { usage: {}, choices: [{ index: 0 }, { index: 1, ...usage(500, 410) }] }],
+])("an empty report does not hide the one in %s (S28)", async ([, report]) => {
+  answer = streams(chat(() => ({}), `${FINISH}data: ${JSON.stringify({ id: "c", choices: [], ...report })}\n\ndata: [DONE]\n\n`));
+  const response = await ask({ model: "as-chat" });
+  await response.text();
+  expect(await usageOf(response)).toMatchObject({ isEstimated: false, usage: { inputTokens: 500, outputTokens: 410 } });
+});
+
 test("each of them is counted, by its model and what is wrong with it", async () => {
   const metrics = await (await fetch(`${stack.extprocAdminUrl}/metrics`)).text();
-  for (const doubt of ["stale", "falling", "short", "empty", "impossible"]) {
+  for (const doubt of ["stale", "falling", "short", "empty", "impossible", "over_limit"]) {
     expect(metrics).toMatch(new RegExp(`^gateway_doubted_usage_reports_total\\{model="as-chat",doubt="${doubt}"\\} [1-9]`, "m"));
   }
 });

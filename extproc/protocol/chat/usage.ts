@@ -9,62 +9,62 @@ export interface ChatUsageOptions {
  * The usage that a completion or a chunk carries, in the gateway's disjoint classes; undefined where it has none.
  * Chat counts cached tokens inside `prompt_tokens`, the gateway outside. A class is named only when the upstream
  * gave its total, and then together with its parts, so that a later report never leaves half of an earlier one.
- * A total that is no count is NaN, which the meter takes for no report.
+ * What is no count is NaN, which the meter takes for no report.
  *
  * @param json the whole completion or chunk, parsed: some servers keep usage in `x_groq.usage` or inside the choice.
  */
 export function chatUsage(json: unknown, options: ChatUsageOptions = {}): Partial<Usage> | undefined {
-  const usage = findUsage(json);
-  if (usage === undefined) return undefined;
-  const prompt = promptUsage(usage);
-  const completion = completionUsage(usage, options.reasoningExcluded ?? false);
+  const reports = findReports(json);
+  if (reports.length === 0) return undefined;
+  const prompt = mostUsable(reports.map(promptUsage));
+  const completion = mostUsable(reports.map((report) => completionUsage(report, options.reasoningExcluded ?? false)));
   return prompt === undefined && completion === undefined ? undefined : { ...prompt, ...completion };
 }
 
-function findUsage(json: unknown): object | undefined {
+function findReports(json: unknown): object[] {
   const choices = member(json, "choices");
-  const candidates = [
-    member(json, "usage"),
-    member(member(json, "x_groq"), "usage"),
-    Array.isArray(choices) ? member(choices[0], "usage") : undefined,
-  ];
-  return candidates.find((candidate) => typeof candidate === "object" && candidate !== null) ?? undefined;
+  const candidates = [member(json, "usage"), member(member(json, "x_groq"), "usage")];
+  if (Array.isArray(choices)) for (const choice of choices) candidates.push(member(choice, "usage"));
+  return candidates.filter((candidate) => typeof candidate === "object" && candidate !== null);
 }
 
+/** The first that counts something. An empty or a zero report in one place must not hide the numbers in another. */
+function mostUsable(reports: readonly (Partial<Usage> | undefined)[]): Partial<Usage> | undefined {
+  const told = reports.filter((report) => report !== undefined);
+  if (told.length < 2) return told[0];
+  const sum = (report: Partial<Usage>) => Object.values(report).reduce((total, tokens) => total + tokens, 0);
+  return told.find((report) => sum(report) > 0) ?? told.find((report) => sum(report) === 0) ?? told[0];
+}
+
+/** Parts that exceed their total leave a negative number, which the meter takes for no count. */
 function promptUsage(usage: object): Partial<Usage> | undefined {
-  const prompt = total(usage, "prompt_tokens");
+  const prompt = count(usage, "prompt_tokens");
   if (prompt === undefined) return undefined;
   const details = member(usage, "prompt_tokens_details");
   // DeepSeek names its cache hits beside the total; they are part of it all the same.
-  const cached = Math.min(tokens(details, "cached_tokens") ?? tokens(usage, "prompt_cache_hit_tokens") ?? 0, prompt);
-  const written = Math.min(tokens(details, "cache_write_tokens") ?? 0, prompt - cached);
+  const cached = count(details, "cached_tokens") ?? count(usage, "prompt_cache_hit_tokens") ?? 0;
+  const written = count(details, "cache_write_tokens") ?? 0;
   return { inputTokens: prompt - cached - written, cachedInputTokens: cached, cacheWriteTokens: written };
 }
 
 function completionUsage(usage: object, isReasoningExcluded: boolean): Partial<Usage> | undefined {
-  const completion = total(usage, "completion_tokens");
+  const completion = count(usage, "completion_tokens");
   if (completion === undefined) return undefined;
-  const reasoning = tokens(member(usage, "completion_tokens_details"), "reasoning_tokens") ?? 0;
+  const reasoning = count(member(usage, "completion_tokens_details"), "reasoning_tokens") ?? 0;
   const output = isReasoningExcluded || leavesReasoningOut(usage, completion, reasoning) ? completion + reasoning : completion;
-  return { outputTokens: output, reasoningTokens: Math.min(reasoning, output) };
+  return { outputTokens: output, reasoningTokens: reasoning };
 }
 
 /** Some servers give themselves away: their total is prompt + completion + reasoning. */
 function leavesReasoningOut(usage: object, completion: number, reasoning: number): boolean {
-  const prompt = tokens(usage, "prompt_tokens");
-  const total = tokens(usage, "total_tokens");
-  return reasoning > 0 && prompt !== undefined && total === prompt + completion + reasoning;
+  return reasoning > 0 && count(usage, "total_tokens") === (count(usage, "prompt_tokens") ?? Number.NaN) + completion + reasoning;
 }
 
-/** NaN if the server wrote something that is no count: the meter tells that from a total that is absent. */
-function total(usage: object, name: string): number | undefined {
-  const value = member(usage, name);
-  return value === undefined || value === null ? undefined : (tokens(usage, name) ?? Number.NaN);
-}
-
-function tokens(holder: unknown, name: string): number | undefined {
+/** NaN if the server wrote something that is no count: the meter tells that from a number that is absent. */
+function count(holder: unknown, name: string): number | undefined {
   const value = member(holder, name);
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+  if (value === undefined || value === null) return undefined;
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : Number.NaN;
 }
 
 function member(holder: unknown, name: string): unknown {

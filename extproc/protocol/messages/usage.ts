@@ -46,7 +46,8 @@ function stepUsage(counts: Counts, isInclusive: boolean): Partial<Usage> {
   const cachedInputTokens = counts.cache_read_input_tokens ?? undefined;
   const cacheWriteTokens = counts.cache_creation_input_tokens ?? sumOfWrites(counts);
   const outside = isInclusive ? (cachedInputTokens ?? 0) + (cacheWriteTokens ?? 0) : 0;
-  const inputTokens = typeof counts.input_tokens === "number" ? Math.max(0, counts.input_tokens - outside) : undefined;
+  // Negative if the cached tokens exceed the total that they are part of: the meter takes that for no count.
+  const inputTokens = typeof counts.input_tokens === "number" ? counts.input_tokens - outside : undefined;
   const outputTokens = counts.output_tokens ?? undefined;
   const reasoningTokens = counts.output_tokens_details?.thinking_tokens ?? undefined;
   return {

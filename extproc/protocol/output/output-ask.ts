@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Interface } from "../../../contract/protocol.ts";
+import { isObject } from "../json/object.ts";
 import type { RequestBody } from "../json/request-body.ts";
 import { requestError } from "../request-error.ts";
 import { checkGuardedNames, LIMIT_NAMES } from "./guarded-names.ts";
@@ -10,6 +11,8 @@ export interface OutputAsk {
   limit: number | null;
   /** Answers that are generated for one prompt. */
   answers: number;
+  /** The server may write a summary of the conversation before it answers. */
+  isCompacting: boolean;
   wantsStream: boolean;
 }
 
@@ -48,16 +51,22 @@ export function readOutputAsk(body: RequestBody, client: Interface): OutputAsk {
   switch (client) {
     case "chat": {
       const ask = parseAs(chatSchema, body);
-      return { ...outputOf(ask), answers: Math.max(ask.n ?? 1, ask.best_of ?? 1) };
+      return { ...outputOf(ask), answers: Math.max(ask.n ?? 1, ask.best_of ?? 1), isCompacting: false };
     }
     case "messages":
-      return { ...outputOf(parseAs(messagesSchema, body)), answers: 1 };
+      return { ...outputOf(parseAs(messagesSchema, body)), answers: 1, isCompacting: isCompacting(body) };
     case "responses":
-      return { ...outputOf(parseAs(responsesSchema, body)), answers: 1 };
+      return { ...outputOf(parseAs(responsesSchema, body)), answers: 1, isCompacting: false };
   }
 }
 
-function outputOf(ask: z.infer<typeof responsesSchema>): Omit<OutputAsk, "answers"> {
+function isCompacting({ outline }: RequestBody): boolean {
+  const management = outline["context_management"];
+  const edits = isObject(management) ? management["edits"] : undefined;
+  return Array.isArray(edits) && edits.some((edit) => isObject(edit) && String(edit["type"]).startsWith("compact"));
+}
+
+function outputOf(ask: z.infer<typeof responsesSchema>): Pick<OutputAsk, "limit" | "wantsStream"> {
   const sent = LIMIT_NAMES.map((name) => ask[name]).filter((each) => each !== null && each !== undefined);
   return { limit: sent.length === 0 ? null : Math.min(...sent), wantsStream: ask.stream === true };
 }

@@ -85,7 +85,7 @@ export function createAnswerReader(context: AnswerContext, meter: Meter): Answer
     }
   }
 
-  // Zero where the upstream has not counted yet: clients keep a number that is too high.
+  // Zero where the upstream has not counted yet, or not in numbers that can be true: clients keep a number that is too high.
   function start(id: string, usage: Partial<Usage> | undefined): MessagesEvent {
     return {
       type: "message_start",
@@ -97,7 +97,7 @@ export function createAnswerReader(context: AnswerContext, meter: Meter): Answer
         content: [],
         stop_reason: null,
         stop_sequence: null,
-        usage: encodeMessagesUsage({ ...NO_USAGE, ...usage }),
+        usage: encodeMessagesUsage({ ...NO_USAGE, ...(usage !== undefined && isCounted(usage) ? usage : {}) }),
       },
     };
   }
@@ -126,4 +126,8 @@ export function createAnswerReader(context: AnswerContext, meter: Meter): Answer
     isStarted: () => isStarted,
     isFinished: () => finishReason !== null,
   };
+}
+
+function isCounted(usage: Partial<Usage>): boolean {
+  return Object.values(usage).every((tokens) => Number.isSafeInteger(tokens) && tokens >= 0);
 }

@@ -128,7 +128,7 @@ function play(
   parts: number,
 ): { meter: Meter; text: string } {
   const input = inputFor(REQUESTS[client], { upstream, upstreamModel: "m" });
-  const meter = createMeter(PROMPT, MOST);
+  const meter = createMeter(PROMPT, { tokens: MOST });
   const stream = createTranslation(client, input).stream(meter);
   let output = "";
   for (const event of events.slice(0, parts)) {

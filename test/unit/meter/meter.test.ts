@@ -8,11 +8,12 @@ import { PRICE } from "../../support/ledger.ts";
 /** Our own count of the prompt, and the most that a report can say. */
 const PROMPT = 1_000;
 const MOST = 232_768;
+const LIMIT = 300;
 /** 400 tokens of text as our own count has it, and as many characters. */
 const TEXT = "word ".repeat(320);
 
 function meterOf(play: (meter: Meter) => void): Meter {
-  const meter = createMeter(PROMPT, MOST);
+  const meter = createMeter(PROMPT, { tokens: MOST });
   play(meter);
   return meter;
 }
@@ -93,6 +94,66 @@ describe("reports that do not cover what was delivered (S38)", () => {
     expect(meter.final()).toMatchObject({ usage: { inputTokens: 200, cachedInputTokens: 800 }, isEstimated: false });
     expect(meter.doubts()).toEqual([]);
   });
+});
+
+describe("output beyond the limit that was sent (S30, S38)", () => {
+  const limited = (play: (meter: Meter) => void) => {
+    const meter = createMeter(PROMPT, { tokens: MOST, outputTokens: 300 });
+    play(meter);
+    return meter;
+  };
+
+  test("is charged up to the limit, and flagged", () => {
+    const meter = limited((each) => each.report({ inputTokens: 900, outputTokens: 100_000, reasoningTokens: 90_000 }));
+    expect(meter.final()).toMatchObject({
+      usage: { inputTokens: 900, outputTokens: 300, reasoningTokens: 300 },
+      isEstimated: true,
+    });
+    expect(meter.doubts()).toEqual(["over_limit"]);
+  });
+
+  test("is charged as far as it was delivered", () => {
+    const meter = limited((each) => {
+      each.produced(TEXT);
+      each.report({ inputTokens: 900, outputTokens: 100_000 });
+    });
+    expect(meter.final()).toMatchObject({ usage: { outputTokens: 400 }, isEstimated: true });
+    expect(meter.doubts()).toEqual(["over_limit"]);
+  });
+
+  test("is charged by the report if that is less than what was delivered by our own count", () => {
+    const meter = limited((each) => {
+      each.produced(TEXT);
+      each.report({ inputTokens: 900, outputTokens: 310 });
+    });
+    expect(meter.final()).toMatchObject({ usage: { outputTokens: 310 }, isEstimated: true });
+  });
+
+  test("a report that reaches the limit is true", () => {
+    const meter = limited((each) => each.report({ inputTokens: 900, outputTokens: 300 }));
+    expect(meter.final()).toMatchObject({ usage: { outputTokens: 300 }, isEstimated: false });
+    expect(meter.doubts()).toEqual([]);
+  });
+});
+
+describe("parts that exceed their total (S38)", () => {
+  test("a prompt of more cached tokens than tokens is our own count", () => {
+    const meter = meterOf((each) => each.report({ inputTokens: -600, cachedInputTokens: 700, outputTokens: 5 }));
+    expect(meter.final()).toMatchObject({ usage: { inputTokens: PROMPT, cachedInputTokens: 0 }, isEstimated: true });
+    expect(meter.doubts()).toEqual(["impossible"]);
+  });
+
+  test.for([500, -1, 0.5, Number.NaN])(
+    "with %d tokens of reasoning the output is charged by the higher count",
+    (reasoningTokens) => {
+      const meter = meterOf((each) => {
+        each.produced(TEXT);
+        each.report({ inputTokens: 900, outputTokens: 350, reasoningTokens });
+      });
+      expect(meter.final()).toMatchObject({ usage: { outputTokens: 400, reasoningTokens: 0 }, isEstimated: true });
+      expect(meter.doubts()).toEqual(["impossible"]);
+    },
+  );
 });
 
 describe("reports that are true", () => {
@@ -207,8 +268,8 @@ describe("any report, at any place, in any order", () => {
   test("what is charged can be charged, is bounded, and covers what was delivered (S28, S38)", () => {
     fc.assert(
       fc.property(steps, (played) => {
-        const meter = createMeter(PROMPT, MOST);
-        const { characters } = run(meter, played);
+        const meter = createMeter(PROMPT, { tokens: MOST, outputTokens: LIMIT });
+        const { bytes, characters } = run(meter, played);
         const { usage } = meter.final();
         for (const tokens of Object.values(usage)) expect(Number.isSafeInteger(tokens) && tokens >= 0).toBe(true);
         expect(chargeNanoUsd(usage, PRICE)).toBeGreaterThanOrEqual(0n);
@@ -219,6 +280,8 @@ describe("any report, at any place, in any order", () => {
         expect(usage.reasoningTokens).toBeLessThanOrEqual(usage.outputTokens);
         // docs/billing.md: not less than a token for each 32 characters, a run counted once.
         expect(usage.outputTokens).toBeGreaterThanOrEqual(Math.min(MOST, Math.ceil(characters / 32)));
+        // Nor more than the limit and what was delivered.
+        expect(usage.outputTokens).toBeLessThanOrEqual(LIMIT + Math.ceil(bytes / 4) + 1);
       }),
       { numRuns: 500 },
     );
@@ -227,7 +290,7 @@ describe("any report, at any place, in any order", () => {
   test("without a usable report it is our own count, and says so", () => {
     fc.assert(
       fc.property(steps, (played) => {
-        const meter = createMeter(PROMPT, MOST);
+        const meter = createMeter(PROMPT, { tokens: MOST });
         const { bytes } = run(
           meter,
           played.filter(({ kind }) => kind === "text"),
@@ -244,7 +307,7 @@ describe("any report, at any place, in any order", () => {
   test("text behind a report costs what our own count says, whatever was reported before it", () => {
     fc.assert(
       fc.property(steps, fc.nat(300), fc.string({ minLength: 1 }), (played, outputTokens, text) => {
-        const meter = createMeter(PROMPT, MOST);
+        const meter = createMeter(PROMPT, { tokens: MOST });
         run(meter, played);
         meter.report({ outputTokens });
         const before = meter.final().usage.outputTokens;

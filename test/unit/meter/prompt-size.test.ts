@@ -62,6 +62,8 @@ test("our own count is never more than the context window, nor than what is held
       likelyPromptTokens,
       heldPromptTokens,
       answers: 1,
+      outputTokens: 1_000,
+      isCompacting: false,
       model: { contextWindow, maxOutputTokens: 1_000 },
     }).final().usage.inputTokens;
   expect(promptTokens(200_000, 1_000_000)).toBe(200_000);

@@ -131,7 +131,7 @@ describe("a run ends once, and always", () => {
         fc.array(fc.tuple(step, fc.nat(3)), { maxLength: 8 }),
         fc.array(outcome, { minLength: 1 }),
         (steps, outcomes) => {
-          const { run, settled, ends } = start({ meter: createMeter(100, 232_768) });
+          const { run, settled, ends } = start({ meter: createMeter(100, { tokens: 232_768 }) });
           for (const [play, deliveredBytes] of steps) {
             play(run.meter);
             run.noteOutput(deliveredBytes);

@@ -31,6 +31,40 @@ describe("chat usage", () => {
     expect(chatUsage({ choices: [{ index: 0, usage }], usage: null })).toMatchObject({ inputTokens: 3, outputTokens: 2 });
   });
 
+  test.for([{}, { prompt_tokens: 0, completion_tokens: 0 }, { prompt_tokens: -1, completion_tokens: "2" }])(
+    "is not hidden by a report of %j in another place",
+    (empty) => {
+      const usage = { prompt_tokens: 3, completion_tokens: 2 };
+      const told = { inputTokens: 3, outputTokens: 2 };
+      expect(chatUsage({ usage: empty, x_groq: { usage } })).toMatchObject(told);
+      expect(chatUsage({ usage: empty, choices: [{ index: 0 }, { index: 1, usage }] })).toMatchObject(told);
+      expect(
+        chatUsage({
+          usage: empty,
+          choices: [
+            { index: 0, usage: empty },
+            { index: 1, usage },
+          ],
+        }),
+      ).toMatchObject(told);
+    },
+  );
+
+  test("takes each total from the place that has it", () => {
+    const usage = { prompt_tokens: 3 };
+    expect(chatUsage({ usage, x_groq: { usage: { completion_tokens: 2 } } })).toMatchObject({ inputTokens: 3, outputTokens: 2 });
+  });
+
+  test.for([-1, 0.5, "12", {}])("a part of %j is told from one that is absent", (tokens) => {
+    const usage = {
+      prompt_tokens: 10,
+      prompt_tokens_details: { cached_tokens: tokens },
+      completion_tokens: 4,
+      completion_tokens_details: { reasoning_tokens: tokens },
+    };
+    expect(chatUsage({ usage })).toMatchObject({ cachedInputTokens: Number.NaN, reasoningTokens: Number.NaN });
+  });
+
   test("adds reasoning where the total shows that completion_tokens leaves it out", () => {
     const usage = {
       prompt_tokens: 10,
@@ -44,7 +78,7 @@ describe("chat usage", () => {
   test("adds reasoning where the profile says that it is left out", () => {
     const usage = { prompt_tokens: 10, completion_tokens: 4, completion_tokens_details: { reasoning_tokens: 6 } };
     expect(chatUsage({ usage }, { reasoningExcluded: true })).toMatchObject({ outputTokens: 10 });
-    expect(chatUsage({ usage })).toMatchObject({ outputTokens: 4, reasoningTokens: 4 });
+    expect(chatUsage({ usage })).toMatchObject({ outputTokens: 4, reasoningTokens: 6 });
   });
 
   test("is undefined where there is no number", () => {
@@ -72,7 +106,8 @@ describe("chat usage", () => {
         };
         const { inputTokens = -1, cachedInputTokens = -1, cacheWriteTokens = -1, outputTokens } = chatUsage({ usage }) ?? {};
         expect(inputTokens + cachedInputTokens + cacheWriteTokens).toBe(prompt);
-        expect(Math.min(inputTokens, cachedInputTokens, cacheWriteTokens)).toBeGreaterThanOrEqual(0);
+        // The meter takes a negative number for no count.
+        expect(inputTokens < 0).toBe(cached + written > prompt);
         expect(outputTokens).toBe(completion);
       }),
     );

@@ -124,7 +124,7 @@ describe("a limit or a count inside another object is refused", () => {
       stream_options: { include_usage: true },
       top_k: 5,
     };
-    expect(ask(request)).toEqual({ limit: null, answers: 1, wantsStream: false });
+    expect(ask(request)).toEqual({ limit: null, answers: 1, isCompacting: false, wantsStream: false });
   });
 });
 

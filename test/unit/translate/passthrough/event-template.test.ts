@@ -28,7 +28,7 @@ function play({ protocol, upstreamModel, wantsUsage, pieces }: Play) {
     return pushed === "unchanged" ? piece : pushed;
   });
   const text = Buffer.concat([...output, machine.end()]).toString("latin1");
-  return { text, outcome: machine.outcome(), metered: meter.final(), hasOutput: meter.hasOutput() };
+  return { text, outcome: machine.outcome(), metered: meter.final(), outputBytes: meter.outputBytes() };
 }
 
 function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
