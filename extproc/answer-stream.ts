@@ -27,6 +27,10 @@ export interface AnswerStream {
 /** For a chunk that Envoy had when its server broke off; it comes within a few milliseconds. */
 const FIRST_CHUNK_WITHIN_MS = 200;
 
+/** Usage, `[DONE]` and the end of the connection follow an answer's ending within milliseconds. */
+const ENDS_WITHIN_MS = 5_000;
+const MOST_ENDING_BYTES = 64 * 1024;
+
 export interface AnswerStreamStart {
   machine: StreamTranslation;
   run: Run;
@@ -48,6 +52,7 @@ export function createAnswerStream({ machine, run, keepAlive, noteFailure, push 
   let isBroken = false;
   let timer: NodeJS.Timeout | undefined;
   let firstChunk: NodeJS.Timeout | undefined;
+  let ending: Ending | undefined;
 
   function begin(): void {
     hasBegun = true;
@@ -59,6 +64,7 @@ export function createAnswerStream({ machine, run, keepAlive, noteFailure, push 
     isOver = true;
     clearInterval(timer);
     clearTimeout(firstChunk);
+    clearTimeout(ending?.timer);
   }
 
   function last(bytes: Buffer): Reply {
@@ -78,9 +84,24 @@ export function createAnswerStream({ machine, run, keepAlive, noteFailure, push 
       run.settle("stopped", 200);
       return last(Buffer.concat([bytes, machine.stopForCredit()]));
     }
+    if (isOverdue(chunk.length)) return last(Buffer.concat([bytes, end()]));
     if (bytes.length === 0) return undefined;
     timer?.refresh();
     return reply.streamChunk(bytes, false);
+  }
+
+  /** A server that goes on after its ending is not read for ever. Text that the client still gets is charged, and has its time. */
+  function isOverdue(receivedBytes: number): boolean {
+    if (!machine.isEnding()) return false;
+    const outputBytes = run.meter.outputBytes();
+    ending ??= { outputBytes, receivedBytes: 0, timer: setTimeout(() => push(last(guarded(end))), ENDS_WITHIN_MS) };
+    ending.receivedBytes += receivedBytes;
+    if (outputBytes > ending.outputBytes) {
+      ending.outputBytes = outputBytes;
+      ending.receivedBytes = 0;
+      ending.timer.refresh();
+    }
+    return ending.receivedBytes > MOST_ENDING_BYTES;
   }
 
   /** The model server sends no more, for whatever reason. @returns what the client still gets. */
@@ -138,6 +159,14 @@ export function createAnswerStream({ machine, run, keepAlive, noteFailure, push 
       return failed(thrown);
     }
   }
+}
+
+/** Of an answer whose model server has said that it is over. */
+interface Ending {
+  timer: NodeJS.Timeout;
+  /** Since then, or since the last text. */
+  receivedBytes: number;
+  outputBytes: number;
 }
 
 export const BROKEN_OFF = new GatewayError("upstream_error", "The model server broke off in the middle of its answer.");

@@ -31,6 +31,8 @@ export interface SseParser {
   settled(): number;
   /** Comment lines seen (`: keep-alive`). */
   comments(): number;
+  /** Bytes of lines that are neither data nor an event's one name, short and of few: comments, ids, fields that the format has not. */
+  otherBytes(): number;
 }
 
 interface Block {
@@ -39,6 +41,10 @@ interface Block {
   data: string[];
   dataRange: { start: number; end: number } | null;
 }
+
+/** Names of events: protocols have a dozen short ones. */
+const MAX_NAME_LENGTH = 64;
+const MOST_NAMES = 16;
 
 export const MAX_EVENT_BYTES = 32 * 1024 * 1024;
 
@@ -56,6 +62,8 @@ export function createSseParser(): SseParser {
   let offset = 0;
   let settled = 0;
   let comments = 0;
+  let otherBytes = 0;
+  const names = new Set<string>();
   let isAfterCarriageReturn = false;
   let block = emptyBlock(0);
 
@@ -128,17 +136,27 @@ export function createSseParser(): SseParser {
     const colon = text.indexOf(":");
     if (colon === 0) {
       comments += 1;
+      otherBytes += lineEnd + 1 - lineStart;
       return null;
     }
     const name = colon < 0 ? text : text.slice(0, colon);
     const valueAt = colon < 0 ? text.length : text[colon + 1] === " " ? colon + 2 : colon + 1;
-    if (name === "event") block.event = text.slice(valueAt);
+    const isName = name === "event" && isEventName(text.slice(valueAt));
+    if (name !== "data" && !(isName && block.event === null)) otherBytes += lineEnd + 1 - lineStart;
+    if (isName) block.event = text.slice(valueAt);
     if (name === "data") {
       block.data.push(text.slice(valueAt));
       // The name and the colon are ASCII, so characters before the value are bytes.
       block.dataRange = block.data.length === 1 ? { start: lineStart + valueAt, end: lineEnd } : null;
     }
     return null;
+  }
+
+  function isEventName(name: string): boolean {
+    if (names.has(name)) return true;
+    if (name.length > MAX_NAME_LENGTH || names.size === MOST_NAMES) return false;
+    names.add(name);
+    return true;
   }
 
   function endBlock(end: number): SseEvent | null {
@@ -172,6 +190,7 @@ export function createSseParser(): SseParser {
     end,
     settled: () => settled,
     comments: () => comments,
+    otherBytes: () => otherBytes,
   };
 }
 

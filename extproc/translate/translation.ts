@@ -55,5 +55,7 @@ export interface StreamTranslation {
   fail(error: GatewayError): Buffer;
   /** The account's credit ran out: finishes what is open, with the protocol's finish for a limit of output tokens. */
   stopForCredit(): Buffer;
+  /** The upstream has said that its answer is over: what may follow is its usage and the end of the connection. */
+  isEnding(): boolean;
   outcome(): StreamOutcome;
 }

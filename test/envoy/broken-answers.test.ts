@@ -159,6 +159,97 @@ describe.each(["single", "several"])("a Model with a %s backend", (model) => {
   });
 });
 
+describe("a server that goes on after its ending", () => {
+  const finish = `data: ${JSON.stringify({ id: "c", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] })}\n\n`;
+  const usage = `data: ${JSON.stringify({ id: "c", choices: [], usage: { prompt_tokens: 9, completion_tokens: 3 } })}\n\n`;
+  const done = "data: [DONE]\n\n";
+  const empty = `data: ${JSON.stringify({ id: "c", choices: [] })}\n\n`;
+  let closed: Promise<void>;
+
+  /** Then sends the piece again and again, and never ends. */
+  const goesOn =
+    (ending: string, piece: string, everyMs: number): Answer =>
+    (_request, response) => {
+      response.writeHead(200, STREAM).write(chunk("one two three") + ending);
+      const sending = setInterval(() => response.write(piece), everyMs);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      closed = promise;
+      response.once("close", () => {
+        clearInterval(sending);
+        resolve();
+      });
+    };
+
+  describe.each(["/v1/chat/completions", "/v1/messages", "/v1/responses"])("on %s", (path) => {
+    test.each([
+      ["empty chunks behind [DONE]", finish + usage + done, empty, 100],
+      ["comments behind its usage", finish + usage, ": still here\n\n", 100],
+      ["empty chunks by the megabyte behind its finish", finish + usage, empty.repeat(1_000), 5],
+    ])("by %s is cut off, and its answer is whole", async (_, ending, piece, everyMs) => {
+      answer = goesOn(ending, piece, everyMs);
+      const response = await ask({ model: "single", path });
+      expect(await response.text()).toContain("one two three");
+      await closed;
+      expect(await onlyRow(stack, idOf(response))).toMatchObject({
+        outcome: "complete",
+        isEstimated: false,
+        usage: { inputTokens: 9, outputTokens: 3 },
+      });
+    });
+  });
+
+  test("has five seconds for its usage", async () => {
+    answer = (_request, response) => {
+      response.writeHead(200, STREAM).write(chunk("one two three") + finish);
+      setTimeout(() => response.end(usage + done), 2_000);
+    };
+    const response = await ask({ model: "single", path: "/v1/messages" });
+    await response.text();
+    expect(await onlyRow(stack, idOf(response))).toMatchObject({ outcome: "complete", usage: { outputTokens: 3 } });
+  });
+});
+
+describe("a stream with data that is not JSON", () => {
+  test.each(["/v1/chat/completions", "/v1/messages", "/v1/responses"])("ends with the error event of %s", async (path) => {
+    answer = (_request, response) =>
+      void response.writeHead(200, STREAM).end(`${chunk("one two three")}data: free words\n\n${chunk("four")}data: [DONE]\n\n`);
+    const response = await ask({ model: "single", path });
+    const text = await response.text();
+    expect(text).toContain("one two three");
+    expect(text).toMatch(
+      /"message":"The model server (?:sent an (?:event|answer) that is not (?:a JSON object|valid JSON)|gave no usable answer)\./,
+    );
+    expect(text).not.toMatch(/free words|four/);
+    expect(await onlyRow(stack, idOf(response))).toMatchObject({ outcome: "failed", isEstimated: true });
+  });
+});
+
+describe("a whole answer that says something where no reader of chat completions looks", () => {
+  const choices: [string, unknown][] = [
+    ["text of a text completion", [{ index: 0, text: "hello", finish_reason: "stop" }]],
+    ["a message that is a string", [{ index: 0, message: "hello", finish_reason: "stop" }]],
+    ["content that is an object", [{ index: 0, message: { content: { text: "hello" } }, finish_reason: "stop" }]],
+    ["content that is a number", [{ index: 0, message: { content: 5 }, finish_reason: "stop" }]],
+    ["parts under another name", [{ index: 0, message: { content: [{ type: "x", value: "hello" }] }, finish_reason: "stop" }]],
+    ["a message of another form", [{ index: 0, message: { output: "hello" }, finish_reason: "stop" }]],
+    ["a second choice only", [{ index: 1, message: { content: "hello" }, finish_reason: "stop" }]],
+    ["choices in an object", { 0: { message: { content: "hello" } } }],
+  ];
+  test.each(choices.flatMap(([name, value]) => ["/v1/messages", "/v1/responses"].map((path) => [path, name, value] as const)))(
+    "%s, %s: a 502 that costs nothing, and no empty answer",
+    async (path, _, choices) => {
+      answer = (_request, response) =>
+        void response
+          .writeHead(200, { "content-type": "application/json" })
+          .end(JSON.stringify({ id: "c", choices, usage: { prompt_tokens: 9, completion_tokens: 3 } }));
+      const response = await ask({ model: "single", path, isStream: false });
+      expect(response.status).toBe(502);
+      expect(await response.text()).toMatch(/The model server/);
+      expect(await onlyRow(stack, idOf(response))).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
+    },
+  );
+});
+
 describe("while a server is silent", () => {
   /** Two tokens, three seconds apart. */
   const pauses: Answer = (_request, response) => {

@@ -41,6 +41,11 @@ export function readPart({ choice, body, isWhole }: ChoiceBody): AnswerPart {
   };
 }
 
+/** Does it say nothing at all? */
+export function isSilent({ reasoning, text, refusal, tools }: AnswerPart): boolean {
+  return reasoning === "" && text === "" && refusal === "" && tools.length === 0;
+}
+
 /** Servers repeat one reasoning text under several names: the first that holds something counts. */
 function readReasoning(body: Readonly<Record<string, unknown>>): string {
   const direct = firstText(body["reasoning_content"], body["reasoning"]);
@@ -52,9 +57,13 @@ function readReasoning(body: Readonly<Record<string, unknown>>): string {
 
 /** Some servers answer with parts instead of a string. */
 function readContent(content: unknown): { text: string; reasoning: string } {
-  if (!Array.isArray(content)) return { text: text(content), reasoning: "" };
+  if (content === undefined || content === null) return { text: "", reasoning: "" };
+  if (typeof content === "string") return { text: content, reasoning: "" };
+  if (!Array.isArray(content))
+    throw new GatewayError("upstream_error", "The model server sent content that is neither text nor a list of parts.");
   const answer = { text: "", reasoning: "" };
   for (const part of content) {
+    if (typeof part === "string") answer.text += part;
     if (!isObject(part)) continue;
     if (part["type"] === "thinking") answer.reasoning += readContent(part["thinking"]).text;
     else answer.text += text(part["text"]);

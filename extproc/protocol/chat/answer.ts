@@ -47,6 +47,9 @@ function partOf(choice: Readonly<Record<string, unknown>>): AnswerPart | null {
   const { delta, message } = choice;
   if (isObject(delta)) return readPart({ choice, body: delta, isWhole: false });
   if (isObject(message)) return readPart({ choice, body: message, isWhole: true });
+  // Text completions have their text there.
+  const isForeign = [delta, message, choice["text"]].some((said) => said !== undefined && said !== null && said !== "");
+  if (isForeign) throw foreign();
   return typeof choice["finish_reason"] === "string" ? readPart({ choice, body: {}, isWhole: true }) : null;
 }
 
@@ -64,6 +67,10 @@ function parseObject(json: string): Readonly<Record<string, unknown>> {
     throw unreadable(error);
   }
   throw unreadable(undefined);
+}
+
+function foreign(): GatewayError {
+  return new GatewayError("upstream_error", "The model server's answer is not a chat completion: it has no message.");
 }
 
 function unreadable(cause: unknown): GatewayError {

@@ -39,14 +39,23 @@ export function parseAnswer(body: Buffer): MessagesAnswer {
   if (!parsed.success)
     throw new GatewayError("upstream_error", "The model server's answer is not a message.", { cause: parsed.error });
   const raw = scanElements(rawMember(body, "content") ?? Buffer.alloc(0));
+  const content = parsed.data.content.map((block, index) => parseBlock(block, raw[index] ?? Buffer.alloc(0)));
+  if (content.every(({ type }) => type === "other") && parsed.data.content.some(isForeign))
+    throw new GatewayError("upstream_error", "The model server's answer has no content blocks that a messages answer may have.");
   return {
     id: parsed.data.id ?? "",
-    content: parsed.data.content.map((block, index) => parseBlock(block, raw[index] ?? Buffer.alloc(0))),
+    content,
     stopReason: parsed.data.stop_reason ?? null,
     stopSequence: parsed.data.stop_sequence ?? null,
     explanation: parsed.data.stop_details?.explanation ?? null,
     usage: parsed.data.usage,
   };
+}
+
+/** Blocks of the server's own tools have a type and no text of the model's. */
+function isForeign(block: unknown): boolean {
+  if (!isObject(block) || typeof block["type"] !== "string") return true;
+  return typeof block["text"] === "string" && block["text"] !== "";
 }
 
 /** JSON from an upstream, as an object. @throws GatewayError `upstream_error`; what was sent stays in the cause. */

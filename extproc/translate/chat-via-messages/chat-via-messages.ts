@@ -69,6 +69,7 @@ function createStream(meter: Meter, context: AnswerContext): StreamTranslation {
     },
     fail: (error) => Buffer.from(machine.fail(error)),
     stopForCredit: () => Buffer.from(machine.stopForCredit()),
+    isEnding: () => machine.outcome() !== "open",
     outcome: () => machine.outcome(),
   };
 }

@@ -1,12 +1,15 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import type { Meter } from "../../meter/meter.ts";
-import { parseChatAnswer } from "../../protocol/chat/answer.ts";
+import { isSilent } from "../../protocol/chat/answer-part.ts";
+import { parseChatAnswer, type ChatAnswer } from "../../protocol/chat/answer.ts";
+import { parseObject } from "../../protocol/json/object.ts";
 import type { MessagesEvent } from "../../protocol/messages/encode-event.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
 import { createSseParser, type SseEvent } from "../../protocol/sse.ts";
 import type { StreamOutcome } from "../translation.ts";
 import { createAnswerReader, type AnswerContext } from "./answer-reader.ts";
 import { createBodySniffer } from "../../protocol/body-sniffer.ts";
+import { chatOutput } from "../passthrough/output.ts";
 import { splitAtComments } from "./comments.ts";
 
 /** Events for the client, and the failure that ended the stream behind them. */
@@ -23,6 +26,7 @@ export interface EventStream {
   stopForCredit(): Step;
   /** Ends the stream from outside; false where it had ended before. */
   fail(): boolean;
+  isEnding(): boolean;
   outcome(): StreamOutcome;
 }
 
@@ -51,13 +55,23 @@ export function createEventStream(context: AnswerContext, meter: Meter): EventSt
     return attempt((events) => {
       const json = sniffer.json();
       if (json !== null) {
-        events.push(...reader.readWhole(parseChatAnswer(json, context)));
+        events.push(...reader.readWhole(parseCompletion(json)));
         outcome = "complete";
         return;
       }
       for (const event of parser.end()) take(event, events);
       if (outcome === "open") close(events);
     });
+  }
+
+  /** @throws GatewayError `upstream_error` for an answer that says something where no reader of chat completions looks. */
+  function parseCompletion(json: string): ChatAnswer {
+    const answer = parseChatAnswer(json, context);
+    if (answer.part !== null && !isSilent(answer.part)) return answer;
+    const { texts, otherBytes } = chatOutput(parseObject(json) ?? {});
+    if (texts.length > 0 || otherBytes > 0)
+      throw new GatewayError("upstream_error", "The model server's answer is not a chat completion: its message has no text.");
+    return answer;
   }
 
   function take({ event, data }: SseEvent, events: MessagesEvent[]): void {
@@ -120,6 +134,7 @@ export function createEventStream(context: AnswerContext, meter: Meter): EventSt
       outcome = "failed";
       return true;
     },
+    isEnding: () => outcome !== "open" || reader.isFinished(),
     outcome: () => outcome,
   };
 }

@@ -16,6 +16,7 @@ export function createMessagesStream(context: AnswerContext, meter: Meter): Stre
     end: () => encode(stream.end()),
     stopForCredit: () => encode(stream.stopForCredit()),
     fail: (error) => Buffer.from(stream.fail() ? encodeError(error) : ""),
+    isEnding: () => stream.isEnding(),
     outcome: () => stream.outcome(),
   };
 }

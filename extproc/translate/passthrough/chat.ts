@@ -33,8 +33,8 @@ interface Wishes {
   model: string | null;
   usage: boolean;
   usagePerChunk: boolean;
-  /** Several answers at once. */
-  isSeveral: boolean;
+  /** How many at once. */
+  answers: number;
 }
 
 /**
@@ -54,7 +54,7 @@ export function createChatPassthrough(input: TranslationInput): Translation {
     model: upstreamModel === request.model ? null : request.model,
     usage: request.stream_options?.include_usage === true,
     usagePerChunk: isObject(options) && options["continuous_usage_stats"] === true,
-    isSeveral: (request.n ?? 1) > 1,
+    answers: request.n ?? 1,
   };
   return {
     upstream: { path: UPSTREAM_PATHS.chat, body: translateBody(request, input), headers: {} },
@@ -98,7 +98,7 @@ interface AnswerRules {
 
 function passAnswer(body: Buffer, meter: Meter, { wishes, profile }: AnswerRules): Buffer {
   const events = eventsInBody(body);
-  const answer = events === null ? body : completionOf(events);
+  const answer = events === null ? body : completionOf(events, wishes.answers);
   const json = parseCompletion(answer);
   countOutput(meter, chatOutput(json));
   meter.report(chatUsage(json, profile) ?? {});
@@ -116,6 +116,8 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
   const model: Record<string, MemberEdit> = wishes.model === null ? {} : { model: replace(wishes.model) };
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
   const growth = profile.argumentSnapshots ? createArgumentGrowth() : undefined;
+  /** Is it finished? By index. */
+  const answers = new Map<number, boolean>();
   let isDone = false;
   let head: AnswerHead = { id: "", created: 0, model: wishes.model ?? "" };
 
@@ -139,15 +141,28 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
       outcome = "failed";
       return editChunk(json, false);
     }
-    if (outcome === "open" && choices.some(isFinished)) outcome = "complete";
+    if (outcome === "open" && areFinished(choices, json)) outcome = "complete";
     return editChunk(json, choices.length === 0);
+  }
+
+  /** Each answer ends by itself; a server that gives fewer than it was asked for says so by its last report of usage, or by `[DONE]`. */
+  function areFinished(choices: readonly JsonObject[], json: JsonObject): boolean {
+    if (wishes.answers === 1) return choices.some(isFinished);
+    for (const [place, choice] of choices.entries()) {
+      const index = typeof choice["index"] === "number" ? choice["index"] : place;
+      if (answers.has(index) || answers.size < wishes.answers)
+        answers.set(index, isFinished(choice) || answers.get(index) === true);
+    }
+    const finished = [...answers.values()].filter((isFinished) => isFinished).length;
+    const isLastReport = choices.length === 0 && finished === answers.size && chatUsage(json, profile) !== undefined;
+    return finished === wishes.answers || (finished > 0 && isLastReport);
   }
 
   /** vLLM reports usage along the way for each answer by itself; only the last report, which has no choice, is of all. */
   function report(json: JsonObject, hasChoices: boolean): void {
     const counts = chatUsage(json, profile) ?? {};
     const { outputTokens: _, reasoningTokens: __, ...prompt } = counts;
-    const isOfOne = wishes.isSeveral && profile.continuousUsage && hasChoices;
+    const isOfOne = wishes.answers > 1 && profile.continuousUsage && hasChoices;
     meter.report(isOfOne ? prompt : counts);
   }
 

@@ -32,6 +32,11 @@ export interface StreamRules {
 /** Events of one chunk that are read one by one to learn their form: each costs another look at the rest of the chunk. */
 const MOST_LESSONS_PER_CHUNK = 8;
 
+/** Comments, ids and fields that the format has not are counted by nobody: a stream passes so much of them, and no more. */
+const MOST_UNCOUNTED_BYTES = 4 * 1024;
+/** What stands before an event's data, where that is nothing but the event's name. */
+const PLAIN_LEAD = /^(?:event: ?[\w.]{0,64}\n)?data: ?$/;
+
 const LF = 10;
 const OPEN_BRACE = 123;
 const NOTHING = Buffer.alloc(0);
@@ -39,6 +44,7 @@ const NOTHING = Buffer.alloc(0);
 /**
  * A stream whose bytes pass as they are, but for the members that `rules` edits. Whole events leave at once; the
  * bytes of an unfinished one wait for its end, so that a broken stream never leaves half an event with the client.
+ * Data that is no JSON object ends it: the client could read it, and the meter could not.
  */
 export function createPassthroughStream(rules: StreamRules, requestId: string): StreamTranslation {
   const parser = createSseParser();
@@ -79,7 +85,7 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
       else outputs.push(part.output);
       isUnchanged &&= part.output === "unchanged";
       at += part.bytes;
-      if (at === chunk.length) return isUnchanged ? "unchanged" : Buffer.concat(outputs);
+      if (at === chunk.length || isClosed) return isUnchanged ? "unchanged" : Buffer.concat(outputs);
     }
   }
 
@@ -101,7 +107,7 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
     const edits = readEvents(events);
     if (held.length() === 0) learnFrom(chunk, events.at(-1), edits.at(-1));
     const isWhole = held.length() === 0 && parser.settled() === heldFrom + chunk.length;
-    if (isWhole && edits.length === 0 && replacedEnd !== heldFrom) {
+    if (isWhole && edits.length === 0 && replacedEnd !== heldFrom && !isStripped()) {
       heldFrom = parser.settled();
       return "unchanged";
     }
@@ -111,7 +117,8 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
 
   /** @param edited the last event that is not sent as it came. */
   function learnFrom(chunk: Buffer, event: SseEvent | undefined, edited: Edited | undefined): void {
-    if (event === undefined || event.dataRange === null) return;
+    if (event === undefined || event.dataRange === null || !template.isLearning()) return;
+    if (!PLAIN_LEAD.test(chunk.toString("latin1", event.start - heldFrom, event.dataRange.start - heldFrom))) return;
     const edit = edited?.event === event ? edited.edit : "keep";
     if (edit === "hide" || edit instanceof GatewayError) return;
     const bytes = chunk.subarray(event.start - heldFrom, event.end - heldFrom);
@@ -122,11 +129,26 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
   function readEvents(events: readonly SseEvent[]): Edited[] {
     const edits: Edited[] = [];
     for (const event of events) {
-      // `[DONE]`, or something that only the client makes sense of, is no object: it passes.
-      const edit = rules.read(event.data, parseEvent(event.data));
+      const edit = readEvent(event.data);
       if (edit !== "keep") edits.push({ event, edit });
+      // Written anew, it is without what stood around its data.
+      else if (isStripped()) edits.push({ event, edit: {} });
     }
     return edits;
+  }
+
+  function readEvent(data: string): EventEdit {
+    if (isClosed) return "hide";
+    const json = parseEvent(data);
+    if (json !== null || data.trim() === "[DONE]") return rules.read(data, json);
+    if (rules.outcome() !== "open") return "hide";
+    isClosed = true;
+    ending = "failed";
+    return new GatewayError("upstream_error", "The model server sent an event that is not a JSON object.");
+  }
+
+  function isStripped(): boolean {
+    return parser.otherBytes() > MOST_UNCOUNTED_BYTES;
   }
 
   /** Everything settled, edits in place. */
@@ -137,7 +159,7 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
     for (const { event, edit } of edits) {
       keep(at, event.start - heldFrom);
       // Hidden or written anew, an event takes along the LF of its own last CR LF.
-      if (edit === "hide" || edit instanceof GatewayError || event.dataRange === null) replacedEnd = event.end;
+      if (edit === "hide" || edit instanceof GatewayError || event.dataRange === null || isStripped()) replacedEnd = event.end;
       if (edit instanceof GatewayError) parts.push(errorEvent(edit));
       else if (edit !== "hide") parts.push(...editEvent(event, edit));
       at = event.end - heldFrom;
@@ -151,13 +173,15 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
     return released;
 
     function keep(from: number, to: number): void {
+      if (isStripped()) return;
       const isPairedLineFeed = from + heldFrom === replacedEnd && from < to && bytes[from] === LF;
       parts.push(bytes.subarray(isPairedLineFeed ? from + 1 : from, to));
     }
 
     /** The event's own bytes around the edited JSON; data over several lines is written anew. */
     function editEvent({ event, data, start, end, dataRange }: SseEvent, edits: Readonly<Record<string, MemberEdit>>): Buffer[] {
-      if (dataRange === null) return [Buffer.from(encodeSseEvent(event, editMembers(Buffer.from(data), edits).toString("utf8")))];
+      if (dataRange === null || isStripped())
+        return [Buffer.from(encodeSseEvent(event, editMembers(Buffer.from(data), edits).toString("utf8")))];
       const [dataStart, dataEnd] = [dataRange.start - heldFrom, dataRange.end - heldFrom];
       return [
         bytes.subarray(start - heldFrom, dataStart),
@@ -171,6 +195,7 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
     if (isClosed) return NOTHING;
     const streamed = isWholeAnswer === true ? restream() : NOTHING;
     const last = Buffer.concat([streamed, release(readEvents(parser.end()))]);
+    if (isClosed) return last;
     isClosed = true;
     const closing =
       rules.outcome() === "open" ? truncation() : Buffer.from(rules.outcome() === "complete" ? rules.closing() : "");
@@ -215,6 +240,7 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
     end,
     fail,
     stopForCredit,
+    isEnding: () => isClosed || rules.outcome() !== "open",
     outcome: () => ending ?? rules.outcome(),
   };
 }

@@ -36,9 +36,10 @@ const HOLDERS: ReadonlySet<string> = new Set(["function", "custom", "function_ca
  * The completion that a stream would have been, from servers that stream although JSON was asked for. What chunks
  * do not take apart stays as it was written.
  *
+ * @param answers how many were asked for; a server may say by `[DONE]` that it gives fewer.
  * @throws GatewayError `upstream_error` when the stream is cut or holds no chunk; the upstream's own error when it holds one.
  */
-export function completionOf(events: readonly SseEvent[]): Buffer {
+export function completionOf(events: readonly SseEvent[], answers: number): Buffer {
   const head = new Map<string, Encodable>();
   const choices = new Map<string, { members: GrownObject; message: GrownObject }>();
   let isDone = false;
@@ -59,8 +60,9 @@ export function completionOf(events: readonly SseEvent[]): Buffer {
       grow(grown.message, rawMembers(rawMember(choice, "delta") ?? rawMember(choice, "message") ?? NOTHING));
     }
   }
-  const isEnded = isDone || [...choices.values()].some(({ members }) => isText(members.members.get("finish_reason")));
-  if (!isEnded) throw new GatewayError("upstream_error", "The model server broke off in the middle of its answer.");
+  const finished = [...choices.values()].filter(({ members }) => isText(members.members.get("finish_reason")));
+  if (!isDone && finished.length < answers)
+    throw new GatewayError("upstream_error", "The model server broke off in the middle of its answer.");
   if (choices.size === 0) throw new GatewayError("upstream_error", "The model server sent an answer without content. Try again.");
   const { id, ...rest } = Object.fromEntries(head);
   return Buffer.from(

@@ -105,6 +105,7 @@ function createStream(inner: StreamTranslation, machine: AnswerMachine): StreamT
       return Buffer.from(machine.fail(error));
     },
     stopForCredit: () => Buffer.from(read(inner.stopForCredit())),
+    isEnding: () => inner.isEnding() || machine.hasEnded(),
     outcome: () => ownOutcome ?? inner.outcome(),
   };
 }

@@ -90,6 +90,7 @@ test("a stream passes untouched until it fails; from there on nothing of it show
     end: () => Buffer.from(`data: ${KEY}\n\n`),
     fail: () => Buffer.alloc(0),
     stopForCredit: () => Buffer.alloc(0),
+    isEnding: () => outcome !== "open",
     outcome: () => outcome,
   };
   const stream = redactor.stream({ ...machine, fail: (error) => Buffer.from(`data: ${error.message}\n\n`) });
