@@ -1,4 +1,5 @@
 import { GatewayError } from "../../../contract/errors.ts";
+import type { Interface } from "../../../contract/protocol.ts";
 import { isObject } from "../json/object.ts";
 import type { RequestBody } from "../json/request-body.ts";
 
@@ -18,6 +19,30 @@ export const LIMIT_NAMES = [
 /** Names under which servers take the number of answers, of which chat completions has `n` and `best_of`. */
 const FOREIGN_COUNT_NAMES = ["num_return_sequences", "num_generations", "candidate_count", "num_completions"];
 const COUNT_NAMES = ["n", "best_of", ...FOREIGN_COUNT_NAMES];
+
+/**
+ * Names of limits and counts that are in no list, folded: servers have ever new ones (`max_gen_toks`, `maxTokenCount`, `token_limit`,
+ * `n_cmpl`), and prefer some to `max_tokens`.
+ */
+const FOREIGN_LIMIT =
+  /(?=.*(?:max|limit|num|^n(?!o)))(?=.*(?:tok|len|predict|decode|generat))|^max(?:out|output|new|response|answer|completion)$/;
+const FOREIGN_LIMITS = new Set(
+  [
+    "tokens_to_generate",
+    "generate_tokens",
+    "output_tokens",
+    "completion_tokens",
+    "new_tokens",
+    "output_length",
+    "response_length",
+  ].map(foldName),
+);
+const FOREIGN_COUNT =
+  /^(?:n|num|number|numberof)(?:answer|choice|sample|response|candidate|output|generation|completion|sequence|variant|alternative)s?$|^(?:sample|candidate|choice|answer|response|output|completion)s?count$|^ncmpl$/;
+/** Limits of something else: of the prompt, of thinking, of pictures, of time. */
+const OTHER_LIMIT =
+  /prompt|context|input|think|reason|stop|special|logprob|image|pixel|soft|ngram|gram|tool|per(?:page|image|result)|ms$|seconds?$/;
+const LONGEST_NAME = 64;
 
 /** Names under which routers take other models to answer in the place of `model`, at other prices. */
 const FOREIGN_MODEL_NAMES = ["models", "fallbacks", "fallback_models"];
@@ -44,23 +69,36 @@ const GUARDED = byFoldedName(GUARDED_NAMES);
 const LIMITS_AND_COUNTS = byFoldedName([...LIMIT_NAMES, ...COUNT_NAMES]);
 const STREAM_OPTIONS = byFoldedName(["include_usage", "continuous_usage_stats"]);
 
-/** Objects whose members are content, a schema, or limits of thinking: nothing in them raises what a request may cost. */
-const PLAIN_OBJECTS = new Set([
-  "metadata",
-  "reasoning",
-  "thinking",
-  "response_format",
-  "tool_choice",
-  "function_call",
-  "logit_bias",
-  "prediction",
-  "text",
-  "output_config",
-  "output_format",
-]);
-/** Objects in which some servers and proxies look for further request fields. */
-const CONTAINERS = new Set(["extrabody", "extraparams", "options", "parameters", "params", "generationconfig", "samplingparams"]);
-const MOST_NESTED_CONTAINERS = 4;
+/** Members that hold content, a schema, or limits of thinking: nothing in them raises what a request may cost. */
+const PLAIN = new Set(
+  [
+    "messages",
+    "input",
+    "system",
+    "tools",
+    "functions",
+    "documents",
+    "prompt",
+    "variables",
+    "metadata",
+    "reasoning",
+    "thinking",
+    "response_format",
+    "tool_choice",
+    "function_call",
+    "logit_bias",
+    "prediction",
+    "text",
+    "output_config",
+    "output_format",
+    "chat_template_kwargs",
+    "mm_processor_kwargs",
+  ].map(foldName),
+);
+/** Schemas have members such as `maxLength`. */
+const SCHEMA = /schema|json|grammar/;
+/** No server looks for a request's fields below this. */
+const MOST_DEPTH = 8;
 /** Every duplicate of these goes on with the value that the gateway reads, whichever the server does. */
 const WRITTEN_ANEW = new Set(["model", "stream"]);
 
@@ -70,11 +108,15 @@ const WRITTEN_ANEW = new Set(["model", "stream"]);
  * members some servers read the first and some the last.
  * @throws GatewayError `invalid_request` that names the field and its proper spelling.
  */
-export function checkGuardedNames(body: RequestBody): void {
+export function checkGuardedNames(body: RequestBody, client: Interface): void {
   const seen = new Set<string>();
   for (const { name } of body.members()) {
-    const proper = GUARDED.get(foldName(name));
-    if (proper === undefined) continue;
+    const folded = foldName(name);
+    const proper = GUARDED.get(folded);
+    if (proper === undefined) {
+      if (isForeign(folded)) throw refuse(name, `is not a field of this interface. ${remedy(folded, client)}`);
+      continue;
+    }
     if (name !== proper) throw refuse(name, `is read as \`${proper}\` by some model servers. Send \`${proper}\`.`);
     if (seen.has(name) && !WRITTEN_ANEW.has(name)) throw refuse(name, "is there twice. Send it once.");
     seen.add(name);
@@ -83,18 +125,46 @@ export function checkGuardedNames(body: RequestBody): void {
       throw refuse(name, "is not a field of this interface: the price is that of `model`. Leave it out.");
   }
   const { outline } = body;
-  for (const name of Object.keys(outline)) if (!PLAIN_OBJECTS.has(name)) checkObject(outline[name], name, 0);
+  for (const name of Object.keys(outline)) checkWithin(outline[name], { name, path: name, depth: 0 });
 }
 
-function checkObject(value: unknown, field: string, depth: number): void {
-  if (!isObject(value) || depth > MOST_NESTED_CONTAINERS) return;
-  for (const name of Object.keys(value)) {
-    const folded = foldName(name);
-    const path = `${field}.${name}`;
-    if (LIMITS_AND_COUNTS.has(folded)) throw refuse(path, "is not taken there. Send it at the top level of the request.");
-    if (field === "stream_options") checkSpelling(name, STREAM_OPTIONS.get(folded), path);
-    if (CONTAINERS.has(folded)) checkObject(value[name], path, depth + 1);
+interface Place {
+  name: string;
+  path: string;
+  depth: number;
+}
+
+/** Servers and proxies look for further request fields in objects such as `extra_body`, `options` and `generation_config`. */
+function checkWithin(value: unknown, { name, path, depth }: Place): void {
+  if (typeof value !== "object" || value === null || depth === MOST_DEPTH || isPlain(name)) return;
+  if (Array.isArray(value)) {
+    for (const [index, element] of value.entries()) checkWithin(element, { name, path: `${path}.${index}`, depth: depth + 1 });
+    return;
   }
+  for (const [member, within] of Object.entries(value)) {
+    const folded = foldName(member);
+    const memberPath = `${path}.${member}`;
+    // A property of a schema is described by an object.
+    if (!isObject(within) && (LIMITS_AND_COUNTS.has(folded) || isForeign(folded)))
+      throw refuse(memberPath, "is not taken there. Send it at the top level of the request.");
+    if (path === "stream_options") checkSpelling(member, STREAM_OPTIONS.get(folded), memberPath);
+    checkWithin(within, { name: member, path: memberPath, depth: depth + 1 });
+  }
+}
+
+function isPlain(name: string): boolean {
+  const folded = foldName(name);
+  return PLAIN.has(folded) || SCHEMA.test(folded);
+}
+
+function remedy(folded: string, client: Interface): string {
+  if (FOREIGN_COUNT.test(folded)) return client === "chat" ? "Send `n`." : "Leave it out.";
+  return client === "responses" ? "Send `max_output_tokens`." : "Send `max_tokens`.";
+}
+
+function isForeign(folded: string): boolean {
+  if (folded.length > LONGEST_NAME) return false;
+  return FOREIGN_LIMITS.has(folded) || FOREIGN_COUNT.test(folded) || (FOREIGN_LIMIT.test(folded) && !OTHER_LIMIT.test(folded));
 }
 
 function checkSpelling(name: string, proper: string | undefined, field: string): void {

@@ -47,7 +47,7 @@ const responsesSchema = limits.extend({ stream });
 
 /** @throws GatewayError `invalid_request` for a limit, a count or a flag that is none, or under a name that is not its own (S21, S30). */
 export function readOutputAsk(body: RequestBody, client: Interface): OutputAsk {
-  checkGuardedNames(body);
+  checkGuardedNames(body, client);
   switch (client) {
     case "chat": {
       const ask = parseAs(chatSchema, body);

@@ -98,6 +98,75 @@ describe("another spelling of what decides the price is refused, and names the p
   });
 });
 
+describe("a limit or a count that no list names is refused, and the interface's own named (S21, S30)", () => {
+  test.for([
+    "max_gen_toks",
+    "maxTokenCount",
+    "maximum_tokens",
+    "max_new_token",
+    "token_limit",
+    "auto_max_new_tokens",
+    "tokens_to_generate",
+    "max_decode_steps",
+    "num_tokens",
+    "n_tokens",
+    "max_output_length",
+    "response_length",
+    "Max-Response-Tokens",
+    "max_out",
+  ])("%s", (name) => {
+    for (const [client, own] of [
+      ["chat", "max_tokens"],
+      ["messages", "max_tokens"],
+      ["responses", "max_output_tokens"],
+    ] as const)
+      expect(() => ask({ ...PLAIN, max_tokens: 5, [name]: 8_000 }, client)).toThrow(
+        expect.objectContaining({ field: name, message: expect.stringContaining(`Send \`${own}\`.`) }),
+      );
+  });
+
+  test.for(["n_cmpl", "num_outputs", "numChoices", "number_of_samples", "sampleCount"])("%s", (name) => {
+    expect(() => ask({ ...PLAIN, [name]: 8 })).toThrow(
+      expect.objectContaining({ field: name, message: expect.stringContaining("Send `n`.") }),
+    );
+    expect(() => ask({ ...PLAIN, max_tokens: 5, [name]: 8 }, "messages")).toThrow(
+      expect.objectContaining({ field: name, message: expect.stringContaining("Leave it out.") }),
+    );
+  });
+
+  test("but what limits something else, and what servers take beside, passes", () => {
+    const request = {
+      ...PLAIN,
+      max_prompt_tokens: 5,
+      max_thinking_tokens: 5,
+      thinking_token_budget: 5,
+      truncate_prompt_tokens: 5,
+      prompt_truncate_len: 5,
+      min_tokens: 1,
+      stop_token_ids: [1],
+      skip_special_tokens: true,
+      return_tokens_as_token_ids: true,
+      top_logprobs: 2,
+      n_probs: 5,
+      n_keep: 5,
+      num_ctx: 4_096,
+      no_repeat_ngram_size: 3,
+      dry_allowed_length: 2,
+      length_penalty: 1,
+      add_generation_prompt: true,
+      max_tool_calls: 3,
+      max_price: { prompt: 1, completion: 2 },
+      t_max_predict_ms: 100,
+      timings_per_token: true,
+      context_length_exceeded_behavior: "error",
+      parallel_tool_calls: true,
+      presence_penalty: 0,
+      top_k: 5,
+    };
+    expect(ask(request).limit).toBe(null);
+  });
+});
+
 describe("a limit or a count inside another object is refused", () => {
   test.for([
     [{ extra_body: { max_tokens: 8_000 } }, "extra_body.max_tokens"],
@@ -106,6 +175,14 @@ describe("a limit or a count inside another object is refused", () => {
     [{ generationConfig: { maxOutputTokens: 8_000 } }, "generationConfig.maxOutputTokens"],
     [{ whatever: { n: 8 } }, "whatever.n"],
     [{ extra_body: { options: { num_predict: 8_000 } } }, "extra_body.options.num_predict"],
+    [
+      { extra_body: { google: { generation_config: { max_output_tokens: 9 } } } },
+      "extra_body.google.generation_config.max_output_tokens",
+    ],
+    [{ provider: { vendor: { settings: { maxTokenCount: 9 } } } }, "provider.vendor.settings.maxTokenCount"],
+    [{ plugins: [{ id: "web" }, { id: "x", options: { n: 9 } }] }, "plugins.1.options.n"],
+    [{ inferenceConfig: { maxTokens: "9000" } }, "inferenceConfig.maxTokens"],
+    [{ extra_body: { auto_max_new_tokens: true } }, "extra_body.auto_max_new_tokens"],
     [{ stream_options: { Include_Usage: false } }, "stream_options.Include_Usage"],
   ] as const)("%j", ([fields, field]) => {
     expect(() => ask({ ...PLAIN, ...fields })).toThrow(refusal(field));
@@ -120,7 +197,14 @@ describe("a limit or a count inside another object is refused", () => {
       tools: [{ type: "function", function: { name: "f", parameters: schema } }],
       reasoning: { max_tokens: 2_000 },
       thinking: { type: "enabled", budget_tokens: 2_000 },
-      guided_json: schema,
+      guided_json: { ...schema, maxLength: 5 },
+      nvext: { guided_json: { type: "string", maxLength: 5 }, max_thinking_tokens: 5 },
+      structured_outputs: { json: { type: "string", maxLength: 5 } },
+      functions: [{ name: "f", parameters: { type: "string", maxLength: 5 } }],
+      prompt: { id: "p", variables: { max_length: "5", n: "3" } },
+      context_management: { edits: [{ type: "clear_tool_uses_20250919", trigger: { type: "input_tokens", value: 5 } }] },
+      plugins: [{ id: "web", max_results: 5 }],
+      web_search_options: { search_context_size: "low", num_results: 3 },
       stream_options: { include_usage: true },
       top_k: 5,
     };
