@@ -63,11 +63,22 @@ export function createRollout(deps: RolloutDeps): Rollout {
 
   async function run(set: ResourceSet): Promise<RolloutResult> {
     const addresses = await deps.names.resolve(namesOf(set, deps.policy));
+    const missingHosts = deps.names.missing();
     for (let round = 1; ; round++) {
       const nowMs = clock.nowMs();
       const refused = new Map([...deps.peers.rejected(), ...rejected]);
       const { rootsPem, policy, fingerprintsOf } = deps;
-      const plan = reconcile({ set, nowMs, rootsPem, policy, addresses, fingerprintsOf, rejected: refused, serving });
+      const plan = reconcile({
+        set,
+        nowMs,
+        rootsPem,
+        policy,
+        addresses,
+        missingHosts,
+        fingerprintsOf,
+        rejected: refused,
+        serving,
+      });
       const snapshot = buildSnapshot(retired.addTo(plan.snapshot, { serving, nowMs }));
       xds.push(snapshot);
       const outcome = await answerTo(plan, snapshot);

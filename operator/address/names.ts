@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { errorCode } from "../../runtime/error-code.ts";
 
 export interface NamesDeps {
   /** Every address of a name. @throws where there is none, or nobody answers. */
@@ -9,6 +10,8 @@ export interface NamesDeps {
 export interface Names {
   /** What each leads to, as far as it is known within a few seconds; what a name led to last where nobody answers now. */
   resolve(names: Iterable<string>): Promise<ReadonlyMap<string, readonly string[]>>;
+  /** Of the names that were last asked for, those of which a server says that they do not exist. */
+  missing(): ReadonlySet<string>;
 }
 
 const FRESH_MS = 30_000;
@@ -16,6 +19,7 @@ const WAIT_MS = 3_000;
 
 interface Known {
   addresses: readonly string[];
+  isMissing: boolean;
   askedMs: number;
   asking: Promise<void>;
 }
@@ -25,7 +29,12 @@ export function createNames({ lookup, clock }: NamesDeps): Names {
   let known: ReadonlyMap<string, Known> = new Map();
 
   function ask(name: string, before: Known | undefined): Known {
-    const entry: Known = { addresses: before?.addresses ?? [], askedMs: clock.nowMs(), asking: Promise.resolve() };
+    const entry: Known = {
+      addresses: before?.addresses ?? [],
+      isMissing: before?.isMissing ?? false,
+      askedMs: clock.nowMs(),
+      asking: Promise.resolve(),
+    };
     entry.asking = answer(entry, name);
     return entry;
   }
@@ -33,8 +42,10 @@ export function createNames({ lookup, clock }: NamesDeps): Names {
   async function answer(entry: Known, name: string): Promise<void> {
     try {
       entry.addresses = await lookup(name);
-    } catch {
-      // No server is there to be reached then; what is known stays what it is judged by.
+      entry.isMissing = false;
+    } catch (error) {
+      // Where nobody answers, what is known stays what it is judged by.
+      if (errorCode(error) === "ENOTFOUND") entry.isMissing = true;
     }
   }
 
@@ -56,5 +67,6 @@ export function createNames({ lookup, clock }: NamesDeps): Names {
       waiting.abort();
       return new Map(entries.map(([name, { addresses }]) => [name, addresses]));
     },
+    missing: () => new Set([...known].flatMap(([name, { isMissing }]) => (isMissing ? [name] : []))),
   };
 }

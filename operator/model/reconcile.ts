@@ -3,7 +3,7 @@ import type { AddressPolicy } from "../address/policy.ts";
 import type { ResourceSet, SourcedModel } from "../source/source.ts";
 import type { SnapshotInput } from "../xds/snapshot.ts";
 import { hostOf, resolveBackend, type ResolvedBackend, type ResolveInput } from "./backend.ts";
-import { findNameConflicts } from "./names.ts";
+import { findNameConflicts, type NameConflicts } from "./names.ts";
 import { serveModel, type ServedModel } from "./served-model.ts";
 import type { Condition, ModelStatus } from "./status.ts";
 
@@ -16,6 +16,8 @@ export interface ReconcileInput {
   policy: AddressPolicy;
   /** What their names lead to: of `namesOf`. */
   addresses: ReadonlyMap<string, readonly string[]>;
+  /** Of those names, the ones that do not exist. */
+  missingHosts: ReadonlySet<string>;
   /** See ResolveInput. */
   fingerprintsOf?: ResolveInput["fingerprintsOf"];
   /** Clusters that an Envoy refused, with its words. */
@@ -47,8 +49,8 @@ export function namesOf({ models }: ResourceSet, policy: AddressPolicy): Set<str
 
 /** What to serve, and what to say about each Model. Pure: all that it knows comes in. */
 export function reconcile(input: ReconcileInput): Plan {
-  const conflicts = findNameConflicts(input.set.models);
-  const decisions = input.set.models.map((model) => ({ model, ...decide(model, conflicts.get(model.key), input) }));
+  const conflicts = findNameConflicts(input.set.models, namesServedBy(input));
+  const decisions = input.set.models.map((model) => ({ model, ...decide(model, conflicts, input) }));
   const served = new Map(decisions.flatMap(({ model, served }) => (served === null ? [] : [[model.key, served] as const])));
   return {
     served,
@@ -58,6 +60,20 @@ export function reconcile(input: ReconcileInput): Plan {
     wantedClusters: new Set(decisions.flatMap(({ wanted }) => wanted)),
     nextMs: nextSunsetMs(input),
   };
+}
+
+/** What this process serves, and after a restart what the statuses say. */
+function namesServedBy({ set, serving }: ReconcileInput): ReadonlyMap<string, readonly string[]> {
+  return new Map(
+    set.models.map(({ key, servedNames = [] }) => {
+      const served = serving.get(key);
+      return [key, served === undefined ? servedNames : namesFrom(served)];
+    }),
+  );
+}
+
+function namesFrom({ model }: ServedModel): string[] {
+  return [model.name, ...model.aliases];
 }
 
 function nextSunsetMs({ set, nowMs }: ReconcileInput): number | null {
@@ -76,8 +92,10 @@ interface Decision {
   isStandIn: boolean;
 }
 
-function decide(model: SourcedModel, conflict: string | undefined, input: ReconcileInput): Decision {
+function decide(model: SourcedModel, conflicts: NameConflicts, input: ReconcileInput): Decision {
   const { suspended, deprecation } = model.resource.spec;
+  const conflict = conflicts.models.get(model.key);
+  const lostAliases = conflicts.aliases.get(model.key);
   if (conflict !== undefined) return unserved(accepted(false, "NameConflict", conflict));
   const sunset = deprecation?.sunsetTime;
   if (sunset !== undefined && Date.parse(sunset) <= input.nowMs) {
@@ -98,7 +116,13 @@ function decide(model: SourcedModel, conflict: string | undefined, input: Reconc
   );
   const ready = backends.filter((backend) => backend.kind === "ready");
   const report = (programmed: Condition): ModelStatus => ({
-    conditions: [addressesAccepted(backends), resolvedReferences(backends), programmed],
+    conditions: [
+      addressesAccepted(backends),
+      ...aliasesRefused(lostAliases),
+      resolvedReferences(backends),
+      ...hostsFound(ready, input.missingHosts),
+      programmed,
+    ],
     backends: backends.map((backend) => backendStatus(backend, input.rejected)),
   });
   const wanted = ready.map(({ cluster }) => cluster);
@@ -110,12 +134,15 @@ function decide(model: SourcedModel, conflict: string | undefined, input: Reconc
   const refusal = wanted.map((cluster) => input.rejected.get(cluster)).find((words) => words !== undefined);
   if (refusal === undefined) {
     const pending = programmed("Pending", "waiting for Envoy and the catalogue");
-    return { served: serveModel(model, ready), status: report(pending), wanted, isStandIn: false };
+    const served = serveModel(model, ready, lostAliases);
+    return { served, status: { ...report(pending), names: namesFrom(served) }, wanted, isStandIn: false };
   }
   const standIn = input.serving.get(model.key) ?? null;
   const isUsable = standIn !== null && isStillUsable(standIn, input);
   const suffix = isUsable ? "; the last good version stays in force" : "";
-  return { ...not(programmed("RejectedByEnvoy", `${refusal}${suffix}`)), served: isUsable ? standIn : null, isStandIn: isUsable };
+  const decision = not(programmed("RejectedByEnvoy", `${refusal}${suffix}`));
+  if (!isUsable) return decision;
+  return { ...decision, served: standIn, status: { ...decision.status, names: namesFrom(standIn) }, isStandIn: true };
 }
 
 function isStillUsable({ clusters }: ServedModel, { rejected, policy, addresses }: ReconcileInput): boolean {
@@ -159,6 +186,29 @@ function resolvedReferences(backends: readonly ResolvedBackend[]): Condition {
   return { type: "ResolvedRefs", isTrue: false, reason: first.reason, message: sentencesOf(unready) };
 }
 
+function aliasesRefused(lost: ReadonlyMap<string, string> = new Map()): Condition[] {
+  if (lost.size === 0) return [];
+  const message = [...lost.values()].join("; ");
+  return [{ type: "AliasesAccepted", isTrue: false, isPartial: true, reason: "NameConflict", message }];
+}
+
+/** Does it make sense to send requests there? A name that nobody could look up is not held against it. */
+function hostsFound(backends: readonly ReadyBackend[], missingHosts: ReadonlySet<string>): Condition[] {
+  if (backends.length === 0) return [];
+  const lost = backends.filter(({ endpoint }) => missingHosts.has(endpoint.host));
+  if (lost.length === 0)
+    return [{ type: "Reachable", isTrue: true, reason: "Reachable", message: "no backend's host is known to be missing" }];
+  const isPartial = backends.some((backend) => backend.resource.weight > 0 && !lost.includes(backend));
+  const message = lost
+    .map(
+      ({ resource, endpoint }) =>
+        `backend ${resource.name}: url: there is no host ${endpoint.host}; correct the name, or make what it stands for`,
+    )
+    .join("; ");
+  return [{ type: "Reachable", isTrue: false, isPartial, reason: "HostNotFound", message }];
+}
+
+type ReadyBackend = Extract<ResolvedBackend, { kind: "ready" }>;
 type UnreadyBackend = Extract<ResolvedBackend, { kind: "unready" }>;
 
 function unreadyOf(backends: readonly ResolvedBackend[]): UnreadyBackend[] {

@@ -24,13 +24,18 @@ type ReadyBackend = Extract<ResolvedBackend, { kind: "ready" }>;
 /** What a Model without a limit of its own may put out: the hold for a request is taken by it. */
 const DEFAULT_MAX_OUTPUT_TOKENS = 32_768;
 
-export function serveModel({ resource, createdSeconds }: SourcedModel, backends: readonly ReadyBackend[]): ServedModel {
+/** @param refusedAliases names that another Model keeps. */
+export function serveModel(
+  { resource, createdSeconds }: SourcedModel,
+  backends: readonly ReadyBackend[],
+  refusedAliases: ReadonlyMap<string, string> = new Map(),
+): ServedModel {
   const { modelName, aliases, interfaces, limits, pricing } = resource.spec;
   const contextWindow = limits.contextWindow ?? null;
   return {
     model: {
       name: modelName,
-      aliases: [...aliases],
+      aliases: aliases.filter((alias) => !refusedAliases.has(alias)),
       interfaces: interfaces.map((name) => INTERFACE_OF[name]),
       contextWindow,
       maxOutputTokens: limits.maxOutputTokens ?? Math.min(contextWindow ?? Infinity, DEFAULT_MAX_OUTPUT_TOKENS),

@@ -15,13 +15,18 @@ export const modelStatusSchema = z
     observedGeneration: observedGeneration.optional(),
     backendsSummary: z.string().max(16).optional().describe("Backends that can be sent requests, of all: 2/2."),
     configVersion: z.string().max(128).optional().describe("Version of Envoy's configuration that carries this generation."),
+    names: z
+      .array(z.string().max(128))
+      .max(17)
+      .optional()
+      .meta(explain("Names under which clients are served, aliases included; no other Model can take them.", { list: "set" })),
     backends: z
       .array(backendStatus)
       .max(16)
       .optional()
       .meta(explain("What became of each backend.", { list: { key: "name" } })),
     conditions: conditions(
-      "Accepted: the Model is one that can be served. ResolvedRefs: its Secrets are there and usable. Programmed: every Envoy took it. Ready: all of it, clients can use the Model.",
+      "Accepted: the Model is one that can be served. ResolvedRefs: its Secrets are there and usable. Reachable: the hosts of its backends exist. Programmed: every Envoy took it. Ready: clients can use the Model. AliasesAccepted, False: another Model serves one of its aliases, and the Model goes without it.",
     ),
   })
   .describe("What became of the Model; written by the operator.");

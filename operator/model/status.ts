@@ -1,16 +1,20 @@
 /** What became of a Model, in the words and shape that Kubernetes shows. */
 export interface ModelStatus {
   conditions: readonly Condition[];
+  /** Names under which clients are served; absent if they are not. */
+  names?: readonly string[];
   backends: readonly BackendStatus[];
 }
 
 export interface Condition {
   /**
-   * Accepted: the resource is one that can be served. ResolvedRefs: its Secrets are there and usable. Programmed: every
-   * Envoy took it, and clients can use it.
+   * Accepted: the resource is one that can be served. ResolvedRefs: its Secrets are there and usable. Reachable: the hosts
+   * of its backends exist. Programmed: every Envoy took it, and clients can use it. AliasesAccepted: only where one is not.
    */
-  type: "Accepted" | "ResolvedRefs" | "Programmed";
+  type: "Accepted" | "AliasesAccepted" | "ResolvedRefs" | "Reachable" | "Programmed";
   isTrue: boolean;
+  /** It concerns a part of the Model: clients can use the rest. */
+  isPartial?: boolean;
   reason: ConditionReason;
   /** For people; no secret is ever in it. */
   message: string;
@@ -22,6 +26,8 @@ export type ConditionReason =
   | "NameConflict"
   | "Sunset"
   | "AddressNotAllowed"
+  | "Reachable"
+  | "HostNotFound"
   | "ResolvedRefs"
   | "SecretNotFound"
   | "SecretForbidden"

@@ -10,6 +10,8 @@ export interface SourcedModel {
   /** Unix seconds. */
   createdSeconds: number;
   resource: ModelResource;
+  /** Names under which it was served when it was last looked at, by its status; none if the source keeps no status. */
+  servedNames?: readonly string[];
 }
 
 /** Everything that there is to serve from, as one value. */

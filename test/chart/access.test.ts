@@ -116,6 +116,49 @@ describe("an ApiKey's account", () => {
   });
 });
 
+describe("kubectl warns, and goes on,", () => {
+  /** kubectl's words when it is asked to take a warning for an error. */
+  async function warning(namespace: string, resource: object): Promise<string> {
+    const document = { apiVersion: "modelgateway.dev/v1alpha1", metadata: { name: "tried", namespace }, ...resource };
+    const input = stringify(document);
+    await api().kubectl(["create", "--dry-run=server", "--filename", "-"], { input });
+    return await api()
+      .kubectl(["create", "--dry-run=server", "--warnings-as-errors", "--filename", "-"], { input })
+      .then(
+        () => "nothing",
+        (error: unknown) => String(error),
+      );
+  }
+
+  const model = (url: string, protocol = "ChatCompletions") => ({
+    kind: "Model",
+    spec: {
+      modelName: "tried",
+      pricing: { inputPerMillion: "1", outputPerMillion: "2" },
+      backends: [{ name: "primary", protocol, url }],
+    },
+  });
+
+  test("of a Model in a namespace that the release does not watch", async () => {
+    expect(await warning("elsewhere", model("https://models.example/v1"))).toContain(
+      `nothing happens to this Model unless another release watches its namespace: release ${RELEASE} in ${NAMESPACE} watches team-a, team-b, not elsewhere`,
+    );
+  });
+
+  test("of a chat URL without a path", async () => {
+    expect(await warning("team-a", model("http://vllm.inference.svc:8000"))).toContain(
+      "backend primary: its url has no path; the gateway appends /chat/completions, and most servers answer that below /v1 only",
+    );
+  });
+
+  test.for([
+    ["https://models.example/v1", "ChatCompletions"],
+    ["https://models.example", "Messages"],
+  ] as const)("of nothing about %s for %s", async ([url, protocol]) => {
+    expect(await warning("team-a", model(url, protocol))).toBe("nothing");
+  });
+});
+
 test("who may edit a namespace may write ApiKeys there, and read Models only", async () => {
   const rulesOf = async (name: string): Promise<unknown> =>
     JSON.parse(await api().kubectl(["get", "clusterrole", `${NAMESPACE}-${NAME}-${name}`, "--output", "jsonpath={.rules}"]));

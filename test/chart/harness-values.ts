@@ -104,6 +104,7 @@ export const MATRIX: readonly { name: string; values: Values }[] = [
       ...EXTERNAL_DATABASE,
       crds: { enabled: false },
       accountPolicy: { enabled: false },
+      admissionWarnings: { enabled: false },
       rbac: { aggregate: false },
       networkPolicy: { enabled: false },
       gateway: { autoscaling: { enabled: false }, podDisruptionBudget: { enabled: false }, journal: { persistent: false } },

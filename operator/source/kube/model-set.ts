@@ -1,3 +1,4 @@
+import * as z from "zod";
 import type { KubeObject } from "../../kube/object.ts";
 import { keyOf } from "../../kube/object.ts";
 import { parseModelResource, type ModelResource, type ParsedModel } from "../../model/resource.ts";
@@ -11,6 +12,8 @@ export interface ModelReading {
   /** By key. */
   refusals: ReadonlyMap<string, Refusal>;
 }
+
+const statusSchema = z.object({ names: z.array(z.string()).default([]) }).catch({ names: [] });
 
 /** Reads objects; each generation of one is read once, for most changes of an object are those of its status. */
 export function createModelReader() {
@@ -73,7 +76,7 @@ export function namedSecrets(models: readonly SourcedModel[]): Set<string> {
 function sourced(object: KubeObject, resource: ModelResource): SourcedModel {
   const key = keyOf(object);
   const createdSeconds = Math.floor(Date.parse(object.metadata.creationTimestamp ?? "1970-01-01T00:00:00Z") / 1000);
-  return { key, origin: key, createdSeconds, resource };
+  return { key, origin: key, createdSeconds, resource, servedNames: statusSchema.parse(object["status"]).names };
 }
 
 function oldestFirst(first: SourcedModel, second: SourcedModel): number {

@@ -12,7 +12,8 @@ export interface ModelStatusInput {
 
 /** A Model's conditions with their summary. */
 export function wantedConditions({ conditions }: ModelStatus): WantedCondition[] {
-  return [summarise(conditions, { reason: "Ready", message: "clients can use the Model" }), ...conditions];
+  const decisive = conditions.filter(({ isPartial }) => isPartial !== true);
+  return [summarise(decisive, { reason: "Ready", message: "clients can use the Model" }), ...conditions];
 }
 
 /** The status as `modelStatusSchema` has it. */
@@ -30,6 +31,7 @@ export function encodeModelStatus({ object, status, version, nowMs }: ModelStatu
     observedGeneration: generation,
     ...(backends.length === 0 ? {} : { backendsSummary: `${ready}/${backends.length}`, backends }),
     ...(isProgrammed ? { configVersion: version } : {}),
+    ...(status.names === undefined ? {} : { names: [...status.names] }),
     conditions: encodeConditions({ wanted: wantedConditions(status), before, generation, nowMs }),
   };
 }

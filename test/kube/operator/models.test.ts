@@ -95,6 +95,16 @@ describe("a Model", () => {
     await team.remove("model", "a-newer");
   });
 
+  test("whose host does not exist is not Ready, and says which", async () => {
+    const { team } = stage();
+    await team.apply(model("lost", { url: "http://vllm.nowhere.invalid:8000/v1" }));
+    const words = "backend primary: url: there is no host vllm.nowhere.invalid; correct the name, or make what it stands for";
+    await expectCondition("lost", "Reachable", { status: "False", reason: "HostNotFound", message: words });
+    await expectCondition("lost", "Ready", { status: "False", reason: "HostNotFound", message: words });
+    await until(async () => expect(await team.events("lost")).toContain("Warning HostNotFound"));
+    await team.remove("model", "lost");
+  });
+
   test("with a URL that cannot be is refused by the API server, and the one before it stays in force", async () => {
     const { team, upstreamUrl } = stage();
     await team.apply(model("changed", { url: upstreamUrl }));
@@ -189,4 +199,40 @@ describe("a backend inside", () => {
     await expectCondition("half-inside", "Ready", { status: "True" });
     await team.remove("model", "half-inside");
   });
+});
+
+test("a Model keeps its name when an older one asks for it as an alias, also across a restart of the operator", async () => {
+  const { team, upstreamUrl, startOperator, switchboard, operators } = stage();
+  await team.apply(model("older", { url: upstreamUrl }));
+  await expectCondition("older", "Ready", { status: "True" });
+  const made = Date.parse((await team.get("model", "older")).metadata.creationTimestamp);
+  await until(async () => expect(Date.now()).toBeGreaterThan(made + 1_500));
+  await team.apply(model("newer", { url: upstreamUrl, spec: { aliases: ["popular"] } }));
+  await expectServed("popular");
+  await until(async () => expect((await team.get("model", "newer")).status["names"]).toEqual(["newer", "popular"]));
+
+  await team.patch("model", "older", { spec: { aliases: ["popular", "newer", "vintage"] } });
+  await expectCondition("older", "AliasesAccepted", {
+    status: "False",
+    reason: "NameConflict",
+    message: expect.stringContaining("the name popular is already taken by Model newer"),
+  });
+  await expectCondition("older", "Ready", { status: "True", observedGeneration: 2 });
+  await until(async () => expect(await team.events("older")).toContain("Warning NameConflict"));
+  await expectServed("vintage");
+
+  const next = await startOperator("operator-1");
+  for (const operator of operators) if (operator !== next) await operator.end("SIGTERM");
+  switchboard.lead(next.xdsSocket);
+  await until(async () => expect(await next.isLeader()).toBe(true));
+  await team.patch("model", "older", { spec: { pricing: { inputPerMillion: "7" } } });
+  await expectCondition("older", "Ready", { status: "True", observedGeneration: 3 });
+  expect((await team.get("model", "newer")).status["names"]).toEqual(["newer", "popular"]);
+
+  await team.remove("model", "newer");
+  await until(async () =>
+    expect((await team.get("model", "older")).status["names"]).toEqual(["older", "popular", "newer", "vintage"]),
+  );
+  expect((await team.conditions("model", "older"))["AliasesAccepted"]).toBeUndefined();
+  await team.remove("model", "older");
 });

@@ -122,3 +122,22 @@ test("names are asked for again when their answers are old, and keep their last 
   expect(asked).toHaveLength(3);
   expect(await names.resolve([])).toEqual(new Map());
 });
+
+test("a name is missing where a server says so, and not where nobody answers", async () => {
+  let nowMs = 0;
+  let code = "EAI_AGAIN";
+  const names = createNames({
+    clock: { nowMs: () => nowMs },
+    lookup: async () => await Promise.reject(Object.assign(new Error("no address"), { code })),
+  });
+  const missing = async () => {
+    nowMs += 30_000;
+    await names.resolve(["models.example"]);
+    return [...names.missing()];
+  };
+  expect(await missing()).toEqual([]);
+  code = "ENOTFOUND";
+  expect(await missing()).toEqual(["models.example"]);
+  code = "EAI_AGAIN";
+  expect(await missing()).toEqual(["models.example"]);
+});

@@ -7,7 +7,9 @@ import { stringify } from "yaml";
 import { PROFILES, type Profile } from "../../../contract/profile.ts";
 import { createAddressPolicy, type AddressPolicyOptions } from "../../../operator/address/policy.ts";
 import { reconcile, type Plan, type ReconcileInput } from "../../../operator/model/reconcile.ts";
+import { toProgrammed } from "../../../operator/model/status.ts";
 import { readFolder } from "../../../operator/source/folder-content.ts";
+import { wantedConditions } from "../../../operator/source/kube/model-status.ts";
 import { buildSnapshot } from "../../../operator/xds/snapshot.ts";
 import { ClusterSchema } from "../../../runtime/gen/envoy/config/cluster/v3/cluster_pb.js";
 import { CredentialInjectorSchema } from "../../../runtime/gen/envoy/extensions/filters/http/credential_injector/v3/credential_injector_pb.js";
@@ -42,6 +44,7 @@ const nothingYet = {
   rootsPem: "the public roots",
   policy: policyOf({}),
   addresses: new Map(),
+  missingHosts: new Set<string>(),
   rejected: new Map(),
   serving: new Map(),
 };
@@ -139,4 +142,85 @@ test("a Model whose only version Envoy refused is not served, and its correction
   const rejected = new Map(clustersOf(planFor(first)).map((cluster) => [cluster, "malformed"]));
   expect(planFor(first, { rejected }).catalogue).toEqual([]);
   expect(planFor(model("{ name: a, protocol: Messages, url: 'http://better' }"), { rejected }).catalogue).toHaveLength(1);
+});
+
+/** Models in the order of their age. */
+const aged = (...specs: readonly { name: string; aliases: string }[]) =>
+  specs
+    .map(
+      ({ name, aliases }, at) => `
+apiVersion: modelgateway.dev/v1alpha1
+kind: Model
+metadata: { name: ${name}, creationTimestamp: "2026-11-0${at + 1}T00:00:00Z" }
+spec:
+  modelName: ${name}
+  aliases: [${aliases}]
+  pricing: { inputPerMillion: "1", outputPerMillion: "2" }
+  backends: [{ name: a, protocol: Messages, url: "http://one" }]
+`,
+    )
+    .join("\n---\n");
+const namesIn = ({ catalogue }: Plan) => catalogue.map(({ model }) => [model.name, ...model.aliases]);
+
+test("a Model keeps the name that it serves: an alias added to an older one is refused, and nothing else of that", () => {
+  const before = planFor(aged({ name: "older", aliases: "" }, { name: "newer", aliases: "popular" }));
+  const next = aged({ name: "older", aliases: "newer, popular, own" }, { name: "newer", aliases: "popular" });
+  const after = planFor(next, { serving: before.served });
+  expect(namesIn(after)).toEqual([
+    ["older", "own"],
+    ["newer", "popular"],
+  ]);
+  const status = after.statuses.get("default/older");
+  expect(status?.names).toEqual(["older", "own"]);
+  expect(status?.conditions.find(({ type }) => type === "AliasesAccepted")).toEqual({
+    type: "AliasesAccepted",
+    isTrue: false,
+    isPartial: true,
+    reason: "NameConflict",
+    message:
+      "spec.aliases: the name newer is already taken by Model newer (in.yaml); choose another; " +
+      "spec.aliases: the name popular is already taken by Model newer (in.yaml); choose another",
+  });
+});
+
+test("what a Model serves is known after a restart by its status", () => {
+  const { set } = readFolder(
+    [
+      {
+        name: "in.yaml",
+        text: aged({ name: "older", aliases: "popular" }, { name: "newer", aliases: "popular" }),
+        createdSeconds: 0,
+      },
+    ],
+    new Map(),
+    {},
+  );
+  const models = set.models.map((each) => (each.key === "default/newer" ? { ...each, servedNames: ["newer", "popular"] } : each));
+  expect(namesIn(reconcile({ ...nothingYet, set: { ...set, models } }))).toEqual([["older"], ["newer", "popular"]]);
+});
+
+test("a Model says which of its hosts do not exist; Ready is False where that is all of them", () => {
+  const backend = (name: string, weight: number) =>
+    `{ name: ${name}, protocol: Messages, url: "http://${name}.example", weight: ${weight} }`;
+  const conditionsOf = (missing: string[]) =>
+    planFor(model([backend("one", 1), backend("two", 1), backend("spare", 0)].join(", ")), {
+      missingHosts: new Set(missing.map((name) => `${name}.example`)),
+    }).statuses.get("default/modelx");
+  const reachable = (missing: string[]) => conditionsOf(missing)?.conditions.find(({ type }) => type === "Reachable");
+  expect(reachable([])).toMatchObject({ isTrue: true });
+  expect(reachable(["one", "spare"])).toEqual({
+    type: "Reachable",
+    isTrue: false,
+    isPartial: true,
+    reason: "HostNotFound",
+    message:
+      "backend one: url: there is no host one.example; correct the name, or make what it stands for; " +
+      "backend spare: url: there is no host spare.example; correct the name, or make what it stands for",
+  });
+  const readyWith = (missing: string[]) => {
+    const status = conditionsOf(missing);
+    return status === undefined ? undefined : wantedConditions(toProgrammed(status, "in force"))[0];
+  };
+  expect(readyWith(["one"])).toMatchObject({ type: "Ready", isTrue: true });
+  expect(readyWith(["one", "two"])).toMatchObject({ type: "Ready", isTrue: false, reason: "HostNotFound" });
 });

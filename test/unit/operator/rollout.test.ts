@@ -37,7 +37,7 @@ beforeEach(() => {
     clock: { nowMs: () => nowMs },
     rootsPem: "",
     policy,
-    names: { resolve: async () => new Map() },
+    names: { resolve: async () => new Map(), missing: () => new Set() },
     ackTimeoutMs: 1,
     graceMs: 30_000,
   });
@@ -62,7 +62,16 @@ function models(wanted: Record<string, string>): ResourceSet {
 async function run(wanted: Record<string, string>) {
   const { reconcile } = await import("../../../operator/model/reconcile.ts");
   const set = models(wanted);
-  const plan = reconcile({ set, nowMs, rootsPem: "", policy, addresses: new Map(), rejected: new Map(), serving: new Map() });
+  const plan = reconcile({
+    set,
+    nowMs,
+    rootsPem: "",
+    policy,
+    addresses: new Map(),
+    missingHosts: new Set(),
+    rejected: new Map(),
+    serving: new Map(),
+  });
   for (const [cluster, { host }] of plan.snapshot.clusters) hosts.set(cluster, host);
   steps.length = 0;
   return await rollout.run(set);
