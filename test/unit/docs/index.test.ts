@@ -7,6 +7,7 @@ import { REPOSITORY, repositoryFiles } from "../../support/repository-files.ts";
 test.for([
   ["docs/README.md", ["docs/*.md", "docs/*.yaml", "*.md"]],
   ["docs/decisions/README.md", ["docs/decisions/*.md"]],
+  ["docs/howto/README.md", ["docs/howto/*.md"]],
 ] as const)("%s links to every page beside it", async ([index, patterns]) => {
   const { links } = readMarkdown(await readFile(path.join(REPOSITORY, index), "utf8"));
   const linked = new Set(links.map(({ target }) => path.posix.join(path.posix.dirname(index), target.replace(/#.*$/, ""))));
