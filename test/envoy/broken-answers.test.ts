@@ -209,7 +209,7 @@ describe("a server that goes on after its ending", () => {
   });
 });
 
-describe("a stream with data that is not JSON", () => {
+describe("a stream with data that is not JSON (S38)", () => {
   test.each(["/v1/chat/completions", "/v1/messages", "/v1/responses"])("ends with the error event of %s", async (path) => {
     answer = (_request, response) =>
       void response.writeHead(200, STREAM).end(`${chunk("one two three")}data: free words\n\n${chunk("four")}data: [DONE]\n\n`);
@@ -224,7 +224,7 @@ describe("a stream with data that is not JSON", () => {
   });
 });
 
-describe("a whole answer that says something where no reader of chat completions looks", () => {
+describe("a whole answer that says something where no reader of chat completions looks (S38)", () => {
   const choices: [string, unknown][] = [
     ["text of a text completion", [{ index: 0, text: "hello", finish_reason: "stop" }]],
     ["a message that is a string", [{ index: 0, message: "hello", finish_reason: "stop" }]],
