@@ -22,6 +22,7 @@ import type { Place } from "./limits/place.ts";
 import { sizeRequest } from "./meter/request-size.ts";
 import { orRelease, release, reserve, type Reservation } from "./meter/reservation.ts";
 import { startRun, type Run } from "./meter/run.ts";
+import { encodeErrorEvent } from "./protocol/error-event.ts";
 import { checkBodyComes, parseBody } from "./protocol/json/parse-body.ts";
 import type { RequestBody } from "./protocol/json/request-body.ts";
 import { readUpstreamError } from "./protocol/upstream-error.ts";
@@ -235,7 +236,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       });
       if (!isGood) response = { kind: "upstream_error", status, headers };
       else if (isStream)
-        response = { kind: "stream", stream: answerStream(deps.redactor.stream(translation.stream(run.meter)), run) };
+        response = { kind: "stream", stream: answerStream(deps.redactor.stream(translation.stream(run.meter), errorEvent), run) };
       else response = { kind: "whole", asStream: translation.wantsStream };
       deadlines?.began(isStream);
       if (isEnd)
@@ -251,6 +252,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     });
   }
 
+  const errorEvent = (error: GatewayError) => encodeErrorEvent(protocol, error, requestId);
   const answerStream = (machine: StreamTranslation, run: Run): AnswerStream =>
     createAnswerStream({ machine, run, keepAlive: keepAliveBytes(protocol), noteFailure: failures.note, push });
 
@@ -284,7 +286,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       case "whole": {
         if (run === undefined || way === undefined) throw new Error("a response came for a request that was not forwarded");
         const asStream = response.kind === "stream" || response.asStream;
-        return finishWhole({ body, asStream, translation: way.translation(), run, redactor: deps.redactor });
+        return finishWhole({ body, asStream, translation: way.translation(), run, redactor: deps.redactor, errorEvent });
       }
     }
   }

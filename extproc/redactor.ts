@@ -7,8 +7,11 @@ import type { StreamTranslation } from "./translate/translation.ts";
 export interface Redactor {
   text(text: string): string;
   error(error: GatewayError): GatewayError;
-  /** A stream whose error events, and whatever follows them, are redacted. What comes before is passed without a look. */
-  stream(machine: StreamTranslation): StreamTranslation;
+  /**
+   * A stream whose error events, and whatever follows them, are redacted. What comes before is passed without a look.
+   * @param errorEvent the client's protocol's, for what cannot be compared. The machine has written its own by then.
+   */
+  stream(machine: StreamTranslation, errorEvent: (error: GatewayError) => string): StreamTranslation;
 }
 
 export interface RedactorDeps {
@@ -17,6 +20,7 @@ export interface RedactorDeps {
   pepper: Uint8Array | KeyObject;
 }
 
+const NOTHING = Buffer.alloc(0);
 const REDACTED = "[redacted]";
 /** A server that writes more than this about a failure is not quoted. */
 const MAX_ERROR_BYTES = 32 * 1024;
@@ -75,28 +79,40 @@ export function createRedactor({ fingerprints, pepper }: RedactorDeps): Redactor
     return message === cause.message ? cause : new Error(message);
   }
 
-  function redactBytes(bytes: Buffer, machine: StreamTranslation): Buffer {
-    const text = bytes.length > MAX_ERROR_BYTES ? "" : bytes.toString("utf8");
+  /** @returns null if the bytes are too many to be compared. */
+  function redactBytes(bytes: Buffer): Buffer | null {
+    if (bytes.length > MAX_ERROR_BYTES) return null;
+    const text = bytes.toString("utf8");
     const { text: redacted, isWhole } = compare(text);
-    if (bytes.length > MAX_ERROR_BYTES || !isWhole)
-      return machine.fail(new GatewayError("upstream_error", "The model server failed."));
+    if (!isWhole) return null;
     return redacted === text ? bytes : Buffer.from(redacted);
   }
 
   return {
     text: redactText,
     error: redactError,
-    stream(machine) {
+    stream(machine, errorEvent) {
       const hasFailed = () => machine.outcome() === "failed";
+      /** The client has had an error of ours in the place of the server's. */
+      let isReplaced = false;
+
+      function redactFailure(bytes: Buffer): Buffer {
+        if (isReplaced) return NOTHING;
+        const redacted = redactBytes(bytes);
+        if (redacted !== null) return redacted;
+        isReplaced = true;
+        return Buffer.from(errorEvent(new GatewayError("upstream_error", "The model server failed.")));
+      }
+
       return {
         ...machine,
         push(chunk) {
           const output = machine.push(chunk);
-          return hasFailed() ? redactBytes(output === "unchanged" ? chunk : output, machine) : output;
+          return hasFailed() ? redactFailure(output === "unchanged" ? chunk : output) : output;
         },
         end() {
           const output = machine.end();
-          return hasFailed() ? redactBytes(output, machine) : output;
+          return hasFailed() ? redactFailure(output) : output;
         },
       };
     },

@@ -1,3 +1,4 @@
+import type { GatewayError } from "../contract/errors.ts";
 import { endOutcome } from "./answer-stream.ts";
 import type { Run } from "./meter/run.ts";
 import type { Redactor } from "./redactor.ts";
@@ -13,16 +14,18 @@ export interface WholeAnswer {
   translation: AnswerTranslation;
   run: Run;
   redactor: Redactor;
+  /** The client's protocol's. */
+  errorEvent(error: GatewayError): string;
 }
 
 /** An answer that came in one piece, in the caller's protocol; its run is settled. @throws GatewayError if it is none. */
-export function finishWhole({ body, asStream, translation, run, redactor }: WholeAnswer): Reply {
+export function finishWhole({ body, asStream, translation, run, redactor, errorEvent }: WholeAnswer): Reply {
   if (!asStream) {
     const bytes = translation.response(body, run.meter);
     run.settle("complete", 200);
     return reply.finishResponse(bytes === body ? "unchanged" : bytes, {});
   }
-  const machine = redactor.stream(translation.stream(run.meter));
+  const machine = redactor.stream(translation.stream(run.meter), errorEvent);
   const pushed = machine.push(body);
   const first = pushed === "unchanged" ? body : pushed;
   run.noteOutput(first.length);

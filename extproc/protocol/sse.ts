@@ -50,6 +50,7 @@ export const MAX_EVENT_BYTES = 32 * 1024 * 1024;
 
 const LF = 10;
 const CR = 13;
+const COLON = 58;
 const BYTE_ORDER_MARK = "\u{FEFF}";
 const BYTE_ORDER_MARK_BYTES = 3;
 
@@ -74,6 +75,8 @@ export function createSseParser(): SseParser {
     let nextLf = indexOrEnd(chunk, LF, at);
     let nextCr = indexOrEnd(chunk, CR, at);
     while (at < chunk.length) {
+      if (offset + at === block.start) at = skipBlankLines(chunk, at);
+      if (at === chunk.length) break;
       if (nextLf < at) nextLf = indexOrEnd(chunk, LF, at);
       if (nextCr < at) nextCr = indexOrEnd(chunk, CR, at);
       const lineEnd = Math.min(nextLf, nextCr);
@@ -92,6 +95,17 @@ export function createSseParser(): SseParser {
     }
     offset += chunk.length;
     return events;
+  }
+
+  /** Blank lines between blocks end nothing: a flood of them costs no more than reading its bytes. */
+  function skipBlankLines(chunk: Buffer, from: number): number {
+    let at = from;
+    while (chunk[at] === LF || chunk[at] === CR) at += 1;
+    if (at === from) return at;
+    block.start = offset + at;
+    settled = block.start;
+    isAfterCarriageReturn = at === chunk.length && chunk[at - 1] === CR;
+    return at;
   }
 
   /** A CR ended the last chunk: an LF at the start of this one belongs to it. */
@@ -113,6 +127,10 @@ export function createSseParser(): SseParser {
   /** @returns the event that a line, whose rest is this part of the chunk, ends with its line break. */
   function endLine(chunk: Buffer, at: number, lineEnd: number): SseEvent | null {
     const lineStart = offset + at - line.length();
+    if (line.length() === 0 && chunk[at] === COLON) {
+      comments += 1;
+      return null;
+    }
     // Most lines come whole, and are not copied.
     if (line.length() === 0) return decodeLine(chunk.toString("utf8", at, lineEnd), lineStart, offset + lineEnd);
     line.append(chunk, at, lineEnd);

@@ -93,11 +93,14 @@ test("a stream passes untouched until it fails; from there on nothing of it show
     isEnding: () => outcome !== "open",
     outcome: () => outcome,
   };
-  const stream = redactor.stream({ ...machine, fail: (error) => Buffer.from(`data: ${error.message}\n\n`) });
+  const stream = redactor.stream(machine, (error) => `data: ${error.message}\n\n`);
   expect(stream.push(Buffer.from(`data: ${KEY}\n\n`))).toBe("unchanged");
   expect(String(stream.push(Buffer.from(`event: error\ndata: {"message":"${KEY}"}\n\n`)))).toBe(
     'event: error\ndata: {"message":"[redacted]"}\n\n',
   );
   expect(String(stream.end())).toBe("data: [redacted]\n\n");
+  // A machine that has failed says no more: what cannot be compared still ends with an error event, once.
   expect(String(stream.push(Buffer.alloc(33 * 1024, "x")))).toBe("data: The model server failed.\n\n");
+  expect(String(stream.push(Buffer.alloc(33 * 1024, "x")))).toBe("");
+  expect(String(stream.end())).toBe("");
 });

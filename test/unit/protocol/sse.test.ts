@@ -44,6 +44,15 @@ describe("what an event stream says", () => {
   });
 });
 
+test.for(["\n", "\r", "\r\n", "\n\r", ": c\n", ":\r\n\r\n"])("a flood of %j between events is none of them", (line) => {
+  const parser = createSseParser();
+  const flood = line.repeat(1_000);
+  const events = ["data: 1\n\n", flood, flood, "data: 2\n\n", flood].flatMap((text) => parser.push(Buffer.from(text)));
+  expect(events.map(({ data }) => data)).toEqual(["1", "2"]);
+  expect(parser.end()).toEqual([]);
+  expect(parser.comments()).toBe(line.startsWith(":") ? 3_000 : 0);
+});
+
 test("an LF at the start of a chunk ends its own line, though a CR ended one in the chunk before", () => {
   expect(read("data: 1\rdata: 2", "\n\n")).toEqual([[null, "1\n2"]]);
 });
