@@ -39,14 +39,14 @@ export function guideOf(tool: Tool, input: GuideInput): Guide {
     case "manual":
       return {
         title: tool.name,
-        lead: `${tool.because} Set it up by hand.`,
+        lead: `The installer cannot set it up. ${tool.because}`,
         sections: [
           { heading: "By hand", parts: [{ kind: "list", items: tool.steps.map((step) => fillStep(step, input)) }] },
           ...limitsSection(tool.limits),
         ],
       };
     case "unserved":
-      return { title: tool.name, lead: `It cannot be used with this service. ${tool.because}`, sections: [] };
+      return { title: tool.name, lead: `It does not work with this service. ${tool.because}`, sections: [] };
   }
 }
 
@@ -54,7 +54,7 @@ function servedGuide(tool: ServedTool, input: GuideInput): Guide {
   const installer = `curl -fsSL ${input.baseUrl}/install.sh | sh -s -- --tools ${tool.id}`;
   return {
     title: tool.name,
-    lead: `${tool.name} speaks the ${tool.interfaces.map((name) => INTERFACE_NAMES[name]).join(" or the ")} interface. ${triedSentence(tool)}`,
+    lead: `It uses the ${tool.interfaces.map((name) => INTERFACE_NAMES[name]).join(" or the ")} interface. ${triedSentence(tool)}`,
     sections: [
       {
         heading: "With the installer",
@@ -62,12 +62,12 @@ function servedGuide(tool: ServedTool, input: GuideInput): Guide {
           { kind: "code", language: "sh", text: installer },
           {
             kind: "text",
-            text: "It asks for the key, tries it with one call to this service, and writes the settings below into what is there already. With --uninstall everything goes back.",
+            text: "It asks for the key, checks it with one call to this service, and merges the settings below into your existing ones. With --uninstall it restores them.",
           },
         ],
       },
       { heading: "By hand", parts: tool.files.flatMap((file) => fileParts(tool, file, input)) },
-      { heading: "See that it works", parts: [{ kind: "code", language: "sh", text: tool.check }] },
+      { heading: "Check that it works", parts: [{ kind: "code", language: "sh", text: tool.check }] },
       ...clearSection(tool),
       ...limitsSection([...tool.afterwards.filter((sentence) => sentence.endsWith(".")), ...tool.limits]),
     ],
@@ -75,15 +75,16 @@ function servedGuide(tool: ServedTool, input: GuideInput): Guide {
 }
 
 function triedSentence({ tried, notTriedBecause }: ServedTool): string {
-  if (tried === null) return `The tests do not run it. ${notTriedBecause ?? ""}`;
-  return `Tried with version ${tried.version} (${tried.package} on ${tried.registry}).`;
+  if (tried === null) return `Not tested. ${notTriedBecause ?? ""}`;
+  return `Tested with version ${tried.version} (${tried.package} on ${tried.registry}).`;
 }
 
 function fileParts(tool: ServedTool, file: SettingsFile, { baseUrl, models }: GuideInput): Part[] {
   const usable = models.filter(({ interfaces }) => interfaces.includes(file.interface));
-  const where = `${settingsPath(file)}${file.folderVariable === null ? "" : ` (${file.folderVariable} moves it)`}`;
+  const where = `${settingsPath(file)}${file.folderVariable === null ? "" : ` (${file.folderVariable} changes the folder)`}`;
   const speaks = tool.interfaces.length > 1 ? `For the ${INTERFACE_NAMES[file.interface]} interface, in ` : "In ";
-  if (usable.length === 0) return [{ kind: "text", text: `${speaks}${where}: no model has this interface at the moment.` }];
+  if (usable.length === 0)
+    return [{ kind: "text", text: `${speaks}${where}: no model is available on this interface at the moment.` }];
   const text = exampleFile(file, { baseUrl, key: "<your key>", models: usable });
   return [
     { kind: "text", text: `${speaks}${where}:` },

@@ -45,8 +45,8 @@ export const aider: ServedTool = {
   files: [settings, limits],
   clear: ["AIDER_MODEL", "AIDER_OPENAI_API_BASE", "AIDER_OPENAI_API_KEY"],
   check: 'aider --no-git --message "Say hello."',
-  afterwards: ["An .aider.conf.yml in a project may say otherwise, and wins there."],
-  limits: ["It edits files through its own text format, and calls no tools.", "It needs Python 3.10 to 3.12."],
+  afterwards: ["An .aider.conf.yml in a project takes precedence there."],
+  limits: ["It edits files through its own text format and calls no tools.", "It needs Python 3.10 to 3.12."],
   // One installation in ten is asked for statistics.
   otherHosts: ["raw.githubusercontent.com", "us.i.posthog.com"],
 };

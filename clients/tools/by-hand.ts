@@ -7,12 +7,12 @@ export const BY_HAND: readonly Tool[] = [
     id: "cline-editor",
     name: "Cline in VS Code",
     interfaces: ["chat", "messages"],
-    because: "The extension keeps its settings and the key in the editor's own store, which no other program may write.",
+    because: "The extension keeps its settings and the key in the editor's own store, which no other program can write.",
     steps: [
       "Open Cline's settings and choose the provider “OpenAI Compatible”.",
       "Base URL: @base@/v1",
       "API key: your key. Model ID: @model@",
-      "Under Model Configuration, write the model's context window and longest answer.",
+      "Under Model Configuration, enter the model's context window and maximum output.",
     ],
     limits: [],
   },
@@ -21,37 +21,36 @@ export const BY_HAND: readonly Tool[] = [
     id: "cursor",
     name: "Cursor",
     interfaces: ["chat"],
-    because:
-      "Its settings are in the program's own database, and its requests come from the vendor's servers, not from your machine.",
+    because: "Its settings are in its own database, and its requests come from the vendor's servers, not from your machine.",
     steps: [
       "The base address must be reachable from the internet, over https.",
-      "Settings › Models: add @model@ as a custom model and switch the vendor's models off.",
-      "Switch “Override OpenAI Base URL” on: @base@/v1",
-      "OpenAI API key: your key, then Verify.",
+      "Settings › Models: add @model@ as a custom model and turn off the vendor's models.",
+      "Turn on “Override OpenAI Base URL”: @base@/v1",
+      "OpenAI API key: enter your key, then choose Verify.",
     ],
     limits: [
       "The vendor's servers see the key and what you send.",
-      "Its agent sends requests of the Responses form to the chat address: those are refused. Chat in the side bar works.",
+      "Its agent sends requests in the Responses format to the chat address; these are refused. Chat in the sidebar works.",
     ],
   },
   {
     kind: "unserved",
     id: "windsurf",
     name: "Windsurf",
-    because: "Its models are a fixed menu that the vendor's servers answer: there is no setting for another base address.",
+    because: "Its models are a fixed menu served by the vendor; it has no setting for another base address.",
   },
   {
     kind: "unserved",
     id: "github-copilot",
     name: "GitHub Copilot",
     because:
-      "Its completions and its agents run on the vendor's own servers, with the models of the vendor's menu: there is no base address to set.",
+      "Its completions and agents run on the vendor's servers with the vendor's models; it has no setting for a base address.",
   },
   {
     kind: "unserved",
     id: "gemini-cli",
     name: "Gemini CLI",
     because:
-      "It speaks its vendor's own interface only, which the gateway does not have. Qwen Code is made from it and can be set up.",
+      "It supports only its vendor's own interface, which the gateway does not offer. Qwen Code is derived from it and is supported.",
   },
 ];

@@ -50,10 +50,10 @@ export const claudeCode: ServedTool = {
     "CLAUDE_CODE_USE_FOUNDRY",
   ],
   check: 'claude -p "Say hello."',
-  afterwards: ["A project's own .claude/settings.json may say otherwise, and wins there."],
+  afterwards: ["A project's own .claude/settings.json takes precedence there."],
   limits: [
-    "Web search is a tool that runs on the vendor's servers: the gateway's models do not have it.",
-    "Settings that an organisation manages win over these.",
+    "Web search runs on the vendor's servers and is not available with the gateway's models.",
+    "Settings managed by an organisation take precedence over these.",
   ],
   otherHosts: [],
 };

@@ -34,6 +34,6 @@ export const cline: ServedTool = {
   clear: [],
   check: 'cline "Say hello."',
   afterwards: [],
-  limits: ["It reports its use to its vendor."],
+  limits: ["It sends usage statistics to its vendor."],
   otherHosts: ["data.cline.bot", "otel.cline.bot"],
 };

@@ -34,11 +34,11 @@ export const codex: ServedTool = {
   ],
   clear: ["OPENAI_BASE_URL"],
   check: 'codex exec "Say hello."',
-  afterwards: ["A profile that is named with --profile may say otherwise, and wins then."],
+  afterwards: ["A profile selected with --profile takes precedence."],
   limits: [
-    "It needs a model with the Responses interface: others answer 404.",
-    "Its own web search is not there.",
-    "It reports its use to its vendor, and asks it and GitHub for updates.",
+    "It needs a model with the Responses interface; other models are a 404.",
+    "Its own web search is not available.",
+    "It sends usage statistics to its vendor, and checks for updates there and on GitHub.",
   ],
   otherHosts: ["ab.chatgpt.com", "api.github.com", "chatgpt.com", "github.com"],
 };

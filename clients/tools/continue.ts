@@ -45,8 +45,8 @@ export const continueDev: ServedTool = {
   check: 'cn -p "Say hello."',
   afterwards: ["In the editor, choose Model Gateway in the list of models."],
   limits: [
-    "Its older config.json is not written: Continue reads config.yaml where both are there.",
-    "Autocompletion wants a completions interface of another kind, which the gateway does not have.",
+    "Its older config.json is not changed: Continue reads config.yaml if both exist.",
+    "Autocompletion needs a different completions interface, which the gateway does not offer.",
   ],
   otherHosts: [],
 };

@@ -31,14 +31,14 @@ export const crush: ServedTool = {
   name: "Crush",
   tried: null,
   notTriedBecause:
-    "Its npm package holds no program and fetches one from elsewhere when it is installed, which the tests do not do. Nor could its source be had from the Go module proxy, which answered 403.",
+    "Its npm package contains no program and downloads one from elsewhere during installation, which the tests do not do, and its source could not be fetched from the Go module proxy (403).",
   interfaces: ["chat", "messages"],
   commands: ["crush"],
   folders: [".config/crush"],
   files: [file("chat", "openai-compat", "@base@/v1"), file("messages", "anthropic", "@base@")],
   clear: [],
   check: 'crush run "Say hello."',
-  afterwards: ["A project's own crush.json may say otherwise, and wins there."],
-  limits: ["Written after its documentation, and not run by the tests."],
+  afterwards: ["A project's own crush.json takes precedence there."],
+  limits: ["These settings follow its documentation; the tests do not run it."],
   otherHosts: [],
 };

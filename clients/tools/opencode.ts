@@ -36,7 +36,7 @@ export const opencode: ServedTool = {
   files: [file("chat", "@ai-sdk/openai-compatible"), file("messages", "@ai-sdk/anthropic")],
   clear: [],
   check: 'opencode run "Say hello."',
-  afterwards: ["A project's own opencode.json may name another model, and wins there."],
-  limits: ["It asks its vendor for a list of models, and the package registry for updates, when it starts."],
+  afterwards: ["A project's own opencode.json may name another model and takes precedence there."],
+  limits: ["When it starts, it asks its vendor for a list of models and the package registry for updates."],
   otherHosts: ["models.opencode.ai", "registry.npmjs.org"],
 };

@@ -37,8 +37,8 @@ export const openaiSdk: ServedTool = {
   check: `python3 -c 'import openai, os; print(openai.OpenAI().chat.completions.create(model=os.environ["OPENAI_MODEL"], messages=[{"role": "user", "content": "Say hello."}]).choices[0].message.content)'`,
   afterwards: [AFTERWARDS, ". ~/.config/model-gateway/openai.sh"],
   limits: [
-    "The SDKs do not read OPENAI_MODEL: your program passes it on as the model's name.",
-    "The Vercel AI SDK's OpenAI provider speaks the Responses interface. Give it `store: false`: otherwise it sends the number of a stored thought instead of the thought, and nothing is stored here.",
+    "The SDKs do not read OPENAI_MODEL: your program must pass it as the model's name.",
+    "The Vercel AI SDK's OpenAI provider speaks the Responses interface. Set `store: false`: otherwise it refers to stored reasoning by id, and the gateway stores nothing.",
   ],
   otherHosts: [],
 };
@@ -70,9 +70,9 @@ export const anthropicSdk: ServedTool = {
   check: `python3 -c 'import anthropic, os; print(anthropic.Anthropic().messages.create(model=os.environ["ANTHROPIC_MODEL"], max_tokens=100, messages=[{"role": "user", "content": "Say hello."}]).content[0].text)'`,
   afterwards: [AFTERWARDS, ". ~/.config/model-gateway/anthropic.sh"],
   limits: [
-    "The SDKs do not read ANTHROPIC_MODEL: your program passes it on as the model's name.",
-    "The Vercel AI SDK takes the address with `/v1`: give createAnthropic a baseURL that ends so.",
-    "LangChain for JavaScript may show no input tokens of a stream: it reads them from the first event alone.",
+    "The SDKs do not read ANTHROPIC_MODEL: your program must pass it as the model's name.",
+    "The Vercel AI SDK expects the address with `/v1`: pass createAnthropic a baseURL that ends in it.",
+    "LangChain for JavaScript may show no input tokens for a stream: it reads them only from the first event.",
   ],
   otherHosts: [],
 };
