@@ -31,6 +31,8 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   const app = fastify({
     logger: false,
     bodyLimit: MOST_FORM_BYTES,
+    // Envoy may send a request on a connection that is still open; by itself the framework answers with a bare JSON 503.
+    return503OnClosing: false,
     // Envoy is the hop before this process, and says who came in.
     trustProxy: isTrustedHop(deps.trustedProxies ?? { hops: 0, networks: [] }),
     genReqId: () => randomUUID(),

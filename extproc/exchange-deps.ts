@@ -1,5 +1,6 @@
 import type { AnswerDeps, Answers } from "./answers/answer.ts";
 import type { Pepper } from "../ledger/keys.ts";
+import type { CatchUp } from "./auth/catch-up.ts";
 import type { BrokenAnswers } from "./broken-answers.ts";
 import type { Events } from "./events.ts";
 import type { OpenAttempts } from "./fallback/open-attempts.ts";
@@ -16,6 +17,8 @@ import type { BackendHealth } from "./route/backend-health.ts";
 /** All that one request's life depends on; tests replace single members. */
 export interface ExchangeDeps extends RunDeps, AnswerDeps {
   loads: Pick<AccountLoads, "of">;
+  /** For keys that are about to be refused. */
+  catchUp: CatchUp;
   admission: Admission;
   byteAdmission: ByteAdmission;
   freeRequests: FreeRequests;

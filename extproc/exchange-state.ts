@@ -6,7 +6,7 @@ import type { TokenCount } from "./translate/count-tokens/token-count.ts";
 /** Known once the request's headers are accepted. */
 export interface Admitted {
   caller: Caller;
-  endpoint: Endpoint;
+  endpoint: Exclude<Endpoint, { kind: "root" }>;
   headers: ReadonlyMap<string, string>;
 }
 

@@ -89,6 +89,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   let response: Response | undefined;
   /** Of a request that only counts tokens. */
   let counting: LimitedRequest | undefined;
+  let hasHeaders = false;
   let hasBody = false;
   let upstreamStatus: number | null = null;
   /** Envoy's report of an attempt that broke off: it may overtake the answer's headers. */
@@ -108,7 +109,9 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   // 1. Who asks, for what, and may they? Decided before the body is read.
   function requestHeaders(headers: ReadonlyMap<string, string>, isEnd: boolean) {
     return refusingSlowly(() => {
-      if (admitted !== undefined) throw new Error("a request has its headers once");
+      // A second run would leave the first one's place to nobody.
+      if (hasHeaders) throw new Error("a request has its headers once");
+      hasHeaders = true;
       const line = { method: headers.get(":method") ?? "", path: headers.get(":path") ?? "", hasVersion: hasVersion(headers) };
       protocol = protocolOf(line);
       const endpoint = findEndpoint(line);
@@ -116,23 +119,31 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       if (protocol === "messages") checkVersion(headers);
       if (endpoint.kind === "root") return reply.answerNow(deps.answers.root(requestId));
 
-      const caller = authenticate({ headers, world: deps.world, pepper: deps.pepper, nowMs: startedMs, keysUrl: deps.keysUrl });
-      authenticated = caller;
-      load = deps.loads.of(caller.account.accountId);
-      if (endpoint.kind === "usage") place = deps.freeRequests.report(load);
-      else if (endpoint.kind !== "generate") deps.freeRequests.lookUp(load);
-      if (endpoint.kind !== "generate" && endpoint.kind !== "count_tokens") {
-        return answerRoute({ endpoint, caller, requestId, deps }).catch(refuseSlowly);
-      }
-      // Counting tokens is free, but it is work: who may not generate may not count either.
-      deps.limits.check(caller, protocol);
-      deps.credit.check(caller.account);
-      checkBodyComes({ headers, interface: protocol }, isEnd);
-      place = deps.admission.enter(load);
-      heldBytes = deps.byteAdmission.enter(caller.account.accountId, readLength(headers));
-      admitted = { caller, endpoint, headers };
-      return reply.continueToBody();
+      const { world, catchUp, pepper, keysUrl } = deps;
+      const admit = (caller: Caller) => admitCaller({ caller, endpoint, headers }, isEnd);
+      const caller = authenticate({ headers, world, catchUp, pepper, nowMs: startedMs, keysUrl });
+      return caller instanceof Promise ? caller.then(admit).catch(refuseSlowly) : admit(caller);
     });
+  }
+
+  function admitCaller(request: Admitted, isEnd: boolean): Reply | Promise<Reply> {
+    const { caller, endpoint, headers } = request;
+    // The client left while its key was looked for: what it would take up, nobody would give back.
+    if (client.aborted) return reply.continueToBody();
+    authenticated = caller;
+    load = deps.loads.of(caller.account.accountId);
+    if (endpoint.kind === "usage") place = deps.freeRequests.report(load);
+    else if (endpoint.kind !== "generate") deps.freeRequests.lookUp(load);
+    if (endpoint.kind !== "generate" && endpoint.kind !== "count_tokens")
+      return answerRoute({ endpoint, caller, requestId, deps }).catch(refuseSlowly);
+    // Counting tokens is free, but it is work: who may not generate may not count either.
+    deps.limits.check(caller, protocol);
+    deps.credit.check(caller.account);
+    checkBodyComes({ headers, interface: protocol }, isEnd);
+    place = deps.admission.enter(load);
+    heldBytes = deps.byteAdmission.enter(caller.account.accountId, readLength(headers));
+    admitted = request;
+    return reply.continueToBody();
   }
 
   // 2. Which model, which backend, and in which words? The body goes on, translated.

@@ -6,6 +6,7 @@ import { startAdmin } from "../runtime/admin.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import { registerLogMetrics } from "../runtime/log-metrics.ts";
 import type { CountedLog } from "../runtime/log.ts";
+import { createOutage } from "../runtime/outage.ts";
 import { startRounds } from "../runtime/rounds.ts";
 import { createDatabase } from "../ledger/database.ts";
 import { startFeed, type Feed } from "../ledger/mirror/feed.ts";
@@ -18,6 +19,7 @@ import { startNightly } from "../ledger/nightly.ts";
 import { createSettler } from "../ledger/settler.ts";
 import type { AccessLogChoice } from "./access-log.ts";
 import { createAnswers } from "./answers/answer.ts";
+import { createCatchUp, HURRY } from "./auth/catch-up.ts";
 import { createBrokenAnswers } from "./broken-answers.ts";
 import { createEvents } from "./events.ts";
 import { createExchange } from "./exchange.ts";
@@ -33,6 +35,7 @@ import { createFreeRequests } from "./limits/free-requests.ts";
 import { startLateness } from "./limits/lateness.ts";
 import { startLimitExchange } from "./limits/limit-exchange.ts";
 import { createLimits } from "./limits/limits.ts";
+import { createPace } from "./limits/pace.ts";
 import { createRefusals } from "./limits/refusals.ts";
 import { createTurns } from "./limits/turns.ts";
 import { createCredit } from "./meter/credit.ts";
@@ -141,6 +144,7 @@ export async function startExtproc(
     },
   });
   const bank = createLeaseBank(database, holder, config.lease);
+  const leasing = createOutage({ log, failing: "credit cannot be leased", over: "credit is leased again" });
   const credit = createCredit({
     bank,
     pendingNanoUsd: settler.pendingNanoUsd,
@@ -148,7 +152,8 @@ export async function startExtproc(
     clock: monotonic,
     newLeaseId: () => uuidv7(),
     topUpUrl: `${config.publicBaseUrl}/dashboard/credit`,
-    onLeaseFailed: (error) => log.warn({ err: error }, "credit could not be leased"),
+    onLeased: leasing.over,
+    onLeaseFailed: leasing.failed,
   });
   function applyChange(change: Change): void {
     world.apply(change);
@@ -165,6 +170,7 @@ export async function startExtproc(
     limits,
     byteAdmission,
     loads,
+    catchUp: createCatchUp({ feed, clock: monotonic, hurry: createPace(HURRY), mostWaiting: config.mostOpenRequests }),
     admission: createAdmission({
       loads,
       mostOpen: config.mostOpenRequests,

@@ -29,9 +29,11 @@ export async function listen(config: ClientConfig, options: ListenOptions & { lo
     over: "the database is listened to again",
   });
   const onConnected = () => {
+    // A connection that was lost before it listened leaves the same gap.
+    const hasGap = hasConnected || failures > 0;
     failures = 0;
     outage.over();
-    if (hasConnected) onReconnected();
+    if (hasGap) onReconnected();
     hasConnected = true;
   };
   while (!signal.aborted) {

@@ -1,6 +1,7 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { isSecretOf, parseApiKey, type Pepper } from "../../ledger/keys.ts";
 import type { World, WorldAccount, WorldKey } from "../world/world.ts";
+import { cannotCheck, type CatchUp } from "./catch-up.ts";
 import { findCredential } from "./credential.ts";
 import { explainKey } from "./key-mistake.ts";
 
@@ -13,6 +14,7 @@ export interface Caller {
 export interface AuthenticateInput {
   headers: ReadonlyMap<string, string>;
   world: World;
+  catchUp: CatchUp;
   pepper: Pepper;
   nowMs: number;
   /** Where keys are made. */
@@ -23,29 +25,50 @@ export interface AuthenticateInput {
 const NOT_VALID = "The API key is not valid: it was deleted, or it is mistyped.";
 
 /**
- * The caller behind the credential (S18). The secret is hashed and compared in constant time; nothing of
- * it appears in an error.
- * @throws GatewayError `invalid_api_key`; `billing_unavailable` when the gateway cannot know the key now.
+ * The caller behind the credential (S18). The secret is hashed and compared in constant time; nothing of it appears in an error.
+ * A key is refused only by what the database said after the request came: it may have been made, rotated or enabled a moment
+ * ago (docs/decisions/0036).
+ * @returns the caller at once if the key is accepted by what is in memory.
+ * @throws GatewayError `invalid_api_key`; `billing_unavailable` if the gateway cannot know the key now.
  */
-export function authenticate({ headers, world, pepper, nowMs, keysUrl }: AuthenticateInput): Caller {
+export function authenticate(input: AuthenticateInput): Caller | Promise<Caller> {
+  const { headers, world, catchUp, nowMs, keysUrl } = input;
+  const key = readKey(headers, keysUrl);
+  try {
+    return findCaller(key, input);
+  } catch (refusal) {
+    // While the database is away, what is known stays in force.
+    if (!(refusal instanceof GatewayError) || !world.isCurrent(nowMs)) throw refusal;
+    return catchUp.wait().then(() => findCaller(key, input));
+  }
+}
+
+interface SentKey {
+  publicId: string;
+  secret: string;
+}
+
+function readKey(headers: ReadonlyMap<string, string>, keysUrl: string): SentKey {
   const credential = findCredential(headers, keysUrl);
   const parsed = parseApiKey(credential);
-  const remedy = `Create a new key at ${keysUrl} and keep the full value.`;
-  if (parsed.kind !== "key") {
-    const { sentence, needsKey } = explainKey(credential);
-    throw new GatewayError("invalid_api_key", needsKey ? `${sentence} ${remedy}` : sentence);
-  }
+  if (parsed.kind === "key") return parsed;
+  const { sentence, needsKey } = explainKey(credential);
+  throw new GatewayError("invalid_api_key", needsKey ? `${sentence} ${remedyAt(keysUrl)}` : sentence);
+}
 
-  const key = world.findKey(parsed.publicId);
+function remedyAt(keysUrl: string): string {
+  return `Create a new key at ${keysUrl} and keep the full value.`;
+}
+
+function findCaller(sent: SentKey, { world, pepper, nowMs, keysUrl }: AuthenticateInput): Caller {
+  const remedy = remedyAt(keysUrl);
+  const key = world.findKey(sent.publicId);
   if (key === undefined) {
     // A key made a moment ago may not have arrived while the database is away: that is not the caller's fault.
-    if (!world.isCurrent(nowMs))
-      throw new GatewayError("billing_unavailable", "The key cannot be checked right now. Try again shortly.", {
-        headers: { "retry-after": "5" },
-      });
+    if (!world.isCurrent(nowMs)) throw cannotCheck();
     throw new GatewayError("invalid_api_key", `${NOT_VALID} ${remedy}`);
   }
-  if (!isSecretOf(key, { secret: parsed.secret, pepper, nowMs }))
+  if (!isSecretOf(key, { secret: sent.secret, pepper, nowMs }))
     throw new GatewayError("invalid_api_key", `${NOT_VALID} ${remedy}`);
   if (key.isDisabled)
     throw new GatewayError("invalid_api_key", "The API key is disabled. Enable it in the dashboard or use another.");

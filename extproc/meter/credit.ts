@@ -45,6 +45,8 @@ export interface CreditDeps {
   newLeaseId(): string;
   /** Where credit is added; part of the refusal's text. */
   topUpUrl: string;
+  /** The ledger has answered, whether or not there was credit. */
+  onLeased(): void;
   onLeaseFailed(error: unknown): void;
   /** A lease that nothing used for so long goes back. */
   idleMs?: number;

@@ -48,6 +48,8 @@ export interface WalletDeps {
   clock: { nowMs(): number };
   newLeaseId(): string;
   topUpUrl: string;
+  /** The ledger has answered, whether or not there was credit. */
+  onLeased(): void;
   onLeaseFailed(error: unknown): void;
   /** How long a request waits for its lease. */
   waitMs?: number;
@@ -230,6 +232,7 @@ export function createWallet(deps: WalletDeps): Wallet {
         neededNanoUsd: neededNanoUsd > 0n ? neededNanoUsd : 0n,
         wantedNanoUsd: wantedNanoUsd > 0n ? wantedNanoUsd : 0n,
       });
+      deps.onLeased();
       const atMs = clock.nowMs();
       answer = { kind: "grant", atMs, freeNanoUsd: grant.freeNanoUsd, othersNanoUsd: grant.leasedByOthersNanoUsd };
       unansweredId = undefined;

@@ -42,7 +42,7 @@ export interface World {
   applyBalances(balances: ReadonlyMap<string, SettledBalance>): void;
 }
 
-/** A key made elsewhere reaches the feed well within this. */
+/** Without news for longer than this, the database is away: what is known stays in force, and what is not known may exist. */
 const CURRENT_FOR_MS = 10_000;
 /** About 2 MB of them, and as many that were used before. */
 const MOST_RECENT_KEYS = 4_096;

@@ -1,4 +1,5 @@
 import { createLog, type Logger } from "../../runtime/log.ts";
+import { createOutage } from "../../runtime/outage.ts";
 import type { Database } from "../database.ts";
 import { createDoorbell } from "../doorbell.ts";
 import { readChanges, readHorizon, type ChangePage } from "./changes.ts";
@@ -13,6 +14,10 @@ export interface Feed {
   readonly lastSuccessAt: number | null;
   /** What the reading of everything that runs now has read; null: none runs. */
   readonly loading: { readonly accounts: number; readonly keys: number } | null;
+  /** Resolves when all that was committed before this call has been sent; rejects when the database cannot be read. */
+  caughtUp(): Promise<void>;
+  /** Reads next without waiting for a notice. */
+  readSoon(): void;
   stop(): Promise<void>;
 }
 
@@ -53,7 +58,12 @@ export function startFeed({
   let reload: Reload | null = null;
   let sinceXid = 0n;
   let lastSuccessAt: number | null = null;
-  let failures = 0;
+  let nextReading = announceReading();
+  const outage = createOutage({
+    log,
+    failing: "the database cannot be read; what is known stays in force",
+    over: "the database is read again",
+  });
 
   function send({ unreadableModels, ...change }: ChangePage): void {
     for (const { name, error } of unreadableModels)
@@ -131,20 +141,34 @@ export function startFeed({
     ready.resolve();
   }
 
+  /** For who asks before it begins. */
+  async function readForWaiting(): Promise<void> {
+    const reading = nextReading;
+    nextReading = announceReading();
+    try {
+      await read();
+      if (stopping.signal.aborted) reading.reject(new Error("The feed was stopped."));
+      else reading.resolve();
+    } catch (error) {
+      reading.reject(error);
+      throw error;
+    }
+  }
+
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        await read();
-        if (failures > 0) log.info({ failures }, "the database is read again");
-        failures = 0;
+        await readForWaiting();
+        outage.over();
       } catch (error) {
-        failures++;
-        if (failures === 1) log.warn({ err: error }, "the database cannot be read; what is known stays in force");
+        outage.failed(error);
       }
       await doorbell.wait(pollMs, stopping.signal);
       await createDoorbell().wait(GATHER_MS, stopping.signal);
     }
-    ready.reject(new Error("The feed was stopped."));
+    const stopped = new Error("The feed was stopped.");
+    ready.reject(stopped);
+    nextReading.reject(stopped);
   }
 
   const ended = Promise.all([
@@ -169,9 +193,18 @@ export function startFeed({
     get loading() {
       return reload;
     },
+    caughtUp: () => nextReading.promise,
+    readSoon: () => doorbell.ring(),
     async stop() {
       stopping.abort();
       await ended;
     },
   };
+}
+
+function announceReading(): PromiseWithResolvers<void> {
+  const reading = Promise.withResolvers<void>();
+  // Most readings are waited for by nobody.
+  reading.promise.catch(() => {});
+  return reading;
 }

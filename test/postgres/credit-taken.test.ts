@@ -38,6 +38,7 @@ async function startReplica({ connect }: TestDatabase, name: string): Promise<Re
     clock: { nowMs: () => performance.now() },
     newLeaseId: () => uuidv7(),
     topUpUrl: "https://example.test",
+    onLeased: () => {},
     onLeaseFailed: () => {},
     idleMs: 60_000,
   });

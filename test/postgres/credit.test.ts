@@ -35,6 +35,7 @@ function startReplica({ connect }: TestDatabase, name: string, idleMs = 60_000):
     clock: { nowMs: () => performance.now() },
     newLeaseId: () => uuidv7(),
     topUpUrl: "https://example.test",
+    onLeased: () => {},
     onLeaseFailed: () => {},
     // A busy machine takes longer over a thousand requests than a client would wait.
     waitMs: 10_000,

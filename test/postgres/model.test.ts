@@ -121,6 +121,7 @@ test(
         clock: { nowMs: () => performance.now() + clockMs.ahead },
         newLeaseId: () => uuidv7(),
         topUpUrl: "https://example.test",
+        onLeased: () => {},
         onLeaseFailed: () => {},
         idleMs: 50,
       });

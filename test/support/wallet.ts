@@ -54,6 +54,7 @@ export function startWallet({ free = 1_000n, slice = 100n, others = 0n } = {}) {
     clock: { nowMs: () => Date.now() },
     newLeaseId: () => `lease-${++leases}`,
     topUpUrl: "https://example.test/dashboard",
+    onLeased: () => {},
     onLeaseFailed: () => {},
   });
   return { account, wallet, returned };

@@ -75,6 +75,7 @@ async function startWatchedRun() {
     clock,
     newLeaseId: () => "lease",
     topUpUrl: "https://example.test/dashboard",
+    onLeased: () => {},
     onLeaseFailed: () => {},
   });
   const hold = await wallet.admit(sizeOf(1_000_000n), new AbortController().signal);

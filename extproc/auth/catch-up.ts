@@ -1,0 +1,58 @@
+import { GatewayError } from "../../contract/errors.ts";
+import type { Feed } from "../../ledger/mirror/feed.ts";
+import type { Pace } from "../limits/pace.ts";
+
+/**
+ * Waits until the keys in memory are as the database had them when the wait began. All who wait share one reading: a flood of
+ * invented keys makes no more of them than a quiet minute has (docs/decisions/0036).
+ */
+export interface CatchUp {
+  /** @throws GatewayError `billing_unavailable` if the database is not read in time, or too many wait. */
+  wait(): Promise<void>;
+}
+
+export interface CatchUpDeps {
+  feed: Pick<Feed, "caughtUp" | "readSoon">;
+  /** Monotonic. */
+  clock: { nowMs(): number };
+  /** How often the feed is asked to read before its time. */
+  hurry: Pace;
+  mostWaiting: number;
+  withinMs?: number;
+}
+
+/** The feed reads twice a second. Envoy's patience with its processor ends after 10 s. */
+const WITHIN_MS = 2_000;
+/** A person who uses a new key is served at once; in a flood the feed reads a little more often than by itself. */
+export const HURRY = { perSecond: 5, burst: 10 };
+
+export function createCatchUp({ feed, clock, hurry, mostWaiting, withinMs = WITHIN_MS }: CatchUpDeps): CatchUp {
+  let waiting = 0;
+
+  return {
+    async wait() {
+      if (waiting >= mostWaiting) throw cannotCheck();
+      waiting += 1;
+      const late = Promise.withResolvers<never>();
+      const timer = setTimeout(() => late.reject(cannotCheck()), withinMs);
+      try {
+        const caughtUp = feed.caughtUp();
+        if (hurry.take(clock.nowMs())) feed.readSoon();
+        await Promise.race([caughtUp, late.promise]);
+      } catch (error) {
+        throw error instanceof GatewayError ? error : cannotCheck({ cause: error });
+      } finally {
+        clearTimeout(timer);
+        waiting -= 1;
+      }
+    },
+  };
+}
+
+/** That is not the caller's fault. */
+export function cannotCheck(options?: { cause: unknown }): GatewayError {
+  return new GatewayError("billing_unavailable", "The key cannot be checked right now. Try again shortly.", {
+    headers: { "retry-after": "5" },
+    ...options,
+  });
+}
