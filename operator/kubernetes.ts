@@ -15,6 +15,7 @@ import { createKubeEvents } from "./kube/events.ts";
 import { startLedgerPeers } from "./kube/ledger-peers.ts";
 import { startReflectors, type Namespaces } from "./kube/namespaces.ts";
 import { keyOf } from "./kube/object.ts";
+import { createOwnership } from "./kube/ownership.ts";
 import { createRecorder } from "./kube/recorder.ts";
 import type { Peers } from "./peers.ts";
 import { startKubeSource } from "./source/kube/kube-source.ts";
@@ -91,6 +92,8 @@ export async function startKubernetes(config: KubernetesConfig, deps: Kubernetes
     },
   });
   const { isLeader } = elector;
+  const lease = { namespace: pod.namespace, name: config.leaseName };
+  const ownership = createOwnership({ client, lease, leaseUid: elector.leaseUid, clock });
 
   function lead(): void {
     const origin = elector.leaseUid();
@@ -107,13 +110,14 @@ export async function startKubernetes(config: KubernetesConfig, deps: Kubernetes
         for (const object of apiKeys.values()) yield keyOf(object);
       },
       recorder,
+      ownership,
       clock,
       events,
       ...(config.apiKeyTimes === undefined ? {} : { times: config.apiKeyTimes }),
     });
   }
 
-  const source = startKubeSource({ client, namespaces, isLeader, recorder, clock, events, onChange });
+  const source = startKubeSource({ client, namespaces, isLeader, recorder, ownership, clock, events, onChange });
   const renewer = await startRenewer();
   const peers = startLedgerPeers({ database, replica: identity, isLeader, onChange, events });
 

@@ -5,6 +5,7 @@ import { findTransitions, readConditions, type WantedCondition } from "../kube/c
 import type { KubeEvents } from "../kube/events.ts";
 import { isKubeError } from "../kube/kube-error.ts";
 import { keyOf, kubeObjectSchema, splitKey, type KubeObject } from "../kube/object.ts";
+import { describeOther, type Ownership } from "../kube/ownership.ts";
 import { objectPath } from "../kube/paths.ts";
 import type { Recorder } from "../kube/recorder.ts";
 import { applyStatus, isStatusSame } from "../kube/status-writer.ts";
@@ -26,6 +27,7 @@ export interface ApiKeyControllerDeps {
   find(key: string): KubeObject | undefined;
   keys(): Iterable<string>;
   recorder: Pick<Recorder, "tell">;
+  ownership: Ownership;
   clock: { nowMs(): number };
   events: KubeEvents;
   times?: Partial<ApiKeyTimes>;
@@ -48,6 +50,8 @@ const FAILURE_WORKERS = 2;
 const REPORTED_FROM = 2;
 /** An account may be made at any time, and nothing tells. */
 const UNKNOWN_ACCOUNT_MS = 5_000;
+/** The watch tells what the other one wrote before that. */
+const CONTESTED_MS = 500;
 
 /** Keeps keys as their ApiKeys say, for as long as this process leads. */
 export interface ApiKeyController {
@@ -56,7 +60,7 @@ export interface ApiKeyController {
 }
 
 export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyController {
-  const { client, database, origin, isLeader, find, recorder, clock, events } = deps;
+  const { client, database, origin, isLeader, find, recorder, ownership, clock, events } = deps;
   const { recheckMs, activityMs, sweepMs } = { ...TIMES, ...deps.times };
 
   async function work(key: string): Promise<number | null> {
@@ -65,6 +69,12 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
     if (object === undefined) {
       await revokeOrphans(splitKey(key));
       return null;
+    }
+    const claim = await ownership.claim("ApiKey", object);
+    if (claim.kind === "contested") return CONTESTED_MS;
+    if (claim.kind === "other's") {
+      tell(object, describeOther(claim.lease));
+      return recheckMs;
     }
     const parsed = parseApiKeyResource(object);
     if (parsed.kind === "bad") {
@@ -106,7 +116,7 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
 
   async function report(object: KubeObject, outcome: ApiKeyOutcome): Promise<void> {
     const nowMs = clock.nowMs();
-    const status = encodeApiKeyStatus(object, outcome, nowMs);
+    const status = encodeApiKeyStatus(object, outcome, { nowMs, managed: ownership.condition() });
     if (!isLeader() || isStatusSame(object, status, ACTIVITY_FIELDS)) return;
     const write = { kind: "ApiKey", object, status, manager: FIELD_MANAGER, find: () => find(keyOf(object)) } as const;
     if (!(await applyStatus(client, write))) return;
@@ -163,7 +173,10 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
   async function reportFailure(key: string): Promise<null> {
     const object = find(key);
     const description = object === undefined ? null : describeFailure(object, failures.get(key), clock.nowMs());
-    if (object !== undefined && description !== null && failures.has(key) && isLeader()) {
+    // A resource of another release is not reported on, nor one whose claim could not be written.
+    const isOwn =
+      object !== undefined && failures.has(key) && isLeader() && (await ownership.claim("ApiKey", object)).kind === "own";
+    if (isOwn && description !== null) {
       const { status, message } = description;
       if (!isStatusSame(object, status, ACTIVITY_FIELDS)) {
         await applyStatus(client, { kind: "ApiKey", object, status, manager: FIELD_MANAGER, find: () => find(key) });

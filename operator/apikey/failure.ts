@@ -1,12 +1,13 @@
 import { encodeConditions, readConditions, type StoredCondition } from "../kube/conditions.ts";
 import { KubeError } from "../kube/kube-error.ts";
 import type { KubeObject } from "../kube/object.ts";
+import { CLAIM_FIELD } from "../kube/ownership.ts";
 import { ACTIVITY_FIELDS } from "./activity.ts";
 
 export const RECONCILE_FAILED = "ReconcileFailed";
 
 export interface FailureDescription {
-  /** All of the status but what `activity.ts` writes. */
+  /** All of the status but the claim, and what `activity.ts` writes. */
   status: object;
   message: string;
 }
@@ -40,6 +41,7 @@ function wordsFor(error: unknown): string {
 
 function keptFields(object: KubeObject): object {
   const status = object["status"];
+  const left = ["conditions", CLAIM_FIELD, ...ACTIVITY_FIELDS];
   if (typeof status !== "object" || status === null) return {};
-  return Object.fromEntries(Object.entries(status).filter(([name]) => name !== "conditions" && !ACTIVITY_FIELDS.includes(name)));
+  return Object.fromEntries(Object.entries(status).filter(([name]) => !left.includes(name)));
 }

@@ -1,10 +1,11 @@
 import * as z from "zod";
-import { conditions, observedGeneration, time } from "../crd/conditions.ts";
+import { conditions, managedBy, observedGeneration, time } from "../crd/conditions.ts";
 
 /** An ApiKey's status as the operator writes it. No part of it leads to the value. */
 export const apiKeyStatusSchema = z
   .strictObject({
     observedGeneration: observedGeneration.optional(),
+    managedBy: managedBy.optional(),
     keyId: z.string().max(64).optional().describe("Public id of the key, which usage reports name."),
     keyPrefix: z.string().max(64).optional().describe("The key as pages show it, masked; it is no credential."),
     secretName: z.string().max(253).optional().describe("Name of the Secret that holds the value."),
@@ -21,7 +22,7 @@ export const apiKeyStatusSchema = z
         "What the key has spent in the window of spec.spendLimit, in the UTC month where there is none; give or take a minute.",
       ),
     conditions: conditions(
-      "Accepted: the account is there. SecretReady: the Secret holds the value. Synced: the gateway knows the key as it is here. Ready: all of it, and requests with the key are served.",
+      "Accepted: the account is there. SecretReady: the Secret holds the value. Synced: the gateway knows the key as it is here. Managed: by which operator. Ready: all of it, and requests with the key are served.",
     ),
   })
   .describe("What became of the ApiKey; written by the operator.");

@@ -107,10 +107,14 @@ export function isSpent(spendLimit: ApiKeyResource["spec"]["spendLimit"], spent:
 }
 
 /** The status as `apiKeyStatusSchema` has it, but for what `activity.ts` writes. */
-export function encodeApiKeyStatus(object: KubeObject, outcome: ApiKeyOutcome, nowMs: number): object {
+export function encodeApiKeyStatus(
+  object: KubeObject,
+  outcome: ApiKeyOutcome,
+  { nowMs, managed }: { nowMs: number; managed: WantedCondition },
+): object {
   const { generation } = object.metadata;
   const before = readConditions(object["status"]);
-  const conditions = encodeConditions({ wanted: decideConditions(outcome, nowMs), before, generation, nowMs });
+  const conditions = encodeConditions({ wanted: [...decideConditions(outcome, nowMs), managed], before, generation, nowMs });
   const key = outcome.kind === "valid" ? outcome.key : null;
   if (outcome.kind === "invalid" || key === null) return { observedGeneration: generation, conditions };
   const { previousUntil } = key;

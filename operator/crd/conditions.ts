@@ -19,6 +19,14 @@ const condition = z.strictObject({
   message: z.string().max(32_768).describe("Why, and what to do about it, for people."),
 });
 
+/** Which release's operator writes the resource (operator/kube/ownership.ts). */
+export const managedBy = z
+  .strictObject({
+    lease: z.string().max(512).describe("Its Lease, as namespace/name."),
+    uid: z.string().max(64).describe("The Lease's metadata.uid."),
+  })
+  .describe("The operator that manages the resource; those of other releases leave it alone.");
+
 /** Conditions as every Kubernetes tool reads them; one is called Ready. */
 export function conditions(description: string) {
   return z

@@ -5,6 +5,7 @@ const leaseSpecSchema = z.object({
   holderIdentity: z.string().nullish(),
   leaseDurationSeconds: z.int().nullish(),
   acquireTime: z.string().nullish(),
+  renewTime: z.string().nullish(),
   leaseTransitions: z.int().nullish(),
 });
 

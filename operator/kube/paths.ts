@@ -2,6 +2,10 @@ import { GROUP, VERSION } from "../crd/group.ts";
 
 type Kind = "models" | "apikeys" | "secrets" | "leases" | "events";
 
+/** Kinds of ours. */
+export type OwnKind = "Model" | "ApiKey";
+export const PLURALS = { Model: "models", ApiKey: "apikeys" } as const;
+
 const API: Record<Kind, string> = {
   models: `/apis/${GROUP}/${VERSION}`,
   apikeys: `/apis/${GROUP}/${VERSION}`,

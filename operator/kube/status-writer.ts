@@ -4,10 +4,11 @@ import { GROUP, VERSION } from "../crd/group.ts";
 import type { KubeClient } from "./client.ts";
 import { isKubeError } from "./kube-error.ts";
 import type { KubeObject } from "./object.ts";
-import { objectPath } from "./paths.ts";
+import { CLAIM_FIELD } from "./ownership.ts";
+import { objectPath, PLURALS, type OwnKind } from "./paths.ts";
 
 export interface StatusWrite {
-  kind: "Model" | "ApiKey";
+  kind: OwnKind;
   object: KubeObject;
   status: object;
   /** Each writes the fields that it owns, and nobody else's. */
@@ -15,8 +16,6 @@ export interface StatusWrite {
   /** The object as it is known now. */
   find(): KubeObject | undefined;
 }
-
-const PLURALS = { Model: "models", ApiKey: "apikeys" } as const;
 
 /**
  * Makes the manager's part of a status what is given, by server-side apply.
@@ -47,11 +46,13 @@ async function send(client: Pick<KubeClient, "send">, { kind, object, status, ma
 
 const recordSchema = z.record(z.string(), z.unknown()).catch({});
 
-/** Would writing change any field of the status but those that are left out? */
+/** Would writing change any field of the status but the claim (ownership.ts) and those that are left out? */
 export function isStatusSame(object: KubeObject, status: object, leftOut: readonly string[] = []): boolean {
   const before = recordSchema.parse(object["status"]);
   const after = recordSchema.parse(status);
-  const names = new Set([...Object.keys(before), ...Object.keys(after)].filter((name) => !leftOut.includes(name)));
+  const names = new Set(
+    [...Object.keys(before), ...Object.keys(after)].filter((name) => name !== CLAIM_FIELD && !leftOut.includes(name)),
+  );
   return [...names].every((name) =>
     isDeepStrictEqual(before[name], JSON.parse(JSON.stringify(after[name] ?? null)) ?? undefined),
   );

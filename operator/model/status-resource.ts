@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { conditions, observedGeneration } from "../crd/conditions.ts";
+import { conditions, managedBy, observedGeneration } from "../crd/conditions.ts";
 import { explain } from "../crd/explain.ts";
 
 const backendStatus = z.strictObject({
@@ -13,6 +13,7 @@ const backendStatus = z.strictObject({
 export const modelStatusSchema = z
   .strictObject({
     observedGeneration: observedGeneration.optional(),
+    managedBy: managedBy.optional(),
     backendsSummary: z.string().max(16).optional().describe("Backends that can be sent requests, of all: 2/2."),
     configVersion: z.string().max(128).optional().describe("Version of Envoy's configuration that carries this generation."),
     names: z
@@ -26,7 +27,7 @@ export const modelStatusSchema = z
       .optional()
       .meta(explain("What became of each backend.", { list: { key: "name" } })),
     conditions: conditions(
-      "Accepted: the Model is one that can be served. ResolvedRefs: its Secrets are there and usable. Reachable: the hosts of its backends exist. Programmed: every Envoy took it. Ready: clients can use the Model. AliasesAccepted, False: another Model serves one of its aliases, and the Model goes without it.",
+      "Accepted: the Model is one that can be served. ResolvedRefs: its Secrets are there and usable. Reachable: the hosts of its backends exist. Programmed: every Envoy took it. Managed: by which operator. Ready: clients can use the Model. AliasesAccepted, False: another Model serves one of its aliases, and the Model goes without it.",
     ),
   })
   .describe("What became of the Model; written by the operator.");

@@ -36,14 +36,15 @@ describe("the operator's rights", () => {
       "apikeys.modelgateway.dev [] [] [get list watch patch]",
       "apikeys.modelgateway.dev/finalizers [] [] [update]",
       "apikeys.modelgateway.dev/status [] [] [patch]",
+      "leases.coordination.k8s.io [] [] [get]",
       "models.modelgateway.dev [] [] [get list watch]",
       "models.modelgateway.dev/status [] [] [patch]",
     ];
     const watched = [...everywhere, "events.events.k8s.io [] [] [create patch]", "secrets [] [] [get create patch]"].sort();
     const certificates = ["dashboard", "gateway", "operator"].map((part) => `${NAME}-internal-tls-${part}`);
     const own = [
-      ...everywhere,
-      "leases.coordination.k8s.io [] [] [create]",
+      ...everywhere.filter((row) => !row.startsWith("leases")),
+      "leases.coordination.k8s.io [] [] [get create]",
       `leases.coordination.k8s.io [] [${NAME}-operator] [get update]`,
       `secrets [] [${NAME}-internal-ca] [get]`,
       ...certificates.map((name) => `secrets [] [${name}] [get patch]`),

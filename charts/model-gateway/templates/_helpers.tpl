@@ -289,6 +289,10 @@ topologySpreadConstraints:
 - apiGroups: [modelgateway.dev]
   resources: [models/status, apikeys/status]
   verbs: [patch]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  # Whether another release that manages a Model or an ApiKey is still there.
+  verbs: [get]
 - apiGroups: [modelgateway.dev]
   resources: [apikeys/finalizers]
   # Who makes a Secret that blocks its owner's deletion needs it where OwnerReferencesPermissionEnforcement is on.

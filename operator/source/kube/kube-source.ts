@@ -5,6 +5,7 @@ import type { OperatorEvents } from "../../events.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import type { KubeEvents } from "../../kube/events.ts";
 import { startReflectors, type Namespaces } from "../../kube/namespaces.ts";
+import type { Ownership } from "../../kube/ownership.ts";
 import type { Recorder } from "../../kube/recorder.ts";
 import { describeRefusal, type ResourceSet, type Source } from "../source.ts";
 import { createModelReader, namedSecrets, toResourceSet, type ModelReading } from "./model-set.ts";
@@ -16,6 +17,7 @@ export interface KubeSourceDeps {
   namespaces: Namespaces;
   isLeader(): boolean;
   recorder: Pick<Recorder, "tell">;
+  ownership: Ownership;
   clock: { nowMs(): number };
   events: KubeEvents & Pick<OperatorEvents, "resourceRefused" | "sourceUnreadable">;
   /** `current()` has changed. */

@@ -8,6 +8,8 @@ export interface ModelStatusInput {
   /** Of Envoy's configuration. */
   version: string;
   nowMs: number;
+  /** Who manages it. */
+  managed: WantedCondition;
 }
 
 /** A Model's conditions with their summary. */
@@ -17,7 +19,7 @@ export function wantedConditions({ conditions }: ModelStatus): WantedCondition[]
 }
 
 /** The status as `modelStatusSchema` has it. */
-export function encodeModelStatus({ object, status, version, nowMs }: ModelStatusInput): object {
+export function encodeModelStatus({ object, status, version, nowMs, managed }: ModelStatusInput): object {
   const { generation } = object.metadata;
   const before = readConditions(object["status"]);
   const ready = status.backends.filter(({ isReady }) => isReady).length;
@@ -32,6 +34,6 @@ export function encodeModelStatus({ object, status, version, nowMs }: ModelStatu
     ...(backends.length === 0 ? {} : { backendsSummary: `${ready}/${backends.length}`, backends }),
     ...(isProgrammed ? { configVersion: version } : {}),
     ...(status.names === undefined ? {} : { names: [...status.names] }),
-    conditions: encodeConditions({ wanted: wantedConditions(status), before, generation, nowMs }),
+    conditions: encodeConditions({ wanted: [...wantedConditions(status), managed], before, generation, nowMs }),
   };
 }

@@ -3,6 +3,7 @@ import type { KubeClient } from "../../kube/client.ts";
 import { findTransitions, readConditions } from "../../kube/conditions.ts";
 import type { KubeEvents } from "../../kube/events.ts";
 import type { KubeObject } from "../../kube/object.ts";
+import { describeOther, type Ownership } from "../../kube/ownership.ts";
 import type { Recorder } from "../../kube/recorder.ts";
 import { applyStatus, isStatusSame } from "../../kube/status-writer.ts";
 import { startWorkQueue } from "../../kube/work-queue.ts";
@@ -15,6 +16,7 @@ export interface ModelStatusesDeps {
   find(key: string): KubeObject | undefined;
   isLeader(): boolean;
   recorder: Pick<Recorder, "tell">;
+  ownership: Ownership;
   clock: { nowMs(): number };
   events: Pick<KubeEvents, "reconciled" | "queueLength">;
 }
@@ -35,23 +37,33 @@ export interface ModelStatuses {
 
 const FIELD_MANAGER = "model-gateway-operator";
 const WORKERS = 4;
+/** The watch tells what the other one wrote before that. */
+const CONTESTED_MS = 500;
+/** Nothing tells when another release goes. */
+const OTHERS_MS = 300_000;
 
 export function startModelStatuses(deps: ModelStatusesDeps): ModelStatuses {
-  const { client, find, isLeader, recorder, clock, events } = deps;
+  const { client, find, isLeader, recorder, ownership, clock, events } = deps;
   let decided: ReadonlyMap<string, DecidedStatus> = new Map();
   /** Deprecations that were told, by uid and generation. */
   const deprecated = new Set<string>();
 
-  async function work(key: string): Promise<null> {
+  async function work(key: string): Promise<number | null> {
     const object = find(key);
     const decision = decided.get(key);
     if (object === undefined || decision === undefined || !isLeader()) return null;
     // It has changed since: the next decision is about it as it is now.
     const generation = decision.model?.resource.metadata.generation;
     if (generation !== undefined && generation !== object.metadata.generation) return null;
+    const claim = await ownership.claim("Model", object);
+    if (claim.kind === "contested") return CONTESTED_MS;
+    if (claim.kind === "other's") {
+      recorder.tell({ kind: "Model", metadata: object.metadata, ...describeOther(claim.lease) });
+      return OTHERS_MS;
+    }
     tellDeprecation(object, decision);
     const { status, version } = decision;
-    const content = encodeModelStatus({ object, status, version, nowMs: clock.nowMs() });
+    const content = encodeModelStatus({ object, status, version, nowMs: clock.nowMs(), managed: ownership.condition() });
     // The version moves with every Model: it is written with what this Model's own change brings.
     if (isStatusSame(object, content, ["configVersion"])) return null;
     const write = { kind: "Model", object, status: content, manager: FIELD_MANAGER, find: () => find(key) } as const;

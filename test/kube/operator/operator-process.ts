@@ -29,6 +29,8 @@ export interface OperatorProcessOptions {
   pepper: Buffer;
   /** Namespaces that it watches. */
   watch?: readonly string[];
+  /** Of its release; the chart's where not given. */
+  leaseName?: string;
   /** Takes the sockets, each in a directory of its own. */
   directory: string;
   /** A free one where not given. */
@@ -41,6 +43,7 @@ export async function startOperatorProcess({
   databaseUrl,
   pepper,
   watch = [TEAM],
+  leaseName = OPERATOR.name,
   directory,
   adminPort,
 }: OperatorProcessOptions): Promise<OperatorProcess> {
@@ -60,7 +63,7 @@ export async function startOperatorProcess({
       WATCH_NAMESPACES: watch.join(","),
       POD_NAME: name,
       POD_NAMESPACE: OPERATOR.namespace,
-      LEASE_NAME: OPERATOR.name,
+      LEASE_NAME: leaseName,
       KEY_PEPPER: pepper.toString("base64"),
       KUBE_PATH_PREFIX: pathPrefix,
       // The simulated model server is there.

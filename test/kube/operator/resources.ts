@@ -52,6 +52,7 @@ export type ShownCondition = z.infer<typeof conditionSchema>;
 const shownSchema = z.looseObject({
   metadata: z.looseObject({
     uid: z.string(),
+    resourceVersion: z.string(),
     creationTimestamp: z.string(),
     finalizers: z.array(z.string()).default([]),
     ownerReferences: z.unknown().optional(),

@@ -1,0 +1,112 @@
+import * as z from "zod";
+import { GROUP, VERSION } from "../crd/group.ts";
+import type { KubeClient } from "./client.ts";
+import type { WantedCondition } from "./conditions.ts";
+import { isKubeError } from "./kube-error.ts";
+import { leaseSchema } from "./lease.ts";
+import { splitKey, type KubeObject } from "./object.ts";
+import { objectPath, PLURALS, type OwnKind } from "./paths.ts";
+
+type Claim =
+  | { kind: "own" }
+  /** The release that holds this Lease, `namespace/name`, writes it. */
+  | { kind: "other's"; lease: string }
+  /** Somebody else has just changed it: look again. */
+  | { kind: "contested" };
+
+/** Which release writes a resource, where several watch its namespace. */
+export interface Ownership {
+  /** Makes the resource this release's where it is nobody's, or that of a release that is gone. */
+  claim(kind: OwnKind, object: KubeObject): Promise<Claim>;
+  /** What the status of a resource of this release says about it. */
+  condition(): WantedCondition;
+}
+
+export interface OwnershipDeps {
+  client: Pick<KubeClient, "send">;
+  /** Of this release. */
+  lease: { namespace: string; name: string };
+  /** Names the Lease across renames and reinstallations; null before it was seen. */
+  leaseUid(): string | null;
+  clock: { nowMs(): number };
+}
+
+/** Field of the status that the claim is in, under a field manager of its own. */
+export const CLAIM_FIELD = "managedBy";
+const FIELD_MANAGER = "model-gateway-claim";
+/** A release whose operators have not renewed their Lease for so long is gone: they do every two seconds. */
+const GONE_AFTER_MS = 300_000;
+const FRESH_MS = 10_000;
+const MOST_LEASES = 1_000;
+
+const claimSchema = z.object({ [CLAIM_FIELD]: z.object({ lease: z.string(), uid: z.string() }) });
+const renewalSchema = leaseSchema.transform(({ metadata, spec }) => ({ uid: metadata.uid, renewTime: spec.renewTime ?? "" }));
+
+export function createOwnership({ client, lease, leaseUid, clock }: OwnershipDeps): Ownership {
+  const own = `${lease.namespace}/${lease.name}`;
+  const judged = new Map<string, { isGone: boolean; atMs: number }>();
+
+  async function isGone(claimed: { lease: string; uid: string }): Promise<boolean> {
+    const known = judged.get(claimed.uid);
+    if (known !== undefined && clock.nowMs() - known.atMs < FRESH_MS) return known.isGone;
+    if (judged.size >= MOST_LEASES) judged.clear();
+    const verdict = await askForLease(claimed);
+    judged.set(claimed.uid, { isGone: verdict, atMs: clock.nowMs() });
+    return verdict;
+  }
+
+  async function askForLease(claimed: { lease: string; uid: string }): Promise<boolean> {
+    try {
+      const path = objectPath("leases", splitKey(claimed.lease));
+      const { uid, renewTime } = renewalSchema.parse(await client.send({ method: "GET", path }));
+      return uid !== claimed.uid || !(clock.nowMs() - Date.parse(renewTime) < GONE_AFTER_MS);
+    } catch (error) {
+      if (isKubeError(error, 404)) return true;
+      // Nothing is known about it: it keeps what it has.
+      if (isKubeError(error, 403)) return false;
+      throw error;
+    }
+  }
+
+  /** @returns false where the object is not what was read any more. */
+  async function write(kind: OwnKind, { metadata }: KubeObject, uid: string): Promise<boolean> {
+    const { name, namespace, resourceVersion } = metadata;
+    const content = {
+      apiVersion: `${GROUP}/${VERSION}`,
+      kind,
+      metadata: { name, namespace, uid: metadata.uid, resourceVersion },
+      status: { [CLAIM_FIELD]: { lease: own, uid } },
+    };
+    try {
+      await client.send({
+        method: "PATCH",
+        path: `${objectPath(PLURALS[kind], { namespace, name })}/status`,
+        query: { fieldManager: FIELD_MANAGER, force: "true" },
+        body: { type: "apply", content },
+      });
+      return true;
+    } catch (error) {
+      if (isKubeError(error, 404, 409)) return false;
+      throw error;
+    }
+  }
+
+  return {
+    async claim(kind, object) {
+      const uid = leaseUid();
+      if (uid === null) return { kind: "contested" };
+      const parsed = claimSchema.safeParse(object["status"] ?? {});
+      const claimed = parsed.success ? parsed.data[CLAIM_FIELD] : null;
+      if (claimed?.uid === uid) return { kind: "own" };
+      if (claimed !== null && !(await isGone(claimed))) return { kind: "other's", lease: claimed.lease };
+      return { kind: (await write(kind, object, uid)) ? "own" : "contested" };
+    },
+    condition: () => ({ type: "Managed", isTrue: true, reason: "Managed", message: `by the operator with the Lease ${own}` }),
+  };
+}
+
+/** What an operator says about a resource that another release writes. */
+export function describeOther(lease: string): { type: "Warning"; reason: string; note: string } {
+  const note = `the operator with the Lease ${lease} manages it; this one, of another release that watches the same namespace, leaves it alone`;
+  return { type: "Warning", reason: "ManagedElsewhere", note };
+}
