@@ -1,4 +1,4 @@
-import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parse } from "yaml";
@@ -146,6 +146,7 @@ test("the guide's commands lead from nothing to the first paid request", async (
   expect(notes).toContain("Base address: https://gateway.example\n");
   await api().kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
   await shell.run(backUp);
+  expect((await stat(path.join(directory, "pepper-backup.yaml"))).mode & 0o777).toBe(0o600);
   await startPods({ xds, operatorAdmin, extproc, extprocAdmin, dashboard, dashboardAdmin, clients, envoyAdmin, envoyStatus });
 
   // The one thing that is not word for word: the model server that stands for the reader's own.
