@@ -1,23 +1,45 @@
-import type { Interface } from "../../contract/protocol.ts";
-import { createChatViaMessages } from "./chat-via-messages/chat-via-messages.ts";
-import { createMessagesViaChat } from "./messages-via-chat/messages-via-chat.ts";
+import type { Interface, Protocol } from "../../contract/protocol.ts";
+import type { Meter } from "../meter/meter.ts";
+import { CLIENTS } from "./client.ts";
+import type { ReadAnswerContext } from "./conversation/answer.ts";
 import { createChatPassthrough } from "./passthrough/chat.ts";
 import { createMessagesPassthrough } from "./passthrough/messages.ts";
-import { createResponses } from "./responses/responses.ts";
+import { createStream, translateWhole } from "./stream-driver.ts";
 import type { Translation, TranslationInput } from "./translation.ts";
+import { UPSTREAMS } from "./upstream.ts";
+
+/** For a client and a server of one protocol, whose bytes pass. */
+const PASSTHROUGHS = {
+  chat: createChatPassthrough,
+  messages: createMessagesPassthrough,
+} as const satisfies Record<Protocol, (input: TranslationInput) => Translation>;
 
 /**
  * The translation between what the client speaks and what the backend speaks.
  * @throws GatewayError `invalid_request` that names the field which is wrong or cannot be translated (S21).
  */
 export function createTranslation(client: Interface, input: TranslationInput): Translation {
-  const upstream = input.backend.protocol;
-  switch (client) {
-    case "chat":
-      return upstream === "chat" ? createChatPassthrough(input) : createChatViaMessages(input);
-    case "messages":
-      return upstream === "messages" ? createMessagesPassthrough(input) : createMessagesViaChat(input);
-    case "responses":
-      return createResponses(input);
-  }
+  const { protocol } = input.backend;
+  return client === protocol ? PASSTHROUGHS[protocol](input) : translate(client, input);
+}
+
+function translate(client: Interface, input: TranslationInput): Translation {
+  const { request, writer, usedCallIds } = CLIENTS[client](input);
+  const { conversation, omitted } = request;
+  const { sent, createReader } = UPSTREAMS[input.backend.protocol](request, input);
+  const facts: Omit<ReadAnswerContext, "meter"> = {
+    requestId: input.requestId,
+    client,
+    modelNames: { upstream: input.backend.upstreamModel, client: conversation.model },
+    stopSequences: conversation.wishes.stop.sequences,
+    usedCallIds,
+  };
+  const open = (meter: Meter) => createReader({ ...facts, meter });
+  return {
+    upstream: sent,
+    dropped: omitted.names(),
+    wantsStream: conversation.wantsStream,
+    response: (body, meter) => translateWhole(body, open(meter), writer),
+    stream: (meter) => createStream(open(meter), writer.stream()),
+  };
 }

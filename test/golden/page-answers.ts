@@ -1,8 +1,8 @@
 import { encodeError, ERRORS, toGatewayError } from "../../contract/errors.ts";
 import { PROTOCOLS, type Protocol } from "../../contract/protocol.ts";
 import { readUpstreamError } from "../../extproc/protocol/upstream-error.ts";
-import { mapStopReason } from "../../extproc/translate/chat-via-messages/finish.ts";
-import { mapFinishReason } from "../../extproc/translate/messages-via-chat/stop-reason.ts";
+import { readFinishReason, writeFinishReason } from "../../extproc/translate/chat/stop-reason.ts";
+import { readStopReason, writeStopReason } from "../../extproc/translate/messages/stop-reason.ts";
 import { code, markdownTable } from "../support/markdown-table.ts";
 
 const STOP_REASONS = [
@@ -32,8 +32,7 @@ const UPSTREAM_STATUSES = [400, 401, 402, 403, 404, 405, 408, 409, 413, 422, 429
 /** Messages' stop reasons for a chat client. */
 export function finishTable(): string {
   const rows = STOP_REASONS.map((stopReason) => {
-    const facts = { stopReason, stopSequence: "END", isLegacy: false };
-    const finish = (hasToolCalls: boolean) => code(mapStopReason({ ...facts, hasToolCalls }).finishReason);
+    const finish = (hasCalls: boolean) => code(writeFinishReason(readStopReason(stopReason), { hasCalls, isLegacy: false }));
     return [code(stopReason), finish(false), finish(true)];
   });
   return markdownTable(["The upstream's `stop_reason`", "`finish_reason` without tool calls", "with tool calls"], rows);
@@ -51,8 +50,8 @@ export function stopTable(): string {
 
 function stopText(finishReason: string, hasTools: boolean): string {
   try {
-    const ending = { finishReason, matchedStop: null, stopSequences: [], hasRefusal: false };
-    return code(mapFinishReason({ ...ending, hasTools }).stop_reason);
+    const ending = readFinishReason({ finishReason, matchedStop: null, stopSequences: [], hasRefusal: false });
+    return code(writeStopReason(ending, hasTools).stop_reason);
   } catch (thrown) {
     return `the error ${code(toGatewayError(thrown).code)}`;
   }

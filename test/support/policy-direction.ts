@@ -1,10 +1,10 @@
 import { PROFILES, type Profile } from "../../contract/profile.ts";
 import type { Interface, Protocol } from "../../contract/protocol.ts";
-import { CONTENT_POLICIES as CHAT_CONTENT } from "../../extproc/translate/chat-via-messages/content-policy.ts";
-import { FIELD_POLICIES as CHAT_FIELDS } from "../../extproc/translate/chat-via-messages/policy.ts";
+import { CONTENT_POLICIES as CHAT_CONTENT } from "../../extproc/translate/chat/content-policy.ts";
+import { FIELD_POLICIES as CHAT_FIELDS } from "../../extproc/translate/chat/policy.ts";
 import { createTranslation } from "../../extproc/translate/choose.ts";
-import { CONTENT_POLICIES as MESSAGES_CONTENT } from "../../extproc/translate/messages-via-chat/content-policy.ts";
-import { FIELD_POLICIES as MESSAGES_FIELDS } from "../../extproc/translate/messages-via-chat/policy.ts";
+import { CONTENT_POLICIES as MESSAGES_CONTENT } from "../../extproc/translate/messages/content-policy.ts";
+import { FIELD_POLICIES as MESSAGES_FIELDS } from "../../extproc/translate/messages/policy.ts";
 import type { Policy } from "../../extproc/translate/policy.ts";
 import { CONTENT_POLICIES as RESPONSES_CONTENT } from "../../extproc/translate/responses/content-policy.ts";
 import { FIELD_POLICIES as RESPONSES_FIELDS } from "../../extproc/translate/responses/policy.ts";

@@ -1,4 +1,5 @@
 import { GatewayError } from "../../../contract/errors.ts";
+import type { Interface } from "../../../contract/protocol.ts";
 import type { Usage } from "../../../contract/usage.ts";
 import { ANSWER_BOUNDS, parseWithin } from "../json/bounds.ts";
 import { isObject } from "../json/object.ts";
@@ -18,6 +19,8 @@ export interface ChatAnswer {
 export interface ChatAnswerOptions extends ChatUsageOptions {
   /** For the text of an error that the answer may hold. */
   modelNames?: ModelNames;
+  /** For its status. */
+  client: Interface;
 }
 
 /**
@@ -26,16 +29,16 @@ export interface ChatAnswerOptions extends ChatUsageOptions {
  *
  * @throws GatewayError `upstream_error` when it is no JSON object, and the upstream's own error where it holds one.
  */
-export function parseChatAnswer(json: string, options: ChatAnswerOptions = {}): ChatAnswer {
+export function parseChatAnswer(json: string, options: ChatAnswerOptions): ChatAnswer {
   const parsed = parseObject(json);
   const { id, error } = parsed;
   // Older vLLM and SGLang put nothing around the error's own members.
   if ((error ?? false) !== false || parsed["object"] === "error") {
-    throw readUpstreamErrorPayload(parsed, "messages", options.modelNames);
+    throw readUpstreamErrorPayload(parsed, options.client, options.modelNames);
   }
   const choice = firstChoice(parsed["choices"]);
   const failure = choice?.["error"];
-  if (isObject(failure)) throw readUpstreamErrorPayload(failure, "messages", options.modelNames);
+  if (isObject(failure)) throw readUpstreamErrorPayload(failure, options.client, options.modelNames);
   return {
     id: typeof id === "string" ? id : "",
     part: choice === null ? null : partOf(choice),

@@ -5,7 +5,7 @@ import { rawMember } from "../json/scan.ts";
 import type { SseEvent } from "../sse.ts";
 import { readUpstreamErrorPayload } from "../upstream-error.ts";
 import { citationSchema, parseBlock, toCitation, type AnswerBlock, type Citation } from "./answer-block.ts";
-import { parseUpstreamJson, type MessagesAnswer } from "./answer.ts";
+import { parseUpstreamJson, type ErrorReader, type MessagesAnswer } from "./answer.ts";
 
 /** A step of a message's stream, as the protocol's events tell it. */
 export type AnswerEvent =
@@ -62,7 +62,7 @@ const DELTA_TYPES = namesOf(deltaSchema.options);
  * One event of an upstream's stream; null for what this gateway need not know (new event types, `[DONE]`).
  * @throws GatewayError `upstream_error` when a known event is malformed.
  */
-export function parseEvent({ event, data }: Pick<SseEvent, "event" | "data">): AnswerEvent | null {
+export function parseEvent({ event, data }: Pick<SseEvent, "event" | "data">, reader: ErrorReader): AnswerEvent | null {
   if (data.trim() === "[DONE]") return null;
   const json = parseUpstreamJson(data);
   // Proxies in front of a server send errors in their own shapes, without a type.
@@ -70,7 +70,7 @@ export function parseEvent({ event, data }: Pick<SseEvent, "event" | "data">): A
   if (!TYPES.has(type)) return null;
   const parsed = eventSchema.safeParse({ ...json, type });
   if (!parsed.success) throw malformed(parsed.error);
-  return toEvent(parsed.data, data);
+  return toEvent(parsed.data, data, reader);
 }
 
 /** A whole message as the events that would have streamed it. */
@@ -88,7 +88,7 @@ export function eventsOf(answer: MessagesAnswer): AnswerEvent[] {
   ];
 }
 
-function toEvent(event: WireEvent, data: string): AnswerEvent {
+function toEvent(event: WireEvent, data: string, { client, modelNames }: ErrorReader): AnswerEvent {
   switch (event.type) {
     case "message_start":
       return { type: event.type, id: event.message.id ?? "", usage: event.message.usage };
@@ -109,7 +109,7 @@ function toEvent(event: WireEvent, data: string): AnswerEvent {
         usage: event.usage,
       };
     case "error":
-      return { type: event.type, error: readUpstreamErrorPayload(JSON.parse(data), "chat") };
+      return { type: event.type, error: readUpstreamErrorPayload(JSON.parse(data), client, modelNames) };
     case "content_block_stop":
     case "message_stop":
     case "ping":

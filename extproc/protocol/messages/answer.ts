@@ -1,10 +1,17 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
+import type { Interface } from "../../../contract/protocol.ts";
 import { ANSWER_BOUNDS, parseWithin } from "../json/bounds.ts";
 import { isObject } from "../json/object.ts";
 import { rawMember, scanElements } from "../json/scan.ts";
-import { readUpstreamErrorPayload } from "../upstream-error.ts";
+import { readUpstreamErrorPayload, type ModelNames } from "../upstream-error.ts";
 import { parseBlock, type AnswerBlock } from "./answer-block.ts";
+
+/** Who reads an error that the answer may hold. */
+export interface ErrorReader {
+  client: Interface;
+  modelNames: ModelNames;
+}
 
 /** A whole message from an upstream that speaks messages. */
 export interface MessagesAnswer {
@@ -31,10 +38,10 @@ const answerSchema = z.object({
 });
 
 /** @throws GatewayError `upstream_error` when the body is no message; the upstream's own error when it is one. */
-export function parseAnswer(body: Buffer): MessagesAnswer {
+export function parseAnswer(body: Buffer, reader: ErrorReader): MessagesAnswer {
   const json = parseUpstreamJson(body.toString("utf8"));
   // Some servers send their error with a 200.
-  if (json["type"] === "error" || isObject(json["error"])) throw readUpstreamErrorPayload(json, "chat");
+  if (json["type"] === "error" || isObject(json["error"])) throw readUpstreamErrorPayload(json, reader.client, reader.modelNames);
   const parsed = answerSchema.safeParse(json);
   if (!parsed.success)
     throw new GatewayError("upstream_error", "The model server's answer is not a message.", { cause: parsed.error });

@@ -26,9 +26,10 @@ interface MessageStart {
 export type BlockStart =
   | { type: "text"; text: "" }
   | { type: "thinking"; thinking: ""; signature: "" }
+  | { type: "redacted_thinking"; data: string }
   | { type: "tool_use"; id: string; name: string; input: Record<string, never> };
 
-export type BlockDelta =
+type BlockDelta =
   | { type: "text_delta"; text: string }
   | { type: "thinking_delta"; thinking: string }
   | { type: "signature_delta"; signature: string }

@@ -63,6 +63,8 @@ function encodeBlock({ start, text, signature }: OpenBlock): Encodable {
       return { type: "text", text };
     case "thinking":
       return { type: "thinking", thinking: text, signature };
+    case "redacted_thinking":
+      return { type: "redacted_thinking", data: start.data };
     case "tool_use":
       return { type: "tool_use", id: start.id, name: start.name, input: encodeInput(text) };
   }

@@ -50,7 +50,7 @@ export const toolChoiceSchema = z.discriminatedUnion(
 );
 
 export type Tool = z.infer<typeof toolSchema>;
-export type CustomTool = Extract<Tool, { kind: "custom" }>;
+
 export type TypedTool = Extract<Tool, { kind: "typed" }>;
 
 function isCustom(type: string | null | undefined): type is "custom" | null | undefined {

@@ -64,7 +64,6 @@ const requestSchema = z.object({
 /** A messages request, checked: member names and shapes are the protocol's own, string contents are one text block. */
 export type MessagesRequest = z.infer<typeof requestSchema>;
 export type Turn = MessagesRequest["messages"][number];
-export type Thinking = NonNullable<MessagesRequest["thinking"]>;
 
 /** @throws GatewayError `invalid_request` that names the first wrong field, what it holds and what to send (S21). */
 export function parseMessagesRequest(parsed: unknown): MessagesRequest {

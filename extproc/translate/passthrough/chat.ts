@@ -15,7 +15,7 @@ import { createArgumentGrowth } from "../chat/argument-growth.ts";
 import { findTextMember } from "../event-template.ts";
 import { limitEdits } from "./output-limit.ts";
 import { parseWhole } from "./whole-answer.ts";
-import { chatOutput, countOutput, objectsIn, onlyText } from "./output.ts";
+import { chatOutput, countOutput, objectsIn, onlyText } from "../readable-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
 import { chunksOf } from "./restream.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";

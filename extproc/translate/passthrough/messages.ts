@@ -16,7 +16,7 @@ import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
 import { findTextMember } from "../event-template.ts";
 import { limitEdits } from "./output-limit.ts";
 import { parseWhole } from "./whole-answer.ts";
-import { countOutput, messagesOutput, objectsIn, onlyText } from "./output.ts";
+import { countOutput, messagesOutput, objectsIn, onlyText } from "../readable-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
 import { eventsOf } from "./restream.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";

@@ -8,22 +8,6 @@ const TABLE = createFieldTable(FIELD_POLICIES);
 const INCLUDED = ["reasoning.encrypted_content"];
 const PARTS = ["input_text", "output_text", "text", "refusal", "input_image", "input_file"];
 
-/** How the steps below call what they leave out, and what the client calls it. */
-const REQUEST_WORDS: Readonly<Record<string, string>> = {
-  reasoning_effort: "reasoning",
-  thinking: "reasoning",
-  output_config: "reasoning",
-  "messages.content.thinking": "input[].reasoning",
-  "messages.content.redacted_thinking": "input[].reasoning",
-  "tools.strict": "tools[].strict",
-  "tool_choice.disable_parallel_tool_use": "parallel_tool_calls",
-};
-
-/** The client's own name for something that a later step left out. */
-export function inRequestWords(name: string): string {
-  return REQUEST_WORDS[name] ?? name;
-}
-
 /**
  * Names of this request's fields that are left out.
  * @throws GatewayError `invalid_request` for what the tables refuse: a field, an item, a tool or a content part.

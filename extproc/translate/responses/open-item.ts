@@ -1,6 +1,6 @@
 import type { PartEvent } from "../../protocol/responses/event.ts";
 import type { ItemStatus, OutputItem, OutputPart, UrlCitation } from "../../protocol/responses/output-item.ts";
-import { freeText } from "../chat-via-messages/answer.ts";
+import { freeText } from "../conversation/free-text.ts";
 import type { ClientTool } from "./tools.ts";
 
 /** One item of the output between its first event and its last. */

@@ -5,7 +5,7 @@ import { countCharacters } from "../../../extproc/meter/characters.ts";
 import { createMeter, type Meter } from "../../../extproc/meter/meter.ts";
 import { createTranslation } from "../../../extproc/translate/choose.ts";
 import { isObject } from "../../../extproc/protocol/json/object.ts";
-import { objectsIn } from "../../../extproc/translate/passthrough/output.ts";
+import { objectsIn } from "../../../extproc/translate/readable-output.ts";
 import { chargeNanoUsd } from "../../../ledger/money.ts";
 import { PRICE } from "../../support/ledger.ts";
 import { inputFor } from "../translate/input.ts";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { createMeter } from "../../../../extproc/meter/meter.ts";
-import { createChatViaMessages } from "../../../../extproc/translate/chat-via-messages/chat-via-messages.ts";
+import { createTranslation } from "../../../../extproc/translate/choose.ts";
 import { inputFor } from "../input.ts";
 import { replayChat } from "../replay.ts";
 import { messageArbitrary, toTranscript, type TestMessage } from "./messages.ts";
@@ -29,7 +29,7 @@ function streamed(message: TestMessage) {
 }
 
 function translation() {
-  return createChatViaMessages(inputFor(REQUEST, { upstream: "messages" }));
+  return createTranslation("chat", inputFor(REQUEST, { upstream: "messages" }));
 }
 
 test("the openai SDK makes of the stream what the whole answer says", async () => {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createMeter } from "../../../../extproc/meter/meter.ts";
-import { createChatViaMessages } from "../../../../extproc/translate/chat-via-messages/chat-via-messages.ts";
+import { createTranslation } from "../../../../extproc/translate/choose.ts";
 import type { Translation } from "../../../../extproc/translate/translation.ts";
 import { inputFor } from "../input.ts";
 import { replayChat } from "../replay.ts";
@@ -18,7 +18,8 @@ const CALLED = [
 function translate(fields: object = {}, schema: object = SCHEMA): Translation {
   const response_format = { type: "json_schema", json_schema: { name: "n", schema } };
   const request = { model: "m", messages: [HELLO], response_format, ...fields };
-  return createChatViaMessages(
+  return createTranslation(
+    "chat",
     inputFor(request, { upstream: "messages", flags: { jsonSchema: "tool", thinkingControl: "budget" } }),
   );
 }

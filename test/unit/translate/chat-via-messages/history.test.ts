@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createChatViaMessages } from "../../../../extproc/translate/chat-via-messages/chat-via-messages.ts";
+import { createTranslation } from "../../../../extproc/translate/choose.ts";
 import { inputFor } from "../input.ts";
 
 interface Turn {
@@ -10,7 +10,7 @@ interface Turn {
 
 function translateBody(messages: object[]): string {
   const request = { model: "modelx-v4-pro", messages, tools: [{ type: "function", function: { name: "run" } }] };
-  return createChatViaMessages(inputFor(request, { upstream: "messages" })).upstream.body.toString("utf8");
+  return createTranslation("chat", inputFor(request, { upstream: "messages" })).upstream.body.toString("utf8");
 }
 
 function turnsOf(messages: object[]): Turn[] {

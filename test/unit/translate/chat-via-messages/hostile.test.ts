@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../../../contract/errors.ts";
 import { createMeter } from "../../../../extproc/meter/meter.ts";
-import { createChatViaMessages } from "../../../../extproc/translate/chat-via-messages/chat-via-messages.ts";
+import { createTranslation } from "../../../../extproc/translate/choose.ts";
 import { readEnding } from "../../../golden/harness-terminal.ts";
 import { inputFor } from "../input.ts";
 
@@ -70,7 +70,8 @@ const WRONG = [null, true, 5, -1.5, "x", "", "\ud800", [], [[]], {}, [{}], { typ
 /** The translation's outcome: a body of valid JSON, or a refusal that names a field. Anything else throws on. */
 function attempt(request: object | string, upstream: "adaptive" | "budget" = "budget"): "translated" | "refused" {
   try {
-    const { upstream: sent } = createChatViaMessages(
+    const { upstream: sent } = createTranslation(
+      "chat",
       inputFor(request, { upstream: "messages", flags: { thinkingControl: upstream } }),
     );
     JSON.parse(sent.body.toString("utf8"));
@@ -106,7 +107,7 @@ describe("a request with something wrong in it is translated or refused by field
   test("duplicate names: the last one counts, in raw text as in parsed", () => {
     const schema = (type: string) => `[{"type":"function","function":{"name":"f","parameters":{"type":"object","x":"${type}"}}}]`;
     const request = `{"model":"m","tools":${schema("first")},"messages":[{"role":"user","content":"hi"}],"tools":${schema("last")}}`;
-    const { upstream } = createChatViaMessages(inputFor(request, { upstream: "messages" }));
+    const { upstream } = createTranslation("chat", inputFor(request, { upstream: "messages" }));
     expect(upstream.body.toString()).toContain('"input_schema":{"type":"object","x":"last"}');
     expect(upstream.body.toString()).not.toContain("first");
   });
@@ -158,7 +159,7 @@ describe("nesting of 10,000 and more", () => {
 
   test("in an answer's tool input, which passes as it is", () => {
     const answer = `{"type":"message","content":[{"type":"tool_use","id":"t","name":"f","input":${deepObject}}],"stop_reason":"tool_use"}`;
-    const translation = createChatViaMessages(inputFor(`{${plain}}`, { upstream: "messages" }));
+    const translation = createTranslation("chat", inputFor(`{${plain}}`, { upstream: "messages" }));
     const completion: { choices: { message: { tool_calls: { function: { arguments: string } }[] } }[] } = JSON.parse(
       translation.response(Buffer.from(answer), createMeter(1)).toString(),
     );
@@ -221,7 +222,7 @@ test("whatever an upstream streams, the client's stream ends exactly once", () =
   fc.assert(
     fc.property(fc.array(data, { maxLength: 12 }), (events) => {
       const request = { model: "m", messages: [{ role: "user", content: "hi" }], stream: true };
-      const stream = createChatViaMessages(inputFor(request, { upstream: "messages" })).stream(createMeter(1));
+      const stream = createTranslation("chat", inputFor(request, { upstream: "messages" })).stream(createMeter(1));
       const output = events.map((data) => stream.push(Buffer.from(`data: ${data.replaceAll("\n", "\ndata: ")}\n\n`)).toString());
       const ending = readEnding("chat", output.join("") + stream.end().toString());
       expect(ending).toBe(stream.outcome() === "complete" ? "clean" : "error");

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Profile } from "../../../../contract/profile.ts";
-import { createChatViaMessages } from "../../../../extproc/translate/chat-via-messages/chat-via-messages.ts";
+import { createTranslation } from "../../../../extproc/translate/choose.ts";
 import { inputFor } from "../input.ts";
 
 interface Upstream {
@@ -12,7 +12,7 @@ interface Upstream {
 function translate(messages: object[], flags: Partial<Profile> = {}): Upstream {
   const request = { model: "m", messages, reasoning_effort: "high", tools: [{ type: "function", function: { name: "f" } }] };
   const input = inputFor(request, { upstream: "messages", flags: { thinkingControl: "budget", systemTurns: true, ...flags } });
-  return JSON.parse(createChatViaMessages(input).upstream.body.toString());
+  return JSON.parse(createTranslation("chat", input).upstream.body.toString());
 }
 
 const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };

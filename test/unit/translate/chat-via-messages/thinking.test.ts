@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Profile } from "../../../../contract/profile.ts";
-import { createChatViaMessages } from "../../../../extproc/translate/chat-via-messages/chat-via-messages.ts";
+import { createTranslation } from "../../../../extproc/translate/choose.ts";
 import { inputFor } from "../input.ts";
 
 const MESSAGES = [{ role: "user", content: "hi" }];
@@ -10,7 +10,8 @@ function translate(
   fields: object,
 ): { thinking: unknown; effort: unknown; dropped: readonly string[] } {
   const request = { model: "m", messages: MESSAGES, max_tokens: 10_000, ...fields };
-  const { upstream, dropped } = createChatViaMessages(
+  const { upstream, dropped } = createTranslation(
+    "chat",
     inputFor(request, { upstream: "messages", flags: { thinkingControl: control }, maxOutputTokens: 32_000 }),
   );
   const body: { thinking?: unknown; output_config?: { effort?: unknown } } = JSON.parse(upstream.body.toString());

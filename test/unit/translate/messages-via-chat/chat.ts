@@ -1,6 +1,6 @@
 import { PROFILES, type Profile, type ProfileName } from "../../../../contract/profile.ts";
 import { createMeter } from "../../../../extproc/meter/meter.ts";
-import { createMessagesViaChat } from "../../../../extproc/translate/messages-via-chat/messages-via-chat.ts";
+import { createTranslation } from "../../../../extproc/translate/choose.ts";
 import type { Translation } from "../../../../extproc/translate/translation.ts";
 import { inputFor } from "../input.ts";
 
@@ -18,7 +18,7 @@ export interface Setup {
 
 export function translate(request: object | string, { profile = "generic", flags = {}, requestId }: Setup = {}): Translation {
   const input = inputFor(request, { upstream: "chat", flags: { ...PROFILES[profile], ...flags } });
-  return createMessagesViaChat({ ...input, requestId: requestId ?? input.requestId });
+  return createTranslation("messages", { ...input, requestId: requestId ?? input.requestId });
 }
 
 /** The chat request that a messages request becomes; a plain one is completed where members are left out. */

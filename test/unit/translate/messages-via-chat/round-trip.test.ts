@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createChatViaMessages } from "../../../../extproc/translate/chat-via-messages/chat-via-messages.ts";
+import { createTranslation } from "../../../../extproc/translate/choose.ts";
 import { inputFor } from "../input.ts";
 import { translate } from "./chat.ts";
 
@@ -99,7 +99,7 @@ function normal(value: unknown): unknown {
 
 function throughMessages(chat: object): object {
   return JSON.parse(
-    createChatViaMessages(inputFor(chat, { upstream: "messages", upstreamModel: "m" })).upstream.body.toString("utf8"),
+    createTranslation("chat", inputFor(chat, { upstream: "messages", upstreamModel: "m" })).upstream.body.toString("utf8"),
   );
 }
 

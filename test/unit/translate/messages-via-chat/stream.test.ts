@@ -128,9 +128,8 @@ describe("what is counted", () => {
 describe("whole answers", () => {
   test("become a stream where the client asked for one", () => {
     const body = Buffer.from(JSON.stringify(completion({ content: "Good day" })));
-    const text = translate({ ...PLAIN, stream: true })
-      .response(body, createMeter(0))
-      .toString();
+    const stream = translate({ ...PLAIN, stream: true }).stream(createMeter(0));
+    const text = `${String(stream.push(body))}${String(stream.end())}`;
     expect(eventsOf(text)).toEqual([
       "message_start",
       "content_block_start",

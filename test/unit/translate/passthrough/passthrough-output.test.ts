@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createArgumentGrowth } from "../../../../extproc/translate/chat/argument-growth.ts";
-import { chatOutput, messagesOutput } from "../../../../extproc/translate/passthrough/output.ts";
+import { chatOutput, messagesOutput } from "../../../../extproc/translate/readable-output.ts";
 
 const chat = (delta: object, choice: object = {}) => ({ choices: [{ index: 0, delta, ...choice }] });
 const sorted = ({ texts }: { texts: string[] }) => texts.toSorted();

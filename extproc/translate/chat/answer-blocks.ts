@@ -1,0 +1,164 @@
+import type { AnswerPart, ToolPart } from "../../protocol/chat/answer-part.ts";
+import type { AnswerEvent, GrowthEvent, OpenedBlock } from "../conversation/answer-event.ts";
+import type { ToolNames } from "../conversation/names.ts";
+import { createToolArguments, type ToolArguments } from "./tool-arguments.ts";
+import type { ToolCallIds } from "./tool-call-ids.ts";
+
+export interface AnswerBlocksDeps {
+  names: ToolNames;
+  ids: ToolCallIds;
+  /** Profile flag: tool arguments come whole in every chunk. */
+  hasArgumentSnapshots: boolean;
+}
+
+/** Turns the pieces of a chat answer into content blocks, one after the other. */
+export interface AnswerBlocks {
+  push(part: AnswerPart): AnswerEvent[];
+  /** Writes what waits and closes what is open. */
+  end(): AnswerEvent[];
+}
+
+type Segment =
+  | { kind: "text"; pending: string }
+  | { kind: "thinking"; pending: string }
+  | { kind: "tool"; pending: string; call: Call };
+
+interface Call {
+  index: number | null;
+  upstreamId: string;
+  name: string;
+  arguments: ToolArguments;
+}
+
+/**
+ * Messages allows one open block at a time, chat interleaves parallel tool calls. So the answer is a queue: its head
+ * streams as it comes, the rest waits until the head is over. Text is over when something else follows; a tool
+ * call when its arguments are a whole object, for until then more of them may come.
+ */
+export function createAnswerBlocks({ names, ids, hasArgumentSnapshots }: AnswerBlocksDeps): AnswerBlocks {
+  const queue: Segment[] = [];
+  const calls: Call[] = [];
+  let index = 0;
+  let isOpen = false;
+
+  // All of this may come in one chunk, and in this order.
+  function push(part: AnswerPart): AnswerEvent[] {
+    if (part.reasoning !== "") addThinking(part.reasoning);
+    addText(part.text);
+    addText(part.refusal);
+    for (const tool of part.tools) addTool(tool);
+    return drain();
+  }
+
+  function addThinking(text: string): void {
+    const last = queue.at(-1);
+    const segment = last?.kind === "thinking" ? last : enqueue({ kind: "thinking" as const, pending: "" });
+    segment.pending += text;
+  }
+
+  // Empty pieces are common and must not open a block.
+  function addText(text: string): void {
+    if (text === "") return;
+    const last = queue.at(-1);
+    const segment = last?.kind === "text" ? last : enqueue({ kind: "text" as const, pending: "" });
+    segment.pending += text;
+  }
+
+  function addTool(part: ToolPart): void {
+    const call = findCall(part) ?? startCall(part);
+    call.name ||= part.name;
+    call.upstreamId ||= part.id;
+    call.index ??= part.index;
+    const segment = queue.find((candidate) => candidate.kind === "tool" && candidate.call === call);
+    // A call that is over takes no more: only white space may still come.
+    const text = call.arguments.push(part.arguments);
+    if (segment !== undefined) segment.pending += text;
+  }
+
+  /**
+   * The call that a piece continues: by index, else by id, else the latest. Some servers number every parallel
+   * call 0: another id together with a name starts a new one all the same. So does a name behind a whole call where
+   * there is neither index nor id.
+   */
+  function findCall(part: ToolPart): Call | undefined {
+    if (part.index === null && part.id === "") {
+      const latest = calls.at(-1);
+      return part.name !== "" && latest?.arguments.isComplete() === true ? undefined : latest;
+    }
+    const known = calls.findLast((call) => (part.index === null ? call.upstreamId === part.id : call.index === part.index));
+    const isOther = part.id !== "" && known?.upstreamId !== "" && part.id !== known?.upstreamId && part.name !== "";
+    return isOther ? undefined : known;
+  }
+
+  function startCall(part: ToolPart): Call {
+    const call: Call = {
+      index: part.index,
+      upstreamId: part.id,
+      name: part.name,
+      arguments: createToolArguments({ isSnapshot: hasArgumentSnapshots }),
+    };
+    calls.push(call);
+    enqueue({ kind: "tool", pending: "", call });
+    return call;
+  }
+
+  function enqueue<New extends Segment>(segment: New): New {
+    queue.push(segment);
+    return segment;
+  }
+
+  function drain(): AnswerEvent[] {
+    const events: AnswerEvent[] = [];
+    for (let head = queue[0]; head !== undefined; head = queue[0]) {
+      events.push(...write(head));
+      const isOver = queue.length > 1 && (head.kind !== "tool" || (isOpen && head.call.arguments.isComplete()));
+      if (!isOver) break;
+      events.push(...close(head));
+    }
+    return events;
+  }
+
+  function write(head: Segment): AnswerEvent[] {
+    // A call without its name can't be opened yet; its arguments wait in `pending`.
+    if (head.kind === "tool" && head.call.name === "") return [];
+    const events: AnswerEvent[] = [];
+    if (!isOpen) events.push({ type: "open", index, block: opened(head) });
+    isOpen = true;
+    if (head.pending !== "") events.push({ type: GROWTH[head.kind], index, text: head.pending });
+    head.pending = "";
+    return events;
+  }
+
+  function close(head: Segment): AnswerEvent[] {
+    queue.shift();
+    if (head.kind === "tool") head.pending += head.call.arguments.end();
+    const events = write(head);
+    events.push({ type: "close", index });
+    index += 1;
+    isOpen = false;
+    return events;
+  }
+
+  function opened(head: Segment): OpenedBlock {
+    if (head.kind !== "tool") return { type: head.kind };
+    return { type: "tool_call", id: ids.next(head.call.upstreamId), name: names.toClient(head.call.name) };
+  }
+
+  return {
+    push,
+    end: () => {
+      const events: AnswerEvent[] = [];
+      for (let head = queue[0]; head !== undefined; head = queue[0]) {
+        // Without a name nobody could run it.
+        if (head.kind === "tool" && head.call.name === "") queue.shift();
+        else events.push(...close(head));
+      }
+      return events;
+    },
+  };
+}
+
+const GROWTH = { text: "text", thinking: "thinking", tool: "arguments" } as const satisfies Record<
+  Segment["kind"],
+  GrowthEvent["type"]
+>;

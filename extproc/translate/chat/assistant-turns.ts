@@ -1,0 +1,83 @@
+import type { Profile } from "../../../contract/profile.ts";
+import { fieldError } from "../conversation/field-path.ts";
+import type { ToolCallBlock, ToolInput, Turn } from "../conversation/turn.ts";
+import type { ChatMessage, ChatToolCall } from "./chat-message.ts";
+import { writeToolId, type TurnsContext } from "./turns-context.ts";
+
+/** A run of the assistant's turns as one message: thinking, text and tool calls each in their own order. */
+export function writeAssistantRun(run: readonly Turn[], context: TurnsContext): ChatMessage {
+  let text = "";
+  let thinking = "";
+  const calls: ChatToolCall[] = [];
+  for (const { content } of run) {
+    for (const block of content) {
+      switch (block.type) {
+        case "text":
+          text += block.text;
+          break;
+        case "thinking":
+          // The text serves any model, whoever signed it; the signature serves only its maker.
+          thinking += block.text;
+          break;
+        case "redacted_thinking":
+          context.omitted.content.add(context.words.redactedThinking);
+          break;
+        case "tool_call":
+          calls.push(writeCall(block, context));
+          break;
+        case "image":
+        case "document":
+        case "tool_result":
+          throw fieldError(block.at, " can't stand in a message of the assistant. Move it into one of the user.");
+      }
+    }
+  }
+  return {
+    role: "assistant",
+    content: text === "" && calls.length > 0 ? null : text,
+    ...reasoning(thinking, calls.length > 0, context),
+    ...(calls.length > 0 ? { tool_calls: calls } : {}),
+  };
+}
+
+function writeCall({ id, name, input }: ToolCallBlock, { profile, names }: TurnsContext): ChatToolCall {
+  return {
+    id: writeToolId(id, profile),
+    type: "function",
+    function: { name: names.toUpstream(name), arguments: argumentsText(input) },
+  };
+}
+
+function argumentsText(input: ToolInput): string {
+  switch (input.kind) {
+    case "json":
+      return input.json.text;
+    case "free_text":
+      return JSON.stringify({ input: input.text });
+    case "raw":
+      return input.text;
+  }
+}
+
+function reasoning(
+  thinking: string,
+  hasCalls: boolean,
+  { profile, words, omitted }: TurnsContext,
+): Partial<Record<"reasoning_content" | "reasoning", string>> {
+  if (profile.reasoningField !== "none" && takesReasoning(profile, thinking, hasCalls))
+    return { [profile.reasoningField]: thinking };
+  if (thinking !== "") omitted.content.add(words.thinking);
+  return {};
+}
+
+function takesReasoning({ reasoningHistory }: Profile, thinking: string, hasCalls: boolean): boolean {
+  switch (reasoningHistory) {
+    case "always":
+      return thinking !== "";
+    // Such servers refuse a turn with tool calls that lacks the member, even where nothing was thought.
+    case "tool-turns":
+      return hasCalls;
+    case "never":
+      return false;
+  }
+}

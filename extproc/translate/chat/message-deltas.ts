@@ -1,0 +1,125 @@
+import type { Delta, ReasoningDetail, UrlCitation } from "../../protocol/chat/encode.ts";
+import type { AnswerEvent, Citation, Ending, OpenedBlock } from "../conversation/answer-event.ts";
+import { createCallDeltas, type OpenCall } from "./call-deltas.ts";
+import { REASONING_FORMAT } from "./reasoning-history.ts";
+import type { WriteContext } from "./write-context.ts";
+
+/** What each step of an answer adds to chat's one message. */
+export interface MessageDeltas {
+  of(event: AnswerEvent): readonly Delta[];
+  hasCalls(): boolean;
+}
+
+/** A block between its start and its end. */
+type OpenBlock =
+  | { type: "text"; start: number; citations: Citation[] }
+  | { type: "thinking"; text: string; signature: string }
+  | { type: "tool_call"; call: OpenCall };
+
+const NOTHING: readonly Delta[] = [];
+
+export function createMessageDeltas(context: Pick<WriteContext, "asked" | "requestId">): MessageDeltas {
+  const { asked } = context;
+  const calls = createCallDeltas(context);
+  const blocks = new Map<number, OpenBlock>();
+  const annotations: UrlCitation[] = [];
+  let contentLength = 0;
+  let detailCount = 0;
+
+  function of(event: AnswerEvent): readonly Delta[] {
+    switch (event.type) {
+      case "text":
+        contentLength += event.text.length;
+        return [{ content: event.text }];
+      case "thinking": {
+        const block = blocks.get(event.index);
+        if (block?.type === "thinking") block.text += event.text;
+        return asked.hidesReasoning ? NOTHING : [{ reasoning_content: event.text }];
+      }
+      case "arguments": {
+        const block = blocks.get(event.index);
+        return block?.type === "tool_call" ? block.call.add(event.text) : NOTHING;
+      }
+      case "open":
+        return open(event.index, event.block);
+      case "signature": {
+        const block = blocks.get(event.index);
+        if (block?.type === "thinking") block.signature = event.signature;
+        return NOTHING;
+      }
+      case "citations": {
+        const block = blocks.get(event.index);
+        if (block?.type === "text") block.citations.push(...event.citations);
+        return NOTHING;
+      }
+      case "close":
+        return close(event.index);
+      case "stop":
+        return last(event.ending);
+      case "start":
+      case "ping":
+      case "error":
+        return NOTHING;
+    }
+  }
+
+  function open(index: number, block: OpenedBlock): readonly Delta[] {
+    switch (block.type) {
+      case "text":
+        blocks.set(index, { type: "text", start: contentLength, citations: [] });
+        return NOTHING;
+      case "thinking":
+        blocks.set(index, { type: "thinking", text: "", signature: "" });
+        return NOTHING;
+      case "redacted_thinking":
+        return detail({ type: "reasoning.encrypted", data: block.data, format: REASONING_FORMAT, index: detailCount });
+      case "tool_call": {
+        const call = calls.start(block);
+        blocks.set(index, { type: "tool_call", call });
+        return call.opening;
+      }
+    }
+  }
+
+  function close(index: number): readonly Delta[] {
+    const block = blocks.get(index);
+    blocks.delete(index);
+    switch (block?.type) {
+      case "text":
+        annotations.push(...annotationsOf(block, contentLength));
+        return NOTHING;
+      case "thinking": {
+        // Unsigned thinking can never go back to its server, so it is shown and not kept.
+        if (block.signature === "") return NOTHING;
+        const { text, signature } = block;
+        return detail({ type: "reasoning.text", text, signature, format: REASONING_FORMAT, index: detailCount });
+      }
+      case "tool_call":
+        return block.call.end();
+      case undefined:
+        return NOTHING;
+    }
+  }
+
+  /** A block of thinking, from which `reasoning-history.ts` makes the block again. */
+  function detail(entry: ReasoningDetail): readonly Delta[] {
+    if (asked.hidesReasoning) return NOTHING;
+    detailCount += 1;
+    return [{ reasoning_details: [entry] }];
+  }
+
+  function last({ reason, explanation }: Ending): readonly Delta[] {
+    const isExplained = reason === "refusal" && contentLength === 0 && explanation;
+    return [...(annotations.length > 0 ? [{ annotations }] : []), ...(isExplained ? [{ refusal: explanation }] : [])];
+  }
+
+  return { of, hasCalls: () => calls.count() > 0 };
+}
+
+/** What a client shows beside the text that a source stands behind. */
+function annotationsOf({ start, citations }: Extract<OpenBlock, { type: "text" }>, end: number): UrlCitation[] {
+  return citations.map(({ url, title }) => ({
+    type: "url_citation",
+    url_citation: { url, title: title ?? url, start_index: start, end_index: end },
+  }));
+}

@@ -1,0 +1,59 @@
+import type { AnswerMessage, Delta, ReasoningDetail, ToolCall, UrlCitation } from "../../protocol/chat/encode.ts";
+
+/** The message that a client would put together from a stream's deltas. */
+export interface MessageSum {
+  add(delta: Delta): void;
+  message(): AnswerMessage;
+}
+
+export function createMessageSum(): MessageSum {
+  let content = "";
+  let refusal: string | null = null;
+  let reasoning = "";
+  const details: ReasoningDetail[] = [];
+  const annotations: UrlCitation[] = [];
+  const calls: ToolCall[] = [];
+  let functionCall: { name: string; arguments: string } | undefined;
+
+  function add(delta: Delta): void {
+    content += delta.content ?? "";
+    refusal = delta.refusal ?? refusal;
+    reasoning += delta.reasoning_content ?? "";
+    details.push(...(delta.reasoning_details ?? []));
+    annotations.push(...(delta.annotations ?? []));
+    for (const call of delta.tool_calls ?? []) addCall(call);
+    if (delta.function_call !== undefined) {
+      functionCall ??= { name: delta.function_call.name ?? "", arguments: "" };
+      functionCall.arguments += delta.function_call.arguments;
+    }
+  }
+
+  function addCall(call: NonNullable<Delta["tool_calls"]>[number]): void {
+    const { index, ...rest } = call;
+    const known = calls[index];
+    if ("custom" in rest) calls[index] = rest;
+    else if (known?.type === "function") known.function.arguments += rest.function.arguments;
+    else if (rest.id !== undefined)
+      calls[index] = {
+        id: rest.id,
+        type: "function",
+        function: { name: rest.function.name ?? "", arguments: rest.function.arguments },
+      };
+  }
+
+  function message(): AnswerMessage {
+    const hasCalls = calls.length > 0 || functionCall !== undefined;
+    return {
+      role: "assistant",
+      content: content === "" && hasCalls ? null : content,
+      refusal,
+      ...(reasoning === "" ? {} : { reasoning_content: reasoning }),
+      ...(details.length > 0 && { reasoning_details: details }),
+      ...(annotations.length > 0 && { annotations }),
+      ...(functionCall === undefined ? {} : { function_call: functionCall }),
+      ...(calls.length > 0 && { tool_calls: calls }),
+    };
+  }
+
+  return { add, message };
+}

@@ -1,0 +1,59 @@
+import type { Profile } from "../../../contract/profile.ts";
+import type { Encodable } from "../../protocol/json/raw.ts";
+import { fieldError } from "../conversation/field-path.ts";
+import type { DocumentBlock, ImageBlock } from "../conversation/turn.ts";
+
+/** One part of a chat message's content. */
+export type Part =
+  | { type: "text"; text: string }
+  | { type: "image_url"; image_url: { url: string } }
+  | { type: "file"; file: { filename: string; file_data: string } };
+
+export function textPart(text: string): Part {
+  return { type: "text", text };
+}
+
+/** A message's content: a string where it can be one, parts where it must, or where the server keeps them apart. */
+export function encodeContent(parts: readonly Part[], takesTextParts: boolean): Encodable {
+  const full = parts.filter((part) => part.type !== "text" || part.text !== "");
+  const texts = full.flatMap((part) => (part.type === "text" ? [part.text] : []));
+  const isText = texts.length === full.length;
+  if (isText && (texts.length <= 1 || !takesTextParts)) return texts.join("\n");
+  return full.map((part) => ({ ...part }));
+}
+
+export function writeImage({ source }: ImageBlock): Part {
+  switch (source.kind) {
+    case "data":
+      return { type: "image_url", image_url: { url: `data:${source.mediaType};base64,${source.base64}` } };
+    case "url":
+      return { type: "image_url", image_url: { url: source.url } };
+  }
+}
+
+/**
+ * Documents are text to most chat servers.
+ * @throws GatewayError `invalid_request` for a PDF where the server takes no files.
+ */
+export function writeDocument({ source, title, context, at }: DocumentBlock, { files }: Profile): Part[] {
+  switch (source.kind) {
+    case "text":
+      return [textPart(documentText(source.text, title, context))];
+    case "blocks": {
+      const texts = source.content.flatMap((block) => (block.type === "text" ? [block.text] : []));
+      const images = source.content.flatMap((block) => (block.type === "image" ? [writeImage(block)] : []));
+      return [textPart(documentText(texts.join("\n"), title, context)), ...images];
+    }
+    case "data": {
+      if (!files) throw fieldError(at, ": This model reads no PDF. Send the document's text.");
+      const fileData = `data:${source.mediaType};base64,${source.base64}`;
+      const file: Part = { type: "file", file: { filename: title ?? "document.pdf", file_data: fileData } };
+      return context ? [textPart(context), file] : [file];
+    }
+  }
+}
+
+function documentText(text: string, title: string | null, context: string | null): string {
+  const attributes = `${title ? ` title=${JSON.stringify(title)}` : ""}${context ? ` context=${JSON.stringify(context)}` : ""}`;
+  return `<document${attributes}>\n${text}\n</document>`;
+}

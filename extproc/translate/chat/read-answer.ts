@@ -1,0 +1,99 @@
+import { GatewayError } from "../../../contract/errors.ts";
+import type { Profile } from "../../../contract/profile.ts";
+import { isSilent, type AnswerPart } from "../../protocol/chat/answer-part.ts";
+import { parseChatAnswer, type ChatAnswer } from "../../protocol/chat/answer.ts";
+import { parseObject } from "../../protocol/json/object.ts";
+import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
+import type { AnswerReader, ReadAnswerContext } from "../conversation/answer.ts";
+import type { AnswerEvent } from "../conversation/answer-event.ts";
+import type { ToolNames } from "../conversation/names.ts";
+import { chatOutput } from "../readable-output.ts";
+import { createAnswerBlocks } from "./answer-blocks.ts";
+import { createArgumentGrowth } from "./argument-growth.ts";
+import { readFinishReason } from "./stop-reason.ts";
+import { createToolCallIds } from "./tool-call-ids.ts";
+
+export interface ChatAnswerContext extends ReadAnswerContext {
+  profile: Profile;
+  names: ToolNames;
+}
+
+/** A chat answer, whole or in chunks. Its one ending waits for the usage, which comes late. */
+export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
+  const { meter, requestId, client, modelNames, stopSequences, profile, names } = context;
+  const options = { client, modelNames, reasoningExcluded: profile.reasoningExcluded };
+  const ids = createToolCallIds({ requestId, used: context.usedCallIds });
+  const blocks = createAnswerBlocks({ names, ids, hasArgumentSnapshots: profile.argumentSnapshots });
+  const growth = profile.argumentSnapshots ? createArgumentGrowth() : undefined;
+  let isStarted = false;
+  let hasRefusal = false;
+  let finishReason: string | null = null;
+  let matchedStop: string | null = null;
+
+  function take({ id, part, usage }: ChatAnswer): AnswerEvent[] {
+    if (part !== null) count(part);
+    // Behind the text that came with it, which it counts.
+    if (usage !== undefined) meter.report(usage);
+    const events: AnswerEvent[] = isStarted ? [] : [{ type: "start", id, usage: usage ?? {} }];
+    isStarted = true;
+    if (part === null) return events;
+    hasRefusal ||= part.refusal !== "";
+    finishReason = part.finishReason ?? finishReason;
+    matchedStop = part.matchedStop ?? matchedStop;
+    return joined(events, blocks.push(part));
+  }
+
+  function count(part: AnswerPart): void {
+    if (part.reasoning !== "") meter.produced(part.reasoning);
+    if (part.text !== "") meter.produced(part.text);
+    if (part.refusal !== "") meter.produced(part.refusal);
+    for (const tool of part.tools) {
+      const text = growth === undefined ? tool.arguments : growth.grown(`${tool.index}/${tool.id}`, tool.arguments);
+      if (text !== "") meter.produced(text);
+    }
+  }
+
+  function finish(): AnswerEvent[] {
+    const ending = readFinishReason({ finishReason, matchedStop, stopSequences, hasRefusal });
+    // What the client reads is what is charged: the meter's numbers, counted by us where the server gave none (S28).
+    return [...blocks.end(), { type: "stop", ending, usage: meter.final().usage }];
+  }
+
+  return {
+    hasKeepAliveComments: true,
+    read({ event, data }) {
+      if (event === "error") throw readUpstreamErrorPayload(data, client, modelNames);
+      if (data.trim() !== "[DONE]") return take(parseChatAnswer(data, options));
+      if (!isStarted) throw new GatewayError("upstream_error", "The model server sent an empty answer. Try again.");
+      return finish();
+    },
+    readWhole(json) {
+      const answer = parseChatAnswer(json, options);
+      refuseUnread(answer, json);
+      if (answer.part === null && answer.usage === undefined)
+        throw new GatewayError("upstream_error", "The model server sent an answer without content. Try again.");
+      return [...take(answer), ...finish()];
+    },
+    isFinished: () => finishReason !== null,
+    // Many servers leave [DONE] out; a stream without a finish reason is one that broke (S22).
+    end: () => (finishReason === null ? [] : finish()),
+    limit() {
+      finishReason = "length";
+      matchedStop = null;
+      return finish();
+    },
+  };
+}
+
+/** @throws GatewayError `upstream_error` for an answer that says something where no reader of chat completions looks. */
+function refuseUnread({ part }: ChatAnswer, json: string): void {
+  if (part !== null && !isSilent(part)) return;
+  const { texts, otherBytes } = chatOutput(parseObject(json) ?? {});
+  if (texts.length > 0 || otherBytes > 0)
+    throw new GatewayError("upstream_error", "The model server's answer is not a chat completion: its message has no text.");
+}
+
+/** Most pieces are not the first. */
+function joined(start: AnswerEvent[], events: AnswerEvent[]): AnswerEvent[] {
+  return start.length === 0 ? events : [...start, ...events];
+}

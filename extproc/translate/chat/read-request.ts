@@ -1,0 +1,104 @@
+import { GatewayError } from "../../../contract/errors.ts";
+import { parseChatRequest, type ChatRequest } from "../../protocol/chat/request.ts";
+import { RawJson } from "../../protocol/json/raw.ts";
+import { rawMember } from "../../protocol/json/scan.ts";
+import { createOmitted, type ClientWords, type Omitted, type ReadRequest } from "../conversation/conversation.ts";
+import { below, fieldPath } from "../conversation/field-path.ts";
+import { opaqueUserId } from "../conversation/user-id.ts";
+import type { FormatWish, Wishes } from "../conversation/wish.ts";
+import type { TranslationInput } from "../translation.ts";
+import { droppedFields } from "./dropped-fields.ts";
+import { readTurns } from "./read-turns.ts";
+import { readThinking } from "./thinking.ts";
+import { readTools } from "./tools.ts";
+
+export interface ReadChatRequest extends ReadRequest {
+  asked: AskedOfAnswer;
+}
+
+/** What the client asks of the answer's shape. */
+export interface AskedOfAnswer {
+  /** Tools whose input is free text. */
+  customTools: ReadonlySet<string>;
+  /** The client speaks `function_call`. */
+  isLegacy: boolean;
+  wantsUsage: boolean;
+  hidesReasoning: boolean;
+}
+
+const WORDS: ClientWords = {
+  thinking: "messages[].reasoning_content",
+  redactedThinking: "messages[].reasoning_details",
+  strictTool: "tools[].function.strict",
+  serialCalls: null,
+};
+
+/** @throws GatewayError `invalid_request` that names the field which is wrong or which no other protocol has (S21). */
+export function readRequest({ body }: Pick<TranslationInput, "body">): ReadChatRequest {
+  const parsed = body.whole();
+  const request = parseChatRequest(parsed);
+  const omitted = createOmitted(droppedFields(parsed));
+  refuseSeveralAnswers(request);
+  const cacheTtl = request.prompt_cache_retention === "24h" ? "1h" : null;
+  const { tools, choice, isLegacy } = readTools(request, { body: body.bytes, cacheTtl, omitted });
+  const { system, turns } = readTurns(request.messages, { cacheTtl, omitted });
+  const isSerial = request.parallel_tool_calls === false;
+  return {
+    conversation: {
+      model: request.model,
+      wantsStream: request.stream === true,
+      system,
+      turns,
+      tools,
+      choice,
+      isSerial: isSerial || isLegacy,
+      wishes: readWishes(request, body.bytes, omitted),
+      words: isSerial ? { ...WORDS, serialCalls: "parallel_tool_calls" } : WORDS,
+    },
+    omitted,
+    asked: {
+      customTools: new Set(tools.filter(({ kind }) => kind === "custom").map(({ name }) => name)),
+      isLegacy,
+      wantsUsage: request.stream_options?.include_usage === true,
+      hidesReasoning: request.reasoning?.exclude === true,
+    },
+  };
+}
+
+function refuseSeveralAnswers({ n }: ChatRequest): void {
+  if (typeof n !== "number" || n <= 1) return;
+  const sentence = "`n` must be 1: this model gives one answer a request. Send the request several times instead.";
+  throw new GatewayError("invalid_request", sentence, { field: "n" });
+}
+
+function readWishes(request: ChatRequest, body: Buffer, omitted: Omitted): Wishes {
+  const user = request.user || request.safety_identifier;
+  const tier = request.service_tier;
+  if (tier !== undefined && tier !== null && tier !== "auto" && tier !== "default") omitted.wishes.add("service_tier");
+  return {
+    temperature: request.temperature ?? null,
+    topP: request.top_p ?? null,
+    topK: request.top_k ?? null,
+    stop: { sequences: request.stop ?? [], field: "stop" },
+    thinking: readThinking(request),
+    format: readFormat(request, body),
+    user: user ? { id: opaqueUserId(user), fields: request.user ? ["user"] : ["safety_identifier"] } : null,
+    // "auto" is what every server does.
+    tier: tier === "default" ? "standard" : null,
+  };
+}
+
+/** @param body the request as written: the schema goes on as the client wrote it. */
+function readFormat({ response_format: wanted }: ChatRequest, body: Buffer): FormatWish | null {
+  if (wanted?.type === "json_object") return { type: "json_object" };
+  if (wanted?.type !== "json_schema") return null;
+  const written = rawMember(rawMember(rawMember(body, "response_format"), "json_schema"), "schema");
+  const at = fieldPath("response_format");
+  return {
+    type: "json_schema",
+    schema: new RawJson(written?.toString("utf8") ?? "{}"),
+    parsed: wanted.json_schema.schema,
+    at,
+    schemaAt: below(below(at, "json_schema"), "schema"),
+  };
+}

@@ -1,0 +1,36 @@
+import type { Profile } from "../../../contract/profile.ts";
+import type { Encodable } from "../../protocol/json/raw.ts";
+import { schemaInstruction } from "../conversation/schema-instruction.ts";
+import { isStrictSchema } from "../conversation/strict-schema.ts";
+import type { FormatWish } from "../conversation/wish.ts";
+
+/** How the answer's form is asked for: members of the request, and an instruction where the server knows no schemas. */
+export interface ResponseFormat {
+  members: { readonly [name: string]: Encodable };
+  instruction: string | null;
+}
+
+export function writeFormat(wish: FormatWish | null, { jsonSchema }: Profile): ResponseFormat {
+  if (wish === null) return { members: {}, instruction: null };
+  if (wish.type === "json_object") {
+    const isKnown = jsonSchema === "native" || jsonSchema === "json_object";
+    return { members: isKnown ? JSON_MODE : {}, instruction: null };
+  }
+  switch (jsonSchema) {
+    case "native":
+      return { members: { response_format: schemaMember(wish) }, instruction: null };
+    case "json_object":
+      return { members: JSON_MODE, instruction: schemaInstruction(wish.schema) };
+    // A tool in place of a field is for messages servers.
+    case "tool":
+    case "instruct":
+      return { members: {}, instruction: schemaInstruction(wish.schema) };
+  }
+}
+
+const JSON_MODE = { response_format: { type: "json_object" } };
+
+/** Chat demands a name. A schema with optional properties can't be strict there; it is followed all the same. */
+function schemaMember({ parsed, schema }: Extract<FormatWish, { type: "json_schema" }>): Encodable {
+  return { type: "json_schema", json_schema: { name: "response", strict: isStrictSchema(parsed), schema } };
+}

@@ -1,0 +1,45 @@
+import { GatewayError } from "../../../contract/errors.ts";
+import type { FinishReason } from "../../protocol/chat/encode.ts";
+import type { Ending, StopReason } from "../conversation/answer-event.ts";
+
+export interface FinishFacts {
+  /** As the server wrote it; null where it gave none. */
+  finishReason: string | null;
+  matchedStop: string | null;
+  /** The client's. */
+  stopSequences: readonly string[];
+  hasRefusal: boolean;
+}
+
+/** @throws GatewayError where the reason says that the server failed. */
+export function readFinishReason({ finishReason, matchedStop, stopSequences, hasRefusal }: FinishFacts): Ending {
+  if (finishReason === "error" || finishReason === "abort") {
+    throw new GatewayError("upstream_error", "The model server broke off the answer. Try again.");
+  }
+  if (finishReason === "insufficient_system_resource") {
+    throw new GatewayError("overloaded", "The model server is overloaded. Try again later.");
+  }
+  const plain = { stopSequence: null, explanation: null };
+  if (finishReason === "length") return { ...plain, reason: "limit" };
+  if (finishReason === "content_filter" || hasRefusal) return { ...plain, reason: "refusal" };
+  if (matchedStop !== null && stopSequences.includes(matchedStop))
+    return { ...plain, reason: "stop_sequence", stopSequence: matchedStop };
+  return { ...plain, reason: "end" };
+}
+
+const FINISH_REASONS = {
+  end: "stop",
+  stop_sequence: "stop",
+  limit: "length",
+  refusal: "content_filter",
+} as const satisfies Record<StopReason, FinishReason>;
+
+/** Clients run tools on "tool_calls" alone: it stands where there are calls, and nowhere else. */
+export function writeFinishReason(
+  reason: StopReason,
+  { hasCalls, isLegacy }: { hasCalls: boolean; isLegacy: boolean },
+): FinishReason {
+  const written = FINISH_REASONS[reason];
+  if (written !== "stop" || !hasCalls) return written;
+  return isLegacy ? "function_call" : "tool_calls";
+}

@@ -1,0 +1,104 @@
+import { ANSWER_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
+import { isObject } from "../../protocol/json/object.ts";
+
+/** A tool call's arguments on their way through: JSON text in pieces. */
+export interface ToolArguments {
+  /** What can be passed on now. An object streams as it comes; anything else waits for the end. */
+  push(piece: string): string;
+  /** The object is closed: nothing more can belong to it. */
+  isComplete(): boolean;
+  /** What is left: `{}` for a call without arguments, and an object around what is none. */
+  end(): string;
+}
+
+const SPACE = /^[ \t\r\n]*$/;
+
+/** @param isSnapshot every piece repeats the whole text so far (profile flag; it can't be told from the text). */
+export function createToolArguments({ isSnapshot }: { isSnapshot: boolean }): ToolArguments {
+  let seen = "";
+  let held = "";
+  let scan: ObjectScan | undefined;
+  let isOther = false;
+
+  function push(piece: string): string {
+    const added = isSnapshot ? fresh(piece) : piece;
+    if (scan !== undefined) return scan.take(added);
+    // The first character that is not white space tells what it is.
+    const start = isOther ? "" : added.trimStart();
+    if (!start.startsWith("{")) {
+      isOther ||= start !== "";
+      held += added;
+      return "";
+    }
+    scan = createObjectScan();
+    return scan.take(start);
+  }
+
+  function fresh(snapshot: string): string {
+    if (!snapshot.startsWith(seen)) return "";
+    const added = snapshot.slice(seen.length);
+    seen = snapshot;
+    return added;
+  }
+
+  return {
+    push,
+    isComplete: () => scan?.isClosed() ?? false,
+    end: () => (scan === undefined ? objectFrom(held) : ""),
+  };
+}
+
+/** Arguments that are no object: absent, an object written as a JSON string, or a value that needs a name. */
+function objectFrom(text: string): string {
+  if (SPACE.test(text)) return "{}";
+  const value = parseOrUndefined(text);
+  if (typeof value === "string" && isObject(parseOrUndefined(value))) return value;
+  if (value === null) return "{}";
+  return JSON.stringify({ _raw: text });
+}
+
+interface ObjectScan {
+  /** The part of the text that belongs to the object: what follows its last brace is cut off. */
+  take(text: string): string;
+  isClosed(): boolean;
+}
+
+function createObjectScan(): ObjectScan {
+  let depth = 0;
+  let isInString = false;
+  let isEscaped = false;
+  let isClosed = false;
+
+  function take(text: string): string {
+    if (isClosed) return "";
+    for (let at = 0; at < text.length; at += 1) {
+      const character = text[at];
+      if (isEscaped) isEscaped = false;
+      else if (isInString && character === "\\") isEscaped = true;
+      else if (character === '"') isInString = !isInString;
+      else if (!isInString && (character === "{" || character === "[")) depth += 1;
+      else if (!isInString && (character === "}" || character === "]")) {
+        depth -= 1;
+        if (depth === 0) {
+          isClosed = true;
+          return text.slice(0, at + 1);
+        }
+      }
+    }
+    return text;
+  }
+
+  return {
+    take,
+    isClosed: () => isClosed,
+  };
+}
+
+function parseOrUndefined(text: string): unknown {
+  try {
+    return parseWithin(text, ANSWER_BOUNDS);
+  } catch {
+    // Not JSON: undefined says so.
+    return undefined;
+  }
+}

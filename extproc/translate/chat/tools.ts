@@ -1,0 +1,161 @@
+import type { ChatRequest } from "../../protocol/chat/request.ts";
+import type { Tool as WireTool, ToolChoice as WireChoice } from "../../protocol/chat/request-tool.ts";
+import { isObject } from "../../protocol/json/object.ts";
+import { RawJson, type Encodable } from "../../protocol/json/raw.ts";
+import { rawMember, scanElements } from "../../protocol/json/scan.ts";
+import type { Conversation, Omitted } from "../conversation/conversation.ts";
+import { below, fieldPath } from "../conversation/field-path.ts";
+import type { ToolNames } from "../conversation/names.ts";
+import { isStrictSchema } from "../conversation/strict-schema.ts";
+import {
+  anyTool,
+  AUTO,
+  FREE_TEXT,
+  namedTool,
+  readParameters,
+  type Tool,
+  type ToolChoice,
+  type ToolSchema,
+} from "../conversation/tool.ts";
+import type { Profile } from "../../../contract/profile.ts";
+import { readCacheMark, type ContentContext } from "./read-content.ts";
+
+/** The tools of a request, whichever way the client wrote them. */
+export interface ReadTools {
+  tools: Tool[];
+  choice: ToolChoice;
+  /** The client speaks the form from before tools (`functions`), and must be answered in it. */
+  isLegacy: boolean;
+}
+
+export interface ToolsContext extends ContentContext {
+  /** The request as written: schemas are taken from there, byte for byte. */
+  body: Buffer;
+}
+
+/** @throws GatewayError `invalid_request` when the choice names a tool that is not there. */
+export function readTools(request: ChatRequest, context: ToolsContext): ReadTools {
+  const isLegacy = !request.tools?.length && Boolean(request.functions?.length);
+  if (isLegacy) {
+    const tools = legacyTools(request, context.body);
+    return { tools, choice: legacyChoice(request.function_call, tools), isLegacy };
+  }
+  const all = modernTools(request.tools ?? [], context);
+  const allowed = allowedNames(request.tool_choice);
+  const tools = allowed === null ? all : all.filter((tool) => allowed.has(tool.name));
+  return { tools, choice: readChoice(request.tool_choice, tools), isLegacy };
+}
+
+function modernTools(tools: readonly WireTool[], context: ToolsContext): Tool[] {
+  const raw = tools.length === 0 ? [] : scanElements(rawMember(context.body, "tools") ?? Buffer.alloc(0));
+  return tools.map((tool, index): Tool => {
+    const shared = { name: tool.name, description: tool.description ?? null, cache: readCacheMark(tool, context) };
+    if (tool.kind === "custom") {
+      // What a grammar demands of the input, no function can.
+      if (isObject(tool.format) && tool.format["type"] !== "text") context.omitted.tools.add("tools[].custom.format");
+      return { kind: "custom", ...shared, schema: FREE_TEXT, strict: false };
+    }
+    const holder = tool.isFlat ? raw[index] : rawMember(raw[index], "function");
+    return { kind: "function", ...shared, schema: readParameters(tool.parameters, holder), strict: tool.strict ?? false };
+  });
+}
+
+function legacyTools(request: ChatRequest, body: Buffer): Tool[] {
+  const raw = scanElements(rawMember(body, "functions") ?? Buffer.alloc(0));
+  return (request.functions ?? []).map(({ name, description, parameters }, index) => ({
+    kind: "function",
+    name,
+    description: description ?? null,
+    schema: readParameters(parameters, raw[index]),
+    strict: false,
+    cache: null,
+  }));
+}
+
+function allowedNames(choice: WireChoice | null | undefined): Set<string> | null {
+  if (typeof choice !== "object" || choice === null || choice.type !== "allowed_tools") return null;
+  const tools = choice.allowed_tools?.tools ?? [];
+  return new Set(tools.flatMap((tool) => toolName(tool)));
+}
+
+function toolName(tool: unknown): string[] {
+  if (!isObject(tool)) return [];
+  const candidates = [tool["function"], tool["custom"], tool].map((holder) => (isObject(holder) ? holder["name"] : undefined));
+  return candidates.filter((name) => typeof name === "string").slice(0, 1);
+}
+
+function readChoice(choice: WireChoice | null | undefined, tools: readonly Tool[]): ToolChoice {
+  const at = fieldPath("tool_choice");
+  if (choice === undefined || choice === null || choice === "auto") return AUTO;
+  if (choice === "none") return { type: "none" };
+  if (choice === "required") return anyTool(tools, at);
+  if (choice.type === "allowed_tools")
+    return choice.allowed_tools?.mode === "required" ? anyTool(tools, below(at, "allowed_tools")) : AUTO;
+  return namedTool(choice.function?.name ?? choice.custom?.name ?? choice.name, tools, at);
+}
+
+function legacyChoice(choice: ChatRequest["function_call"], tools: readonly Tool[]): ToolChoice {
+  if (choice === undefined || choice === null || choice === "auto") return AUTO;
+  if (choice === "none") return { type: "none" };
+  return namedTool(choice.name, tools, fieldPath("function_call"));
+}
+
+export interface WriteToolsContext {
+  names: ToolNames;
+  profile: Profile;
+  omitted: Omitted;
+}
+
+type Members = { readonly [name: string]: Encodable };
+
+/** `tools`, `tool_choice` and `parallel_tool_calls`; none of them where there is no tool, for servers refuse empty lists. */
+export function writeTools(
+  { tools, choice, isSerial, words }: Pick<Conversation, "tools" | "choice" | "isSerial" | "words">,
+  { names, profile, omitted }: WriteToolsContext,
+): Members {
+  if (tools.length === 0) return {};
+  const functions = tools.map(({ name, description, schema, strict: wantsStrict }) => {
+    const isStrict = wantsStrict && isStrictSchema(schema.parsed);
+    if (wantsStrict && !isStrict) omitted.tools.add(words.strictTool);
+    return {
+      name: names.toUpstream(name),
+      ...(description ? { description } : {}),
+      parameters: withProperties(schema),
+      ...(isStrict ? { strict: true } : {}),
+    };
+  });
+  return {
+    tools: functions.map((described) => ({ type: "function", function: described })),
+    ...writeChoice(),
+  };
+
+  function writeChoice(): Members {
+    if (choice?.type === "none") return { tool_choice: "none" };
+    const takesSerial = !profile.rejects.includes("parallel_tool_calls");
+    if (isSerial && !takesSerial && words.serialCalls !== null) omitted.tools.add(words.serialCalls);
+    const chosen = choice ?? (isSerial ? AUTO : null);
+    return {
+      ...(chosen === null ? {} : { tool_choice: choiceOf(chosen, names) }),
+      ...(isSerial && takesSerial ? { parallel_tool_calls: false } : {}),
+    };
+  }
+}
+
+/** The schema as it is written. Only what servers refuse for certain is added: an object without `properties`. */
+function withProperties({ text, parsed }: ToolSchema): RawJson {
+  if (parsed["type"] !== "object" || Object.hasOwn(parsed, "properties")) return text;
+  const inner = text.text.trim().slice(1);
+  return new RawJson(`{"properties":{},${inner}`);
+}
+
+function choiceOf(choice: ToolChoice, names: ToolNames): Encodable {
+  switch (choice.type) {
+    case "none":
+    case "auto":
+      return choice.type;
+    case "any":
+      return "required";
+    case "tool":
+      return { type: "function", function: { name: names.toUpstream(choice.name) } };
+  }
+}

@@ -1,0 +1,67 @@
+import { encodeError } from "../../../contract/errors.ts";
+import { createChunkEncoder, encodeCompletion, type AnswerHead, type Ending as WireEnding } from "../../protocol/chat/encode.ts";
+import { encodeSseEvent } from "../../protocol/sse.ts";
+import type { AnswerWriter, StreamWriter } from "../conversation/answer.ts";
+import type { AnswerEvent, Ending } from "../conversation/answer-event.ts";
+import { createMessageSum } from "./message-sum.ts";
+import { createMessageDeltas, type MessageDeltas } from "./message-deltas.ts";
+import { writeFinishReason } from "./stop-reason.ts";
+import type { WriteContext } from "./write-context.ts";
+
+/** Answers for a chat client. A whole one is the sum of what would be streamed. */
+export function createAnswerWriter(context: WriteContext): AnswerWriter {
+  return {
+    stream: () => createStreamWriter(context),
+    whole(events) {
+      const deltas = createMessageDeltas(context);
+      const sum = createMessageSum();
+      let head = headOf("", context);
+      for (const event of events) {
+        if (event.type === "start") head = headOf(event.id, context);
+        if (event.type === "error") throw event.error;
+        for (const delta of deltas.of(event)) sum.add(delta);
+        if (event.type === "stop")
+          return encodeCompletion(head, sum.message(), endingOf(event.ending, deltas, context), event.usage);
+      }
+      throw new Error("an answer was written before it stopped");
+    },
+  };
+}
+
+function createStreamWriter(context: WriteContext): StreamWriter {
+  const { asked, requestId } = context;
+  const deltas = createMessageDeltas(context);
+  let encoder = createChunkEncoder(headOf("", context), asked.wantsUsage);
+
+  function write(event: AnswerEvent): string {
+    if (event.type === "ping") return ": ping\n\n";
+    if (event.type === "error") throw event.error;
+    if (event.type === "start") encoder = createChunkEncoder(headOf(event.id, context), asked.wantsUsage);
+    let text = event.type === "start" ? encoder.delta({ role: "assistant", content: "" }) : "";
+    for (const delta of deltas.of(event)) text += encoder.delta(delta);
+    if (event.type !== "stop") return text;
+    const usage = asked.wantsUsage ? encoder.usage(event.usage) : "";
+    return text + encoder.finish(endingOf(event.ending, deltas, context)) + usage + encoder.done();
+  }
+
+  return {
+    write,
+    // One error frame ends the stream. No `[DONE]` follows: a client that looks for that alone would take it as whole (S22).
+    fail: (error) => encodeSseEvent(null, JSON.stringify(encodeError("chat", error, requestId))),
+    cutOff: "The model server broke off in the middle of its answer.",
+  };
+}
+
+function headOf(id: string, { requestId, nowSeconds, model }: WriteContext): AnswerHead {
+  return { id: completionId(id, requestId), created: nowSeconds, model };
+}
+
+/** `msg_abc` ⇒ `chatcmpl-abc`, and any other id behind `chatcmpl-`; one of ours where the server gave none. */
+function completionId(id: string, requestId: string): string {
+  if (id === "" || id.length > 256) return `chatcmpl-${requestId.replaceAll("-", "")}`;
+  return `chatcmpl-${id.startsWith("msg_") ? id.slice("msg_".length) : id}`;
+}
+
+function endingOf({ reason, stopSequence }: Ending, deltas: MessageDeltas, { asked }: WriteContext): WireEnding {
+  return { finishReason: writeFinishReason(reason, { hasCalls: deltas.hasCalls(), isLegacy: asked.isLegacy }), stopSequence };
+}

@@ -1,0 +1,51 @@
+import type { GatewayError } from "../../../contract/errors.ts";
+import type { Usage } from "../../../contract/usage.ts";
+
+/**
+ * An answer in nobody's words, step by step: what every server's answer is read into, whole or streamed, and what every client's is
+ * written from. It starts once; blocks open, grow and close, several may be open at once; it stops once, or ends with an error.
+ */
+export type AnswerEvent =
+  | { readonly type: "start"; readonly id: string; readonly usage: Partial<Usage> }
+  | { readonly type: "open"; readonly index: number; readonly block: OpenedBlock }
+  | GrowthEvent
+  | { readonly type: "signature"; readonly index: number; readonly signature: string }
+  | { readonly type: "citations"; readonly index: number; readonly citations: readonly Citation[] }
+  | { readonly type: "close"; readonly index: number }
+  | { readonly type: "stop"; readonly ending: Ending; readonly usage: Usage }
+  /** The server shows that it is still there. */
+  | { readonly type: "ping" }
+  | { readonly type: "error"; readonly error: GatewayError };
+
+export interface GrowthEvent {
+  readonly type: "text" | "thinking" | "arguments";
+  readonly index: number;
+  /** Never empty. Of arguments: a piece of their JSON text. */
+  readonly text: string;
+}
+
+export type OpenedBlock =
+  | { readonly type: "text" }
+  | { readonly type: "thinking" }
+  | { readonly type: "redacted_thinking"; readonly data: string }
+  /** Its id is empty where the server gave none; its name is the client's. */
+  | { readonly type: "tool_call"; readonly id: string; readonly name: string };
+
+export interface Citation {
+  readonly url: string;
+  readonly title: string | null;
+}
+
+export interface Ending {
+  readonly reason: StopReason;
+  /** The client's stop sequence that the answer ran into. */
+  readonly stopSequence: string | null;
+  /** Why the model refused, where it says so. */
+  readonly explanation: string | null;
+}
+
+/**
+ * "end": the model had nothing to add, or calls tools, which the blocks tell. "limit": out of tokens. "refusal": the model, or a
+ * filter, would not say more.
+ */
+export type StopReason = "end" | "stop_sequence" | "limit" | "refusal";

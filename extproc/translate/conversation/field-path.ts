@@ -1,0 +1,28 @@
+import { GatewayError } from "../../../contract/errors.ts";
+
+/** A place in the client's request, kept beside what was read there: an error far from the reading can still name it. */
+export interface FieldPath {
+  readonly parent: FieldPath | null;
+  /** A member's name, or an element's index. */
+  readonly step: string | number;
+}
+
+export function fieldPath(name: string): FieldPath {
+  return { parent: null, step: name };
+}
+
+export function below(parent: FieldPath, step: string | number): FieldPath {
+  return { parent, step };
+}
+
+/** `messages[2].content`: the notation of every field in an error. */
+export function pathText({ parent, step }: FieldPath): string {
+  if (parent === null) return String(step);
+  return typeof step === "number" ? `${pathText(parent)}[${step}]` : `${pathText(parent)}.${step}`;
+}
+
+/** @param rest what is wrong and what to do instead: the error begins with the field. */
+export function fieldError(path: FieldPath, rest: string, cause?: unknown): GatewayError {
+  const field = pathText(path);
+  return new GatewayError("invalid_request", `\`${field}\`${rest}`, { field, cause });
+}

@@ -1,0 +1,164 @@
+import type { AnswerBlock } from "../../protocol/messages/answer-block.ts";
+import { eventsOf, parseEvent, type AnswerDelta, type AnswerEvent as WireEvent } from "../../protocol/messages/answer-event.ts";
+import { parseAnswer } from "../../protocol/messages/answer.ts";
+import type { AnswerReader, ReadAnswerContext } from "../conversation/answer.ts";
+import type { AnswerEvent } from "../conversation/answer-event.ts";
+import type { ToolNames } from "../conversation/names.ts";
+import { createAnswerUnwrapper } from "./answer-tool.ts";
+import { readStopReason } from "./stop-reason.ts";
+import { createStreamUsage } from "./stream-usage.ts";
+
+export interface MessagesAnswerContext extends ReadAnswerContext {
+  isUsageInclusive: boolean;
+  names: ToolNames;
+  /** The tool whose input is the answer, by the server's name. */
+  answerTool: string | null;
+}
+
+type Stop = Pick<Extract<WireEvent, { type: "message_delta" }>, "stopReason" | "stopSequence" | "explanation">;
+
+/** A block between its start and its stop; of a call, the input that its start has. */
+type OpenBlock = { type: "call"; input: string; hasDeltas: boolean } | { type: "shown" };
+
+/** A messages answer, whole or as its events. */
+export function createAnswerReader(context: MessagesAnswerContext): AnswerReader {
+  const { meter, names } = context;
+  const usage = createStreamUsage(meter, { isInclusive: context.isUsageInclusive });
+  const unwrap = context.answerTool === null ? null : createAnswerUnwrapper(context.answerTool);
+  const open = new Map<number, OpenBlock>();
+  let isStarted = false;
+  let stop: Stop | undefined;
+
+  function take(event: WireEvent): AnswerEvent[] {
+    return unwrap === null ? step(event) : unwrap(event).flatMap(step);
+  }
+
+  function step(event: WireEvent): AnswerEvent[] {
+    switch (event.type) {
+      case "message_start":
+        if (isStarted) return [];
+        usage.start(event.usage);
+        return start(event.id);
+      case "content_block_start":
+        return started(startBlock(event.index, event.block));
+      case "content_block_delta":
+        return started(addDelta(event.index, event.delta));
+      case "content_block_stop":
+        return started(closeBlock(event.index));
+      case "message_delta":
+        usage.update(event.usage);
+        // A later delta may only bring usage.
+        if (event.stopReason !== null || stop === undefined) stop = event;
+        return started([]);
+      case "message_stop":
+        return started(finish());
+      case "ping":
+      case "error":
+        return [event];
+    }
+  }
+
+  function start(id: string): AnswerEvent[] {
+    isStarted = true;
+    return [{ type: "start", id, usage: {} }];
+  }
+
+  /** Servers that leave message_start out still give an answer that starts. */
+  function started(events: AnswerEvent[]): AnswerEvent[] {
+    if (isStarted) return events;
+    usage.start({});
+    return [...start(""), ...events];
+  }
+
+  function startBlock(index: number, block: AnswerBlock): AnswerEvent[] {
+    switch (block.type) {
+      case "text":
+        open.set(index, { type: "shown" });
+        return [
+          { type: "open", index, block: { type: "text" } },
+          ...grow("text", index, block.text),
+          ...cite(index, block.citations),
+        ];
+      case "thinking":
+        open.set(index, { type: "shown" });
+        return [
+          { type: "open", index, block: { type: "thinking" } },
+          ...grow("thinking", index, block.thinking),
+          ...(block.signature === "" ? [] : [{ type: "signature", index, signature: block.signature } as const]),
+        ];
+      case "redacted_thinking":
+        open.set(index, { type: "shown" });
+        return [{ type: "open", index, block }];
+      case "tool_use":
+        open.set(index, { type: "call", input: block.input, hasDeltas: false });
+        return [{ type: "open", index, block: { type: "tool_call", id: block.id, name: names.toClient(block.name) } }];
+      // Work of the server's own tools is nothing that a client of another protocol knows.
+      case "other":
+        return [];
+    }
+  }
+
+  function addDelta(index: number, delta: AnswerDelta): AnswerEvent[] {
+    switch (delta.type) {
+      case "text_delta":
+        return grow("text", index, delta.text);
+      case "thinking_delta":
+        return grow("thinking", index, delta.thinking);
+      case "input_json_delta": {
+        const block = open.get(index);
+        if (block?.type === "call") block.hasDeltas ||= delta.partialJson !== "";
+        return grow("arguments", index, delta.partialJson);
+      }
+      case "signature_delta":
+        return [{ type: "signature", index, signature: delta.signature }];
+      case "citations_delta":
+        return cite(index, delta.citations);
+      case "other":
+        return [];
+    }
+  }
+
+  function grow(type: "text" | "thinking" | "arguments", index: number, text: string): AnswerEvent[] {
+    if (text === "") return [];
+    meter.produced(text);
+    return [{ type, index, text }];
+  }
+
+  function cite(index: number, citations: Extract<AnswerBlock, { type: "text" }>["citations"]): AnswerEvent[] {
+    return citations.length === 0 ? [] : [{ type: "citations", index, citations }];
+  }
+
+  function closeBlock(index: number): AnswerEvent[] {
+    const block = open.get(index);
+    if (block === undefined) return [];
+    open.delete(index);
+    const close: AnswerEvent = { type: "close", index };
+    if (block.type === "shown" || block.hasDeltas) return [close];
+    // Some servers put the whole input into the block's start; a call without arguments has none anywhere, and says nothing.
+    if (block.input !== "{}") meter.produced(block.input);
+    return [{ type: "arguments", index, text: block.input }, close];
+  }
+
+  function finish(): AnswerEvent[] {
+    const closed = [...open.keys()].flatMap(closeBlock);
+    const reason = readStopReason(stop?.stopReason ?? null);
+    const stopSequence = reason === "stop_sequence" ? (stop?.stopSequence ?? null) : null;
+    const ending = { reason, stopSequence, explanation: stop?.explanation ?? null };
+    return [...closed, { type: "stop", ending, usage: meter.final().usage }];
+  }
+
+  return {
+    hasKeepAliveComments: false,
+    isFinished: () => false,
+    read(event) {
+      const parsed = parseEvent(event, context);
+      return parsed === null ? [] : take(parsed);
+    },
+    readWhole: (json) => eventsOf(parseAnswer(Buffer.from(json), context)).flatMap(take),
+    end: () => [],
+    limit() {
+      stop = { stopReason: "max_tokens", stopSequence: null, explanation: null };
+      return started(finish());
+    },
+  };
+}

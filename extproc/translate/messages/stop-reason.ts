@@ -1,0 +1,28 @@
+import type { Stop } from "../../protocol/messages/encode-event.ts";
+import type { Ending, StopReason } from "../conversation/answer-event.ts";
+
+/** Messages' stop reasons. What is not here, known or not, is an ordinary end: calls are told by their blocks. */
+const STOP_REASONS: ReadonlyMap<string, StopReason> = new Map([
+  ["stop_sequence", "stop_sequence"],
+  ["max_tokens", "limit"],
+  ["model_context_window_exceeded", "limit"],
+  ["refusal", "refusal"],
+]);
+
+export function readStopReason(stopReason: string | null): StopReason {
+  return STOP_REASONS.get(stopReason ?? "") ?? "end";
+}
+
+/** `tool_use` is said exactly where there is a tool to use: some servers end calls with "stop", others name calls and have none. */
+export function writeStopReason({ reason, stopSequence, explanation }: Ending, hasCalls: boolean): Stop {
+  switch (reason) {
+    case "limit":
+      return { stop_reason: "max_tokens", stop_sequence: null };
+    case "refusal":
+      return { stop_reason: "refusal", stop_sequence: null, stop_details: { type: "refusal", category: null, explanation } };
+    case "end":
+    case "stop_sequence":
+      if (hasCalls) return { stop_reason: "tool_use", stop_sequence: null };
+      return { stop_reason: reason === "end" ? "end_turn" : "stop_sequence", stop_sequence: stopSequence };
+  }
+}

@@ -1,0 +1,215 @@
+import type { Meter } from "../meter/meter.ts";
+import { isObject, type JsonObject } from "../protocol/json/object.ts";
+import type { ArgumentGrowth } from "./chat/argument-growth.ts";
+import { IMAGE_TOKENS } from "./count-tokens/estimate.ts";
+
+/** What the client can read of an answer, or of a piece of one, for the meter. */
+export interface Output {
+  /** Written by the model: text, reasoning, tool arguments. */
+  texts: string[];
+  /**
+   * What else it gets, as bytes of text: pictures by their tokens, quotations, results of the server's own tools, and strings in
+   * members that the gateway does not know. It costs what our own count says, and disproves no report.
+   */
+  otherBytes: number;
+}
+
+/** Strings that identify, classify or sign something, and say nothing. */
+const UNREAD: ReadonlySet<string> = new Set([
+  "id",
+  "call_id",
+  "tool_call_id",
+  "tool_use_id",
+  "item_id",
+  "type",
+  "role",
+  "name",
+  "object",
+  "model",
+  "status",
+  "format",
+  "finish_reason",
+  "native_finish_reason",
+  "stop_reason",
+  "stop_sequence",
+  "matched_stop",
+]);
+/** Opaque to clients: it goes back to its server, or nowhere. */
+const OPAQUE = /signature|encrypted/;
+/** Members in which models speak. */
+const SPOKEN: ReadonlySet<string> = new Set([
+  "content",
+  "text",
+  "thinking",
+  "reasoning",
+  "reasoning_content",
+  "summary",
+  "refusal",
+  "transcript",
+  "arguments",
+  "input",
+  "partial_json",
+]);
+/** Members of a choice that are no part of what it says. */
+const BESIDE_CHOICE: ReadonlySet<string> = new Set([
+  "delta",
+  "message",
+  "logprobs",
+  "usage",
+  "error",
+  "content_filter_results",
+  "content_filter_result",
+  "prompt_logprobs",
+]);
+/** Servers that send several of these send the same text several times. */
+const REASONING = ["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"];
+const REPEATED: ReadonlySet<string> = new Set([...REASONING, "tool_calls", "function_call"]);
+const NO_NAMES: ReadonlySet<string> = new Set();
+/** What they hold was written by others. */
+const QUOTING: ReadonlySet<string> = new Set(["annotations", "citation", "citations"]);
+
+const IMAGE_MEMBERS: ReadonlySet<string> = new Set(["url", "image_url"]);
+const IMAGE_BYTES = 4 * IMAGE_TOKENS;
+
+export function countOutput(meter: Meter, { texts, otherBytes }: Output): void {
+  for (const text of texts) meter.produced(text);
+  if (otherBytes > 0) meter.producedBytes(otherBytes, 0);
+}
+
+/** The one text that is all it says; undefined if it says more, or nothing. */
+export function onlyText({ texts, otherBytes }: Output): string | undefined {
+  return texts.length === 1 && otherBytes === 0 ? texts[0] : undefined;
+}
+
+/** @param growth for servers that repeat the arguments of a call from chunk to chunk. */
+export function chatOutput(json: JsonObject, growth?: ArgumentGrowth): Output {
+  const output: Output = { texts: [], otherBytes: 0 };
+  const choices = objectsIn(json["choices"]);
+  for (const choice of choices) readChoice(choice, output, growth);
+  if (choices.length === 0) output.texts.push(...textsOutsideChoices(json, growth));
+  return output;
+}
+
+/** Some servers' own formats have no choices. What such an event holds beside its text may be anything, such as a place in a queue. */
+function textsOutsideChoices(json: JsonObject, growth: ArgumentGrowth | undefined): string[] {
+  const output: Output = { texts: [], otherBytes: 0 };
+  readChoice(json, output, growth);
+  return output.texts;
+}
+
+/** What a content block of a messages answer says, or a delta to one, or an event of a kind that the gateway does not know. */
+export function messagesOutput(holder: unknown): Output {
+  const output: Output = { texts: [], otherBytes: 0 };
+  if (isObject(holder)) readMembers(holder, output, NO_NAMES);
+  return output;
+}
+
+/** The objects of an array; none when it is no array. */
+export function objectsIn(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+function readChoice(choice: JsonObject, output: Output, growth: ArgumentGrowth | undefined): void {
+  const before = sizeOf(output);
+  if (isObject(choice["delta"])) readSaid(choice["delta"], output, growth);
+  if (sizeOf(output) === before && isObject(choice["message"])) readSaid(choice["message"], output, growth);
+  readMembers(choice, output, BESIDE_CHOICE);
+  // Tokens with their probabilities repeat the text, unless they are all there is.
+  if (sizeOf(output) === before) output.texts.push(...tokensIn(choice["logprobs"]));
+}
+
+function readSaid(said: JsonObject, output: Output, growth: ArgumentGrowth | undefined): void {
+  readMembers(said, output, REPEATED);
+  for (const name of REASONING) {
+    const before = sizeOf(output);
+    readMembers({ [name]: said[name] }, output, NO_NAMES);
+    if (sizeOf(output) > before) break;
+  }
+  const calls = objectsIn(said["tool_calls"]);
+  for (const [place, call] of calls.entries()) {
+    const { index } = call;
+    readCall(call, String(typeof index === "number" ? index : place), output, growth);
+  }
+  if (isObject(said["function_call"])) readCall({ function: said["function_call"] }, "", output, growth);
+}
+
+function readCall(call: JsonObject, key: string, output: Output, growth: ArgumentGrowth | undefined): void {
+  const read: Output = { texts: [], otherBytes: 0 };
+  readMembers(call, read, NO_NAMES);
+  output.otherBytes += read.otherBytes;
+  output.texts.push(...(growth === undefined ? read.texts : read.texts.map((text) => growth.grown(key, text)).filter(isText)));
+}
+
+/** Walks with a list of its own: nesting may be deeper than the stack. */
+function readMembers(holder: JsonObject, output: Output, except: ReadonlySet<string>): void {
+  const waiting: Waiting[] = [];
+  addMembers(holder, { waiting, except, isModels: isModels(holder) });
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const { name, value, isModels: isOwn } = next;
+    if (typeof value === "string") readText(name, value, isOwn, output);
+    else if (Array.isArray(value)) for (const element of value) waiting.push({ name, value: element, isModels: isOwn });
+    else if (isObject(value)) {
+      if (name === "input" || name === "arguments") readText(name, inputText(value), isOwn, output);
+      else addMembers(value, { waiting, except: NO_NAMES, isModels: isOwn && isModels(value) });
+    }
+  }
+}
+
+interface Waiting {
+  name: string;
+  value: unknown;
+  isModels: boolean;
+}
+
+function addMembers(
+  holder: JsonObject,
+  { waiting, except, isModels: isOwn }: { waiting: Waiting[]; except: ReadonlySet<string>; isModels: boolean },
+): void {
+  const isSealed = /redacted|encrypted/.test(String(holder["type"]));
+  for (const [name, value] of Object.entries(holder)) {
+    if (except.has(name) || UNREAD.has(name) || OPAQUE.test(name) || (isSealed && name === "data")) continue;
+    waiting.push({ name, value, isModels: isOwn && !QUOTING.has(name) });
+  }
+}
+
+/** Results of the server's own tools go to the model, and to the client as well. */
+function isModels(holder: JsonObject): boolean {
+  return !String(holder["type"]).endsWith("tool_result");
+}
+
+function readText(name: string, text: string, isOwn: boolean, output: Output): void {
+  if (text === "") return;
+  // A transcript says what a recording says.
+  if (name === "data" && isBase64(text)) return;
+  if (name === "b64_json" || (IMAGE_MEMBERS.has(name) && text.startsWith("data:"))) output.otherBytes += IMAGE_BYTES;
+  else if (isOwn && SPOKEN.has(name)) output.texts.push(text);
+  else output.otherBytes += Buffer.byteLength(text);
+}
+
+function isBase64(text: string): boolean {
+  return /^[\w+/-]{64}/.test(text) || (text.length % 4 === 0 && /^[\w+/-]*={1,2}$/.test(text));
+}
+
+function tokensIn(logprobs: unknown): string[] {
+  if (!isObject(logprobs)) return [];
+  const listed = [...objectsIn(logprobs["content"]), ...objectsIn(logprobs["refusal"])].map(({ token }) => token);
+  return listed.filter(isText);
+}
+
+/** Its length is all that matters, so input too deep to be written counts as short; that of a call without arguments as none. */
+function inputText(input: JsonObject): string {
+  try {
+    const text = JSON.stringify(input);
+    return text === "{}" ? "" : text;
+  } catch {
+    return "{}";
+  }
+}
+
+function sizeOf({ texts, otherBytes }: Output): number {
+  return texts.length + otherBytes;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}

@@ -1,0 +1,66 @@
+import type { InputPart } from "../../protocol/responses/request-item.ts";
+import type { Omitted } from "../conversation/conversation.ts";
+import { below, fieldError, type FieldPath } from "../conversation/field-path.ts";
+import { readFileData, readImageUrl } from "../conversation/media.ts";
+import type { DocumentBlock, ResultBlock, TextBlock } from "../conversation/turn.ts";
+
+export interface InputContext {
+  /** The Model's own name. */
+  model: string;
+  omitted: Omitted;
+}
+
+/**
+ * Content parts as blocks. Text of white space alone says nothing, and some servers refuse it.
+ * @throws GatewayError `invalid_request` for content that is stored elsewhere.
+ */
+export function readContent(parts: readonly InputPart[], at: FieldPath, context: InputContext): ResultBlock[] {
+  return parts.flatMap((part, index) => readPart(part, below(at, index), context));
+}
+
+function readPart(part: InputPart, at: FieldPath, { omitted }: InputContext): ResultBlock[] {
+  switch (part.type) {
+    case "text":
+    case "input_text":
+    case "output_text":
+      return textBlocks(part.text, at);
+    case "refusal":
+      return textBlocks(part.refusal, at);
+    case "input_image": {
+      if (part.file_id) throw stored(below(at, "file_id"));
+      const urlAt = below(at, "image_url");
+      if (!part.image_url) throw fieldError(urlAt, " is missing. Send the image as a data URL or by its address.");
+      if (isWish(part.detail)) omitted.content.add("input[].content[].detail");
+      return [{ type: "image", source: readImageUrl(part.image_url, urlAt), cache: null, at }];
+    }
+    case "input_file":
+      return [readFile(part, at)];
+  }
+}
+
+function textBlocks(text: string, at: FieldPath): TextBlock[] {
+  return text.trim() === "" ? [] : [{ type: "text", text, cache: null, at }];
+}
+
+function readFile(part: Extract<InputPart, { type: "input_file" }>, at: FieldPath): DocumentBlock {
+  const dataAt = below(at, "file_data");
+  if (part.file_id) throw stored(below(at, "file_id"));
+  if (part.file_url)
+    throw fieldError(
+      below(at, "file_url"),
+      " can't be used: files are not fetched. Send the content in `file_data`, as a data URL.",
+    );
+  if (!part.file_data) throw fieldError(dataAt, " is missing. Send the file as a data URL.");
+  // The content alone is what some clients send of a PDF.
+  const isBare = !part.file_data.startsWith("data:") && part.filename?.toLowerCase().endsWith(".pdf");
+  const data = isBare ? `data:application/pdf;base64,${part.file_data}` : part.file_data;
+  return { type: "document", source: readFileData(data, dataAt), title: part.filename || null, context: null, cache: null, at };
+}
+
+function isWish(detail: unknown): boolean {
+  return detail !== undefined && detail !== null && detail !== "auto";
+}
+
+function stored(at: FieldPath): Error {
+  return fieldError(at, " names a stored file, and the gateway stores none. Send its content.");
+}

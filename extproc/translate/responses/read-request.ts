@@ -1,0 +1,134 @@
+import { RawJson } from "../../protocol/json/raw.ts";
+import type { JsonObject } from "../../protocol/json/object.ts";
+import { rawMember } from "../../protocol/json/scan.ts";
+import { parseResponsesRequest, type ResponsesRequest } from "../../protocol/responses/request.ts";
+import { createOmitted, type ClientWords, type ReadRequest } from "../conversation/conversation.ts";
+import { below, fieldPath } from "../conversation/field-path.ts";
+import { opaqueUserId } from "../conversation/user-id.ts";
+import type { TextBlock } from "../conversation/turn.ts";
+import type { FormatWish, Wishes } from "../conversation/wish.ts";
+import type { TranslationInput } from "../translation.ts";
+import { checkFields } from "./dropped-fields.ts";
+import { readTurns } from "./read-turns.ts";
+import { readThinking } from "./thinking.ts";
+import { readTools, type ClientTool } from "./tools.ts";
+
+export interface ReadResponsesRequest extends ReadRequest {
+  asked: AskedOfAnswer;
+}
+
+/** What the client asks of the answer's shape. */
+export interface AskedOfAnswer {
+  /** The Model's own name; reasoning can go back to it alone. */
+  thinker: string;
+  /** By the one name under which the model gets it. */
+  clientTools: ReadonlyMap<string, ClientTool>;
+  /** Reasoning must come in a form that can be sent back. */
+  wantsEncryptedReasoning: boolean;
+  /** Members of the request that the response repeats. */
+  echoed: { readonly [name: string]: RawJson };
+}
+
+const WORDS: ClientWords = {
+  thinking: "input[].reasoning",
+  redactedThinking: "input[].reasoning",
+  strictTool: "tools[].strict",
+  serialCalls: "parallel_tool_calls",
+};
+
+/** Members that a response repeats, where the request has them. */
+const ECHOED = [
+  "instructions",
+  "max_output_tokens",
+  "metadata",
+  "parallel_tool_calls",
+  "reasoning",
+  "temperature",
+  "text",
+  "tool_choice",
+  "tools",
+  "top_p",
+  "user",
+] as const;
+
+/** @throws GatewayError `invalid_request` that names the field which is wrong or which no other protocol has (S21). */
+export function readRequest({
+  body,
+  model,
+  backend,
+}: Pick<TranslationInput, "body" | "model" | "backend">): ReadResponsesRequest {
+  const parsed = body.whole();
+  const omitted = createOmitted(checkFields(parsed));
+  const request = parseResponsesRequest(parsed);
+  const { tools, choice, clientTools } = readTools(request, body.bytes, omitted);
+  const { system, turns } = readTurns(request.input, { model: model.name, omitted });
+  const takesUser = !backend.profile.rejects.includes("user");
+  if (!takesUser) for (const field of userFields(request)) omitted.wishes.add(field);
+  return {
+    conversation: {
+      model: request.model,
+      wantsStream: request.stream === true,
+      system: [...instructions(request), ...system],
+      turns,
+      tools,
+      choice,
+      isSerial: request.parallel_tool_calls === false,
+      wishes: readWishes(request, body.bytes, takesUser),
+      words: WORDS,
+    },
+    omitted,
+    asked: {
+      thinker: model.name,
+      clientTools,
+      wantsEncryptedReasoning: request.include?.includes("reasoning.encrypted_content") ?? false,
+      echoed: echo(parsed, body.bytes),
+    },
+  };
+}
+
+function instructions({ instructions: text }: ResponsesRequest): TextBlock[] {
+  return text?.trim() ? [{ type: "text", text, cache: null, at: fieldPath("instructions") }] : [];
+}
+
+function userFields({ user, safety_identifier: safety }: ResponsesRequest): string[] {
+  return [...(safety ? ["safety_identifier"] : []), ...(user ? ["user"] : [])];
+}
+
+function readWishes(request: ResponsesRequest, body: Buffer, takesUser: boolean): Wishes {
+  const user = request.user || request.safety_identifier;
+  return {
+    temperature: request.temperature ?? null,
+    topP: request.top_p ?? null,
+    topK: null,
+    stop: { sequences: [], field: "stop" },
+    thinking: readThinking(request),
+    format: readFormat(request, body),
+    user: user && takesUser ? { id: opaqueUserId(user), fields: userFields(request) } : null,
+    tier: null,
+  };
+}
+
+function readFormat(request: ResponsesRequest, body: Buffer): FormatWish | null {
+  const format = request.text?.format;
+  if (format?.type === "json_object") return { type: "json_object" };
+  if (format?.type !== "json_schema") return null;
+  const written = rawMember(rawMember(rawMember(body, "text"), "format"), "schema");
+  const at = below(fieldPath("text"), "format");
+  return {
+    type: "json_schema",
+    schema: new RawJson(written?.toString("utf8") ?? "{}"),
+    parsed: format.schema,
+    at,
+    schemaAt: below(at, "schema"),
+  };
+}
+
+/** As they were written: a schema's big integers survive. On one line, which is how clients like an event's data. */
+function echo(parsed: JsonObject, body: Buffer): { readonly [name: string]: RawJson } {
+  const there = ECHOED.filter((name) => (parsed[name] ?? null) !== null);
+  const text = (name: string) => rawMember(body, name)?.toString("utf8").replaceAll(LINE_BREAKS, "") ?? "null";
+  return Object.fromEntries(there.map((name) => [name, new RawJson(text(name))]));
+}
+
+/** In JSON they stand only between values, never inside a string. */
+const LINE_BREAKS = /[\r\n]+\s*/g;

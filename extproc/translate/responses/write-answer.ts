@@ -1,0 +1,92 @@
+import type { GatewayError } from "../../../contract/errors.ts";
+import { createEventEncoder, type PartEvent } from "../../protocol/responses/event.ts";
+import { encodeResponse, type ResponseHead, type ResponseState } from "../../protocol/responses/response.ts";
+import type { AnswerWriter, StreamWriter } from "../conversation/answer.ts";
+import type { AnswerEvent } from "../conversation/answer-event.ts";
+import { createBlocks } from "./blocks.ts";
+import { openRefusal } from "./open-item.ts";
+import { createOutput } from "./output.ts";
+import { writeStopReason } from "./stop-reason.ts";
+import type { WriteContext } from "./write-context.ts";
+
+/** Answers for a Responses client. A whole one is what the stream's last event has. */
+export function createAnswerWriter(context: WriteContext): AnswerWriter {
+  return {
+    stream: () => createStreamWriter(context),
+    whole(events) {
+      const writer = createStreamWriter(context);
+      for (const event of events) writer.write(event);
+      return writer.response();
+    },
+  };
+}
+
+function createStreamWriter(context: WriteContext): StreamWriter & { response(): Buffer } {
+  const { asked, model, requestId, nowSeconds } = context;
+  const serial = requestId.replaceAll("-", "");
+  const head: ResponseHead = { id: `resp_${serial}`, created: nowSeconds, model, echoed: asked.echoed };
+  const encoder = createEventEncoder(head);
+  const output = createOutput(serial);
+  const blocks = createBlocks(context, output);
+  let isStarted = false;
+  let end: ResponseState = { status: "in_progress" };
+
+  function write(event: AnswerEvent): string {
+    switch (event.type) {
+      case "start":
+        return opening();
+      case "stop":
+        return finish(event);
+      case "ping":
+        return ": ping\n\n";
+      case "error":
+        throw event.error;
+      case "open":
+      case "text":
+      case "thinking":
+      case "arguments":
+      case "signature":
+      case "citations":
+      case "close":
+        return encode(blocks.take(event));
+    }
+  }
+
+  function opening(): string {
+    isStarted = true;
+    return encoder.response("created", end, []) + encoder.response("in_progress", end, []);
+  }
+
+  function finish({ ending, usage }: Extract<AnswerEvent, { type: "stop" }>): string {
+    const reason = writeStopReason(ending.reason);
+    const closed = output.close(reason !== null);
+    const explained = reason === "content_filter" && output.isEmpty() ? explain(ending.explanation ?? "") : [];
+    end = reason === null ? { status: "completed", usage } : { status: "incomplete", reason, usage };
+    return encode([...closed, ...explained]) + encoder.response(end.status, end, output.items());
+  }
+
+  /** Why the model says nothing, where it says why. */
+  function explain(explanation: string): PartEvent[] {
+    if (explanation === "") return [];
+    const { events } = output.open("msg", (place) => openRefusal(place, explanation));
+    return [...events, ...output.close(false)];
+  }
+
+  /** The error event for clients that read events, the failed response for those that wait for one (S22). */
+  function fail(error: GatewayError): string {
+    const opened = isStarted ? "" : opening();
+    const failed: ResponseState = { status: "failed", error };
+    return opened + encoder.error(error) + encoder.response("failed", failed, output.items());
+  }
+
+  function encode(events: readonly PartEvent[]): string {
+    return events.map(encoder.part).join("");
+  }
+
+  return {
+    write,
+    fail,
+    cutOff: "The model server's answer ended before it was complete. Try again.",
+    response: () => Buffer.from(encodeResponse(head, end, output.items())),
+  };
+}

@@ -1,0 +1,143 @@
+import { GatewayError } from "../../contract/errors.ts";
+import { createBodySniffer } from "../protocol/body-sniffer.ts";
+import { createSseParser, type SseEvent } from "../protocol/sse.ts";
+import { splitAtComments } from "./comments.ts";
+import type { AnswerReader, AnswerWriter, StreamWriter } from "./conversation/answer.ts";
+import type { AnswerEvent } from "./conversation/answer-event.ts";
+import type { StreamOutcome, StreamTranslation } from "./translation.ts";
+
+/**
+ * A server's answer in a client's words, as it comes. A whole answer where a stream was asked for gives the same events, at its end;
+ * what the server does wrong ends the stream behind what came before it (S22).
+ */
+export function createStream(reader: AnswerReader, writer: StreamWriter): StreamTranslation {
+  const source = createEventSource(reader);
+
+  function write(events: Iterable<AnswerEvent>): string {
+    let text = "";
+    for (const event of events) text += writer.write(event);
+    return text;
+  }
+
+  /** Thrown on, it would take the good events of the same chunk along. */
+  function attempt(step: (events: AnswerEvent[]) => void): string {
+    const events: AnswerEvent[] = [];
+    const error = source.attempt(events, step);
+    return error === null ? write(events) : write(events) + writer.fail(error);
+  }
+
+  return {
+    push: (chunk) => Buffer.from(attempt((events) => source.push(chunk, events))),
+    end() {
+      const text = attempt((events) => source.end(events));
+      if (!source.cut()) return Buffer.from(text);
+      return Buffer.from(text + writer.fail(new GatewayError("upstream_error", writer.cutOff)));
+    },
+    stopForCredit: () => Buffer.from(attempt((events) => source.limit(events))),
+    fail: (error) => Buffer.from(source.fail() ? writer.fail(error) : ""),
+    isEnding: () => source.outcome() !== "open" || reader.isFinished(),
+    outcome: () => source.outcome(),
+  };
+}
+
+/**
+ * A whole answer in a client's words. Servers that only stream send a stream instead.
+ * @throws GatewayError `upstream_error`, or the error that the server put into its answer.
+ */
+export function translateWhole(body: Buffer, reader: AnswerReader, writer: AnswerWriter): Buffer {
+  const source = createEventSource(reader);
+  const events: AnswerEvent[] = [];
+  const error = source.attempt(events, () => {
+    source.push(body, events);
+    source.end(events);
+  });
+  if (error !== null) throw error;
+  if (source.cut()) throw new GatewayError("upstream_error", writer.stream().cutOff);
+  return writer.whole(events);
+}
+
+interface EventSource {
+  push(chunk: Buffer, events: AnswerEvent[]): void;
+  /** The server closed. */
+  end(events: AnswerEvent[]): void;
+  limit(events: AnswerEvent[]): void;
+  /** Runs a step while the answer is open. @returns what the server did wrong; a bug of ours is for the caller to log. */
+  attempt(events: AnswerEvent[], step: (events: AnswerEvent[]) => void): GatewayError | null;
+  /** Ends the answer from outside; false where it had ended before. */
+  fail(): boolean;
+  /** Is it open although its server has closed? It is truncated then. */
+  cut(): boolean;
+  outcome(): StreamOutcome;
+}
+
+function createEventSource(reader: AnswerReader): EventSource {
+  const parser = createSseParser();
+  const sniffer = createBodySniffer();
+  let outcome: StreamOutcome = "open";
+  let comments = 0;
+  let isStarted = false;
+
+  function take(read: readonly AnswerEvent[], events: AnswerEvent[]): void {
+    for (const event of read) {
+      if (event.type === "error") throw event.error;
+      if (event.type === "start") isStarted = true;
+      if (event.type === "stop") outcome = "complete";
+      events.push(event);
+    }
+  }
+
+  // What follows an ending need not even be well-formed.
+  function read(parsed: readonly SseEvent[], events: AnswerEvent[]): void {
+    for (const event of parsed) if (outcome === "open") take(reader.read(event), events);
+  }
+
+  // A server's keep-alive comments quiet the client's watchdogs too; before the start nothing may come.
+  function passComments(events: AnswerEvent[]): void {
+    for (; comments < parser.comments(); comments += 1) {
+      if (isStarted && outcome === "open") events.push({ type: "ping" });
+    }
+  }
+
+  return {
+    push(chunk, events) {
+      const bytes = sniffer.push(chunk);
+      if (!reader.hasKeepAliveComments) {
+        read(parser.push(bytes), events);
+        return;
+      }
+      for (const piece of splitAtComments(bytes)) {
+        read(parser.push(piece), events);
+        passComments(events);
+      }
+    },
+    end(events) {
+      const json = sniffer.json();
+      if (json === null) read(parser.end(), events);
+      else take(reader.readWhole(json), events);
+      if (outcome === "open") take(reader.end(), events);
+    },
+    limit: (events) => take(reader.limit(), events),
+    attempt(events, step) {
+      if (outcome !== "open") return null;
+      try {
+        step(events);
+        return null;
+      } catch (thrown) {
+        if (!(thrown instanceof GatewayError)) throw thrown;
+        outcome = "failed";
+        return thrown;
+      }
+    },
+    fail() {
+      if (outcome !== "open") return false;
+      outcome = "failed";
+      return true;
+    },
+    cut() {
+      if (outcome !== "open") return false;
+      outcome = "truncated";
+      return true;
+    },
+    outcome: () => outcome,
+  };
+}

@@ -1,0 +1,35 @@
+import { HEADERS, MESSAGES_VERSION } from "../../contract/headers.ts";
+import { UPSTREAM_PATHS, type Protocol } from "../../contract/protocol.ts";
+import { createAnswerReader as createChatReader } from "./chat/read-answer.ts";
+import { writeRequest as writeChatRequest } from "./chat/write-request.ts";
+import type { AnswerReader, ReadAnswerContext } from "./conversation/answer.ts";
+import type { ReadRequest } from "./conversation/conversation.ts";
+import { createAnswerReader as createMessagesReader } from "./messages/read-answer.ts";
+import { writeRequest as writeMessagesRequest } from "./messages/write-request.ts";
+import type { Translation, TranslationInput } from "./translation.ts";
+
+/** What a server is sent, and how its answer is read. */
+interface UpstreamSide {
+  sent: Translation["upstream"];
+  createReader(context: ReadAnswerContext): AnswerReader;
+}
+
+/** What each protocol's servers are asked with, and read with. @throws GatewayError `invalid_request` (S21). */
+export const UPSTREAMS = {
+  chat(request, input) {
+    const { body, names } = writeChatRequest(request, input);
+    const { profile } = input.backend;
+    return {
+      sent: { path: UPSTREAM_PATHS.chat, body, headers: {} },
+      createReader: (context) => createChatReader({ ...context, profile, names }),
+    };
+  },
+  messages(request, input) {
+    const { body, names, answerTool } = writeMessagesRequest(request, input);
+    const isUsageInclusive = input.backend.profile.usageInclusive;
+    return {
+      sent: { path: UPSTREAM_PATHS.messages, body, headers: { [HEADERS.version]: MESSAGES_VERSION } },
+      createReader: (context) => createMessagesReader({ ...context, isUsageInclusive, names, answerTool }),
+    };
+  },
+} as const satisfies Record<Protocol, (request: ReadRequest, input: TranslationInput) => UpstreamSide>;
