@@ -2,7 +2,8 @@ import type { FastifyServerFactory, RouteOptions } from "fastify";
 import type { Database } from "../ledger/database.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { Mailer } from "./mail/letter.ts";
-import type { Oidc } from "./oidc/provider.ts";
+import type { ProviderDomains } from "./oidc/provider-domains.ts";
+import type { Provider } from "./oidc/provider.ts";
 import type { Passkeys } from "./passkeys/passkeys.ts";
 import type { Payments } from "./payments/payments.ts";
 import type { AdminSecondFactor } from "./second-factor-policy.ts";
@@ -23,7 +24,9 @@ export interface AppDeps {
   /** Not given: nobody can be written to. */
   mailer?: Mailer | undefined;
   /** Not given: nobody signs in elsewhere. */
-  oidc?: Oidc | undefined;
+  providers?: readonly Provider[] | undefined;
+  /** Not given: of none. */
+  providerDomains?: ProviderDomains | undefined;
   /** Not given: browsers offer none at this address. */
   passkeys?: Passkeys | undefined;
   /** Not given: nobody can pay. */

@@ -6,9 +6,9 @@ export function checkConfig({
   publicBaseUrl,
   signUp,
   mail,
-  oidc,
+  providers,
   adminSecondFactor,
-}: Pick<DashboardConfig, "publicBaseUrl" | "signUp" | "mail" | "oidc" | "adminSecondFactor">): void {
+}: Pick<DashboardConfig, "publicBaseUrl" | "signUp" | "mail" | "providers" | "adminSecondFactor">): void {
   if (mail.kind === "outbox" && !isLoopback(new URL(publicBaseUrl)))
     throw new Error(
       "MAIL=outbox shows every letter, links to new passwords too, to whoever opens the dashboard: it is for a PUBLIC_BASE_URL on this machine alone. Set MAIL=smtp, or MAIL=none.",
@@ -17,6 +17,8 @@ export function checkConfig({
     throw new Error(
       "ADMIN_SECOND_FACTOR=optional lets whoever learns an administrator's password grant credit: it is for a PUBLIC_BASE_URL on this machine alone. Remove it.",
     );
-  if (signUp.domains !== null && mail.kind === "none" && oidc === undefined)
-    throw new Error("SIGN_UP_DOMAINS needs MAIL=smtp or OIDC_ISSUER: without either nobody can prove that an address is theirs.");
+  if (signUp.domains !== null && mail.kind === "none" && providers.length === 0)
+    throw new Error(
+      "SIGN_UP_DOMAINS needs MAIL=smtp or a sign-in provider such as OIDC_ISSUER: without either nobody can prove that an address is theirs.",
+    );
 }

@@ -1,5 +1,6 @@
 import type { MailConfig } from "./mail/mailer.ts";
-import type { OidcConfig } from "./oidc/config.ts";
+import type { ProviderConfig } from "./oidc/config.ts";
+import type { ProviderDomains } from "./oidc/provider-domains.ts";
 import type { PaymentsConfig } from "./payments/payments.ts";
 import type { AdminSecondFactor } from "./second-factor-policy.ts";
 import type { SignUpRules } from "./sign-up-rules.ts";
@@ -21,8 +22,9 @@ export interface DashboardConfig {
   mail: MailConfig;
   /** Path of a plain text. */
   termsFile: string | undefined;
-  /** undefined: nobody signs in elsewhere. */
-  oidc: OidcConfig | undefined;
+  /** Where people sign in, too. */
+  providers: readonly ProviderConfig[];
+  providerDomains: ProviderDomains;
   payments: PaymentsConfig;
   trustedProxies: TrustedProxies;
 }

@@ -12,7 +12,7 @@ import { checkConfig } from "./check-config.ts";
 import type { DashboardConfig } from "./dashboard-config.ts";
 import { startLowBalanceWatch } from "./low-balance.ts";
 import { createMailer } from "./mail/mailer.ts";
-import { createOidc } from "./oidc/provider.ts";
+import { createProvider } from "./oidc/provider.ts";
 import { mutualTlsServer } from "./mutual-tls.ts";
 import { createPasskeys } from "./passkeys/passkeys.ts";
 import { relyingPartyOf } from "./passkeys/relying-party.ts";
@@ -30,13 +30,13 @@ export async function startDashboard(
   const database = createDatabase({ url: config.databaseUrl, applicationName: "dashboard", log });
   const mailer = createMailer(config.mail);
   const terms = config.termsFile === undefined ? undefined : await readFile(config.termsFile, "utf8");
-  const oidc = config.oidc === undefined ? undefined : createOidc(config.oidc, config);
+  const providers = config.providers.map((provider) => createProvider(provider, config));
   const relyingParty = relyingPartyOf(config.publicBaseUrl);
   const passkeys = relyingParty && createPasskeys(relyingParty, { ...config, database });
   const payments = createPayments(config.payments, config);
   const tls = config.tlsDirectory === undefined ? undefined : await startTls(config.tlsDirectory, log);
   const serverFactory = tls && mutualTlsServer(tls);
-  const app = await createApp({ ...config, terms, payments, passkeys, mailer, oidc, database, log, serverFactory });
+  const app = await createApp({ ...config, terms, payments, passkeys, mailer, providers, database, log, serverFactory });
   await app.listen(config.listen);
   const admin = await startAdmin({
     ...config.admin,

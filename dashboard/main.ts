@@ -4,7 +4,8 @@ import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createCountedLog } from "../runtime/log.ts";
 import { startDashboard } from "./dashboard.ts";
 import { MAIL_VARIABLES, mailConfig } from "./mail/mailer.ts";
-import { OIDC_VARIABLES, oidcConfig } from "./oidc/config.ts";
+import { OIDC_VARIABLES, providerConfigs } from "./oidc/config.ts";
+import { PROVIDER_DOMAIN_VARIABLES, providerDomains } from "./oidc/provider-domains.ts";
 import { PAYMENTS_VARIABLES, paymentsConfig } from "./payments/payments.ts";
 import { SECOND_FACTOR_VARIABLES } from "./second-factor-policy.ts";
 import { SIGN_UP_VARIABLES, signUpRules } from "./sign-up-rules.ts";
@@ -24,6 +25,7 @@ const environment = readEnv(
     ...SIGN_UP_VARIABLES,
     ...MAIL_VARIABLES,
     ...OIDC_VARIABLES,
+    ...PROVIDER_DOMAIN_VARIABLES,
     ...PAYMENTS_VARIABLES,
     ...SECOND_FACTOR_VARIABLES,
     ...TRUSTED_PROXY_VARIABLES,
@@ -32,6 +34,7 @@ const environment = readEnv(
   },
   process.env,
 );
+const providers = providerConfigs(environment);
 const counted = createCountedLog({ process: "dashboard", level: environment.LOG_LEVEL });
 const lifecycle = createLifecycle(counted.log);
 exitOnSignals(lifecycle);
@@ -48,7 +51,8 @@ await startDashboard(
     signUp: signUpRules(environment),
     mail: mailConfig(environment),
     termsFile: environment.TERMS_FILE,
-    oidc: oidcConfig(environment),
+    providers,
+    providerDomains: providerDomains(environment, providers),
     payments: paymentsConfig(environment),
     trustedProxies: trustedProxies(environment),
   },

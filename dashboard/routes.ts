@@ -17,11 +17,11 @@ import { installRoutes } from "./routes/install.ts";
 import { keyRoutes } from "./routes/keys/keys.ts";
 import { memberRoutes } from "./routes/people/members.ts";
 import { modelRoutes } from "./routes/models.ts";
-import { oidcRoutes } from "./routes/people/oidc.ts";
 import { outboxRoutes } from "./routes/people/outbox.ts";
 import { overviewRoutes } from "./routes/overview.ts";
 import { passkeyRoutes } from "./routes/people/passkeys.ts";
 import { playgroundRoutes } from "./routes/playground.ts";
+import { providerRoutes } from "./routes/people/providers.ts";
 import { publicRoutes } from "./routes/public.ts";
 import { requestRoutes } from "./routes/usage/requests.ts";
 import { secondFactorRuleRoutes } from "./routes/people/second-factor-rule.ts";
@@ -49,7 +49,7 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
     passkeyRoutes(app, deps, deps.passkeys);
     signInPasskeyRoutes(app, deps, deps.passkeys);
   }
-  if (deps.oidc !== undefined) oidcRoutes(app, deps, deps.oidc);
+  for (const provider of deps.providers ?? []) providerRoutes(app, deps, provider);
   if (deps.mailer !== undefined) forgotRoutes(app, deps, deps.mailer);
   if (deps.mailer !== undefined) confirmEmailRoutes(app, deps, deps.mailer);
   if (deps.mailer?.outbox) outboxRoutes(app, deps, deps.mailer.outbox);

@@ -1,11 +1,14 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
+import { PROVIDER_IDS } from "./config.ts";
 import { signedNote } from "../session/signed-note.ts";
 
 const MINUTES_15_MS = 15 * 60_000;
 
 const begunSchema = z.strictObject({
+  /** Where it was begun: an answer of another provider is none. */
+  provider: z.enum(PROVIDER_IDS),
   state: z.string(),
   nonce: z.string(),
   codeVerifier: z.string(),

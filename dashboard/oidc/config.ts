@@ -1,45 +1,92 @@
 import * as z from "zod";
 import { isLoopback } from "../../contract/loopback.ts";
 
-/** An OpenID Connect provider, as settings name it. */
-export interface OidcConfig {
-  issuer: string;
+/** Services where people can sign in, besides here. Each has its own addresses, which are registered there. */
+export const PROVIDER_IDS = ["oidc", "google", "github"] as const;
+export type ProviderId = (typeof PROVIDER_IDS)[number];
+
+interface Client {
   clientId: string;
   clientSecret: string;
   /** What people call it: "Sign in with …". */
   name: string;
 }
 
+/** An OpenID Connect provider, as settings name it. */
+export interface OidcConfig extends Client {
+  id: "oidc" | "google";
+  issuer: string;
+  /** It asks for a second factor itself: where one is required, its sign-in is enough. */
+  hasSecondFactor: boolean;
+}
+
+/** GitHub, or a GitHub Enterprise Server: OAuth 2 and an API, no OpenID Connect. */
+export interface GithubConfig extends Client {
+  id: "github";
+  url: string;
+}
+
+export type ProviderConfig = OidcConfig | GithubConfig;
+
+const safeUrl = z
+  .url()
+  .refine(isSafe, "must begin with https:// (http:// is for a server on this machine alone)")
+  .or(z.literal(""));
+
 /** Variables of the process. An empty one is none: a chart sets what nobody gave to "". */
 export const OIDC_VARIABLES = {
-  OIDC_ISSUER: z
-    .url()
-    .refine(isSafe, "must begin with https:// (http:// is for an issuer on this machine alone)")
-    .or(z.literal(""))
-    .optional(),
+  OIDC_ISSUER: safeUrl.optional(),
   OIDC_CLIENT_ID: z.string().optional(),
   OIDC_CLIENT_SECRET: z.string().optional(),
   OIDC_NAME: z.string().max(60).optional(),
+  OIDC_SECOND_FACTOR: z.enum(["here", "provider"]).default("here"),
+  GOOGLE_CLIENT_ID: z.string().optional(),
+  GOOGLE_CLIENT_SECRET: z.string().optional(),
+  GITHUB_CLIENT_ID: z.string().optional(),
+  GITHUB_CLIENT_SECRET: z.string().optional(),
+  GITHUB_URL: safeUrl.optional(),
 };
 
+type Environment = Readonly<Partial<Record<keyof typeof OIDC_VARIABLES, string | undefined>>>;
+
 /**
- * @returns undefined where no provider is named.
+ * @returns those that are named, in the order of their buttons.
  * @throws Error where one is named without the client that it knows.
  */
-export function oidcConfig(environment: {
-  OIDC_ISSUER?: string | undefined;
-  OIDC_CLIENT_ID?: string | undefined;
-  OIDC_CLIENT_SECRET?: string | undefined;
-  OIDC_NAME?: string | undefined;
-}): OidcConfig | undefined {
-  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret, OIDC_NAME: name } = environment;
-  if (isMissing(issuer)) return undefined;
-  if (isMissing(clientId) || isMissing(clientSecret)) throw new Error("OIDC_ISSUER needs OIDC_CLIENT_ID and OIDC_CLIENT_SECRET.");
-  return { issuer, clientId, clientSecret, name: isMissing(name) ? "single sign-on" : name };
-}
+export function providerConfigs(environment: Environment): ProviderConfig[] {
+  const read = (name: keyof Environment) => environment[name] ?? "";
+  const configs: ProviderConfig[] = [];
+  if (read("OIDC_ISSUER") !== "") {
+    const hasSecondFactor = read("OIDC_SECOND_FACTOR") === "provider";
+    const name = read("OIDC_NAME") === "" ? "single sign-on" : read("OIDC_NAME");
+    if (read("OIDC_CLIENT_ID") === "" || read("OIDC_CLIENT_SECRET") === "")
+      throw new Error("OIDC_ISSUER needs OIDC_CLIENT_ID and OIDC_CLIENT_SECRET.");
+    configs.push({ id: "oidc", issuer: read("OIDC_ISSUER"), name, hasSecondFactor, ...clientOf("OIDC") });
+  }
+  if (isNamed("GOOGLE"))
+    configs.push({
+      id: "google",
+      issuer: "https://accounts.google.com",
+      name: "Google",
+      hasSecondFactor: false,
+      ...clientOf("GOOGLE"),
+    });
+  if (isNamed("GITHUB")) {
+    const url = read("GITHUB_URL") === "" ? "https://github.com" : read("GITHUB_URL").replace(/\/+$/, "");
+    configs.push({ id: "github", url, name: "GitHub", ...clientOf("GITHUB") });
+  }
+  return configs;
 
-function isMissing(text: string | undefined): text is undefined | "" {
-  return text === undefined || text === "";
+  function clientOf(prefix: "OIDC" | "GOOGLE" | "GITHUB"): Pick<Client, "clientId" | "clientSecret"> {
+    return { clientId: read(`${prefix}_CLIENT_ID`), clientSecret: read(`${prefix}_CLIENT_SECRET`) };
+  }
+
+  function isNamed(prefix: "GOOGLE" | "GITHUB"): boolean {
+    const { clientId, clientSecret } = clientOf(prefix);
+    if ((clientId === "") !== (clientSecret === ""))
+      throw new Error(`${prefix}_CLIENT_ID and ${prefix}_CLIENT_SECRET are set together, or not at all.`);
+    return clientId !== "";
+  }
 }
 
 /** Who can read or change what goes to the provider can sign in as anybody. */

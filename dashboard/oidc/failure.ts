@@ -47,5 +47,5 @@ function withoutTokens(error: unknown): Error {
   if (!(error instanceof Error)) return new Error("the provider failed");
   const code = "code" in error && typeof error.code === "string" ? ` (${error.code})` : "";
   const reason = "error" in error && typeof error.error === "string" ? `: ${error.error}` : "";
-  return new Error(`OpenID Connect: ${error.message}${code}${reason}`);
+  return new Error(`sign-in provider: ${error.message}${code}${reason}`);
 }

@@ -1,135 +1,40 @@
-import * as openid from "openid-client";
-import * as z from "zod";
-import { toPersonName } from "../../ledger/people/person-name.ts";
 import type { Vouched } from "../../ledger/people/vouched.ts";
-import type { OidcConfig } from "./config.ts";
-import { notBegunHere, oidcFailure } from "./failure.ts";
+import type { ProviderConfig, ProviderId } from "./config.ts";
+import { createGithub } from "./github.ts";
+import { createOidc } from "./openid-connect.ts";
 
 /** What must come back with somebody whom the provider sends here. */
-interface OidcChecks {
+interface ProviderChecks {
   state: string;
   nonce: string;
   /** PKCE: proves that who asked for the code is who redeems it. */
   codeVerifier: string;
 }
 
+/** Somebody as a provider knows them. */
+export interface Arrived extends Vouched {
+  /** Google: the organization that they belong to now; an address alone may be of one that they have left. */
+  organization: string | null;
+}
+
 /** Sign-in at another service. */
-export interface Oidc {
+export interface Provider {
+  id: ProviderId;
   /** What people call it. */
   name: string;
+  /** It asks for a second factor itself. */
+  hasSecondFactor: boolean;
   /** @throws GatewayError `upstream_unavailable` while the provider is away. */
-  begin(): Promise<{ address: string; checks: OidcChecks }>;
+  begin(): Promise<{ address: string; checks: ProviderChecks }>;
   /**
    * @param query of the address that the browser came back to.
    * @throws GatewayError `permission_denied` for somebody whom the provider refused; `invalid_request` for an answer to
    *   another question, or one that was used; `upstream_unavailable`.
    */
-  finish(query: URLSearchParams, checks: OidcChecks): Promise<Vouched>;
+  finish(query: URLSearchParams, checks: ProviderChecks): Promise<Arrived>;
 }
 
-export const CALLBACK_PATH = "/dashboard/oidc/callback";
-const PATIENCE_SECONDS = 8;
-
-/** Nothing is asked of the provider until somebody signs in. */
-export function createOidc(config: OidcConfig, { publicBaseUrl }: { publicBaseUrl: string }): Oidc {
-  const callback = `${publicBaseUrl}${CALLBACK_PATH}`;
-  let discovered: Promise<openid.Configuration> | undefined;
-
-  /** What the provider says of itself; asked anew after a failure. */
-  async function provider(): Promise<openid.Configuration> {
-    discovered ??= discover(config);
-    try {
-      return await discovered;
-    } catch (error) {
-      discovered = undefined;
-      throw error;
-    }
-  }
-
-  async function saying<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      throw oidcFailure(error, config.name);
-    }
-  }
-
-  return {
-    name: config.name,
-    begin: () =>
-      saying(async () => {
-        const checks = {
-          state: openid.randomState(),
-          nonce: openid.randomNonce(),
-          codeVerifier: openid.randomPKCECodeVerifier(),
-        };
-        const address = openid.buildAuthorizationUrl(await provider(), {
-          redirect_uri: callback,
-          scope: "openid email profile",
-          state: checks.state,
-          nonce: checks.nonce,
-          code_challenge: await openid.calculatePKCECodeChallenge(checks.codeVerifier),
-          code_challenge_method: "S256",
-        });
-        return { address: address.href, checks };
-      }),
-    finish: (query, { state, nonce, codeVerifier }) =>
-      saying(async () => {
-        if (query.get("state") !== state) throw notBegunHere();
-        const answered = new URL(callback);
-        answered.search = query.toString();
-        const configuration = await provider();
-        const tokens = await openid.authorizationCodeGrant(configuration, answered, {
-          expectedState: state,
-          expectedNonce: nonce,
-          pkceCodeVerifier: codeVerifier,
-          idTokenExpected: true,
-        });
-        const claims = claimsSchema.parse(tokens.claims());
-        const hasMore = configuration.serverMetadata().userinfo_endpoint !== undefined;
-        if (claims.email_verified !== undefined || !hasMore) return vouchedBy(claims);
-        // Many providers put no more than who somebody is into the token itself.
-        const more = await openid.fetchUserInfo(configuration, tokens.access_token, claims.sub);
-        return vouchedBy({ ...claims, ...profileSchema.parse(more) });
-      }),
-  };
-}
-
-async function discover({ issuer, clientId, clientSecret }: OidcConfig): Promise<openid.Configuration> {
-  const server = new URL(issuer);
-  const configuration = await openid.discovery(server, clientId, clientSecret, clientAuthentication(clientSecret), {
-    // Settings take http on loopback alone.
-    execute: [openid.enableNonRepudiationChecks, ...(server.protocol === "http:" ? [openid.allowInsecureRequests] : [])],
-    timeout: PATIENCE_SECONDS,
-  });
-  return configuration;
-}
-
-/** Basic is what a provider must take that says nothing else. */
-function clientAuthentication(clientSecret: string): openid.ClientAuth {
-  const [basic, post] = [openid.ClientSecretBasic(clientSecret), openid.ClientSecretPost(clientSecret)];
-  return (server, ...rest) => {
-    const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
-    return (methods.includes("client_secret_basic") ? basic : post)(server, ...rest);
-  };
-}
-
-const profileSchema = z.object({
-  email: z.string().optional().catch(undefined),
-  // Some providers write it as a text.
-  email_verified: z.union([z.boolean(), z.stringbool()]).optional().catch(false),
-  name: z.string().optional().catch(undefined),
-  preferred_username: z.string().optional().catch(undefined),
-});
-const claimsSchema = profileSchema.extend({ iss: z.string().min(1), sub: z.string().min(1).max(255) });
-
-function vouchedBy({ iss, sub, email, email_verified: isVerified = false, ...names }: z.infer<typeof claimsSchema>): Vouched {
-  const called = [names.name, names.preferred_username, email?.replace(/@.*/, "")]
-    .map((text = "") => toPersonName(text))
-    .find((text) => text !== "");
-  return {
-    identity: { issuer: iss, subject: sub },
-    email: isVerified && email !== undefined ? email.trim() : null,
-    name: called ?? "Somebody",
-  };
+/** Nothing is asked of a provider until somebody signs in. */
+export function createProvider(config: ProviderConfig, options: { publicBaseUrl: string }): Provider {
+  return config.id === "github" ? createGithub(config, options) : createOidc(config, options);
 }

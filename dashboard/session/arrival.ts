@@ -3,6 +3,8 @@ import { noteAction, type Action } from "../../ledger/people/audit.ts";
 import type { Person } from "../../ledger/people/persons.ts";
 import { endSession, startSession } from "../../ledger/people/sessions.ts";
 import type { AppDeps } from "../app-deps.ts";
+import type { ProviderId } from "../oidc/config.ts";
+import { checkProvider } from "../oidc/provider-domains.ts";
 import { createNotifier } from "../mail/notifier.ts";
 import { newBrowserLetter, newPasswordLetter } from "../mail/security-letters.ts";
 import { browserName } from "../views/people/browser-name.ts";
@@ -17,22 +19,31 @@ interface Arrival {
   action: "person.signed_in" | "person.signed_up" | "person.reset_password";
   /** Did they prove a second factor? */
   hasSecondFactor?: boolean;
+  /** The service that vouched for them; not given: none. */
+  provider?: ProviderId;
 }
 
-/** Begins a session, however its person came in. */
+/**
+ * Begins a session, however its person came in.
+ * @throws GatewayError `permission_denied` for an address that signs in through another service alone.
+ */
 export type Arrive = (request: FastifyRequest, reply: FastifyReply, arrival: Arrival) => Promise<void>;
 
 export function createArrive(deps: AppDeps): Arrive {
-  const { database, publicBaseUrl } = deps;
+  const { database, publicBaseUrl, providerDomains } = deps;
   const cookies = sessionCookie(publicBaseUrl);
   const browsers = knownBrowsers(deps);
   const notify = createNotifier(deps);
 
-  return async (request, reply, { person, accountId, action, hasSecondFactor = false }) => {
+  return async (request, reply, { person, accountId, action, hasSecondFactor = false, provider }) => {
+    checkProvider(providerDomains, person.email, provider);
     // A session of before ends: what somebody planted in this browser is worth nothing afterwards.
     if (request.visitor !== null) await endSession(database, request.visitor.session);
     const userAgent = request.headers["user-agent"] ?? "";
-    cookies.set(reply, await startSession(database, { personId: person.id, accountId, userAgent, hasSecondFactor }));
+    cookies.set(
+      reply,
+      await startSession(database, { personId: person.id, accountId, userAgent, hasSecondFactor, provider: provider ?? null }),
+    );
     await noteAction(database, noteOf({ person, accountId, action }));
     const isKnown = browsers.read(request)?.personIds.includes(person.id) === true;
     browsers.remember(request, reply, person.id);

@@ -7,6 +7,7 @@ import { findPerson } from "../../ledger/people/persons.ts";
 import { findSession } from "../../ledger/people/sessions.ts";
 import type { InFlight } from "../in-flight.ts";
 import { isAllowed, type Permission } from "../permissions.ts";
+import { providerFor, type ProviderDomains } from "../oidc/provider-domains.ts";
 import type { AdminSecondFactor } from "../second-factor-policy.ts";
 import { sessionCookie } from "./cookie.ts";
 import { checkForm, csrfToken } from "./csrf.ts";
@@ -20,11 +21,13 @@ export interface GuardDeps {
   mailer?: Mailer | undefined;
   /** Not given: required. */
   adminSecondFactor?: AdminSecondFactor | undefined;
+  /** Not given: of none. */
+  providerDomains?: ProviderDomains | undefined;
 }
 
 /** Who has the session of this token; null: nobody, or they are in no account any more. */
 export async function readVisitor(
-  { database, mailer, adminSecondFactor = "required" }: Pick<GuardDeps, "database" | "mailer" | "adminSecondFactor">,
+  { database, mailer, adminSecondFactor = "required", providerDomains }: Omit<GuardDeps, "publicBaseUrl" | "inFlight">,
   token: string | undefined,
 ): Promise<Member | null> {
   if (token === undefined) return null;
@@ -36,6 +39,9 @@ export async function readVisitor(
   ]);
   const membership = memberships.find(({ accountId }) => accountId === session.accountId) ?? memberships[0];
   if (person === undefined || membership === undefined) return null;
+  const onlyProvider = providerFor(providerDomains, person.email) ?? null;
+  // Also sessions from before the domain's people were bound to it.
+  if (onlyProvider !== null && session.provider !== onlyProvider) return null;
   const mustProveEmail = !person.isEmailVerified && canProveAddresses(mailer);
   const isFactorAsked = membership.requiresSecondFactor || (person.isAdmin && adminSecondFactor === "required");
   const mustProveFactor = isFactorAsked && !session.hasSecondFactor;
@@ -46,6 +52,7 @@ export async function readVisitor(
     memberships,
     mustProveEmail,
     mustProveFactor,
+    onlyProvider,
     csrf: csrfToken(token, membership.accountId),
   };
 }

@@ -1,3 +1,4 @@
+import type { ProviderId } from "../oidc/config.ts";
 import type { Membership } from "../../ledger/people/members.ts";
 import type { Person } from "../../ledger/people/persons.ts";
 import type { Session } from "../../ledger/people/sessions.ts";
@@ -12,6 +13,8 @@ export interface Member {
   mustProveEmail: boolean;
   /** They must show a second factor before anything else: the account in view asks for it, or they run the service. */
   mustProveFactor: boolean;
+  /** The one service through which their address signs in; null: any way will do. */
+  onlyProvider: ProviderId | null;
   /** For forms. */
   csrf: string;
 }

@@ -18,13 +18,15 @@ export interface Session {
   authenticatedAt: Date;
   /** Did they prove a second factor, in this session? */
   hasSecondFactor: boolean;
+  /** The service through which they signed in; null: here. */
+  provider: string | null;
 }
 
 /** A session ends when nobody came for a week, and after 30 days in any case. */
 const IN_FORCE = "last_seen_at > now() - interval '7 days' AND created_at > now() - interval '30 days'";
 const COLUMNS = `encode(token_hash, 'hex') AS id, person_id AS "personId", account_id AS "accountId", user_agent AS "userAgent",
   created_at AS "createdAt", last_seen_at AS "lastSeenAt", authenticated_at AS "authenticatedAt",
-  has_second_factor AS "hasSecondFactor"`;
+  has_second_factor AS "hasSecondFactor", provider`;
 const sessionRow = z.strictObject({
   id: z.string(),
   personId: z.string(),
@@ -34,6 +36,7 @@ const sessionRow = z.strictObject({
   lastSeenAt: z.date(),
   authenticatedAt: z.date(),
   hasSecondFactor: z.boolean(),
+  provider: z.string().nullable(),
 });
 
 /** @returns the token for the browser: a new one at each sign-in, so that nobody can plant one before it. */
@@ -44,12 +47,13 @@ export async function startSession(
     accountId,
     userAgent,
     hasSecondFactor = false,
-  }: Pick<Session, "personId" | "accountId" | "userAgent"> & Partial<Pick<Session, "hasSecondFactor">>,
+    provider = null,
+  }: Pick<Session, "personId" | "accountId" | "userAgent"> & Partial<Pick<Session, "hasSecondFactor" | "provider">>,
 ): Promise<string> {
   const { token, hash } = mintToken();
   await database.execute(
-    "INSERT INTO session (token_hash, person_id, account_id, user_agent, has_second_factor) VALUES ($1, $2, $3, $4, $5)",
-    [hash, personId, accountId, userAgent.slice(0, 200), hasSecondFactor],
+    "INSERT INTO session (token_hash, person_id, account_id, user_agent, has_second_factor, provider) VALUES ($1, $2, $3, $4, $5, $6)",
+    [hash, personId, accountId, userAgent.slice(0, 200), hasSecondFactor, provider],
   );
   await database.execute(
     `DELETE FROM session WHERE token_hash IN (

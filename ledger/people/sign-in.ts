@@ -2,13 +2,11 @@ import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../database.ts";
 import { confirmAttempt, countAttempt, forgiveAttempt, forgiveEmail, signInAttempt } from "./attempts.ts";
-import { dropFactors } from "./factors.ts";
-import { revokeMadeThingsIn } from "./made-by.ts";
-import { listMemberships } from "./members.ts";
 import { hashPassword, isOutdated, isPassword, rehashPassword } from "./password.ts";
 import { checkStrength } from "./password-strength.ts";
 import { findPerson, findPersonByEmail, type Person } from "./persons.ts";
 import { endOtherSessions } from "./sessions.ts";
+import { endWhatWasMade } from "./take-over.ts";
 import { hashToken, mintToken } from "./token.ts";
 
 export interface SignIn {
@@ -109,13 +107,6 @@ export async function resetPassword(
     await forgiveEmail(transaction, person.email);
     return (await findPerson(transaction, person.id)) ?? person;
   });
-}
-
-async function endWhatWasMade(transaction: Queryable, personId: string): Promise<void> {
-  for (const { accountId } of await listMemberships(transaction, personId))
-    await revokeMadeThingsIn(transaction, { accountId, personId, byPersonId: personId });
-  await transaction.execute("DELETE FROM invitation WHERE invited_by = $1", [personId]);
-  await dropFactors(transaction, personId);
 }
 
 /** Whose password the token changes. @throws GatewayError `not_found` for one that was used, ran out or never was. */

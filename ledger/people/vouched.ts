@@ -2,6 +2,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../database.ts";
 import { addIdentity, findIdentity, hasIdentityAt, type Identity } from "./identities.ts";
 import { findPerson, findPersonByEmail, type Person } from "./persons.ts";
+import { takeOver } from "./take-over.ts";
 
 /** Somebody for whom a provider vouches. */
 export interface Vouched {
@@ -13,6 +14,8 @@ export interface Vouched {
 
 /**
  * Whom the provider means. Somebody who is here already by the address that it verified is linked on the way.
+ * @param options.isAuthoritative addresses of this domain sign in through this provider alone: who signed up with one
+ *   otherwise, and never proved it, loses what they made.
  * @returns undefined for somebody new.
  * @throws GatewayError `permission_denied` where the address is another's: of somebody who is another one there, or who
  *   never proved here that it is theirs.
@@ -20,13 +23,14 @@ export interface Vouched {
 export async function findVouched(
   database: Database,
   { identity, email }: Vouched,
+  { isAuthoritative = false }: { isAuthoritative?: boolean } = {},
 ): Promise<{ person: Person; isLinked: boolean } | undefined> {
   const known = await findByIdentity(database, identity);
   if (known !== undefined) return { person: known, isLinked: false };
   const person = email === null ? undefined : await findPersonByEmail(database, email);
   if (person === undefined) return undefined;
-  await database.transaction((transaction) => link(transaction, person, identity));
-  return { person, isLinked: true };
+  await database.transaction((transaction) => link(transaction, person, { identity, isAuthoritative }));
+  return { person: (await findPerson(database, person.id)) ?? person, isLinked: true };
 }
 
 async function findByIdentity(database: Queryable, identity: Identity): Promise<Person | undefined> {
@@ -35,12 +39,17 @@ async function findByIdentity(database: Queryable, identity: Identity): Promise<
 }
 
 /** A stranger may have signed up with the address, made keys, and now wait for its owner to bring money. */
-async function link(transaction: Queryable, { id, email, isEmailVerified }: Person, identity: Identity): Promise<void> {
-  if (!isEmailVerified) throw neverProved(email);
+async function link(
+  transaction: Queryable,
+  { id, email, isEmailVerified }: Person,
+  { identity, isAuthoritative }: { identity: Identity; isAuthoritative: boolean },
+): Promise<void> {
+  if (!isEmailVerified && !isAuthoritative) throw neverProved(email);
   // One at a time: two subjects of a provider that both claim the address.
   await transaction.execute("SELECT FROM person WHERE id = $1 FOR UPDATE", [id]);
   const isAnother = await hasIdentityAt(transaction, id, identity.issuer);
   if (isAnother || !(await addIdentity(transaction, id, identity))) throw addressOfAnother(email);
+  if (!isEmailVerified) await takeOver(transaction, id);
 }
 
 function neverProved(email: string): GatewayError {

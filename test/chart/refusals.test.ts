@@ -77,6 +77,16 @@ const cases: { name: string; values: object; message: RegExp }[] = [
     message: /needs dashboard\.oidc\.clientId/,
   },
   {
+    name: "a domain bound to a provider that is not there",
+    values: { dashboard: { providerDomains: { "example.com": "google" } } },
+    message: /providerDomains sends example\.com to google, which is not set up/,
+  },
+  {
+    name: "GitHub without its secret",
+    values: { dashboard: { github: { clientId: "gateway" } } },
+    message: /a Secret with GITHUB_CLIENT_SECRET/,
+  },
+  {
     name: "an issuer that anybody between can read",
     values: { dashboard: { oidc: { issuer: "http://id.example" } } },
     message: /\/dashboard\/oidc\/issuer.*does not match/s,

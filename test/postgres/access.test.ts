@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { createOidc } from "../../dashboard/oidc/provider.ts";
+import { createProvider } from "../../dashboard/oidc/provider.ts";
 import { createPasskeys } from "../../dashboard/passkeys/passkeys.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
 import { createRedeemCode } from "../../ledger/credit/codes.ts";
@@ -62,10 +62,11 @@ async function openWorld(): Promise<World> {
     });
   // A provider that is away.
   const issuer = `http://${LOOPBACK}:${await freePort()}`;
-  const oidc = createOidc({ issuer, clientId: "gateway", clientSecret: "none", name: "Example" }, { publicBaseUrl });
+  const client = { clientId: "gateway", clientSecret: "none", name: "Example", hasSecondFactor: false };
+  const oidc = createProvider({ id: "oidc", issuer, ...client }, { publicBaseUrl });
   const dashboard = await open(payments[0]);
   const passkeys = createPasskeys({ id: "localhost", origin: publicBaseUrl }, { database, pepper: PEPPER });
-  const withMore = await open(payments[1], { oidc, passkeys, signUp: { isOpen: true, domains: ["example.com"] } });
+  const withMore = await open(payments[1], { providers: [oidc], passkeys, signUp: { isOpen: true, domains: ["example.com"] } });
   // Paying without money sends notices there.
   await dashboard.app.listen({ host: LOOPBACK, port });
   const owner = await dashboard.owner(`${MARK}@example.com`);

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { oidcConfig, OIDC_VARIABLES } from "../../dashboard/oidc/config.ts";
-import { CALLBACK_PATH, createOidc } from "../../dashboard/oidc/provider.ts";
+import { OIDC_VARIABLES, providerConfigs } from "../../dashboard/oidc/config.ts";
+import { callbackPath } from "../../dashboard/oidc/paths.ts";
+import { createProvider } from "../../dashboard/oidc/provider.ts";
 import { createOutbox } from "../../dashboard/mail/outbox.ts";
 import { listMemberships } from "../../ledger/people/members.ts";
 import { findPersonByEmail } from "../../ledger/people/persons.ts";
@@ -12,14 +13,15 @@ import { usePostgres } from "../support/postgres.ts";
 /** Sign-in at a real OpenID Connect provider (S24). */
 const postgres = usePostgres();
 const publicBaseUrl = "http://gateway.example";
-const redirectUri = `${publicBaseUrl}${CALLBACK_PATH}`;
+const redirectUri = `${publicBaseUrl}${callbackPath("oidc")}`;
 const ANN: ProviderUser = { sub: "ann-1", email: "ann@example.com", email_verified: true, name: "Ann Example" };
 
 async function open(options: Parameters<typeof openDashboard>[1] = {}) {
   const { database } = await postgres.migrated();
   const provider = await startOidcProvider({ redirectUri });
-  const oidc = createOidc({ ...provider, name: "Example" }, { publicBaseUrl });
-  const dashboard = await openDashboard(database, { oidc, mailer: createOutbox(), ...options });
+  const config = { ...provider, id: "oidc", name: "Example", hasSecondFactor: false } as const;
+  const oidc = createProvider(config, { publicBaseUrl });
+  const dashboard = await openDashboard(database, { providers: [oidc], mailer: createOutbox(), ...options });
 
   /** From our start page to the provider. */
   async function leave(next = "/dashboard", site = "same-origin") {
@@ -174,8 +176,9 @@ test("the rules of sign-up hold: closed, domains, and an invitation opens", asyn
 test("a provider that is away keeps nobody from other ways in, and works once it is back", async () => {
   const { database } = await postgres.migrated();
   const port = await freePort();
-  const config = { issuer: `http://${LOOPBACK}:${port}`, clientId: "gateway", clientSecret: "x", name: "Example" };
-  const { guest } = await openDashboard(database, { oidc: createOidc(config, { publicBaseUrl }) });
+  const client = { clientId: "gateway", clientSecret: "x", name: "Example", hasSecondFactor: false };
+  const config = { id: "oidc", issuer: `http://${LOOPBACK}:${port}`, ...client } as const;
+  const { guest } = await openDashboard(database, { providers: [createProvider(config, { publicBaseUrl })] });
   expect((await guest.get("/dashboard/sign-in")).statusCode).toBe(200);
   const away = await guest.get("/dashboard/oidc/start");
   expect([away.statusCode, away.body.includes("Signing in with Example does not work now")]).toEqual([503, true]);
@@ -184,9 +187,10 @@ test("a provider that is away keeps nobody from other ways in, and works once it
 });
 
 test("settings are whole, and an issuer's address is safe", () => {
-  expect(oidcConfig({})).toBeUndefined();
-  expect(oidcConfig({ OIDC_ISSUER: "" })).toBeUndefined();
-  expect(() => oidcConfig({ OIDC_ISSUER: "https://id.example", OIDC_CLIENT_ID: "x" })).toThrow("OIDC_CLIENT_SECRET");
+  expect(providerConfigs({})).toEqual([]);
+  expect(providerConfigs({ OIDC_ISSUER: "", GITHUB_CLIENT_ID: "", GITHUB_CLIENT_SECRET: "" })).toEqual([]);
+  expect(() => providerConfigs({ OIDC_ISSUER: "https://id.example", OIDC_CLIENT_ID: "x" })).toThrow("OIDC_CLIENT_SECRET");
+  expect(() => providerConfigs({ GITHUB_CLIENT_ID: "x" })).toThrow("GITHUB_CLIENT_ID and GITHUB_CLIENT_SECRET are set together");
   expect(OIDC_VARIABLES.OIDC_ISSUER.safeParse("http://id.example").success).toBe(false);
   expect(OIDC_VARIABLES.OIDC_ISSUER.safeParse(`http://${LOOPBACK}:1`).success).toBe(true);
 });

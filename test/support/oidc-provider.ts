@@ -10,6 +10,8 @@ export interface ProviderUser {
   email?: string | null;
   email_verified?: boolean;
   name?: string;
+  /** As Google says it: the organization's domain. */
+  hd?: string;
 }
 
 export interface TestOidcProvider {
@@ -42,7 +44,7 @@ export async function startOidcProvider({
     clients: [{ client_id: clientId, client_secret: clientSecret, redirect_uris: [redirectUri] }],
     jwks: { keys: [{ ...privateKey.export({ format: "jwk" }), use: "sig", alg: "RS256" }] },
     cookies: { keys: [randomBytes(16).toString("hex")] },
-    claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name"] },
+    claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name", "hd"] },
     features: { devInteractions: { enabled: false } },
     pkce: { required: () => true },
     interactions: { url: (_context, { uid }) => `/interaction/${uid}` },

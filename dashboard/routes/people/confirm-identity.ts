@@ -4,6 +4,7 @@ import { endSession, refreshSession } from "../../../ledger/people/sessions.ts";
 import { checkPassword } from "../../../ledger/people/sign-in.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm, type FormState } from "../../form.ts";
+import { checkProvider } from "../../oidc/provider-domains.ts";
 import { unknownPasskey, type Passkeys } from "../../passkeys/passkeys.ts";
 import { goTo, safeNext, sendPage } from "../../reply.ts";
 import { isFresh } from "../../session/fresh.ts";
@@ -14,9 +15,10 @@ import { confirmIdentityPage, type Proofs } from "../../views/people/confirm-ide
 const PATH = "/dashboard/confirm-identity";
 
 /** Somebody who is signed in proves anew who they are, with their second factor if they have one. */
-export function confirmIdentityRoutes(app: FastifyInstance, { database, pepper, passkeys }: AppDeps): void {
+export function confirmIdentityRoutes(app: FastifyInstance, { database, pepper, passkeys, providerDomains }: AppDeps): void {
   async function render(visitor: Member, next: string, form: FormState): Promise<string> {
-    const challenge = visitor.person.hasPasskey ? ((await passkeys?.ask(visitor.person.id)) ?? null) : null;
+    const isPasskeyEnough = visitor.person.hasPasskey && visitor.onlyProvider === null;
+    const challenge = isPasskeyEnough ? ((await passkeys?.ask(visitor.person.id)) ?? null) : null;
     return confirmIdentityPage({ visitor, next, form, proofs: proofsOf(visitor), challenge });
   }
 
@@ -54,6 +56,7 @@ export function confirmIdentityRoutes(app: FastifyInstance, { database, pepper, 
       const next = safeNext(values["next"]);
       const failed = await submitForm({}, async () => {
         const { challenge: note = "", credential = "" } = values;
+        checkProvider(providerDomains, visitor.person.email, undefined);
         if ((await check({ note, credential })).personId !== visitor.person.id) throw unknownPasskey();
         await refreshSession(database, visitor.session, { hasSecondFactor: true });
       });
@@ -65,7 +68,7 @@ export function confirmIdentityRoutes(app: FastifyInstance, { database, pepper, 
 
 function proofsOf(visitor: Member): Proofs {
   const { hasPassword, hasSecondFactor } = visitor.person;
-  if (hasPassword) return { first: "password", isCodeAsked: hasSecondFactor };
+  if (hasPassword && visitor.onlyProvider === null) return { first: "password", isCodeAsked: hasSecondFactor };
   // Another service has just confirmed who they are: what is missing is the second factor that they have here.
   const isSecondMissing = hasSecondFactor && isFresh(visitor);
   return isSecondMissing ? { first: "none", isCodeAsked: true } : { first: "elsewhere", isCodeAsked: false };

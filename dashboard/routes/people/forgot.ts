@@ -12,6 +12,8 @@ import { createNotifier } from "../../mail/notifier.ts";
 import { newPasswordLetter } from "../../mail/security-letters.ts";
 import type { Mailer } from "../../mail/letter.ts";
 import { goTo, sendPage } from "../../reply.ts";
+import { checkProvider } from "../../oidc/provider-domains.ts";
+import { leadToProvider } from "./provider-only.ts";
 import { createArrive } from "../../session/arrival.ts";
 import { PERSONAL } from "../../session/guard.ts";
 import { forgotPage, forgotSentPage, resetPage } from "../../views/people/forgot.ts";
@@ -26,6 +28,8 @@ export function forgotRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer
 
   app.post("/dashboard/forgot", PERSONAL, async (request, reply) => {
     const { email = "" } = readForm(request);
+    const elsewhere = leadToProvider(deps, reply, { email, next: "/dashboard" });
+    if (elsewhere !== undefined) return elsewhere;
     // Not waited for: how long it takes must not tell whether the address has an account.
     void write(email).catch((error: unknown) => log.error({ err: error }, "a reset could not be mailed"));
     return sendPage(reply, forgotSentPage({ hasOutbox: mailer.outbox !== null }));
@@ -63,6 +67,7 @@ export function forgotRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer
     const values = readForm(request);
     const { token = "", password = "" } = values;
     const failed = await submitForm(values, async () => {
+      checkProvider(deps.providerDomains, (await findReset(database, token)).email, undefined);
       const isAsking = await mustAsk(token);
       const signedUp = values["signed-up"];
       if (isAsking && signedUp !== "me" && signedUp !== "stranger")

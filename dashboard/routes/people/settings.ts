@@ -11,6 +11,7 @@ import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm, type FormState } from "../../form.ts";
 import { createNotifier } from "../../mail/notifier.ts";
 import { newPasswordLetter } from "../../mail/security-letters.ts";
+import { checkProvider } from "../../oidc/provider-domains.ts";
 import { goTo, sendPage } from "../../reply.ts";
 import { memberOf, PERSONAL } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
@@ -67,6 +68,7 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
     const visitor = memberOf(request);
     const { person, session } = visitor;
     const values = readForm(request);
+    checkProvider(deps.providerDomains, person.email, undefined);
     const failed = await submitForm(values, async () => {
       await checkPassword(database, person.id, { password: values["current"] ?? "", sessionId: session.id });
       await setPassword(database, person, values["password"] ?? "");

@@ -2,11 +2,16 @@ import type { AppDeps } from "../../app-deps.ts";
 import type { SignInView } from "../../views/people/sign-in.ts";
 
 /** How people can sign in here: what the page offers, whatever became of the form. */
-export async function signInView({ signUp, mailer, oidc, passkeys }: AppDeps): Promise<Omit<SignInView, "form" | "next">> {
+export async function signInView({
+  signUp,
+  mailer,
+  providers = [],
+  passkeys,
+}: AppDeps): Promise<Omit<SignInView, "form" | "next">> {
   return {
     isSignUpOpen: signUp.isOpen,
     canReset: mailer !== undefined,
-    oidcName: oidc?.name ?? null,
+    providers,
     challenge: (await passkeys?.ask(null)) ?? null,
   };
 }

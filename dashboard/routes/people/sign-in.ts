@@ -13,6 +13,7 @@ import { PERSONAL } from "../../session/guard.ts";
 import { sessionCookie } from "../../session/cookie.ts";
 import { knownBrowsers } from "../../session/known-browser.ts";
 import { accountOnEntry, invitationIn } from "./entry.ts";
+import { leadToProvider } from "./provider-only.ts";
 import { signedNote } from "../../session/signed-note.ts";
 import { signInView } from "./sign-in-view.ts";
 import { signInCodePage } from "../../views/people/second-factor.ts";
@@ -47,6 +48,8 @@ export function signInRoutes(app: FastifyInstance, deps: AppDeps): void {
   app.post("/dashboard/sign-in", PERSONAL, async (request, reply) => {
     const values = readForm(request);
     const next = safeNext(values["next"]);
+    const elsewhere = leadToProvider(deps, reply, { email: values["email"] ?? "", next });
+    if (elsewhere !== undefined) return elsewhere;
     let second: Person | undefined;
     const failed = await submitForm(values, async () => {
       const { email = "", password = "" } = values;

@@ -12,6 +12,7 @@ import type { Letter, Mailer } from "../../mail/letter.ts";
 import { createOwnerNotifier } from "../../mail/notifier.ts";
 import { memberJoinedLetter } from "../../mail/security-letters.ts";
 import { goTo, sendPage } from "../../reply.ts";
+import { leadToProvider } from "./provider-only.ts";
 import { createArrive } from "../../session/arrival.ts";
 import { PERSONAL } from "../../session/guard.ts";
 import { canProveAddresses } from "../../session/requirements.ts";
@@ -37,7 +38,7 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl, signUp: rules, mailer, log } = deps;
   const arrive = createArrive(deps);
   const tellOwners = createOwnerNotifier(deps);
-  const oidcName = deps.oidc?.name ?? null;
+  const { providers = [] } = deps;
   const proofs = signedNote(z.string(), { purpose: "address of a sign-up", pepper: deps.pepper, forMs: HOUR_MS });
 
   /** Where letters arrive, nobody gets in by an address that they only typed in, or learns whose addresses are here. */
@@ -64,14 +65,14 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
 
   function addressView(form: FormState, { invitation = "" }: Record<string, string>): string {
     const domains = invitation === "" ? rules.domains : null;
-    return addressPage({ form, invitation, domains, canMail: mailer !== undefined, oidcName });
+    return addressPage({ form, invitation, domains, canMail: mailer !== undefined, providers });
   }
 
   app.get("/dashboard/sign-up", async (request, reply) => {
     const tokens = { invitation: readQuery(request, "invitation"), proof: readQuery(request, "proof") };
     const ticket = await readTicket(tokens);
     if (request.visitor !== null) return goTo(reply, "/dashboard");
-    if (ticket !== undefined) return sendPage(reply, signUpPage({ form: EMPTY_FORM, ...ticket, oidcName }));
+    if (ticket !== undefined) return sendPage(reply, signUpPage({ form: EMPTY_FORM, ...ticket, providers }));
     return sendPage(reply, addressView(EMPTY_FORM, tokens));
   });
 
@@ -81,6 +82,8 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
     if (ticket === undefined) return sendPage(reply, addressView(EMPTY_FORM, values), 400);
     const { name = "", password = "" } = values;
     const { invitation, email: proved } = ticket;
+    const elsewhere = leadToProvider(deps, reply, { email: proved ?? values["email"] ?? "", next: nextOf(values) });
+    if (elsewhere !== undefined) return elsewhere;
     const failed = await submitForm(values, async () => {
       const asked = {
         email: proved ?? values["email"] ?? "",
@@ -97,7 +100,7 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
         await tellOwners(accountId, (to) => memberJoinedLetter({ person: to, by: person, accountName, publicBaseUrl }));
       if (proved !== null) await forgiveAttempt(database, linkAttempt({ email: proved, address: request.ip }));
     });
-    if (failed !== undefined) return refuseForm(reply, signUpPage({ form: failed, ...ticket, oidcName }), { form: failed });
+    if (failed !== undefined) return refuseForm(reply, signUpPage({ form: failed, ...ticket, providers }), { form: failed });
     return goTo(reply, "/dashboard");
   });
 
@@ -108,6 +111,8 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
     app.post("/dashboard/sign-up/address", PERSONAL, async (request, reply) => {
       const values = readForm(request);
       const { email = "", invitation = "" } = values;
+      const elsewhere = leadToProvider(deps, reply, { email, next: nextOf(values) });
+      if (elsewhere !== undefined) return elsewhere;
       const invitedTo = await readInvitedTo(invitation);
       const failed = await submitForm(values, async () => {
         if (!z.email().max(254).safeParse(email).success)
@@ -131,10 +136,15 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
   /** The mailbox alone learns whether its address is here already. */
   async function letterFor(email: string, invitation: string): Promise<Letter> {
     if ((await findPersonByEmail(database, email)) !== undefined) {
-      const next = invitation === "" ? "/dashboard" : `/dashboard/invitation?token=${invitation}`;
+      const next = nextOf({ invitation });
       return knownAddressLetter({ to: email, link: `${publicBaseUrl}/dashboard/sign-in?next=${encodeURIComponent(next)}` });
     }
     const query = new URLSearchParams({ proof: proofs.write(email), ...(invitation === "" ? {} : { invitation }) });
     return addressLetter({ to: email, link: `${publicBaseUrl}/dashboard/sign-up?${query.toString()}` });
   }
+}
+
+/** Whoever signs up or in to join an account goes on to its invitation. */
+function nextOf({ invitation = "" }: Record<string, string>): string {
+  return invitation === "" ? "/dashboard" : `/dashboard/invitation?token=${invitation}`;
 }

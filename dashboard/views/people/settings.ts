@@ -26,7 +26,8 @@ export interface SettingsView {
 export function settingsPage({ visitor, sessions, actions, secondFactors, form, saved }: SettingsView): string {
   const body = html`<h1>Settings</h1>
     !${saved ? html`<p role="status" class="good">Saved.</p>` : ""} !${formProblem(form)} !${nameForm(visitor, form)}
-    !${visitor.person.hasPassword ? passwordForm(visitor, form) : ""} !${secondFactorSection(visitor, secondFactors)}
+    !${visitor.person.hasPassword && visitor.onlyProvider === null ? passwordForm(visitor, form) : ""}
+    !${secondFactorSection(visitor, secondFactors)}
     <h2>Where you are signed in</h2>
     !${sessionList(sessions, visitor)}
     <p><a href="${PATH}/log">Security log</a>: everything that was done as you.</p>

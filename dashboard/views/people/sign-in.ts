@@ -3,7 +3,7 @@ import type { FormState } from "../../form.ts";
 import type { PasskeyChallenge } from "../../passkeys/passkeys.ts";
 import { field, formProblem } from "../field.ts";
 import { passkeyForm } from "./passkey-form.ts";
-import { oidcButton } from "./oidc-button.ts";
+import { providerButtons, type ProviderButton } from "./provider-buttons.ts";
 import { layout } from "../layout.ts";
 
 export interface SignInView {
@@ -12,13 +12,13 @@ export interface SignInView {
   isSignUpOpen: boolean;
   /** Can somebody who forgot the password be written to? */
   canReset: boolean;
-  /** Of the service where people sign in, too; null: there is none. */
-  oidcName: string | null;
+  /** Where people sign in, too. */
+  providers: readonly ProviderButton[];
   /** For anybody's passkey; null: there are none at this address. */
   challenge: PasskeyChallenge | null;
 }
 
-export function signInPage({ form, next, isSignUpOpen, canReset, oidcName, challenge }: SignInView): string {
+export function signInPage({ form, next, isSignUpOpen, canReset, providers, challenge }: SignInView): string {
   const passkey = (asked: PasskeyChallenge) =>
     passkeyForm({
       kind: "get",
@@ -35,7 +35,7 @@ export function signInPage({ form, next, isSignUpOpen, canReset, oidcName, chall
       !${field({ name: "password", label: "Password", type: "password", autocomplete: "current-password", isRequired: true }, form)}
       <button class="primary">Sign in</button>
     </form>
-    !${challenge === null ? "" : passkey(challenge)} !${oidcButton({ verb: "Sign in", name: oidcName, next })}
+    !${challenge === null ? "" : passkey(challenge)} !${providerButtons({ verb: "Sign in", providers, next })}
     !${canReset ? html`<p class="muted"><a href="/dashboard/forgot">Forgot your password?</a></p>` : ""}
     !${isSignUpOpen ? html`<p class="muted">No account yet? <a href="/dashboard/sign-up">Sign up</a></p>` : ""}`;
   return layout({ title: "Sign in", visitor: null, body, isNarrow: true });

@@ -2,7 +2,7 @@ import { html } from "ghtml";
 import type { FormState } from "../../form.ts";
 import { field, formProblem } from "../field.ts";
 import { outboxHint } from "./forgot.ts";
-import { oidcButton } from "./oidc-button.ts";
+import { providerButtons, type ProviderButton } from "./provider-buttons.ts";
 import { layout } from "../layout.ts";
 
 export interface SignUpView {
@@ -15,11 +15,11 @@ export interface SignUpView {
   proof: string;
   /** The address that the link was mailed to; null: it may be any. */
   email: string | null;
-  /** Of the service where people sign up, too; null: there is none. */
-  oidcName: string | null;
+  /** Where people sign up, too. */
+  providers: readonly ProviderButton[];
 }
 
-export function signUpPage({ form, invitation, invitedTo, proof, email, oidcName }: SignUpView): string {
+export function signUpPage({ form, invitation, invitedTo, proof, email, providers }: SignUpView): string {
   const next = invitation === "" ? "/dashboard" : `/dashboard/invitation?token=${invitation}`;
   const address =
     email === null
@@ -39,7 +39,7 @@ export function signUpPage({ form, invitation, invitedTo, proof, email, oidcName
       !${field({ name: "password", label: "Password", type: "password", help: "At least 10 characters. A few words together are good ones.", autocomplete: "new-password", isRequired: true }, form)}
       <button class="primary">Sign up</button>
     </form>
-    !${oidcButton({ verb: "Sign up", name: oidcName, next })} !${SIGN_IN}`;
+    !${providerButtons({ verb: "Sign up", providers, next })} !${SIGN_IN}`;
   return layout({ title: "Sign up", visitor: null, body, isNarrow: true });
 }
 
@@ -51,11 +51,11 @@ export interface AddressView {
   domains: readonly string[] | null;
   /** Can a link be mailed? */
   canMail: boolean;
-  oidcName: string | null;
+  providers: readonly ProviderButton[];
 }
 
 /** The first step where an address must be proved. */
-export function addressPage({ form, invitation, domains, canMail, oidcName }: AddressView): string {
+export function addressPage({ form, invitation, domains, canMail, providers }: AddressView): string {
   const next = invitation === "" ? "/dashboard" : `/dashboard/invitation?token=${invitation}`;
   const mailed = html`<form method="post" action="/dashboard/sign-up/address" class="card stack">
     !${formProblem(form)}
@@ -65,7 +65,7 @@ export function addressPage({ form, invitation, domains, canMail, oidcName }: Ad
   </form>`;
   const body = html`<h1>Sign up</h1>
     !${domains === null ? "" : html`<p class="muted">Only addresses of ${domains.join(", ")} can sign up here.</p>`}
-    !${canMail ? mailed : ""} !${oidcButton({ verb: "Sign up", name: oidcName, next })} !${SIGN_IN}`;
+    !${canMail ? mailed : ""} !${providerButtons({ verb: "Sign up", providers, next })} !${SIGN_IN}`;
   return layout({ title: "Sign up", visitor: null, body, isNarrow: true });
 }
 

@@ -6,10 +6,17 @@ const CONFIG: Parameters<typeof checkConfig>[0] = {
   publicBaseUrl: "https://gateway.example",
   signUp: { isOpen: true, domains: null },
   mail: { kind: "none" },
-  oidc: undefined,
+  providers: [],
   adminSecondFactor: "required",
 };
-const OIDC = { issuer: "https://id.example", clientId: "gateway", clientSecret: "x", name: "Example" };
+const OIDC = {
+  id: "oidc",
+  issuer: "https://id.example",
+  clientId: "gateway",
+  clientSecret: "x",
+  name: "Example",
+  hasSecondFactor: false,
+} as const;
 const DOMAINS = { isOpen: true, domains: ["example.com"] };
 const SMTP = { kind: "smtp", url: "smtps://mail.example", from: "gateway@example.com" } as const;
 
@@ -25,9 +32,9 @@ test("administrators do without a second factor on one machine alone", () => {
 });
 
 test("an address of a domain is proved by mail, or by a provider", () => {
-  expect(() => checkConfig({ ...CONFIG, signUp: DOMAINS })).toThrow("SIGN_UP_DOMAINS needs MAIL=smtp or OIDC_ISSUER");
+  expect(() => checkConfig({ ...CONFIG, signUp: DOMAINS })).toThrow("SIGN_UP_DOMAINS needs MAIL=smtp or a sign-in provider");
   checkConfig({ ...CONFIG, signUp: DOMAINS, mail: SMTP });
-  checkConfig({ ...CONFIG, signUp: DOMAINS, oidc: OIDC });
+  checkConfig({ ...CONFIG, signUp: DOMAINS, providers: [OIDC] });
 });
 
 test.for([

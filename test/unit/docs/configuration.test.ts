@@ -20,6 +20,7 @@ const PROCESSES = [
       "dashboard/main.ts",
       "dashboard/mail/mailer.ts",
       "dashboard/oidc/config.ts",
+      "dashboard/oidc/provider-domains.ts",
       "dashboard/payments/payments.ts",
       "dashboard/second-factor-policy.ts",
       "dashboard/sign-up-rules.ts",

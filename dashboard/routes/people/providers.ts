@@ -2,11 +2,14 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { signUp, signUpInvited, type Person } from "../../../ledger/people/persons.ts";
-import { findVouched, type Vouched } from "../../../ledger/people/vouched.ts";
+import { findVouched } from "../../../ledger/people/vouched.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { readQuery } from "../../form.ts";
 import { begunCookie } from "../../oidc/begun.ts";
-import { CALLBACK_PATH, type Oidc } from "../../oidc/provider.ts";
+import { notBegunHere } from "../../oidc/failure.ts";
+import { callbackPath, startPath } from "../../oidc/paths.ts";
+import { checkProvider, domainOf, providerFor } from "../../oidc/provider-domains.ts";
+import type { Arrived, Provider } from "../../oidc/provider.ts";
 import { goTo, safeNext } from "../../reply.ts";
 import { isFromOwnPage } from "../../session/csrf.ts";
 import { createArrive } from "../../session/arrival.ts";
@@ -23,41 +26,55 @@ interface Arrival {
 }
 
 /** Sign-in and sign-up at another service. */
-export function oidcRoutes(app: FastifyInstance, deps: AppDeps, oidc: Oidc): void {
-  const { database, publicBaseUrl, signUp: rules } = deps;
+export function providerRoutes(app: FastifyInstance, deps: AppDeps, provider: Provider): void {
+  const { database, publicBaseUrl, signUp: rules, providerDomains } = deps;
+  const { id, hasSecondFactor } = provider;
   const arrive = createArrive(deps);
   const begunCookies = begunCookie(deps);
 
-  app.get("/dashboard/oidc/start", async (request, reply) => {
+  app.get(startPath(id), async (request, reply) => {
     const next = safeNext(readQuery(request, "next"));
     if (request.visitor !== null) return goTo(reply, next);
-    const { address, checks } = await oidc.begin();
-    begunCookies.set(reply, { ...checks, next, isAsked: isFromOwnPage(request, publicBaseUrl) });
+    const { address, checks } = await provider.begin();
+    begunCookies.set(reply, { provider: id, ...checks, next, isAsked: isFromOwnPage(request, publicBaseUrl) });
     return goTo(reply, address);
   });
 
-  app.get(CALLBACK_PATH, async (request, reply) => {
-    const { next, isAsked, ...checks } = begunCookies.take(request, reply);
+  app.get(callbackPath(id), async (request, reply) => {
+    const { provider: begunAt, next, isAsked, ...checks } = begunCookies.take(request, reply);
+    if (begunAt !== id) throw notBegunHere();
     const invitation = invitationIn(next);
     if (invitation !== "" && !isAsked) throw notAsked();
-    const vouched = await oidc.finish(queryOf(request), checks);
-    const { person, accountId, action, next: last } = (await arriveKnown(vouched, next)) ?? (await arriveNew(vouched, next));
-    await arrive(request, reply, { person, accountId, action });
+    const arrived = await provider.finish(queryOf(request), checks);
+    checkDomain(arrived);
+    const { person, accountId, action, next: last } = (await arriveKnown(arrived, next)) ?? (await arriveNew(arrived, next));
+    await arrive(request, reply, { person, accountId, action, hasSecondFactor, provider: id });
     return goTo(reply, last);
   });
 
-  async function arriveKnown(vouched: Vouched, next: string): Promise<Arrival | undefined> {
-    const known = await findVouched(database, vouched);
+  /** Before anything is linked or made. */
+  function checkDomain({ email, organization }: Arrived): void {
+    if (email === null) return;
+    checkProvider(providerDomains, email, id);
+    if (id === "google" && providerFor(providerDomains, email) === id && organization !== domainOf(email))
+      throw notOfDomain(email);
+  }
+
+  async function arriveKnown(arrived: Arrived, next: string): Promise<Arrival | undefined> {
+    const isAuthoritative = arrived.email !== null && providerFor(providerDomains, arrived.email) === id;
+    const known = await findVouched(database, arrived, { isAuthoritative });
     if (known === undefined) return undefined;
     const { person, isLinked } = known;
+    // Their address may be of another domain than the one that the provider names now.
+    checkProvider(providerDomains, person.email, id);
     if (isLinked)
       await noteAction(database, { accountId: null, personId: person.id, action: "person.linked", subject: person.email });
     const accountId = await accountOnEntry(database, person, invitationIn(next));
     return { person, accountId, action: "person.signed_in", next };
   }
 
-  async function arriveNew({ identity, email, name }: Vouched, next: string): Promise<Arrival> {
-    if (email === null) throw notVerified(oidc.name);
+  async function arriveNew({ identity, email, name }: Arrived, next: string): Promise<Arrival> {
+    if (email === null) throw notVerified(provider.name);
     const invitation = invitationIn(next);
     if (invitation === "") {
       checkSignUpOpen(rules);
@@ -84,5 +101,12 @@ function notVerified(name: string): GatewayError {
   return new GatewayError(
     "permission_denied",
     `${name} has not verified an e-mail address of yours, so nobody can tell whose it is. Verify it there, then sign in again.`,
+  );
+}
+
+function notOfDomain(email: string): GatewayError {
+  return new GatewayError(
+    "permission_denied",
+    `This Google account does not belong to ${domainOf(email)}. Sign in to Google with the account of your organization.`,
   );
 }

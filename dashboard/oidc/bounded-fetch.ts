@@ -1,0 +1,19 @@
+const MOST_BYTES = 256 * 1024;
+
+/**
+ * As `fetch`, for providers: an answer is read up to a bound, within the time that its signal gives, and leads nowhere
+ * else.
+ */
+export async function boundedFetch(url: string, init: RequestInit): Promise<Response> {
+  const response = await fetch(url, { ...init, redirect: "manual" });
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > MOST_BYTES) throw new Error(`the provider answered more than ${MOST_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  const { status, statusText, headers } = response;
+  const hasBody = status !== 204 && status !== 205 && status !== 304;
+  return new Response(hasBody ? Buffer.concat(chunks) : null, { status, statusText, headers });
+}

@@ -1,0 +1,19 @@
+import type { FastifyReply } from "fastify";
+import type { AppDeps } from "../../app-deps.ts";
+import { domainOf, providerFor } from "../../oidc/provider-domains.ts";
+import { sendPage } from "../../reply.ts";
+import { providerOnlyPage } from "../../views/people/provider-only.ts";
+
+/**
+ * Leads an address that signs in through one provider alone there.
+ * @returns undefined for all others.
+ */
+export function leadToProvider(
+  { providers = [], providerDomains }: Pick<AppDeps, "providers" | "providerDomains">,
+  reply: FastifyReply,
+  { email, next }: { email: string; next: string },
+): FastifyReply | undefined {
+  const id = providerFor(providerDomains, email);
+  const provider = providers.find((each) => each.id === id);
+  return provider && sendPage(reply, providerOnlyPage({ domain: domainOf(email), provider, next }));
+}

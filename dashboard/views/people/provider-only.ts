@@ -1,0 +1,14 @@
+import { html } from "ghtml";
+import { layout } from "../layout.ts";
+import { providerButtons, type ProviderButton } from "./provider-buttons.ts";
+
+/** Instead of a password, for an address that signs in elsewhere. The same whether or not somebody here has it. */
+export function providerOnlyPage({ domain, provider, next }: { domain: string; provider: ProviderButton; next: string }): string {
+  const body = html`<h1>Sign in with ${provider.name}</h1>
+    <div class="card stack">
+      <p>Addresses of ${domain} sign in with ${provider.name} alone. There is no password for them here.</p>
+      !${providerButtons({ verb: "Sign in", providers: [provider], next })}
+    </div>
+    <p class="muted"><a href="/dashboard/sign-in">Use another address</a></p>`;
+  return layout({ title: `Sign in with ${provider.name}`, visitor: null, body, isNarrow: true });
+}

@@ -1,0 +1,20 @@
+import type { Queryable } from "../database.ts";
+import { dropFactors } from "./factors.ts";
+import { revokeMadeThingsIn } from "./made-by.ts";
+import { listMemberships } from "./members.ts";
+import { endOtherSessions } from "./sessions.ts";
+
+/** Somebody proved an address with which a stranger had signed up: what the stranger made ends, with their password. */
+export async function takeOver(transaction: Queryable, personId: string): Promise<void> {
+  await transaction.execute("UPDATE person SET password_hash = NULL, email_verified_at = now() WHERE id = $1", [personId]);
+  await endOtherSessions(transaction, { personId, id: null });
+  await endWhatWasMade(transaction, personId);
+}
+
+/** Keys, tokens, invitations and second factors. */
+export async function endWhatWasMade(transaction: Queryable, personId: string): Promise<void> {
+  for (const { accountId } of await listMemberships(transaction, personId))
+    await revokeMadeThingsIn(transaction, { accountId, personId, byPersonId: personId });
+  await transaction.execute("DELETE FROM invitation WHERE invited_by = $1", [personId]);
+  await dropFactors(transaction, personId);
+}
