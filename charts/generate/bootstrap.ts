@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
 import { MAX_REQUEST_BYTES, attemptPath } from "../../contract/headers.ts";
-import { buildBootstrap, XDS_CLUSTER } from "../../operator/xds/bootstrap.ts";
+import { buildBootstrap, quarterOfHeap, XDS_CLUSTER } from "../../operator/xds/bootstrap.ts";
 import { clientTlsSecret, type ClientTls } from "../../operator/xds/client-tls.ts";
 import { DASHBOARD_CLUSTER, INSTALLER_PATHS } from "../../operator/xds/dashboard-route.ts";
 import { MAX_EXTPROC_STREAMS } from "../../operator/xds/extproc-cluster.ts";
@@ -44,6 +44,11 @@ const FIRST_WORKER = { standIn: 17_002, expression: "{{ add 9010 $worker }}" } a
 const FURTHER_WORKER = { standIn: 17_003 } as const;
 const MAX_EXTPROC = { standIn: 770_000_004, expression: `{{ mul ${MAX_EXTPROC_STREAMS} ${WORKERS} }}` } as const;
 const MAX_HEAP = { standIn: 770_000_002, expression: "{{ int64 .Values.gateway.envoy.maxHeapBytes }}" } as const;
+
+const QUARTER_OF_HEAP = {
+  standIn: quarterOfHeap(MAX_HEAP.standIn),
+  expression: "{{ div (int64 .Values.gateway.envoy.maxHeapBytes) 4 }}",
+} as const;
 
 /** Keys of the bootstrap that are there under a condition only. */
 const CONDITIONS: Readonly<Record<string, string>> = {
@@ -95,8 +100,8 @@ export function bootstrapTemplate(): string {
     .replaceAll(/^ *(?:- )?EACH WORKER IF (.*)$/gm, `{{- range $worker := ternary (until ${WORKERS}) list ($1) }}`)
     .replaceAll(/^ *(?:- )?EACH WORKER$/gm, `{{- range $worker := until ${WORKERS} }}`)
     .replaceAll(/^ *(?:- )?END .*$/gm, "{{- end }}")
-    .replace("name: worker-0", "name: worker-{{ $worker }}")
-    .replace(`path: ${attemptPath(0)}\n`, "path: /{{ $worker }}\n");
+    .replaceAll("name: worker-0", "name: worker-{{ $worker }}")
+    .replaceAll(`path: ${attemptPath(0)}\n`, "path: /{{ $worker }}\n");
   return [
     BIND_ADDRESS,
     OPERATOR_HOST,
@@ -104,6 +109,7 @@ export function bootstrapTemplate(): string {
     NODE_ID,
     MAX_CONNECTIONS,
     MAX_HEAP,
+    QUARTER_OF_HEAP,
     MAX_EXTPROC,
     FIRST_WORKER,
     TRACES_HOST,

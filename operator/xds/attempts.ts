@@ -141,6 +141,8 @@ const backendRoute: Route = {
     cluster_not_found_response_code: "SERVICE_UNAVAILABLE",
     auto_host_rewrite: true,
     timeout: "0s",
+    // extproc keeps each backend's own times; this is the longest that a Model can name.
+    idle_timeout: "3600s",
     // To the same server only what it has never seen; one that cannot be reached is left for the next.
     retry_policy: { retry_on: "refused-stream,reset-before-request", num_retries: 2 },
   },
@@ -149,7 +151,7 @@ const backendRoute: Route = {
 /** What an attempt matches before its backend is known. */
 function workerRoutes(workers: readonly ExtprocAddress[], maxRequestBytes: number): EnvoyConfig[] {
   if (workers.length < 2) return [];
-  return workers.flatMap((address, worker) =>
+  const byWorker = workers.map((address, worker) =>
     unprocessedRoutes({
       name: `worker-${worker}`,
       match: { path: attemptPath(worker) },
@@ -157,6 +159,9 @@ function workerRoutes(workers: readonly ExtprocAddress[], maxRequestBytes: numbe
       filters: attemptsOfWorker(nameOfWorker(address)),
     }),
   );
+  // One class of bodies after the other, as the chart repeats each route for every worker.
+  const [first = []] = byWorker;
+  return first.flatMap((_route, bodyClass) => byWorker.flatMap((routes) => routes.slice(bodyClass, bodyClass + 1)));
 }
 
 /** Envoy takes `content-length` off a request whose body the processor replaces, and some model servers want it. */

@@ -99,6 +99,7 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
         ...(options.dashboard === undefined ? [] : [dashboardCluster(options.dashboard, options.internalTls)]),
       ],
     },
+    memory_allocator_manager: memoryGivenBack(options),
     overload_manager: overloadManager(options),
     // Envoy drops a gRPC client that opened no stream for 50 s, and crashes when a stream that was opened before then
     // ends: one answer of over a minute on a quiet gateway was enough (test/envoy/long-answer).
@@ -113,6 +114,25 @@ const runtimeFlags = {
   // of them for a rapid-reset attack and drops the connection with all its requests.
   "envoy.reloadable_features.ext_proc_graceful_grpc_close": true,
 };
+
+const DEFAULT_MAX_HEAP_BYTES = 1024 * 1024 * 1024;
+
+/**
+ * What a flood has left behind goes back to the system: all beyond a quarter of the heap's bound, and some each second. Without
+ * it Envoy keeps its peak.
+ */
+function memoryGivenBack({ maxHeapBytes = DEFAULT_MAX_HEAP_BYTES }: BootstrapOptions): EnvoyConfig {
+  return {
+    bytes_to_release: 64 * 1024 * 1024,
+    memory_release_interval: "1s",
+    soft_memory_limit_bytes: quarterOfHeap(maxHeapBytes),
+  };
+}
+
+/** The chart has the same as an expression. */
+export function quarterOfHeap(maxHeapBytes: number): number {
+  return Math.floor(maxHeapBytes / 4);
+}
 
 function xdsCluster(address: EndpointAddress, tls: InternalTls | undefined): EnvoyConfig {
   const transport =

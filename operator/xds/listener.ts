@@ -37,6 +37,8 @@ export function listener(options: ListenerOptions): EnvoyConfig {
     name: "clients",
     address: socketAddress(options.listen),
     per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
+    // Network balancers, NAT and firewalls forget connections that are silent, and the first token may take minutes.
+    tcp_keepalive: { keepalive_time: 20, keepalive_interval: 20, keepalive_probes: 6 },
     ...(options.clientTls === undefined ? {} : { listener_filters: [TLS_INSPECTOR] }),
     filter_chains: [
       {

@@ -13,6 +13,8 @@ export interface TestBackend {
   weight?: number;
   /** The provider's key. */
   credential?: string;
+  /** PEM of the authority of an https server. */
+  ca?: string;
 }
 
 export interface TestModelOfMany {
@@ -59,22 +61,23 @@ function toModel({ name, backends, timeouts, streaming, maxOutputTokens, pricing
       ...(timeouts === undefined ? {} : { timeouts }),
       ...(streaming === undefined ? {} : { streaming }),
       ...(maxOutputTokens === undefined ? {} : { limits: { maxOutputTokens } }),
-      backends: backends.map(({ name: backend, protocol, url, priority = 0, weight = 1, credential }) => ({
+      backends: backends.map(({ name: backend, protocol, url, priority = 0, weight = 1, credential, ca }) => ({
         name: backend,
         protocol: protocol === "chat" ? "ChatCompletions" : "Messages",
         url: protocol === "chat" ? `${url}/v1` : url,
         priority,
         weight,
         ...(credential === undefined ? {} : { credentialRef: { name: secretName(name, backend) } }),
+        ...(ca === undefined ? {} : { tls: { caSecretRef: { name: secretName(name, backend) } } }),
       })),
     },
   };
 }
 
-function toSecret({ name }: TestModelOfMany, { name: backend, credential }: TestBackend): object[] {
-  if (credential === undefined) return [];
+function toSecret({ name }: TestModelOfMany, { name: backend, credential, ca }: TestBackend): object[] {
+  if (credential === undefined && ca === undefined) return [];
   const metadata = { name: secretName(name, backend) };
-  return [{ apiVersion: "v1", kind: "Secret", metadata, stringData: { "api-key": credential } }];
+  return [{ apiVersion: "v1", kind: "Secret", metadata, stringData: { "api-key": credential, "ca.crt": ca } }];
 }
 
 function secretName(model: string, backend: string): string {

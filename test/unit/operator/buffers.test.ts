@@ -12,14 +12,15 @@ function valuesOf(name: string, config: unknown): unknown[] {
   return Object.entries(config).flatMap(([key, value]: [string, unknown]) => (key === name ? [value] : valuesOf(name, value)));
 }
 
-const bootstrap = buildBootstrap({
+const options = {
   nodeId: "envoy",
   listen: { host: "0.0.0.0", port: 8080 },
   extproc: [9002, 9012].map((port) => ({ host: "127.0.0.1", port })),
   xds: { host: "127.0.0.1", port: 9004 },
   admin: { host: "127.0.0.1", port: 9901 },
   maxRequestBytes: MAX_REQUEST_BYTES,
-});
+};
+const bootstrap = buildBootstrap(options);
 
 test("no connection and no stream may hold more than 1 MiB; only a body that waits for the processor may have its 32", () => {
   const connections = valuesOf("per_connection_buffer_limit_bytes", bootstrap);
@@ -41,6 +42,22 @@ test("what is held of a request and its streamed answer depends on the body's le
     [undefined, MAX_REQUEST_BYTES],
   ]);
   expect(new Set(routes.map(({ name }) => name)).size).toBe(routes.length);
+});
+
+test("memory that a flood has left behind goes back to the system, all beyond a quarter of the heap's bound", () => {
+  expect(bootstrap["memory_allocator_manager"]).toMatchObject({ soft_memory_limit_bytes: 256 * MEBIBYTE });
+  const small = buildBootstrap({ ...options, maxHeapBytes: 400 * MEBIBYTE });
+  expect(small["memory_allocator_manager"]).toMatchObject({ soft_memory_limit_bytes: 100 * MEBIBYTE });
+});
+
+test("clients' connections have TCP keep-alives within what balancers allow, usually 60 seconds", () => {
+  expect(valuesOf("tcp_keepalive", bootstrap)).toEqual([{ keepalive_time: 20, keepalive_interval: 20, keepalive_probes: 6 }]);
+});
+
+test("every wait for a server ends: a route without a time of its own for the whole has one for silence", () => {
+  const routes = valuesOf("route", bootstrap).filter((route) => valuesOf("timeout", { route }).includes("0s"));
+  expect(routes.length).toBeGreaterThan(5);
+  for (const route of routes) expect(Number.parseInt(String(valuesOf("idle_timeout", route)[0]), 10)).toBeGreaterThan(0);
 });
 
 test("a model server's connection holds little", () => {

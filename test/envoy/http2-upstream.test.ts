@@ -1,0 +1,97 @@
+import { constants, createSecureServer, type Http2Server, type ServerHttp2Stream } from "node:http2";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { makeBackendManifests } from "../support/backend-manifests.ts";
+import { onlyRow } from "../support/settlement.ts";
+import { startTestStack, type TestStack } from "../support/stack.ts";
+import { makeAuthority, type Authority } from "../support/tls-certificates.ts";
+
+/** A model server that speaks HTTP/2 ends one stream and keeps its connection: not what a closed connection looks like. */
+
+let respond: (stream: ServerHttp2Stream) => void = () => {};
+/** Each stream's HTTP version as the server sees it. */
+let protocols: (string | null | undefined)[] = [];
+let authority: Authority;
+let server: Http2Server;
+let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
+let stack: TestStack;
+
+beforeAll(async () => {
+  authority = await makeAuthority();
+  const { ca, certificate, key } = await authority.issue("model-server", { address: "127.0.0.1", usage: "serverAuth" });
+  server = createSecureServer({ cert: certificate, key });
+  server.on("stream", (stream) => {
+    protocols.push(stream.session?.alpnProtocol);
+    stream.on("error", () => {});
+    stream.resume().on("end", () => respond(stream));
+  });
+  const { promise: listening, resolve } = Promise.withResolvers<void>();
+  server.listen(0, "127.0.0.1", resolve);
+  await listening;
+  const address = server.address();
+  if (typeof address !== "object" || address === null) throw new Error("the model server has no port");
+  const only = { name: "only", protocol: "chat", url: `https://127.0.0.1:${address.port}`, ca } as const;
+  manifests = await makeBackendManifests([
+    { name: "single", backends: [only] },
+    { name: "several", backends: [only, { ...only, name: "spare", priority: 1 }] },
+  ]);
+  stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
+});
+afterAll(async () => {
+  await stack.stop();
+  server.close();
+  await manifests.remove();
+  await authority.remove();
+});
+
+async function ask(model: string, path = "/v1/chat/completions"): Promise<{ response: Response; text: string }> {
+  const response = await fetch(stack.baseUrl + path, {
+    method: "POST",
+    headers: { authorization: `Bearer ${stack.apiKey}` },
+    body: JSON.stringify({ model, stream: true, max_tokens: 100, messages: [{ role: "user", content: "Hello" }] }),
+  });
+  return { response, text: await response.text() };
+}
+
+const CHUNK = `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta: { content: "one two three" }, finish_reason: null }] })}\n\n`;
+const RESETS = [
+  ["INTERNAL_ERROR", constants.NGHTTP2_INTERNAL_ERROR],
+  ["CANCEL", constants.NGHTTP2_CANCEL],
+  ["NO_ERROR", constants.NGHTTP2_NO_ERROR],
+] as const;
+const CASES = ["single", "several"].flatMap((model) => RESETS.map(([name, code]) => ({ model, name, code })));
+
+test.for(CASES)(
+  "$model: a stream that its server resets with $name ends with an error event, and the server is blamed",
+  async ({ model, code }) => {
+    respond = (stream) => {
+      stream.respond({ ":status": 200, "content-type": "text/event-stream" });
+      stream.write(CHUNK);
+      void sleep(200).then(() => stream.close(code));
+    };
+    protocols = [];
+    for (const [path, event] of [
+      ["/v1/chat/completions", /data: \{"error":\{"message":"The model server broke off in the middle of its answer\./],
+      ["/v1/messages", /event: error\ndata: .*The model server.s answer ended before it was complete\./],
+    ] as const) {
+      const { response, text } = await ask(model, path);
+      expect(response.status).toBe(200);
+      expect(text).toContain("one two three");
+      expect(text).toMatch(event);
+      expect(await onlyRow(stack, response.headers.get("x-request-id") ?? "")).toMatchObject({ outcome: "truncated" });
+    }
+    expect(new Set(protocols)).toEqual(new Set(["h2"]));
+  },
+);
+
+test.for(CASES)(
+  "$model: one that it resets with $name before its headers is an error of the server, and free",
+  async ({ model, code }) => {
+    respond = (stream) => stream.close(code);
+    const { response, text } = await ask(model);
+    expect(response.status).toBeGreaterThanOrEqual(502);
+    expect(text).toMatch(/^\{"error":\{"message":"The model server/);
+    const row = await onlyRow(stack, response.headers.get("x-request-id") ?? "");
+    expect(row).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
+  },
+);
