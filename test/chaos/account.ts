@@ -3,6 +3,7 @@ import { judge } from "./judge.ts";
 import type { Asked } from "./load.ts";
 import type { ProcessFault } from "./process-faults.ts";
 import type { Delivery } from "./delivery.ts";
+import { FIRST_OF_ATTACKERS } from "./question.ts";
 
 /** What each side knows of all requests. */
 export interface Sides {
@@ -26,7 +27,7 @@ const GRACE_MS = 2_000;
 /** Puts the sides of each request together. */
 export function accountFor({ asked, deliveries, booked, happened }: Sides): { requests: Accounted[]; unasked: string[] } {
   const byNumber = Map.groupBy(deliveries, ({ number }) => number);
-  const known = new Set<string>();
+  const known = new Set(deliveries.filter(({ number }) => number > FIRST_OF_ATTACKERS).map(({ requestId }) => requestId));
   const requests = asked.map((each): Accounted => {
     const { question, seen } = each;
     const own = byNumber.get(question.number) ?? [];

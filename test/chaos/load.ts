@@ -32,7 +32,7 @@ export interface Customer {
 export interface Load {
   readonly asked: readonly Asked[];
   /** Until the signal aborts; what runs then is waited for. */
-  run(signal: AbortSignal, only?: typeof NO_FAULT | typeof SLOW): Promise<void>;
+  run(signal: AbortSignal, only?: typeof NO_FAULT | typeof SLOW, by?: readonly Customer[]): Promise<void>;
 }
 
 export interface LoadOptions {
@@ -84,10 +84,8 @@ export function createLoad({ baseUrl, customers, random, createAgent }: LoadOpti
 
   return {
     asked,
-    async run(signal, only) {
-      const workers = customers.flatMap((customer) =>
-        Array.from({ length: customer.workers }, () => work(signal, customer, only)),
-      );
+    async run(signal, only, by = customers) {
+      const workers = by.flatMap((customer) => Array.from({ length: customer.workers }, () => work(signal, customer, only)));
       await Promise.all(workers);
     },
   };

@@ -11,6 +11,9 @@ export interface Question {
   words: number;
 }
 
+/** From here on, questions are those of attackers, which nobody accounts for. */
+export const FIRST_OF_ATTACKERS = 1_000_000_000;
+
 /** The prompt tells the model server what to do: nothing else of a request is sure to reach it. */
 const PROMPT = /question (\d+), fault "([^"]*)", (\d+) words/;
 

@@ -1,9 +1,11 @@
 import { seeded } from "../fuzz/harness-mutate.ts";
 import { startSupervisedStack, type SupervisedStack } from "../support/supervised/supervised-stack.ts";
+import { createAttacks } from "./attackers.ts";
 import { auditBooks, readBooked } from "./books.ts";
+import type { Seen } from "./caller.ts";
 import { createCustomers, feedThin, OVERDRAFT_NANO_USD } from "./customers.ts";
 import { createKeyMaker } from "./key-maker.ts";
-import { createLoad } from "./load.ts";
+import { createLoad, type Asked } from "./load.ts";
 import { makeModels } from "./models.ts";
 import { createPages } from "./pages.ts";
 import { createProcessFaults } from "./process-faults.ts";
@@ -26,7 +28,10 @@ export interface ChaosOptions {
   onProgress: (line: string) => void;
 }
 
-const WARM_UP_MS = 10_000;
+const WARM_UP_MS = 3_000;
+const ATTACK_MS = 3_000;
+/** What a customer has at once beside an attacker: no flood itself. */
+const PAYING_WORKERS = 2;
 const PROGRESS_MS = 10_000;
 
 /** Starts everything, lets everything fail in turn, and accounts for each request. */
@@ -64,6 +69,15 @@ async function wreak(stack: SupervisedStack, upstream: Upstream, options: ChaosO
 
   onProgress("warming up");
   await load.run(AbortSignal.timeout(WARM_UP_MS), NO_FAULT);
+  const losses: string[] = [];
+  for (const { name, run } of await createAttacks(stack, plane.baseUrl)) {
+    onProgress(name);
+    const earlier = load.asked.length;
+    const attackTime = AbortSignal.timeout(ATTACK_MS);
+    const paying = { apiKey: stack.apiKey, isThin: false, workers: PAYING_WORKERS };
+    await Promise.all([run(attackTime), load.run(attackTime, NO_FAULT, [paying])]);
+    losses.push(...lossesBeside(name, load.asked.slice(earlier)));
+  }
   await untilAtRest(stack, plane, upstream);
   const before = await readHoldings(holders);
 
@@ -86,7 +100,25 @@ async function wreak(stack: SupervisedStack, upstream: Upstream, options: ChaosO
     ...keyMaker.judge(happened),
   ]);
   const books = [...(await auditBooks(database, OVERDRAFT_NANO_USD)), ...(await keyMaker.audit())];
-  return { rows, unexplained: [...unexplained, ...left, ...books, ...excess] };
+  return { rows, unexplained: [...losses, ...unexplained, ...left, ...books, ...excess] };
+}
+
+/**
+ * A paying account beside an attacker loses nothing: it is served, never cut off, and never blamed for the strain. A busy machine may
+ * still tell it to come again in a moment.
+ */
+function lossesBeside(attack: string, asked: readonly Asked[]): string[] {
+  const lost = asked.filter(({ manner, seen }) => seen.result !== "answered" && manner !== "leaves" && !isToldToWait(seen));
+  return [
+    ...(asked.some(({ seen }) => seen.result === "answered")
+      ? []
+      : [`${attack}: none of ${asked.length} other requests was answered`]),
+    ...lost.map(({ seen }) => `${attack}: another account's request was ${seen.result}: ${seen.status} ${seen.codes.join("/")}`),
+  ];
+}
+
+function isToldToWait({ status, codes, hasRetryAfter }: Seen): boolean {
+  return status !== 429 && codes.includes("overloaded") && hasRetryAfter;
 }
 
 /** What is logged of a fault of the program's own. */
