@@ -67,7 +67,7 @@ export function useService(): (options?: Options) => Promise<TestService> {
 }
 
 /** The link of a letter. */
-function linkIn({ text }: Letter): string {
+export function linkIn({ text }: Letter): string {
   return /https?:\/\/\S+/.exec(text)?.[0] ?? "";
 }
 
