@@ -14,6 +14,7 @@ import { applyApiKey, type Applied } from "./apply.ts";
 import { ACTIVITY_FIELDS, writeActivity } from "./activity.ts";
 import { describeFailure, RECONCILE_FAILED } from "./failure.ts";
 import { parseApiKeyResource, type ApiKeyResource } from "./resource.ts";
+import { createSecretPoll } from "./secret-poll.ts";
 import { decideConditions, encodeApiKeyStatus, type ApiKeyOutcome } from "./status.ts";
 
 export interface ApiKeyControllerDeps {
@@ -34,15 +35,17 @@ export interface ApiKeyControllerDeps {
 }
 
 export interface ApiKeyTimes {
-  /** A Secret may have been deleted or changed, which nothing tells. */
+  /** What nothing tells may have changed. */
   recheckMs: number;
   /** How often use and spend are looked at. */
   activityMs: number;
   /** How often keys are looked for whose ApiKey is gone. */
   sweepMs: number;
+  /** Between two looks at all Secrets. */
+  secretsMs: number;
 }
 
-const TIMES: ApiKeyTimes = { recheckMs: 300_000, activityMs: 60_000, sweepMs: 600_000 };
+const TIMES: ApiKeyTimes = { recheckMs: 300_000, activityMs: 60_000, sweepMs: 600_000, secretsMs: 5_000 };
 const FIELD_MANAGER = "model-gateway-operator";
 const WORKERS = 16;
 const FAILURE_WORKERS = 2;
@@ -61,7 +64,7 @@ export interface ApiKeyController {
 
 export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyController {
   const { client, database, origin, isLeader, find, recorder, ownership, clock, events } = deps;
-  const { recheckMs, activityMs, sweepMs } = { ...TIMES, ...deps.times };
+  const { recheckMs, activityMs, sweepMs, secretsMs } = { ...TIMES, ...deps.times };
 
   async function work(key: string): Promise<number | null> {
     if (!isLeader()) return null;
@@ -204,23 +207,36 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
     },
   });
   for (const key of deps.keys()) queue.add(key);
+  const stopping = new AbortController();
+  const pollSecrets = createSecretPoll({ client, objects: apiKeys, isLeader, onChange: (key) => queue.add(key) });
+  const pauseOf = (round: string) => (round === "sweep" ? sweepMs : round === "secrets" ? secretsMs : activityMs);
+  function* apiKeys(): Generator<KubeObject> {
+    for (const key of deps.keys()) {
+      const object = find(key);
+      if (object !== undefined) yield object;
+    }
+  }
+
   const rounds = startWorkQueue({
     name: "round",
-    workers: 2,
+    workers: 3,
     events,
     async work(round) {
       if (!isLeader()) return null;
       if (round === "sweep") await revokeOrphans();
+      else if (round === "secrets") await pollSecrets(stopping.signal);
       else await writeActivity({ ...deps, onSpendLimit: (key) => queue.add(key) });
-      return round === "sweep" ? sweepMs : activityMs;
+      return pauseOf(round);
     },
   });
   rounds.add("sweep");
   rounds.add("activity");
+  rounds.add("secrets");
 
   return {
     changed: (key) => queue.add(key),
     async stop() {
+      stopping.abort();
       await Promise.all([queue.stop(), rounds.stop()]);
       await failureQueue.stop();
     },

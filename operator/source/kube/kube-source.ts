@@ -32,7 +32,9 @@ interface KubeSourceTimes {
   missingMs: number;
 }
 
-const TIMES: KubeSourceTimes = { secretsMs: 60_000, missingMs: 5_000 };
+const TIMES: KubeSourceTimes = { secretsMs: 8_000, missingMs: 5_000 };
+/** Many Secrets are read less often: 20 a second at most. */
+const EACH_SECRET_MS = 50;
 /** A burst of changes is read once. */
 const GATHER_MS = 20;
 const BACK_OFF = { firstMs: 500, mostMs: 15_000 } as const;
@@ -74,7 +76,7 @@ export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synce
     const missing = [...names].filter((name) => secrets.get(name) === undefined);
     changed.clear();
     await secrets.read(names, isDue ? names : new Set([...touched, ...missing]));
-    if (isDue) renewAtMs = clock.nowMs() + secretsMs;
+    if (isDue) renewAtMs = clock.nowMs() + Math.max(secretsMs, names.size * EACH_SECRET_MS);
     const areRefusalsNew = announce(next);
     const before = set;
     set = toResourceSet(next, secrets);

@@ -122,6 +122,26 @@ describe("an ApiKey", () => {
   });
 });
 
+describe("a Secret that somebody", () => {
+  test("edits is found, and told in the ApiKey and an Event, without any change of the ApiKey", async () => {
+    const { team } = stage();
+    const value = await make("edited");
+    await team.patch("secret", "edited", { stringData: { "api-key": "another" } });
+    await expectCondition("edited", "Ready", { status: "False", reason: "SecretChanged" });
+    await until(async () => expect(await team.events("edited")).toContain("Warning SecretChanged"));
+    await team.patch("secret", "edited", { stringData: { "api-key": value } });
+    await expectCondition("edited", "Ready", { status: "True", reason: "Active" });
+  });
+
+  test("deletes is found, and told in the ApiKey and an Event, without any change of the ApiKey", async () => {
+    const { team } = stage();
+    await make("deleted");
+    await team.run(["delete", "secret", "deleted"]);
+    await expectCondition("deleted", "Ready", { status: "False", reason: "SecretMissing" });
+    await until(async () => expect(await team.events("deleted")).toContain("Warning SecretMissing"));
+  });
+});
+
 describe("a rotation", () => {
   test("puts a new value in, keeps the one before it valid for the overlap, then takes it out", async () => {
     const { team } = stage();

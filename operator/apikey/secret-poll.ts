@@ -1,0 +1,68 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import * as z from "zod";
+import type { KubeClient } from "../kube/client.ts";
+import { isKubeError } from "../kube/kube-error.ts";
+import { keyOf, type KubeObject } from "../kube/object.ts";
+import { objectPath } from "../kube/paths.ts";
+
+export interface SecretPollDeps {
+  client: Pick<KubeClient, "send">;
+  /** The ApiKeys whose Secrets are looked at. */
+  objects(): Iterable<KubeObject>;
+  isLeader(): boolean;
+  /** The Secret of this ApiKey was edited, deleted or made again. */
+  onChange(key: string): void;
+  pauseMs?: number;
+}
+
+const AT_ONCE = 4;
+/** 40 a second at most: 400 Secrets are looked at within ten seconds, and 10,000 in some four minutes. */
+const PAUSE_MS = 100;
+
+const objectSchema = z
+  .object({ spec: z.object({ secretRef: z.object({ name: z.string() }).optional() }).default({}) })
+  .catch({ spec: {} });
+const secretSchema = z.object({ metadata: z.object({ resourceVersion: z.string() }) });
+const GONE = "gone";
+
+/**
+ * Finds Secrets that were edited or deleted by hand: the operator has no right to watch them, because that is the right to
+ * read every Secret of a namespace. The API server answers from its memory (resourceVersion=0).
+ */
+export function createSecretPoll({ client, objects, isLeader, onChange, pauseMs = PAUSE_MS }: SecretPollDeps) {
+  let seen: ReadonlyMap<string, string> = new Map();
+
+  async function look(object: KubeObject): Promise<string | undefined> {
+    const { namespace, name } = object.metadata;
+    const path = objectPath("secrets", { namespace, name: objectSchema.parse(object).spec.secretRef?.name ?? name });
+    try {
+      return secretSchema.parse(await client.send({ method: "GET", path, query: { resourceVersion: "0" } })).metadata
+        .resourceVersion;
+    } catch (error) {
+      if (isKubeError(error, 404)) return GONE;
+      // Its reconciliation says so in the resource.
+      if (isKubeError(error, 403)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Looks at each Secret once. @throws if the API server does not answer. */
+  return async function poll(signal: AbortSignal): Promise<void> {
+    const next = new Map<string, string>();
+    const all = [...objects()];
+    for (let at = 0; at < all.length && isLeader() && !signal.aborted; at += AT_ONCE) {
+      const batch = all.slice(at, at + AT_ONCE);
+      const found = await Promise.all(batch.map(look));
+      for (const [index, object] of batch.entries()) {
+        const key = keyOf(object);
+        const version = found[index];
+        if (version === undefined) continue;
+        next.set(key, version);
+        // At first sight too: it may have been edited since the ApiKey was reconciled.
+        if (seen.get(key) !== version) onChange(key);
+      }
+      await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+    }
+    seen = next;
+  };
+}
