@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { rawMember } from "../protocol/json/scan.ts";
 import type { SseEvent } from "../protocol/sse.ts";
 
@@ -12,6 +13,8 @@ export interface EventTemplate {
   isLearning(): boolean;
   /** Takes the form of an event, if it has one. */
   learn(sample: EventSample): void;
+  /** What follows is read otherwise: the form that it knows is of no use. */
+  forget(): void;
 }
 
 interface Skimmed {
@@ -30,6 +33,8 @@ interface EventSample {
   bytes: Buffer;
   /** Its data as the client gets it; null: as it came. */
   editedData: Buffer | null;
+  /** What stands around the text in the event that the client gets in its place, in another protocol. */
+  frame?: { before: string; after: string };
 }
 
 /**
@@ -55,14 +60,17 @@ const FIRST_INSIDE = 0x80;
 const FIRST_LEAD = 0xc0;
 const FIRST_LETTER = 65;
 const ESCAPED = '"\\/bfnrt';
+/** As JSON.stringify writes them: text that goes into another event must not be told from text that was parsed. */
+const CANONICAL = '"\\bfnrt';
 
 export function createEventTemplate(findText: FindText): EventTemplate {
   let received: Form | undefined;
   /** Where it is another than what was received. */
   let edited: Form | undefined;
+  let isFramed = false;
   let lessons = 0;
 
-  function learn({ event, bytes, editedData }: EventSample): void {
+  function learn({ event, bytes, editedData, frame }: EventSample): void {
     if (lessons === MOST_LESSONS || event.dataRange === null) return;
     lessons += 1;
     const dataAt = event.dataRange.start - event.start;
@@ -75,7 +83,8 @@ export function createEventTemplate(findText: FindText): EventTemplate {
     if (form === undefined || (editedData !== null && editedForm === undefined) || tail !== "\n\n") return;
     const whole = ({ before, after }: Form) => ({ before: lead + before, after: after + tail });
     received = whole(form);
-    edited = editedForm === undefined ? undefined : whole(editedForm);
+    edited = frame ?? (editedForm === undefined ? undefined : whole(editedForm));
+    isFramed = frame !== undefined;
   }
 
   function skim(chunk: Buffer): Skimmed | null {
@@ -89,13 +98,15 @@ export function createEventTemplate(findText: FindText): EventTemplate {
     let output = "";
     while (all.startsWith(before, at)) {
       const from = at + before.length;
-      const text = measureText(all, from);
-      if (text === null || !all.startsWith(after, text.end)) break;
+      const text = measureText(all, from, isFramed ? CANONICAL : ESCAPED);
+      // A text of nothing is no event of another protocol.
+      if (text === null || (isFramed && text.end === from) || !all.startsWith(after, text.end)) break;
       textBytes += text.bytes;
       characters += text.characters;
       if (edited !== undefined) output += edited.before + all.slice(from, text.end) + edited.after;
       at = text.end + after.length;
     }
+    if (isFramed && at > 0 && !isUtf8(chunk.subarray(0, at))) return null;
     return at === 0
       ? null
       : { bytes: at, textBytes, characters, edited: edited === undefined ? null : Buffer.from(output, "latin1") };
@@ -104,6 +115,9 @@ export function createEventTemplate(findText: FindText): EventTemplate {
   return {
     skim,
     learn,
+    forget() {
+      received = undefined;
+    },
     isLearning: () => lessons < MOST_LESSONS,
   };
 }
@@ -119,7 +133,7 @@ function formOf(data: Buffer, findText: FindText): Form | undefined {
  * To the quote behind a JSON string's text, whose UTF-8 bytes are one character each here. Null if it has none, or is not as
  * plain as most. Characters are counted as `countCharacters` does it.
  */
-function measureText(all: string, from: number): { end: number; bytes: number; characters: number } | null {
+function measureText(all: string, from: number, escaped: string): { end: number; bytes: number; characters: number } | null {
   let escapes = 0;
   let characters = 0;
   let previousAt = -1;
@@ -132,7 +146,7 @@ function measureText(all: string, from: number): { end: number; bytes: number; c
     if (code === BACKSLASH) {
       at += 1;
       escapes += 1;
-      if (!ESCAPED.includes(all.charAt(at))) return null;
+      if (!escaped.includes(all.charAt(at))) return null;
       code = all.charCodeAt(at);
       // A letter stands for a control character here.
       if (code >= FIRST_LETTER && code !== BACKSLASH) code = -code;

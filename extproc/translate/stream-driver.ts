@@ -4,14 +4,18 @@ import { createSseParser, type SseEvent } from "../protocol/sse.ts";
 import { splitAtComments } from "./comments.ts";
 import type { AnswerReader, AnswerWriter, StreamWriter } from "./conversation/answer.ts";
 import type { AnswerEvent } from "./conversation/answer-event.ts";
+import { createTextSkimmer, type TextSkimmer } from "./text-skimmer.ts";
 import type { StreamOutcome, StreamTranslation } from "./translation.ts";
+
+const NOTHING = Buffer.alloc(0);
 
 /**
  * A server's answer in a client's words, as it comes. A whole answer where a stream was asked for gives the same events, at its end;
  * what the server does wrong ends the stream behind what came before it (S22).
  */
 export function createStream(reader: AnswerReader, writer: StreamWriter): StreamTranslation {
-  const source = createEventSource(reader);
+  const skimmer = createTextSkimmer(reader, writer);
+  const source = createEventSource(reader, skimmer);
 
   function write(events: Iterable<AnswerEvent>): string {
     let text = "";
@@ -26,8 +30,17 @@ export function createStream(reader: AnswerReader, writer: StreamWriter): Stream
     return error === null ? write(events) : write(events) + writer.fail(error);
   }
 
+  function push(chunk: Buffer): Buffer {
+    return Buffer.from(attempt((events) => source.push(chunk, events)));
+  }
+
   return {
-    push: (chunk) => Buffer.from(attempt((events) => source.push(chunk, events))),
+    push(chunk) {
+      const skimmed = source.skim(chunk);
+      if (skimmed === null) return push(chunk);
+      if (skimmed.bytes === chunk.length) return skimmed.output;
+      return Buffer.concat([skimmed.output, push(chunk.subarray(skimmed.bytes))]);
+    },
     end() {
       const text = attempt((events) => source.end(events));
       if (!source.cut()) return Buffer.from(text);
@@ -45,7 +58,7 @@ export function createStream(reader: AnswerReader, writer: StreamWriter): Stream
  * @throws GatewayError `upstream_error`, or the error that the server put into its answer.
  */
 export function translateWhole(body: Buffer, reader: AnswerReader, writer: AnswerWriter): Buffer {
-  const source = createEventSource(reader);
+  const source = createEventSource(reader, null);
   const events: AnswerEvent[] = [];
   const error = source.attempt(events, () => {
     source.push(body, events);
@@ -58,6 +71,8 @@ export function translateWhole(body: Buffer, reader: AnswerReader, writer: Answe
 
 interface EventSource {
   push(chunk: Buffer, events: AnswerEvent[]): void;
+  /** The events at the front of a chunk that need not be read. */
+  skim(chunk: Buffer): ReturnType<TextSkimmer["skim"]>;
   /** The server closed. */
   end(events: AnswerEvent[]): void;
   limit(events: AnswerEvent[]): void;
@@ -70,12 +85,19 @@ interface EventSource {
   outcome(): StreamOutcome;
 }
 
-function createEventSource(reader: AnswerReader): EventSource {
+interface Received {
+  chunk: Buffer;
+  start: number;
+}
+
+function createEventSource(reader: AnswerReader, skimmer: TextSkimmer | null): EventSource {
   const parser = createSseParser();
   const sniffer = createBodySniffer();
   let outcome: StreamOutcome = "open";
   let comments = 0;
   let isStarted = false;
+  /** Bytes that the parser has. */
+  let received = 0;
 
   function take(read: readonly AnswerEvent[], events: AnswerEvent[]): void {
     for (const event of read) {
@@ -87,8 +109,15 @@ function createEventSource(reader: AnswerReader): EventSource {
   }
 
   // What follows an ending need not even be well-formed.
-  function read(parsed: readonly SseEvent[], events: AnswerEvent[]): void {
-    for (const event of parsed) if (outcome === "open") take(reader.read(event), events);
+  /** @param chunk the bytes that end the events, from `start` on in the stream. */
+  function read(parsed: readonly SseEvent[], events: AnswerEvent[], { chunk, start }: Received): void {
+    for (const event of parsed) {
+      if (outcome !== "open") return;
+      const answered = reader.read(event);
+      take(answered, events);
+      const bytes = event.start < start ? null : chunk.subarray(event.start - start, event.end - start);
+      skimmer?.learn(event, bytes, answered);
+    }
   }
 
   // A server's keep-alive comments quiet the client's watchdogs too; before the start nothing may come.
@@ -101,18 +130,29 @@ function createEventSource(reader: AnswerReader): EventSource {
   return {
     push(chunk, events) {
       const bytes = sniffer.push(chunk);
+      const whole = { chunk: bytes, start: received };
+      received += bytes.length;
       if (!reader.hasKeepAliveComments) {
-        read(parser.push(bytes), events);
+        read(parser.push(bytes), events, whole);
         return;
       }
       for (const piece of splitAtComments(bytes)) {
-        read(parser.push(piece), events);
+        read(parser.push(piece), events, whole);
         passComments(events);
       }
     },
+    skim(chunk) {
+      // Only between events, of an answer that goes on.
+      if (skimmer === null || outcome !== "open" || parser.settled() !== received) return null;
+      const skimmed = skimmer.skim(chunk);
+      if (skimmed === null) return null;
+      parser.skip(skimmed.bytes);
+      received += skimmed.bytes;
+      return skimmed;
+    },
     end(events) {
       const json = sniffer.json();
-      if (json === null) read(parser.end(), events);
+      if (json === null) read(parser.end(), events, { chunk: NOTHING, start: received });
       else take(reader.readWhole(json), events);
       if (outcome === "open") take(reader.end(), events);
     },

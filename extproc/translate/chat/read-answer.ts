@@ -10,6 +10,7 @@ import type { ToolNames } from "../conversation/names.ts";
 import { chatOutput } from "../readable-output.ts";
 import { createAnswerBlocks } from "./answer-blocks.ts";
 import { createArgumentGrowth } from "./argument-growth.ts";
+import { findChunkText } from "./chunk-text.ts";
 import { readFinishReason } from "./stop-reason.ts";
 import { createToolCallIds } from "./tool-call-ids.ts";
 
@@ -61,6 +62,7 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
 
   return {
     hasKeepAliveComments: true,
+    skimming: { findText: (data) => findChunkText(data, profile), passed: meter.producedBytes },
     read({ event, data }) {
       if (event === "error") throw readUpstreamErrorPayload(data, client, modelNames);
       if (data.trim() !== "[DONE]") return take(parseChatAnswer(data, options));

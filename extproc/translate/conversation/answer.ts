@@ -19,6 +19,16 @@ export interface AnswerReader {
   isFinished(): boolean;
   /** Do comments between the events show that the server is still there? */
   readonly hasKeepAliveComments: boolean;
+  /** Where a piece of text changes nothing in the reader. */
+  readonly skimming?: TextSkimming;
+}
+
+/** How pieces of text are passed on unread (event-template.ts). */
+interface TextSkimming {
+  /** Of an event that says nothing but one text: that text. */
+  findText(data: Buffer): Buffer | undefined;
+  /** Text was passed of so many bytes and characters. */
+  passed(bytes: number, characters: number): void;
 }
 
 /** What the reading of any answer must know. */

@@ -6,26 +6,20 @@ import { eventsInBody } from "../../protocol/body-sniffer.ts";
 import { parseChatEnvelope, type ChatEnvelope } from "../../protocol/chat/request.ts";
 import { createChunkEncoder, type AnswerHead } from "../../protocol/chat/encode.ts";
 import { chatUsage } from "../../protocol/chat/usage.ts";
-import { isObject, parseObject, type JsonObject } from "../../protocol/json/object.ts";
-import { rawMember, scanElements } from "../../protocol/json/scan.ts";
+import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { editMembers, remove, replace, write, type MemberEdit } from "../../protocol/json/splice.ts";
 import { encodeSseEvent } from "../../protocol/sse.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
 import { createArgumentGrowth } from "../chat/argument-growth.ts";
-import { findTextMember } from "../event-template.ts";
+import { findChunkText, isFinished } from "../chat/chunk-text.ts";
 import { limitEdits } from "./output-limit.ts";
 import { parseWhole } from "./whole-answer.ts";
-import { chatOutput, countOutput, objectsIn, onlyText } from "../readable-output.ts";
+import { chatOutput, countOutput, objectsIn } from "../readable-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
 import { chunksOf } from "./restream.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { completionOf } from "./streamed-completion.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
-
-const NOTHING = Buffer.alloc(0);
-
-/** What a delta's text may be called. */
-const TEXTS = ["content", "reasoning_content", "reasoning"];
 
 /** What the client asked for, as far as it decides which bytes change. */
 interface Wishes {
@@ -74,11 +68,6 @@ function translateBody(request: ChatEnvelope, { body, backend, outputTokens }: T
   };
   if (request.stream === true) edits["stream_options"] = askForUsage(profile);
   return body.edit(edits);
-}
-
-/** Some servers send an empty reason with every chunk. */
-function isFinished({ finish_reason: reason }: JsonObject): boolean {
-  return typeof reason === "string" && reason !== "";
 }
 
 /** Tokens are what is charged, so a stream always ends with its usage (S28). */
@@ -166,19 +155,6 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
     meter.report(isOfOne ? prompt : counts);
   }
 
-  /** A finish, usage or an error are each more than a text. */
-  function findText(data: Buffer): Buffer | undefined {
-    const json = parseObject(data.toString("utf8"));
-    const choices = json?.["choices"];
-    if (json === null || !Array.isArray(choices) || choices.length !== 1) return undefined;
-    if (Object.hasOwn(json, "error") || json["object"] === "error" || chatUsage(json, profile) !== undefined) return undefined;
-    const [choice] = objectsIn(choices);
-    const text = onlyText(chatOutput(json));
-    if (choice === undefined || isFinished(choice) || text === undefined) return undefined;
-    const delta = rawMember(scanElements(rawMember(data, "choices") ?? NOTHING)[0], "delta");
-    return findTextMember(delta, TEXTS, text);
-  }
-
   function headOf({ id, created, model }: JsonObject, before: AnswerHead): AnswerHead {
     return {
       id: typeof id === "string" ? id : before.id,
@@ -209,7 +185,7 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
   return {
     protocol: "chat",
     read,
-    findText,
+    findText: (data) => findChunkText(data, profile),
     skimmed: meter.producedBytes,
     outcome: () => outcome,
     // The answer is whole once it has its finish_reason, and clients wait for this line.

@@ -1,0 +1,44 @@
+import type { AnswerReader, StreamWriter } from "./conversation/answer.ts";
+import type { AnswerEvent } from "./conversation/answer-event.ts";
+import { createEventTemplate } from "./event-template.ts";
+import type { SseEvent } from "../protocol/sse.ts";
+
+/**
+ * Most events of a stream add a piece of text to the block that the last one added to. Their text goes from the one protocol's event
+ * into the other's without being parsed.
+ */
+export interface TextSkimmer {
+  /** The whole events at the front of a chunk that do so; null where there is none. */
+  skim(chunk: Buffer): { bytes: number; output: Buffer } | null;
+  /** An event was read. @param bytes its own, where they are all at hand. */
+  learn(event: SseEvent, bytes: Buffer | null, read: readonly AnswerEvent[]): void;
+}
+
+/** Null where the reader or the writer must see each piece. */
+export function createTextSkimmer({ skimming }: AnswerReader, { textFrame }: StreamWriter): TextSkimmer | null {
+  if (skimming === undefined || textFrame === undefined) return null;
+  const template = createEventTemplate(skimming.findText);
+  /** The block that the known form adds to. */
+  let index: number | null = null;
+
+  return {
+    skim(chunk) {
+      const known = template.skim(chunk);
+      if (known === null || known.edited === null) return null;
+      skimming.passed(known.textBytes, known.characters);
+      return { bytes: known.bytes, output: known.edited };
+    },
+    learn(event, bytes, read) {
+      const [first] = read;
+      if (read.length !== 1 || first?.type !== "text") {
+        template.forget();
+        index = null;
+        return;
+      }
+      if (first.index === index || bytes === null || !template.isLearning()) return;
+      template.forget();
+      template.learn({ event, bytes, editedData: null, frame: textFrame(first.index) });
+      index = first.index;
+    },
+  };
+}
