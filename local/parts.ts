@@ -177,6 +177,8 @@ export async function envoyPart(options: {
       // There is one extproc: a second thread of Envoy's would spread what it has to say over a connection more.
       ["--concurrency", "1"],
       ["--log-level", "warning"],
+      // Ten seconds by default: who follows the access log waits for its lines, and a killed Envoy loses them.
+      ["--file-flush-interval-msec", "1000"],
       ["--drain-strategy", "immediate"],
       ["--drain-time-s", String(DRAIN_MS / 1000)],
     ].flat(),

@@ -4,6 +4,7 @@ import path from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { makePlace, type LocalProcess } from "../support/local-process.ts";
 import { startRecordingUpstream } from "../support/recording-upstream.ts";
 
@@ -163,9 +164,11 @@ test("a real model server takes the simulator's place: the screen and both comma
   for (const internal of ["404", "/v1/chat", String(port)]) expect(text).not.toContain(internal);
   const log = await readFile(path.join(place.data, "logs", "extproc.log"), "utf8");
   expect(log).toContain('"upstreamStatus":404,"upstreamPath":"/v1/chat/completions","status":502,"code":"upstream_error"');
-  expect(await stopGroup(local)).toBe(0);
-  expect(await readFile(path.join(place.data, "logs", "access.log"), "utf8")).toContain(
-    '"details":"gateway_upstream_error:upstream_status_404"',
+  await eventually(async () =>
+    expect(await readFile(path.join(place.data, "logs", "access.log"), "utf8")).toContain(
+      '"details":"gateway_upstream_error:upstream_status_404"',
+    ),
   );
+  expect(await stopGroup(local)).toBe(0);
   expect(local.output()).not.toContain("upstream-key");
 });

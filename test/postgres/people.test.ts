@@ -28,7 +28,7 @@ test("who signs up owns an account of their own, which begins empty (S24)", asyn
   expect(await findAccount(database, accountId)).toMatchObject({ name: "Ann Ørsted & Co", status: "active" });
   expect((await readBalance(database, accountId)).postedNanoUsd).toBe(0n);
   expect(await listMemberships(database, person.id)).toEqual([
-    { accountId, accountName: "Ann Ørsted & Co", role: "owner", isSuspended: false },
+    { accountId, accountName: "Ann Ørsted & Co", role: "owner", isSuspended: false, requiresSecondFactor: false },
   ]);
 });
 
