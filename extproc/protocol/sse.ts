@@ -129,6 +129,7 @@ export function createSseParser(): SseParser {
     const lineStart = offset + at - line.length();
     if (line.length() === 0 && chunk[at] === COLON) {
       comments += 1;
+      otherBytes += lineEnd + 1 - at;
       return null;
     }
     // Most lines come whole, and are not copied.
