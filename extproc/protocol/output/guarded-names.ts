@@ -81,6 +81,9 @@ const PLAIN = new Set(
     "prompt",
     "variables",
     "metadata",
+    "labels",
+    "tags",
+    "trace",
     "reasoning",
     "thinking",
     "response_format",
@@ -97,6 +100,8 @@ const PLAIN = new Set(
 );
 /** Schemas have members such as `maxLength`. */
 const SCHEMA = /schema|json|grammar/;
+/** Notes that observability tools keep beside a request (`litellm_metadata`). */
+const NOTES = /metadata$/;
 /** No server looks for a request's fields below this. */
 const MOST_DEPTH = 8;
 /** Every duplicate of these goes on with the value that the gateway reads, whichever the server does. */
@@ -120,6 +125,8 @@ export function checkGuardedNames(body: RequestBody, client: Interface): void {
     if (name !== proper) throw refuse(name, `is read as \`${proper}\` by some model servers. Send \`${proper}\`.`);
     if (seen.has(name) && !WRITTEN_ANEW.has(name)) throw refuse(name, "is there twice. Send it once.");
     seen.add(name);
+    // Clients write null for what they leave out.
+    if (body.outline[name] === null) continue;
     if (FOREIGN_COUNT_NAMES.includes(name)) throw refuse(name, "is not a field of this interface. Send `n`, or leave it out.");
     if (FOREIGN_MODEL_NAMES.includes(name))
       throw refuse(name, "is not a field of this interface: the price is that of `model`. Leave it out.");
@@ -154,7 +161,7 @@ function checkWithin(value: unknown, { name, path, depth }: Place): void {
 
 function isPlain(name: string): boolean {
   const folded = foldName(name);
-  return PLAIN.has(folded) || SCHEMA.test(folded);
+  return PLAIN.has(folded) || SCHEMA.test(folded) || NOTES.test(folded);
 }
 
 function remedy(folded: string, client: Interface): string {

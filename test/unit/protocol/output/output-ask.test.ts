@@ -193,6 +193,10 @@ describe("a limit or a count inside another object is refused", () => {
     const request = {
       ...PLAIN,
       metadata: { n: "5", max_tokens: "7" },
+      litellm_metadata: { n: 5, max_length: 7 },
+      labels: { n: "5" },
+      models: null,
+      candidate_count: null,
       response_format: { type: "json_schema", json_schema: { name: "s", schema } },
       tools: [{ type: "function", function: { name: "f", parameters: schema } }],
       reasoning: { max_tokens: 2_000 },
