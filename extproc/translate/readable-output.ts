@@ -35,7 +35,7 @@ const UNREAD: ReadonlySet<string> = new Set([
   "matched_stop",
 ]);
 /** Opaque to clients: it goes back to its server, or nowhere. */
-const OPAQUE = /signature|encrypted/;
+export const OPAQUE = /signature|encrypted/;
 /** Members in which models speak. */
 const SPOKEN: ReadonlySet<string> = new Set([
   "content",
@@ -69,11 +69,19 @@ const NO_NAMES: ReadonlySet<string> = new Set();
 const QUOTING: ReadonlySet<string> = new Set(["annotations", "citation", "citations"]);
 
 const IMAGE_MEMBERS: ReadonlySet<string> = new Set(["url", "image_url"]);
+/** Shorter strings of these letters may be words. */
+const LEAST_BASE64 = 64;
 const IMAGE_BYTES = 4 * IMAGE_TOKENS;
 
-export function countOutput(meter: Meter, { texts, otherBytes }: Output): void {
+/** @returns the bytes that were counted. */
+export function countOutput(meter: Meter, { texts, otherBytes }: Output): number {
   for (const text of texts) meter.produced(text);
   if (otherBytes > 0) meter.producedBytes(otherBytes, 0);
+  return bytesOf({ texts, otherBytes });
+}
+
+export function bytesOf({ texts, otherBytes }: Output): number {
+  return texts.reduce((bytes, text) => bytes + Buffer.byteLength(text), otherBytes);
 }
 
 /** The one text that is all it says; undefined if it says more, or nothing. */
@@ -181,13 +189,20 @@ function readText(name: string, text: string, isOwn: boolean, output: Output): v
   if (text === "") return;
   // A transcript says what a recording says.
   if (name === "data" && isBase64(text)) return;
-  if (name === "b64_json" || (IMAGE_MEMBERS.has(name) && text.startsWith("data:"))) output.otherBytes += IMAGE_BYTES;
+  if (isPicture(name, text)) output.otherBytes += IMAGE_BYTES;
   else if (isOwn && SPOKEN.has(name)) output.texts.push(text);
   else output.otherBytes += Buffer.byteLength(text);
 }
 
-function isBase64(text: string): boolean {
-  return /^[\w+/-]{64}/.test(text) || (text.length % 4 === 0 && /^[\w+/-]*={1,2}$/.test(text));
+/** A picture in base64, whose bytes say nothing about its tokens. */
+export function isPicture(name: string, text: string): boolean {
+  if (name === "b64_json") return isBase64(text);
+  return IMAGE_MEMBERS.has(name) && text.startsWith("data:") && isBase64(text.slice(text.indexOf(",") + 1));
+}
+
+export function isBase64(text: string): boolean {
+  if (!/^[\w+/-]*={0,2}$/.test(text)) return false;
+  return text.length >= LEAST_BASE64 || (text.length % 4 === 0 && text.endsWith("="));
 }
 
 function tokensIn(logprobs: unknown): string[] {

@@ -24,7 +24,8 @@ export type AnswerDelta =
   | { type: "signature_delta"; signature: string }
   | { type: "input_json_delta"; partialJson: string }
   | { type: "citations_delta"; citations: Citation[] }
-  | { type: "other" };
+  /** Of a kind that the protocol does not have; `hasText`: it says something nevertheless. */
+  | { type: "other"; hasText: boolean };
 
 const index = z.int().nonnegative();
 const text = z.string().nullish();
@@ -123,8 +124,8 @@ function rawBlock(block: unknown, data: string): Buffer {
   return (hasInput ? rawMember(Buffer.from(data), "content_block") : undefined) ?? Buffer.alloc(0);
 }
 
-function parseDelta(delta: { type: string }): AnswerDelta {
-  if (!DELTA_TYPES.has(delta.type)) return { type: "other" };
+function parseDelta(delta: { type: string; text?: unknown }): AnswerDelta {
+  if (!DELTA_TYPES.has(delta.type)) return { type: "other", hasText: typeof delta.text === "string" && delta.text !== "" };
   const parsed = deltaSchema.safeParse(delta);
   if (!parsed.success) throw malformed(parsed.error);
   switch (parsed.data.type) {

@@ -7,7 +7,7 @@ import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
 import type { AnswerReader, ReadAnswerContext } from "../conversation/answer.ts";
 import type { AnswerEvent } from "../conversation/answer-event.ts";
 import type { ToolNames } from "../conversation/names.ts";
-import { chatOutput } from "../readable-output.ts";
+import { bytesOf, chatOutput } from "../readable-output.ts";
 import { createAnswerBlocks } from "./answer-blocks.ts";
 import { createArgumentGrowth } from "./argument-growth.ts";
 import { findChunkText } from "./chunk-text.ts";
@@ -27,6 +27,9 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
   const blocks = createAnswerBlocks({ names, ids, hasArgumentSnapshots: profile.argumentSnapshots });
   const growth = profile.argumentSnapshots ? createArgumentGrowth() : undefined;
   let isStarted = false;
+  let hasSpoken = false;
+  /** A chunk said something, and not where chunks say it. */
+  let isUnread = false;
   let hasRefusal = false;
   let finishReason: string | null = null;
   let matchedStop: string | null = null;
@@ -44,6 +47,13 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
     return joined(events, blocks.push(part));
   }
 
+  function readChunk(data: string): ChatAnswer {
+    const answer = parseChatAnswer(data, options);
+    if (answer.part !== null && !isSilent(answer.part)) hasSpoken = true;
+    else if (!hasSpoken) isUnread ||= saysUnread(data);
+    return answer;
+  }
+
   function count(part: AnswerPart): void {
     if (part.reasoning !== "") meter.produced(part.reasoning);
     if (part.text !== "") meter.produced(part.text);
@@ -55,6 +65,7 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
   }
 
   function finish(): AnswerEvent[] {
+    if (isUnread && !hasSpoken) throw unread();
     const ending = readFinishReason({ finishReason, matchedStop, stopSequences, hasRefusal });
     // What the client reads is what is charged: the meter's numbers, counted by us where the server gave none (S28).
     return [...blocks.end(), { type: "stop", ending, usage: meter.final().usage }];
@@ -65,7 +76,7 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
     skimming: { findText: (data) => findChunkText(data, profile), passed: meter.producedBytes },
     read({ event, data }) {
       if (event === "error") throw readUpstreamErrorPayload(data, client, modelNames);
-      if (data.trim() !== "[DONE]") return take(parseChatAnswer(data, options));
+      if (data.trim() !== "[DONE]") return take(readChunk(data));
       if (!isStarted) throw new GatewayError("upstream_error", "The model server sent an empty answer. Try again.");
       return finish();
     },
@@ -90,9 +101,15 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
 /** @throws GatewayError `upstream_error` for an answer that says something where no reader of chat completions looks. */
 function refuseUnread({ part }: ChatAnswer, json: string): void {
   if (part !== null && !isSilent(part)) return;
-  const { texts, otherBytes } = chatOutput(parseObject(json) ?? {});
-  if (texts.length > 0 || otherBytes > 0)
-    throw new GatewayError("upstream_error", "The model server's answer is not a chat completion: its message has no text.");
+  if (saysUnread(json)) throw unread();
+}
+
+function saysUnread(json: string): boolean {
+  return bytesOf(chatOutput(parseObject(json) ?? {})) > 0;
+}
+
+function unread(): GatewayError {
+  return new GatewayError("upstream_error", "The model server's answer is not a chat completion: its message has no text.");
 }
 
 /** Most pieces are not the first. */

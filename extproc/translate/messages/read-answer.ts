@@ -1,3 +1,4 @@
+import { GatewayError } from "../../../contract/errors.ts";
 import type { AnswerBlock } from "../../protocol/messages/answer-block.ts";
 import { eventsOf, parseEvent, type AnswerDelta, type AnswerEvent as WireEvent } from "../../protocol/messages/answer-event.ts";
 import { parseAnswer } from "../../protocol/messages/answer.ts";
@@ -27,6 +28,7 @@ export function createAnswerReader(context: MessagesAnswerContext): AnswerReader
   const unwrap = context.answerTool === null ? null : createAnswerUnwrapper(context.answerTool);
   const open = new Map<number, OpenBlock>();
   let isStarted = false;
+  let hasUnread = false;
   let stop: Stop | undefined;
 
   function take(event: WireEvent): AnswerEvent[] {
@@ -114,6 +116,7 @@ export function createAnswerReader(context: MessagesAnswerContext): AnswerReader
       case "citations_delta":
         return cite(index, delta.citations);
       case "other":
+        hasUnread ||= delta.hasText;
         return [];
     }
   }
@@ -139,7 +142,10 @@ export function createAnswerReader(context: MessagesAnswerContext): AnswerReader
     return [{ type: "arguments", index, text: block.input }, close];
   }
 
+  /** @throws GatewayError `upstream_error` for an answer whose only text is in deltas that the protocol does not have. */
   function finish(): AnswerEvent[] {
+    if (hasUnread && meter.outputBytes() === 0)
+      throw new GatewayError("upstream_error", "The model server's answer has no text where a messages answer has it.");
     const closed = [...open.keys()].flatMap(closeBlock);
     const reason = readStopReason(stop?.stopReason ?? null);
     const stopSequence = reason === "stop_sequence" ? (stop?.stopSequence ?? null) : null;

@@ -10,15 +10,16 @@ import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { editMembers, remove, replace, write, type MemberEdit } from "../../protocol/json/splice.ts";
 import { encodeSseEvent } from "../../protocol/sse.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
-import { createArgumentGrowth } from "../chat/argument-growth.ts";
+import { createArgumentGrowth, type ArgumentGrowth } from "../chat/argument-growth.ts";
 import { findChunkText, isFinished } from "../chat/chunk-text.ts";
 import { limitEdits } from "./output-limit.ts";
 import { parseWhole } from "./whole-answer.ts";
-import { chatOutput, countOutput, objectsIn } from "../readable-output.ts";
+import { bytesOf, chatOutput, countOutput, objectsIn } from "../readable-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
 import { chunksOf } from "./restream.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { completionOf } from "./streamed-completion.ts";
+import { createUnreadText, FREE_ERROR_BYTES, logprobBytes, type UnreadText } from "./unread-text.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
 
 /** What the client asked for, as far as it decides which bytes change. */
@@ -89,9 +90,28 @@ function passAnswer(body: Buffer, meter: Meter, { wishes, profile }: AnswerRules
   const events = eventsInBody(body);
   const answer = events === null ? body : completionOf(events, wishes.answers);
   const json = parseCompletion(answer);
-  countOutput(meter, chatOutput(json));
+  countAll(json, answer.toString("utf8"), { meter, unread: createUnreadText() });
   meter.report(chatUsage(json, profile) ?? {});
   return wishes.model === null ? answer : editMembers(answer, { model: replace(wishes.model) });
+}
+
+interface Counting {
+  meter: Meter;
+  unread: UnreadText;
+  growth?: ArgumentGrowth | undefined;
+}
+
+/** Whatever the client can read of a chunk, or of a completion. */
+function countAll(json: JsonObject, data: string, { meter, unread, growth }: Counting): void {
+  const countedBytes = countOutput(meter, chatOutput(json, growth));
+  const unreadBytes = unread.find({ data, json, countedBytes, freeBytes: freeBytesOf(json, countedBytes, growth) });
+  if (unreadBytes > 0) meter.producedBytes(unreadBytes, 0);
+}
+
+function freeBytesOf(json: JsonObject, countedBytes: number, growth: ArgumentGrowth | undefined): number {
+  if (json["error"] !== undefined && json["error"] !== null) return FREE_ERROR_BYTES;
+  const repeated = growth === undefined ? 0 : bytesOf(chatOutput(json)) - countedBytes;
+  return logprobBytes(json["choices"], countedBytes) + Math.max(0, repeated);
 }
 
 function parseCompletion(body: Buffer): JsonObject {
@@ -105,6 +125,7 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
   const model: Record<string, MemberEdit> = wishes.model === null ? {} : { model: replace(wishes.model) };
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
   const growth = profile.argumentSnapshots ? createArgumentGrowth() : undefined;
+  const unread = createUnreadText();
   /** Is it finished? By index. */
   const answers = new Map<number, boolean>();
   let isDone = false;
@@ -124,7 +145,7 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
     head = headOf(json, head);
     const choices = objectsIn(json["choices"]);
     // An error passes with whatever else its chunk says, and that is delivered too.
-    countOutput(meter, chatOutput(json, growth));
+    countAll(json, data, { meter, unread, growth });
     report(json, choices.length > 0);
     if (json["error"] !== undefined && json["error"] !== null) {
       outcome = "failed";

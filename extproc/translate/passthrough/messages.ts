@@ -22,6 +22,7 @@ import { eventsOf } from "./restream.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { createStreamUsage } from "../messages/stream-usage.ts";
 import { messageOf } from "./streamed-message.ts";
+import { createUnreadText, FREE_ERROR_BYTES } from "./unread-text.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
 
 /** What the gateway itself reads of a request for a messages upstream; the rest is the upstream's to judge. */
@@ -115,9 +116,15 @@ function passAnswer(body: Buffer, meter: Meter, { model, isUsageInclusive }: Ans
   const events = eventsInBody(body);
   const answer = events === null ? body : messageOf(events, "messages");
   const json = parseMessage(answer);
-  for (const block of objectsIn(json["content"])) countOutput(meter, messagesOutput(block));
+  let countedBytes = 0;
+  for (const block of objectsIn(json["content"])) countedBytes += countOutput(meter, messagesOutput(block));
+  countUnread(meter, createUnreadText().find({ data: answer.toString("utf8"), json, countedBytes }));
   meter.report(messagesUsage(json["usage"], { isInclusive: isUsageInclusive }) ?? {});
   return model === null ? answer : editMembers(answer, { model: replace(model) });
+}
+
+function countUnread(meter: Meter, bytes: number): void {
+  if (bytes > 0) meter.producedBytes(bytes, 0);
 }
 
 function parseMessage(body: Buffer): JsonObject {
@@ -141,43 +148,65 @@ function createRules(meter: Meter, { model, isUsageInclusive }: AnswerRules): St
   const renamed: Record<string, MemberEdit> | null = model === null ? null : { message: within({ model: replace(model) }) };
   const openBlocks = new Set<number>();
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
+  const unread = createUnreadText();
 
-  function read(_: string, json: JsonObject | null): EventEdit {
+  function read(data: string, json: JsonObject | null): EventEdit {
     if (json === null) return "keep";
+    const countedBytes = countEvent(json);
+    countUnread(meter, unread.find({ data, json, countedBytes }));
+    report(json);
+    return follow(json);
+  }
+
+  /** @returns bytes of its strings that are accounted for. */
+  function countEvent(json: JsonObject): number {
+    switch (json["type"]) {
+      case "message_start": {
+        const message = json["message"];
+        const blocks = isObject(message) ? objectsIn(message["content"]) : [];
+        return blocks.reduce((bytes, block) => bytes + countOutput(meter, messagesOutput(block)), 0);
+      }
+      case "content_block_start":
+        return countOutput(meter, messagesOutput(json["content_block"]));
+      case "content_block_delta":
+      case "message_delta":
+        return countOutput(meter, messagesOutput(json["delta"]));
+      case "content_block_stop":
+      case "message_stop":
+      case "ping":
+        return 0;
+      case "error":
+        return FREE_ERROR_BYTES;
+      default:
+        if (isObject(json["error"])) return FREE_ERROR_BYTES;
+        // The client reads what an event of a kind of its own says.
+        return countOutput(meter, messagesOutput(json));
+    }
+  }
+
+  function report(json: JsonObject): void {
+    if (json["type"] === "message_start" && isObject(json["message"])) usage.start(json["message"]["usage"]);
+    if (json["type"] === "message_delta") usage.update(json["usage"]);
+  }
+
+  function follow(json: JsonObject): EventEdit {
     // Proxies in front of a server send errors in shapes that no messages client knows.
     const isForeignError = json["type"] !== "error" && isObject(json["error"]);
     if (outcome === "open" && (json["type"] === "error" || isForeignError)) outcome = "failed";
     if (isForeignError) return readUpstreamErrorPayload(json, "messages");
     switch (json["type"]) {
       case "message_start":
-        if (isObject(json["message"])) {
-          for (const block of objectsIn(json["message"]["content"])) countOutput(meter, messagesOutput(block));
-          usage.start(json["message"]["usage"]);
-        }
         return renamed ?? "keep";
       case "content_block_start":
         if (typeof json["index"] === "number") openBlocks.add(json["index"]);
-        countOutput(meter, messagesOutput(json["content_block"]));
-        return "keep";
-      case "content_block_delta":
-        countOutput(meter, messagesOutput(json["delta"]));
         return "keep";
       case "content_block_stop":
         if (typeof json["index"] === "number") openBlocks.delete(json["index"]);
         return "keep";
-      case "message_delta":
-        countOutput(meter, messagesOutput(json["delta"]));
-        usage.update(json["usage"]);
-        return "keep";
       case "message_stop":
         if (outcome === "open") outcome = "complete";
         return "keep";
-      case "ping":
-      case "error":
-        return "keep";
       default:
-        // The client reads what an event of a kind of its own says.
-        countOutput(meter, messagesOutput(json));
         return "keep";
     }
   }

@@ -1,0 +1,276 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makeBackendManifests } from "../support/backend-manifests.ts";
+import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
+import { onlyRow } from "../support/settlement.ts";
+import { startTestStack, type TestStack, type UsageRow } from "../support/stack.ts";
+
+/** What the model server streams. */
+let stream = "";
+let sent = "";
+let upstream: RecordingUpstream;
+let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
+let stack: TestStack;
+
+beforeAll(async () => {
+  upstream = await startRecordingUpstream((_request, response, body) => {
+    sent = body;
+    response.writeHead(200, { "content-type": "text/event-stream" }).end(stream);
+  });
+  const url = `http://127.0.0.1:${upstream.port}`;
+  const pricing = { inputPerMillion: "10.00", outputPerMillion: "10.00" };
+  manifests = await makeBackendManifests([
+    { name: "as-chat", backends: [{ name: "only", protocol: "chat", url }], pricing },
+    { name: "as-messages", backends: [{ name: "only", protocol: "messages", url }], pricing },
+  ]);
+  stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
+});
+afterAll(async () => {
+  await stack.stop();
+  await upstream.stop();
+  await manifests.remove();
+});
+
+interface Asked {
+  model: "as-chat" | "as-messages";
+  path?: string;
+  fields?: object;
+}
+
+interface Answered {
+  status: number;
+  text: string;
+  requestId: string;
+}
+
+async function ask({ model, path = "/v1/chat/completions", fields = {} }: Asked): Promise<Answered> {
+  const asked = path === "/v1/responses" ? { input: "hi" } : { messages: [{ role: "user", content: "hi" }], max_tokens: 1_000 };
+  const response = await fetch(stack.baseUrl + path, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
+    body: JSON.stringify({ model, stream: true, ...asked, ...fields }),
+  });
+  const text = await response.text();
+  return { status: response.status, text, requestId: response.headers.get("x-request-id") ?? "" };
+}
+
+const rowOf = ({ requestId }: Answered): Promise<UsageRow> => onlyRow(stack, requestId);
+
+const data = (json: object) => `data: ${JSON.stringify(json)}\n\n`;
+const chunk = (delta: object, { choice = {}, ...more }: { choice?: object; [name: string]: unknown } = {}) =>
+  data({
+    id: "c",
+    object: "chat.completion.chunk",
+    created: 1,
+    model: "m",
+    choices: [{ index: 0, delta, finish_reason: null, ...choice }],
+    ...more,
+  });
+const FINISH = chunk({}, { choice: { finish_reason: "stop" } });
+const DONE = "data: [DONE]\n\n";
+const event = (type: string, members: object = {}) => `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
+const START = event("message_start", { message: { id: "m", type: "message", role: "assistant", model: "m", content: [] } });
+const STOP = event("message_delta", { delta: { stop_reason: "end_turn" }, usage: { input_tokens: 5, output_tokens: 2 } });
+const textDelta = (delta: object) =>
+  event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }) +
+  event("content_block_delta", { index: 0, delta }) +
+  event("content_block_stop", { index: 0 });
+
+/** 10,000 tokens by our own count, in pieces that differ. */
+const PIECES = Array.from({ length: 40 }, (_, index) => `word${index} `.repeat(167).slice(0, 1_000));
+
+describe("text where the meter does not look is counted beyond 4 KiB of an answer (S38)", () => {
+  const hidden: [string, Asked["model"], (text: string) => string][] = [
+    ["an id", "as-chat", (id) => chunk({ content: "a" }, { id })],
+    ["the model's name", "as-chat", (model) => chunk({ content: "a" }, { model })],
+    ["a role", "as-chat", (role) => chunk({ role, content: "a" })],
+    ["a name", "as-chat", (name) => chunk({ name, content: "a" })],
+    ["a fingerprint", "as-chat", (text) => chunk({ content: "a" }, { system_fingerprint: text })],
+    ["a member's name", "as-chat", (name) => chunk({ content: "a", [name]: 1 })],
+    ["a signature that is none", "as-chat", (signature) => chunk({ content: "a", signature })],
+    ["base64 that is none", "as-chat", (text) => chunk({ content: "a", audio: { data: "A".repeat(64) + text } })],
+    [
+      "a member there twice",
+      "as-chat",
+      (text) => `data: {"choices":[{"delta":{"content":${JSON.stringify(text)},"content":"a"}}]}\n\n`,
+    ],
+    [
+      "tokens of log probabilities",
+      "as-chat",
+      (token) => chunk({ content: "a" }, { choice: { logprobs: { content: [{ token }] } } }),
+    ],
+    ["usage", "as-chat", (note) => chunk({ content: "a" }, { usage: { note } })],
+    [
+      "an event's id",
+      "as-messages",
+      (id) => event("content_block_delta", { id, index: 0, delta: { type: "text_delta", text: "a" } }),
+    ],
+    ["a ping", "as-messages", (note) => event("ping", { note }) + textDelta({ type: "text_delta", text: "a" })],
+  ];
+
+  test.for(hidden)("%s", async ([, model, pieceOf]) => {
+    const body = PIECES.map(pieceOf).join("");
+    stream =
+      model === "as-chat"
+        ? body + FINISH + DONE
+        : START + body + STOP.replace(/"usage":\{.*?\}/, '"usage":{}') + event("message_stop");
+    const answered = await ask({ model, path: model === "as-chat" ? "/v1/chat/completions" : "/v1/messages" });
+    expect(answered.status).toBe(200);
+    const row = await rowOf(answered);
+    expect(row).toMatchObject({ outcome: "complete", isEstimated: true });
+    expect(row.usage.outputTokens).toBeGreaterThan(7_500);
+    expect(row.usage.outputTokens).toBeLessThan(11_500);
+  });
+
+  test("but ids, filters' verdicts and log probabilities of honest servers are not", async () => {
+    const verdicts = Object.fromEntries(
+      ["hate", "self_harm", "sexual", "violence"].map((name) => [name, { filtered: false, severity: "safe" }]),
+    );
+    stream =
+      Array.from({ length: 200 }, (_, index) =>
+        chunk(
+          { content: "four" },
+          {
+            id: `chatcmpl-${String(index).padStart(24, "0")}`,
+            obfuscation: String(index).repeat(3),
+            system_fingerprint: "fp_0123456789",
+            choice: {
+              content_filter_results: verdicts,
+              logprobs: {
+                content: [
+                  {
+                    token: "four",
+                    logprob: -1,
+                    bytes: [1, 2, 3, 4],
+                    top_logprobs: Array.from({ length: 20 }, (_, other) => ({ token: `alt${index}${other}`, logprob: -2 })),
+                  },
+                ],
+              },
+            },
+          },
+        ),
+      ).join("") +
+      FINISH +
+      DONE;
+    const row = await rowOf(await ask({ model: "as-chat" }));
+    expect(row).toMatchObject({ outcome: "complete", usage: { outputTokens: expect.closeTo(200, -1) } });
+  });
+});
+
+test("hundreds of keep-alive comments neither break a stream nor cost anything", async () => {
+  const comments = ": OPENROUTER PROCESSING\n\n".repeat(300);
+  const texts = Array.from({ length: 50 }, (_, index) => `text ${index} `);
+  const usage = data({ id: "c", choices: [], usage: { prompt_tokens: 20, completion_tokens: 150 } });
+  stream = comments + texts.map((content) => chunk({ content }) + ": OPENROUTER PROCESSING\n\n").join("") + FINISH + usage + DONE;
+  const answered = await ask({ model: "as-chat" });
+  const said = [...answered.text.matchAll(/"content":"([^"]*)"/g)].map(([, text]) => text);
+  expect(said.join("")).toBe(texts.join(""));
+  expect(answered.text.endsWith(DONE)).toBe(true);
+  expect(await rowOf(answered)).toMatchObject({
+    outcome: "complete",
+    isEstimated: false,
+    usage: { inputTokens: 20, outputTokens: 150 },
+  });
+});
+
+describe("several answers (n)", () => {
+  const of = (index: number, content: string, finish: string | null = null) =>
+    chunk({ content }, { choice: { index, finish_reason: finish } });
+
+  test("one that is finished does not make a stream whole that breaks off in the others (S22)", async () => {
+    stream = of(0, "a".repeat(40)) + of(1, "b".repeat(40)) + of(2, "c".repeat(40)) + of(0, "", "stop") + of(1, "d".repeat(40));
+    const answered = await ask({ model: "as-chat", fields: { n: 3 } });
+    expect(answered.text).toMatch(/"error":\{[^\n]*\n\n$/);
+    expect(answered.text).not.toContain("[DONE]");
+    expect(await rowOf(answered)).toMatchObject({ outcome: "truncated", isEstimated: true, usage: { outputTokens: 40 } });
+  });
+
+  test("all of them finished make a whole stream, without the server's own last line", async () => {
+    stream =
+      [0, 1, 2].map((index) => of(index, "a".repeat(40))).join("") + [0, 1, 2].map((index) => of(index, "", "stop")).join("");
+    const answered = await ask({ model: "as-chat", fields: { n: 3 } });
+    expect(answered.text.endsWith(DONE)).toBe(true);
+    expect(await rowOf(answered)).toMatchObject({ outcome: "complete", usage: { outputTokens: 30 } });
+  });
+
+  test("text of one behind the finish of another is passed and charged", async () => {
+    stream = of(0, "a".repeat(40), "stop") + of(1, "b".repeat(400)) + of(1, "", "stop") + DONE;
+    const answered = await ask({ model: "as-chat", fields: { n: 2 } });
+    expect(answered.text).toContain("b".repeat(400));
+    expect(await rowOf(answered)).toMatchObject({ outcome: "complete", usage: { outputTokens: 110 } });
+  });
+});
+
+describe("an answer that a translation cannot show is an error, and free (S38)", () => {
+  test.for<[string, Asked["model"], string, string]>([
+    ["/v1/messages", "as-chat", chunk({ role: "assistant", answer: PIECES[0] }) + FINISH + DONE, "event: error"],
+    ["/v1/responses", "as-chat", chunk({ role: "assistant", answer: PIECES[0] }) + FINISH + DONE, "response.failed"],
+    [
+      "/v1/chat/completions",
+      "as-messages",
+      START +
+        textDelta({ type: "text", text: PIECES[0] }) +
+        event("message_delta", { delta: { stop_reason: "end_turn" } }) +
+        event("message_stop"),
+      '"error":{',
+    ],
+  ])("%s over %s", async ([path, model, text, error]) => {
+    stream = text;
+    const answered = await ask({ model, path });
+    expect(answered.text).toContain(error);
+    expect(await rowOf(answered)).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
+  });
+});
+
+test.for<[string, string]>([
+  ["/v1/messages", "event: error\n"],
+  ["/v1/chat/completions", '"error":{'],
+  ["/v1/responses", "event: response.failed\n"],
+])("%s: a message without message_stop broke off, and what came of it is charged (S22, S28)", async ([path, ending]) => {
+  stream = START + textDelta({ type: "text_delta", text: "hello" }) + STOP;
+  const answered = await ask({ model: "as-messages", path });
+  expect(answered.text).toContain("hello");
+  expect(answered.text).toContain(ending);
+  expect(await rowOf(answered)).toMatchObject({
+    outcome: "truncated",
+    isEstimated: false,
+    usage: { inputTokens: 5, outputTokens: 2 },
+  });
+});
+
+describe("limits and counts below the top level (S30)", () => {
+  test.for<[object, string]>([
+    [{ extra_body: { max_tokens: 8_000 } }, "extra_body.max_tokens"],
+    [{ a: { b: { c: { d: { e: { f: { num_predict: 9 } } } } } } }, "a.b.c.d.e.f.num_predict"],
+    [{ plugins: [{ id: "x", options: { n: 9 } }] }, "plugins.0.options.n"],
+    [{ max_gen_toks: 9_000 }, "max_gen_toks"],
+  ])("%j is refused, and the field named", async ([fields, field]) => {
+    const answered = await ask({ model: "as-chat", fields });
+    expect(answered.status).toBe(400);
+    expect(answered.text).toContain(`\`${field}\``);
+  });
+
+  test("what limits something else passes as it was sent", async () => {
+    stream = chunk({ content: "hello" }) + FINISH + DONE;
+    const parameters = {
+      type: "object",
+      properties: { n: { type: "integer" }, max_tokens: { type: "integer" }, limit: { maxLength: 3 } },
+    };
+    const fields = {
+      metadata: { n: "3", limit: "4", max_tokens: "5" },
+      litellm_metadata: { n: 3, labels: { limit: 4 } },
+      tools: [{ type: "function", function: { name: "n", parameters } }],
+      logit_bias: { "50256": -100 },
+      provider: { order: ["a"], max_price: { prompt: 1, completion: 2 }, allow_fallbacks: false },
+      transforms: ["middle-out"],
+      plugins: [{ id: "web", max_results: 3 }],
+      reasoning: { max_tokens: 2_000 },
+      usage: { include: true },
+      guided_json: parameters,
+      thinking_budget: 400,
+      models: null,
+    };
+    const answered = await ask({ model: "as-chat", fields });
+    expect(answered.status).toBe(200);
+    expect(JSON.parse(sent)).toMatchObject(fields);
+  });
+});
