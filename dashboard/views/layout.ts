@@ -69,7 +69,7 @@ function banners({ membership, person, csrf, mustProveEmail, mustProveFactor }: 
   const unproved = html`<form method="post" action="/dashboard/confirm-email/send" class="banner">
     !${csrfField(csrf)}
     <p role="status">Confirm that ${person.email} is yours: until then you cannot pay, invite people or make a second key.</p>
-    <button class="quiet">Send me the link</button>
+    <button>Send me the link</button>
   </form>`;
   const who = membership.requiresSecondFactor ? `${membership.accountName} requires` : "Administrators need";
   const factor = html`<p class="banner" role="status">

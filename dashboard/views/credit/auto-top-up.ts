@@ -17,6 +17,9 @@ export interface AutoTopUpView {
 
 const PATH = "/dashboard/credit/auto-top-up";
 
+const TURN_OFF = html`<button class="quiet" formaction="${PATH}/off" formnovalidate>Turn off</button>`;
+const REMOVE_CARD = html`<button class="quiet danger" formaction="${PATH}/card/remove" formnovalidate>Remove the card</button>`;
+
 const STOPPED = {
   declined: "The card was declined, so automatic top-up is off. Save another card if need be, and turn it on again.",
   returned: "A payment was returned or disputed, so automatic top-up is off. Turn it on again when you want it.",
@@ -31,10 +34,9 @@ export function autoTopUpSection(visitor: Member, form: FormState, { autoTopUp, 
         !${state(autoTopUp, card)}
         <p class="muted">Only an owner of this account can change it.</p>
       </div>`;
+  if (visitor.membership.isSuspended) return suspendedSection(visitor, { autoTopUp, card });
   const shown = { ...form, values: { ...valuesOf(autoTopUp), ...form.values } };
-  const turnOff = html`<button class="quiet" formaction="${PATH}/off" formnovalidate>Turn off</button>`;
   const otherCard = html`<button class="quiet" formaction="${PATH}/card" formnovalidate>Use another card</button>`;
-  const removeCard = html`<button class="quiet danger" formaction="${PATH}/card/remove" formnovalidate>Remove the card</button>`;
   return html`<h2 id="auto-top-up">Automatic top-up</h2>
     <form method="post" action="${PATH}" class="card stack" aria-labelledby="auto-top-up">
       !${csrfField(visitor.csrf)} !${state(autoTopUp, card)}
@@ -45,8 +47,18 @@ export function autoTopUpSection(visitor: Member, form: FormState, { autoTopUp, 
       </div>
       <div class="buttons">
         <button class="!${isOn ? "" : "primary"}">!${actionOf(isOn, card)}</button>
-        !${isOn ? turnOff : ""} !${card === undefined ? "" : otherCard + removeCard}
+        !${isOn ? TURN_OFF : ""} !${card === undefined ? "" : otherCard + REMOVE_CARD}
       </div>
+    </form>`;
+}
+
+/** Nothing can be paid, but a card can be taken away. */
+function suspendedSection(visitor: Member, { autoTopUp, card }: AutoTopUpView): string {
+  const buttons = (autoTopUp?.isOn === true ? TURN_OFF : "") + (card === undefined ? "" : REMOVE_CARD);
+  return html`<h2 id="auto-top-up">Automatic top-up</h2>
+    <form method="post" action="${PATH}/off" class="card stack" aria-labelledby="auto-top-up">
+      !${csrfField(visitor.csrf)} !${state(autoTopUp, card)}
+      !${buttons === "" ? "" : html`<div class="buttons">!${buttons}</div>`}
     </form>`;
 }
 
