@@ -1,38 +1,24 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { makeBackendManifests } from "../support/backend-manifests.ts";
+import { describe, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
-import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
 import { onlyRow } from "../support/settlement.ts";
-import { startTestStack, type TestStack, type UsageRow } from "../support/stack.ts";
+import { DEAR, useScriptedModels, type ModelAnswer } from "../support/scripted-models.ts";
+import type { UsageRow } from "../support/stack.ts";
 
 /** Which side ended an answer, through a real Envoy: what the client reads, and what the gateway books (S22, S28, S41). */
 
-type Answer = (request: IncomingMessage, response: ServerResponse) => void;
-
-let answer: Answer = () => {};
-let upstream: RecordingUpstream;
-let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
-let stack: TestStack;
-
-beforeAll(async () => {
-  upstream = await startRecordingUpstream((request, response) => answer(request, response));
-  const url = `http://127.0.0.1:${upstream.port}`;
-  const pricing = { inputPerMillion: "100.00", outputPerMillion: "100.00" };
-  const only = { name: "only", protocol: "chat", url } as const;
-  manifests = await makeBackendManifests([
-    { name: "single", backends: [only], pricing },
-    { name: "several", backends: [only, { ...only, name: "spare", priority: 1 }], pricing },
-    { name: "lively", backends: [only], pricing, streaming: { keepAlive: "1s" } },
-    { name: "still", backends: [only], pricing, streaming: { keepAlive: "1h" } },
-  ]);
-  stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
-});
-afterAll(async () => {
-  await stack.stop();
-  await upstream.stop();
-  await manifests.remove();
-});
+let answer: ModelAnswer = () => {};
+const stack = useScriptedModels(
+  (request, response, body) => answer(request, response, body),
+  (url) => {
+    const only = { name: "only", protocol: "chat", url } as const;
+    return [
+      { name: "single", backends: [only], pricing: DEAR },
+      { name: "several", backends: [only, { ...only, name: "spare", priority: 1 }], pricing: DEAR },
+      { name: "lively", backends: [only], pricing: DEAR, streaming: { keepAlive: "1s" } },
+      { name: "still", backends: [only], pricing: DEAR, streaming: { keepAlive: "1h" } },
+    ];
+  },
+);
 
 interface Asked {
   model: string;
@@ -43,9 +29,9 @@ interface Asked {
 }
 
 function ask({ model, path = "/v1/chat/completions", isStream = true, signal, content = "Hello" }: Asked): Promise<Response> {
-  return fetch(stack.baseUrl + path, {
+  return fetch(stack().baseUrl + path, {
     method: "POST",
-    headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
+    headers: { "content-type": "application/json", authorization: `Bearer ${stack().apiKey}` },
     body: JSON.stringify({
       model,
       stream: isStream,
@@ -65,14 +51,14 @@ const BROKEN_OFF = /The model server(?: broke off in the middle of its answer|'s
 
 /** Sends a few tokens, then ends the connection as told. */
 const breaksOff =
-  (how: "reset" | "close"): Answer =>
+  (how: "reset" | "close"): ModelAnswer =>
   (request, response) => {
     response.writeHead(200, STREAM).write(chunk("one two three"));
     setTimeout(() => (how === "reset" ? request.socket.resetAndDestroy() : request.socket.destroy()), 200);
   };
 
 async function failuresOf(model: string): Promise<number> {
-  const page = await (await fetch(`${stack.extprocAdminUrl}/metrics`)).text();
+  const page = await (await fetch(`${stack().extprocAdminUrl}/metrics`)).text();
   const counted = new RegExp(
     `^gateway_upstream_failures_total\\{[^}]*model="${model}",code="upstream_error"[^}]*\\} (\\d+)$`,
     "m",
@@ -94,7 +80,7 @@ describe.each(["single", "several"])("a Model with a %s backend", (model) => {
       const text = await response.text();
       expect(text).toContain("one two three");
       expect(last.exec(text)?.[1]).toMatch(BROKEN_OFF);
-      const row = await onlyRow(stack, idOf(response));
+      const row = await onlyRow(stack(), idOf(response));
       expect(row).toMatchObject({ outcome: "truncated", httpStatus: 200, isEstimated: true });
       expect(row.chargeNanoUsd).toBeGreaterThan(0n);
       expect(await failuresOf(model)).toBe(failures + 1);
@@ -110,7 +96,7 @@ describe.each(["single", "several"])("a Model with a %s backend", (model) => {
     // Longer than the account may leave behind for nothing.
     const response = await ask({ model, content: "word ".repeat(4_000) });
     await expect(response.text()).rejects.toThrow(/terminated/);
-    expect(await onlyRow(stack, idOf(response))).toMatchObject({ outcome: "truncated", chargeNanoUsd: 0n });
+    expect(await onlyRow(stack(), idOf(response))).toMatchObject({ outcome: "truncated", chargeNanoUsd: 0n });
     expect(await failuresOf(model)).toBe(failures + 1);
   });
 
@@ -126,18 +112,18 @@ describe.each(["single", "several"])("a Model with a %s backend", (model) => {
     expect(await (await asked).json()).toMatchObject({
       error: { message: expect.stringMatching(/^The model server/), code: "upstream_error" },
     });
-    expect(await onlyRow(stack, requestId)).toMatchObject({ outcome: "failed", httpStatus: 502, chargeNanoUsd: 0n });
+    expect(await onlyRow(stack(), requestId)).toMatchObject({ outcome: "failed", httpStatus: 502, chargeNanoUsd: 0n });
     expect(await failuresOf(model)).toBe(failures + 1);
   });
 
   test("a client that leaves behind the headers and before the first token pays for a prompt beyond its allowance", async () => {
     const failures = await failuresOf(model);
-    const customer = await stack.createAccount({ name: `leaves-${model}`, creditNanoUsd: 10_000_000_000n });
+    const customer = await stack().createAccount({ name: `leaves-${model}`, creditNanoUsd: 10_000_000_000n });
     answer = (_request, response) => response.writeHead(200, STREAM).flushHeaders();
     const rows: UsageRow[] = [];
     for (let turn = 0; turn < 2; turn++) {
       const client = new AbortController();
-      const response = await fetch(`${stack.baseUrl}/v1/chat/completions`, {
+      const response = await fetch(`${stack().baseUrl}/v1/chat/completions`, {
         method: "POST",
         headers: { authorization: `Bearer ${customer.apiKey}` },
         // About 0.077 USD; an account may leave 0.10 behind.
@@ -150,7 +136,7 @@ describe.each(["single", "several"])("a Model with a %s backend", (model) => {
         signal: client.signal,
       });
       client.abort();
-      rows.push(await onlyRow(stack, idOf(response)));
+      rows.push(await onlyRow(stack(), idOf(response)));
     }
     expect(rows[0]).toMatchObject({ outcome: "aborted", httpStatus: 499, chargeNanoUsd: 0n });
     expect(rows[1]).toMatchObject({ outcome: "aborted", httpStatus: 499, isEstimated: true });
@@ -168,7 +154,7 @@ describe("a server that goes on after its ending", () => {
 
   /** Then sends the piece again and again, and never ends. */
   const goesOn =
-    (ending: string, piece: string, everyMs: number): Answer =>
+    (ending: string, piece: string, everyMs: number): ModelAnswer =>
     (_request, response) => {
       response.writeHead(200, STREAM).write(chunk("one two three") + ending);
       const sending = setInterval(() => response.write(piece), everyMs);
@@ -190,7 +176,7 @@ describe("a server that goes on after its ending", () => {
       const response = await ask({ model: "single", path });
       expect(await response.text()).toContain("one two three");
       await closed;
-      expect(await onlyRow(stack, idOf(response))).toMatchObject({
+      expect(await onlyRow(stack(), idOf(response))).toMatchObject({
         outcome: "complete",
         isEstimated: false,
         usage: { inputTokens: 9, outputTokens: 3 },
@@ -205,7 +191,7 @@ describe("a server that goes on after its ending", () => {
     };
     const response = await ask({ model: "single", path: "/v1/messages" });
     await response.text();
-    expect(await onlyRow(stack, idOf(response))).toMatchObject({ outcome: "complete", usage: { outputTokens: 3 } });
+    expect(await onlyRow(stack(), idOf(response))).toMatchObject({ outcome: "complete", usage: { outputTokens: 3 } });
   });
 });
 
@@ -220,7 +206,7 @@ describe("a stream with data that is not JSON (S38)", () => {
       /"message":"The model server (?:sent an (?:event|answer) that is not (?:a JSON object|valid JSON)|gave no usable answer)\./,
     );
     expect(text).not.toMatch(/free words|four/);
-    expect(await onlyRow(stack, idOf(response))).toMatchObject({ outcome: "failed", isEstimated: true });
+    expect(await onlyRow(stack(), idOf(response))).toMatchObject({ outcome: "failed", isEstimated: true });
   });
 });
 
@@ -245,14 +231,14 @@ describe("a whole answer that says something where no reader of chat completions
       const response = await ask({ model: "single", path, isStream: false });
       expect(response.status).toBe(502);
       expect(await response.text()).toMatch(/The model server/);
-      expect(await onlyRow(stack, idOf(response))).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
+      expect(await onlyRow(stack(), idOf(response))).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
     },
   );
 });
 
 describe("while a server is silent", () => {
   /** Two tokens, three seconds apart. */
-  const pauses: Answer = (_request, response) => {
+  const pauses: ModelAnswer = (_request, response) => {
     response.writeHead(200, STREAM).write(chunk("one"));
     setTimeout(() => response.end(`${chunk("two")}data: [DONE]\n\n`), 3_000);
   };
@@ -276,7 +262,7 @@ describe("while a server is silent", () => {
 });
 
 test("nothing is left open, and nothing failed inside", async () => {
-  const metrics = await eventually(() => stack.idle());
+  const metrics = await eventually(() => stack().idle());
   expect(metrics.get("gateway_internal_failures_total")).toBe(0);
   expect(metrics.get("gateway_open_holds")).toBe(0);
 });

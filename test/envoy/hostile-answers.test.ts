@@ -1,33 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { makeBackendManifests } from "../support/backend-manifests.ts";
-import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
+import { describe, expect, test } from "vitest";
 import { onlyRow } from "../support/settlement.ts";
-import { startTestStack, type TestStack, type UsageRow } from "../support/stack.ts";
+import { useScriptedModels } from "../support/scripted-models.ts";
+import type { UsageRow } from "../support/stack.ts";
 
 /** What the model server streams. */
 let stream = "";
 let sent = "";
-let upstream: RecordingUpstream;
-let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
-let stack: TestStack;
-
-beforeAll(async () => {
-  upstream = await startRecordingUpstream((_request, response, body) => {
-    sent = body;
-    response.writeHead(200, { "content-type": "text/event-stream" }).end(stream);
-  });
-  const url = `http://127.0.0.1:${upstream.port}`;
-  const pricing = { inputPerMillion: "10.00", outputPerMillion: "10.00" };
-  manifests = await makeBackendManifests([
-    { name: "as-chat", backends: [{ name: "only", protocol: "chat", url }], pricing },
-    { name: "as-messages", backends: [{ name: "only", protocol: "messages", url }], pricing },
-  ]);
-  stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
-});
-afterAll(async () => {
-  await stack.stop();
-  await upstream.stop();
-  await manifests.remove();
+const stack = useScriptedModels((_request, response, body) => {
+  sent = body;
+  response.writeHead(200, { "content-type": "text/event-stream" }).end(stream);
 });
 
 interface Asked {
@@ -44,16 +25,16 @@ interface Answered {
 
 async function ask({ model, path = "/v1/chat/completions", fields = {} }: Asked): Promise<Answered> {
   const asked = path === "/v1/responses" ? { input: "hi" } : { messages: [{ role: "user", content: "hi" }], max_tokens: 1_000 };
-  const response = await fetch(stack.baseUrl + path, {
+  const response = await fetch(stack().baseUrl + path, {
     method: "POST",
-    headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
+    headers: { "content-type": "application/json", authorization: `Bearer ${stack().apiKey}` },
     body: JSON.stringify({ model, stream: true, ...asked, ...fields }),
   });
   const text = await response.text();
   return { status: response.status, text, requestId: response.headers.get("x-request-id") ?? "" };
 }
 
-const rowOf = ({ requestId }: Answered): Promise<UsageRow> => onlyRow(stack, requestId);
+const rowOf = ({ requestId }: Answered): Promise<UsageRow> => onlyRow(stack(), requestId);
 
 const data = (json: object) => `data: ${JSON.stringify(json)}\n\n`;
 const chunk = (delta: object, { choice = {}, ...more }: { choice?: object; [name: string]: unknown } = {}) =>

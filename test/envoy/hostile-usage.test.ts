@@ -1,40 +1,18 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { makeBackendManifests } from "../support/backend-manifests.ts";
+import { expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
-import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
 import { onlyRow } from "../support/settlement.ts";
-import { startTestStack, type TestStack, type UsageRow } from "../support/stack.ts";
+import { useScriptedModels, type ModelAnswer } from "../support/scripted-models.ts";
+import type { UsageRow } from "../support/stack.ts";
 
 /** 400 tokens by our own count, in forty pieces. */
 const PIECE = "ten words ".repeat(4);
 const PIECES = 40;
 const PROMPT = "word ".repeat(400);
 
-type Answer = (request: IncomingMessage, response: ServerResponse) => Promise<void> | void;
-
 /** A model server that answers as the test says. */
-let answer: Answer = () => {};
-let upstream: RecordingUpstream;
-let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
-let stack: TestStack;
-
-beforeAll(async () => {
-  upstream = await startRecordingUpstream((request, response) => void answer(request, response));
-  const url = `http://127.0.0.1:${upstream.port}`;
-  const pricing = { inputPerMillion: "100.00", outputPerMillion: "100.00" };
-  manifests = await makeBackendManifests([
-    { name: "as-chat", backends: [{ name: "only", protocol: "chat", url }], pricing },
-    { name: "as-messages", backends: [{ name: "only", protocol: "messages", url }], pricing },
-  ]);
-  stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
-});
-afterAll(async () => {
-  await stack.stop();
-  await upstream.stop();
-  await manifests.remove();
-});
+let answer: ModelAnswer = () => {};
+const stack = useScriptedModels((request, response, body) => answer(request, response, body));
 
 interface Asked {
   model: "as-chat" | "as-messages";
@@ -51,9 +29,9 @@ function ask({
   isStream = true,
   signal,
   content = PROMPT,
-  apiKey = stack.apiKey,
+  apiKey = stack().apiKey,
 }: Asked): Promise<Response> {
-  return fetch(stack.baseUrl + path, {
+  return fetch(stack().baseUrl + path, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` },
     body: JSON.stringify({ model, max_tokens: 1_000, stream: isStream, messages: [{ role: "user", content }] }),
@@ -61,7 +39,7 @@ function ask({
   });
 }
 
-const usageOf = (response: Response): Promise<UsageRow> => onlyRow(stack, response.headers.get("x-request-id") ?? "");
+const usageOf = (response: Response): Promise<UsageRow> => onlyRow(stack(), response.headers.get("x-request-id") ?? "");
 
 const chunk = (delta: object, more: object = {}) =>
   `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason: null }], ...more })}\n\n`;
@@ -92,7 +70,7 @@ function messages(start: object, end: object): string {
   ].join("");
 }
 
-function streams(text: string): Answer {
+function streams(text: string): ModelAnswer {
   return (_request, response) => void response.writeHead(200, { "content-type": "text/event-stream" }).end(text);
 }
 
@@ -183,7 +161,7 @@ test.for<[string, object]>([
 });
 
 test("each of them is counted, by its model and what is wrong with it", async () => {
-  const metrics = await (await fetch(`${stack.extprocAdminUrl}/metrics`)).text();
+  const metrics = await (await fetch(`${stack().extprocAdminUrl}/metrics`)).text();
   for (const doubt of ["stale", "falling", "short", "empty", "impossible", "over_limit"]) {
     expect(metrics).toMatch(new RegExp(`^gateway_doubted_usage_reports_total\\{model="as-chat",doubt="${doubt}"\\} [1-9]`, "m"));
   }
@@ -218,7 +196,7 @@ test.for(["/v1/chat/completions", "/v1/messages"])(
 );
 
 /** Sends so much, and no more. */
-function stallsBehind(text: string): { answer: Answer; closed: Promise<void> } {
+function stallsBehind(text: string): { answer: ModelAnswer; closed: Promise<void> } {
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   return {
     closed,
@@ -256,12 +234,12 @@ test("a picture in a prompt that is cut short costs what a picture costs, whatev
 });
 
 test("a client that always leaves before the answer pays for its prompts once its allowance is used (S28)", async () => {
-  const customer = await stack.createAccount({ name: "leaves-early", creditNanoUsd: 10_000_000_000n });
+  const customer = await stack().createAccount({ name: "leaves-early", creditNanoUsd: 10_000_000_000n });
   // At 100 USD a million tokens each is about 0.043 USD: two are free.
   for (let time = 0; time < 3; time++) {
     const leaving = new AbortController();
     answer = () => leaving.abort();
-    const request = fetch(`${stack.baseUrl}/v1/chat/completions`, {
+    const request = fetch(`${stack().baseUrl}/v1/chat/completions`, {
       method: "POST",
       headers: { "content-type": "application/json", authorization: `Bearer ${customer.apiKey}` },
       body: JSON.stringify({ model: "as-chat", max_tokens: 10, messages: [{ role: "user", content: "word ".repeat(320) }] }),
@@ -269,9 +247,9 @@ test("a client that always leaves before the answer pays for its prompts once it
     });
     await expect(request).rejects.toThrow("aborted");
   }
-  await stack.idle();
+  await stack().idle();
   const charged = await eventually(async () => {
-    const left = await stack.balanceNanoUsd(customer.accountId);
+    const left = await stack().balanceNanoUsd(customer.accountId);
     expect(left).toBeLessThan(10_000_000_000n);
     return 10_000_000_000n - left;
   });
@@ -302,7 +280,7 @@ const endless: [string, Asked["model"], string, string][] = [
 test.for(endless)("%s: what passes is charged, and ends where credit ends (S30)", async ([name, model, start, piece]) => {
   // 2,000 tokens; the server would send 20,000.
   const credit = 200_000_000n;
-  const poor = await stack.createAccount({
+  const poor = await stack().createAccount({
     name: `endless-${String(endless.findIndex(([other]) => other === name))}`,
     creditNanoUsd: credit,
   });
@@ -320,7 +298,7 @@ test.for(endless)("%s: what passes is charged, and ends where credit ends (S30)"
   const row = await usageOf(response);
   expect(row.usage.outputTokens).toBeGreaterThan(1_000);
   const balance = await eventually(async () => {
-    const posted = await stack.balanceNanoUsd(poor.accountId);
+    const posted = await stack().balanceNanoUsd(poor.accountId);
     expect(posted).toBeLessThan(credit);
     return posted;
   });
@@ -329,7 +307,7 @@ test.for(endless)("%s: what passes is charged, and ends where credit ends (S30)"
 });
 
 test("nothing of all that leaves credit held or a charge unsettled", async () => {
-  const metrics = await stack.idle();
+  const metrics = await stack().idle();
   expect(metrics.get("gateway_open_holds")).toBe(0);
-  expect(stack.complaints.filter((line) => /refuses a settlement|failed inside/.test(line))).toEqual([]);
+  expect(stack().complaints.filter((line) => /refuses a settlement|failed inside/.test(line))).toEqual([]);
 });

@@ -1,0 +1,49 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { afterAll, beforeAll } from "vitest";
+import { makeBackendManifests, type TestBackend, type TestModelOfMany } from "./backend-manifests.ts";
+import { startRecordingUpstream } from "./recording-upstream.ts";
+import { startTestStack, type TestStack } from "./stack.ts";
+
+/** Answers one request of the gateway. */
+export type ModelAnswer = (request: IncomingMessage, response: ServerResponse, body: string) => Promise<void> | void;
+
+/**
+ * The product in front of one model server that a test scripts, for all tests of a file. Accounts have 1,000 USD.
+ * @param answer is called anew for each request
+ * @param models which Models lead to the server's URL
+ */
+export function useScriptedModels(
+  answer: ModelAnswer,
+  models: (url: string) => readonly TestModelOfMany[] = eachProtocol,
+): () => TestStack {
+  let stack: TestStack | undefined;
+  const stops: (() => Promise<void>)[] = [];
+
+  beforeAll(async () => {
+    const upstream = await startRecordingUpstream((request, response, body) => void answer(request, response, body));
+    stops.push(upstream.stop);
+    const manifests = await makeBackendManifests([...models(`http://127.0.0.1:${upstream.port}`)]);
+    stops.push(manifests.remove);
+    stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
+    stops.push(stack.stop);
+  });
+  afterAll(async () => {
+    for (const stop of stops.reverse()) await stop();
+  });
+  return () => {
+    if (stack === undefined) throw new Error("The product is not running yet.");
+    return stack;
+  };
+}
+
+/** Dear enough that a single token shows in the balance. */
+export const DEAR = { inputPerMillion: "100.00", outputPerMillion: "100.00" };
+
+/** The server speaks chat as one Model and messages as the other. */
+function eachProtocol(url: string): TestModelOfMany[] {
+  const backend = (protocol: TestBackend["protocol"]) => ({ name: "only", protocol, url });
+  return [
+    { name: "as-chat", backends: [backend("chat")], pricing: DEAR },
+    { name: "as-messages", backends: [backend("messages")], pricing: DEAR },
+  ];
+}
