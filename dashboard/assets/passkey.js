@@ -11,7 +11,7 @@ async function answer(form) {
 function problemOf(error) {
   if (error.name === "InvalidStateError") return "This device has a passkey for you already.";
   if (error.name === "NotAllowedError")
-    return "Nothing came of it: you broke off, it took too long, or no passkey fits. Try again.";
+    return "No passkey was used: you cancelled, it took too long, or none matches. Try again.";
   return `Your browser could not use a passkey: ${error.message}`;
 }
 

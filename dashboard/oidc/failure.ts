@@ -15,7 +15,7 @@ export function oidcFailure(error: unknown, name: string): GatewayError {
   const cause = withoutTokens(error);
   if (error instanceof AuthorizationResponseError) {
     if (error.error === "access_denied")
-      return new GatewayError("permission_denied", `You were not let in by ${name}, or you broke off there. ${AGAIN}`, { cause });
+      return new GatewayError("permission_denied", `${name} did not sign you in, or you cancelled there. ${AGAIN}`, { cause });
     if (error.error === "server_error" || error.error === "temporarily_unavailable") return away(name, cause);
     return new GatewayError("invalid_request", `The sign-in with ${name} did not work. ${AGAIN}`, { cause });
   }

@@ -21,7 +21,7 @@ export interface TestService extends TestDashboard {
   letterTo(email: string, subject: RegExp): Promise<Letter>;
 }
 
-type Options = (baseUrl: string) => Partial<AppDeps>;
+type Options = (baseUrl: string) => Partial<AppDeps> | Promise<Partial<AppDeps>>;
 
 /** One browser and one Postgres for a file of tests; each test opens a service of its own. */
 export function useService(): (options?: Options) => Promise<TestService> {
@@ -44,7 +44,7 @@ export function useService(): (options?: Options) => Promise<TestService> {
       payments: createPayments({ provider: "test" }, { publicBaseUrl, pepper: PEPPER }),
       passkeys: relyingParty && createPasskeys(relyingParty, { database, pepper: PEPPER }),
       mailer: { outbox: null, send: async (letter) => void letters.push(letter) },
-      ...options(publicBaseUrl),
+      ...(await options(publicBaseUrl)),
     });
     await dashboard.app.listen({ host: LOOPBACK, port });
     return {

@@ -69,7 +69,7 @@ test("somebody adds a passkey, signs in with it alone, uses it after the passwor
   await look("sign-in-second-step");
   await authenticator.verify(false);
   await page.getByRole("button", { name: "Use your passkey" }).click();
-  await page.getByText("Nothing came of it").waitFor();
+  await page.getByText("No passkey was used").waitFor();
   await authenticator.verify(true);
   await page.getByRole("button", { name: "Use your passkey" }).click();
   await page.waitForURL("**/dashboard");

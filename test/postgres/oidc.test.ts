@@ -101,7 +101,7 @@ test.for([
 
 test("who breaks off there is told so", async () => {
   const { status, answer } = await (await open()).signIn(null);
-  expect([status, answer.body.includes("You were not let in by Example")]).toEqual([403, true]);
+  expect([status, answer.body.includes("Example did not sign you in")]).toEqual([403, true]);
 });
 
 test("an answer counts for the browser that asked, once", async () => {

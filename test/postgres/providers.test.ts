@@ -105,7 +105,7 @@ test.for([
 
 test("what GitHub gets wrong is said, with what to do, and holds no bytes beyond a bound", async () => {
   const { github, signIn, leave, client, logged } = await open();
-  expect((await signIn("github")).answer.body).toContain("You were not let in by GitHub");
+  expect((await signIn("github")).answer.body).toContain("GitHub did not sign you in");
   github.user = OCTO;
   for (const api of ["fails", "floods"] as const) {
     github.api = api;
