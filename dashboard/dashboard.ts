@@ -12,7 +12,7 @@ import { checkConfig } from "./check-config.ts";
 import type { DashboardConfig } from "./dashboard-config.ts";
 import { startLowBalanceWatch } from "./low-balance.ts";
 import { createMailer } from "./mail/mailer.ts";
-import { createProvider } from "./oidc/provider.ts";
+import { createProvider } from "./oidc/create-provider.ts";
 import { mutualTlsServer } from "./mutual-tls.ts";
 import { createPasskeys } from "./passkeys/passkeys.ts";
 import { relyingPartyOf } from "./passkeys/relying-party.ts";

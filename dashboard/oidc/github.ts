@@ -4,9 +4,8 @@ import { toPersonName } from "../../ledger/people/person-name.ts";
 import { boundedFetch } from "./bounded-fetch.ts";
 import type { GithubConfig } from "./config.ts";
 import { notBegunHere, oidcFailure } from "./failure.ts";
-import { PATIENCE_SECONDS } from "./openid-connect.ts";
 import { callbackPath } from "./paths.ts";
-import type { Arrived, Provider } from "./provider.ts";
+import { PATIENCE_SECONDS, type Arrived, type Provider } from "./provider.ts";
 
 const userSchema = z.object({ id: z.int().positive(), login: z.string(), name: z.string().nullish() });
 const emailsSchema = z.array(z.object({ email: z.string(), primary: z.boolean(), verified: z.boolean() }));

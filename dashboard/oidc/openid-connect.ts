@@ -5,10 +5,7 @@ import type { OidcConfig } from "./config.ts";
 import { boundedFetch } from "./bounded-fetch.ts";
 import { notBegunHere, oidcFailure } from "./failure.ts";
 import { callbackPath } from "./paths.ts";
-import type { Arrived, Provider } from "./provider.ts";
-
-/** Of every answer, with its body. */
-export const PATIENCE_SECONDS = 8;
+import { PATIENCE_SECONDS, type Arrived, type Provider } from "./provider.ts";
 
 /** Nothing is asked of the provider until somebody signs in. */
 export function createOidc(config: OidcConfig, { publicBaseUrl }: { publicBaseUrl: string }): Provider {

@@ -1,7 +1,8 @@
 import type { Vouched } from "../../ledger/people/vouched.ts";
-import type { ProviderConfig, ProviderId } from "./config.ts";
-import { createGithub } from "./github.ts";
-import { createOidc } from "./openid-connect.ts";
+import type { ProviderId } from "./config.ts";
+
+/** Of every answer, with its body. */
+export const PATIENCE_SECONDS = 8;
 
 /** What must come back with somebody whom the provider sends here. */
 interface ProviderChecks {
@@ -32,9 +33,4 @@ export interface Provider {
    *   another question, or one that was used; `upstream_unavailable`.
    */
   finish(query: URLSearchParams, checks: ProviderChecks): Promise<Arrived>;
-}
-
-/** Nothing is asked of a provider until somebody signs in. */
-export function createProvider(config: ProviderConfig, options: { publicBaseUrl: string }): Provider {
-  return config.id === "github" ? createGithub(config, options) : createOidc(config, options);
 }

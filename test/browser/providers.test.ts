@@ -2,7 +2,7 @@ import type { Page } from "playwright-core";
 import { test } from "vitest";
 import { callbackPath } from "../../dashboard/oidc/paths.ts";
 import { providerDomains } from "../../dashboard/oidc/provider-domains.ts";
-import { createProvider } from "../../dashboard/oidc/provider.ts";
+import { createProvider } from "../../dashboard/oidc/create-provider.ts";
 import { startGithub, type TestGithub } from "../support/github-server.ts";
 import { startOidcProvider, type TestOidcProvider } from "../support/oidc-provider.ts";
 import { signOut } from "./harness-steps.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { createProvider } from "../../dashboard/oidc/provider.ts";
+import { createProvider } from "../../dashboard/oidc/create-provider.ts";
 import { createPasskeys } from "../../dashboard/passkeys/passkeys.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
 import { createRedeemCode } from "../../ledger/credit/codes.ts";

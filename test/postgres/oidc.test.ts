@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { OIDC_VARIABLES, providerConfigs } from "../../dashboard/oidc/config.ts";
 import { callbackPath } from "../../dashboard/oidc/paths.ts";
-import { createProvider } from "../../dashboard/oidc/provider.ts";
+import { createProvider } from "../../dashboard/oidc/create-provider.ts";
 import { createOutbox } from "../../dashboard/mail/outbox.ts";
 import { listMemberships } from "../../ledger/people/members.ts";
 import { findPersonByEmail } from "../../ledger/people/persons.ts";

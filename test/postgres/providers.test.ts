@@ -3,7 +3,7 @@ import { createOutbox } from "../../dashboard/mail/outbox.ts";
 import { providerConfigs, type ProviderId } from "../../dashboard/oidc/config.ts";
 import { callbackPath, startPath } from "../../dashboard/oidc/paths.ts";
 import { PROVIDER_DOMAIN_VARIABLES, providerDomains } from "../../dashboard/oidc/provider-domains.ts";
-import { createProvider } from "../../dashboard/oidc/provider.ts";
+import { createProvider } from "../../dashboard/oidc/create-provider.ts";
 import { createPasskeys } from "../../dashboard/passkeys/passkeys.ts";
 import { setSecondFactorRule } from "../../ledger/people/second-factor-rule.ts";
 import { findPersonByEmail } from "../../ledger/people/persons.ts";
