@@ -1,5 +1,5 @@
 import type { FastifyServerFactory, RouteOptions } from "fastify";
-import type { Database } from "../ledger/database.ts";
+import type { Database } from "../ledger/postgres/database.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { Mailer } from "./mail/letter.ts";
 import type { ProviderDomains } from "./oidc/provider-domains.ts";

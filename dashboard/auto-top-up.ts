@@ -8,7 +8,7 @@ import {
   takeUnansweredCharge,
   type AutoTopUpCharge,
 } from "../ledger/payments/auto-top-up-charges.ts";
-import type { Database } from "../ledger/database.ts";
+import type { Database } from "../ledger/postgres/database.ts";
 import { failPayment } from "../ledger/payments/payments.ts";
 import type { Logger } from "../runtime/log.ts";
 import { startRounds, type Rounds } from "../runtime/rounds.ts";

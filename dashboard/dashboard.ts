@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { collectDefaultMetrics, Registry } from "prom-client";
-import { createDatabase } from "../ledger/database.ts";
+import { createDatabase } from "../ledger/postgres/database.ts";
 import { startAdmin } from "../runtime/admin.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import { startTlsFiles, type TlsFiles } from "../runtime/tls-files.ts";

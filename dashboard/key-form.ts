@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Limits } from "../contract/limits.ts";
-import type { KeySettings } from "../ledger/key-settings.ts";
+import type { KeySettings } from "../ledger/keys/key-settings.ts";
 
 const amount = z
   .string()

@@ -1,5 +1,5 @@
 import { claimLowBalances, returnLowBalance } from "../ledger/payments/balance-alerts.ts";
-import type { Database } from "../ledger/database.ts";
+import type { Database } from "../ledger/postgres/database.ts";
 import type { Logger } from "../runtime/log.ts";
 import { startRounds, type Rounds } from "../runtime/rounds.ts";
 import { lowBalanceLetter } from "./mail/letters.ts";

@@ -1,11 +1,11 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { ErrorCode } from "../contract/errors.ts";
-import type { Settlement } from "../ledger/settle.ts";
+import type { Settlement } from "../ledger/settlement/settle.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { JournalDamage } from "./journal/read-journal.ts";
 import { createAccessLog, type AccessLogChoice, type RefusedRequest } from "./access-log.ts";
-import type { AdmissionRefusal } from "./limits/admission.ts";
-import type { FreeRequestRefusal } from "./limits/free-requests.ts";
+import type { AdmissionRefusal } from "./load/admission.ts";
+import type { FreeRequestRefusal } from "./load/free-requests.ts";
 import type { Doubt } from "./meter/meter.ts";
 import { createRequestMetrics } from "./request-metrics.ts";
 

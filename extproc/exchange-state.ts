@@ -12,7 +12,7 @@ export interface Admitted {
 
 /** How the response comes. */
 export type Response =
-  /** Envoy's own: its configuration gives it the caller's shape (operator/xds/local-replies.ts). */
+  /** Envoy's own: its configuration gives it the caller's shape (operator/bootstrap/local-replies.ts). */
   | { kind: "local_reply" }
   | { kind: "token_count"; count: TokenCount; status: number }
   | { kind: "upstream_error"; status: number; headers: ReadonlyMap<string, string> }

@@ -8,15 +8,15 @@ import { registerLogMetrics } from "../runtime/log-metrics.ts";
 import type { CountedLog } from "../runtime/log.ts";
 import { createOutage } from "../runtime/outage.ts";
 import { startRounds } from "../runtime/rounds.ts";
-import { createDatabase } from "../ledger/database.ts";
-import { startFeed, type Feed } from "../ledger/mirror/feed.ts";
-import type { Change } from "../ledger/mirror/rows.ts";
+import { createDatabase } from "../ledger/postgres/database.ts";
+import { startFeed, type Feed } from "../ledger/feed/feed.ts";
+import type { Change } from "../ledger/feed/rows.ts";
 import { usageByModelAndDay } from "../ledger/usage/reports.ts";
-import { createLeaseBank } from "../ledger/lease-bank.ts";
-import { endLeasesOf, type LeaseRules } from "../ledger/leases.ts";
-import { claimLimits } from "../ledger/limits.ts";
-import { startNightly } from "../ledger/nightly.ts";
-import { createSettler } from "../ledger/settler.ts";
+import { createLeaseBank } from "../ledger/leases/lease-bank.ts";
+import { endLeasesOf, type LeaseRules } from "../ledger/leases/leases.ts";
+import { claimLimits } from "../ledger/leases/limits.ts";
+import { startNightly } from "../ledger/upkeep/nightly.ts";
+import { createSettler } from "../ledger/settlement/settler.ts";
 import type { AccessLogChoice } from "./access-log.ts";
 import { createAnswers } from "./answers/answer.ts";
 import { createCatchUp, HURRY } from "./auth/catch-up.ts";
@@ -28,19 +28,19 @@ import { createOpenAttempts } from "./fallback/open-attempts.ts";
 import type { ExchangeDeps } from "./exchange-deps.ts";
 import { openJournal } from "./journal/journal.ts";
 import { recoverJournals, type Recovery } from "./journal/recovery.ts";
-import { startAccountLoads } from "./limits/account-load.ts";
-import { createAdmission } from "./limits/admission.ts";
-import { createByteAdmission } from "./limits/byte-admission.ts";
-import { createFreeRequests } from "./limits/free-requests.ts";
-import { startLateness } from "./limits/lateness.ts";
+import { startAccountLoads } from "./load/account-load.ts";
+import { createAdmission } from "./load/admission.ts";
+import { createByteAdmission } from "./load/byte-admission.ts";
+import { createFreeRequests } from "./load/free-requests.ts";
+import { startLateness } from "./load/lateness.ts";
 import { startLimitExchange } from "./limits/limit-exchange.ts";
 import { createLimits } from "./limits/limits.ts";
-import { createPace } from "./limits/pace.ts";
-import { createRefusals } from "./limits/refusals.ts";
-import { createTurns } from "./limits/turns.ts";
-import { createCredit } from "./meter/credit.ts";
-import { createDepartures } from "./meter/departures.ts";
-import { startLeaseKeeper } from "./meter/lease-keeper.ts";
+import { createPace } from "./load/pace.ts";
+import { createRefusals } from "./load/refusals.ts";
+import { createTurns } from "./load/turns.ts";
+import { createCredit } from "./credit/credit.ts";
+import { createDepartures } from "./credit/departures.ts";
+import { startLeaseKeeper } from "./credit/lease-keeper.ts";
 import { startRunWatch } from "./meter/run-watch.ts";
 import { createRequestIds } from "./request-id.ts";
 import { createBackendHealth } from "./route/backend-health.ts";
@@ -80,7 +80,7 @@ export interface ExtprocConfig {
 }
 
 const RECOVER_EVERY_MS = 10_000;
-/** Envoy asks again within this whether a processor is back (operator/xds/extproc-cluster.ts): ready means that requests come. */
+/** Envoy asks again within this whether a processor is back (operator/bootstrap/extproc-cluster.ts): ready means that requests come. */
 const READY_AFTER_MS = 200;
 
 /** Starts everything extproc is made of and registers how it stops. Resolves when Envoy may call. */

@@ -11,7 +11,7 @@ import { StreamAccessLogsMessageSchema } from "../runtime/gen/envoy/service/acce
 import type { Logger } from "../runtime/log.ts";
 import type { BrokenAnswer } from "./broken-answers.ts";
 import type { Exchange } from "./exchange.ts";
-import type { Turns } from "./limits/turns.ts";
+import type { Turns } from "./load/turns.ts";
 import { createProcessingRequestReader, type ProcessingRequest } from "./processing-request.ts";
 import type { Reply } from "./reply.ts";
 
@@ -21,7 +21,7 @@ export type ExtprocServer = GrpcStreams;
 export interface ServerDeps {
   /** @param push sends Envoy a message that it has not asked for. */
   createExchange(push: Push): Steps;
-  /** For one attempt of an exchange (operator/xds/attempts.ts). */
+  /** For one attempt of an exchange (operator/bootstrap/attempts.ts). */
   createAttempt(push: Push): Steps;
   /** Whose message is next. */
   turns: Turns;
@@ -56,7 +56,7 @@ export function startServer(address: string, deps: ServerDeps): Promise<ExtprocS
   });
 }
 
-/** Reports come on a stream that stays open, and ask for no answer (operator/xds/broken-answer-log.ts). */
+/** Reports come on a stream that stays open, and ask for no answer (operator/bootstrap/broken-answer-log.ts). */
 function serveReports(stream: GrpcStream, { onBrokenAnswer }: ServerDeps): GrpcHandler {
   return {
     message(message) {

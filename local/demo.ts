@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { createAccount } from "../ledger/accounts.ts";
-import type { Database } from "../ledger/database.ts";
+import { createAccount } from "../ledger/accounts/accounts.ts";
+import type { Database } from "../ledger/postgres/database.ts";
 import { postCredit } from "../ledger/credit/entries.ts";
 import { setAdmin } from "../ledger/people/admins.ts";
 import { addOwner, findPersonByEmail, setPassword } from "../ledger/people/persons.ts";
-import { createApiKey, isKeyInForce } from "../ledger/keys.ts";
+import { createApiKey, isKeyInForce } from "../ledger/keys/keys.ts";
 import { parseNanoUsd } from "../ledger/money.ts";
 import { readOptional, writeSecret } from "./data-directory.ts";
 

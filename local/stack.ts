@@ -1,7 +1,7 @@
 import path from "node:path";
 import { errorCode } from "../runtime/error-code.ts";
-import { createDatabase } from "../ledger/database.ts";
-import { migrate } from "../ledger/migrate.ts";
+import { createDatabase } from "../ledger/postgres/database.ts";
+import { migrate } from "../ledger/postgres/migrate.ts";
 import { cacheDirectory } from "./cache-directory.ts";
 import { openDataDirectory, type DataDirectory } from "./data-directory.ts";
 import { prepareDemo, readPepper, type Demo } from "./demo.ts";

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { PublishResult } from "../ledger/catalogue.ts";
+import type { PublishResult } from "../ledger/models/catalogue.ts";
 import type { Logger } from "../runtime/log.ts";
 import { describeRefusal, type Refusal } from "./source/source.ts";
 

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { collectDefaultMetrics, Registry } from "prom-client";
-import { isPublished, publishModels, type PublishedModel, type PublishResult } from "../ledger/catalogue.ts";
-import { createDatabase } from "../ledger/database.ts";
+import { isPublished, publishModels, type PublishedModel, type PublishResult } from "../ledger/models/catalogue.ts";
+import { createDatabase } from "../ledger/postgres/database.ts";
 import { startAdmin } from "../runtime/admin.ts";
 import { fingerprintsOf } from "../runtime/credential-fingerprint.ts";
 import { mutualTlsCredentials } from "../runtime/grpc-tls.ts";
@@ -12,7 +12,7 @@ import { startTlsFiles, type TlsFiles } from "../runtime/tls-files.ts";
 import { createNames } from "./address/names.ts";
 import { createAddressPolicy, type AddressPolicyOptions } from "./address/policy.ts";
 import { createOperatorEvents, type OperatorEvents } from "./events.ts";
-import { startKubernetes, type KubernetesConfig, type KubernetesDeps } from "./kubernetes.ts";
+import { startKubeOperator, type KubeOperatorConfig, type KubeOperatorDeps } from "./kube/kube-operator.ts";
 import { startLoop } from "./loop.ts";
 import { NO_PEERS, type Peers } from "./peers.ts";
 import { createRollout } from "./rollout.ts";
@@ -20,11 +20,11 @@ import { startFolderSource } from "./source/folder.ts";
 import type { LocalUpstreams } from "./source/local-upstreams.ts";
 import type { Source } from "./source/source.ts";
 import { startXdsServer, type XdsListen } from "./xds/serve.ts";
-import type { SocketAddress } from "./xds/socket-address.ts";
+import type { SocketAddress } from "./bootstrap/socket-address.ts";
 
 export interface OperatorConfig {
   databaseUrl: string;
-  source: FolderConfig | KubernetesConfig;
+  source: FolderConfig | KubeOperatorConfig;
   /** Where Envoys ask for their configuration, which holds credentials: a Unix socket, or TCP with certificates on both sides. */
   xds:
     | { path: string }
@@ -177,8 +177,8 @@ interface StartedSource {
   registerShutdown(): void;
 }
 
-async function startSource(config: OperatorConfig["source"], deps: KubernetesDeps): Promise<StartedSource> {
-  if (config.kind === "kubernetes") return await startKubernetes(config, deps);
+async function startSource(config: OperatorConfig["source"], deps: KubeOperatorDeps): Promise<StartedSource> {
+  if (config.kind === "kubernetes") return await startKubeOperator(config, deps);
   const source = await startFolderSource({ folder: config.manifests, upstreams: config.localUpstreams }, deps);
   return {
     source: { ...source, synced: Promise.resolve() },

@@ -1,4 +1,4 @@
-import type { ReplicaStanding } from "../ledger/replicas.ts";
+import type { ReplicaStanding } from "../ledger/leases/replicas.ts";
 import type { PushOutcome } from "./xds/serve.ts";
 
 /** The other replicas of the operator, to which other Envoys are connected. */

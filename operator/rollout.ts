@@ -1,4 +1,4 @@
-import type { PublishedModel, PublishResult } from "../ledger/catalogue.ts";
+import type { PublishedModel, PublishResult } from "../ledger/models/catalogue.ts";
 import type { Names } from "./address/names.ts";
 import type { AddressPolicy } from "./address/policy.ts";
 import type { OperatorEvents } from "./events.ts";

@@ -74,7 +74,7 @@ const UNAVAILABLE = "14";
 const MAX_SESSION_MIB = 1024;
 const WINDOW_BYTES = 256 * 1024;
 const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
-/** Per connection: more than the proxy's circuit breaker lets through (operator/xds/extproc-cluster.ts). */
+/** Per connection: more than the proxy's circuit breaker lets through (operator/bootstrap/extproc-cluster.ts). */
 const MAX_STREAMS = 32_768;
 const UNLIMITED = 2 ** 31 - 1;
 

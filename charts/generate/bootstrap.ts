@@ -1,13 +1,13 @@
 import { stringify } from "yaml";
 import { MAX_REQUEST_BYTES, attemptPath } from "../../contract/headers.ts";
-import { buildBootstrap, quarterOfHeap, XDS_CLUSTER } from "../../operator/xds/bootstrap.ts";
-import { clientTlsSecret, type ClientTls } from "../../operator/xds/client-tls.ts";
-import { DASHBOARD_CLUSTER, INSTALLER_PATHS } from "../../operator/xds/dashboard-route.ts";
-import { MAX_EXTPROC_STREAMS } from "../../operator/xds/extproc-cluster.ts";
-import { EXTPROC_FILTER } from "../../operator/xds/extproc-filter.ts";
-import { internalTlsSecrets, type InternalTls } from "../../operator/xds/internal-tls.ts";
-import { TRACES_CLUSTER } from "../../operator/xds/tracing.ts";
-import { PLAIN_HTTP } from "../../operator/xds/plain-http.ts";
+import { buildBootstrap, quarterOfHeap, XDS_CLUSTER } from "../../operator/bootstrap/bootstrap.ts";
+import { clientTlsSecret, type ClientTls } from "../../operator/bootstrap/client-tls.ts";
+import { DASHBOARD_CLUSTER, INSTALLER_PATHS } from "../../operator/bootstrap/dashboard-route.ts";
+import { MAX_EXTPROC_STREAMS } from "../../operator/bootstrap/extproc-cluster.ts";
+import { EXTPROC_FILTER } from "../../operator/bootstrap/extproc-filter.ts";
+import { internalTlsSecrets, type InternalTls } from "../../operator/bootstrap/internal-tls.ts";
+import { TRACES_CLUSTER } from "../../operator/bootstrap/tracing.ts";
+import { PLAIN_HTTP } from "../../operator/bootstrap/plain-http.ts";
 
 /** Where the pod mounts what TLS needs. */
 export const CLIENT_TLS: ClientTls = {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../contract/errors.ts";
-import type { Database } from "../../ledger/database.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
 import { findManagementToken, isManagementToken } from "../../ledger/people/management-tokens.ts";
 import type { Role } from "../../ledger/people/members.ts";
 import { sessionCookie } from "../session/cookie.ts";

@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import { isPublicId } from "../../ledger/keys.ts";
+import { isPublicId } from "../../ledger/keys/keys.ts";
 import type { KeyUsagePosition } from "../../ledger/usage/reports.ts";
 import type { RequestPosition } from "../../ledger/usage/request-list.ts";
 

@@ -1,5 +1,5 @@
 import { declineCharge } from "../../ledger/payments/auto-top-up-charges.ts";
-import type { Database } from "../../ledger/database.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
 import { disputePayment, refundPayment } from "../../ledger/payments/reversals.ts";
 import { completePayment, failPayment } from "../../ledger/payments/payments.ts";
 import { saveCard } from "../../ledger/payments/saved-cards.ts";

@@ -3,7 +3,7 @@ import { checkedUrl, renderPowerShellInstaller, renderShellInstaller } from "../
 import { instructionMarkdown, llmsText } from "../../clients/instruction.ts";
 import { offer, type OfferedModel } from "../../clients/models.ts";
 import { TOOLS } from "../../clients/table.ts";
-import { listModels } from "../../ledger/model-list.ts";
+import { listModels } from "../../ledger/models/model-list.ts";
 import type { AppDeps } from "../app-deps.ts";
 import { answerNotFound } from "../failure.ts";
 import { sendPage } from "../reply.ts";

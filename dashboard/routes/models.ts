@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import { listModels } from "../../ledger/model-list.ts";
+import { listModels } from "../../ledger/models/model-list.ts";
 import type { AppDeps } from "../app-deps.ts";
 import { sendPage } from "../reply.ts";
 import { modelsPage } from "../views/models.ts";

@@ -1,12 +1,12 @@
 import type { FastifyInstance } from "fastify";
-import { readBalance } from "../../ledger/accounts.ts";
-import { countKeys } from "../../ledger/key-list.ts";
+import { readBalance } from "../../ledger/accounts/accounts.ts";
+import { countKeys } from "../../ledger/keys/key-list.ts";
 import { usageTotals } from "../../ledger/usage/reports.ts";
 import type { AppDeps } from "../app-deps.ts";
 import { sendPage } from "../reply.ts";
 import { memberOf } from "../session/guard.ts";
 import { overviewPage } from "../views/overview.ts";
-import { listModels } from "../../ledger/model-list.ts";
+import { listModels } from "../../ledger/models/model-list.ts";
 import { chooseModels } from "../views/keys/choose-models.ts";
 
 export function overviewRoutes(app: FastifyInstance, { database, publicBaseUrl, payments }: AppDeps): void {

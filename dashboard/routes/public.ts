@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { modelHealthSince, type ModelHealth } from "../../ledger/usage/model-health.ts";
-import { listModels } from "../../ledger/model-list.ts";
+import { listModels } from "../../ledger/models/model-list.ts";
 import type { AppDeps } from "../app-deps.ts";
 import { sendPage } from "../reply.ts";
 import { statusPage } from "../views/status.ts";

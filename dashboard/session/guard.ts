@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../contract/errors.ts";
-import type { Database } from "../../ledger/database.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
 import type { Mailer } from "../mail/letter.ts";
 import { listMemberships } from "../../ledger/people/members.ts";
 import { findPerson } from "../../ledger/people/persons.ts";

@@ -1,4 +1,4 @@
-import type { Queryable } from "../../ledger/database.ts";
+import type { Queryable } from "../../ledger/postgres/database.ts";
 import { formatNanoUsd } from "../../ledger/money.ts";
 import { usageByKey, usageByModelAndDay, type KeyUsagePosition } from "../../ledger/usage/reports.ts";
 import { listRequests, type ListedRequest, type RequestPosition } from "../../ledger/usage/request-list.ts";

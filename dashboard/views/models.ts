@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { ListedModel } from "../../ledger/model-list.ts";
+import type { ListedModel } from "../../ledger/models/model-list.ts";
 import { showPrice } from "../money.ts";
 import type { Member } from "../session/visitor.ts";
 import { INTERFACE_NAMES } from "./interface-names.ts";

@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { Balance } from "../../ledger/accounts.ts";
+import type { Balance } from "../../ledger/accounts/accounts.ts";
 import type { UsageTotals } from "../../ledger/usage/reports.ts";
 import { showUsd } from "../money.ts";
 import type { Member } from "../session/visitor.ts";

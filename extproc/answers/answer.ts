@@ -5,7 +5,7 @@ import type { Reply } from "../reply.ts";
 import type { Endpoint } from "../route/endpoint.ts";
 import { describeBalance } from "./balance.ts";
 import { describeModels } from "./models.ts";
-import type { Credit } from "../meter/credit.ts";
+import type { Credit } from "../credit/credit.ts";
 import type { World } from "../world/world.ts";
 import { describeUsage, type UsageReport } from "./usage.ts";
 

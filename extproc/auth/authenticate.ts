@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import { isSecretOf, parseApiKey, type Pepper } from "../../ledger/keys.ts";
+import { isSecretOf, parseApiKey, type Pepper } from "../../ledger/keys/keys.ts";
 import type { World, WorldAccount, WorldKey } from "../world/world.ts";
 import { cannotCheck, type CatchUp } from "./catch-up.ts";
 import { findCredential } from "./credential.ts";

@@ -1,6 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
-import type { Feed } from "../../ledger/mirror/feed.ts";
-import type { Pace } from "../limits/pace.ts";
+import type { Feed } from "../../ledger/feed/feed.ts";
+import type { Pace } from "../load/pace.ts";
 
 /**
  * Waits until the keys in memory are as the database had them when the wait began. All who wait share one reading: a flood of

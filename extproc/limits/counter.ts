@@ -1,4 +1,4 @@
-import type { LimitKind, OthersUse } from "../../ledger/limits.ts";
+import type { LimitKind, OthersUse } from "../../ledger/leases/limits.ts";
 
 /** One limit of one key or account, counted in this process and shared with the others about once a second. */
 export interface Counter {

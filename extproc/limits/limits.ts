@@ -1,7 +1,7 @@
 import { GatewayError } from "../../contract/errors.ts";
 import type { Limits as LimitSettings } from "../../contract/limits.ts";
 import type { Interface } from "../../contract/protocol.ts";
-import { LIMIT_KINDS, type LimitClaims, type LimitKind } from "../../ledger/limits.ts";
+import { LIMIT_KINDS, type LimitClaims, type LimitKind } from "../../ledger/leases/limits.ts";
 import { parseNanoUsd } from "../../ledger/money.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import { createCounter, type Counter } from "./counter.ts";

@@ -3,7 +3,7 @@ import type { RequestBody } from "../protocol/json/request-body.ts";
 import { readOutputAsk } from "../protocol/output/output-ask.ts";
 import type { WorldModel } from "../world/world.ts";
 import { holdPrompt } from "./held-prompt.ts";
-import { sizeHold, type HoldSize } from "./hold-size.ts";
+import { sizeHold, type HoldSize } from "../credit/hold-size.ts";
 import { sizePrompt } from "./prompt-size.ts";
 import type { Meter } from "./meter.ts";
 import { createRequestMeter } from "./request-meter.ts";

@@ -1,5 +1,5 @@
 import type { Limits } from "../../contract/limits.ts";
-import type { StoredSecret } from "../../ledger/keys.ts";
+import type { StoredSecret } from "../../ledger/keys/keys.ts";
 import { createIdIndex, hashBytes } from "./id-index.ts";
 import { createInterner } from "./interner.ts";
 

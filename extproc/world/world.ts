@@ -1,16 +1,16 @@
 import type { CatalogueModel } from "../../contract/catalogue.ts";
 import type { Limits } from "../../contract/limits.ts";
-import type { PriceVersion } from "../../ledger/catalogue.ts";
-import type { AccountRow, Change, KeyRow, ModelRow } from "../../ledger/mirror/rows.ts";
-import { priceAt } from "../../ledger/price-schedule.ts";
+import type { PriceVersion } from "../../ledger/models/catalogue.ts";
+import type { AccountRow, Change, KeyRow, ModelRow } from "../../ledger/feed/rows.ts";
+import { priceAt } from "../../ledger/models/price-schedule.ts";
 import { byLength, type Fingerprint } from "../../runtime/credential-fingerprint.ts";
-import type { SettledBalance } from "../../ledger/settle.ts";
+import type { SettledBalance } from "../../ledger/settlement/settle.ts";
 import { createInterner } from "./interner.ts";
 import { createKeyTable, type WorldKey } from "./key-table.ts";
 import { createRecentMap } from "./recent-map.ts";
 
 export type { WorldKey };
-/** How its credit is leased is for the wallets (meter/credit.ts). */
+/** How its credit is leased is for the wallets (credit/credit.ts). */
 export type WorldAccount = Omit<AccountRow, "leasing">;
 export interface WorldModel extends CatalogueModel {
   price: PriceVersion;

@@ -1,6 +1,6 @@
 import { Command } from "commander";
-import { createAccount, readBalance } from "../accounts.ts";
-import type { Database } from "../database.ts";
+import { createAccount, readBalance } from "../accounts/accounts.ts";
+import type { Database } from "../postgres/database.ts";
 import { postCredit } from "../credit/entries.ts";
 import { formatNanoUsd, parseNanoUsd } from "../money.ts";
 

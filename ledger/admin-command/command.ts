@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import type { Database } from "../database.ts";
+import type { Database } from "../postgres/database.ts";
 import { setAdmin } from "../people/admins.ts";
 
 export interface AdminCommandDeps {

@@ -2,7 +2,7 @@ import process from "node:process";
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { readEnv } from "../../runtime/env.ts";
-import { createDatabase } from "../database.ts";
+import { createDatabase } from "../postgres/database.ts";
 import { runAdminCommand } from "./command.ts";
 
 const environment = readEnv({ DATABASE_URL: z.string().min(1) }, process.env);

@@ -1,8 +1,8 @@
 import process from "node:process";
 import * as z from "zod";
 import { readEnv } from "../../runtime/env.ts";
-import { checkLedger } from "../check.ts";
-import { createDatabase } from "../database.ts";
+import { checkLedger } from "../upkeep/check.ts";
+import { createDatabase } from "../postgres/database.ts";
 
 const environment = readEnv({ DATABASE_URL: z.string().min(1) }, process.env);
 const database = createDatabase({ url: environment.DATABASE_URL, applicationName: "ledger check" });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
-import type { Queryable } from "../database.ts";
+import type { Queryable } from "../postgres/database.ts";
 
 /** A redeem code as those who run the service see it: its text is stored nowhere. */
 export interface ListedCode {

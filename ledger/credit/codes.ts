@@ -2,7 +2,7 @@ import { createHmac, randomBytes as systemRandomBytes } from "node:crypto";
 import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
-import type { Database, Queryable } from "../database.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
 import { postCreditIn, type PostedCredit } from "./entries.ts";
 
 /** Without letters and digits that are read as others; 20 of them carry 100 bits. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
-import type { Database, Queryable } from "../database.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
 
 /** Where the money of a credit comes from: the other side of its double entry. */
 const COUNTER_ACCOUNTS = {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Queryable } from "../database.ts";
+import type { Queryable } from "../postgres/database.ts";
 import type { Credit } from "./entries.ts";
 
 /** One change of an account's credit other than by use. */

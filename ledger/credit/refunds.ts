@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
-import type { Database } from "../database.ts";
+import type { Database } from "../postgres/database.ts";
 import { postCreditIn, type PostedCredit } from "./entries.ts";
 
 export interface Refund {

@@ -1,8 +1,8 @@
 import process from "node:process";
 import * as z from "zod";
 import { readEnv } from "../../runtime/env.ts";
-import { createDatabase } from "../database.ts";
-import { migrate } from "../migrate.ts";
+import { createDatabase } from "../postgres/database.ts";
+import { migrate } from "../postgres/migrate.ts";
 import { describeMigrationFailure } from "./failure.ts";
 
 /** The chart's Job does not try again after it. */

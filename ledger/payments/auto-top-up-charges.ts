@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
 import { CHARGED_THIS_MONTH, IS_CHARGING, stopAutoTopUp } from "./auto-top-up.ts";
-import type { Database, Queryable } from "../database.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
 import { beginPayment, failPayment, lockPayment, type PaymentName } from "./payments.ts";
 
 /** A charge of a saved card that the provider is to be asked for. */

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Queryable } from "../database.ts";
+import type { Queryable } from "../postgres/database.ts";
 
 /** What the customer agreed to. */
 export interface AutoTopUpTerms {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Queryable } from "../database.ts";
+import type { Queryable } from "../postgres/database.ts";
 
 /** Where nobody chose: 1 USD. */
 const USUAL_THRESHOLD_NANO_USD = 1_000_000_000n;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { stopAutoTopUp } from "./auto-top-up.ts";
-import type { Database, Queryable } from "../database.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
 import { postCreditIn, type PostedCredit } from "../credit/entries.ts";
 import { lockPayment, type Payment, type PaymentName } from "./payments.ts";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { turnOffAutoTopUp } from "./auto-top-up.ts";
-import type { Database, Queryable } from "../database.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
 
 /** A card that a payment provider keeps for an account. */
 export interface SavedCard {

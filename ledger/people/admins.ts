@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import type { Database } from "../database.ts";
+import type { Database } from "../postgres/database.ts";
 import { noteAction } from "./audit.ts";
 import { findPersonByEmail } from "./persons.ts";
 

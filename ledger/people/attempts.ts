@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
-import type { Database, Queryable } from "../database.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
 import { clientNetwork } from "./client-network.ts";
 
 /** What a try counts against: so many are free within a day. */

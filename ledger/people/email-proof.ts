@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import type { Queryable } from "../database.ts";
+import type { Queryable } from "../postgres/database.ts";
 
 /** Somebody opened a link that was mailed to their address. */
 export async function markEmailProved(database: Queryable, { id, email }: { id: string; email: string }): Promise<void> {

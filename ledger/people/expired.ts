@@ -1,4 +1,4 @@
-import type { Queryable } from "../database.ts";
+import type { Queryable } from "../postgres/database.ts";
 
 /** Drops what opens nothing any more: sessions, invitations and resets that ran out, challenges that were answered, and failures that no longer count. */
 export async function dropExpired(database: Queryable): Promise<void> {

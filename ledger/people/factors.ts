@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import type { Database, Queryable } from "../database.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
 import { makeRecoveryCodes } from "./recovery-codes.ts";
 
 /** A person's second factors together: codes of an app, passkeys, and the recovery codes that stand in for both. */

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Queryable } from "../database.ts";
+import type { Queryable } from "../postgres/database.ts";
 
 /** Who somebody is at an OpenID Connect provider: an address may come to belong to another, this never does. */
 export interface Identity {

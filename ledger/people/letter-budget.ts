@@ -1,4 +1,4 @@
-import type { Database } from "../database.ts";
+import type { Database } from "../postgres/database.ts";
 import { countAttempt, strangersLetter } from "./attempts.ts";
 import { GatewayError } from "../../contract/errors.ts";
 

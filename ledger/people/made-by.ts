@@ -1,6 +1,6 @@
 import * as z from "zod";
-import type { Database, Queryable } from "../database.ts";
-import { maskApiKey } from "../keys.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
+import { maskApiKey } from "../keys/keys.ts";
 import { noteAction } from "./audit.ts";
 
 /** Somebody in an account. */

@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
-import type { Queryable } from "../database.ts";
+import type { Queryable } from "../postgres/database.ts";
 import { HAS_PASSKEY, HAS_TOTP, type Role } from "./members.ts";
 import { checkPersonName } from "./person-name.ts";
 import { hashToken, mintToken } from "./token.ts";

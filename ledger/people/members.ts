@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
-import type { Database, Queryable } from "../database.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
 
 /** "viewer" sees everything and changes nothing; "owner" decides who is a member, too. */
 const ROLES = ["owner", "member", "viewer"] as const;

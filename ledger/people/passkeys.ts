@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
-import type { Database, Queryable } from "../database.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
 import { prepareFactor, settleFactors } from "./factors.ts";
 import { checkPersonName } from "./person-name.ts";
 import { hashToken } from "./token.ts";

@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
-import { createAccountIn } from "../accounts.ts";
+import { createAccountIn } from "../accounts/accounts.ts";
 import { countAttempt, signUpAttempt } from "./attempts.ts";
-import type { Database, Queryable } from "../database.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
 import { addIdentity, type Identity } from "./identities.ts";
 import { acceptInvitationIn } from "./invitations.ts";
 import { addMember, HAS_PASSKEY, HAS_TOTP } from "./members.ts";

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Queryable } from "../database.ts";
+import type { Queryable } from "../postgres/database.ts";
 import { hashToken } from "./token.ts";
 
 const CODES = 10;

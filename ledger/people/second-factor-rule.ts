@@ -1,4 +1,4 @@
-import type { Queryable } from "../database.ts";
+import type { Queryable } from "../postgres/database.ts";
 
 /** Whether an account asks all its members for a second factor. */
 export async function setSecondFactorRule(

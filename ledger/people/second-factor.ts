@@ -1,7 +1,7 @@
 import { Secret, TOTP } from "otpauth";
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
-import type { Database, Queryable } from "../database.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
 import { countAttempt, forgiveAttempt, secondFactorAttempt } from "./attempts.ts";
 import { prepareFactor, settleFactors } from "./factors.ts";
 import { useRecoveryCode } from "./recovery-codes.ts";

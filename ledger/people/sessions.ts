@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
-import type { Queryable } from "../database.ts";
+import type { Queryable } from "../postgres/database.ts";
 import { hashToken, isTokenId, mintToken } from "./token.ts";
 
 /** One signed-in browser. */

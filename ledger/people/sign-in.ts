@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
-import type { Database, Queryable } from "../database.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
 import { confirmAttempt, countAttempt, forgiveAttempt, forgiveEmail, signInAttempt } from "./attempts.ts";
 import { hashPassword, isOutdated, isPassword, rehashPassword } from "./password.ts";
 import { checkStrength } from "./password-strength.ts";

@@ -1,4 +1,4 @@
-import type { Queryable } from "../database.ts";
+import type { Queryable } from "../postgres/database.ts";
 import { dropFactors } from "./factors.ts";
 import { revokeMadeThingsIn } from "./made-by.ts";
 import { listMemberships } from "./members.ts";

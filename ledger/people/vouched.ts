@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import type { Database, Queryable } from "../database.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
 import { addIdentity, findIdentity, hasIdentityAt, type Identity } from "./identities.ts";
 import { findPerson, findPersonByEmail, type Person } from "./persons.ts";
 import { takeOver } from "./take-over.ts";

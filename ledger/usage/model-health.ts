@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Queryable } from "../database.ts";
+import type { Queryable } from "../postgres/database.ts";
 import { dayOf, lowestIdAt } from "./request-id-time.ts";
 
 export interface ModelHealth {

@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { INTERFACES, type Interface } from "../../contract/protocol.ts";
-import type { Queryable } from "../database.ts";
+import type { Queryable } from "../postgres/database.ts";
 import type { Price } from "../money.ts";
-import { priceAt, scheduleColumn, type PriceRule } from "../price-schedule.ts";
+import { priceAt, scheduleColumn, type PriceRule } from "../models/price-schedule.ts";
 import { dayOf, lowestIdAt, msOfId } from "./request-id-time.ts";
-import { OUTCOMES, type Outcome } from "../settle.ts";
+import { OUTCOMES, type Outcome } from "../settlement/settle.ts";
 import { wholeNumber } from "./sums.ts";
 import { findUsedGroups, type UsedGroup } from "./used-groups.ts";
 

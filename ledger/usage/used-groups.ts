@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Queryable } from "../database.ts";
+import type { Queryable } from "../postgres/database.ts";
 import { wholeNumber } from "./sums.ts";
 
 /** One key used one model in an hour, or in a day: the rollups tell so, and the requests themselves lie together. */

@@ -1,6 +1,6 @@
 import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
-import { buildBootstrap } from "../../operator/xds/bootstrap.ts";
-import type { EnvoyConfig } from "../../operator/xds/envoy-config.ts";
+import { buildBootstrap } from "../../operator/bootstrap/bootstrap.ts";
+import type { EnvoyConfig } from "../../operator/bootstrap/envoy-config.ts";
 
 const SOCKETS = "/run/model-gateway";
 const EVERY_ADDRESS = "0.0.0.0";

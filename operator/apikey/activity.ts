@@ -1,7 +1,7 @@
 import * as z from "zod";
-import type { Database } from "../../ledger/database.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
 import { formatNanoUsd } from "../../ledger/money.ts";
-import { readKeyActivity, RESOURCE_PAGE, type KeyActivity } from "../../ledger/resource-keys.ts";
+import { readKeyActivity, RESOURCE_PAGE, type KeyActivity } from "../../ledger/keys/resource-keys.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { readConditions } from "../kube/conditions.ts";
 import type { KubeObject } from "../kube/object.ts";

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
-import type { Database } from "../../ledger/database.ts";
-import { hashSecret, mintApiKey, renewApiKey } from "../../ledger/keys.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
+import { hashSecret, mintApiKey, renewApiKey } from "../../ledger/keys/keys.ts";
 import {
   addResourceKey,
   changeResourceKey,
   readResourceKey,
   revokeResourceKey,
   rotateResourceKey,
-} from "../../ledger/resource-keys.ts";
+} from "../../ledger/keys/resource-keys.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { isKubeError } from "../kube/kube-error.ts";
 import { keyOf, type KubeObject } from "../kube/object.ts";

@@ -1,5 +1,5 @@
-import type { Database } from "../../ledger/database.ts";
-import { listResourceKeys, RESOURCE_PAGE, revokeResourceKey, type KnownResource } from "../../ledger/resource-keys.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
+import { listResourceKeys, RESOURCE_PAGE, revokeResourceKey, type KnownResource } from "../../ledger/keys/resource-keys.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { findTransitions, readConditions, type WantedCondition } from "../kube/conditions.ts";
 import type { KubeEvents } from "../kube/events.ts";

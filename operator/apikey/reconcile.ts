@@ -1,5 +1,5 @@
-import { parseApiKey } from "../../ledger/keys.ts";
-import type { ResourceKey } from "../../ledger/resource-keys.ts";
+import { parseApiKey } from "../../ledger/keys/keys.ts";
+import type { ResourceKey } from "../../ledger/keys/resource-keys.ts";
 import type { ApiKeyResource } from "./resource.ts";
 import type { ObservedSecret } from "./secret-object.ts";
 import { areSettingsSame, toSettings } from "./settings.ts";

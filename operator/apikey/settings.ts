@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Limits } from "../../contract/limits.ts";
-import type { ResourceKeySettings } from "../../ledger/resource-keys.ts";
+import type { ResourceKeySettings } from "../../ledger/keys/resource-keys.ts";
 import type { ApiKeyResource } from "./resource.ts";
 
 /** What the ledger stores of an ApiKey. */

@@ -1,7 +1,7 @@
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
-import { maskApiKey } from "../../ledger/keys.ts";
+import { maskApiKey } from "../../ledger/keys/keys.ts";
 import { parseNanoUsd } from "../../ledger/money.ts";
-import type { ResourceKey } from "../../ledger/resource-keys.ts";
+import type { ResourceKey } from "../../ledger/keys/resource-keys.ts";
 import { encodeConditions, readConditions, summarise, type WantedCondition } from "../kube/conditions.ts";
 import type { KubeObject } from "../kube/object.ts";
 import type { SecretProblem } from "./reconcile.ts";

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Database } from "../../ledger/database.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
 import { createDoorbell } from "../../ledger/doorbell.ts";
-import { readOtherReplicas, removeReplica, reportReplica, type ReplicaStanding } from "../../ledger/replicas.ts";
+import { readOtherReplicas, removeReplica, reportReplica, type ReplicaStanding } from "../../ledger/leases/replicas.ts";
 import type { AwaitedPlan, Peers } from "../peers.ts";
 import type { PushOutcome } from "../xds/serve.ts";
 import type { KubeEvents } from "./events.ts";

@@ -1,4 +1,4 @@
-import type { PublishedModel } from "../../ledger/catalogue.ts";
+import type { PublishedModel } from "../../ledger/models/catalogue.ts";
 import type { AddressPolicy } from "../address/policy.ts";
 import type { ResourceSet, SourcedModel } from "../source/source.ts";
 import type { SnapshotInput } from "../xds/snapshot.ts";

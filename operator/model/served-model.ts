@@ -1,7 +1,7 @@
 import type { Backend, CatalogueModel } from "../../contract/catalogue.ts";
 import { PROFILES, type Profile } from "../../contract/profile.ts";
 import type { Price } from "../../ledger/money.ts";
-import type { PriceRule } from "../../ledger/price-schedule.ts";
+import type { PriceRule } from "../../ledger/models/price-schedule.ts";
 import type { SourcedModel } from "../source/source.ts";
 import type { Endpoint } from "../xds/cluster.ts";
 import type { SecretContent } from "../xds/secret.ts";

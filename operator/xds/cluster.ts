@@ -9,7 +9,7 @@ import {
 } from "../../runtime/gen/envoy/config/cluster/v3/cluster_pb.js";
 import { RoutingPriority } from "../../runtime/gen/envoy/config/core/v3/base_pb.js";
 import type { AddressGuard } from "../address/policy.ts";
-import { CONNECTION_BUFFER_BYTES } from "./buffers.ts";
+import { CONNECTION_BUFFER_BYTES } from "../bootstrap/buffers.ts";
 import { httpProtocolOptions } from "./upstream-http.ts";
 import { upstreamTls } from "./upstream-tls.ts";
 

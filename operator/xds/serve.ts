@@ -5,7 +5,7 @@ import { serviceDefinition } from "../../runtime/grpc.ts";
 import type { OperatorEvents } from "../events.ts";
 import { createAdsStream, type AdsStream } from "./ads-stream.ts";
 import type { Snapshot } from "./snapshot.ts";
-import type { SocketAddress } from "./socket-address.ts";
+import type { SocketAddress } from "../bootstrap/socket-address.ts";
 import { prepareSocket } from "./socket-file.ts";
 
 /** What the connected Envoys made of a push. */

@@ -6,7 +6,7 @@ import type { HttpFilterSchema } from "../../runtime/gen/envoy/extensions/filter
 import { GenericSchema } from "../../runtime/gen/envoy/extensions/http/injected_credentials/generic/v3/generic_pb.js";
 import { HttpProtocolOptionsSchema } from "../../runtime/gen/envoy/extensions/upstreams/http/v3/http_protocol_options_pb.js";
 import { overAds } from "./ads-source.ts";
-import { UPSTREAM_STREAMS, UPSTREAM_WINDOW_BYTES } from "./buffers.ts";
+import { UPSTREAM_STREAMS, UPSTREAM_WINDOW_BYTES } from "../bootstrap/buffers.ts";
 import type { Endpoint, EndpointCredential } from "./cluster.ts";
 import { upstreamGuard } from "./upstream-guard.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
-import { createAccount } from "../../ledger/accounts.ts";
+import { createAccount } from "../../ledger/accounts/accounts.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
-import { createApiKey } from "../../ledger/keys.ts";
+import { createApiKey } from "../../ledger/keys/keys.ts";
 import { eventually } from "../support/eventually.ts";
 import type { SupervisedStack } from "../support/supervised/supervised-stack.ts";
 import { bodyOf, FIRST_OF_ATTACKERS, PATHS } from "./question.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Usage } from "../../contract/usage.ts";
-import { checkLedger } from "../../ledger/check.ts";
-import type { Database } from "../../ledger/database.ts";
+import { checkLedger } from "../../ledger/upkeep/check.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
 import { chargeNanoUsd } from "../../ledger/money.ts";
 import { CHARGE_COLUMNS, chargeShape, nestCharge, USAGE_WITH_PRICE } from "../support/charge-row.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createAccount } from "../../ledger/accounts.ts";
+import { createAccount } from "../../ledger/accounts/accounts.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
-import type { Database } from "../../ledger/database.ts";
-import { createApiKey } from "../../ledger/keys.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
+import { createApiKey } from "../../ledger/keys/keys.ts";
 import { eventually } from "../support/eventually.ts";
 import type { SupervisedStack } from "../support/supervised/supervised-stack.ts";
 import type { Customer } from "./load.ts";

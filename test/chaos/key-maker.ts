@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
-import { countKeys } from "../../ledger/key-list.ts";
-import type { Database } from "../../ledger/database.ts";
+import { countKeys } from "../../ledger/keys/key-list.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
 import { createPerson } from "../support/people.ts";
 import type { JudgedPage } from "./pages.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
-import type { Database } from "../../ledger/database.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Member } from "../support/supervised/member.ts";
 import { readFacts, type ProcessFacts } from "../support/supervised/process-facts.ts";

@@ -5,7 +5,7 @@ import { parse } from "yaml";
 import * as z from "zod";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ROOT } from "../../charts/generate/outputs.ts";
-import { readBalance } from "../../ledger/accounts.ts";
+import { readBalance } from "../../ledger/accounts/accounts.ts";
 import { freePorts, LOOPBACK } from "../../local/process/ports.ts";
 import { startSimulator, type Simulator } from "../../local/simulator/simulator.ts";
 import { startEnvoyProcess, type EnvoyProcess } from "../support/envoy-process.ts";

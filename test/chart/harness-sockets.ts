@@ -1,4 +1,4 @@
-import type { SocketAddress } from "../../operator/xds/socket-address.ts";
+import type { SocketAddress } from "../../operator/bootstrap/socket-address.ts";
 
 /** A bootstrap with other addresses in the place of a pod's: by port, which each has one purpose of. */
 export function withSockets(value: unknown, places: ReadonlyMap<number, SocketAddress>): unknown {

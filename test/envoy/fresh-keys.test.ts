@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { changeKey } from "../../ledger/key-settings.ts";
-import { createApiKey, mintApiKey, rotateApiKey } from "../../ledger/keys.ts";
+import { changeKey } from "../../ledger/keys/key-settings.ts";
+import { createApiKey, mintApiKey, rotateApiKey } from "../../ledger/keys/keys.ts";
 import { readPepper } from "../../local/demo.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestStack, type TestCustomer, type TestStack } from "../support/stack.ts";

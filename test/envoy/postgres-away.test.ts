@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { checkLedger } from "../../ledger/check.ts";
+import { checkLedger } from "../../ledger/upkeep/check.ts";
 import { startPostgres, type Postgres } from "../../local/postgres.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";

@@ -3,7 +3,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { checkLedger } from "../../ledger/check.ts";
+import { checkLedger } from "../../ledger/upkeep/check.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
 import { accountFor } from "../chaos/account.ts";
 import { readBooked } from "../chaos/books.ts";

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
-import type { EnvoyConfig } from "../../operator/xds/envoy-config.ts";
+import type { EnvoyConfig } from "../../operator/bootstrap/envoy-config.ts";
 import { buildSnapshot } from "../../operator/xds/snapshot.ts";
 import { eventually } from "../support/eventually.ts";
 import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { postCredit } from "../../ledger/credit/entries.ts";
-import { checkLedger } from "../../ledger/check.ts";
+import { checkLedger } from "../../ledger/upkeep/check.ts";
 import { startDataPlane, type DataPlane } from "../support/data-plane.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestStack, type TestCustomer, type TestStack } from "../support/stack.ts";

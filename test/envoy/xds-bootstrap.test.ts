@@ -1,7 +1,7 @@
 import { connect as connectHttp2 } from "node:http2";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
-import { buildBootstrap, type BootstrapOptions } from "../../operator/xds/bootstrap.ts";
+import { buildBootstrap, type BootstrapOptions } from "../../operator/bootstrap/bootstrap.ts";
 import { buildSnapshot } from "../../operator/xds/snapshot.ts";
 import { validateBootstrap } from "../support/envoy-process.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,6 +1,6 @@
 import process from "node:process";
 import { expect } from "vitest";
-import { checkLedger } from "../../ledger/check.ts";
+import { checkLedger } from "../../ledger/upkeep/check.ts";
 import type { TestStack } from "../support/stack.ts";
 import { seeded, type Random } from "./harness-mutate.ts";
 

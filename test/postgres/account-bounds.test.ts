@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
-import { publishModels } from "../../ledger/catalogue.ts";
-import { createApiKey, revokeApiKey } from "../../ledger/keys.ts";
+import { publishModels } from "../../ledger/models/catalogue.ts";
+import { createApiKey, revokeApiKey } from "../../ledger/keys/keys.ts";
 import { admitTopUp, beginPayment } from "../../ledger/payments/payments.ts";
 import { acceptInvitation, invite } from "../../ledger/people/invitations.ts";
 import { addMember } from "../../ledger/people/members.ts";
 import { createManagementToken, listManagementTokens, revokeManagementToken } from "../../ledger/people/management-tokens.ts";
 import { findSession, listSessions, startSession } from "../../ledger/people/sessions.ts";
-import { addResourceKey } from "../../ledger/resource-keys.ts";
+import { addResourceKey } from "../../ledger/keys/resource-keys.ts";
 import { openDashboard } from "../support/dashboard.ts";
 import { catalogueModel, PEPPER, PRICE } from "../support/ledger.ts";
 import { insertedKeyId, insertKeys } from "../support/many-keys.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createAccount, findAccount, readBalance } from "../../ledger/accounts.ts";
+import { createAccount, findAccount, readBalance } from "../../ledger/accounts/accounts.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
 import {
   createApiKey,
@@ -9,7 +9,7 @@ import {
   replaceSecret,
   revokeApiKey,
   rotateApiKey,
-} from "../../ledger/keys.ts";
+} from "../../ledger/keys/keys.ts";
 import { readChanges } from "../support/changes.ts";
 import { countRows, createCustomer, PEPPER, wrongBalances } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { publishModels } from "../../ledger/catalogue.ts";
+import { publishModels } from "../../ledger/models/catalogue.ts";
 import { readChanges } from "../support/changes.ts";
-import type { Database } from "../../ledger/database.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
 import { catalogueModel, countRows, PRICE } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
 

@@ -4,8 +4,8 @@ import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { runAccountCommand } from "../../ledger/account-command/command.ts";
-import { readBalance } from "../../ledger/accounts.ts";
-import type { Database } from "../../ledger/database.ts";
+import { readBalance } from "../../ledger/accounts/accounts.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
 import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();

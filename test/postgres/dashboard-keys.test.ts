@@ -1,9 +1,9 @@
 import { onTestFinished, expect, test } from "vitest";
 import { createApp } from "../../dashboard/app.ts";
 import { CSRF_FIELD, csrfToken } from "../../dashboard/session/csrf.ts";
-import { publishModels } from "../../ledger/catalogue.ts";
-import type { Database } from "../../ledger/database.ts";
-import { createApiKey } from "../../ledger/keys.ts";
+import { publishModels } from "../../ledger/models/catalogue.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
+import { createApiKey } from "../../ledger/keys/keys.ts";
 import { listActions } from "../../ledger/people/audit.ts";
 import { startSession } from "../../ledger/people/sessions.ts";
 import { createLog } from "../../runtime/log.ts";

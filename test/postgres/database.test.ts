@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import type { Database } from "../../ledger/database.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { usePostgres } from "../support/postgres.ts";
 

@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
-import { createAccount } from "../../ledger/accounts.ts";
-import type { Database } from "../../ledger/database.ts";
-import { readHorizon } from "../../ledger/mirror/changes.ts";
-import { startFeed, type Feed } from "../../ledger/mirror/feed.ts";
-import { PAGE_ROWS } from "../../ledger/mirror/pages.ts";
+import { createAccount } from "../../ledger/accounts/accounts.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
+import { readHorizon } from "../../ledger/feed/changes.ts";
+import { startFeed, type Feed } from "../../ledger/feed/feed.ts";
+import { PAGE_ROWS } from "../../ledger/feed/pages.ts";
 import { createWorld, type World } from "../../extproc/world/world.ts";
 import { readChanges } from "../support/changes.ts";
 import { eventually } from "../support/eventually.ts";

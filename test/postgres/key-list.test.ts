@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from "uuid";
 import { expect, test } from "vitest";
-import { changeKey } from "../../ledger/key-settings.ts";
-import { createApiKey, revokeApiKey, rotateApiKey } from "../../ledger/keys.ts";
-import { settle } from "../../ledger/settle.ts";
+import { changeKey } from "../../ledger/keys/key-settings.ts";
+import { createApiKey, revokeApiKey, rotateApiKey } from "../../ledger/keys/keys.ts";
+import { settle } from "../../ledger/settlement/settle.ts";
 import { createCustomer, PEPPER, seedLedger, settlementOf } from "../support/ledger.ts";
 import { listAllKeys } from "../support/listed-keys.ts";
 import { usePostgres } from "../support/postgres.ts";

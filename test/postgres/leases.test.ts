@@ -1,11 +1,11 @@
 import { v7 as uuidv7 } from "uuid";
 import { expect, test } from "vitest";
-import { readBalance } from "../../ledger/accounts.ts";
-import { checkLedger } from "../../ledger/check.ts";
-import type { Database } from "../../ledger/database.ts";
+import { readBalance } from "../../ledger/accounts/accounts.ts";
+import { checkLedger } from "../../ledger/upkeep/check.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
-import { endLeasesOf, growLease, reapLeases, renewLeases, returnLease, type LeaseRules } from "../../ledger/leases.ts";
-import { settle } from "../../ledger/settle.ts";
+import { endLeasesOf, growLease, reapLeases, renewLeases, returnLease, type LeaseRules } from "../../ledger/leases/leases.ts";
+import { settle } from "../../ledger/settlement/settle.ts";
 import { seedLedger, settlementOf } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { Database } from "../../ledger/database.ts";
-import { startFeed } from "../../ledger/mirror/feed.ts";
-import type { Change } from "../../ledger/mirror/rows.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
+import { startFeed } from "../../ledger/feed/feed.ts";
+import type { Change } from "../../ledger/feed/rows.ts";
 import {
   claimLimits,
   dropOldLimitUse,
@@ -9,7 +9,7 @@ import {
   setKeyLimits,
   type LimitUse,
   type OthersUse,
-} from "../../ledger/limits.ts";
+} from "../../ledger/leases/limits.ts";
 import { eventually } from "../support/eventually.ts";
 import { seedLedger } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";

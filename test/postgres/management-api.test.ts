@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { publishModels } from "../../ledger/catalogue.ts";
+import { publishModels } from "../../ledger/models/catalogue.ts";
 import { createRedeemCode } from "../../ledger/credit/codes.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
 import { listActions } from "../../ledger/people/audit.ts";
 import { listManagementTokens, revokeManagementToken } from "../../ledger/people/management-tokens.ts";
-import { settle } from "../../ledger/settle.ts";
+import { settle } from "../../ledger/settlement/settle.ts";
 import { openDashboard, type Client } from "../support/dashboard.ts";
 import { catalogueModel, PEPPER, PRICE, seedLedger, settlementOf } from "../support/ledger.ts";
 import { addMember } from "../../ledger/people/members.ts";

@@ -4,7 +4,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
-import { migrate } from "../../ledger/migrate.ts";
+import { migrate } from "../../ledger/postgres/migrate.ts";
 import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { readBalance } from "../../ledger/accounts.ts";
-import { checkLedger } from "../../ledger/check.ts";
-import type { Database } from "../../ledger/database.ts";
+import { readBalance } from "../../ledger/accounts/accounts.ts";
+import { checkLedger } from "../../ledger/upkeep/check.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
 import { listEntries } from "../../ledger/credit/entry-list.ts";
 import { disputePayment, refundPayment } from "../../ledger/payments/reversals.ts";
 import { beginPayment, completePayment, failPayment, findPayment, listPayments } from "../../ledger/payments/payments.ts";

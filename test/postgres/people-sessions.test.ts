@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Queryable } from "../../ledger/database.ts";
+import type { Queryable } from "../../ledger/postgres/database.ts";
 import { listActions, noteAction } from "../../ledger/people/audit.ts";
 import { endOtherSessions, endSession, findSession, listSessions, startSession } from "../../ledger/people/sessions.ts";
 import { createPerson } from "../support/people.ts";

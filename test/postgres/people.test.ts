@@ -1,8 +1,8 @@
 import { hash } from "@node-rs/argon2";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { findAccount, readBalance } from "../../ledger/accounts.ts";
-import type { Queryable } from "../../ledger/database.ts";
+import { findAccount, readBalance } from "../../ledger/accounts/accounts.ts";
+import type { Queryable } from "../../ledger/postgres/database.ts";
 import { dropExpired } from "../../ledger/people/expired.ts";
 import { listMemberships } from "../../ledger/people/members.ts";
 import { signUp } from "../../ledger/people/persons.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readOtherReplicas, removeReplica, reportReplica, type ReplicaStanding } from "../../ledger/replicas.ts";
+import { readOtherReplicas, removeReplica, reportReplica, type ReplicaStanding } from "../../ledger/leases/replicas.ts";
 import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();

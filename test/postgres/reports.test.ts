@@ -2,9 +2,9 @@ import { v7 as uuidv7 } from "uuid";
 import { expect, test } from "vitest";
 import { postCredit } from "../../ledger/credit/entries.ts";
 import { listEntries } from "../../ledger/credit/entry-list.ts";
-import { createApiKey, revokeApiKey } from "../../ledger/keys.ts";
+import { createApiKey, revokeApiKey } from "../../ledger/keys/keys.ts";
 import { usageByHour, usageByKey, usageByModelAndDay, usageTotals } from "../../ledger/usage/reports.ts";
-import { settle, type Settlement } from "../../ledger/settle.ts";
+import { settle, type Settlement } from "../../ledger/settlement/settle.ts";
 import { createCustomer, PEPPER, seedLedger, settlementOf, type Customer } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
 

@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from "uuid";
 import { expect, test } from "vitest";
-import type { Database } from "../../ledger/database.ts";
-import { createApiKey } from "../../ledger/keys.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
+import { createApiKey } from "../../ledger/keys/keys.ts";
 import { listRequests, type RequestListing, type RequestPosition } from "../../ledger/usage/request-list.ts";
-import { settle, type Settlement } from "../../ledger/settle.ts";
+import { settle, type Settlement } from "../../ledger/settlement/settle.ts";
 import { createCustomer, PEPPER, PRICE, seedLedger, settlementOf } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { createAccount } from "../../ledger/accounts.ts";
+import { createAccount } from "../../ledger/accounts/accounts.ts";
 import { readChanges } from "../support/changes.ts";
-import type { Database } from "../../ledger/database.ts";
-import { createApiKey, hashSecret, mintApiKey } from "../../ledger/keys.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
+import { createApiKey, hashSecret, mintApiKey } from "../../ledger/keys/keys.ts";
 import {
   addResourceKey,
   changeResourceKey,
@@ -12,7 +12,7 @@ import {
   revokeResourceKey,
   rotateResourceKey,
   type NewResourceKey,
-} from "../../ledger/resource-keys.ts";
+} from "../../ledger/keys/resource-keys.ts";
 import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();

@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createApp } from "../../dashboard/app.ts";
-import type { Database } from "../../ledger/database.ts";
-import { createApiKey } from "../../ledger/keys.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
+import { createApiKey } from "../../ledger/keys/keys.ts";
 import { signUp } from "../../ledger/people/persons.ts";
 import { startSession } from "../../ledger/people/sessions.ts";
-import { publishModels } from "../../ledger/catalogue.ts";
-import { settle } from "../../ledger/settle.ts";
+import { publishModels } from "../../ledger/models/catalogue.ts";
+import { settle } from "../../ledger/settlement/settle.ts";
 import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
 import { captureLog } from "../support/log.ts";
 import { usePostgres } from "../support/postgres.ts";

@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from "uuid";
 import { expect, test } from "vitest";
-import { publishModels } from "../../ledger/catalogue.ts";
-import { createApiKey } from "../../ledger/keys.ts";
-import { settle, type Settlement } from "../../ledger/settle.ts";
+import { publishModels } from "../../ledger/models/catalogue.ts";
+import { createApiKey } from "../../ledger/keys/keys.ts";
+import { settle, type Settlement } from "../../ledger/settlement/settle.ts";
 import { openDashboard } from "../support/dashboard.ts";
 import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";

@@ -1,5 +1,5 @@
-import type { Database } from "../../ledger/database.ts";
-import { readChanges as readPages, readHorizon, type ChangePage } from "../../ledger/mirror/changes.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
+import { readChanges as readPages, readHorizon, type ChangePage } from "../../ledger/feed/changes.ts";
 
 /** All that changed, in one piece, and where the next reading begins. */
 export async function readChanges(database: Database, sinceXid: bigint): Promise<ChangePage & { nextXid: bigint }> {

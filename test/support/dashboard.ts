@@ -5,7 +5,7 @@ import * as z from "zod";
 import { createApp } from "../../dashboard/app.ts";
 import type { AppDeps } from "../../dashboard/app-deps.ts";
 import { CSRF_FIELD, csrfToken } from "../../dashboard/session/csrf.ts";
-import type { Database } from "../../ledger/database.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
 import { addMember, type Role } from "../../ledger/people/members.ts";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
 import { startSession } from "../../ledger/people/sessions.ts";

@@ -7,7 +7,7 @@ import path from "node:path";
 import { expect } from "vitest";
 import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 import { freePorts } from "../../local/process/ports.ts";
-import { buildBootstrap } from "../../operator/xds/bootstrap.ts";
+import { buildBootstrap } from "../../operator/bootstrap/bootstrap.ts";
 import { startEnvoyProcess } from "./envoy-process.ts";
 import { eventually } from "./eventually.ts";
 import type { TestStack } from "./stack.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { findEnvoy } from "../../local/envoy.ts";
-import type { EnvoyConfig } from "../../operator/xds/envoy-config.ts";
+import type { EnvoyConfig } from "../../operator/bootstrap/envoy-config.ts";
 import { eventually } from "./eventually.ts";
 
 export interface EnvoyProcess {

@@ -1,4 +1,4 @@
-import type { WalletSize } from "../../extproc/meter/hold-share.ts";
+import type { WalletSize } from "../../extproc/credit/hold-share.ts";
 
 /** What a request may hold whose client set a limit; `isOpen`: whose client set none. */
 export function sizeOf(fullNanoUsd: bigint, leastNanoUsd = fullNanoUsd, isOpen = false): WalletSize {

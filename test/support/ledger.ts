@@ -2,12 +2,12 @@ import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
 import type { CatalogueModel } from "../../contract/catalogue.ts";
 import { PROFILES } from "../../contract/profile.ts";
-import { createAccount } from "../../ledger/accounts.ts";
-import { publishModels } from "../../ledger/catalogue.ts";
-import type { Database, Queryable } from "../../ledger/database.ts";
-import { createApiKey } from "../../ledger/keys.ts";
+import { createAccount } from "../../ledger/accounts/accounts.ts";
+import { publishModels } from "../../ledger/models/catalogue.ts";
+import type { Database, Queryable } from "../../ledger/postgres/database.ts";
+import { createApiKey } from "../../ledger/keys/keys.ts";
 import type { Price } from "../../ledger/money.ts";
-import type { Settlement } from "../../ledger/settle.ts";
+import type { Settlement } from "../../ledger/settlement/settle.ts";
 
 export const PEPPER = Buffer.alloc(32, 7);
 

@@ -1,5 +1,5 @@
-import type { Database } from "../../ledger/database.ts";
-import { findKey, listKeys, type ListedKey } from "../../ledger/key-list.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
+import { findKey, listKeys, type ListedKey } from "../../ledger/keys/key-list.ts";
 
 /** All keys of an account, or the one of a public id. */
 export async function listAllKeys(

@@ -1,4 +1,4 @@
-import type { Queryable } from "../../ledger/database.ts";
+import type { Queryable } from "../../ledger/postgres/database.ts";
 
 /** Makes keys whose ids are numbers in 12 digits, in one statement: `from` and so many after it. */
 export async function insertKeys(

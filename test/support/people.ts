@@ -1,4 +1,4 @@
-import type { Database } from "../../ledger/database.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
 import { addMember, type Role } from "../../ledger/people/members.ts";
 import { signUp, type Person } from "../../ledger/people/persons.ts";
 

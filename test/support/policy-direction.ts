@@ -9,7 +9,7 @@ import type { Policy } from "../../extproc/translate/policy.ts";
 import { CONTENT_POLICIES as RESPONSES_CONTENT } from "../../extproc/translate/responses/content-policy.ts";
 import { FIELD_POLICIES as RESPONSES_FIELDS } from "../../extproc/translate/responses/policy.ts";
 import type { Translation } from "../../extproc/translate/translation.ts";
-import { inputFor } from "../unit/translate/input.ts";
+import { inputFor } from "../unit/extproc/translate/input.ts";
 
 /** One direction of translation with its tables, and a plain request that their examples are put into. */
 export interface PolicyDirection {

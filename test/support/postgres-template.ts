@@ -4,8 +4,8 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { inject } from "vitest";
-import { createDatabase } from "../../ledger/database.ts";
-import { migrate } from "../../ledger/migrate.ts";
+import { createDatabase } from "../../ledger/postgres/database.ts";
+import { migrate } from "../../ledger/postgres/migrate.ts";
 import { startPostgres } from "../../local/postgres.ts";
 import { tryLock } from "../../local/process/lock.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { startPostgres, type Postgres } from "../../local/postgres.ts";
-import { createDatabase, type Database } from "../../ledger/database.ts";
+import { createDatabase, type Database } from "../../ledger/postgres/database.ts";
 import type { Logger } from "../../runtime/log.ts";
 import { copyPostgresTemplate, MIGRATED, urlOf } from "./postgres-template.ts";
 

@@ -1,6 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
-import { createWallet, type Hold } from "../../extproc/meter/wallet.ts";
-import type { LeaseGrant } from "../../ledger/leases.ts";
+import { createWallet, type Hold } from "../../extproc/credit/wallet.ts";
+import type { LeaseGrant } from "../../ledger/leases/leases.ts";
 import { sizeOf } from "./hold-size.ts";
 
 /** A client that stays. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
-import { findAccount } from "../../../ledger/accounts.ts";
+import { findAccount } from "../../../ledger/accounts/accounts.ts";
 import { listMembers } from "../../../ledger/people/members.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { callerOf } from "../caller.ts";

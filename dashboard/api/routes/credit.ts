@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { readBalance } from "../../../ledger/accounts.ts";
+import { readBalance } from "../../../ledger/accounts/accounts.ts";
 import { redeemCode } from "../../../ledger/credit/codes.ts";
 import { listEntries } from "../../../ledger/credit/entry-list.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";

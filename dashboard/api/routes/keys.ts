@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
-import type { Queryable } from "../../../ledger/database.ts";
-import { checkModelNames } from "../../../ledger/key-bounds.ts";
-import { findKey, listKeys, type ListedKey } from "../../../ledger/key-list.ts";
-import { changeKey } from "../../../ledger/key-settings.ts";
-import { createApiKey, revokeApiKey, rotateApiKey } from "../../../ledger/keys.ts";
-import { setKeyLimits } from "../../../ledger/limits.ts";
+import type { Queryable } from "../../../ledger/postgres/database.ts";
+import { checkModelNames } from "../../../ledger/keys/key-bounds.ts";
+import { findKey, listKeys, type ListedKey } from "../../../ledger/keys/key-list.ts";
+import { changeKey } from "../../../ledger/keys/key-settings.ts";
+import { createApiKey, revokeApiKey, rotateApiKey } from "../../../ledger/keys/keys.ts";
+import { setKeyLimits } from "../../../ledger/leases/limits.ts";
 import { admitKeyChange, noteAction } from "../../../ledger/people/audit.ts";
 import { checkFirstKey } from "../../../ledger/people/email-proof.ts";
 import type { AppDeps } from "../../app-deps.ts";

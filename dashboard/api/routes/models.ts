@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { INTERFACES } from "../../../contract/protocol.ts";
-import { listModels } from "../../../ledger/model-list.ts";
+import { listModels } from "../../../ledger/models/model-list.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { showPricePerMillion } from "../../money.ts";
 import { callerOf } from "../caller.ts";

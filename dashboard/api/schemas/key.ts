@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Limits } from "../../../contract/limits.ts";
-import type { ListedKey } from "../../../ledger/key-list.ts";
-import type { KeySettings } from "../../../ledger/key-settings.ts";
+import type { ListedKey } from "../../../ledger/keys/key-list.ts";
+import type { KeySettings } from "../../../ledger/keys/key-settings.ts";
 import { keyId, model, moment, showMoment, showMomentOrNull, showMoney, usd, words } from "./values.ts";
 
 const count = z

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { listAllActions } from "../../../ledger/people/audit.ts";
-import { listModelHistory } from "../../../ledger/price-history.ts";
+import { listModelHistory } from "../../../ledger/models/price-history.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { sendPage } from "../../reply.ts";
 import { adminOf } from "../../session/guard.ts";

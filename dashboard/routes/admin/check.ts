@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import { beginCheckRun, finishCheckRun, readLastCheckRun, readLastNightlyCheck } from "../../../ledger/check-runs.ts";
+import { beginCheckRun, finishCheckRun, readLastCheckRun, readLastNightlyCheck } from "../../../ledger/upkeep/check-runs.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { goTo, sendPage } from "../../reply.ts";

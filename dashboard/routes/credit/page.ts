@@ -1,4 +1,4 @@
-import { readBalance } from "../../../ledger/accounts.ts";
+import { readBalance } from "../../../ledger/accounts/accounts.ts";
 import { readAutoTopUp } from "../../../ledger/payments/auto-top-up.ts";
 import { readAlertThreshold } from "../../../ledger/payments/balance-alerts.ts";
 import { listEntries } from "../../../ledger/credit/entry-list.ts";

@@ -1,5 +1,5 @@
 import { GatewayError } from "../../../contract/errors.ts";
-import type { Database } from "../../../ledger/database.ts";
+import type { Database } from "../../../ledger/postgres/database.ts";
 import { acceptInvitation } from "../../../ledger/people/invitations.ts";
 import { listMemberships } from "../../../ledger/people/members.ts";
 import type { Person } from "../../../ledger/people/persons.ts";

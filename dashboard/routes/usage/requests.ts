@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
-import { listKeyNames, readKeyNames } from "../../../ledger/key-list.ts";
+import { listKeyNames, readKeyNames } from "../../../ledger/keys/key-list.ts";
 import { usageByModelAndDay } from "../../../ledger/usage/reports.ts";
 import { listRequests, readRequest } from "../../../ledger/usage/request-list.ts";
 import { msOfId } from "../../../ledger/usage/request-id-time.ts";

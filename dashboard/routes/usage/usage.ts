@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import { readBalance } from "../../../ledger/accounts.ts";
+import { readBalance } from "../../../ledger/accounts/accounts.ts";
 import { usageByHour, usageByKey, usageByModelAndDay, usageTotals } from "../../../ledger/usage/reports.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import type { Bar } from "../../charts/model-series.ts";

@@ -1,7 +1,7 @@
 import { html } from "ghtml";
-import type { Account, Balance } from "../../../ledger/accounts.ts";
+import type { Account, Balance } from "../../../ledger/accounts/accounts.ts";
 import type { EntryPage, ListedEntry } from "../../../ledger/credit/entry-list.ts";
-import type { KeyPage, ListedKey } from "../../../ledger/key-list.ts";
+import type { KeyPage, ListedKey } from "../../../ledger/keys/key-list.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { Member as AccountMember } from "../../../ledger/people/members.ts";
 import type { FormState } from "../../form.ts";

@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { ListedAccount } from "../../../ledger/account-list.ts";
+import type { ListedAccount } from "../../../ledger/accounts/account-list.ts";
 import { showUsd } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminPage, emptyCard, olderLink } from "./admin.ts";

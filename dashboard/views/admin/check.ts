@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { CheckResult } from "../../../ledger/check-runs.ts";
+import type { CheckResult } from "../../../ledger/upkeep/check-runs.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminPage } from "./admin.ts";
 import { csrfField } from "../layout.ts";

@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import type { CatalogueModel } from "../../../contract/catalogue.ts";
-import type { ModelHistory } from "../../../ledger/price-history.ts";
-import type { PriceRule } from "../../../ledger/price-schedule.ts";
+import type { ModelHistory } from "../../../ledger/models/price-history.ts";
+import type { PriceRule } from "../../../ledger/models/price-schedule.ts";
 import { showPrice } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminPage, emptyCard } from "./admin.ts";

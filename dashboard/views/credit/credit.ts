@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { Balance } from "../../../ledger/accounts.ts";
+import type { Balance } from "../../../ledger/accounts/accounts.ts";
 import type { EntryPage, ListedEntry } from "../../../ledger/credit/entry-list.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { FormState } from "../../form.ts";

@@ -1,5 +1,5 @@
 import type { Protocol } from "../../../contract/protocol.ts";
-import type { ListedModel } from "../../../ledger/model-list.ts";
+import type { ListedModel } from "../../../ledger/models/model-list.ts";
 
 /** The one to begin with (S7), where it is served. */
 const RECOMMENDED = "modelx-v4-pro";

@@ -1,6 +1,6 @@
 import { html } from "ghtml";
-import type { ListedKey } from "../../../ledger/key-list.ts";
-import type { ListedModel } from "../../../ledger/model-list.ts";
+import type { ListedKey } from "../../../ledger/keys/key-list.ts";
+import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import type { FormState } from "../../form.ts";
 import type { Member } from "../../session/visitor.ts";
 import { field, formProblem } from "../field.ts";

@@ -1,6 +1,6 @@
 import { html } from "ghtml";
-import type { ListedKey } from "../../../ledger/key-list.ts";
-import type { ListedModel } from "../../../ledger/model-list.ts";
+import type { ListedKey } from "../../../ledger/keys/key-list.ts";
+import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import type { Member } from "../../session/visitor.ts";
 import { chooseModels } from "./choose-models.ts";
 import { csrfField, layout } from "../layout.ts";

@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { KeyPage, ListedKey } from "../../../ledger/key-list.ts";
+import type { KeyPage, ListedKey } from "../../../ledger/keys/key-list.ts";
 import { showUsd } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { layout } from "../layout.ts";

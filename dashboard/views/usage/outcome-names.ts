@@ -1,4 +1,4 @@
-import type { Outcome } from "../../../ledger/settle.ts";
+import type { Outcome } from "../../../ledger/settlement/settle.ts";
 
 /** How a request ended, for people. */
 export const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {

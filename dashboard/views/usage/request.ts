@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { NamedKey } from "../../../ledger/key-list.ts";
+import type { NamedKey } from "../../../ledger/keys/key-list.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { ListedRequest } from "../../../ledger/usage/request-list.ts";
 import { showPrice } from "../../money.ts";

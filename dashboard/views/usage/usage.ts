@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { Balance } from "../../../ledger/accounts.ts";
+import type { Balance } from "../../../ledger/accounts/accounts.ts";
 import type { KeyUsagePage } from "../../../ledger/usage/reports.ts";
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../../ledger/usage/sums.ts";
 import { modelSeries, tokensOf, type Bar, type Unit } from "../../charts/model-series.ts";

@@ -1,6 +1,6 @@
 import process from "node:process";
 import * as z from "zod";
-import { createDatabase } from "../../../ledger/database.ts";
+import { createDatabase } from "../../../ledger/postgres/database.ts";
 import { readEnv } from "../../../runtime/env.ts";
 import { prepareDemo } from "../../demo.ts";
 import { chatCommand, chooseModel, messagesCommand } from "../../screen.ts";

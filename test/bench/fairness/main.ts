@@ -4,7 +4,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Command } from "commander";
 import { stringify } from "yaml";
-import { createApiKey } from "../../../ledger/keys.ts";
+import { createApiKey } from "../../../ledger/keys/keys.ts";
 import { startTestStack } from "../../support/stack.ts";
 import { benchModel } from "../gateways/model-gateway.ts";
 import { drive, type Driven } from "../load/drive.ts";

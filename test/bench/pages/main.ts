@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { createApp } from "../../../dashboard/app.ts";
-import { migrate } from "../../../ledger/migrate.ts";
+import { migrate } from "../../../ledger/postgres/migrate.ts";
 import { addOwner, findPersonByEmail } from "../../../ledger/people/persons.ts";
 import { startSession } from "../../../ledger/people/sessions.ts";
 import { createLog } from "../../../runtime/log.ts";

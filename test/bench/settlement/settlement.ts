@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createDatabase } from "../../../ledger/database.ts";
-import { migrate } from "../../../ledger/migrate.ts";
-import type { Settlement } from "../../../ledger/settle.ts";
-import { createSettler } from "../../../ledger/settler.ts";
+import { createDatabase } from "../../../ledger/postgres/database.ts";
+import { migrate } from "../../../ledger/postgres/migrate.ts";
+import type { Settlement } from "../../../ledger/settlement/settle.ts";
+import { createSettler } from "../../../ledger/settlement/settler.ts";
 import { startPostgres } from "../../../local/postgres.ts";
 import { readUse } from "../processes.ts";
 import { createCustomer, seedLedger, settlementOf, type Customer } from "../../support/ledger.ts";

@@ -1,5 +1,5 @@
-import { publishModels } from "../../../ledger/catalogue.ts";
-import type { Database, Queryable } from "../../../ledger/database.ts";
+import { publishModels } from "../../../ledger/models/catalogue.ts";
+import type { Database, Queryable } from "../../../ledger/postgres/database.ts";
 import { catalogueModel, PRICE } from "../../support/ledger.ts";
 
 /** How far back usage is kept and asked for. */

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import * as z from "zod";
-import { migrate } from "../../../ledger/migrate.ts";
+import { migrate } from "../../../ledger/postgres/migrate.ts";
 import { DAYS, loadUsage } from "./load.ts";
 import { measure } from "./measure.ts";
 import { reportsOf } from "./reports.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Database, Queryable } from "../../../ledger/database.ts";
+import type { Database, Queryable } from "../../../ledger/postgres/database.ts";
 import type { Report } from "./reports.ts";
 
 interface Measured {

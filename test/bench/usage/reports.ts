@@ -1,5 +1,5 @@
-import { readBalance } from "../../../ledger/accounts.ts";
-import type { Queryable } from "../../../ledger/database.ts";
+import { readBalance } from "../../../ledger/accounts/accounts.ts";
+import type { Queryable } from "../../../ledger/postgres/database.ts";
 import { listEntries } from "../../../ledger/credit/entry-list.ts";
 import { usageByHour, usageByKey, usageByModelAndDay, usageTotals } from "../../../ledger/usage/reports.ts";
 import { listRequests, type RequestListing } from "../../../ledger/usage/request-list.ts";

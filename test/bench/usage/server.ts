@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createDatabase, type Database } from "../../../ledger/database.ts";
+import { createDatabase, type Database } from "../../../ledger/postgres/database.ts";
 import { startPostgres } from "../../../local/postgres.ts";
 
 const STATEMENT_TIMEOUT_MS = 3_600_000;

@@ -6,8 +6,8 @@ import path from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import * as z from "zod";
-import { createDatabase } from "../../../ledger/database.ts";
-import { migrate } from "../../../ledger/migrate.ts";
+import { createDatabase } from "../../../ledger/postgres/database.ts";
+import { migrate } from "../../../ledger/postgres/migrate.ts";
 import { startPostgres } from "../../../local/postgres.ts";
 import type { Measured } from "./reader.ts";
 

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { limitsSchema } from "../../../contract/limits.ts";
 import { createWorld } from "../../../extproc/world/world.ts";
-import { createDatabase, type Database } from "../../../ledger/database.ts";
-import { startFeed } from "../../../ledger/mirror/feed.ts";
+import { createDatabase, type Database } from "../../../ledger/postgres/database.ts";
+import { startFeed } from "../../../ledger/feed/feed.ts";
 
 /** A process that loads all keys in one of two ways, and sends what it measured to the one that started it. */
 export interface Measured {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { parseApiKey } from "../../../ledger/keys.ts";
-import { setKeyLimits } from "../../../ledger/limits.ts";
+import { parseApiKey } from "../../../ledger/keys/keys.ts";
+import { setKeyLimits } from "../../../ledger/leases/limits.ts";
 import { eventually } from "../../support/eventually.ts";
 import { apiKey, model, secret } from "./resources.ts";
 import { PATIENCE } from "./stage.ts";
@@ -102,7 +102,7 @@ describe("an ApiKey", () => {
     await team.apply(apiKey("early", { account: "team-z" }));
     await expectCondition("early", "Ready", { status: "False", reason: "AccountUnknown" });
     await expect(team.get("secret", "early")).rejects.toThrow("not found");
-    const { createAccount } = await import("../../../ledger/accounts.ts");
+    const { createAccount } = await import("../../../ledger/accounts/accounts.ts");
     await createAccount(database, { id: "team-z", name: "Team Z" });
     await expectCondition("early", "Ready", { status: "True" });
   });

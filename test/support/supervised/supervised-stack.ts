@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createDatabase, type Database } from "../../../ledger/database.ts";
-import { migrate } from "../../../ledger/migrate.ts";
+import { createDatabase, type Database } from "../../../ledger/postgres/database.ts";
+import { migrate } from "../../../ledger/postgres/migrate.ts";
 import { openDataDirectory } from "../../../local/data-directory.ts";
 import { prepareDemo, readPepper } from "../../../local/demo.ts";
 import { findEnvoy } from "../../../local/envoy.ts";

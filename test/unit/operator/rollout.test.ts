@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { PublishedModel } from "../../../ledger/catalogue.ts";
+import type { PublishedModel } from "../../../ledger/models/catalogue.ts";
 import { createAddressPolicy } from "../../../operator/address/policy.ts";
 import { NO_PEERS } from "../../../operator/peers.ts";
 import { createRollout, type Rollout } from "../../../operator/rollout.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createWorld } from "../../../../extproc/world/world.ts";
-import type { AccountRow, KeyRow } from "../../../../ledger/mirror/rows.ts";
+import type { AccountRow, KeyRow } from "../../../../ledger/feed/rows.ts";
 
 const NOTHING = { accounts: [], keys: [], models: [] };
 

@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { GatewayError } from "../../contract/errors.ts";
+import { backOffMs } from "../../ledger/back-off.ts";
+import type { LeaseBank } from "../../ledger/leases/lease-bank.ts";
+import type { AccountRow } from "../../ledger/feed/rows.ts";
+import type { WorldAccount } from "../world/world.ts";
+import type { WalletSize } from "./hold-share.ts";
+import { createWallet, type Departure, type Hold, type Wallet } from "./wallet.ts";
+
+/** Decides from memory whether an account can pay for one more request (S6, S19, S30). */
+export interface Credit {
+  /**
+   * Before the body is read.
+   * @throws GatewayError `insufficient_balance` when the balance is known to be used up; `billing_unavailable` when
+   *   settling is so far behind that nothing more may be used.
+   */
+  check(account: WorldAccount): void;
+  /**
+   * Reserves what a request may cost: at once where this process has leased enough of the account, else after asking
+   * the database, at most 2 s.
+   * @throws GatewayError (or rejects with one) `insufficient_balance`; `billing_unavailable` where nobody can say.
+   */
+  admit(account: Pick<WorldAccount, "accountId">, size: WalletSize, signal: Departure): Hold | Promise<Hold>;
+  /** Nano-USD left: the posted balance less what is used but not settled yet and what running requests hold. */
+  availableNanoUsd(account: WorldAccount): bigint;
+  /** Held by running requests of this process, nano-USD; of all accounts where none is named. */
+  heldNanoUsd(accountId?: string): bigint;
+  readonly openHolds: number;
+  /** Accounts whose credit has changed, as the feed tells them. */
+  note(accounts: readonly Pick<AccountRow, "accountId" | "leasing">[]): void;
+  /** Renews leases that are in use and gives back those that are not. */
+  keepLeases(): Promise<void>;
+  /** Gives every lease back whose charges are settled; nothing is admitted afterwards. */
+  close(): Promise<void>;
+}
+
+export interface CreditDeps {
+  bank: LeaseBank;
+  /** Charges of an account that wait for settlement, nano-USD. */
+  pendingNanoUsd(accountId: string): bigint;
+  /** Too many settlements wait for the database. */
+  isSettlingBehind(): boolean;
+  /** Monotonic, ms. */
+  clock: { nowMs(): number };
+  newLeaseId(): string;
+  /** Where credit is added; part of the refusal's text. */
+  topUpUrl: string;
+  /** The ledger has answered, whether or not there was credit. */
+  onLeased(): void;
+  onLeaseFailed(error: unknown): void;
+  /** A lease that nothing used for so long goes back. */
+  idleMs?: number;
+  /** How long a request waits for its lease. */
+  waitMs?: number;
+}
+
+const MOST_CLOSING_ATTEMPTS = 5;
+const CLOSING_RETRY = { firstMs: 100, mostMs: 1_000 };
+
+export function createCredit(deps: CreditDeps): Credit {
+  const { bank, clock, pendingNanoUsd, idleMs = 10_000 } = deps;
+  const wallets = new Map<string, Wallet>();
+  let isClosed = false;
+
+  function walletOf(accountId: string): Wallet {
+    const known = wallets.get(accountId);
+    if (known !== undefined) return known;
+    const wallet = createWallet({ ...deps, accountId });
+    wallets.set(accountId, wallet);
+    return wallet;
+  }
+
+  const heldNanoUsd = (accountId?: string) =>
+    accountId === undefined
+      ? wallets.values().reduce((sum, wallet) => sum + wallet.heldNanoUsd, 0n)
+      : (wallets.get(accountId)?.heldNanoUsd ?? 0n);
+  const usedNanoUsd = (account: WorldAccount) => account.postedNanoUsd - pendingNanoUsd(account.accountId);
+
+  async function renew(): Promise<void> {
+    const nowMs = clock.nowMs();
+    const due = [...wallets.values()].filter((wallet) => wallet.isDue(nowMs) && !wallet.isIdle(nowMs, idleMs));
+    const leaseIds = due.map(({ leaseId }) => leaseId).filter((id) => id !== null);
+    if (leaseIds.length === 0) return;
+    const inForce = await bank.renew(leaseIds);
+    for (const wallet of due) {
+      const { leaseId } = wallet;
+      if (leaseId === null || !leaseIds.includes(leaseId)) continue;
+      if (inForce.has(leaseId)) wallet.renewed(nowMs);
+      else wallet.lost();
+    }
+  }
+
+  async function giveBackIdle(): Promise<void> {
+    const nowMs = clock.nowMs();
+    for (const [accountId, wallet] of wallets) {
+      // A charge on its way is paid by the lease: given back before, its credit would be leased again meanwhile.
+      if (!wallet.isIdle(nowMs, idleMs) || pendingNanoUsd(accountId) > 0n) continue;
+      await wallet.giveBack();
+      if (wallet.isIdle(clock.nowMs(), idleMs)) wallets.delete(accountId);
+    }
+  }
+
+  /** The first statement after a restart of the database often finds a dead connection: that is no reason to keep credit. */
+  async function giveBackAll(): Promise<void> {
+    for (let attempts = 1; attempts <= MOST_CLOSING_ATTEMPTS; attempts++) {
+      try {
+        return await bank.giveBackAll();
+      } catch (error) {
+        deps.onLeaseFailed(error);
+        await sleep(backOffMs(CLOSING_RETRY, attempts, Math.random()));
+      }
+    }
+  }
+
+  return {
+    heldNanoUsd,
+    availableNanoUsd: (account) => usedNanoUsd(account) - heldNanoUsd(account.accountId),
+    check(account) {
+      if (deps.isSettlingBehind())
+        throw new GatewayError("billing_unavailable", "Usage cannot be recorded right now. Try again in a few seconds.", {
+          headers: { "retry-after": "5" },
+        });
+      if (usedNanoUsd(account) + account.overdraftNanoUsd > 0n) return;
+      throw new GatewayError(
+        "insufficient_balance",
+        `Insufficient balance: this account has no credit left. Add credit at ${deps.topUpUrl}.`,
+      );
+    },
+    admit(account, size, signal) {
+      if (isClosed) throw new GatewayError("overloaded", "The gateway is shutting down.", { headers: { "retry-after": "1" } });
+      return walletOf(account.accountId).admit(size, signal);
+    },
+    get openHolds() {
+      return wallets.values().reduce((sum, wallet) => sum + wallet.holds, 0);
+    },
+    note(accounts) {
+      for (const { accountId, leasing } of accounts) if (leasing !== undefined) wallets.get(accountId)?.note(leasing);
+    },
+    async keepLeases() {
+      await renew();
+      await giveBackIdle();
+    },
+    async close() {
+      isClosed = true;
+      await Promise.all(wallets.values().map((wallet) => wallet.close()));
+      // A charge on its way is paid by its lease, which then ends with the recovery of this process's journal.
+      const isSettled = wallets.keys().every((accountId) => pendingNanoUsd(accountId) === 0n);
+      wallets.clear();
+      if (isSettled) await giveBackAll();
+    },
+  };
+}

@@ -1,0 +1,95 @@
+import * as z from "zod";
+import { GatewayError } from "../../contract/errors.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
+
+export interface NewAccount {
+  /** Lower-case letters, digits and dashes, at most 63. */
+  id: string;
+  /** Shown to people. */
+  name: string;
+  /** How far below zero the account may be used; none where not given. */
+  overdraftNanoUsd?: bigint;
+}
+
+export interface Account {
+  id: string;
+  name: string;
+  status: "active" | "suspended";
+  createdAt: Date;
+}
+
+export interface Balance {
+  /** Sum of the account's entries. */
+  postedNanoUsd: bigint;
+  leasedNanoUsd: bigint;
+  overdraftNanoUsd: bigint;
+}
+
+const ID_FORM = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+const accountRow = z.strictObject({
+  id: z.string(),
+  name: z.string(),
+  status: z.enum(["active", "suspended"]),
+  createdAt: z.date(),
+});
+
+const balanceRow = z.strictObject({ postedNanoUsd: z.bigint(), leasedNanoUsd: z.bigint(), overdraftNanoUsd: z.bigint() });
+
+/**
+ * Makes an account with an empty balance. An account of that id stays as it is.
+ * @returns isNew: whether this call made it.
+ * @throws GatewayError `invalid_request` for an id or a name that is none.
+ */
+export async function createAccount(database: Database, account: NewAccount): Promise<{ isNew: boolean }> {
+  return database.transaction((transaction) => createAccountIn(transaction, account));
+}
+
+/** The same in a transaction of the caller's. */
+export async function createAccountIn(
+  transaction: Queryable,
+  { id, name, overdraftNanoUsd = 0n }: NewAccount,
+): Promise<{ isNew: boolean }> {
+  if (!ID_FORM.test(id))
+    throw new GatewayError("invalid_request", "An account id has 1 to 63 lower-case letters, digits and dashes inside.", {
+      field: "id",
+    });
+  if (name === "") throw new GatewayError("invalid_request", "An account needs a name.", { field: "name" });
+
+  const created = await transaction.execute("INSERT INTO account (id, name) VALUES ($1, $2) ON CONFLICT DO NOTHING", [id, name]);
+  if (created === 0) return { isNew: false };
+  await transaction.execute("INSERT INTO account_balance (account_id, overdraft_nano_usd) VALUES ($1, $2)", [
+    id,
+    overdraftNanoUsd,
+  ]);
+  return { isNew: true };
+}
+
+export async function findAccount(database: Queryable, id: string): Promise<Account | undefined> {
+  const rows = await database.query({
+    text: `SELECT id, name, status, created_at AS "createdAt" FROM account WHERE id = $1`,
+    values: [id],
+    row: accountRow,
+  });
+  return rows[0];
+}
+
+/**
+ * Stops all keys of an account, or lets them work again; its credit and its people stay as they are.
+ * @returns whether anything changed.
+ */
+export async function setAccountStatus(database: Queryable, id: string, status: Account["status"]): Promise<boolean> {
+  return (await database.execute("UPDATE account SET status = $2 WHERE id = $1 AND status <> $2", [id, status])) > 0;
+}
+
+/** @throws GatewayError `not_found` when there is no such account. */
+export async function readBalance(database: Queryable, accountId: string): Promise<Balance> {
+  const [balance] = await database.query({
+    text: `SELECT posted_nano_usd AS "postedNanoUsd", leased_nano_usd AS "leasedNanoUsd", overdraft_nano_usd AS "overdraftNanoUsd"
+           FROM account_balance WHERE account_id = $1`,
+    values: [accountId],
+    row: balanceRow,
+  });
+  if (balance === undefined) throw new GatewayError("not_found", `There is no account \`${accountId}\`.`, { field: "accountId" });
+  return balance;
+}

@@ -1,0 +1,210 @@
+import { createLog, type Logger } from "../../runtime/log.ts";
+import { createOutage } from "../../runtime/outage.ts";
+import type { Database } from "../postgres/database.ts";
+import { createDoorbell } from "../doorbell.ts";
+import { readChanges, readHorizon, type ChangePage } from "./changes.ts";
+import { createReload, type Reload } from "./reload.ts";
+import type { Change } from "./rows.ts";
+
+/** Keeps a copy of accounts, keys and models current (S25). */
+export interface Feed {
+  /** Resolves when everything was read once; rejects only when the feed is stopped before. */
+  readonly ready: Promise<void>;
+  /** When the database was last read, Unix ms; null before everything was read once. */
+  readonly lastSuccessAt: number | null;
+  /** What the reading of everything that runs now has read; null: none runs. */
+  readonly loading: { readonly accounts: number; readonly keys: number } | null;
+  /** Resolves when all that was committed before this call has been sent; rejects when the database cannot be read. */
+  caughtUp(): Promise<void>;
+  /** Reads next without waiting for a notice. */
+  readSoon(): void;
+  stop(): Promise<void>;
+}
+
+export interface FeedOptions {
+  database: Database;
+  /** Gets everything at first, in pages, later what changed. Must not throw; a change is sent again if it does. */
+  readonly onChange: (change: Change) => void;
+  /**
+   * "begin": everything is about to be sent. "end": all of it was sent, and a key that was not among it since "begin" is
+   * gone. A "begin" may follow another one: what was sent in between is to be kept, and proves nothing.
+   */
+  readonly onReload?: (phase: "begin" | "end") => void;
+  /** Reads at least this often, whether or not a notice comes. */
+  pollMs?: number;
+  clock?: { nowMs(): number };
+  log?: Logger;
+}
+
+/** Under constant settling there is a notice for each batch of each process: they are gathered for this long. */
+const GATHER_MS = 20;
+/** How often a load that takes long is logged. */
+const PROGRESS_EVERY_MS = 2_000;
+
+export function startFeed({
+  database,
+  onChange,
+  onReload = () => {},
+  pollMs = 500,
+  clock = { nowMs: () => Date.now() },
+  log = createLog({ process: "feed", level: "silent" }),
+}: FeedOptions): Feed {
+  const stopping = new AbortController();
+  const doorbell = createDoorbell();
+  const ready = Promise.withResolvers<void>();
+  // Whoever does not wait for it must not be ended by its rejection.
+  ready.promise.catch(() => {});
+  let isReloadDue = true;
+  let reload: Reload | null = null;
+  let sinceXid = 0n;
+  let lastSuccessAt: number | null = null;
+  let nextReading = announceReading();
+  const outage = createOutage({
+    log,
+    failing: "the database cannot be read; what is known stays in force",
+    over: "the database is read again",
+  });
+
+  function send({ unreadableModels, ...change }: ChangePage): void {
+    for (const { name, error } of unreadableModels)
+      log.error({ err: error, model: name }, "a published model cannot be read; it stays as it was");
+    if (change.accounts.length + change.keys.length + change.models.length > 0) onChange(change);
+  }
+
+  async function readNews(): Promise<void> {
+    const nextXid = await readHorizon(database);
+    for await (const page of readChanges(database, sinceXid)) send(page);
+    sinceXid = nextXid;
+  }
+
+  function readAhead(from: Reload): Promise<ChangePage> {
+    const page = from.readPage(database);
+    // Whoever waits for it hears of a failure; nobody does when the load was broken off before.
+    page.catch(() => {});
+    return page;
+  }
+
+  /** Everything, page by page, and what changes meanwhile. Broken off by a failure, it goes on where it was. */
+  async function load(): Promise<void> {
+    if (isReloadDue) {
+      isReloadDue = false;
+      sinceXid = await readHorizon(database);
+      reload = createReload();
+      onReload("begin");
+    }
+    if (reload === null) return;
+    const startedMs = performance.now();
+    let newsMs = -Infinity;
+    let nextPage: Promise<ChangePage> | undefined;
+    let loggedMs = startedMs;
+    while ((nextPage !== undefined || !reload.isComplete) && !isReloadDue && !stopping.signal.aborted) {
+      const isServing = lastSuccessAt !== null;
+      // This process serves what it knows: it hears of changes as before, and half of its time is the requests'.
+      if (isServing && performance.now() - newsMs > pollMs) {
+        await readNews();
+        newsMs = performance.now();
+      }
+      const pageMs = performance.now();
+      const page = await (nextPage ?? reload.readPage(database));
+      // At the start Postgres reads the next page meanwhile. Later it must not: a deletion may be heard of in between, and
+      // a page from before it would bring the key back.
+      nextPage = isServing || reload.isComplete ? undefined : readAhead(reload);
+      try {
+        send(page);
+      } catch (error) {
+        // The reload is past this page: only a new one sends it again.
+        isReloadDue = true;
+        throw error;
+      }
+      const nowMs = performance.now();
+      if (nowMs - loggedMs > PROGRESS_EVERY_MS) {
+        loggedMs = nowMs;
+        log.info({ accounts: reload.accounts, keys: reload.keys }, "loading accounts and keys");
+      }
+      if (isServing) await createDoorbell().wait(nowMs - pageMs, stopping.signal);
+    }
+    if (nextPage !== undefined || !reload.isComplete || isReloadDue) return;
+    onReload("end");
+    const { accounts, keys } = reload;
+    log.info({ accounts, keys, ms: Math.round(performance.now() - startedMs) }, "accounts and keys are loaded");
+    reload = null;
+  }
+
+  async function read(): Promise<void> {
+    while (isReloadDue || reload !== null) {
+      await load();
+      if (stopping.signal.aborted) return;
+    }
+    // What changed behind the reload's pages, too.
+    await readNews();
+    lastSuccessAt = clock.nowMs();
+    ready.resolve();
+  }
+
+  /** For who asks before it begins. */
+  async function readForWaiting(): Promise<void> {
+    const reading = nextReading;
+    nextReading = announceReading();
+    try {
+      await read();
+      if (stopping.signal.aborted) reading.reject(new Error("The feed was stopped."));
+      else reading.resolve();
+    } catch (error) {
+      reading.reject(error);
+      throw error;
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        await readForWaiting();
+        outage.over();
+      } catch (error) {
+        outage.failed(error);
+      }
+      await doorbell.wait(pollMs, stopping.signal);
+      await createDoorbell().wait(GATHER_MS, stopping.signal);
+    }
+    const stopped = new Error("The feed was stopped.");
+    ready.reject(stopped);
+    nextReading.reject(stopped);
+  }
+
+  const ended = Promise.all([
+    run(),
+    database.listen({
+      channel: "ledger_changed",
+      signal: stopping.signal,
+      onNotice: () => doorbell.ring(),
+      onReconnected() {
+        // It may be another server, or the same one restored: its transaction ids need not follow ours.
+        isReloadDue = true;
+        doorbell.ring();
+      },
+    }),
+  ]);
+
+  return {
+    ready: ready.promise,
+    get lastSuccessAt() {
+      return lastSuccessAt;
+    },
+    get loading() {
+      return reload;
+    },
+    caughtUp: () => nextReading.promise,
+    readSoon: () => doorbell.ring(),
+    async stop() {
+      stopping.abort();
+      await ended;
+    },
+  };
+}
+
+function announceReading(): PromiseWithResolvers<void> {
+  const reading = Promise.withResolvers<void>();
+  // Most readings are waited for by nobody.
+  reading.promise.catch(() => {});
+  return reading;
+}

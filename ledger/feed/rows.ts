@@ -1,0 +1,52 @@
+import type { CatalogueModel } from "../../contract/catalogue.ts";
+import type { Limits } from "../../contract/limits.ts";
+import type { PriceVersion } from "../models/catalogue.ts";
+
+/** Rows of the tables that extproc keeps in memory. */
+export interface Change {
+  accounts: AccountRow[];
+  keys: KeyRow[];
+  models: ModelRow[];
+}
+
+export interface AccountRow {
+  accountId: string;
+  isSuspended: boolean;
+  postedNanoUsd: bigint;
+  overdraftNanoUsd: bigint;
+  /** Of the balance: rises with each change. */
+  version: bigint;
+  limits: Limits;
+  leasing?: Leasing;
+}
+
+/** An account's unleased credit, for processes that have leased some of it. */
+export interface Leasing {
+  /** What nobody has leased; negative if more is leased than there is, because credit was taken away. */
+  freeNanoUsd: bigint;
+  /** What a process asked others to give back, and when, Unix ms; null: never. */
+  recall: { nanoUsd: bigint; atMs: number } | null;
+}
+
+export interface KeyRow {
+  publicId: string;
+  accountId: string;
+  /** HMAC-SHA256 of the secret part. */
+  secretHash: Buffer;
+  /** The secret that a rotation replaced, while it is still accepted. */
+  previousSecret: { hash: Buffer; until: Date } | null;
+  isRevoked: boolean;
+  isDisabled: boolean;
+  expiresAt: Date | null;
+  /** null: all models. */
+  allowedModels: string[] | null;
+  limits: Limits;
+}
+
+export type ModelRow = { model: CatalogueModel; price: PriceVersion } | { name: string; isWithdrawn: true };
+
+/** A model whose spec this program cannot read: a newer operator wrote it. */
+export interface UnreadableModel {
+  name: string;
+  error: unknown;
+}

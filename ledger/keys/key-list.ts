@@ -1,0 +1,138 @@
+import * as z from "zod";
+import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
+import { limitsSchema, type Limits } from "../../contract/limits.ts";
+import type { Queryable } from "../postgres/database.ts";
+import { maskApiKey } from "./keys.ts";
+
+/** A key as its account's page shows it (S24): never anything of the secret. */
+export interface ListedKey {
+  publicId: string;
+  masked: string;
+  name: string;
+  status: "active" | "disabled" | "expired";
+  createdAt: Date;
+  lastUsedAt: Date | null;
+  expiresAt: Date | null;
+  /** null: all models. */
+  allowedModels: string[] | null;
+  limits: Limits;
+  /** While the secret before the last rotation still counts. */
+  previousUntil: Date | null;
+  spentTodayNanoUsd: bigint;
+  spentThisMonthNanoUsd: bigint;
+  spentNanoUsd: bigint;
+}
+
+const keyRow = z.strictObject({
+  publicId: z.string(),
+  name: z.string(),
+  status: z.enum(["active", "disabled", "expired"]),
+  createdAt: z.date(),
+  lastUsedAt: z.date().nullable(),
+  expiresAt: z.date().nullable(),
+  allowedModels: z.array(z.string()).nullable(),
+  limits: limitsSchema,
+  previousUntil: z.date().nullable(),
+  spentTodayNanoUsd: z.bigint(),
+  spentThisMonthNanoUsd: z.bigint(),
+  spentNanoUsd: z.bigint(),
+});
+
+export interface KeyPage {
+  /** Newest first. */
+  keys: ListedKey[];
+  /** Id of the last key of this page, where another one follows. */
+  next: string | null;
+}
+
+const SELECT = `SELECT public_id AS "publicId", name,
+    CASE WHEN disabled_at IS NOT NULL THEN 'disabled' WHEN expires_at <= now() THEN 'expired' ELSE 'active' END AS status,
+    created_at AS "createdAt", last_used_at AS "lastUsedAt", expires_at AS "expiresAt", allowed_models AS "allowedModels", limits,
+    CASE WHEN previous_until > now() THEN previous_until END AS "previousUntil",
+    coalesce(today, 0)::bigint AS "spentTodayNanoUsd", coalesce(month, 0)::bigint AS "spentThisMonthNanoUsd",
+    coalesce(total, 0)::bigint AS "spentNanoUsd"
+  FROM page LEFT JOIN LATERAL (
+    SELECT sum(charge_nano_usd) AS total,
+      sum(charge_nano_usd) FILTER (WHERE day = (now() AT TIME ZONE 'UTC')::date) AS today,
+      sum(charge_nano_usd) FILTER (WHERE day >= date_trunc('month', now() AT TIME ZONE 'UTC')::date) AS month
+    FROM usage_by_day WHERE key_id = public_id
+  ) AS spent ON true
+  ORDER BY created_at DESC, public_id DESC`;
+
+/**
+ * A page of an account's keys; deleted ones are left out. What was spent is added up for the page's keys alone. Days and
+ * months are UTC.
+ * @param afterId goes on after the key of this id.
+ */
+export async function listKeys(
+  database: Queryable,
+  { accountId, limit, afterId }: { accountId: string; limit: number; afterId?: string | undefined },
+): Promise<KeyPage> {
+  const rows = await database.query({
+    text: `WITH page AS (
+             SELECT * FROM api_key WHERE account_id = $1 AND revoked_at IS NULL AND ($2::text IS NULL
+               OR (created_at, public_id) < (SELECT created_at, public_id FROM api_key WHERE account_id = $1 AND public_id = $2))
+             ORDER BY created_at DESC, public_id DESC LIMIT $3
+           ) ${SELECT}`,
+    values: [accountId, afterId ?? null, limit + 1],
+    row: keyRow,
+  });
+  const keys = rows.slice(0, limit).map(toListedKey);
+  return { keys, next: rows.length > limit ? (keys.at(-1)?.publicId ?? null) : null };
+}
+
+/** One of an account's keys; undefined where it has no such key, or it was deleted. */
+export async function findKey(
+  database: Queryable,
+  { accountId, publicId }: { accountId: string; publicId: string },
+): Promise<ListedKey | undefined> {
+  const [row] = await database.query({
+    text: `WITH page AS (SELECT * FROM api_key WHERE account_id = $1 AND public_id = $2 AND revoked_at IS NULL) ${SELECT}`,
+    values: [accountId, publicId],
+    row: keyRow,
+  });
+  return row && toListedKey(row);
+}
+
+function toListedKey(row: z.infer<typeof keyRow>): ListedKey {
+  return { ...row, masked: maskApiKey(row.publicId) };
+}
+
+/** What a key is called. */
+export interface NamedKey {
+  publicId: string;
+  name: string;
+}
+const namedRow = z.strictObject({ publicId: z.string(), name: z.string() });
+
+/** Of an account's newest keys, as many as it may have, to choose one of them; deleted ones are left out. */
+export async function listKeyNames(database: Queryable, accountId: string): Promise<NamedKey[]> {
+  return database.query({
+    text: `SELECT public_id AS "publicId", name FROM api_key WHERE account_id = $1 AND revoked_at IS NULL
+           ORDER BY created_at DESC, public_id DESC LIMIT $2`,
+    values: [accountId, ACCOUNT_BOUNDS.keys],
+    row: namedRow,
+  });
+}
+
+/** Of these keys of an account, deleted or not. */
+export async function readKeyNames(
+  database: Queryable,
+  { accountId, publicIds }: { accountId: string; publicIds: readonly string[] },
+): Promise<NamedKey[]> {
+  return database.query({
+    text: `SELECT public_id AS "publicId", name FROM api_key WHERE account_id = $1 AND public_id = ANY($2)`,
+    values: [accountId, publicIds],
+    row: namedRow,
+  });
+}
+
+/** How many keys an account has that are not deleted. */
+export async function countKeys(database: Queryable, accountId: string): Promise<number> {
+  const [row] = await database.query({
+    text: "SELECT count(*)::int AS keys FROM api_key WHERE account_id = $1 AND revoked_at IS NULL",
+    values: [accountId],
+    row: z.strictObject({ keys: z.int() }),
+  });
+  return row?.keys ?? 0;
+}

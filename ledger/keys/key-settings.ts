@@ -1,0 +1,42 @@
+import { GatewayError } from "../../contract/errors.ts";
+import type { Limits } from "../../contract/limits.ts";
+import type { Queryable } from "../postgres/database.ts";
+
+/** All that a key's owner decides about it. */
+export interface KeySettings {
+  name: string;
+  /** null: all models. */
+  allowedModels: readonly string[] | null;
+  expiresAt: Date | null;
+  limits: Limits;
+  isDisabled: boolean;
+}
+
+/**
+ * Sets those that are named and leaves the others as they are: who renames a key must not undo that somebody disables it.
+ * @throws GatewayError `not_found` when the account has no such key, or it was deleted.
+ */
+export async function changeKey(
+  database: Queryable,
+  { accountId, publicId }: { accountId: string; publicId: string },
+  { name, allowedModels, expiresAt, limits, isDisabled }: Partial<KeySettings>,
+): Promise<void> {
+  const changed = await database.execute(
+    `UPDATE api_key SET name = coalesce($3, name), limits = coalesce($4::jsonb, limits),
+       allowed_models = CASE WHEN $5::boolean THEN $6::text[] ELSE allowed_models END, expires_at = CASE WHEN $7::boolean THEN $8::timestamptz ELSE expires_at END,
+       disabled_at = CASE $9::boolean WHEN true THEN coalesce(disabled_at, now()) WHEN false THEN NULL ELSE disabled_at END
+     WHERE account_id = $1 AND public_id = $2 AND revoked_at IS NULL`,
+    [
+      accountId,
+      publicId,
+      name ?? null,
+      limits === undefined ? null : JSON.stringify(limits),
+      allowedModels !== undefined,
+      allowedModels ?? null,
+      expiresAt !== undefined,
+      expiresAt ?? null,
+      isDisabled ?? null,
+    ],
+  );
+  if (changed === 0) throw new GatewayError("not_found", "This account has no such key.");
+}

@@ -1,0 +1,229 @@
+import * as z from "zod";
+import { limitsSchema, type Limits } from "../../contract/limits.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
+import { hasRoomForResourceKey } from "./key-bounds.ts";
+import { hashSecret, replaceSecret } from "./keys.ts";
+
+/** The key that an ApiKey resource stands for. */
+export interface ResourceKey {
+  publicId: string;
+  accountId: string;
+  secretHash: Buffer;
+  /** Until when the secret before the last rotation counts. */
+  previousUntil: Date | null;
+  rotation: number;
+  /** Which installation of the operator saw the resource last. */
+  origin: string;
+  /** ms since it was revoked; null where it was not. By the database's clock, as all replicas read it. */
+  revokedForMs: number | null;
+  settings: ResourceKeySettings;
+  /** UTC day and month until now. */
+  spent: { dayNanoUsd: bigint; monthNanoUsd: bigint };
+}
+
+/** What a resource says about its key. */
+export interface ResourceKeySettings {
+  name: string;
+  isDisabled: boolean;
+  expiresAt: Date | null;
+  /** null: all models. */
+  allowedModels: string[] | null;
+  limits: Limits;
+}
+
+/** Which resource, seen by which installation of the operator. */
+export interface ResourceIdentity {
+  uid: string;
+  origin: string;
+  namespace: string;
+  resourceName: string;
+}
+
+const keyRow = z.strictObject({
+  publicId: z.string(),
+  accountId: z.string(),
+  secretHash: z.instanceof(Buffer),
+  previousUntil: z.date().nullable(),
+  rotation: z.bigint().transform(Number),
+  origin: z.string(),
+  revokedForMs: z.number().nullable(),
+  name: z.string(),
+  isDisabled: z.boolean(),
+  expiresAt: z.date().nullable(),
+  allowedModels: z.array(z.string()).nullable(),
+  limits: limitsSchema,
+  dayNanoUsd: z.bigint(),
+  monthNanoUsd: z.bigint(),
+});
+
+/** The key of a resource, and whether the account is there that the resource names. */
+export async function readResourceKey(
+  database: Database,
+  { uid, accountId }: { uid: string; accountId: string },
+): Promise<{ hasAccount: boolean; key: ResourceKey | null }> {
+  const accounts = await database.query({
+    text: "SELECT id FROM account WHERE id = $1",
+    values: [accountId],
+    row: z.strictObject({ id: z.string() }),
+  });
+  const [row] = await database.query({
+    text: `SELECT public_id AS "publicId", account_id AS "accountId", secret_hash AS "secretHash", previous_until AS "previousUntil",
+             rotation, origin, extract(epoch FROM clock_timestamp() - revoked_at)::float8 * 1000 AS "revokedForMs", api_key.name,
+             disabled_at IS NOT NULL AS "isDisabled", expires_at AS "expiresAt", allowed_models AS "allowedModels", limits,
+             "dayNanoUsd", "monthNanoUsd"
+           FROM resource_key JOIN api_key USING (public_id), LATERAL (${SPENT}) AS spent WHERE uid = $1`,
+    values: [uid],
+    row: keyRow,
+  });
+  return { hasAccount: accounts.length > 0, key: row === undefined ? null : toResourceKey(row) };
+}
+
+/** Of the key in the row around it. */
+const SPENT = `
+  SELECT coalesce(sum(charge_nano_usd) FILTER (WHERE day = (now() AT TIME ZONE 'UTC')::date), 0)::bigint AS "dayNanoUsd",
+    coalesce(sum(charge_nano_usd), 0)::bigint AS "monthNanoUsd"
+  FROM usage_by_day WHERE key_id = api_key.public_id AND day >= date_trunc('month', now() AT TIME ZONE 'UTC')::date`;
+
+function toResourceKey(row: z.infer<typeof keyRow>): ResourceKey {
+  const { name, isDisabled, expiresAt, allowedModels, limits, dayNanoUsd, monthNanoUsd, ...key } = row;
+  return { ...key, settings: { name, isDisabled, expiresAt, allowedModels, limits }, spent: { dayNanoUsd, monthNanoUsd } };
+}
+
+export interface NewResourceKey extends ResourceIdentity {
+  accountId: string;
+  publicId: string;
+  secret: string;
+  pepper: Buffer;
+  rotation: number;
+  settings: ResourceKeySettings;
+}
+
+/**
+ * Stores the key that a resource's Secret holds. Repeating it changes nothing.
+ * @returns "foreign": the public id is another key's, and whoever wrote the Secret did not take the value from here.
+ *   "no room": the account has as many keys of resources as it may.
+ */
+export async function addResourceKey(database: Database, key: NewResourceKey): Promise<"stored" | "foreign" | "no room"> {
+  const { publicId, accountId, secret, pepper, settings, uid, origin, namespace, resourceName, rotation } = key;
+  return database.transaction(async (transaction) => {
+    const before = await ownerOf(transaction, publicId);
+    if (before !== undefined) return before === uid ? "stored" : "foreign";
+    if (!(await hasRoomForResourceKey(transaction, accountId))) return "no room";
+    const inserted = await transaction.execute(
+      `INSERT INTO api_key (public_id, account_id, name, secret_hash, disabled_at, expires_at, allowed_models, limits)
+       VALUES ($1, $2, $3, $4, CASE WHEN $5 THEN now() END, $6, $7, $8) ON CONFLICT DO NOTHING`,
+      [publicId, accountId, settings.name, hashSecret(pepper, secret), ...settingValues(settings)],
+    );
+    if (inserted > 0)
+      await transaction.execute(
+        "INSERT INTO resource_key (uid, public_id, origin, namespace, name, rotation) VALUES ($1, $2, $3, $4, $5, $6)",
+        [uid, publicId, origin, namespace, resourceName, rotation],
+      );
+    return (await ownerOf(transaction, publicId)) === uid ? "stored" : "foreign";
+  });
+}
+
+/** Uid of the resource whose key this is. */
+async function ownerOf(transaction: Queryable, publicId: string): Promise<string | undefined> {
+  const [owner] = await transaction.query({
+    text: "SELECT uid FROM resource_key WHERE public_id = $1",
+    values: [publicId],
+    row: z.strictObject({ uid: z.string() }),
+  });
+  return owner?.uid;
+}
+
+/** Makes the key's settings those of its resource, where they differ. A key that was revoked stays as it is. */
+export async function changeResourceKey(
+  database: Database,
+  { uid, origin, settings }: Pick<ResourceIdentity, "uid" | "origin"> & { settings: ResourceKeySettings },
+): Promise<void> {
+  await database.transaction(async (transaction) => {
+    await transaction.execute("UPDATE resource_key SET origin = $2 WHERE uid = $1 AND origin <> $2", [uid, origin]);
+    await transaction.execute(
+      `UPDATE api_key SET name = $2, disabled_at = CASE WHEN $3 THEN coalesce(disabled_at, now()) END, expires_at = $4,
+         allowed_models = $5, limits = $6
+       FROM resource_key WHERE uid = $1 AND resource_key.public_id = api_key.public_id AND revoked_at IS NULL`,
+      [uid, settings.name, ...settingValues(settings)],
+    );
+  });
+}
+
+function settingValues({ isDisabled, expiresAt, allowedModels, limits }: ResourceKeySettings): unknown[] {
+  return [isDisabled, expiresAt, allowedModels, JSON.stringify(limits)];
+}
+
+/** Makes the secret of a rotation the key's. Repeating it changes nothing, the time until which the former counts included. */
+export async function rotateResourceKey(
+  database: Database,
+  rotation: { uid: string; publicId: string; secret: string; pepper: Buffer; rotation: number; previousUntil: Date | null },
+): Promise<void> {
+  await database.transaction(async (transaction) => {
+    await replaceSecret(transaction, rotation);
+    await transaction.execute("UPDATE resource_key SET rotation = $2 WHERE uid = $1", [rotation.uid, rotation.rotation]);
+  });
+}
+
+/** Revokes the key of a resource. Committed when this resolves; every extproc knows a second later (S25). */
+export async function revokeResourceKey(database: Queryable, uid: string): Promise<boolean> {
+  const revoked = await database.execute(
+    `UPDATE api_key SET revoked_at = now() FROM resource_key
+     WHERE uid = $1 AND resource_key.public_id = api_key.public_id AND revoked_at IS NULL`,
+    [uid],
+  );
+  return revoked > 0;
+}
+
+/** A key that is in use, and the resource that it came from. */
+export interface KnownResource {
+  uid: string;
+  namespace: string;
+  name: string;
+}
+
+/** How many resources are read at once. */
+export const RESOURCE_PAGE = 1_000;
+const FIRST_UID = "00000000-0000-0000-0000-000000000000";
+
+/**
+ * A page of the resources of this installation whose keys are not revoked, in the order of their uids.
+ * @param place only those of this name.
+ * @param afterUid goes on after the resource of this uid.
+ */
+export async function listResourceKeys(
+  database: Queryable,
+  { origin, place, afterUid = FIRST_UID }: { origin: string; place?: { namespace: string; name: string }; afterUid?: string },
+): Promise<KnownResource[]> {
+  return database.query({
+    text: `SELECT uid, namespace, resource_key.name FROM resource_key JOIN api_key USING (public_id)
+           WHERE revoked_at IS NULL AND origin = $1 AND ($2::text IS NULL OR (namespace = $2 AND resource_key.name = $3)) AND uid > $4
+           ORDER BY uid LIMIT $5`,
+    values: [origin, place?.namespace ?? null, place?.name ?? null, afterUid, RESOURCE_PAGE],
+    row: z.strictObject({ uid: z.string(), namespace: z.string(), name: z.string() }),
+  });
+}
+
+/** When a key was last used and what it has spent. */
+export interface KeyActivity extends KnownResource {
+  lastUsedAt: Date | null;
+  dayNanoUsd: bigint;
+  monthNanoUsd: bigint;
+}
+
+/** A page of the keys of this installation that were ever used, in the order of their resources' uids. */
+export async function readKeyActivity(database: Queryable, origin: string, afterUid = FIRST_UID): Promise<KeyActivity[]> {
+  return database.query({
+    text: `SELECT uid, namespace, resource_key.name, last_used_at AS "lastUsedAt", "dayNanoUsd", "monthNanoUsd"
+           FROM resource_key JOIN api_key USING (public_id), LATERAL (${SPENT}) AS spent
+           WHERE revoked_at IS NULL AND origin = $1 AND last_used_at IS NOT NULL AND uid > $2 ORDER BY uid LIMIT $3`,
+    values: [origin, afterUid, RESOURCE_PAGE],
+    row: z.strictObject({
+      uid: z.string(),
+      namespace: z.string(),
+      name: z.string(),
+      lastUsedAt: z.date().nullable(),
+      dayNanoUsd: z.bigint(),
+      monthNanoUsd: z.bigint(),
+    }),
+  });
+}

@@ -1,0 +1,49 @@
+import * as z from "zod";
+import type { Queryable } from "../postgres/database.ts";
+
+const standingSchema = z.strictObject({
+  /** Of what the Models ask for; equal content has an equal version. */
+  version: z.string(),
+  /** Envoys connected to the replica. */
+  envoys: z.int(),
+  /** Node ids of those that have not acknowledged it in time. */
+  late: z.array(z.string()),
+  /** Clusters that one of them refused, each with its words. */
+  rejected: z.record(z.string(), z.string()),
+  /** Words of one that refused the whole; null for none. */
+  refusal: z.string().nullable(),
+});
+
+/** How far the Envoys of one replica of the operator are. */
+export type ReplicaStanding = z.infer<typeof standingSchema>;
+
+/** A replica writes about every 4 s. */
+const GONE_AFTER = "interval '15 seconds'";
+
+/** Tells how far one's own Envoys are, and that this replica is there. */
+export async function reportReplica(database: Queryable, replica: string, standing: ReplicaStanding): Promise<void> {
+  await database.execute(
+    `INSERT INTO operator_replica VALUES ($1, $2, clock_timestamp())
+     ON CONFLICT (replica) DO UPDATE SET standing = excluded.standing, seen_at = excluded.seen_at`,
+    [replica, JSON.stringify(standing)],
+  );
+  await database.execute("DELETE FROM operator_replica WHERE seen_at < now() - interval '1 hour'");
+}
+
+/** The other replicas that are there, and how far their Envoys are. */
+export async function readOtherReplicas(
+  database: Queryable,
+  replica: string,
+): Promise<{ replica: string; standing: ReplicaStanding }[]> {
+  return database.query({
+    text: `SELECT replica, standing FROM operator_replica
+           WHERE replica <> $1 AND seen_at > clock_timestamp() - ${GONE_AFTER} ORDER BY replica`,
+    values: [replica],
+    row: z.strictObject({ replica: z.string(), standing: standingSchema }),
+  });
+}
+
+/** Nobody waits for this replica any more. */
+export async function removeReplica(database: Queryable, replica: string): Promise<void> {
+  await database.execute("DELETE FROM operator_replica WHERE replica = $1", [replica]);
+}

@@ -1,0 +1,148 @@
+import { isDeepStrictEqual } from "node:util";
+import * as z from "zod";
+import type { CatalogueModel } from "../../contract/catalogue.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
+import type { Price } from "../money.ts";
+import { encodeSchedule, PRICE_VERSION_SELECT, priceVersionColumns, type PriceRule } from "./price-schedule.ts";
+
+/** A price as it was published. It never changes. */
+export interface PriceVersion extends Price {
+  id: bigint;
+  /** Counts up from 1 for each model. */
+  version: number;
+  /** Other prices at other times (`priceAt`). */
+  schedule: PriceRule[];
+}
+
+export interface PublishedModel {
+  model: CatalogueModel;
+  price: Price;
+  schedule?: readonly PriceRule[];
+}
+
+/** Names of models, sorted; each is in at most one of `added`, `changed` and `withdrawn`. */
+export interface PublishResult {
+  added: string[];
+  /** Served before, with another spec or price. */
+  changed: string[];
+  withdrawn: string[];
+  /** Has a new price version. */
+  repriced: string[];
+}
+
+interface Current {
+  spec: unknown;
+  isWithdrawn: boolean;
+  price: PriceVersion;
+}
+
+const currentRow = z.strictObject({
+  name: z.string(),
+  spec: z.unknown(),
+  isWithdrawn: z.boolean(),
+  ...priceVersionColumns,
+});
+
+const idRow = z.strictObject({ id: z.bigint() });
+
+/**
+ * Makes the catalogue exactly these models, in one transaction. A model that is not among them is withdrawn: its row and
+ * prices stay, because usage names them. A new price version is appended only where a price differs from the last one.
+ */
+export async function publishModels(database: Database, models: readonly PublishedModel[]): Promise<PublishResult> {
+  return database.transaction(async (transaction) => {
+    // One publisher at a time; readers go on.
+    await transaction.execute("LOCK TABLE model IN SHARE ROW EXCLUSIVE MODE");
+    const current = await readCurrent(transaction);
+    const result: PublishResult = { added: [], changed: [], withdrawn: [], repriced: [] };
+
+    for (const { model, price, schedule = [] } of models.toSorted((a, b) => (a.model.name < b.model.name ? -1 : 1))) {
+      const before = current.get(model.name);
+      const isRepriced = before === undefined || !isSamePrice(before.price, { ...price, schedule });
+      // As the column gives it back: without members that are undefined.
+      const spec: unknown = JSON.parse(JSON.stringify(model));
+      if (!isRepriced && !before.isWithdrawn && isDeepStrictEqual(before.spec, spec)) continue;
+      const priceVersionId = isRepriced
+        ? await appendPrice(transaction, {
+            model: model.name,
+            version: (before?.price.version ?? 0) + 1,
+            price: { ...price, schedule },
+          })
+        : before.price.id;
+      await writeModel(transaction, model, priceVersionId);
+      if (isRepriced) result.repriced.push(model.name);
+      (before === undefined || before.isWithdrawn ? result.added : result.changed).push(model.name);
+    }
+
+    const names = new Set(models.map(({ model }) => model.name));
+    result.withdrawn = [...current].filter(([name, { isWithdrawn }]) => !isWithdrawn && !names.has(name)).map(([name]) => name);
+    if (result.withdrawn.length > 0)
+      await transaction.execute("UPDATE model SET withdrawn_at = now(), updated_at = now() WHERE name = ANY($1)", [
+        result.withdrawn,
+      ]);
+    return result;
+  });
+}
+
+/** Is the catalogue exactly these models already? Prices are not compared: they are no reason to wait. */
+export async function isPublished(database: Database, models: readonly PublishedModel[]): Promise<boolean> {
+  const current = [...(await readCurrent(database))].filter(([, { isWithdrawn }]) => !isWithdrawn);
+  const served = new Map(current.map(([name, { spec }]) => [name, spec]));
+  return (
+    served.size === models.length &&
+    models.every(({ model }) => isDeepStrictEqual(served.get(model.name), JSON.parse(JSON.stringify(model))))
+  );
+}
+
+/** Each model's price here is its last version: publishing is the only writer, and points the model at it. */
+async function readCurrent(transaction: Queryable): Promise<Map<string, Current>> {
+  const rows = await transaction.query({
+    text: `SELECT name, spec, withdrawn_at IS NOT NULL AS "isWithdrawn", ${PRICE_VERSION_SELECT}
+           FROM model JOIN price_version ON price_version.id = price_version_id ORDER BY name COLLATE "C"`,
+    row: currentRow,
+  });
+  return new Map(rows.map(({ name, spec, isWithdrawn, ...price }) => [name, { spec, isWithdrawn, price }]));
+}
+
+type ScheduledPrice = Price & { schedule: readonly PriceRule[] };
+
+function isSamePrice(a: ScheduledPrice, b: ScheduledPrice): boolean {
+  return (
+    a.inputPicoUsd === b.inputPicoUsd &&
+    a.cachedInputPicoUsd === b.cachedInputPicoUsd &&
+    a.cacheWritePicoUsd === b.cacheWritePicoUsd &&
+    a.outputPicoUsd === b.outputPicoUsd &&
+    encodeSchedule(a.schedule) === encodeSchedule(b.schedule)
+  );
+}
+
+async function appendPrice(
+  transaction: Queryable,
+  { model, version, price }: { model: string; version: number; price: ScheduledPrice },
+): Promise<bigint> {
+  const [row] = await transaction.query({
+    text: `INSERT INTO price_version (model, version, input_pico_usd, cached_input_pico_usd, cache_write_pico_usd, output_pico_usd, schedule)
+           VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
+    values: [
+      model,
+      version,
+      price.inputPicoUsd,
+      price.cachedInputPicoUsd,
+      price.cacheWritePicoUsd,
+      price.outputPicoUsd,
+      encodeSchedule(price.schedule),
+    ],
+    row: idRow,
+  });
+  if (row === undefined) throw new Error("INSERT … RETURNING returned no row.");
+  return row.id;
+}
+
+async function writeModel(transaction: Queryable, model: CatalogueModel, priceVersionId: bigint): Promise<void> {
+  await transaction.execute(
+    `INSERT INTO model (name, spec, price_version_id) VALUES ($1, $2, $3)
+     ON CONFLICT (name) DO UPDATE
+     SET spec = excluded.spec, price_version_id = excluded.price_version_id, withdrawn_at = NULL, updated_at = now()`,
+    [model.name, JSON.stringify(model), priceVersionId],
+  );
+}

@@ -1,0 +1,34 @@
+import * as z from "zod";
+import { catalogueModelSchema, type CatalogueModel } from "../../contract/catalogue.ts";
+import type { Queryable } from "../postgres/database.ts";
+import type { Price } from "../money.ts";
+import { priceAt, scheduleColumn } from "./price-schedule.ts";
+
+/** A served model, with the price that is in force now. */
+export interface ListedModel {
+  model: CatalogueModel;
+  price: Price;
+}
+
+const modelRow = z.strictObject({
+  spec: z.unknown(),
+  inputPicoUsd: z.bigint(),
+  cachedInputPicoUsd: z.bigint(),
+  cacheWritePicoUsd: z.bigint(),
+  outputPicoUsd: z.bigint(),
+  schedule: scheduleColumn,
+});
+
+/** By name. One that a newer program wrote, and this one cannot read, is left out. */
+export async function listModels(database: Queryable, nowMs: number): Promise<ListedModel[]> {
+  const rows = await database.query({
+    text: `SELECT spec, input_pico_usd AS "inputPicoUsd", cached_input_pico_usd AS "cachedInputPicoUsd",
+             cache_write_pico_usd AS "cacheWritePicoUsd", output_pico_usd AS "outputPicoUsd", schedule
+           FROM model JOIN price_version ON id = price_version_id WHERE withdrawn_at IS NULL ORDER BY name`,
+    row: modelRow,
+  });
+  return rows.flatMap(({ spec, schedule, ...price }) => {
+    const model = catalogueModelSchema.safeParse(spec);
+    return model.success ? [{ model: model.data, price: priceAt({ price, schedule }, nowMs) }] : [];
+  });
+}

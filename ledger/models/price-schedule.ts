@@ -1,0 +1,74 @@
+import * as z from "zod";
+import type { Price } from "../money.ts";
+
+/** Another price, from a moment on, at hours of the day, or both. Of the rules that apply, the last one counts. */
+export interface PriceRule {
+  /** Unix ms; null: always. */
+  fromMs: number | null;
+  /** Minutes of the UTC day, 0 to 1439; a window whose end is not behind its begin goes over midnight. null: all day. */
+  daily: { fromMinute: number; untilMinute: number } | null;
+  price: Price;
+}
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+/** The price in force for a request that is admitted now (S28). */
+export function priceAt({ price, schedule }: { price: Price; schedule: readonly PriceRule[] }, nowMs: number): Price {
+  return schedule.findLast((rule) => applies(rule, nowMs))?.price ?? price;
+}
+
+function applies({ fromMs, daily }: PriceRule, nowMs: number): boolean {
+  if (fromMs !== null && nowMs < fromMs) return false;
+  if (daily === null) return true;
+  const minute = Math.floor((nowMs % DAY_MS) / MINUTE_MS);
+  const { fromMinute, untilMinute } = daily;
+  return fromMinute < untilMinute ? minute >= fromMinute && minute < untilMinute : minute >= fromMinute || minute < untilMinute;
+}
+
+const pico = z.string().transform(BigInt);
+
+/** As the column holds it: money as decimal strings. */
+export const scheduleColumn: z.ZodType<PriceRule[]> = z.array(
+  z.strictObject({
+    fromMs: z.int().nullable(),
+    daily: z.strictObject({ fromMinute: z.int(), untilMinute: z.int() }).nullable(),
+    price: z.strictObject({
+      inputPicoUsd: pico,
+      cachedInputPicoUsd: pico,
+      cacheWritePicoUsd: pico,
+      outputPicoUsd: pico,
+    }),
+  }),
+);
+
+/** The columns of a price version that every reader of prices wants; `PRICE_VERSION_SELECT` selects them. */
+export const priceVersionColumns = {
+  id: z.bigint(),
+  version: z.int(),
+  inputPicoUsd: z.bigint(),
+  cachedInputPicoUsd: z.bigint(),
+  cacheWritePicoUsd: z.bigint(),
+  outputPicoUsd: z.bigint(),
+  schedule: scheduleColumn,
+};
+
+/** For the select list of a statement on `price_version`. */
+export const PRICE_VERSION_SELECT = `id, version, input_pico_usd AS "inputPicoUsd",
+  cached_input_pico_usd AS "cachedInputPicoUsd", cache_write_pico_usd AS "cacheWritePicoUsd",
+  output_pico_usd AS "outputPicoUsd", schedule`;
+
+/** JSON for the column; equal schedules are equal texts. */
+export function encodeSchedule(schedule: readonly PriceRule[]): string {
+  const rules = schedule.map(({ fromMs, daily, price }) => ({
+    fromMs,
+    daily: daily === null ? null : { fromMinute: daily.fromMinute, untilMinute: daily.untilMinute },
+    price: {
+      inputPicoUsd: String(price.inputPicoUsd),
+      cachedInputPicoUsd: String(price.cachedInputPicoUsd),
+      cacheWritePicoUsd: String(price.cacheWritePicoUsd),
+      outputPicoUsd: String(price.outputPicoUsd),
+    },
+  }));
+  return JSON.stringify(rules);
+}

@@ -1,0 +1,82 @@
+import { Client, type ClientConfig } from "pg";
+import type { Logger } from "../../runtime/log.ts";
+import { createOutage } from "../../runtime/outage.ts";
+import { backOffMs } from "../back-off.ts";
+import { createDoorbell } from "../doorbell.ts";
+
+export interface ListenOptions {
+  channel: string;
+  /** Ends the listening. */
+  signal: AbortSignal;
+  readonly onNotice: () => void;
+  /** It listens again after a loss. What was notified in between is unknown, and it may be another server now. */
+  readonly onReconnected: () => void;
+}
+
+const RECONNECT = { firstMs: 50, mostMs: 5_000 } as const;
+/** How long a connection whose other end vanished without a word may go unnoticed. */
+const HEARTBEAT_MS = 10_000;
+const END_WITHIN_MS = 1_000;
+
+/** LISTENs on a connection of its own, and connects again for ever. Resolves when the signal aborts. */
+export async function listen(config: ClientConfig, options: ListenOptions & { log: Logger }): Promise<void> {
+  const { channel, signal, log, onNotice, onReconnected } = options;
+  let hasConnected = false;
+  let failures = 0;
+  const outage = createOutage({
+    log: log.child({ channel }),
+    failing: "listening to the database broke off; connecting again",
+    over: "the database is listened to again",
+  });
+  const onConnected = () => {
+    // A connection that was lost before it listened leaves the same gap.
+    const hasGap = hasConnected || failures > 0;
+    failures = 0;
+    outage.over();
+    if (hasGap) onReconnected();
+    hasConnected = true;
+  };
+  while (!signal.aborted) {
+    try {
+      await listenOnce(config, { channel, signal, onNotice, onConnected });
+    } catch (error) {
+      failures++;
+      if (signal.aborted) return;
+      outage.failed(error);
+      await createDoorbell().wait(backOffMs(RECONNECT, failures, Math.random()), signal);
+    }
+  }
+}
+
+interface OneConnection extends Pick<ListenOptions, "channel" | "signal" | "onNotice"> {
+  readonly onConnected: () => void;
+}
+
+/** @throws the reason for which the connection ended, unless the signal ended it. */
+async function listenOnce(config: ClientConfig, { channel, signal, onNotice, onConnected }: OneConnection): Promise<void> {
+  const client = new Client(config);
+  const broken = new AbortController();
+  client.on("error", (error) => broken.abort(error));
+  client.on("end", () => broken.abort(new Error("The connection was closed.")));
+  client.on("notification", () => onNotice());
+  const ended = AbortSignal.any([signal, broken.signal]);
+  try {
+    await client.connect();
+    await client.query(`LISTEN ${client.escapeIdentifier(channel)}`);
+    onConnected();
+    while (!ended.aborted) {
+      await createDoorbell().wait(HEARTBEAT_MS, ended);
+      if (!ended.aborted) await client.query("SELECT 1");
+    }
+    broken.signal.throwIfAborted();
+  } finally {
+    await endWithin(client, END_WITHIN_MS);
+  }
+}
+
+/** A connection whose other end is out of reach never says that it is closed. */
+async function endWithin(client: Client, mostMs: number): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, mostMs);
+  await Promise.race([client.end(), late]).finally(() => clearTimeout(timer));
+}

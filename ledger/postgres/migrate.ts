@@ -1,0 +1,83 @@
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import * as z from "zod";
+import type { Database, Queryable } from "./database.ts";
+
+const FOLDER = new URL("../migrations/", import.meta.url);
+/** Any two numbers, as long as nothing else in this database locks the same. */
+const LOCK = "SELECT pg_advisory_xact_lock(1835493482, 1)";
+const STATEMENT_TIMEOUT_MS = 600_000;
+
+interface Migration {
+  name: string;
+  sql: string;
+  checksum: string;
+}
+
+/**
+ * Brings the schema to the newest migration, each in a transaction of its own. Any number of processes may call it at
+ * the same time: each takes the same lock before it looks.
+ * @param folder another folder of migrations, with a slash at its end; for tests.
+ * @returns the names of those that this call applied.
+ * @throws Error that names the migration which failed, was changed after it was applied, or comes too late in the order.
+ */
+export async function migrate(database: Database, folder: URL = FOLDER): Promise<string[]> {
+  const migrations = await readMigrations(folder);
+  const applied: string[] = [];
+  for (;;) {
+    const name = await database.transaction((transaction) => applyNext(transaction, migrations), {
+      statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    });
+    if (name === undefined) return applied;
+    applied.push(name);
+  }
+}
+
+async function readMigrations(folder: URL): Promise<Migration[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith(".sql")).sort();
+  return Promise.all(
+    names.map(async (name) => {
+      const sql = await readFile(new URL(name, folder), "utf8");
+      return { name, sql, checksum: createHash("sha256").update(sql).digest("hex") };
+    }),
+  );
+}
+
+async function applyNext(transaction: Queryable, migrations: readonly Migration[]): Promise<string | undefined> {
+  await transaction.execute(LOCK);
+  await transaction.execute(
+    `CREATE TABLE IF NOT EXISTS schema_migration (
+       name text PRIMARY KEY,
+       checksum text NOT NULL,
+       applied_at timestamptz NOT NULL DEFAULT now()
+     )`,
+  );
+  const rows = await transaction.query({
+    text: "SELECT name, checksum FROM schema_migration",
+    row: z.strictObject({ name: z.string(), checksum: z.string() }),
+  });
+  const next = chooseNext(migrations, new Map(rows.map(({ name, checksum }) => [name, checksum])));
+  if (next === undefined) return undefined;
+  try {
+    await transaction.execute(next.sql);
+  } catch (error) {
+    throw new Error(`The migration ${next.name} failed.`, { cause: error });
+  }
+  await transaction.execute("INSERT INTO schema_migration (name, checksum) VALUES ($1, $2)", [next.name, next.checksum]);
+  return next.name;
+}
+
+/** Migrations in the database that this program does not know are a newer program's: it keeps them compatible. */
+function chooseNext(migrations: readonly Migration[], applied: ReadonlyMap<string, string>): Migration | undefined {
+  for (const { name, checksum } of migrations) {
+    const recorded = applied.get(name);
+    if (recorded !== undefined && recorded !== checksum)
+      throw new Error(`The migration ${name} was changed after it was applied. Restore it and put the change into a new one.`);
+  }
+  const next = migrations.find(({ name }) => !applied.has(name));
+  if (next === undefined) return undefined;
+  const last = [...applied.keys()].sort().at(-1);
+  if (last !== undefined && next.name < last)
+    throw new Error(`The migration ${next.name} comes before ${last}, which is applied already. Give it a later number.`);
+  return next;
+}

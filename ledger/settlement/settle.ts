@@ -1,0 +1,218 @@
+import * as z from "zod";
+import type { Interface, Protocol } from "../../contract/protocol.ts";
+import type { Usage } from "../../contract/usage.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
+import { createPartitionsFor } from "../postgres/partitions.ts";
+import { isCheckViolation } from "../postgres/postgres-error.ts";
+import { SETTLEMENT_COLUMNS } from "./settlement-columns.ts";
+
+/**
+ * How an attempt ended. "stopped": the gateway ended it because credit ran out. "lost": its process died, or it never
+ * ended; what was noted last is charged.
+ */
+export const OUTCOMES = ["complete", "truncated", "failed", "aborted", "stopped", "lost"] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+/** One attempt that reached an upstream, and what it costs. */
+export interface Settlement {
+  /** UUIDv7; its time decides the day that the usage counts for. */
+  requestId: string;
+  /** From 1. (requestId, attempt) is charged once. */
+  attempt: number;
+  accountId: string;
+  /** Public id of the API key. */
+  keyId: string;
+  /** The name under which it is served. */
+  model: string;
+  interface: Interface;
+  upstreamProtocol: Protocol;
+  backend: string;
+  /** In force when the request was admitted (S28). */
+  priceVersionId: bigint;
+  usage: Usage;
+  isEstimated: boolean;
+  /** From 0 up; 0 leaves a usage row and no ledger entry. */
+  chargeNanoUsd: bigint;
+  /** The credit lease that pays, if it is still open; null: the balance pays. */
+  leaseId: string | null;
+  httpStatus: number;
+  outcome: Outcome;
+  isStream: boolean;
+  startedAt: Date;
+  durationMs: number;
+  firstTokenMs: number | null;
+}
+
+export interface SettleResult {
+  /** How many landed with this call; what had landed before is not among them. */
+  settled: number;
+  /** Balance of each account in the batch, after it. */
+  balances: ReadonlyMap<string, SettledBalance>;
+}
+
+export interface SettledBalance {
+  postedNanoUsd: bigint;
+  /** Rises with each change of the balance: of two readings, the one with the higher version is the later. */
+  version: bigint;
+}
+
+/** The batch names an account that does not exist; nothing of it was settled. Where it is charged, Postgres says so itself. */
+export class UnknownAccountError extends Error {
+  constructor(accountIds: readonly string[]) {
+    super(`There is no account ${accountIds.join(", ")}.`);
+    this.name = "UnknownAccountError";
+  }
+}
+
+/**
+ * Records usage, appends entries and moves balances: all of a batch, or nothing. A settlement that is there already
+ * moves nothing, so any batch may be sent again when its outcome is unknown.
+ * @throws UnknownAccountError; a Postgres error of class 22 or 23 where a row is not acceptable.
+ */
+export async function settle(database: Database, settlements: readonly Settlement[]): Promise<SettleResult> {
+  if (settlements.length === 0) return { settled: 0, balances: new Map() };
+  const settleAll = () => database.transaction((transaction) => settleIn(transaction, settlements));
+  try {
+    return await settleAll();
+  } catch (error) {
+    // Postgres reports a missing partition as a violated check. Only the first settlements of a day meet it, and
+    // another writer may have made it in the meantime; any other violated check comes again.
+    if (!isCheckViolation(error)) throw error;
+    await createPartitionsFor(
+      database,
+      settlements.map(({ requestId }) => requestId),
+    );
+    return settleAll();
+  }
+}
+
+/**
+ * Balances are locked first, in sorted order: from there on nobody else moves these accounts' money, leases and rollups,
+ * so that writers wait for one another and never in a circle.
+ */
+async function settleIn(transaction: Queryable, settlements: readonly Settlement[]): Promise<SettleResult> {
+  const balances = await lockBalances(transaction, new Set(settlements.map(({ accountId }) => accountId)));
+  const values = SETTLEMENT_COLUMNS.map(({ read }) => settlements.map(read));
+  const landed = await transaction.query({ text: LAND, values, row: landedRow });
+  await markKeysUsed(transaction, settlements);
+  let settled = 0;
+  for (const row of landed) {
+    settled += row.settled;
+    if (row.postedNanoUsd !== null && row.version !== null)
+      balances.set(row.accountId, { postedNanoUsd: row.postedNanoUsd, version: row.version });
+  }
+  return { settled, balances };
+}
+
+const names = SETTLEMENT_COLUMNS.map(({ name }) => name).join(", ");
+const parameters = SETTLEMENT_COLUMNS.map(({ type }, index) => `$${index + 1}::${type}[]`).join(", ");
+
+/** Columns that rollups add up; each row of usage counts as one request. */
+const COUNTED = [
+  "requests",
+  "input_tokens",
+  "cached_input_tokens",
+  "cache_write_tokens",
+  "output_tokens",
+  "reasoning_tokens",
+  "charge_nano_usd",
+] as const;
+
+function rollUp(table: string, period: "day" | "hour", from: string): string {
+  return `INSERT INTO ${table} AS rolled (account_id, ${period}, key_id, model, ${COUNTED.join(", ")})
+    SELECT account_id, ${period}, key_id, model, ${COUNTED.map((name) => `sum(${name})`).join(", ")}
+    FROM ${from} GROUP BY account_id, ${period}, key_id, model ORDER BY account_id, ${period}, key_id, model
+    ON CONFLICT (account_id, ${period}, key_id, model) DO UPDATE SET
+      ${COUNTED.map((name) => `${name} = rolled.${name} + excluded.${name}`).join(", ")}`;
+}
+
+/**
+ * One statement: what each part inserts is what the next one adds up. Money moves by the entries that are new, not by the
+ * usage rows that are new: usage is dropped after its retention time, entries never. An open lease pays as far as it
+ * reaches, which lowers what is leased as well.
+ */
+const LAND = `
+  WITH incoming AS (
+    SELECT * FROM unnest(${parameters}) AS incoming (${names})
+  ), fresh AS (
+    INSERT INTO usage_event (day, ${names})
+    SELECT usage_day(request_id), ${names} FROM incoming ORDER BY request_id, attempt
+    ON CONFLICT DO NOTHING
+    RETURNING *
+  ), entered AS (
+    INSERT INTO ledger_entry (account_id, kind, amount_nano_usd, counter_account, request_id, attempt)
+    SELECT account_id, 'usage', -charge_nano_usd, 'revenue', request_id, attempt
+    FROM fresh WHERE charge_nano_usd > 0 ORDER BY request_id, attempt
+    ON CONFLICT DO NOTHING
+    RETURNING request_id, attempt, account_id, -amount_nano_usd AS charge
+  ), hourly AS (
+    SELECT account_id, min(day) AS day, usage_hour(request_id) AS hour, key_id, model, count(*) AS requests,
+      ${COUNTED.slice(1)
+        .map((name) => `sum(${name}) AS ${name}`)
+        .join(", ")}
+    FROM fresh GROUP BY account_id, usage_hour(request_id), key_id, model
+  ), rolled_hours AS (
+    ${rollUp("usage_by_hour", "hour", "hourly")}
+  ), rolled_days AS (
+    ${rollUp("usage_by_day", "day", "hourly")}
+  ), owed AS (
+    SELECT lease_id, sum(charge) AS charge FROM entered JOIN fresh USING (request_id, attempt)
+    WHERE lease_id IS NOT NULL GROUP BY lease_id
+  ), payable AS (
+    SELECT lease_id, least(charge, granted_nano_usd - settled_nano_usd) AS taken
+    FROM credit_lease JOIN owed USING (lease_id) WHERE ended_at IS NULL
+  ), paid AS (
+    UPDATE credit_lease SET settled_nano_usd = settled_nano_usd + taken
+    FROM payable WHERE credit_lease.lease_id = payable.lease_id
+    RETURNING account_id, taken
+  ), moves AS (
+    SELECT account_id, sum(charge)::bigint AS charge, coalesce(min(account_paid.taken), 0)::bigint AS taken
+    FROM entered LEFT JOIN (SELECT account_id, sum(taken) AS taken FROM paid GROUP BY account_id) AS account_paid USING (account_id)
+    GROUP BY account_id
+  ), moved AS (
+    UPDATE account_balance
+    SET posted_nano_usd = posted_nano_usd - charge, leased_nano_usd = leased_nano_usd - taken, version = version + 1
+    FROM moves WHERE account_balance.account_id = moves.account_id
+    RETURNING account_balance.account_id, posted_nano_usd, version
+  )
+  SELECT account_id AS "accountId", count(*)::integer AS settled, min(posted_nano_usd) AS "postedNanoUsd", min(version) AS version
+  FROM fresh LEFT JOIN moved USING (account_id) GROUP BY account_id`;
+
+const landedRow = z.strictObject({
+  accountId: z.string(),
+  settled: z.int(),
+  postedNanoUsd: z.bigint().nullable(),
+  version: z.bigint().nullable(),
+});
+
+const balanceRow = z.strictObject({ accountId: z.string(), postedNanoUsd: z.bigint(), version: z.bigint() });
+
+async function lockBalances(transaction: Queryable, accountIds: ReadonlySet<string>): Promise<Map<string, SettledBalance>> {
+  const rows = await transaction.query({
+    text: `SELECT account_id AS "accountId", posted_nano_usd AS "postedNanoUsd", version FROM account_balance
+           WHERE account_id = ANY($1) ORDER BY account_id FOR NO KEY UPDATE`,
+    values: [[...accountIds]],
+    row: balanceRow,
+  });
+  const balances = new Map(rows.map(({ accountId, ...balance }) => [accountId, balance]));
+  if (balances.size < accountIds.size) throw new UnknownAccountError([...accountIds].filter((id) => !balances.has(id)));
+  return balances;
+}
+
+/** To the minute: most batches write nothing here. A key that another batch marks right now needs no second mark. */
+async function markKeysUsed(transaction: Queryable, settlements: readonly Settlement[]): Promise<void> {
+  const usedAt = new Map<string, Date>();
+  for (const { keyId, startedAt } of settlements) {
+    const before = usedAt.get(keyId);
+    if (before === undefined || before < startedAt) usedAt.set(keyId, startedAt);
+  }
+  await transaction.execute(
+    `WITH stale AS (
+       SELECT public_id, used_at FROM api_key JOIN unnest($1::text[], $2::timestamptz[]) AS used (key_id, used_at) ON public_id = key_id
+       WHERE last_used_at IS NULL OR last_used_at < used_at - interval '1 minute'
+       FOR NO KEY UPDATE OF api_key SKIP LOCKED
+     )
+     UPDATE api_key SET last_used_at = used_at FROM stale WHERE api_key.public_id = stale.public_id`,
+    [[...usedAt.keys()], [...usedAt.values()]],
+  );
+}

@@ -1,0 +1,220 @@
+import { createLog, type Logger } from "../../runtime/log.ts";
+import { createOutage } from "../../runtime/outage.ts";
+import { backOffMs } from "../back-off.ts";
+import type { Database } from "../postgres/database.ts";
+import { createDoorbell } from "../doorbell.ts";
+import { formatNanoUsd } from "../money.ts";
+import { createPartitionsAhead } from "../postgres/partitions.ts";
+import { isDataRefused } from "../postgres/postgres-error.ts";
+import { settle, UnknownAccountError, type Settlement, type SettleResult } from "./settle.ts";
+import { createSettlementQueue } from "./settlement-queue.ts";
+
+/** Brings settlements into Postgres in batches, behind the requests. */
+export interface Settler {
+  /** Takes it for good. Never waits, never throws. */
+  add(settlement: Settlement): void;
+  /**
+   * Charges of an account that are not in its posted balance yet, nano-USD. What Postgres refuses is not among them: it may be
+   * a number that no account can pay, and would keep this one from its credit.
+   */
+  readonly pendingNanoUsd: (accountId: string) => bigint;
+  /** Settlements that wait for Postgres. */
+  readonly queued: number;
+  /** Settlements that Postgres does not accept as they are: kept, logged, and tried again with later batches. */
+  readonly refused: number;
+  /** More wait than `maxQueued`: time to admit nothing new. What is running must still be added. */
+  readonly isFull: boolean;
+  /** Settles what there is, without waiting for full batches; what is left after `withinMs` is logged. */
+  drain(withinMs: number): Promise<void>;
+}
+
+export interface SettlerOptions {
+  database: Database;
+  /** How long settlements gather into a batch. */
+  flushMs?: number;
+  maxBatch?: number;
+  maxQueued?: number;
+  clock?: { nowMs(): number };
+  log?: Logger;
+  /** These settlements are committed, now or before. */
+  readonly onSettled?: (result: SettleResult, settlements: readonly Settlement[]) => void;
+  /** A batch failed and is tried again, or a single settlement was refused. */
+  readonly onFailed?: (failure: { error: unknown; isRefused: boolean; settlements: number }) => void;
+}
+
+const RETRY = { firstMs: 100, mostMs: 5_000 } as const;
+const RETRY_AT_SHUTDOWN = { firstMs: 100, mostMs: 500 } as const;
+const RETRY_REFUSED_MS = 60_000;
+const LANES_FROM = 1_000;
+const PARTITIONS_AHEAD_DAYS = 4;
+
+export function createSettler({
+  database,
+  flushMs = 500,
+  maxBatch = 3_000,
+  maxQueued = 100_000,
+  clock = { nowMs: () => Date.now() },
+  log = createLog({ process: "settler", level: "silent" }),
+  onSettled = () => {},
+  onFailed = () => {},
+}: SettlerOptions): Settler {
+  const queue = createSettlementQueue();
+  const refused = new Set<Settlement>();
+  const wasRefused = new WeakSet<Settlement>();
+  const pending = new Map<string, bigint>();
+  const doorbell = createDoorbell();
+  const giveUp = new AbortController();
+  let running: Promise<void> | undefined;
+  let isDraining = false;
+  let failures = 0;
+  const outage = createOutage({ log, failing: "settling failed and is tried again", over: "charges are settled again" });
+  let partitionsFrom = "";
+  let refusedTriedMs = clock.nowMs();
+
+  function start(): void {
+    running ??= run().finally(() => {
+      running = undefined;
+      if (queue.size > 0 && !giveUp.signal.aborted) start();
+    });
+  }
+
+  /** Never rejects: whatever fails is counted, logged and tried again. */
+  async function run(): Promise<void> {
+    while (queue.size > 0 && !giveUp.signal.aborted) {
+      if (queue.size < maxBatch && !isDraining) await doorbell.wait(flushMs, giveUp.signal);
+      try {
+        await makePartitionsAhead();
+        takeBackRefused();
+        await landInLanes(queue.take(maxBatch));
+        failures = 0;
+        outage.over();
+      } catch (error) {
+        failures++;
+        report(() => onFailed({ error, isRefused: false, settlements: queue.size }));
+        outage.failed(error, { queued: queue.size });
+        await doorbell.wait(backOffMs(isDraining ? RETRY_AT_SHUTDOWN : RETRY, failures, Math.random()), giveUp.signal);
+      }
+    }
+  }
+
+  /** Postgres works on one connection with one core: a large batch goes over two, which share no account. */
+  async function landInLanes(batch: readonly Settlement[]): Promise<void> {
+    if (batch.length < LANES_FROM) return land(batch);
+    const lanes = [batch.filter(({ accountId }) => isOdd(accountId)), batch.filter(({ accountId }) => !isOdd(accountId))];
+    const outcomes = await Promise.allSettled(lanes.filter((lane) => lane.length > 0).map((lane) => land(lane)));
+    for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+  }
+
+  /** Halves a batch that is refused until the one bad settlement stands alone, so that the others land. */
+  async function land(batch: readonly Settlement[]): Promise<void> {
+    let result: SettleResult;
+    try {
+      result = await settle(database, batch);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      const [only, ...others] = batch;
+      if (only !== undefined && others.length === 0) return refuse(only, error);
+      const middle = Math.ceil(batch.length / 2);
+      await land(batch.slice(0, middle));
+      return land(batch.slice(middle));
+    }
+    // The new balances are told before their charges leave the pending sum: seen from outside, no money appears between.
+    report(() => onSettled(result, batch));
+    for (const settlement of batch) {
+      queue.delete(settlement);
+      if (!wasRefused.has(settlement)) addPending(settlement.accountId, -settlement.chargeNanoUsd);
+    }
+  }
+
+  function refuse(settlement: Settlement, error: unknown): void {
+    queue.delete(settlement);
+    refused.add(settlement);
+    if (!wasRefused.has(settlement)) addPending(settlement.accountId, -settlement.chargeNanoUsd);
+    wasRefused.add(settlement);
+    report(() => onFailed({ error, isRefused: true, settlements: 1 }));
+    log.error({ err: error, ...describe(settlement) }, "Postgres refuses a settlement; it is kept and tried again");
+  }
+
+  function takeBackRefused(): void {
+    if (refused.size === 0 || clock.nowMs() - refusedTriedMs < RETRY_REFUSED_MS) return;
+    refusedTriedMs = clock.nowMs();
+    for (const settlement of refused) queue.add(settlement);
+    refused.clear();
+  }
+
+  /** So that no request at midnight waits for it; settling makes what is missing. */
+  async function makePartitionsAhead(): Promise<void> {
+    const today = new Date(clock.nowMs()).toISOString().slice(0, 10);
+    if (today === partitionsFrom) return;
+    await createPartitionsAhead(database, today, PARTITIONS_AHEAD_DAYS);
+    partitionsFrom = today;
+  }
+
+  function addPending(accountId: string, nanoUsd: bigint): void {
+    const sum = (pending.get(accountId) ?? 0n) + nanoUsd;
+    if (sum === 0n) pending.delete(accountId);
+    else pending.set(accountId, sum);
+  }
+
+  /** A listener's bug must not keep money from being settled. */
+  function report(tell: () => void): void {
+    try {
+      tell();
+    } catch (error) {
+      log.error({ err: error }, "a listener of the settler failed");
+    }
+  }
+
+  return {
+    add(settlement) {
+      queue.add(settlement);
+      addPending(settlement.accountId, settlement.chargeNanoUsd);
+      if (queue.size === maxBatch) doorbell.ring();
+      start();
+    },
+    pendingNanoUsd: (accountId) => pending.get(accountId) ?? 0n,
+    get queued() {
+      return queue.size;
+    },
+    get refused() {
+      return refused.size;
+    },
+    get isFull() {
+      return queue.size + refused.size >= maxQueued;
+    },
+    async drain(withinMs) {
+      isDraining = true;
+      doorbell.ring();
+      const late = Promise.withResolvers<void>();
+      const timer = setTimeout(() => {
+        giveUp.abort();
+        late.resolve();
+      }, withinMs);
+      while (queue.size > 0 && !giveUp.signal.aborted) await Promise.race([running, late.promise]);
+      clearTimeout(timer);
+      for (const settlement of [...queue, ...refused])
+        log.error(describe(settlement), "a settlement did not reach the database before the end");
+    },
+  };
+}
+
+/** One settlement of the batch is not acceptable, to Postgres or on its way there; anything else may pass. */
+function isRefusal(error: unknown): boolean {
+  const isUnwritable = error instanceof TypeError || error instanceof RangeError;
+  return isUnwritable || isDataRefused(error) || error instanceof UnknownAccountError;
+}
+
+/** Cuts accounts into halves of about the same size. */
+function isOdd(accountId: string): boolean {
+  let sum = 0;
+  for (let index = 0; index < accountId.length; index++) sum += accountId.charCodeAt(index);
+  return sum % 2 === 1;
+}
+
+/** Enough to settle it by hand. */
+function describe(settlement: Settlement): object {
+  return {
+    settlement: { ...settlement, priceVersionId: String(settlement.priceVersionId) },
+    chargeUsd: formatNanoUsd(settlement.chargeNanoUsd),
+  };
+}

@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { findCredential } from "../../../../extproc/auth/credential.ts";
+import { checkVersion } from "../../../../extproc/auth/version.ts";
+
+const KEYS_URL = "https://gateway.test/dashboard/keys";
+const headers = (entries: Record<string, string>) => new Map(Object.entries(entries));
+
+test.for([
+  ["Authorization: Bearer", { authorization: "Bearer sk-mg-one" }],
+  ["a lower-case scheme", { authorization: "bearer sk-mg-one" }],
+  ["x-api-key", { "x-api-key": "sk-mg-one" }],
+  ["both with the same value", { authorization: "Bearer sk-mg-one", "x-api-key": "sk-mg-one" }],
+] as const)("the key is taken from %s (S3)", ([, entries]) => {
+  expect(findCredential(headers(entries), KEYS_URL)).toBe("sk-mg-one");
+});
+
+test.for([
+  ["two different keys", { authorization: "Bearer sk-mg-one", "x-api-key": "sk-mg-two" }, "two different API keys"],
+  ["no key", {}, "carries no API key. Create a key at https://gateway.test/dashboard/keys"],
+  ["another service's header", { "api-key": "k" }, "The header `api-key` is not read."],
+  ["a key in the address", { ":path": "/v1/models?api_key=secret" }, "A key in the address is not read"],
+  ["an empty x-api-key", { "x-api-key": "  " }, "carries no API key"],
+  ["another scheme", { authorization: "Basic abc" }, "must have the form `Bearer <key>`"],
+] as const)("%s is a 401 that tells what to do (S3, S18)", ([, entries, sentence]) => {
+  expect(() => findCredential(headers(entries), KEYS_URL)).toThrow(
+    expect.objectContaining({ code: "invalid_api_key", status: 401, message: expect.stringContaining(sentence) }),
+  );
+});
+
+test("both spellings of the version header and both known versions are read, none means the first (S4, S5)", () => {
+  expect(() => checkVersion(headers({}))).not.toThrow();
+  expect(() => checkVersion(headers({ "msgapi-version": "2023-06-01", "anthropic-version": "2023-06-01" }))).not.toThrow();
+  expect(() => checkVersion(headers({ "anthropic-version": "2026-10-21" }))).not.toThrow();
+  for (const name of ["msgapi-version", "anthropic-version"]) {
+    expect(() => checkVersion(headers({ [name]: "2024-01-01" }))).toThrow(
+      expect.objectContaining({ status: 400, field: name, message: expect.stringContaining("2023-06-01") }),
+    );
+  }
+});

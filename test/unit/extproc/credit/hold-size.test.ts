@@ -1,0 +1,71 @@
+import { expect, test } from "vitest";
+import { sizeHold, type HoldSizeInput } from "../../../../extproc/credit/hold-size.ts";
+
+const PRICE = { inputPicoUsd: 300_000n, cachedInputPicoUsd: 30_000n, cacheWritePicoUsd: 300_000n, outputPicoUsd: 1_200_000n };
+const ask = { limit: 2_000, answers: 1, wantsStream: false };
+const model = { contextWindow: 131_072, maxOutputTokens: 8_192, price: PRICE };
+const input: HoldSizeInput = { promptTokens: 1_000, likelyPromptTokens: 750, ask, model };
+const asking = (changed: Partial<typeof ask> | { limit: null }) => sizeHold({ ...input, ask: { ...ask, ...changed } });
+
+const PROMPT = 300_000n;
+const TOKEN = 1_200n;
+
+test("a hold is the prompt and every token that may come", () => {
+  expect(sizeHold(input)).toMatchObject({ promptTokens: 1_000, fullNanoUsd: PROMPT + 2_000n * TOKEN });
+});
+
+test("without a limit, or with one above the model's, the model's own limit counts", () => {
+  const most = PROMPT + 8_192n * TOKEN;
+  expect(asking({ limit: null })).toMatchObject({ fullNanoUsd: most, isOpen: true });
+  expect(asking({ limit: 1_000_000 })).toMatchObject({ fullNanoUsd: most, isOpen: false });
+});
+
+test("a request may begin on its prompt and 1,024 tokens, or on its own lower limit (S37)", () => {
+  expect(asking({}).leastNanoUsd).toBe(PROMPT + 1_024n * TOKEN);
+  expect(asking({ limit: 10 }).leastNanoUsd).toBe(PROMPT + 10n * TOKEN);
+});
+
+test("the limit that is sent is what the hold pays for (S30)", () => {
+  const size = asking({ limit: null });
+  expect(size.outputTokens(size.fullNanoUsd)).toBe(8_192);
+  expect(size.outputTokens(size.leastNanoUsd)).toBe(1_024);
+  expect(size.outputTokens(PROMPT + 5_000n * TOKEN + TOKEN - 1n)).toBe(5_000);
+  expect(size.outputTokens(size.fullNanoUsd * 2n)).toBe(8_192);
+});
+
+test("what a fraction of a nano-dollar costs is sent in full", () => {
+  const price = { ...PRICE, outputPicoUsd: 100n };
+  const size = sizeHold({ ...input, model: { ...model, price } });
+  expect(size.outputTokens(size.fullNanoUsd)).toBe(2_000);
+  const free = sizeHold({ ...input, model: { ...model, price: { ...PRICE, outputPicoUsd: 0n } } });
+  expect(free.outputTokens(free.leastNanoUsd)).toBe(2_000);
+});
+
+test("where the client set none, the limit leaves room for the prompt in the context window", () => {
+  const size = (likelyPromptTokens: number) => {
+    const open = sizeHold({ promptTokens: 1_000, likelyPromptTokens, ask: { ...ask, limit: null }, model });
+    return open.outputTokens(open.fullNanoUsd);
+  };
+  expect(size(130_000)).toBe(1_072);
+  expect(size(131_000)).toBe(1_024);
+});
+
+test("where writing a cache costs more than reading, the prompt is held at that price", () => {
+  const price = { ...PRICE, cacheWritePicoUsd: 375_000n };
+  expect(sizeHold({ ...input, ask: { ...ask, limit: 0 }, model: { ...model, price } }).fullNanoUsd).toBe(375_000n);
+});
+
+test("several answers to one prompt are held for each, once", () => {
+  const size = asking({ answers: 10, limit: 100 });
+  expect(size.fullNanoUsd).toBe(PROMPT + 10n * 100n * TOKEN);
+  expect(size.outputTokens(size.fullNanoUsd)).toBe(100);
+});
+
+test("a refusal says what the credit covers and what it would take (S37)", () => {
+  expect(asking({ limit: null }).describe(PROMPT + 410n * TOKEN)).toBe(
+    "covers 410 output tokens beside the prompt, and this request needs 1,024",
+  );
+  expect(asking({ limit: 500, answers: 2 }).describe(0n)).toBe(
+    "covers 0 output tokens for each of 2 answers beside the prompt, and this request needs 500",
+  );
+});

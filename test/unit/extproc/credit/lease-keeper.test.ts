@@ -1,0 +1,27 @@
+import { expect, onTestFinished, test } from "vitest";
+import { startLeaseKeeper } from "../../../../extproc/credit/lease-keeper.ts";
+import { createLog } from "../../../../runtime/log.ts";
+import { eventually } from "../../../support/eventually.ts";
+
+test("a database that is away is not said to be back by a turn that asks it nothing", async () => {
+  const lines: string[] = [];
+  let reaps = 0;
+  let isAway = true;
+  const keeper = startLeaseKeeper({
+    // There are no leases to keep.
+    credit: { keepLeases: () => Promise.resolve() },
+    bank: {
+      reap() {
+        reaps += 1;
+        return isAway ? Promise.reject(new Error("refused")) : Promise.resolve();
+      },
+    },
+    log: createLog({ process: "test", level: "info" }, { write: (line: string) => void lines.push(line) }),
+    everyMs: 1,
+  });
+  onTestFinished(() => keeper.stop());
+  await eventually(() => expect(reaps).toBeGreaterThan(3));
+  expect(lines.map((line) => /"level":"(\w+)"/.exec(line)?.[1])).toEqual(["warn"]);
+  isAway = false;
+  await eventually(() => expect(lines.at(-1)).toContain("credit leases are kept again"));
+});

@@ -1,0 +1,146 @@
+import { expect, test, vi } from "vitest";
+import type { Backend } from "../../../../contract/catalogue.ts";
+import { GatewayError } from "../../../../contract/errors.ts";
+import { PROFILES } from "../../../../contract/profile.ts";
+import { startAttempts, withTried } from "../../../../extproc/fallback/attempts.ts";
+import { readRetryAfterMs } from "../../../../extproc/fallback/retry-after.ts";
+import { parsedBody } from "../../../../extproc/protocol/json/request-body.ts";
+import { createBackendHealth } from "../../../../extproc/route/backend-health.ts";
+import type { Translation } from "../../../../extproc/translate/translation.ts";
+
+const body = Buffer.from("{}");
+const backends = ["a", "b", "c"].map((name): Backend => ({
+  name,
+  cluster: name,
+  protocol: "chat",
+  basePath: "",
+  upstreamModel: name,
+  weight: 1,
+  priority: 0,
+  profile: PROFILES.generic,
+}));
+
+function translation({ name }: Backend): Translation {
+  return {
+    upstream: { path: `/${name}`, body: name === "a" ? body : Buffer.from(name), headers: {} },
+    dropped: [],
+    wantsStream: false,
+    response: (bytes) => bytes,
+    stream: () => expect.unreachable(),
+  };
+}
+
+function setUp(translate: (backend: Backend) => Translation = translation) {
+  const clock = { nowMs: () => 1_000 };
+  const health = createBackendHealth({ clock });
+  const attemptFailed = vi.fn();
+  const attempts = startAttempts(
+    { requestId: "r", model: { name: "modelx" }, backends, body: parsedBody(body, {}), translate },
+    { health, events: { attemptFailed }, clock },
+  );
+  return { attempts, health, attemptFailed };
+}
+
+const answer = (status: number, headers: Record<string, string> = {}, isLocalReply = false) => ({
+  status,
+  headers: new Map(Object.entries(headers)),
+  isLocalReply,
+});
+
+test("each attempt has the words of its own backend; what is the client's own body goes on as received", () => {
+  const { attempts } = setUp();
+  const first = attempts.begin();
+  expect(first.backend.name).toBe("a");
+  expect(first.request()).toMatchObject({ isAsReceived: true });
+  expect(first.answered(answer(500))).toBe("try_next");
+  const second = attempts.begin();
+  expect(second.backend.name).toBe("b");
+  expect(second.request()).toMatchObject({ upstream: { path: "/b" }, isAsReceived: false });
+  expect(second.answered(answer(200))).toBe("pass");
+  expect([attempts.backend().name, attempts.tried(), attempts.failure()]).toEqual(["b", 2, null]);
+  // Nothing is kept that could be sent again.
+  expect([second.request(), attempts.begin().request()]).toEqual([null, null]);
+});
+
+test.for([400, 409, 413, 422, 200, 201])("a %i is the answer", (status) => {
+  const { attempts, attemptFailed } = setUp();
+  expect(attempts.begin().answered(answer(status))).toBe("pass");
+  expect(attemptFailed).not.toHaveBeenCalled();
+});
+
+test.for([302, 401, 402, 403, 404, 408, 429, 500, 502, 503, 504, 529])("a %i is not: the next backend is asked", (status) => {
+  const { attempts } = setUp();
+  expect(attempts.begin().answered(answer(status))).toBe("try_next");
+});
+
+test("the last backend's failure passes, and is told with the number of servers", () => {
+  const { attempts, attemptFailed } = setUp();
+  expect(attempts.begin().answered(answer(503, {}, true))).toBe("try_next");
+  expect(attempts.begin().timedOut()).toBe("try_next");
+  expect(attempts.begin().answered(answer(503, {}, true))).toBe("pass");
+  expect(attemptFailed.mock.calls.map(([{ backend, isLast }]) => [backend, isLast])).toEqual([
+    ["a", false],
+    ["b", false],
+    ["c", true],
+  ]);
+  expect(attempts.failure()).toMatchObject({ code: "upstream_unavailable" });
+  const told = withTried(new GatewayError("upstream_timeout", "Too late.", { headers: { "retry-after": "3" } }), attempts);
+  expect(told).toMatchObject({ message: "Too late. 3 servers were tried.", headers: { "retry-after": "3" }, status: 504 });
+});
+
+test("what Envoy itself says of a backend is no answer of a server's, and ends with the next attempt", () => {
+  const { attempts } = setUp();
+  attempts.begin().answered(answer(504, {}, true));
+  expect(attempts.failure()).toMatchObject({ code: "upstream_timeout" });
+  attempts.begin().answered(answer(429));
+  expect(attempts.failure()).toBeNull();
+});
+
+test("the first end of an attempt counts: a late answer changes nothing", () => {
+  const { attempts, attemptFailed } = setUp();
+  const first = attempts.begin();
+  first.timedOut();
+  expect(first.answered(answer(200))).toBe("pass");
+  first.abandoned();
+  expect(attemptFailed).toHaveBeenCalledTimes(1);
+  expect(attempts.failure()).not.toBeNull();
+});
+
+test("a server's wish for time is remembered, a client that left is not held against anyone", () => {
+  const { attempts, health } = setUp();
+  attempts.begin().answered(answer(429, { "retry-after": "30" }));
+  expect(health.restOf("a")).toMatchObject({ untilMs: 31_000, isAsked: true });
+  for (let turn = 0; turn < 5; turn++) setUp().attempts.begin().abandoned();
+  attempts.begin().abandoned();
+  expect(health.restOf("b")).toBeNull();
+});
+
+test("backends that the request cannot be said to are passed over; where it can be said to none, the first one's words count", () => {
+  const only = (name: string) => (backend: Backend) => {
+    if (backend.name !== name) throw new GatewayError("invalid_request", `not for ${backend.name}`);
+    return translation(backend);
+  };
+  expect(setUp(only("c")).attempts.backend().name).toBe("c");
+  expect(() => setUp(only("none"))).toThrow("not for a");
+  const { attempts } = setUp(only("a"));
+  expect(attempts.begin().answered(answer(500))).toBe("pass");
+});
+
+test("a bug in a translation is not taken for a request that cannot be said", () => {
+  const broken = () => {
+    throw new TypeError("a bug");
+  };
+  expect(() => setUp(broken)).toThrow(TypeError);
+});
+
+test.for([
+  [{ "retry-after": "7" }, 7_000],
+  [{ "retry-after": "0.5" }, 500],
+  [{ "retry-after-ms": "250", "retry-after": "7" }, 250],
+  [{ "retry-after": "Thu, 01 Jan 1970 00:00:09 GMT" }, 8_000],
+  [{ "retry-after": "Thu, 01 Jan 1970 00:00:00 GMT" }, 0],
+  [{ "retry-after": "soon" }, null],
+  [{}, null],
+] as const)("retry-after %j is %s ms", ([headers, expected]) => {
+  expect(readRetryAfterMs(new Map(Object.entries(headers)), 1_000)).toBe(expected);
+});

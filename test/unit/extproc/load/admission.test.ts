@@ -1,0 +1,147 @@
+import { expect, test } from "vitest";
+import { createAccountLoad, type AccountLoad } from "../../../../extproc/load/account-load.ts";
+import { createAdmission, type AdmissionRefusal } from "../../../../extproc/load/admission.ts";
+
+interface Work {
+  /** Of the last seconds, ms. */
+  [account: string]: number;
+}
+
+/** A process on which the accounts have done so much in the last seconds. */
+function setUp({ mostOpen = 1_000, lateMs = () => 0, work = {} }: { mostOpen?: number; lateMs?: () => number; work?: Work }) {
+  const refusals: AdmissionRefusal[] = [];
+  const loads = new Map<string, AccountLoad>();
+  const of = (account: string) => {
+    const load = loads.get(account) ?? createAccountLoad();
+    loads.set(account, load);
+    return load;
+  };
+  for (const [account, workMs] of Object.entries(work)) of(account).share.workMs = workMs;
+  let nowMs = 0;
+  const admission = createAdmission({
+    loads: {
+      get size() {
+        return loads.size;
+      },
+      get workMs() {
+        return [...loads.values()].reduce((sum, { share }) => sum + share.workMs, 0);
+      },
+    },
+    mostOpen,
+    clock: { nowMs: () => nowMs },
+    lateMs,
+    onRefused: (reason) => refusals.push(reason),
+  });
+  return {
+    refusals,
+    of,
+    pass: (ms: number) => (nowMs += ms),
+    enter: (account: string, times = 1) => Array.from({ length: times }, () => admission.enter(of(account))),
+  };
+}
+
+test("a full process refuses, with a time to come back, until somebody leaves", () => {
+  const { enter, refusals } = setUp({ mostOpen: 8 });
+  const places = ["a", "b", "c", "d"].flatMap((account) => enter(account, 2));
+  expect(() => enter("e")).toThrow(expect.objectContaining({ code: "overloaded", status: 503, headers: { "retry-after": "1" } }));
+  places[0]?.leave();
+  expect(() => enter("e")).not.toThrow();
+  expect(refusals).toEqual(["full"]);
+});
+
+test("one account fills half of the places at most, and leaves the others theirs", () => {
+  const { enter } = setUp({ mostOpen: 16 });
+  enter("flood", 8);
+  expect(() => enter("flood")).toThrow(
+    expect.objectContaining({ code: "rate_limited", message: expect.stringContaining("8 requests under way") }),
+  );
+  for (const account of ["b", "c"]) {
+    enter(account, 4);
+    expect(() => enter(account)).toThrow(expect.objectContaining({ status: account === "c" ? 503 : 429 }));
+  }
+});
+
+test("a place is left once, however often that is said", () => {
+  const { enter } = setUp({ mostOpen: 2 });
+  const [first] = enter("a");
+  first?.leave();
+  first?.leave();
+  enter("a");
+  enter("b");
+  expect(() => enter("c")).toThrow(expect.objectContaining({ code: "overloaded" }));
+});
+
+test("a strained process refuses the account that most of its work was for, and says how much; open requests count for nothing", () => {
+  let lateMs = 0;
+  const { enter, refusals } = setUp({ lateMs: () => lateMs, work: { "fast stream": 900, "many slow streams": 100 } });
+  enter("fast stream", 1);
+  enter("many slow streams", 300);
+  lateMs = 20;
+  expect(() => enter("fast stream")).toThrow(
+    expect.objectContaining({
+      code: "rate_limited",
+      headers: { "retry-after": "1" },
+      message:
+        "The gateway is busy, and 90% of its work in the last seconds was for your account. Send less at once, or wait a moment.",
+    }),
+  );
+  expect(() => enter("many slow streams")).not.toThrow();
+  expect(() => enter("newcomer")).not.toThrow();
+  expect(refusals).toEqual(["work"]);
+});
+
+test("accounts that share the work evenly are not refused, nor is one that has more beside one that has as much as it wants", () => {
+  const { enter } = setUp({ lateMs: () => 60, work: { "fast stream": 800, customer: 1_200 } });
+  for (const account of ["fast stream", "customer"]) expect(() => enter(account, 24)).not.toThrow();
+});
+
+test("of many accounts one is refused that has more than two even parts", () => {
+  const others = Object.fromEntries(Array.from({ length: 9 }, (_, number) => [`other ${number}`, 150]));
+  const { enter } = setUp({ lateMs: () => 20, work: { ...others, flood: 400 } });
+  for (const account of Object.keys(others)) expect(() => enter(account)).not.toThrow();
+  expect(() => enter("flood")).toThrow(expect.objectContaining({ code: "rate_limited" }));
+});
+
+test("an account whose own messages wait is refused before the process is late", () => {
+  const { enter, of } = setUp({ work: { flood: 900, customer: 10 } });
+  enter("customer");
+  of("flood").share.waiting.push({ sinceMs: -20, next: () => false });
+  expect(() => enter("flood")).toThrow(expect.objectContaining({ code: "rate_limited" }));
+  expect(() => enter("customer")).not.toThrow();
+});
+
+test("an account that is alone may strain the process, until somebody else asks; and again once nobody else does", () => {
+  const { enter, pass } = setUp({ lateMs: () => 100, work: { alone: 2_000, other: 10 } });
+  expect(() => enter("alone", 100)).not.toThrow();
+  const [visit] = enter("other");
+  expect(() => enter("alone")).toThrow(expect.objectContaining({ code: "rate_limited" }));
+  visit?.leave();
+  pass(2_000);
+  expect(() => enter("alone")).toThrow(expect.objectContaining({ code: "rate_limited" }));
+  pass(1);
+  expect(() => enter("alone")).not.toThrow();
+});
+
+test("a machine that is slow for other reasons refuses nobody who takes little of the process", () => {
+  const { enter } = setUp({ lateMs: () => 200, work: { steady: 199, other: 1 } });
+  enter("other");
+  expect(() => enter("steady")).not.toThrow();
+});
+
+test("a process that is far behind refuses those it works for, and still takes those it has hardly worked for", () => {
+  const { enter, refusals } = setUp({ lateMs: () => 250, work: { alone: 500 } });
+  expect(() => enter("alone")).toThrow(expect.objectContaining({ code: "overloaded" }));
+  expect(() => enter("newcomer")).not.toThrow();
+  expect(refusals).toEqual(["late"]);
+});
+
+test("a process that one account's streams make late refuses that account, and goes on serving another", () => {
+  const { enter } = setUp({ lateMs: () => 400, work: { "fast streams": 1_600, customer: 300 } });
+  expect(() => enter("customer", 12)).not.toThrow();
+  expect(() => enter("fast streams")).toThrow(expect.objectContaining({ code: "rate_limited" }));
+});
+
+test("a process that is stuck refuses everybody", () => {
+  const { enter } = setUp({ lateMs: () => 1_000 });
+  expect(() => enter("newcomer")).toThrow(expect.objectContaining({ code: "overloaded" }));
+});

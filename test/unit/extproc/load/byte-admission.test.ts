@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import { GatewayError } from "../../../../contract/errors.ts";
+import { MAX_REQUEST_BYTES } from "../../../../contract/headers.ts";
+import { createByteAdmission } from "../../../../extproc/load/byte-admission.ts";
+
+const MEBIBYTE = 1024 * 1024;
+const setUp = () => createByteAdmission({ mostBytes: 128 * MEBIBYTE });
+
+function refusal(enter: () => unknown): [string, string | undefined] {
+  try {
+    enter();
+  } catch (error) {
+    if (error instanceof GatewayError) return [error.code, error.headers["retry-after"]];
+    throw error;
+  }
+  throw new Error("it was admitted");
+}
+
+test("a body is counted from its headers until its request ends, once", () => {
+  const admission = setUp();
+  const held = admission.enter("a", 10 * MEBIBYTE);
+  expect(admission.bytes).toBe(10 * MEBIBYTE);
+  held.leave();
+  held.leave();
+  held.resize(MEBIBYTE);
+  expect(admission.bytes).toBe(0);
+});
+
+test("a body that is too large is refused at its headers", () => {
+  expect(refusal(() => setUp().enter("a", MAX_REQUEST_BYTES + 1))).toEqual(["request_too_large", undefined]);
+});
+
+test("one of unknown length counts as the largest, until it has come", () => {
+  const admission = setUp();
+  const held = admission.enter("a", null);
+  expect(admission.bytes).toBe(MAX_REQUEST_BYTES);
+  held.resize(100);
+  expect(admission.bytes).toBe(100);
+});
+
+test("an account may fill half alone; then it waits, and others get in", () => {
+  const admission = setUp();
+  const first = admission.enter("flood", 32 * MEBIBYTE);
+  admission.enter("flood", 32 * MEBIBYTE);
+  expect(refusal(() => admission.enter("flood", MEBIBYTE))).toEqual(["rate_limited", "2"]);
+  expect(refusal(() => admission.enter("flood", 1))).toEqual(["rate_limited", "2"]);
+  admission.enter("other", 30 * MEBIBYTE);
+  first.leave();
+  expect(refusal(() => admission.enter("flood", 32 * MEBIBYTE))).toEqual(["rate_limited", "2"]);
+});
+
+test("large bodies leave room for small ones", () => {
+  const admission = setUp();
+  for (const account of ["a", "b", "c"]) admission.enter(account, 32 * MEBIBYTE);
+  expect(refusal(() => admission.enter("d", MEBIBYTE))).toEqual(["overloaded", "2"]);
+  for (let count = 0; count < 100; count++) admission.enter(`small-${count}`, 100_000);
+  expect(admission.bytes).toBe(96 * MEBIBYTE + 10_000_000);
+});
+
+test("what is there already is counted whatever it is, and keeps others out", () => {
+  const admission = setUp();
+  const held = admission.enter("a", 10);
+  held.resize(128 * MEBIBYTE);
+  expect(refusal(() => admission.enter("b", 1000))).toEqual(["overloaded", "2"]);
+  held.leave();
+  expect(admission.enter("b", null)).toBeDefined();
+});
+
+test("a process with room for less than the largest body still takes one at a time", () => {
+  const admission = createByteAdmission({ mostBytes: 8 * MEBIBYTE });
+  admission.enter("a", MAX_REQUEST_BYTES);
+  expect(refusal(() => admission.enter("b", 1))).toEqual(["overloaded", "2"]);
+});

@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { createAccountLoad } from "../../../../extproc/load/account-load.ts";
+import { createFreeRequests, type FreeRequestRefusal } from "../../../../extproc/load/free-requests.ts";
+
+function setUp() {
+  let nowMs = 0;
+  const refusals: FreeRequestRefusal[] = [];
+  const free = createFreeRequests({ clock: { nowMs: () => nowMs }, onRefused: (reason) => refusals.push(reason) });
+  return { free, refusals, pass: (ms: number) => (nowMs += ms) };
+}
+
+const limited = (text: string) =>
+  expect.objectContaining({ code: "rate_limited", headers: { "retry-after": "1" }, message: expect.stringContaining(text) });
+
+test("an account may look up 200 things at once and 100 a second, and its flood takes nothing from another account", () => {
+  const { free, refusals, pass } = setUp();
+  const flood = createAccountLoad();
+  for (let index = 0; index < 200; index++) free.lookUp(flood);
+  expect(() => free.lookUp(flood)).toThrow(limited("100 times a second"));
+  expect(() => free.lookUp(createAccountLoad())).not.toThrow();
+  pass(10);
+  expect(() => free.lookUp(flood)).not.toThrow();
+  expect(() => free.lookUp(flood)).toThrow(limited("100 times a second"));
+  expect(refusals).toEqual(["lookups", "lookups"]);
+});
+
+test("an account waits for two usage reports at once at most, all accounts for four", () => {
+  const { free, refusals } = setUp();
+  const [flood, second, third] = [createAccountLoad(), createAccountLoad(), createAccountLoad()];
+  const places = [free.report(flood), free.report(flood)];
+  expect(() => free.report(flood)).toThrow(limited("waits for 2 usage reports"));
+  places.push(free.report(second), free.report(second));
+  expect(() => free.report(third)).toThrow(expect.objectContaining({ code: "overloaded", status: 503 }));
+  places[0]?.leave();
+  places[0]?.leave();
+  expect(() => free.report(third)).not.toThrow();
+  expect(() => free.report(third)).toThrow(expect.objectContaining({ code: "overloaded" }));
+  expect(refusals).toEqual(["reports", "reports_of_all", "reports_of_all"]);
+});
+
+test("an account may ask for 20 usage reports a second, one after another", () => {
+  const { free } = setUp();
+  const account = createAccountLoad();
+  for (let index = 0; index < 40; index++) free.report(account).leave();
+  expect(() => free.report(account)).toThrow(limited("20 times a second"));
+});

@@ -1,0 +1,153 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Usage } from "../../../../contract/usage.ts";
+import { createMeter, type Meter } from "../../../../extproc/meter/meter.ts";
+import type { Hold } from "../../../../extproc/credit/wallet.ts";
+import { chargeNanoUsd } from "../../../../ledger/money.ts";
+import { PRICE } from "../../../support/ledger.ts";
+import { silentEvents, startTestRun, type TestRunOptions } from "../../../support/run.ts";
+
+const HELD = 1_000_000_000_000n;
+
+/** A hold that covers everything, and counts its ends. */
+function countedHold(): { hold: Hold; ends: () => number } {
+  let ends = 0;
+  const end = () => void (ends += 1);
+  return {
+    hold: { heldNanoUsd: () => HELD, cover: () => "covered", settle: () => (end(), "lease"), release: end },
+    ends: () => ends,
+  };
+}
+
+function start(options: Omit<TestRunOptions, "hold"> = {}) {
+  const counted = countedHold();
+  return { ...startTestRun({ hold: counted.hold, ...options }), ends: counted.ends };
+}
+
+describe("what nobody got is free (S28, S38)", () => {
+  test.for(["failed", "aborted", "truncated"] as const)("%s before a byte went out, whatever the meter has seen", (outcome) => {
+    const { run, settled, ends } = start();
+    run.meter.produced("x".repeat(4_000));
+    run.meter.report({ inputTokens: 900, outputTokens: 1_000 });
+    expect(run.noteOutput(0)).toBe("go_on");
+    run.settle(outcome, 502);
+    expect(settled).toMatchObject([
+      { outcome, chargeNanoUsd: 0n, isEstimated: false, usage: { inputTokens: 0, outputTokens: 0 } },
+    ]);
+    expect(settled[0]?.firstTokenMs).toBeNull();
+    expect(ends()).toBe(1);
+  });
+
+  test("bytes that say nothing are free as well", () => {
+    const { run, settled } = start();
+    run.noteOutput(80);
+    run.settle("failed", 200);
+    expect(settled).toMatchObject([{ chargeNanoUsd: 0n }]);
+  });
+
+  test("what went out before it failed is charged", () => {
+    const { run, settled } = start();
+    run.meter.produced("x".repeat(40));
+    run.noteOutput(80);
+    run.settle("failed", 200);
+    expect(settled).toMatchObject([{ usage: { inputTokens: 100, outputTokens: 10 }, isEstimated: true }]);
+  });
+});
+
+describe("a client that hangs up before a byte of the answer has come (S28)", () => {
+  test("leaves its prompt for nothing while its account may", () => {
+    const { run, settled } = start({ departures: { forgives: () => true } });
+    run.leave();
+    expect(settled).toMatchObject([{ outcome: "aborted", httpStatus: 499, chargeNanoUsd: 0n, isEstimated: false }]);
+  });
+
+  test("pays for its prompt as we count it from then on, and for nothing else", () => {
+    const asked: [string, bigint][] = [];
+    const forgives = (accountId: string, promptNanoUsd: bigint) => {
+      asked.push([accountId, promptNanoUsd]);
+      return false;
+    };
+    const { run, settled, ends } = start({ departures: { forgives } });
+    run.meter.produced("x".repeat(40));
+    run.leave();
+    const usage = { ...usageOf(0), inputTokens: 100 };
+    const chargeNanoUsdOfPrompt = chargeNanoUsd(usage, PRICE);
+    expect(asked).toEqual([["acme", chargeNanoUsdOfPrompt]]);
+    expect(settled).toMatchObject([{ outcome: "aborted", usage, isEstimated: true, chargeNanoUsd: chargeNanoUsdOfPrompt }]);
+    expect(ends()).toBe(1);
+  });
+
+  test("an end that is nobody's departure is free all the same", () => {
+    const { run, settled } = start({ departures: { forgives: () => false } });
+    run.settle("aborted", 499);
+    expect(settled).toMatchObject([{ chargeNanoUsd: 0n }]);
+  });
+});
+
+describe("a run ends once, and always", () => {
+  const fail = () => {
+    throw new Error("out of order");
+  };
+  const events = silentEvents();
+  const broken: [string, Omit<TestRunOptions, "hold">][] = [
+    ["the meter", { meter: { ...createMeter(100), final: fail, doubts: fail } }],
+    ["a meter's numbers", { meter: { ...createMeter(100), final: () => ({ usage: usageOf(-1), isEstimated: false }) } }],
+    ["the journal", { journal: { start() {}, checkpoint() {}, end: fail } }],
+    ["the log", { events: { ...events, requestSettled: fail, usageDoubted: fail } }],
+    ["the watch", { runWatch: { begin: () => ({ noteAlive: () => 0, over: fail }) } }],
+  ];
+
+  test.for(broken)("although %s fails: its hold is free, and it is settled", ([, options]) => {
+    const { run, settled, ends } = start(options);
+    run.settle("complete", 200);
+    run.settle("aborted", 499);
+    expect(ends()).toBe(1);
+    expect(settled).toHaveLength(1);
+    expect(settled[0]?.chargeNanoUsd).toBeGreaterThanOrEqual(0n);
+    expect(run.settlement()).toBe(settled[0]);
+  });
+
+  test("although its hold fails", () => {
+    const hold: Hold = { heldNanoUsd: () => HELD, cover: () => "covered", settle: fail, release: fail };
+    const { run, settled } = startTestRun({ hold });
+    run.meter.report({ inputTokens: 5, outputTokens: 5 });
+    run.settle("complete", 200);
+    expect(settled).toMatchObject([{ usage: { inputTokens: 5, outputTokens: 5 }, leaseId: null }]);
+  });
+
+  test("whatever is reported, produced and delivered in whatever order, it is settled once, at its usage's price (S28)", () => {
+    const number = fc.oneof(fc.nat(500), fc.double(), fc.constantFrom(-1, 1e15, 9e15, 2 ** 53, Number.NaN, Infinity));
+    const report = fc.record(
+      { inputTokens: number, cachedInputTokens: number, cacheWriteTokens: number, outputTokens: number, reasoningTokens: number },
+      { requiredKeys: [] },
+    );
+    const step = fc.oneof(
+      report.map((usage) => (meter: Meter) => meter.report(usage)),
+      fc.string({ maxLength: 200 }).map((text) => (meter: Meter) => meter.produced(text)),
+    );
+    const outcome = fc.constantFrom("complete", "failed", "aborted", "truncated", "stopped");
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(step, fc.nat(3)), { maxLength: 8 }),
+        fc.array(outcome, { minLength: 1 }),
+        (steps, outcomes) => {
+          const { run, settled, ends } = start({ meter: createMeter(100, { tokens: 232_768 }) });
+          for (const [play, deliveredBytes] of steps) {
+            play(run.meter);
+            run.noteOutput(deliveredBytes);
+          }
+          for (const each of outcomes) run.settle(each, 200);
+          expect(settled).toHaveLength(1);
+          expect(ends()).toBe(1);
+          const [settlement] = settled;
+          expect(settlement?.chargeNanoUsd).toBe(settlement === undefined ? undefined : chargeNanoUsd(settlement.usage, PRICE));
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});
+
+function usageOf(outputTokens: number): Usage {
+  return { inputTokens: 1, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens, reasoningTokens: 0 };
+}

@@ -1,0 +1,207 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { encodeError } from "../../../../contract/errors.ts";
+import { readUpstreamError, readUpstreamErrorPayload } from "../../../../extproc/protocol/upstream-error.ts";
+
+const NO_HEADERS = new Map<string, string>();
+
+function read(status: number, body: unknown, headers: ReadonlyMap<string, string> = NO_HEADERS) {
+  const bytes = Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
+  return readUpstreamError({ status, headers, body: bytes, upstream: "chat" });
+}
+
+describe("an upstream's refusal of the request keeps its status and text (S22)", () => {
+  const dialects = [
+    ["OpenAI", { error: { message: "Unknown tool.", type: "invalid_request_error", param: "tools[0]", code: null } }],
+    ["vLLM", { error: { message: "Unknown tool.", type: "BadRequestError", param: "tools[0]", code: 400 } }],
+    ["old vLLM and SGLang", { object: "error", message: "Unknown tool.", type: "BadRequestError", param: "tools[0]", code: 400 }],
+    ["Anthropic", { type: "error", error: { type: "invalid_request_error", message: "Unknown tool.", param: "tools[0]" } }],
+    ["OpenRouter", { error: { code: 400, message: "Unknown tool.", metadata: { provider_name: "X" }, param: "tools[0]" } }],
+    ["Gemini", [{ error: { code: 400, message: "Unknown tool.", status: "INVALID_ARGUMENT", param: "tools[0]" } }]],
+  ] as const;
+  test.for(dialects)("%s", ([, body]) => {
+    const error = read(400, body);
+    expect(error).toMatchObject({ code: "invalid_request", status: 400, message: "Unknown tool.", field: "tools[0]" });
+  });
+
+  test("FastAPI's list names the field", () => {
+    const error = read(422, { detail: [{ loc: ["body", "messages", 0, "role"], msg: "Field required", type: "missing" }] });
+    expect(error).toMatchObject({ status: 422, message: "messages[0].role: Field required", field: "messages[0].role" });
+  });
+
+  test("FastAPI's sentence, Ollama's string and a flat message are read", () => {
+    expect(read(400, { detail: "Bad thing." }).message).toBe("Bad thing.");
+    expect(read(400, { error: "Bad thing." }).message).toBe("Bad thing.");
+    expect(read(400, { message: "Bad thing." }).message).toBe("Bad thing.");
+  });
+
+  test("messages has no 422", () => {
+    const failure = { status: 422, headers: NO_HEADERS, body: Buffer.from('{"detail":"Bad."}'), upstream: "chat" as const };
+    expect(readUpstreamError({ ...failure, client: "messages" }).status).toBe(400);
+    expect(readUpstreamError({ ...failure, client: "chat" }).status).toBe(422);
+  });
+
+  test("a body without a reason gets a sentence of ours", () => {
+    for (const body of ["", "<html><h1>400 Bad Request</h1></html>", "upstream connect error", "[]", "7"]) {
+      expect(read(400, body).message).toBe("The model server refused the request and gave no reason.");
+    }
+  });
+});
+
+describe("what is the gateway's own trouble stays inside (S22)", () => {
+  test.for([401, 402, 403, 404, 405, 302, 418])("%i is a 502", (status) => {
+    const error = read(status, {
+      error: { message: "Incorrect API key provided: sk-abcdef123456", type: "invalid_request_error", code: "invalid_api_key" },
+    });
+    expect(error).toMatchObject({ code: "upstream_error", status: 502 });
+    expect(error.message).not.toMatch(/sk-|incorrect/i);
+  });
+
+  test("an empty upstream account is a 502, whatever status says so", () => {
+    expect(
+      read(429, {
+        error: { message: "You exceeded your current quota", type: "insufficient_quota", code: "insufficient_quota" },
+      }),
+    ).toMatchObject({ status: 502 });
+    expect(
+      read(400, { type: "error", error: { type: "invalid_request_error", message: "Your credit balance is too low" } }),
+    ).toMatchObject({ status: 502 });
+  });
+});
+
+describe("429 and 5xx keep their class and retry-after (S22)", () => {
+  const cases = [
+    [408, "upstream_timeout", 504],
+    [429, "rate_limited", 429],
+    [500, "upstream_error", 500],
+    [502, "upstream_error", 502],
+    [503, "overloaded", 503],
+    [504, "upstream_timeout", 504],
+    [520, "upstream_error", 502],
+    [524, "upstream_timeout", 504],
+    [529, "overloaded", 503],
+  ] as const;
+  test.for(cases)("%i becomes %s", ([status, code, expected]) => {
+    const error = read(
+      status,
+      "<html>nginx on host-17</html>",
+      new Map([
+        ["retry-after", "17"],
+        ["retry-after-ms", "16500.5"],
+      ]),
+    );
+    expect(error).toMatchObject({ code, status: expected, headers: { "retry-after": "17", "retry-after-ms": "16500.5" } });
+    expect(error.message).not.toMatch(/nginx|host-17/);
+  });
+
+  test("a messages client reads an overload as 529", () => {
+    const body = Buffer.from("");
+    expect(readUpstreamError({ status: 503, headers: NO_HEADERS, body, upstream: "chat", client: "messages" }).status).toBe(529);
+  });
+
+  test("a retry-after that is no time is left out", () => {
+    expect(read(429, "", new Map([["retry-after", "soon\r\nx-evil: 1"]])).headers).toEqual({});
+  });
+
+  test("a rate limit never speaks of money: some clients would stop for good", () => {
+    const body = { error: { message: "Rate limit reached. Please add credits: billing", type: "rate_limit_error" } };
+    expect(read(429, body).message).not.toMatch(/billing|credit|quota/i);
+  });
+});
+
+describe("a prompt that is too long is worded for both dialects", () => {
+  const texts = [
+    [
+      "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens (4000 in the messages, 1000 in the completion).",
+      5000,
+      4096,
+    ],
+    ["This model's maximum context length is 4096 tokens. However, your request has 5000 input tokens.", 5000, 4096],
+    [
+      "Requested token count exceeds the model's maximum context length of 4096 tokens. You requested a total of 5000 tokens.",
+      5000,
+      4096,
+    ],
+    ["The input (5000 tokens) is longer than the model's context length (4096 tokens).", 5000, 4096],
+    ["prompt is too long: 210,000 tokens > 200,000 maximum", 210000, 200000],
+    ["The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", 1200000, 1048576],
+  ] as const;
+  test.for(texts)("%s", ([message, requested, limit]) => {
+    const error = read(400, { error: { message, type: "BadRequestError", code: 400 } });
+    expect(error).toMatchObject({ code: "context_too_long", status: 400 });
+    expect(error.message).toContain(`prompt is too long: ${requested} tokens > ${limit} maximum`);
+    expect(error.message).toContain(`maximum context length is ${limit} tokens`);
+  });
+
+  test("llama.cpp's numbers stand beside its text", () => {
+    const body = {
+      error: {
+        code: 400,
+        message: "the request exceeds the available context size",
+        type: "exceed_context_size_error",
+        n_prompt_tokens: 9000,
+        n_ctx: 8192,
+      },
+    };
+    expect(read(400, body).message).toContain("prompt is too long: 9000 tokens > 8192 maximum");
+  });
+
+  test("without numbers it is still recognised", () => {
+    const error = read(400, { error: { message: "Too big.", code: "context_length_exceeded" } });
+    expect(error).toMatchObject({ code: "context_too_long" });
+    expect(error.message).toMatch(/^prompt is too long/);
+    expect(encodeError("chat", error, "id")).toMatchObject({ error: { code: "context_length_exceeded" } });
+  });
+});
+
+describe("nothing from inside leaks (S17)", () => {
+  test("hosts, keys and type names are taken out", () => {
+    const message =
+      "litellm.BadRequestError: OpenAIException - tools[0] is bad. See https://platform.openai.com/docs or http://10.1.2.3:8000/x, key sk-proj-abcdef123456, Bearer abc.def, vllm-7.models.svc:8000, org-AbCdEf12345";
+    const text = read(400, { error: { message } }).message;
+    expect(text).toContain("tools[0] is bad.");
+    expect(text).not.toMatch(/openai|litellm|10\.1\.2\.3|sk-proj|abc\.def|svc|org-A|Error/i);
+  });
+
+  test("the upstream's own name of the model is not shown", () => {
+    const body = Buffer.from(
+      JSON.stringify({ error: { message: "vendor/model-7b reads no images; use vendor/model-7b-vision" } }),
+    );
+    const model = { upstream: "vendor/model-7b", client: "$&-pro" };
+    const error = readUpstreamError({ status: 400, headers: NO_HEADERS, body, upstream: "chat", model });
+    expect(error.message).toBe("$&-pro reads no images; use $&-pro-vision");
+  });
+
+  test("the text is bounded and one line", () => {
+    const text = read(400, { error: { message: `a\r\n\u0000b ${"x".repeat(100_000)}` } }).message;
+    expect(text.length).toBeLessThanOrEqual(1_000);
+    expect(text).toMatch(/^a b x+$/);
+  });
+
+  test("no body crashes it, and every answer is one that a caller can act on", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 300, max: 599 }), fc.oneof(fc.string(), fc.json()), (status, body) => {
+        const error = read(status, body);
+        expect(error.code).not.toBe("internal_error");
+        expect(error.status).toBeGreaterThanOrEqual(400);
+        expect(error.message.length).toBeGreaterThan(0);
+      }),
+    );
+  });
+});
+
+describe("an error inside a body that began with 200", () => {
+  const cases = [
+    [{ error: { message: "x", code: 429 } }, "rate_limited"],
+    [{ error: { message: "x", type: "overloaded_error" } }, "overloaded"],
+    [{ error: { message: "x", type: "InternalServerError", code: 500 } }, "upstream_error"],
+    [{ error: { message: "x", type: "invalid_request_error", code: null } }, "invalid_request"],
+    [{ type: "error", error: { type: "authentication_error", message: "x" } }, "upstream_error"],
+    [{ type: "error", error: { type: "timeout_error", message: "x" } }, "upstream_timeout"],
+    [{ error: "something broke" }, "upstream_error"],
+    [{ error: true }, "upstream_error"],
+  ] as const;
+  test.for(cases)("%j is %s", ([payload, code]) => {
+    expect(readUpstreamErrorPayload(payload).code).toBe(code);
+  });
+});

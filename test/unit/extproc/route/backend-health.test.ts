@@ -1,0 +1,105 @@
+import { expect, test } from "vitest";
+import { createBackendHealth } from "../../../../extproc/route/backend-health.ts";
+
+const ERROR = { isRateLimit: false, retryAfterMs: null };
+
+function setUp() {
+  let nowMs = 1_000_000;
+  const health = createBackendHealth({ clock: { nowMs: () => nowMs } });
+  return { health, pass: (ms: number) => void (nowMs += ms), now: () => nowMs };
+}
+
+test("a backend rests from its third failure in a row, twice as long after each further one", () => {
+  const { health, pass } = setUp();
+  health.failed("a", ERROR);
+  health.failed("a", ERROR);
+  expect(health.restOf("a")).toBeNull();
+  for (const restMs of [1_000, 2_000, 4_000, 8_000]) {
+    health.failed("a", ERROR);
+    pass(restMs - 1);
+    expect(health.restOf("a")).not.toBeNull();
+    pass(1);
+    expect(health.restOf("a")).toBeNull();
+  }
+});
+
+test("a rest is a minute at most", () => {
+  const { health, pass } = setUp();
+  for (let failure = 0; failure < 50; failure++) {
+    pass(60_000);
+    expect(health.restOf("a")).toBeNull();
+    health.failed("a", ERROR);
+  }
+  pass(59_999);
+  expect(health.restOf("a")).not.toBeNull();
+});
+
+test("many requests that fail together are no more than one failure after the other", () => {
+  const { health, pass } = setUp();
+  for (let failure = 0; failure < 50; failure++) health.failed("a", ERROR);
+  pass(1_000);
+  expect(health.restOf("a")).toBeNull();
+});
+
+test("a server that asked for time has it, whatever becomes of requests that were under way", () => {
+  const { health, pass } = setUp();
+  health.failed("a", { isRateLimit: true, retryAfterMs: 30_000 });
+  health.succeeded("a");
+  health.failed("a", ERROR);
+  pass(29_999);
+  expect(health.restOf("a")).toMatchObject({ isAsked: true });
+  pass(1);
+  health.began("a");
+  health.succeeded("a");
+  expect(health.restOf("a")).toBeNull();
+});
+
+test("a success in between begins the count again", () => {
+  const { health } = setUp();
+  for (let turn = 0; turn < 5; turn++) {
+    health.failed("a", ERROR);
+    health.failed("a", ERROR);
+    health.succeeded("a");
+  }
+  expect(health.restOf("a")).toBeNull();
+});
+
+test("a rate limit rests the backend at once, for as long as it asks, up to ten minutes", () => {
+  const { health, pass, now } = setUp();
+  health.failed("a", { isRateLimit: true, retryAfterMs: null });
+  expect(health.restOf("a")).toMatchObject({ untilMs: now() + 1_000, isAsked: false });
+  health.failed("b", { isRateLimit: true, retryAfterMs: 30_000 });
+  expect(health.restOf("b")).toMatchObject({ untilMs: now() + 30_000, isAsked: true });
+  health.failed("c", { isRateLimit: true, retryAfterMs: 86_400_000 });
+  pass(600_000);
+  expect(health.restOf("c")).toBeNull();
+});
+
+test("after a rest one request is the probe, and the others wait for it", () => {
+  const { health, pass } = setUp();
+  health.failed("a", { isRateLimit: true, retryAfterMs: 5_000 });
+  pass(5_000);
+  expect(health.restOf("a")).toBeNull();
+  health.began("a");
+  expect(health.restOf("a")).toMatchObject({ isAsked: false });
+  health.succeeded("a");
+  expect(health.restOf("a")).toBeNull();
+});
+
+test("a probe whose client left, or that nobody hears of, keeps nobody waiting", () => {
+  const { health, pass } = setUp();
+  health.failed("a", { isRateLimit: true, retryAfterMs: 5_000 });
+  pass(5_000);
+  health.began("a");
+  health.abandoned("a");
+  expect(health.restOf("a")).toBeNull();
+  health.began("a");
+  pass(60_000);
+  expect(health.restOf("a")).toBeNull();
+});
+
+test("a backend that never failed is not remembered by its requests", () => {
+  const { health } = setUp();
+  health.began("a");
+  expect(health.restOf("a")).toBeNull();
+});

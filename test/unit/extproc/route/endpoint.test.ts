@@ -1,0 +1,84 @@
+import { expect, test } from "vitest";
+import { GatewayError } from "../../../../contract/errors.ts";
+import { findEndpoint, protocolOf } from "../../../../extproc/route/endpoint.ts";
+
+const post = (path: string) => ({ method: "POST", path, hasVersion: false });
+const get = (path: string) => ({ method: "GET", path, hasVersion: false });
+
+function refusalOf(act: () => unknown): GatewayError {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof GatewayError) return error;
+    throw error;
+  }
+  throw new Error("nothing was refused");
+}
+
+test.for([
+  ["/v1/chat/completions", { kind: "generate", protocol: "chat" }],
+  ["/v1/chat/completions/", { kind: "generate", protocol: "chat" }],
+  ["/v1/messages", { kind: "generate", protocol: "messages" }],
+  ["/v1/messages?beta=true", { kind: "generate", protocol: "messages" }],
+  ["/v1/messages/count_tokens?beta=true", { kind: "count_tokens", protocol: "messages" }],
+  ["/v1/responses", { kind: "generate", protocol: "responses" }],
+] as const)("POST %s is served (S1)", ([path, endpoint]) => {
+  expect(findEndpoint(post(path))).toEqual(endpoint);
+});
+
+test("the model list speaks messages where a version header says so, chat otherwise (S10)", () => {
+  expect(findEndpoint(get("/v1/models"))).toEqual({ kind: "models", id: null, protocol: "chat" });
+  expect(findEndpoint({ ...get("/v1/models"), hasVersion: true })).toEqual({ kind: "models", id: null, protocol: "messages" });
+  expect(findEndpoint(get("/v1/models/acme%2Flarge"))).toEqual({ kind: "models", id: "acme/large", protocol: "chat" });
+});
+
+test.for(["/v1/v1/messages", "/v1/v1/chat/completions", "//v1/v1/messages"])("%s says that one /v1 is too many (S20)", (path) => {
+  const refusal = refusalOf(() => findEndpoint(post(path)));
+  expect(refusal.code).toBe("not_found");
+  expect(refusal.message).toContain("one `/v1` too many");
+});
+
+test.for([
+  ["/v1/v1/messages", "messages"],
+  ["/v1/messages/batches", "messages"],
+  ["/messages", "messages"],
+  ["/v1/messagesx", "chat"],
+  ["/v1/embeddings", "chat"],
+  ["/v1/chat/completions", "chat"],
+] as const)("an error about %s is written for %s clients (S20)", ([path, protocol]) => {
+  expect(protocolOf(post(path))).toBe(protocol);
+});
+
+test("a wrong method is 405 and names the right one (S20)", () => {
+  const refusal = refusalOf(() => findEndpoint(get("/v1/chat/completions")));
+  expect(refusal.status).toBe(405);
+  expect(refusal.headers).toEqual({ allow: "POST", "x-should-retry": "false" });
+  expect(refusalOf(() => findEndpoint(post("/v1/models"))).headers).toEqual({ allow: "GET, HEAD", "x-should-retry": "false" });
+});
+
+test.for([
+  ["/chat/completions", "`/v1` is missing. POST /v1/chat/completions is the one."],
+  ["/messages", "`/v1` is missing. POST /v1/messages is the one."],
+  ["/responses", "`/v1` is missing. POST /v1/responses is the one."],
+  ["/models", "`/v1` is missing. GET /v1/models is the one."],
+  ["/v1//messages", "It is written POST /v1/messages, in small letters and with single slashes."],
+  ["/V1/Chat/Completions", "It is written POST /v1/chat/completions"],
+  ["/v1/messages/v1/messages", "something in front of POST /v1/messages."],
+  ["/v1/chat/completions/chat/completions", "something in front of POST /v1/chat/completions."],
+  ["/openai/v1/responses", "something in front of POST /v1/responses."],
+  ["/anthropic/v1/messages/count_tokens", "something in front of POST /v1/messages/count_tokens."],
+  ["/v1/completions", "Text completions are not served. POST to /v1/chat/completions."],
+  ["/v1/complete", "POST to /v1/messages."],
+  ["/v1/embeddings", "That part of the interface is not served here"],
+  ["/v1/images/generations", "That part of the interface is not served here"],
+  ["/v1/messages/batches", "That part of the interface is not served here"],
+  ["/v1/responses/resp_1/cancel", "No responses are stored here"],
+  ["/v1beta/models/gemini:generateContent", "Gemini's interface is not served."],
+  ["/openai/deployments/x/chat/completions", "Addresses of deployments are another service's."],
+  ["/api/chat", "Ollama's own interface is not served."],
+  ["/robots.txt", "Served are POST /v1/chat/completions, POST /v1/messages,"],
+] as const)("%s is a 404 that tells the path that was meant (S20)", ([path, sentence]) => {
+  const refusal = refusalOf(() => findEndpoint(post(path)));
+  expect(refusal.status).toBe(404);
+  expect(refusal.message).toContain(sentence);
+});

@@ -1,0 +1,230 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { GatewayError } from "../../../../../contract/errors.ts";
+import { PROFILE_NAMES } from "../../../../../contract/profile.ts";
+import { createMeter } from "../../../../../extproc/meter/meter.ts";
+import { loadFixtures } from "../../../../golden/harness-fixture.ts";
+import { PLAIN, translate } from "./chat.ts";
+
+/** Wrong values for anything; most places accept a few of them. */
+const VALUES: unknown[] = [
+  null,
+  0,
+  -1,
+  1.5,
+  true,
+  "",
+  "x",
+  "\ud800",
+  [],
+  [null],
+  {},
+  { type: "x" },
+  [[]],
+  { __proto__: null, constructor: 1 },
+];
+
+const requests = loadFixtures("messages-via-chat").map(({ name, request }) => ({ name, request: request.toString("utf8") }));
+
+/** Runs a translation that may refuse; anything but a refusal by name is a bug. */
+function outcomeOf(request: unknown): "translated" | "refused" {
+  const text = JSON.stringify(request);
+  const outcome = attempt(() => translate(text).upstream.body);
+  if (outcome instanceof GatewayError) {
+    const isByName =
+      outcome.code === "invalid_request" && outcome.status === 400 && outcome.message.includes(outcome.field ?? "?");
+    if (!isByName) throw new Error(`refused otherwise: ${outcome.message}`, { cause: outcome });
+    return "refused";
+  }
+  JSON.parse(outcome.toString("utf8"));
+  return "translated";
+}
+
+/** What a step makes, or what the gateway answers instead; any other failure is a bug. */
+function attempt(step: () => Buffer): Buffer | GatewayError {
+  try {
+    return step();
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return thrown;
+    throw thrown;
+  }
+}
+
+/** Every place inside a JSON value, as a path. */
+function pathsOf(value: unknown, path: (string | number)[] = []): (string | number)[][] {
+  if (typeof value !== "object" || value === null) return [path];
+  const inner = Array.isArray(value)
+    ? value.flatMap((element: unknown, index) => pathsOf(element, [...path, index]))
+    : Object.entries(value).flatMap(([name, member]) => pathsOf(member, [...path, name]));
+  return [path, ...inner];
+}
+
+function withValue(text: string, path: readonly (string | number)[], value: unknown): unknown {
+  const root: { body: unknown } = { body: JSON.parse(text) };
+  let holder: object = root;
+  let name: string | number = "body";
+  for (const step of path) {
+    holder = Object(Reflect.get(holder, name));
+    name = step;
+  }
+  Reflect.set(holder, name, value);
+  return root.body;
+}
+
+describe("a wrong value at any place is refused by name, or does no harm (S21)", () => {
+  test.for(requests)("$name", ({ request }) => {
+    const places = pathsOf(JSON.parse(request)).filter((path) => path.length > 0);
+    const outcomes = places.flatMap((path) => VALUES.map((value) => outcomeOf(withValue(request, path, value))));
+    expect(outcomes).toContain("refused");
+  });
+
+  test("any JSON at all", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.jsonValue(), fc.jsonValue(), (content, system, tools) => {
+        outcomeOf({
+          ...PLAIN,
+          messages: [
+            { role: "user", content },
+            { role: "assistant", content: [content] },
+          ],
+          system,
+          tools,
+        });
+        outcomeOf({
+          ...PLAIN,
+          thinking: content,
+          output_config: system,
+          tool_choice: tools,
+          stop_sequences: content,
+          metadata: system,
+        });
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("the sentence names the field, what it holds and what to send, and repeats nothing of it", () => {
+    const secret = "my password";
+    expect(() => translate({ ...PLAIN, max_tokens: secret })).toThrow(
+      "`max_tokens` is a string that is not accepted there. Send a positive integer.",
+    );
+    expect(() => translate({ ...PLAIN, messages: undefined })).toThrow(
+      "`messages` is missing. Send an array with at least one message.",
+    );
+    expect(() => translate({ ...PLAIN, messages: [{ role: "user", content: [{ type: secret }] }] })).toThrow(
+      /^`messages\[0\]\.content\[0\]\.type` is a string that is not accepted there\. Send a content block/,
+    );
+  });
+});
+
+/** Ten times what a busy machine needs; work that is not linear takes minutes. */
+/** Anything worse than linear takes longer, on whatever machine. */
+const BOUND_MS = 300_000;
+
+describe("absurd input", () => {
+  const nested = (depth: number) => `${'{"a":['.repeat(depth)}1${"]}".repeat(depth)}`;
+  const user = (content: string) => `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":${content}}]}`;
+
+  test("schemas and tool inputs nested deeper than the stack pass unchanged", () => {
+    const deep = nested(15_000);
+    const body = `{"model":"m","max_tokens":9,"tools":[{"name":"f","strict":true,"input_schema":${deep}}],"output_config":{"format":{"type":"json_schema","schema":${deep}}},"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":${deep}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}]}`;
+    const upstream = translate(body).upstream.body.toString("utf8");
+    expect(upstream).toContain(`"parameters":${deep}`);
+    expect(upstream).toContain(`"schema":${deep}`);
+    expect(upstream).toContain(`"arguments":${JSON.stringify(deep)}`);
+  });
+
+  test("the same at places that we read is refused", () => {
+    const deep = nested(15_000);
+    expect(() => translate(user(deep))).toThrow(GatewayError);
+    expect(() => translate(user(`[${deep}]`))).toThrow(GatewayError);
+    expect(translate(`{"deep":${deep},${user('"x"').slice(1)}`).dropped).toEqual(["deep"]);
+  });
+
+  test("of several members with one name the last counts, as JSON.parse has it", () => {
+    const body =
+      '{"model":"m","model":"n","max_tokens":9,"messages":[],"messages":[{"role":"user","content":"x"}],"tools":[{"name":"f","input_schema":{"type":"object","properties":{"a":1}},"input_schema":{"type":"object","properties":{"b":1}}}]}';
+    expect(JSON.parse(translate(body).upstream.body.toString())).toMatchObject({
+      messages: [{ content: "x" }],
+      tools: [{ function: { parameters: { properties: { b: 1 } } } }],
+    });
+  });
+
+  test("lone surrogates stay what they are, and the upstream's bytes are UTF-8", () => {
+    const body = translate(user('"a\\ud800b"')).upstream.body;
+    expect(body.toString("utf8")).toContain("a\\ud800b");
+    expect(JSON.parse(body.toString("utf8"))).toMatchObject({ messages: [{ content: "a\ud800b" }] });
+  });
+
+  test("32 MB of text, and as many small blocks and turns as are read, pass in bounded time", { timeout: BOUND_MS }, () => {
+    translate(user(`"${"x".repeat(32_000_000)}"`));
+    translate(user(`[${Array(30_000).fill('{"type":"text","text":"x"}').join(",")}]`));
+    translate(
+      `{"model":"m","max_tokens":9,"messages":[${Array(16_000).fill('{"role":"user","content":"x"},{"role":"assistant","content":"y"}').join(",")},{"role":"user","content":"z"}]}`,
+    );
+  });
+
+  test("a huge answer in small pieces takes linear time", { timeout: BOUND_MS }, () => {
+    const stream = translate({ ...PLAIN, stream: true }).stream(createMeter(0));
+    const piece = (value: string) =>
+      Buffer.from(
+        `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":${JSON.stringify(value)}}}]}}]}\n\n`,
+      );
+    stream.push(piece("["));
+    for (let count = 0; count < 50_000; count += 1) stream.push(piece("1234567890,"));
+    stream.push(piece("1]"));
+    stream.push(Buffer.from("data: [DONE]\n\n"));
+    expect(stream.outcome()).toBe("complete");
+  });
+});
+
+describe("an upstream's absurd answer is an upstream error or a correct answer", () => {
+  test("any JSON, whole and as a chunk", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.jsonValue(), fc.constantFrom(...PROFILE_NAMES), (json, inner, profile) => {
+        const shapes = [
+          json,
+          { choices: json },
+          { choices: [json] },
+          { choices: [{ message: json, delta: inner, finish_reason: inner }] },
+          {
+            choices: [
+              {
+                delta: { content: inner, tool_calls: [json], reasoning_details: inner },
+                message: { content: json, tool_calls: inner },
+              },
+            ],
+            usage: json,
+            id: inner,
+          },
+        ];
+        for (const shape of shapes) {
+          const text = JSON.stringify(shape);
+          expectAnswerOrError(() => translate(PLAIN, { profile }).response(Buffer.from(text), createMeter(0)));
+          const stream = translate({ ...PLAIN, stream: true }, { profile }).stream(createMeter(0));
+          stream.push(Buffer.from(`data: ${text}\n\n`));
+          stream.end();
+          expect(stream.outcome()).not.toBe("open");
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("arguments nested deeper than the stack stay as they are", () => {
+    const deep = `${'{"a":['.repeat(50_000)}1${"]}".repeat(50_000)}`;
+    const body = JSON.stringify({
+      choices: [
+        { message: { tool_calls: [{ id: "a", function: { name: "f", arguments: deep } }] }, finish_reason: "tool_calls" },
+      ],
+    });
+    expect(translate(PLAIN).response(Buffer.from(body), createMeter(0)).toString()).toContain(`"input":${deep}`);
+    expectAnswerOrError(() => translate(PLAIN).response(Buffer.from(body.replace(JSON.stringify(deep), deep)), createMeter(0)));
+  });
+});
+
+function expectAnswerOrError(step: () => Buffer): void {
+  const outcome = attempt(step);
+  const seen: unknown = outcome instanceof GatewayError ? { stop_reason: outcome.code } : JSON.parse(outcome.toString("utf8"));
+  expect(seen).toMatchObject({ stop_reason: expect.not.stringMatching("internal_error") });
+}

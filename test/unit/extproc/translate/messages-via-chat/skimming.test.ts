@@ -1,0 +1,73 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { createMeter, type Meter } from "../../../../../extproc/meter/meter.ts";
+import { chunk, PLAIN, translate } from "./chat.ts";
+
+interface Played {
+  text: string;
+  outcome: string;
+  bytes: number;
+  usage: unknown;
+  /** Pieces that were passed without being parsed. */
+  passed: number;
+}
+
+function play(chunks: readonly Buffer[]): Played {
+  const meter = createMeter(10);
+  let passed = 0;
+  const counting: Meter = {
+    ...meter,
+    producedBytes(bytes, characters) {
+      passed += 1;
+      meter.producedBytes(bytes, characters);
+    },
+  };
+  const stream = translate({ ...PLAIN, stream: true }).stream(counting);
+  const text = [...chunks.map((bytes) => stream.push(bytes)), stream.end()].map(String).join("");
+  return { text, outcome: stream.outcome(), bytes: meter.outputBytes(), usage: meter.final(), passed };
+}
+
+function encode(event: object, written = JSON.stringify(event)): Buffer {
+  return Buffer.from(`data: ${written}\n\n`);
+}
+
+const piece = fc.oneof(
+  fc.string({ unit: "binary", maxLength: 8 }).map((content) => encode(chunk({ content }))),
+  // Written in ways in which JSON.stringify does not write them.
+  fc
+    .constantFrom("\\/", "\\u00e9", "\\ud83d\\ude00", "\\u0041", '\\n\\t\\\\\\"', "\u007f\u2028é😀")
+    .map((text) => encode({}, JSON.stringify(chunk({ content: "?" })).replace("?", text))),
+  fc.constantFrom(
+    encode(chunk({ reasoning_content: "hm" })),
+    encode(chunk({ refusal: "no" })),
+    encode(chunk({ tool_calls: [{ index: 0, id: "c", function: { name: "f", arguments: '{"a":1}' } }] })),
+    Buffer.from(": keep-alive\n\n"),
+    Buffer.from(
+      'data: {"id":"chatcmpl-1","choices":[{"index":0,"delta":{"content":"\xff"},"finish_reason":null}]}\n\n',
+      "latin1",
+    ),
+  ),
+);
+
+const FINISH = [
+  encode({ ...chunk({}), choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }),
+  Buffer.from("data: [DONE]\n\n"),
+];
+
+test("pieces of text that pass unread become the same events, and count the same, as if each had been read", () => {
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
+      const chunks = [...pieces, ...FINISH];
+      const { passed: _, ...byEvent } = play(chunks);
+      const { passed: whole, ...atOnce } = play([Buffer.concat(chunks)]);
+      expect(byEvent).toEqual(atOnce);
+      expect(whole).toBe(0);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("most pieces of a plain stream pass unread", () => {
+  const pieces = Array.from({ length: 50 }, (_, index) => encode(chunk({ content: `word ${index} ` })));
+  expect(play([...pieces, ...FINISH]).passed).toBeGreaterThan(45);
+});

@@ -1,0 +1,343 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Protocol } from "../../../../../contract/protocol.ts";
+import { createMeter, type MeteredUsage } from "../../../../../extproc/meter/meter.ts";
+import { createTranslation } from "../../../../../extproc/translate/choose.ts";
+import type { StreamOutcome } from "../../../../../extproc/translate/translation.ts";
+import { messageArbitrary, toTranscript } from "../chat-via-messages/messages.ts";
+import { inputFor, type InputOptions } from "../input.ts";
+import { replayChat, replayMessages } from "../replay.ts";
+
+const CHAT = { model: "m", messages: [{ role: "user", content: "hi" }], stream: true };
+const MESSAGES = { ...CHAT, max_tokens: 10 };
+const WITH_USAGE = { ...CHAT, stream_options: { include_usage: true } };
+
+interface Run {
+  text: string;
+  outcome: StreamOutcome;
+  /** Chunks that passed without a copy. */
+  unchanged: number;
+  metered: MeteredUsage;
+}
+
+function play(request: object, chunks: readonly Buffer[], options: Partial<InputOptions> & { protocol: Protocol }): Run {
+  const input = inputFor(request, { upstreamModel: "m", ...options, upstream: options.protocol });
+  const meter = createMeter(10);
+  const stream = createTranslation(options.protocol, input).stream(meter);
+  const output = chunks.map((chunk) => ({ chunk, pushed: stream.push(chunk) }));
+  const text = Buffer.concat([...output.map(({ chunk, pushed }) => (pushed === "unchanged" ? chunk : pushed)), stream.end()]);
+  const unchanged = output.filter(({ pushed }) => pushed === "unchanged").length;
+  return { text: text.toString(), outcome: stream.outcome(), unchanged, metered: meter.final() };
+}
+
+function chunk(delta: object, more: object = {}): string {
+  return `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason: null }], ...more })}\n\n`;
+}
+
+const FINISH = chunk({}, { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
+const USAGE = chunk({}, { choices: [], usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 } });
+const DONE = "data: [DONE]\n\n";
+
+describe("bytes pass as they are", () => {
+  test("a messages stream, cut anywhere, comes out as it went in", () => {
+    fc.assert(
+      fc.property(
+        messageArbitrary,
+        fc.array(fc.nat(2000), { maxLength: 5 }),
+        fc.constantFrom("\n", "\r\n", "\r"),
+        (message, cuts, lineEnd) => {
+          const bytes = Buffer.from(toTranscript(message).replaceAll("\n", lineEnd));
+          const offsets = [0, ...cuts.filter((cut) => cut < bytes.length).sort((a, b) => a - b), bytes.length];
+          const chunks = offsets.slice(1).map((end, index) => bytes.subarray(offsets[index], end));
+          const { text, outcome } = play(MESSAGES, chunks, { protocol: "messages" });
+          expect(text).toBe(bytes.toString());
+          expect(outcome).toBe("complete");
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test("chunks of whole events pass without a copy, on both interfaces", () => {
+    const chat = [chunk({ role: "assistant" }), chunk({ content: "a" }) + chunk({ content: "b" }), FINISH, USAGE, DONE];
+    expect(
+      play(
+        WITH_USAGE,
+        chat.map((text) => Buffer.from(text)),
+        { protocol: "chat" },
+      ),
+    ).toMatchObject({ text: chat.join(""), unchanged: chat.length });
+    const messages = [
+      'event: message_start\ndata: {"type":"message_start","message":{}}\n\n',
+      ": ping\n\n",
+      'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+    ];
+    expect(
+      play(
+        MESSAGES,
+        messages.map((text) => Buffer.from(text)),
+        { protocol: "messages" },
+      ),
+    ).toMatchObject({ text: messages.join(""), unchanged: 3 });
+  });
+
+  test("usage that the client did not ask for is hidden and counted", () => {
+    const text = chunk({ content: "a" }, { usage: null }) + FINISH + USAGE + DONE;
+    const run = play(CHAT, [Buffer.from(text)], { protocol: "chat" });
+    expect(run.text).toBe(chunk({ content: "a" }) + FINISH + DONE);
+    expect(run.metered).toMatchObject({ usage: { inputTokens: 5, outputTokens: 2 }, isEstimated: false });
+  });
+
+  test("nesting of 50,000 in a request passes", () => {
+    const deep = "[".repeat(50_000) + "]".repeat(50_000);
+    const request = `{"messages":[{"role":"user","content":"hi"}],"x":${deep},"max_tokens":9,"model":"m"}`;
+    const { upstream } = createTranslation("chat", inputFor(request, { upstream: "chat", upstreamModel: "other" }));
+    expect(upstream.body.toString()).toBe(request.replace('"model":"m"', '"model":"other"'));
+  });
+
+  test("a request in which nothing changes goes on as the very same buffer", () => {
+    const input = inputFor({ ...MESSAGES, stream: false }, { upstream: "messages", upstreamModel: "m" });
+    expect(createTranslation("messages", input).upstream.body).toBe(input.body.bytes);
+  });
+
+  test("a request of 30 MB gets its model in one pass", () => {
+    const request = JSON.stringify({ messages: [{ role: "user", content: 'é"\n'.repeat(6_000_000) }], model: "m" });
+    const input = inputFor(request, { upstream: "chat", upstreamModel: "other" });
+    const { body } = createTranslation("chat", input).upstream;
+    expect(body.subarray(-18).toString()).toBe('],"model":"other"}');
+  });
+
+  test("an event of 8 MB in small chunks is held and edited in linear time", () => {
+    const text = chunk({ content: "x".repeat(8_000_000) }).replace('"model":"m"', '"model":"other"');
+    const bytes = Buffer.from(text + FINISH + DONE);
+    const chunks = Array.from({ length: Math.ceil(bytes.length / 100) }, (_, index) =>
+      bytes.subarray(index * 100, (index + 1) * 100),
+    );
+    const run = play(CHAT, chunks, { protocol: "chat", upstreamModel: "other" });
+    expect(run.text).toBe(chunk({ content: "x".repeat(8_000_000) }) + FINISH + DONE);
+  });
+});
+
+describe("how a stream ends", () => {
+  test("half an event never reaches the client; the error event does", () => {
+    const half = chunk({ content: "lost" }).slice(0, -10);
+    const run = play(CHAT, [Buffer.from(chunk({ content: "a" }) + half)], { protocol: "chat" });
+    expect(run.outcome).toBe("truncated");
+    expect(run.text).toMatch(/^data: .*"a".*\n\ndata: \{"error":\{.*"code":"upstream_error"\}\}\n\n$/);
+    expect(run.text).not.toContain("lost");
+  });
+
+  test("a finish_reason is enough for chat, and the missing [DONE] is added", () => {
+    const run = play(CHAT, [Buffer.from(FINISH)], { protocol: "chat" });
+    expect(run).toMatchObject({ outcome: "complete", text: FINISH + DONE });
+  });
+
+  test("an empty finish_reason is none", () => {
+    const text = chunk({}, { choices: [{ index: 0, delta: { content: "a" }, finish_reason: "" }] });
+    expect(play(CHAT, [Buffer.from(text)], { protocol: "chat" }).outcome).toBe("truncated");
+  });
+
+  test("text in a chunk with an error is delivered, and counted (S28)", () => {
+    const text = chunk({ content: "twenty-four characters.." }, { error: { message: "x" } });
+    const run = play(CHAT, [Buffer.from(text)], { protocol: "chat" });
+    expect(run).toMatchObject({ text, outcome: "failed", metered: { usage: { outputTokens: 6 } } });
+  });
+
+  test("message_delta is not enough for messages", () => {
+    const text =
+      'event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}\n\n';
+    const run = play(MESSAGES, [Buffer.from(text)], { protocol: "messages" });
+    expect(run.outcome).toBe("truncated");
+    expect(run.text).toMatch(/event: error\ndata: \{"type":"error","error":\{"type":"api_error".*\}\n\n$/);
+  });
+
+  test("an upstream's error event passes as it is and is the end", () => {
+    const text = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"x"}}\n\n';
+    expect(play(MESSAGES, [Buffer.from(text)], { protocol: "messages" })).toMatchObject({ text, outcome: "failed" });
+  });
+
+  test("what was produced is counted where a cut stream brought no usage", () => {
+    const text =
+      'data: {"type":"message_start","message":{"usage":{"input_tokens":7,"output_tokens":1}}}\n\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"four and twenty characters"}}\n\n';
+    const { metered } = play(MESSAGES, [Buffer.from(text)], { protocol: "messages" });
+    expect(metered).toEqual({
+      usage: { inputTokens: 7, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 7, reasoningTokens: 0 },
+      isEstimated: true,
+    });
+  });
+});
+
+test("of several answers, each with its own usage along the way, a stream that is cut is counted by us (S28)", () => {
+  const of = (index: number, tokens: number) => ({
+    choices: [{ index, delta: { content: "x".repeat(40) }, finish_reason: null }],
+    usage: { prompt_tokens: 5, completion_tokens: tokens },
+  });
+  const started = [0, 1, 2, 3].map((index) => chunk({}, of(index, 10))).join("");
+  const options = { protocol: "chat", flags: { continuousUsage: true } } as const;
+  const cut = play({ ...CHAT, n: 4 }, [Buffer.from(started)], options);
+  expect(cut.metered).toMatchObject({ usage: { inputTokens: 5, outputTokens: 40 }, isEstimated: true });
+  const whole = chunk({}, { choices: [], usage: { prompt_tokens: 5, completion_tokens: 44 } });
+  const complete = play({ ...CHAT, n: 4 }, [Buffer.from(started + FINISH + whole + DONE)], options);
+  expect(complete.metered).toMatchObject({ usage: { inputTokens: 5, outputTokens: 44 }, isEstimated: false });
+});
+
+test("a start that says zero input tokens is no count: a stream cut after it is estimated", () => {
+  const text = 'data: {"type":"message_start","message":{"usage":{"input_tokens":0,"output_tokens":0}}}\n\n';
+  const { metered } = play(MESSAGES, [Buffer.from(text)], { protocol: "messages" });
+  // Our own count of the prompt.
+  expect(metered).toMatchObject({ usage: { inputTokens: 10 }, isEstimated: true });
+});
+
+test("whatever an upstream streams, the client's stream ends exactly once, and only edits change it", () => {
+  const type = fc.constantFrom("message_start", "message_delta", "message_stop", "content_block_delta", "error", null);
+  const choices = fc.constantFrom(
+    undefined,
+    null,
+    [],
+    [{ delta: { content: "a" }, finish_reason: null }],
+    [{ finish_reason: "stop" }],
+    [null],
+    "x",
+  );
+  const usage = fc.constantFrom(undefined, null, 5, { prompt_tokens: 1, completion_tokens: 1 }, { input_tokens: "x" });
+  const event = fc.record({
+    type,
+    choices,
+    usage,
+    model: fc.constantFrom("m", "other", 5),
+    error: fc.constantFrom(undefined, null, { message: "x" }),
+  });
+  const data = fc.oneof({ weight: 9, arbitrary: event.map((value) => JSON.stringify(value)) }, fc.constant("[DONE]"));
+  fc.assert(
+    fc.property(fc.constantFrom("chat" as const, "messages" as const), fc.array(data, { maxLength: 8 }), (protocol, all) => {
+      // Errors in foreign shapes are written anew; the golden fixtures show them.
+      const events =
+        protocol === "chat" ? all : all.filter((data) => !data.includes('"error":{') || data.includes('"type":"error"'));
+      // What comes behind an ending is the upstream's, and passes.
+      const text = events.map((data) => `data: ${data}\n\n`).join("");
+      const run = play(protocol === "chat" ? WITH_USAGE : MESSAGES, [Buffer.from(text)], { protocol });
+      expect(run.text.startsWith(text)).toBe(true);
+      const added = run.text.slice(text.length);
+      const expected = { truncated: /"error"/, complete: /^(data: \[DONE\]\n\n)?$/, failed: /^$/, open: /never/ };
+      expect(added).toMatch(expected[run.outcome]);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+describe("a whole answer to a stream request becomes a stream", () => {
+  test("messages, as the anthropic SDK reads it", async () => {
+    await fc.assert(
+      fc.asyncProperty(messageArbitrary, async (message) => {
+        const run = play(MESSAGES, [Buffer.from(JSON.stringify({ ...message, model: "m" }, null, 1))], { protocol: "messages" });
+        expect(run.outcome).toBe("complete");
+        const { content, stop_reason, usage } = await replayMessages(run.text);
+        expect({ content, stop_reason, usage }).toMatchObject({
+          content: message.content,
+          stop_reason: message.stop_reason,
+          usage: message.usage,
+        });
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("chat, as the openai SDK reads it", async () => {
+    const call = { id: "1", type: "function", function: { name: "f", arguments: '{"a":1}' } };
+    const message = { role: "assistant", content: "é\n", refusal: null, tool_calls: [call, { ...call, id: "2" }] };
+    const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
+    const completion = {
+      id: "c",
+      object: "chat.completion",
+      created: 1,
+      model: "m",
+      choices: [{ index: 0, message, finish_reason: "tool_calls" }],
+      usage,
+    };
+    const run = play(WITH_USAGE, [Buffer.from(JSON.stringify(completion, null, 1))], { protocol: "chat" });
+    expect(run).toMatchObject({
+      outcome: "complete",
+      metered: { usage: { inputTokens: 5, outputTokens: 2 }, isEstimated: false },
+    });
+    expect(await replayChat(run.text)).toMatchObject({ ...completion, choices: [{ finish_reason: "tool_calls", message }] });
+  });
+});
+
+describe("the limit that credit is held for is the one that is sent (S30)", () => {
+  function sent(protocol: Protocol, request: object, options: Partial<InputOptions> & { outputTokens: number }): object {
+    const input = inputFor({ ...CHAT, stream: false, ...request }, { upstream: protocol, ...options });
+    const body = createTranslation(protocol, { ...input, outputTokens: options.outputTokens }).upstream.body.toString();
+    const { model: _, messages: __, stream: ___, ...fields }: Record<string, unknown> = JSON.parse(body);
+    return fields;
+  }
+
+  test.for([
+    [{}, { max_tokens: 50 }],
+    [{ max_tokens: 8_000 }, { max_tokens: 50 }],
+    [{ max_completion_tokens: 50 }, { max_tokens: 50 }],
+    [{ max_completion_tokens: null, max_tokens: null }, { max_tokens: 50 }],
+    [{ max_completion_tokens: 50, max_tokens: 8_000, n_predict: 8_000, max_new_tokens: 8_000 }, { max_tokens: 50 }],
+    [{ n: 3 }, { n: 3, max_tokens: 50 }],
+  ] as const)("chat: %j becomes %j", ([fields, expected]) => {
+    expect(sent("chat", fields, { outputTokens: 50 })).toEqual(expected);
+  });
+
+  test("in the field that the server obeys, and no other", () => {
+    const flags = { maxTokensField: "max_completion_tokens" } as const;
+    expect(sent("chat", { max_tokens: 8_000 }, { outputTokens: 50, flags })).toEqual({ max_completion_tokens: 50 });
+  });
+
+  test.for([
+    [{ max_tokens: 8_000 }, { max_tokens: 50 }],
+    [{ max_tokens: 8_000, max_tokens_to_sample: 9 }, { max_tokens: 50 }],
+  ] as const)("messages: %j becomes %j", ([fields, expected]) => {
+    expect(sent("messages", fields, { outputTokens: 50 })).toEqual(expected);
+  });
+
+  test("messages: a budget of thinking stays below it", () => {
+    const thinking = (budget: number, outputTokens: number) =>
+      sent("messages", { max_tokens: 32_000, thinking: { type: "enabled", budget_tokens: budget } }, { outputTokens });
+    expect(thinking(20_000, 4_000)).toMatchObject({ thinking: { type: "enabled", budget_tokens: 3_999 } });
+    expect(thinking(3_000, 4_000)).toMatchObject({ thinking: { type: "enabled", budget_tokens: 3_000 } });
+    expect(thinking(3_000, 1_000)).toMatchObject({ thinking: { type: "enabled", budget_tokens: 1_024 } });
+    expect(sent("messages", { max_tokens: 9, thinking: { type: "adaptive" } }, { outputTokens: 9 })).toMatchObject({
+      thinking: { type: "adaptive" },
+    });
+  });
+
+  test("messages: a number of answers is refused, for credit is held for one", () => {
+    for (const fields of [{ n: 10 }, { best_of: 2 }, { n: "2" }])
+      expect(() => sent("messages", { max_tokens: 9, ...fields }, { outputTokens: 9 })).toThrow("`n` must be 1");
+  });
+});
+
+describe("the official SDKs read what passes", () => {
+  test("chat, renamed and with its usage hidden", async () => {
+    const text = chunk({ role: "assistant", content: "a" }, { usage: null, model: "other" }) + FINISH + USAGE + DONE;
+    const run = play(CHAT, [Buffer.from(text)], { protocol: "chat", upstreamModel: "other" });
+    const completion = await replayChat(run.text);
+    expect(completion).toMatchObject({ model: "m", choices: [{ finish_reason: "stop", message: { content: "a" } }] });
+    expect(completion.usage).toBeUndefined();
+  });
+
+  test("messages, renamed", async () => {
+    await fc.assert(
+      fc.asyncProperty(messageArbitrary, async (message) => {
+        const run = play(MESSAGES, [Buffer.from(toTranscript(message))], { protocol: "messages", upstreamModel: "other" });
+        expect(await replayMessages(run.text)).toMatchObject({ model: "m", stop_reason: message.stop_reason });
+        expect(run.metered.usage).toMatchObject({
+          inputTokens: message.usage.input_tokens,
+          outputTokens: message.usage.output_tokens,
+        });
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("a broken messages stream is the SDK's error", async () => {
+    const text =
+      'event: message_start\ndata: {"type":"message_start","message":{"id":"m","content":[],"usage":{"input_tokens":1}}}\n\nevent: content_bl';
+    const run = play(MESSAGES, [Buffer.from(text)], { protocol: "messages" });
+    await expect(replayMessages(run.text)).rejects.toMatchObject({ type: "api_error" });
+  });
+});

@@ -1,0 +1,102 @@
+import { describe, expect, test } from "vitest";
+import type { Protocol } from "../../../../../contract/protocol.ts";
+import { createMeter } from "../../../../../extproc/meter/meter.ts";
+import { createTranslation } from "../../../../../extproc/translate/choose.ts";
+import { inputFor } from "../input.ts";
+
+const CHAT = { model: "m", stream: true, messages: [{ role: "user", content: "hi" }] };
+const REQUESTS = { chat: CHAT, messages: { ...CHAT, max_tokens: 100 } };
+
+function play(protocol: Protocol, chunks: readonly string[], request: object = {}) {
+  const input = inputFor({ ...REQUESTS[protocol], ...request }, { upstream: protocol, upstreamModel: "m" });
+  const meter = createMeter(10);
+  const machine = createTranslation(protocol, input).stream(meter);
+  let text = "";
+  for (const chunk of chunks) {
+    const pushed = machine.push(Buffer.from(chunk));
+    text += pushed === "unchanged" ? chunk : pushed.toString();
+  }
+  text += machine.end().toString();
+  return { text, outcome: machine.outcome(), outputBytes: meter.outputBytes() };
+}
+
+const chunk = (content: string, index = 0, finish: string | null = null) =>
+  `data: ${JSON.stringify({ id: "c", choices: [{ index, delta: { content }, finish_reason: finish }] })}\n\n`;
+const DONE = "data: [DONE]\n\n";
+const delta = (text: string) =>
+  `event: content_block_delta\ndata: ${JSON.stringify({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } })}\n\n`;
+
+describe.for<[Protocol, string]>([
+  ["chat", chunk("one")],
+  ["messages", delta("one")],
+])("a stream of %s in which a server says what the meter cannot read (S38)", ([protocol, piece]) => {
+  test.for(["words for nobody to count", "{", "[]", '["words"]', '"words"', "null", "5", "[DONE] words", "words\ndata: words"])(
+    "ends with an error at data of %s; what came before it is delivered, what comes behind it is not",
+    (data) => {
+      for (const chunks of [[piece, `data: ${data}\n\n`, piece], [`${piece}data: ${data}\n\n${piece}`]]) {
+        const { text, outcome, outputBytes } = play(protocol, chunks);
+        expect(outcome).toBe("failed");
+        expect(text.startsWith(piece)).toBe(true);
+        expect(text.slice(piece.length)).toMatch(/^(event: error\n)?data: \{.*not a JSON object.*\}\n\n$/);
+        expect(outputBytes).toBe(3);
+      }
+    },
+  );
+
+  test.for<[string, (at: number) => string]>([
+    ["comments", (at) => `: words ${at}\n\n`],
+    ["comments inside events", (at) => `: words ${at}\n${piece}`],
+    ["ids", (at) => `id: words ${at}\n${piece}`],
+    ["times to reconnect", (at) => `retry: words ${at}\n\n`],
+    ["fields that the format has not", (at) => `words ${at}\n${piece}`],
+    ["names of events", (at) => `event: words ${at}\n${piece}`],
+    ["long names of events", (at) => `event: words ${at}${"x".repeat(100)}\n\n`],
+    ["one long comment", (at) => (at === 0 ? `: words ${"words ".repeat(10_000)}\n\n` : piece)],
+    ["CR LF", (at) => `: words ${at}\r\n${piece.replaceAll("\n", "\r\n")}`],
+  ])("passes no more than 4 KiB of %s, and every event", ([, bytes]) => {
+    const all = Array.from({ length: 2_000 }, (_, at) => bytes(at));
+    for (const chunks of [all, [all.join("")]]) {
+      const { text } = play(protocol, chunks);
+      expect(text.length - text.replaceAll(/words/g, "").length).toBeLessThan(5 * 1_024);
+      const events = (stream: string) =>
+        stream.split(/\r?\n/).filter((line) => line.startsWith("data: ") && line.includes("one"));
+      expect(events(text)).toEqual(events(all.join("")));
+    }
+  });
+
+  test("keeps a few comments and ids as they are", () => {
+    const stream = `: keep-alive\n\nid: 1\n${piece}: keep-alive\r\n\r\n${piece}`;
+    expect(play(protocol, [stream]).text.startsWith(stream)).toBe(true);
+  });
+});
+
+describe("a stream of several answers", () => {
+  const streamed = (chunks: readonly string[], n = 2) => play("chat", chunks, { n }).outcome;
+
+  test("that breaks behind the first answer's finish is truncated (S22)", () => {
+    expect(streamed([chunk("a"), chunk("", 0, "stop")])).toBe("truncated");
+    expect(streamed([chunk("a"), chunk("", 0, "stop"), chunk("b", 1)])).toBe("truncated");
+    expect(streamed([chunk("a"), chunk("", 0, "stop"), chunk("", 0, "stop")])).toBe("truncated");
+  });
+
+  test("is complete once each has finished", () => {
+    expect(streamed([chunk("a"), chunk("b", 1), chunk("", 1, "length"), chunk("", 0, "stop")])).toBe("complete");
+    expect(streamed([chunk("a"), chunk("", 0, "stop")], 1)).toBe("complete");
+  });
+
+  test("of which the server gives fewer is complete when it says so", () => {
+    const usage = `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } })}\n\n`;
+    expect(streamed([chunk("a"), chunk("", 0, "stop"), DONE])).toBe("complete");
+    expect(streamed([chunk("a"), chunk("", 0, "stop"), usage])).toBe("complete");
+    expect(streamed([chunk("a"), chunk("b", 1), chunk("", 0, "stop"), usage])).toBe("truncated");
+  });
+
+  test("that nobody asked for and that breaks behind the first finish is no answer", () => {
+    const input = inputFor({ ...CHAT, stream: false, n: 2 }, { upstream: "chat", upstreamModel: "m" });
+    const response = (body: string) => createTranslation("chat", input).response(Buffer.from(body), createMeter(1)).toString();
+    expect(() => response(chunk("a") + chunk("", 0, "stop") + chunk("b", 1))).toThrow("broke off");
+    expect(JSON.parse(response(chunk("a", 0, "stop") + chunk("b", 1, "stop")))).toMatchObject({
+      choices: [{ message: { content: "a" } }, { message: { content: "b" } }],
+    });
+  });
+});

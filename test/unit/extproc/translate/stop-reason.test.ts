@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { writeFinishReason } from "../../../../extproc/translate/chat/stop-reason.ts";
+import { readStopReason, writeStopReason } from "../../../../extproc/translate/messages/stop-reason.ts";
+
+test.for([
+  ["end_turn", false, "stop"],
+  ["end_turn", true, "tool_calls"],
+  ["tool_use", true, "tool_calls"],
+  ["tool_use", false, "stop"],
+  ["stop_sequence", false, "stop"],
+  ["max_tokens", false, "length"],
+  ["max_tokens", true, "length"],
+  ["model_context_window_exceeded", false, "length"],
+  ["refusal", false, "content_filter"],
+  ["refusal", true, "content_filter"],
+  ["pause_turn", false, "stop"],
+  ["compaction", false, "stop"],
+  ["something_new", false, "stop"],
+  [null, false, "stop"],
+  [null, true, "tool_calls"],
+] as const)("%s, with tool calls: %s, is %s", ([stopReason, hasCalls, finishReason]) => {
+  expect(writeFinishReason(readStopReason(stopReason), { hasCalls, isLegacy: false })).toBe(finishReason);
+});
+
+test("a client that speaks function_call reads function_call", () => {
+  const reason = readStopReason("tool_use");
+  expect(writeFinishReason(reason, { hasCalls: true, isLegacy: true })).toBe("function_call");
+  expect(writeFinishReason(reason, { hasCalls: false, isLegacy: true })).toBe("stop");
+});
+
+test("a messages client reads the stop sequence unless there is a call to make", () => {
+  const ending = { reason: "stop_sequence", stopSequence: "END", explanation: null } as const;
+  expect(writeStopReason(ending, false)).toEqual({ stop_reason: "stop_sequence", stop_sequence: "END" });
+  expect(writeStopReason(ending, true)).toEqual({ stop_reason: "tool_use", stop_sequence: null });
+});

@@ -1,0 +1,153 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Protocol } from "../../../../contract/protocol.ts";
+import { createMeter, type MeteredUsage } from "../../../../extproc/meter/meter.ts";
+import { createTranslation } from "../../../../extproc/translate/choose.ts";
+import { messageArbitrary, toTranscript } from "./chat-via-messages/messages.ts";
+import { inputFor } from "./input.ts";
+
+interface Pair {
+  client: Protocol;
+  upstream: Protocol;
+}
+
+const REQUEST = { model: "m", max_tokens: 10, messages: [{ role: "user", content: "hi" }] };
+
+/** What a client that asked for JSON reads, and what is counted. */
+function read({ client, upstream }: Pair, body: string): { answer: unknown; metered: MeteredUsage } {
+  const meter = createMeter(10);
+  const input = inputFor(REQUEST, { upstream, upstreamModel: "m" });
+  const answer: unknown = JSON.parse(createTranslation(client, input).response(Buffer.from(body), meter).toString());
+  return { answer, metered: meter.final() };
+}
+
+function chunk(choice: object | null, more: object = {}): string {
+  const choices = choice === null ? [] : [{ index: 0, ...choice }];
+  const head = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: "m", choices };
+  return `data: ${JSON.stringify({ ...head, ...more })}\n\n`;
+}
+
+function delta(delta: object): string {
+  return chunk({ delta, finish_reason: null });
+}
+
+const CALL = { id: "call_1", type: "function", function: { name: "f", arguments: '{"n":12345678901234567890}' } };
+const USAGE = { prompt_tokens: 9, completion_tokens: 5, total_tokens: 14 };
+const MESSAGE = {
+  role: "assistant",
+  content: "Hé!",
+  reasoning_content: "hm, hm",
+  reasoning_details: [
+    { type: "x", n: 1 },
+    { type: "x", n: 2 },
+  ],
+  tool_calls: [CALL, { ...CALL, id: "call_2" }],
+};
+const COMPLETION = {
+  id: "chatcmpl-1",
+  object: "chat.completion",
+  created: 1,
+  model: "m",
+  usage: USAGE,
+  choices: [{ index: 0, finish_reason: "tool_calls", stop_reason: null, message: MESSAGE }],
+};
+const CHUNKS = [
+  delta({ role: "assistant", content: "" }),
+  delta({ reasoning_content: "hm,", reasoning_details: [{ type: "x", n: 1 }] }),
+  delta({ reasoning_content: " hm", reasoning_details: [{ type: "x", n: 2 }] }),
+  delta({ content: "H" }),
+  delta({ content: "é!", tool_calls: null }),
+  delta({ tool_calls: [{ index: 0, ...CALL, function: { name: "f", arguments: "" } }] }),
+  delta({ tool_calls: [{ index: 1, ...CALL, id: "call_2", function: { name: "f", arguments: '{"n":' } }] }),
+  delta({ tool_calls: [{ index: 0, function: { arguments: '{"n":12345678901234567890}' } }] }),
+  delta({ tool_calls: [{ index: 1, function: { arguments: "12345678901234567890}" } }] }),
+  chunk({ delta: {}, finish_reason: "tool_calls", stop_reason: null }),
+  chunk(null, { usage: USAGE }),
+  "data: [DONE]\n\n",
+];
+
+describe.for<Pair>([
+  { client: "chat", upstream: "chat" },
+  { client: "messages", upstream: "chat" },
+])("a chat server that streams although JSON was asked for, to a $client client", (pair) => {
+  test("gives the whole answer and the same counts", () => {
+    const streamed = read(pair, CHUNKS.join(""));
+    expect(streamed).toEqual(read(pair, JSON.stringify(COMPLETION)));
+    expect(streamed.metered).toMatchObject({ usage: { inputTokens: 9, outputTokens: 5 }, isEstimated: false });
+  });
+
+  test("gives an error where the stream is cut", () => {
+    for (const end of [1, 4, 9]) {
+      expect(() => read(pair, CHUNKS.slice(0, end).join(""))).toThrow(expect.objectContaining({ code: "upstream_error" }));
+    }
+  });
+
+  test("gives the server's own error", () => {
+    const error = { error: { message: "slow down", type: "rate_limit_error", code: 429 } };
+    expect(() => read(pair, `${delta({ content: "a" })}data: ${JSON.stringify(error)}\n\n`)).toThrow(
+      expect.objectContaining({ code: "rate_limited" }),
+    );
+  });
+});
+
+test("several streamed choices are several choices, their bytes and the server's own members kept", () => {
+  const first = '{"index":0,"delta":{"content":"a"},"finish_reason":"stop","x":1.50}';
+  const second = '{"index":1,"delta":{"content":"b","y":9007199254740993},"finish_reason":"length"}';
+  const body = `data: {"id":"c","model":"m","z":0.10,"choices":[${first},${second}]}\n\ndata: [DONE]\n\n`;
+  const input = inputFor(REQUEST, { upstream: "chat", upstreamModel: "m" });
+  const answer = createTranslation("chat", input).response(Buffer.from(body), createMeter(1)).toString();
+  expect(answer).toBe(
+    '{"id":"c","object":"chat.completion","model":"m","z":0.10,"choices":[{"index":0,"finish_reason":"stop","x":1.50,"message":{"content":"a"}},{"index":1,"finish_reason":"length","message":{"content":"b","y":9007199254740993}}]}',
+  );
+});
+
+describe.for<Pair>([
+  { client: "chat", upstream: "messages" },
+  { client: "messages", upstream: "messages" },
+])("a messages server that streams although JSON was asked for, to a $client client", (pair) => {
+  test("gives the whole answer and the same counts", () => {
+    fc.assert(
+      fc.property(messageArbitrary, (message) => {
+        expect(read(pair, toTranscript(message))).toEqual(read(pair, JSON.stringify(message)));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("gives an error where the stream is cut, and the server's own error", () => {
+    const start = 'event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","usage":{"input_tokens":3}}}\n\n';
+    expect(() => read(pair, start)).toThrow(expect.objectContaining({ code: "upstream_error" }));
+    const error = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"x"}}\n\n';
+    expect(() => read(pair, start + error)).toThrow(expect.objectContaining({ code: "overloaded" }));
+  });
+});
+
+test("citations, usage and stop details of a stream are in the whole message", () => {
+  const events = [
+    {
+      type: "message_start",
+      message: { id: "msg_1", role: "assistant", content: [], usage: { input_tokens: 3, output_tokens: 1 } },
+    },
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "a" } },
+    { type: "content_block_delta", index: 0, delta: { type: "citations_delta", citation: { url: "https://x" } } },
+    { type: "content_block_stop", index: 0 },
+    {
+      type: "message_delta",
+      delta: { stop_reason: "refusal", stop_details: { type: "refusal" } },
+      usage: { input_tokens: null, output_tokens: 7 },
+      context_management: { applied_edits: [] },
+    },
+    { type: "message_stop" },
+  ];
+  const body = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
+  expect(read({ client: "messages", upstream: "messages" }, body).answer).toEqual({
+    id: "msg_1",
+    role: "assistant",
+    content: [{ type: "text", text: "a", citations: [{ url: "https://x" }] }],
+    usage: { input_tokens: 3, output_tokens: 7 },
+    stop_reason: "refusal",
+    stop_details: { type: "refusal" },
+    context_management: { applied_edits: [] },
+  });
+});

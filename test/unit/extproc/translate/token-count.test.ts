@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import { PROFILES } from "../../../../contract/profile.ts";
+import { parsedBody } from "../../../../extproc/protocol/json/request-body.ts";
+import { createTokenCount } from "../../../../extproc/translate/count-tokens/token-count.ts";
+
+const parsed = { model: "modelx-v4-pro", messages: [{ role: "user", content: "How many tokens are this?" }] };
+const body = Buffer.from('{"model":"modelx-v4-pro","seen": 12345678901234567890,"messages":[]}');
+const backend = {
+  name: "main",
+  cluster: "main",
+  basePath: "",
+  upstreamModel: "inner",
+  weight: 1,
+  priority: 0,
+  profile: PROFILES.anthropic,
+};
+
+const ask = (protocol: "chat" | "messages") =>
+  createTokenCount({
+    body: parsedBody(body, parsed),
+    headers: new Map([["anthropic-version", "2026-10-21"]]),
+    backend: { ...backend, protocol },
+  });
+
+test("a messages upstream is asked itself, byte-true but for the model's name (S16)", () => {
+  const { upstream } = ask("messages");
+  expect(upstream?.path).toBe("/v1/messages/count_tokens");
+  expect(upstream?.body.toString()).toBe('{"model":"inner","seen": 12345678901234567890,"messages":[]}');
+  expect(upstream?.headers).toEqual({ "anthropic-version": "2026-10-21" });
+});
+
+test("a chat upstream cannot count: nothing is sent, the estimate answers", () => {
+  const count = ask("chat");
+  expect(count.upstream).toBeNull();
+  expect(count.estimate()).toEqual({ input_tokens: 12 });
+});
+
+test.for([
+  ["its own count", 200, '{"input_tokens":7}', 7],
+  ["the estimate where the server does not count", 404, '{"detail":"Not Found"}', 12],
+  ["the estimate where the server answers something else", 200, "<html>", 12],
+  ["the estimate where the count is none", 200, '{"input_tokens":-1}', 12],
+] as const)("the client gets %s", ([, status, answer, tokens]) => {
+  expect(ask("messages").answer(status, Buffer.from(answer))).toEqual({ input_tokens: tokens });
+});

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { readComplaint } from "../../../../local/process/complaint.ts";
+
+test("the message of a warning or an error is shown, the rest of its line is not", () => {
+  expect(readComplaint('{"level":"warn","time":"2026-01-01","secretly":"x","msg":"models.yaml: price must be a decimal"}')).toBe(
+    "models.yaml: price must be a decimal",
+  );
+  expect(readComplaint('{"level":"error","msg":"gone"}')).toBe("gone");
+});
+
+test("the end of an outage is shown", () => {
+  expect(readComplaint('{"level":"info","failures":40,"isRecovery":true,"msg":"charges are settled again"}')).toBe(
+    "charges are settled again",
+  );
+});
+
+test("what is no complaint is not shown", () => {
+  expect(readComplaint('{"level":"info","msg":"ready","note":"\\"level\\":\\"warn\\""}')).toBeUndefined();
+  expect(readComplaint('    at somewhere "level":"warn"')).toBeUndefined();
+});
+
+test("Envoy's errors are shown, its warnings are not", () => {
+  expect(readComplaint("[2026-11-21 03:00:00.000][12][critical][main] [source/server/server.cc:1] cannot bind")).toBe(
+    "cannot bind",
+  );
+  expect(readComplaint("[2026-11-21 03:00:00.000][12][warning][config] [source/x.cc:1] stream closed")).toBeUndefined();
+});

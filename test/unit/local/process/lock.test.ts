@@ -1,0 +1,41 @@
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import process from "node:process";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { takeLock } from "../../../../local/process/lock.ts";
+
+let directory: string;
+let file: string;
+
+beforeEach(async () => {
+  directory = await mkdtemp(path.join(tmpdir(), "gateway-lock-"));
+  file = path.join(directory, "lock");
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+test("a second start says that the first one uses the directory", async () => {
+  const lock = await takeLock(file);
+  await expect(takeLock(file)).rejects.toThrow(`Another start (process ${process.pid}) uses this data directory`);
+  await lock.release();
+  await (await takeLock(file)).release();
+  expect(await readdir(directory)).toStrictEqual([]);
+});
+
+test("the lock of a process that is gone is taken over", async () => {
+  await writeFile(file, JSON.stringify({ pid: process.pid, mark: "of another process with the same id" }));
+  await expect(takeLock(file)).resolves.toBeDefined();
+});
+
+test("a lock that is not readable is taken over", async () => {
+  await writeFile(file, "{");
+  await expect(takeLock(file)).resolves.toBeDefined();
+});
+
+test("of many starts at once that find a dead lock, one gets it", async () => {
+  for (let round = 0; round < 20; round++) {
+    await writeFile(file, JSON.stringify({ pid: 1, mark: "none" }));
+    const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => takeLock(file)));
+    expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  }
+});

@@ -1,0 +1,105 @@
+import { createServer, type Server } from "node:https";
+import type { ServerResponse } from "node:http";
+import { afterEach, beforeAll, expect, test } from "vitest";
+import { createKubeClient, type KubeClient } from "../../../../operator/kube/client.ts";
+import { makeCertificates, type TlsCertificates } from "../../../support/tls-certificates.ts";
+
+/** The client against a server of the test's own: what a real API server does not do on demand. */
+let tls: TlsCertificates;
+let server: Server;
+let client: KubeClient;
+let answers: string[];
+let sockets: number;
+
+beforeAll(async () => {
+  tls = await makeCertificates("localhost", "127.0.0.1");
+});
+
+afterEach(async () => {
+  client.close();
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+async function serve(answer: (response: ServerResponse, url: string) => void): Promise<void> {
+  [answers, sockets] = [[], 0];
+  server = createServer({ key: tls.key, cert: tls.certificate }, (request, response) => {
+    request.resume();
+    answer(response, request.url ?? "");
+  });
+  server.on("secureConnection", () => void (sockets += 1));
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  client = createKubeClient({
+    access: {
+      server: new URL(`https://127.0.0.1:${port}`),
+      authenticate: async () => ({ ca: tls.ca, headers: { authorization: "Bearer token" } }),
+    },
+    events: { kubeAnswered: ({ method, code }) => void answers.push(`${method} ${code}`) },
+    requestTimeoutMs: 500,
+  });
+}
+
+const json = { "content-type": "application/json" };
+const get = () => client.send({ method: "GET", path: "/x" });
+
+async function watch(silenceMs = 5_000): Promise<unknown[]> {
+  const seen: unknown[] = [];
+  const lines = client.watch({ path: "/x", query: {}, signal: new AbortController().signal, silenceMs });
+  try {
+    for await (const line of lines) seen.push(line);
+  } catch (error) {
+    seen.push(String(error));
+  }
+  return seen;
+}
+
+test("requests one after another share a connection", async () => {
+  await serve((response) => void response.writeHead(200, json).end("{}"));
+  for (let count = 0; count < 20; count++) await get();
+  expect(sockets).toBe(1);
+  expect(answers).toEqual(Array.from({ length: 20 }, () => "GET 200"));
+});
+
+test("an answer that is no success is an error in the server's words", async () => {
+  await serve((response) => void response.writeHead(409, json).end('{"reason":"AlreadyExists","message":"it is there"}'));
+  await expect(get()).rejects.toThrow("The Kubernetes API answered 409 AlreadyExists: it is there");
+});
+
+test("a server that answers nothing is waited for no longer than the time limit, and counted", async () => {
+  await serve(() => undefined);
+  await expect(get()).rejects.toThrow("aborted");
+  expect(answers).toEqual(["GET <error>"]);
+});
+
+test("a watch ends where the server ends it", async () => {
+  await serve((response, url) => {
+    response.writeHead(200, json).write('{"a":1}\n{"b"');
+    response.end(`:2}\n{"url":"${url}"}\n`);
+  });
+  expect(await watch()).toEqual([{ a: 1 }, { b: 2 }, { url: "/x?watch=true" }]);
+});
+
+test("a watch whose connection breaks says so", async () => {
+  await serve((response) => {
+    response.writeHead(200, json).write('{"a":1}\n');
+    setTimeout(() => response.destroy(), 50);
+  });
+  const [first, error] = await watch();
+  expect(first).toEqual({ a: 1 });
+  expect(error).toMatch(/aborted|broke/);
+});
+
+test("a watch that falls silent is taken for dead, and one that only speaks seldom is not", async () => {
+  await serve((response) => {
+    response.writeHead(200, json).write('{"a":1}\n');
+    setTimeout(() => response.write('{"b":2}\n'), 300);
+  });
+  expect(await watch(500)).toEqual([{ a: 1 }, { b: 2 }, "Error: A watch was silent for 500 ms."]);
+});
+
+test("a watch that is refused is an error with its code", async () => {
+  await serve((response) => void response.writeHead(410, json).end('{"reason":"Expired","message":"too old"}'));
+  expect(await watch()).toEqual(["KubeError: The Kubernetes API answered 410 Expired: too old"]);
+});

@@ -1,0 +1,88 @@
+import { afterEach, expect, test, vi } from "vitest";
+import { startElector, type Elector } from "../../../../operator/kube/elector.ts";
+import { KubeError } from "../../../../operator/kube/kube-error.ts";
+
+/** The elector against a Lease in memory; test/kube/operator has a real one. */
+let elector: Elector;
+afterEach(() => elector.release());
+
+interface Server {
+  /** What the next answers wait for. */
+  gate: Promise<void>;
+  isAway: boolean;
+  holder: string;
+}
+
+function start() {
+  const told: string[] = [];
+  const server: Server = { gate: Promise.resolve(), isAway: false, holder: "" };
+  let version = 1;
+  elector = startElector({
+    lease: { namespace: "gateway", name: "operator" },
+    identity: "me",
+    clock: { nowMs: () => Date.now() },
+    times: { durationMs: 400, deadlineMs: 250, retryMs: 20 },
+    random: () => 0,
+    onElected: () => void told.push("elected"),
+    onLost: () => void told.push("lost"),
+    events: { leading: () => undefined, leaseUnreachable: () => undefined },
+    client: {
+      async send({ method, body }) {
+        await server.gate;
+        if (server.isAway) throw new Error("connect ECONNREFUSED");
+        if (method === "PUT") {
+          const lease = JSON.parse(JSON.stringify(body?.content));
+          if (lease.metadata.resourceVersion !== String(version)) throw new KubeError(409, { reason: "Conflict", message: "" });
+          version += 1;
+          server.holder = lease.spec.holderIdentity;
+        }
+        const spec = { holderIdentity: server.holder, leaseDurationSeconds: 1 };
+        return { metadata: { uid: "lease-uid", resourceVersion: String(version) }, spec };
+      },
+    },
+  });
+  return { told, server, until: (expected: string[]) => vi.waitFor(() => expect(told).toEqual(expected), { timeout: 8_000 }) };
+}
+
+test("a free Lease is taken, and let go on release", async () => {
+  const { server, until } = start();
+  await until(["elected"]);
+  expect(elector.isLeader()).toBe(true);
+  expect(elector.leaseUid()).toBe("lease-uid");
+  await elector.release();
+  expect(elector.isLeader()).toBe(false);
+  expect(server.holder).toBe("");
+});
+
+test("when the API server is away the leader stops in time, and leads again when it is back", async () => {
+  const { told, server, until } = start();
+  await until(["elected"]);
+  server.isAway = true;
+  await vi.waitFor(() => expect(elector.isLeader()).toBe(false), { timeout: 8_000 });
+  await until(["elected", "lost"]);
+  server.isAway = false;
+  await until(["elected", "lost", "elected"]);
+  expect(elector.isLeader()).toBe(true);
+  expect(told.length).toBe(3);
+});
+
+test("a renewal that hung beyond the deadline and then passed is a new election: what was left out is done again", async () => {
+  const { server, until } = start();
+  await until(["elected"]);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.gate = promise;
+  const hungMs = performance.now();
+  await vi.waitFor(() => expect(performance.now() - hungMs).toBeGreaterThan(600), { timeout: 8_000 });
+  expect(elector.isLeader()).toBe(false);
+  resolve();
+  await until(["elected", "lost", "elected"]);
+});
+
+test("whoever finds another in its Lease has lost it", async () => {
+  const { server, until } = start();
+  await until(["elected"]);
+  server.holder = "other";
+  await until(["elected", "lost"]);
+  expect(elector.isLeader()).toBe(false);
+  server.holder = "";
+});

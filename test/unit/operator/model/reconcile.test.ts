@@ -1,0 +1,226 @@
+import { createRegistry, toJson } from "@bufbuild/protobuf";
+import { AnySchema, type Any } from "@bufbuild/protobuf/wkt";
+import { readFile } from "node:fs/promises";
+import { isDeepStrictEqual } from "node:util";
+import { expect, test } from "vitest";
+import { stringify } from "yaml";
+import { PROFILES, type Profile } from "../../../../contract/profile.ts";
+import { createAddressPolicy, type AddressPolicyOptions } from "../../../../operator/address/policy.ts";
+import { reconcile, type Plan, type ReconcileInput } from "../../../../operator/model/reconcile.ts";
+import { toProgrammed } from "../../../../operator/model/status.ts";
+import { readFolder } from "../../../../operator/source/folder-content.ts";
+import { wantedConditions } from "../../../../operator/source/kube/model-status.ts";
+import { buildSnapshot } from "../../../../operator/xds/snapshot.ts";
+import { ClusterSchema } from "../../../../runtime/gen/envoy/config/cluster/v3/cluster_pb.js";
+import { CredentialInjectorSchema } from "../../../../runtime/gen/envoy/extensions/filters/http/credential_injector/v3/credential_injector_pb.js";
+import { RBACSchema } from "../../../../runtime/gen/envoy/extensions/filters/http/rbac/v3/rbac_pb.js";
+import { UpstreamCodecSchema } from "../../../../runtime/gen/envoy/extensions/filters/http/upstream_codec/v3/upstream_codec_pb.js";
+import { GenericSchema } from "../../../../runtime/gen/envoy/extensions/http/injected_credentials/generic/v3/generic_pb.js";
+import { SecretSchema } from "../../../../runtime/gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.js";
+import { UpstreamIpPortMatcherSchema } from "../../../../runtime/gen/envoy/extensions/rbac/matchers/upstream_ip_port/v3/upstream_ip_port_matcher_pb.js";
+import { UpstreamTlsContextSchema } from "../../../../runtime/gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.js";
+import { HttpProtocolOptionsSchema } from "../../../../runtime/gen/envoy/extensions/upstreams/http/v3/http_protocol_options_pb.js";
+
+const registry = createRegistry(
+  ClusterSchema,
+  SecretSchema,
+  UpstreamTlsContextSchema,
+  HttpProtocolOptionsSchema,
+  CredentialInjectorSchema,
+  GenericSchema,
+  UpstreamCodecSchema,
+  RBACSchema,
+  UpstreamIpPortMatcherSchema,
+);
+
+function policyOf(options: Partial<AddressPolicyOptions>) {
+  return createAddressPolicy({ allowPrivate: false, allowCidrs: [], allowNamespaces: [], ...options });
+}
+/** What name servers say in the files. */
+const addresses = new Map([["inside.example", ["10.1.2.3"]]]);
+
+const nothingYet = {
+  nowMs: Date.parse("2026-11-21T00:00:00Z"),
+  rootsPem: "the public roots",
+  policy: policyOf({}),
+  addresses: new Map(),
+  missingHosts: new Set<string>(),
+  rejected: new Map(),
+  serving: new Map(),
+};
+
+function planFor(text: string, overrides: Partial<ReconcileInput> = {}): Plan {
+  const { set, refusals } = readFolder([{ name: "in.yaml", text, createdSeconds: 1_795_000_000 }], new Map(), {});
+  expect(refusals).toEqual([]);
+  return reconcile({ set, ...nothingYet, ...overrides });
+}
+
+/** What both sides are told, as YAML for eyes. */
+function render(plan: Plan): string {
+  const { clusters, secrets } = buildSnapshot(plan.snapshot);
+  return stringify({
+    catalogue: plan.catalogue.map(({ model, price }) => ({
+      ...model,
+      backends: model.backends.map(({ profile, ...backend }) => ({ ...backend, unlikeGeneric: difference(profile) })),
+      price,
+    })),
+    statuses: Object.fromEntries(plan.statuses),
+    clusters: [...clusters.values()].map(plain),
+    secrets: [...secrets.values()].map(plain),
+  });
+}
+
+function difference(profile: Profile) {
+  const generic = new Map(Object.entries(PROFILES.generic));
+  return Object.fromEntries(Object.entries(profile).filter(([flag, value]) => !isDeepStrictEqual(value, generic.get(flag))));
+}
+
+/** JSON, with the ranges of addresses that a request may not go to in one line. */
+function plain(any: Any): unknown {
+  const text = JSON.stringify(toJson(AnySchema, any, { registry }), (key, value: unknown) => {
+    if (key !== "rules") return value;
+    const prefixes = JSON.stringify(value).matchAll(/"addressPrefix":"([^"]+)","prefixLen":(\d+)/g);
+    return [...prefixes].map(([, address, length]) => `${address}/${length}`).join(" ");
+  });
+  return JSON.parse(text);
+}
+
+test.for([
+  { name: "in-force", file: "test/unit/operator/model/reconcile/in-force.in.yaml", allowCidrs: ["10.0.0.7/32", "::1/128"] },
+  { name: "refused", file: "test/unit/operator/model/reconcile/refused.in.yaml" },
+  { name: "local-manifests", file: "local/manifests/models.yaml", allowCidrs: ["127.0.0.0/8", "::1/128"] },
+])("manifests become a catalogue, clusters and statuses: $name", async ({ name, file, allowCidrs = [] }) => {
+  const plan = planFor(await readFile(file, "utf8"), { policy: policyOf({ allowCidrs }), addresses });
+  await expect(render(plan)).toMatchFileSnapshot(`reconcile/${name}.out.yaml`);
+});
+
+const model = (backends: string) => `
+apiVersion: modelgateway.dev/v1alpha1
+kind: Model
+metadata: { name: modelx, creationTimestamp: "2026-11-01T00:00:00Z" }
+spec: { modelName: modelx, pricing: { inputPerMillion: "1", outputPerMillion: "2" }, backends: [${backends}] }
+`;
+const clustersOf = (plan: Plan) => [...plan.snapshot.clusters.keys()];
+
+test("a cluster's name follows what matters to Envoy, and nothing else", () => {
+  const nameFor = (backend: string) => clustersOf(planFor(model(backend)))[0];
+  const base = nameFor("{ name: a, protocol: ChatCompletions, url: 'http://one/v1' }");
+  expect(base).toMatch(/^model\/modelx\/a\/[0-9a-f]{8}$/);
+  expect(nameFor("{ name: a, protocol: ChatCompletions, url: 'http://one/v1', weight: 5, upstreamModel: other }")).toBe(base);
+  expect(nameFor("{ name: a, protocol: ChatCompletions, url: 'http://two/v1' }")).not.toBe(base);
+  expect(nameFor("{ name: a, protocol: ChatCompletions, url: 'http://one:81/v1' }")).not.toBe(base);
+  expect(nameFor("{ name: a, protocol: ChatCompletions, url: 'http://one/v1', timeouts: { connect: 1s } }")).not.toBe(base);
+});
+
+test("a rotated credential changes the secret and not the cluster", () => {
+  const withKey = (value: string) =>
+    planFor(`${model("{ name: a, protocol: Messages, url: 'http://one', credentialRef: { name: s } }")}
+---
+{ apiVersion: v1, kind: Secret, metadata: { name: s }, stringData: { api-key: ${value} } }`);
+  const [before, after] = [withKey("before"), withKey("after")];
+  expect(clustersOf(after)).toEqual(clustersOf(before));
+  expect(after.snapshot.secrets.get("credential/default/s/api-key/plain")).toEqual({ kind: "credential", headerValue: "after" });
+});
+
+test("a Model whose cluster Envoy refused is served by its last good version, and says so", () => {
+  const good = planFor(model("{ name: a, protocol: Messages, url: 'http://good' }"));
+  const next = model("{ name: a, protocol: Messages, url: 'http://bad' }");
+  const [bad = ""] = clustersOf(planFor(next));
+  const plan = planFor(next, { rejected: new Map([[bad, "malformed"]]), serving: good.served });
+  expect(plan.catalogue).toEqual(good.catalogue);
+  expect(clustersOf(plan)).toEqual(clustersOf(good));
+  expect(plan.statuses.get("default/modelx")?.conditions.at(-1)).toEqual({
+    type: "Programmed",
+    isTrue: false,
+    reason: "RejectedByEnvoy",
+    message: "malformed; the last good version stays in force",
+  });
+});
+
+test("a Model whose only version Envoy refused is not served, and its correction is", () => {
+  const first = model("{ name: a, protocol: Messages, url: 'http://bad' }");
+  const rejected = new Map(clustersOf(planFor(first)).map((cluster) => [cluster, "malformed"]));
+  expect(planFor(first, { rejected }).catalogue).toEqual([]);
+  expect(planFor(model("{ name: a, protocol: Messages, url: 'http://better' }"), { rejected }).catalogue).toHaveLength(1);
+});
+
+/** Models in the order of their age. */
+const aged = (...specs: readonly { name: string; aliases: string }[]) =>
+  specs
+    .map(
+      ({ name, aliases }, at) => `
+apiVersion: modelgateway.dev/v1alpha1
+kind: Model
+metadata: { name: ${name}, creationTimestamp: "2026-11-0${at + 1}T00:00:00Z" }
+spec:
+  modelName: ${name}
+  aliases: [${aliases}]
+  pricing: { inputPerMillion: "1", outputPerMillion: "2" }
+  backends: [{ name: a, protocol: Messages, url: "http://one" }]
+`,
+    )
+    .join("\n---\n");
+const namesIn = ({ catalogue }: Plan) => catalogue.map(({ model }) => [model.name, ...model.aliases]);
+
+test("a Model keeps the name that it serves: an alias added to an older one is refused, and nothing else of that", () => {
+  const before = planFor(aged({ name: "older", aliases: "" }, { name: "newer", aliases: "popular" }));
+  const next = aged({ name: "older", aliases: "newer, popular, own" }, { name: "newer", aliases: "popular" });
+  const after = planFor(next, { serving: before.served });
+  expect(namesIn(after)).toEqual([
+    ["older", "own"],
+    ["newer", "popular"],
+  ]);
+  const status = after.statuses.get("default/older");
+  expect(status?.names).toEqual(["older", "own"]);
+  expect(status?.conditions.find(({ type }) => type === "AliasesAccepted")).toEqual({
+    type: "AliasesAccepted",
+    isTrue: false,
+    isPartial: true,
+    reason: "NameConflict",
+    message:
+      "spec.aliases: the name newer is already taken by Model newer (in.yaml); choose another; " +
+      "spec.aliases: the name popular is already taken by Model newer (in.yaml); choose another",
+  });
+});
+
+test("what a Model serves is known after a restart by its status", () => {
+  const { set } = readFolder(
+    [
+      {
+        name: "in.yaml",
+        text: aged({ name: "older", aliases: "popular" }, { name: "newer", aliases: "popular" }),
+        createdSeconds: 0,
+      },
+    ],
+    new Map(),
+    {},
+  );
+  const models = set.models.map((each) => (each.key === "default/newer" ? { ...each, servedNames: ["newer", "popular"] } : each));
+  expect(namesIn(reconcile({ ...nothingYet, set: { ...set, models } }))).toEqual([["older"], ["newer", "popular"]]);
+});
+
+test("a Model says which of its hosts do not exist; Ready is False where that is all of them", () => {
+  const backend = (name: string, weight: number) =>
+    `{ name: ${name}, protocol: Messages, url: "http://${name}.example", weight: ${weight} }`;
+  const conditionsOf = (missing: string[]) =>
+    planFor(model([backend("one", 1), backend("two", 1), backend("spare", 0)].join(", ")), {
+      missingHosts: new Set(missing.map((name) => `${name}.example`)),
+    }).statuses.get("default/modelx");
+  const reachable = (missing: string[]) => conditionsOf(missing)?.conditions.find(({ type }) => type === "Reachable");
+  expect(reachable([])).toMatchObject({ isTrue: true });
+  expect(reachable(["one", "spare"])).toEqual({
+    type: "Reachable",
+    isTrue: false,
+    isPartial: true,
+    reason: "HostNotFound",
+    message:
+      "backend one: url: there is no host one.example; correct the name, or make what it stands for; " +
+      "backend spare: url: there is no host spare.example; correct the name, or make what it stands for",
+  });
+  const readyWith = (missing: string[]) => {
+    const status = conditionsOf(missing);
+    return status === undefined ? undefined : wantedConditions(toProgrammed(status, "in force"))[0];
+  };
+  expect(readyWith(["one"])).toMatchObject({ type: "Ready", isTrue: true });
+  expect(readyWith(["one", "two"])).toMatchObject({ type: "Ready", isTrue: false, reason: "HostNotFound" });
+});

@@ -1,0 +1,200 @@
+import { describe, expect, test } from "vitest";
+import { parseModelResource } from "../../../../operator/model/resource.ts";
+
+type Change = (document: ReturnType<typeof minimal>) => unknown;
+
+function minimal() {
+  return {
+    apiVersion: "modelgateway.dev/v1alpha1",
+    kind: "Model",
+    metadata: { name: "modelx" },
+    spec: {
+      modelName: "modelx",
+      pricing: { inputPerMillion: "3", outputPerMillion: "15" },
+      backends: [{ name: "a", protocol: "ChatCompletions", url: "https://models.example.com/v1" }],
+    },
+  };
+}
+
+function problemsOf(document: unknown): string[] {
+  const parsed = parseModelResource(document);
+  return parsed.kind === "bad" ? parsed.problems : [];
+}
+
+/** The document with one part of `spec` replaced. */
+const spec =
+  (part: object): Change =>
+  (document) => ({ ...document, spec: { ...document.spec, ...part } });
+const backend = (part: object): Change => spec({ backends: [{ ...minimal().spec.backends[0], ...part }] });
+const pricing = (part: object): Change => spec({ pricing: { ...minimal().spec.pricing, ...part } });
+
+describe("a Model is refused with the field and the remedy", () => {
+  test.for<[name: string, change: Change, problem: string]>([
+    ["no document", () => null, "the document must be a Model"],
+    ["another version", (document) => ({ ...document, apiVersion: "v2" }), "apiVersion must be modelgateway.dev/v1alpha1"],
+    ["no name", (document) => ({ ...document, metadata: {} }), "metadata.name is required"],
+    [
+      "a bad resource name",
+      (document) => ({ ...document, metadata: { name: "Model X" } }),
+      "metadata.name must be lower-case letters, digits, - and ., such as modelx-chat",
+    ],
+    ["a misspelt field", spec({ modelname: "x" }), "spec.modelname is not a known field; remove it or correct its spelling"],
+    ["no model name", spec({ modelName: undefined }), "spec.modelName is required"],
+    [
+      "a space in the model name",
+      spec({ modelName: "model x" }),
+      "spec.modelName must begin with a letter or digit and hold only letters, digits and . _ : / -",
+    ],
+    ["an alias that repeats the name", spec({ aliases: ["modelx"] }), "spec.aliases must not repeat modelName"],
+    ["an alias twice", spec({ aliases: ["a", "a"] }), "spec.aliases must not name the same alias twice"],
+    [
+      "no interface",
+      spec({ interfaces: [] }),
+      "spec.interfaces must name at least one of ChatCompletions, Messages and Responses",
+    ],
+    [
+      "an unknown interface",
+      spec({ interfaces: ["Completions"] }),
+      "spec.interfaces[0] must be ChatCompletions, Messages or Responses",
+    ],
+    [
+      "more output than context",
+      spec({ limits: { contextWindow: 10, maxOutputTokens: 11 } }),
+      "spec.limits.maxOutputTokens must not exceed contextWindow",
+    ],
+    ["half a token", spec({ limits: { contextWindow: 1.5 } }), "spec.limits.contextWindow must be a whole number above 0"],
+    [
+      "a price as a number",
+      pricing({ inputPerMillion: 0.3 }),
+      'spec.pricing.inputPerMillion must be a decimal string such as "0.30"',
+    ],
+    [
+      "a price in scientific notation",
+      pricing({ inputPerMillion: "3e2" }),
+      'spec.pricing.inputPerMillion must be a decimal string such as "0.30"',
+    ],
+    [
+      "a negative price",
+      pricing({ outputPerMillion: "-1" }),
+      'spec.pricing.outputPerMillion must be a decimal string such as "0.30"',
+    ],
+    [
+      "a price below the unit of money",
+      pricing({ cachedInputPerMillion: "0.0000001" }),
+      "spec.pricing.cachedInputPerMillion must have at most 6 decimal places",
+    ],
+    ["no output price", pricing({ outputPerMillion: undefined }), "spec.pricing.outputPerMillion is required"],
+    ["another currency", pricing({ currency: "EUR" }), "spec.pricing.currency must be USD"],
+    [
+      "a sunset before the deprecation",
+      spec({ deprecation: { deprecatedTime: "2027-02-01T00:00:00Z", sunsetTime: "2027-01-01T00:00:00Z" } }),
+      "spec.deprecation.sunsetTime must not precede deprecatedTime",
+    ],
+    [
+      "a day that is no time",
+      spec({ deprecation: { sunsetTime: "soon" } }),
+      'spec.deprecation.sunsetTime must be a time such as "2027-01-31T00:00:00Z"',
+    ],
+    ["no backend", spec({ backends: [] }), "spec.backends must have at least one entry"],
+    ["backends without weight", backend({ weight: 0 }), "spec.backends must have at least one entry with a weight above 0"],
+    [
+      "one backend name twice",
+      spec({ backends: [minimal().spec.backends[0], minimal().spec.backends[0]] }),
+      "spec.backends must not use a name twice",
+    ],
+    [
+      "an unknown protocol",
+      backend({ protocol: "OpenAI" }),
+      "spec.backends[0].protocol must be ChatCompletions or Messages: what the server behind url speaks",
+    ],
+    [
+      "a relative url",
+      backend({ url: "/v1" }),
+      "spec.backends[0].url must be an absolute http or https URL such as https://models.example.com/v1",
+    ],
+    [
+      "another scheme",
+      backend({ url: "ftp://x/v1" }),
+      "spec.backends[0].url must be an absolute http or https URL such as https://models.example.com/v1",
+    ],
+    ["a query", backend({ url: "https://x/v1?a=b" }), "spec.backends[0].url must not carry a query or a fragment"],
+    [
+      "a credential in the url",
+      backend({ url: "https://u:p@x/v1" }),
+      "spec.backends[0].url must not carry a credential; put it in a Secret and name that in credentialRef",
+    ],
+    [
+      "the whole path",
+      backend({ url: "https://x/v1/chat/completions" }),
+      "spec.backends[0].url must be the base address only; the gateway appends the rest",
+    ],
+    [
+      "/v1 for messages",
+      backend({ protocol: "Messages", url: "https://x/v1/" }),
+      "spec.backends[0].url must end before /v1 for protocol Messages; the gateway appends /v1/messages",
+    ],
+    ["tls over plain http", backend({ url: "http://x/v1", tls: { serverName: "x" } }), "spec.backends[0].tls needs an https url"],
+    ["a credential without a name", backend({ credentialRef: {} }), "spec.backends[0].credentialRef.name is required"],
+    ["a weight in words", backend({ weight: "much" }), "spec.backends[0].weight must be a whole number from 0 to 1000000"],
+    [
+      "a timeout without a unit",
+      backend({ timeouts: { connect: "5" } }),
+      'spec.backends[0].timeouts.connect must be a duration such as "30s" or "1m30s"',
+    ],
+    [
+      "a timeout out of bounds",
+      backend({ timeouts: { connect: "2m" } }),
+      "spec.backends[0].timeouts.connect must be from 100ms to 60s",
+    ],
+    [
+      "an unknown preset",
+      backend({ profile: { preset: "best" } }),
+      "spec.backends[0].profile.preset must be one of generic, vllm, sglang, deepseek, openai, anthropic",
+    ],
+    ["a flag with another type", backend({ profile: { files: "yes" } }), "spec.backends[0].profile.files must be boolean"],
+  ])("%s", ([, change, problem]) => {
+    expect(problemsOf(change(minimal()))).toEqual([problem]);
+  });
+
+  test("every problem is told at once", () => {
+    const document = { ...minimal(), spec: { pricing: {}, backends: [{}] } };
+    expect(problemsOf(document)).toEqual([
+      "spec.modelName is required",
+      "spec.pricing.inputPerMillion is required",
+      "spec.pricing.outputPerMillion is required",
+      "spec.backends[0].name is required",
+      "spec.backends[0].protocol is required",
+      "spec.backends[0].url is required",
+    ]);
+  });
+});
+
+test("what is left out has its default, prices are exact, durations are milliseconds", () => {
+  const document = spec({
+    pricing: { inputPerMillion: "0.30", outputPerMillion: "1.000001" },
+    backends: [{ ...minimal().spec.backends[0], credentialRef: { name: "provider" }, timeouts: { connect: "1s500ms" } }],
+  })(minimal());
+  const parsed = parseModelResource(document);
+  expect(parsed).toMatchObject({
+    kind: "good",
+    resource: {
+      metadata: { namespace: "default" },
+      spec: {
+        aliases: [],
+        suspended: false,
+        interfaces: ["ChatCompletions", "Messages"],
+        pricing: { currency: "USD", inputPerMillion: 300_000n, outputPerMillion: 1_000_001n },
+        backends: [{ weight: 1, priority: 0, credentialRef: { name: "provider", key: "api-key" }, timeouts: { connect: 1_500 } }],
+      },
+    },
+  });
+});
+
+test("what Kubernetes adds to a resource is let through", () => {
+  const document = {
+    ...minimal(),
+    metadata: { name: "modelx", uid: "1", generation: 3, managedFields: [{}] },
+    status: { any: "thing" },
+  };
+  expect(problemsOf(document)).toEqual([]);
+});

@@ -1,0 +1,127 @@
+import { beforeEach, expect, test } from "vitest";
+import type { DiscoveryResponse } from "../../../../runtime/gen/envoy/service/discovery/v3/discovery_pb.js";
+import { CLUSTER_TYPE, createAdsStream, SECRET_TYPE, type AdsStream } from "../../../../operator/xds/ads-stream.ts";
+import { buildSnapshot } from "../../../../operator/xds/snapshot.ts";
+
+let sent: DiscoveryResponse[];
+let rejections: string[];
+let stream: AdsStream;
+beforeEach(() => {
+  sent = [];
+  rejections = [];
+  stream = createAdsStream({
+    send: (response) => void sent.push(response),
+    onRejected: ({ node, message }) => void rejections.push(`${node}: ${message}`),
+  });
+});
+
+function snapshot(clusters: string[], secrets: Record<string, string> = {}) {
+  const endpoint = { host: "a", port: 80, tls: null, credential: null, guard: null, connectTimeoutMs: 1 };
+  return buildSnapshot({
+    clusters: new Map(clusters.map((name) => [name, endpoint])),
+    secrets: new Map(Object.entries(secrets).map(([name, headerValue]) => [name, { kind: "credential", headerValue }])),
+  });
+}
+
+const ask = (typeUrl: string, resourceNames: string[] = []) => stream.receive({ typeUrl, resourceNames, node: { id: "envoy" } });
+const answer = (typeUrl: string, resourceNames: string[] = [], errorDetail?: { message: string }) => {
+  const last = sent.findLast((response) => response.typeUrl === typeUrl);
+  stream.receive({ typeUrl, resourceNames, errorDetail, responseNonce: last?.nonce, versionInfo: last?.versionInfo });
+};
+const counts = () => sent.map(({ typeUrl, resources }) => [typeUrl === CLUSTER_TYPE ? "clusters" : "secrets", resources.length]);
+
+test("a subscription before the first snapshot is answered when there is one", () => {
+  ask(CLUSTER_TYPE);
+  expect(sent).toEqual([]);
+  stream.update(snapshot(["a"]));
+  expect(counts()).toEqual([["clusters", 1]]);
+});
+
+test("an acknowledgement is not answered; equal content is not sent again", () => {
+  stream.update(snapshot(["a"]));
+  ask(CLUSTER_TYPE);
+  answer(CLUSTER_TYPE);
+  stream.update(snapshot(["a"]));
+  expect(sent).toHaveLength(1);
+  stream.update(snapshot(["a", "b"]));
+  expect(counts()).toEqual([
+    ["clusters", 1],
+    ["clusters", 2],
+  ]);
+});
+
+test("only the secrets that were asked for are sent, and a new name is answered", () => {
+  stream.update(snapshot(["a"], { one: "1", two: "2", three: "3" }));
+  ask(SECRET_TYPE, ["one"]);
+  answer(SECRET_TYPE, ["one"]);
+  answer(SECRET_TYPE, ["one", "three"]);
+  expect(counts()).toEqual([
+    ["secrets", 1],
+    ["secrets", 2],
+  ]);
+});
+
+test("a changed secret is sent to those who asked for it, and to no one else", () => {
+  stream.update(snapshot(["a"], { one: "1", two: "2" }));
+  ask(SECRET_TYPE, ["one"]);
+  answer(SECRET_TYPE, ["one"]);
+  stream.update(snapshot(["a"], { one: "1", two: "changed" }));
+  expect(sent).toHaveLength(1);
+  stream.update(snapshot(["a"], { one: "changed", two: "changed" }));
+  expect(sent).toHaveLength(2);
+});
+
+test("a snapshot is acknowledged when the clusters are, and every secret was asked for and acknowledged", () => {
+  const current = snapshot(["a"], { one: "1" });
+  stream.update(current);
+  expect(stream.standing(current)).toEqual({ kind: "waiting" });
+  ask(CLUSTER_TYPE);
+  answer(CLUSTER_TYPE);
+  expect(stream.standing(current)).toEqual({ kind: "waiting" });
+  ask(SECRET_TYPE, ["one"]);
+  expect(stream.standing(current)).toEqual({ kind: "waiting" });
+  answer(SECRET_TYPE, ["one"]);
+  expect(stream.standing(current)).toEqual({ kind: "acked" });
+});
+
+test("a refusal is told in Envoy's words, and ends with the next content", () => {
+  const bad = snapshot(["bad"]);
+  stream.update(bad);
+  ask(CLUSTER_TYPE);
+  answer(CLUSTER_TYPE, [], { message: "cluster bad: malformed" });
+  expect(stream.standing(bad)).toEqual({ kind: "rejected", message: "cluster bad: malformed" });
+  expect(rejections).toEqual(["envoy: cluster bad: malformed"]);
+  const good = snapshot(["good"]);
+  stream.update(good);
+  answer(CLUSTER_TYPE);
+  expect(stream.standing(good)).toEqual({ kind: "acked" });
+});
+
+test("going back to what an Envoy had before its refusal is sent again, and acknowledged", () => {
+  const good = snapshot(["good"]);
+  stream.update(good);
+  ask(CLUSTER_TYPE);
+  answer(CLUSTER_TYPE);
+  stream.update(snapshot(["good", "bad"]));
+  answer(CLUSTER_TYPE, [], { message: "no" });
+  stream.update(good);
+  expect(stream.standing(good)).toEqual({ kind: "waiting" });
+  answer(CLUSTER_TYPE);
+  expect(stream.standing(good)).toEqual({ kind: "acked" });
+});
+
+test("the answer to an overtaken response counts for nothing", () => {
+  stream.update(snapshot(["a"]));
+  ask(CLUSTER_TYPE);
+  const [first] = sent;
+  const next = snapshot(["b"]);
+  stream.update(next);
+  stream.receive({ typeUrl: CLUSTER_TYPE, responseNonce: first?.nonce });
+  expect(stream.standing(next)).toEqual({ kind: "waiting" });
+});
+
+test("types that are not served are not answered", () => {
+  stream.update(snapshot(["a"]));
+  ask("type.googleapis.com/envoy.config.listener.v3.Listener");
+  expect(sent).toEqual([]);
+});
