@@ -1,7 +1,7 @@
 import type { ErrorCode } from "../contract/errors.ts";
 import type { Interface } from "../contract/protocol.ts";
 import { formatNanoUsd } from "../ledger/money.ts";
-import type { Settlement } from "../ledger/settlement/settle.ts";
+import type { Settlement } from "../ledger/settlement/settlement.ts";
 import type { Logger } from "../runtime/log.ts";
 
 /** Which finished requests get a line: at thousands a second the lines cost more than what they tell. */

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { ErrorCode } from "../contract/errors.ts";
-import type { Settlement } from "../ledger/settlement/settle.ts";
+import type { Settlement } from "../ledger/settlement/settlement.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { JournalDamage } from "./journal/read-journal.ts";
 import { createAccessLog, type AccessLogChoice, type RefusedRequest } from "./access-log.ts";

@@ -1,7 +1,7 @@
 import { GatewayError, type ErrorCode } from "../contract/errors.ts";
 import type { Backend } from "../contract/catalogue.ts";
 import type { Interface } from "../contract/protocol.ts";
-import type { Settlement } from "../ledger/settlement/settle.ts";
+import type { Settlement } from "../ledger/settlement/settlement.ts";
 import { BROKEN_OFF, createAnswerStream, keepAliveBytes, type AnswerStream } from "./answer-stream.ts";
 import { answerRoute } from "./answers/answer.ts";
 import { authenticate, type Caller } from "./auth/authenticate.ts";

@@ -1,6 +1,6 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import { ERRORS } from "../contract/errors.ts";
-import type { Settlement } from "../ledger/settlement/settle.ts";
+import type { Settlement } from "../ledger/settlement/settlement.ts";
 
 /** What is counted and timed of each request that reached an upstream. */
 export interface RequestMetrics {

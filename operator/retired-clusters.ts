@@ -1,5 +1,5 @@
 import type { ServedModel } from "./model/served-model.ts";
-import type { Endpoint } from "./xds/cluster.ts";
+import type { Endpoint } from "./xds/endpoint.ts";
 import type { SecretContent } from "./xds/secret.ts";
 import type { SnapshotInput } from "./xds/snapshot.ts";
 

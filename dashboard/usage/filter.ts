@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { OUTCOMES, type Outcome } from "../../ledger/settlement/settle.ts";
+import { OUTCOMES, type Outcome } from "../../ledger/settlement/settlement.ts";
 
 /** Which of an account's requests: those of a key, of a model, that ended so; undefined: all. */
 export interface RequestFilter {

@@ -5,7 +5,8 @@ import type { LeaseBank } from "../../ledger/leases/lease-bank.ts";
 import type { AccountRow } from "../../ledger/feed/rows.ts";
 import type { WorldAccount } from "../world/world.ts";
 import type { WalletSize } from "./hold-share.ts";
-import { createWallet, type Departure, type Hold, type Wallet } from "./wallet.ts";
+import type { Departure, Hold } from "./hold.ts";
+import { createWallet, type Wallet } from "./wallet.ts";
 
 /** Decides from memory whether an account can pay for one more request (S6, S19, S30). */
 export interface Credit {

@@ -3,7 +3,7 @@ import type { Caller } from "../auth/authenticate.ts";
 import type { LimitedRequest, Limits } from "../limits/limits.ts";
 import type { Credit } from "./credit.ts";
 import type { HoldSize } from "./hold-size.ts";
-import type { Departure, Hold } from "./wallet.ts";
+import type { Departure, Hold } from "./hold.ts";
 
 /** What a request has taken before it runs: credit, and its place within the limits. */
 export interface Reservation {

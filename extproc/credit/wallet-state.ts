@@ -1,6 +1,6 @@
 import type { GatewayError } from "../../contract/errors.ts";
 import type { WalletSize } from "./hold-share.ts";
-import type { Departure, Hold } from "./wallet.ts";
+import type { Departure, Hold } from "./hold.ts";
 
 export interface Lease {
   id: string;

@@ -3,21 +3,8 @@ import type { Leasing } from "../../ledger/feed/rows.ts";
 import type { LeaseBank } from "../../ledger/leases/lease-bank.ts";
 import { heldByOthers, short, unavailable } from "./credit-refusal.ts";
 import { shareOf, type WalletSize } from "./hold-share.ts";
+import type { Departure, Hold } from "./hold.ts";
 import type { Amounts, Answer, Lease, Waiter } from "./wallet-state.ts";
-
-/** Credit that one running request has reserved. It ends once: with its charge, or without one. */
-export interface Hold {
-  heldNanoUsd(): bigint;
-  /**
-   * Raises the hold to this amount where the lease covers it; else asks for more in the background.
-   * "short": the account has no more, or it cannot be asked.
-   */
-  cover(nanoUsd: bigint): "covered" | "asked" | "short";
-  /** Frees the hold and takes the charge from the lease. @returns the lease that pays; null: there is none any more. */
-  settle(chargeNanoUsd: bigint): string | null;
-  /** Frees the hold of a request that never ran. */
-  release(): void;
-}
 
 /** One account's credit in this process: one lease, and the holds on it. The sum of holds never passes what is left. */
 export interface Wallet {
@@ -64,11 +51,6 @@ const AWAY_FOR_MS = 1_000;
 const LOOK_EVERY_MS = 50;
 /** The database frees leases later than we stop to use them: both clocks may differ in speed, never by this much. */
 const SKEW_MS = 2_000;
-
-/** Has the client left? An AbortSignal says it too; a whole one a request would cost more than the hold. */
-export interface Departure {
-  readonly aborted: boolean;
-}
 
 export function createWallet(deps: WalletDeps): Wallet {
   const { accountId, bank, clock, waitMs = WAIT_MS } = deps;

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { GatewayError } from "../../contract/errors.ts";
-import type { Settlement } from "../../ledger/settlement/settle.ts";
+import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import { encodeFrame } from "./frame.ts";
 import { describeOwner } from "./owner.ts";
 import { encodeCheckpoint, encodeEnd, encodeRun, encodeStart, type Checkpoint, type StartedRun } from "./record.ts";

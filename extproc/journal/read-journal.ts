@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
-import type { Settlement } from "../../ledger/settlement/settle.ts";
+import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import { decodeFrames } from "./frame.ts";
 import { decodeRecord, settleLost, type Checkpoint, type JournalRecord, type StartedRun } from "./record.ts";
 

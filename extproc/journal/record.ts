@@ -2,7 +2,7 @@ import * as z from "zod";
 import { INTERFACES, PROTOCOLS } from "../../contract/protocol.ts";
 import { NO_USAGE, type Usage } from "../../contract/usage.ts";
 import { chargeNanoUsd, type Price } from "../../ledger/money.ts";
-import { OUTCOMES, type Settlement } from "../../ledger/settlement/settle.ts";
+import { OUTCOMES, type Settlement } from "../../ledger/settlement/settlement.ts";
 
 /** What a record of an attempt says of it whatever becomes of it. */
 type Facts = Pick<

@@ -1,6 +1,6 @@
 import { mkdir, readdir, rm } from "node:fs/promises";
 import path from "node:path";
-import type { Settlement } from "../../ledger/settlement/settle.ts";
+import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import type { Logger } from "../../runtime/log.ts";
 import { createDamagedJournals, DAMAGED_FOLDER } from "./damaged-journals.ts";
 import { isInUse, OWNER_FILE, readOwner } from "./owner.ts";

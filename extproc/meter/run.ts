@@ -2,7 +2,7 @@ import type { Backend } from "../../contract/catalogue.ts";
 import type { Interface } from "../../contract/protocol.ts";
 import { NO_USAGE, type Usage } from "../../contract/usage.ts";
 import { chargeNanoUsd } from "../../ledger/money.ts";
-import type { Settlement } from "../../ledger/settlement/settle.ts";
+import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import type { Events } from "../events.ts";
 import type { Journal } from "../journal/journal.ts";

@@ -14,7 +14,6 @@ import {
   type Membership,
   type Role,
 } from "./members.ts";
-import type { Person } from "./persons.ts";
 import { hashToken, isTokenId, mintToken } from "./token.ts";
 
 const INVITED_FOR = "interval '7 days'";
@@ -127,12 +126,12 @@ function noInvitation(): GatewayError {
  * be forwarded, and addresses differ.
  * @throws GatewayError `not_found` for one that was used, ran out or never was.
  */
-export async function acceptInvitation(database: Database, token: string, person: Pick<Person, "id">): Promise<Membership> {
+export async function acceptInvitation(database: Database, token: string, person: { id: string }): Promise<Membership> {
   return database.transaction((transaction) => acceptInvitationIn(transaction, token, person));
 }
 
 /** The same as a part of something larger. */
-export async function acceptInvitationIn(transaction: Queryable, token: string, person: Pick<Person, "id">): Promise<Membership> {
+export async function acceptInvitationIn(transaction: Queryable, token: string, person: { id: string }): Promise<Membership> {
   const [invitation] = await transaction.query({
     text: `WITH used AS (DELETE FROM invitation WHERE token_hash = $1 AND expires_at > now() RETURNING account_id, role)
            SELECT ${ACCOUNT_OF_MEMBERSHIP}, role FROM used JOIN account ON account.id = account_id`,

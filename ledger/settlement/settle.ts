@@ -1,47 +1,9 @@
 import * as z from "zod";
-import type { Interface, Protocol } from "../../contract/protocol.ts";
-import type { Usage } from "../../contract/usage.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { createPartitionsFor } from "../postgres/partitions.ts";
 import { isCheckViolation } from "../postgres/postgres-error.ts";
 import { SETTLEMENT_COLUMNS } from "./settlement-columns.ts";
-
-/**
- * How an attempt ended. "stopped": the gateway ended it because credit ran out. "lost": its process died, or it never
- * ended; what was noted last is charged.
- */
-export const OUTCOMES = ["complete", "truncated", "failed", "aborted", "stopped", "lost"] as const;
-export type Outcome = (typeof OUTCOMES)[number];
-
-/** One attempt that reached an upstream, and what it costs. */
-export interface Settlement {
-  /** UUIDv7; its time decides the day that the usage counts for. */
-  requestId: string;
-  /** From 1. (requestId, attempt) is charged once. */
-  attempt: number;
-  accountId: string;
-  /** Public id of the API key. */
-  keyId: string;
-  /** The name under which it is served. */
-  model: string;
-  interface: Interface;
-  upstreamProtocol: Protocol;
-  backend: string;
-  /** In force when the request was admitted (S28). */
-  priceVersionId: bigint;
-  usage: Usage;
-  isEstimated: boolean;
-  /** From 0 up; 0 leaves a usage row and no ledger entry. */
-  chargeNanoUsd: bigint;
-  /** The credit lease that pays, if it is still open; null: the balance pays. */
-  leaseId: string | null;
-  httpStatus: number;
-  outcome: Outcome;
-  isStream: boolean;
-  startedAt: Date;
-  durationMs: number;
-  firstTokenMs: number | null;
-}
+import type { Settlement } from "./settlement.ts";
 
 export interface SettleResult {
   /** How many landed with this call; what had landed before is not among them. */

@@ -1,4 +1,4 @@
-import type { Settlement } from "./settle.ts";
+import type { Settlement } from "./settlement.ts";
 
 export interface SettlementColumn {
   /** Column of usage_event. */

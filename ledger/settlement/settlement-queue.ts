@@ -1,4 +1,4 @@
-import type { Settlement } from "./settle.ts";
+import type { Settlement } from "./settlement.ts";
 
 /** Settlements that wait for Postgres, by account. */
 export interface SettlementQueue extends Iterable<Settlement> {

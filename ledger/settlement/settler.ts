@@ -6,7 +6,8 @@ import { createDoorbell } from "../doorbell.ts";
 import { formatNanoUsd } from "../money.ts";
 import { createPartitionsAhead } from "../postgres/partitions.ts";
 import { isDataRefused } from "../postgres/postgres-error.ts";
-import { settle, UnknownAccountError, type Settlement, type SettleResult } from "./settle.ts";
+import { settle, UnknownAccountError, type SettleResult } from "./settle.ts";
+import type { Settlement } from "./settlement.ts";
 import { createSettlementQueue } from "./settlement-queue.ts";
 
 /** Brings settlements into Postgres in batches, behind the requests. */

@@ -4,7 +4,7 @@ import type { Queryable } from "../postgres/database.ts";
 import type { Price } from "../money.ts";
 import { priceAt, scheduleColumn, type PriceRule } from "../models/price-schedule.ts";
 import { dayOf, lowestIdAt, msOfId } from "./request-id-time.ts";
-import { OUTCOMES, type Outcome } from "../settlement/settle.ts";
+import { OUTCOMES, type Outcome } from "../settlement/settlement.ts";
 import { wholeNumber } from "./sums.ts";
 import { findUsedGroups, type UsedGroup } from "./used-groups.ts";
 

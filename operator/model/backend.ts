@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import type { Interface, Protocol } from "../../contract/protocol.ts";
 import type { Fingerprint } from "../../runtime/credential-fingerprint.ts";
 import { clusterName } from "../xds/cluster-name.ts";
-import type { Endpoint } from "../xds/cluster.ts";
+import type { Endpoint } from "../xds/endpoint.ts";
 import type { SecretContent } from "../xds/secret.ts";
 import type { AddressPolicy } from "../address/policy.ts";
 import type { ResourceSet, SourcedModel } from "../source/source.ts";

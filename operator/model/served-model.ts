@@ -3,7 +3,7 @@ import { PROFILES, type Profile } from "../../contract/profile.ts";
 import type { Price } from "../../ledger/money.ts";
 import type { PriceRule } from "../../ledger/models/price-schedule.ts";
 import type { SourcedModel } from "../source/source.ts";
-import type { Endpoint } from "../xds/cluster.ts";
+import type { Endpoint } from "../xds/endpoint.ts";
 import type { SecretContent } from "../xds/secret.ts";
 import { INTERFACE_OF, PROTOCOL_OF, type ResolvedBackend } from "./backend.ts";
 import type { BackendResource } from "./backend-resource.ts";

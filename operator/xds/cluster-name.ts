@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Endpoint } from "./cluster.ts";
+import type { Endpoint } from "./endpoint.ts";
 
 /**
  * `model/<model>/<backend>/<8 hex digits of the endpoint>`. A changed endpoint is another cluster, so that requests which

@@ -8,36 +8,10 @@ import {
   type Cluster,
 } from "../../runtime/gen/envoy/config/cluster/v3/cluster_pb.js";
 import { RoutingPriority } from "../../runtime/gen/envoy/config/core/v3/base_pb.js";
-import type { AddressGuard } from "../address/policy.ts";
 import { CONNECTION_BUFFER_BYTES } from "../bootstrap/buffers.ts";
+import type { Endpoint } from "./endpoint.ts";
 import { httpProtocolOptions } from "./upstream-http.ts";
 import { upstreamTls } from "./upstream-tls.ts";
-
-/** One upstream server as Envoy reaches it. Everything in it is part of the cluster's name (`clusterName`). */
-export interface Endpoint {
-  host: string;
-  port: number;
-  /** Null: plain HTTP. */
-  tls: EndpointTls | null;
-  /** Null: the server takes no credential. */
-  credential: EndpointCredential | null;
-  /** Null: the host is an address, and was judged. */
-  guard: AddressGuard | null;
-  connectTimeoutMs: number;
-}
-
-export interface EndpointTls {
-  /** Sent as SNI, and what the certificate must be made out to. */
-  serverName: string;
-  /** Name of the SDS secret that holds the trusted roots. */
-  rootsSecret: string;
-}
-
-export interface EndpointCredential {
-  header: "authorization" | "x-api-key";
-  /** Name of the SDS secret that holds the header's whole value. */
-  secret: string;
-}
 
 export function buildCluster(name: string, endpoint: Endpoint): Cluster {
   return create(ClusterSchema, {

@@ -1,6 +1,7 @@
 import type { Any } from "@bufbuild/protobuf/wkt";
 import { createHash } from "node:crypto";
-import { buildCluster, packCluster, type Endpoint } from "./cluster.ts";
+import { buildCluster, packCluster } from "./cluster.ts";
+import type { Endpoint } from "./endpoint.ts";
 import { packSecret, type SecretContent } from "./secret.ts";
 
 /** Everything that Envoy is to know, by resource name. */

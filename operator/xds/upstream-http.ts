@@ -7,7 +7,7 @@ import { GenericSchema } from "../../runtime/gen/envoy/extensions/http/injected_
 import { HttpProtocolOptionsSchema } from "../../runtime/gen/envoy/extensions/upstreams/http/v3/http_protocol_options_pb.js";
 import { overAds } from "./ads-source.ts";
 import { UPSTREAM_STREAMS, UPSTREAM_WINDOW_BYTES } from "../bootstrap/buffers.ts";
-import type { Endpoint, EndpointCredential } from "./cluster.ts";
+import type { Endpoint, EndpointCredential } from "./endpoint.ts";
 import { upstreamGuard } from "./upstream-guard.ts";
 
 /** How Envoy speaks HTTP to an upstream: version, reuse of connections, and what every attempt passes: who may be asked, and the credential. */

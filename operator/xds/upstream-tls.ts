@@ -5,7 +5,7 @@ import type { TransportSocketSchema } from "../../runtime/gen/envoy/config/core/
 import { SubjectAltNameMatcher_SanType as SanType } from "../../runtime/gen/envoy/extensions/transport_sockets/tls/v3/common_pb.js";
 import { UpstreamTlsContextSchema } from "../../runtime/gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.js";
 import { overAds } from "./ads-source.ts";
-import type { EndpointTls } from "./cluster.ts";
+import type { EndpointTls } from "./endpoint.ts";
 
 /** TLS to an upstream: its name is sent as SNI, and its certificate must be made out to that name by a trusted root. */
 export function upstreamTls({ serverName, rootsSecret }: EndpointTls): MessageInitShape<typeof TransportSocketSchema> {

@@ -2,7 +2,7 @@ import { createSecureServer } from "node:http2";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Endpoint } from "../../operator/xds/cluster.ts";
+import type { Endpoint } from "../../operator/xds/endpoint.ts";
 import type { SecretContent } from "../../operator/xds/secret.ts";
 import { buildSnapshot } from "../../operator/xds/snapshot.ts";
 import { eventually } from "../support/eventually.ts";

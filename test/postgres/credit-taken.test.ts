@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from "uuid";
 import { expect, onTestFinished, test } from "vitest";
 import { GatewayError } from "../../contract/errors.ts";
 import { createCredit, type Credit } from "../../extproc/credit/credit.ts";
-import type { Hold } from "../../extproc/credit/wallet.ts";
+import type { Hold } from "../../extproc/credit/hold.ts";
 import { readBalance } from "../../ledger/accounts/accounts.ts";
 import { checkLedger } from "../../ledger/upkeep/check.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";

@@ -4,7 +4,8 @@ import { postCredit } from "../../ledger/credit/entries.ts";
 import { listEntries } from "../../ledger/credit/entry-list.ts";
 import { createApiKey, revokeApiKey } from "../../ledger/keys/keys.ts";
 import { usageByHour, usageByKey, usageByModelAndDay, usageTotals } from "../../ledger/usage/reports.ts";
-import { settle, type Settlement } from "../../ledger/settlement/settle.ts";
+import { settle } from "../../ledger/settlement/settle.ts";
+import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import { createCustomer, PEPPER, seedLedger, settlementOf, type Customer } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
 

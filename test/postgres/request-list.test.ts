@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { createApiKey } from "../../ledger/keys/keys.ts";
 import { listRequests, type RequestListing, type RequestPosition } from "../../ledger/usage/request-list.ts";
-import { settle, type Settlement } from "../../ledger/settlement/settle.ts";
+import { settle } from "../../ledger/settlement/settle.ts";
+import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import { createCustomer, PEPPER, PRICE, seedLedger, settlementOf } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
 

@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createAccount, readBalance } from "../../ledger/accounts/accounts.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
-import { settle, type Settlement, type SettleResult } from "../../ledger/settlement/settle.ts";
+import { settle, type SettleResult } from "../../ledger/settlement/settle.ts";
+import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import { createSettler } from "../../ledger/settlement/settler.ts";
 import { eventually } from "../support/eventually.ts";
 import { countRows, seedLedger, settlementOf, wrongBalances } from "../support/ledger.ts";

@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { isSegment } from "../../extproc/journal/read-journal.ts";
 import { decodeRecord, settleLost, type JournalRecord } from "../../extproc/journal/record.ts";
-import type { Settlement } from "../../ledger/settlement/settle.ts";
+import type { Settlement } from "../../ledger/settlement/settlement.ts";
 
 const HEADER_BYTES = 8;
 

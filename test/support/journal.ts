@@ -5,7 +5,7 @@ import { onTestFinished } from "vitest";
 import { openJournal, type Journal, type JournalOptions } from "../../extproc/journal/journal.ts";
 import type { JournalDamage } from "../../extproc/journal/read-journal.ts";
 import type { StartedRun } from "../../extproc/journal/record.ts";
-import type { Settlement } from "../../ledger/settlement/settle.ts";
+import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import { PRICE } from "./ledger.ts";
 
 export const NO_DAMAGE: JournalDamage = { records: 0, bytes: 0, segments: [] };

@@ -7,7 +7,7 @@ import { publishModels } from "../../ledger/models/catalogue.ts";
 import type { Database, Queryable } from "../../ledger/postgres/database.ts";
 import { createApiKey } from "../../ledger/keys/keys.ts";
 import type { Price } from "../../ledger/money.ts";
-import type { Settlement } from "../../ledger/settlement/settle.ts";
+import type { Settlement } from "../../ledger/settlement/settlement.ts";
 
 export const PEPPER = Buffer.alloc(32, 7);
 

@@ -1,6 +1,7 @@
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { findGoTools, type FindGoToolsOptions, type GoTools } from "./go-tools/go-tools.ts";
+import { findGoTools, type FindGoToolsOptions } from "./go-tools/go-tools.ts";
+import type { GoTools } from "./go-tools/programs.ts";
 
 const PROMTOOL: GoTools = {
   name: "prometheus-tools",

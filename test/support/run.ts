@@ -3,8 +3,8 @@ import { createEvents, type Events } from "../../extproc/events.ts";
 import { createMeter, type Meter } from "../../extproc/meter/meter.ts";
 import { startRun, type Run, type RunDeps } from "../../extproc/meter/run.ts";
 import type { RunWatch } from "../../extproc/meter/run-watch.ts";
-import type { Hold } from "../../extproc/credit/wallet.ts";
-import type { Settlement } from "../../ledger/settlement/settle.ts";
+import type { Hold } from "../../extproc/credit/hold.ts";
+import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import { createLog } from "../../runtime/log.ts";
 import { catalogueModel, PRICE } from "./ledger.ts";
 

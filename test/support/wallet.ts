@@ -1,5 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
-import { createWallet, type Hold } from "../../extproc/credit/wallet.ts";
+import type { Hold } from "../../extproc/credit/hold.ts";
+import { createWallet } from "../../extproc/credit/wallet.ts";
 import type { LeaseGrant } from "../../ledger/leases/leases.ts";
 import { sizeOf } from "./hold-size.ts";
 

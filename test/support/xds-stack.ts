@@ -5,7 +5,7 @@ import type { ServerCredentials } from "@grpc/grpc-js";
 import { freePort } from "../../local/process/ports.ts";
 import { buildBootstrap, type BootstrapOptions } from "../../operator/bootstrap/bootstrap.ts";
 import type { EnvoyConfig } from "../../operator/bootstrap/envoy-config.ts";
-import type { Endpoint } from "../../operator/xds/cluster.ts";
+import type { Endpoint } from "../../operator/xds/endpoint.ts";
 import { startXdsServer, type XdsServer } from "../../operator/xds/serve.ts";
 import { Registry } from "prom-client";
 import { createOperatorEvents } from "../../operator/events.ts";

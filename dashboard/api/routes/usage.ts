@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { usageByKey, usageByModelAndDay, usageTotals } from "../../../ledger/usage/reports.ts";
 import { listRequests } from "../../../ledger/usage/request-list.ts";
-import { OUTCOMES } from "../../../ledger/settlement/settle.ts";
+import { OUTCOMES } from "../../../ledger/settlement/settlement.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { callerOf } from "../caller.ts";
 import { encodeKeyUsageCursor, encodeRequestCursor, readKeyUsageCursor, readRequestCursor } from "../cursor.ts";

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { INTERFACES } from "../../../contract/protocol.ts";
 import { GatewayError } from "../../../contract/errors.ts";
 import type { ListedRequest } from "../../../ledger/usage/request-list.ts";
-import { OUTCOMES } from "../../../ledger/settlement/settle.ts";
+import { OUTCOMES } from "../../../ledger/settlement/settlement.ts";
 import type { UsageSums } from "../../../ledger/usage/sums.ts";
 import { showPricePerMillion } from "../../money.ts";
 import { day, keyId, model, moment, showMoment, showMoney, usd } from "./values.ts";

@@ -1,4 +1,4 @@
-import type { Outcome } from "../../../ledger/settlement/settle.ts";
+import type { Outcome } from "../../../ledger/settlement/settlement.ts";
 
 /** How a request ended, for people. */
 export const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { createDatabase } from "../../../ledger/postgres/database.ts";
 import { migrate } from "../../../ledger/postgres/migrate.ts";
-import type { Settlement } from "../../../ledger/settlement/settle.ts";
+import type { Settlement } from "../../../ledger/settlement/settlement.ts";
 import { createSettler } from "../../../ledger/settlement/settler.ts";
 import { startPostgres } from "../../../local/postgres.ts";
 import { readUse } from "../processes.ts";

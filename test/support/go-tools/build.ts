@@ -4,7 +4,7 @@ import path from "node:path";
 import { createInterface } from "node:readline";
 import { MissingPrerequisite } from "../prerequisite.ts";
 import { findGo } from "./go.ts";
-import type { GoTools } from "./go-tools.ts";
+import type { GoTools } from "./programs.ts";
 
 export interface GoBuildOptions {
   /** Where the programs go. */

@@ -8,35 +8,9 @@ import { promisify } from "node:util";
 import { cacheDirectory } from "../../../local/cache-directory.ts";
 import { tryLock } from "../../../local/process/lock.ts";
 import { BUILD_FLAGS, buildGoTools } from "./build.ts";
+import type { GoTools } from "./programs.ts";
 
 const run = promisify(execFile);
-
-/** Programs of one go.mod that tests run. */
-export interface GoTools {
-  /** The folder in the user's cache directory that holds them. */
-  name: string;
-  /** What they are together, inside a sentence. */
-  title: string;
-  /** The same as the beginning of a sentence whose verb is a plural. */
-  needers: string;
-  /** Which they are, inside a sentence. */
-  list: string;
-  /** Directory of their go.mod. */
-  module: string;
-  packages: readonly string[];
-  /** Of `go build`, besides those of every build. */
-  flags: readonly string[];
-  /** Go variables that the linker sets, and their values. */
-  linked: Readonly<Record<string, string | undefined>>;
-  /** Programs that Go names after a package's folder, and what they are called. */
-  renamed: Readonly<Record<string, string>>;
-  /** Each program and how it is asked whether it runs. */
-  programs: readonly (readonly [name: string, ...parameters: string[]])[];
-  /** How long building them takes where nothing is cached. */
-  minutes: number;
-  /** How one goes without building them: ", or …". */
-  otherWay: string;
-}
 
 export interface FindGoToolsOptions {
   /** PATH, XDG_CACHE_HOME, HOME and Go's own settings are looked at. */

@@ -2,7 +2,8 @@ import { access, constants, readFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { MissingPrerequisite } from "../prerequisite.ts";
-import { findGoTools, type FindGoToolsOptions, type GoTools } from "../go-tools/go-tools.ts";
+import { findGoTools, type FindGoToolsOptions } from "../go-tools/go-tools.ts";
+import type { GoTools } from "../go-tools/programs.ts";
 
 /** Paths of the programs that make a Kubernetes API without a cluster. */
 export interface KubeTools {

@@ -2,7 +2,7 @@ import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
 import type { AccessLogChoice, RefusedRequest } from "../../../extproc/access-log.ts";
 import { createEvents } from "../../../extproc/events.ts";
-import type { Settlement } from "../../../ledger/settlement/settle.ts";
+import type { Settlement } from "../../../ledger/settlement/settlement.ts";
 import { captureLog } from "../../support/log.ts";
 
 function startEvents(accessLog: AccessLogChoice = "all") {

@@ -7,7 +7,7 @@ import { encodeFrame } from "../../../../extproc/journal/frame.ts";
 import { openJournal } from "../../../../extproc/journal/journal.ts";
 import { readJournal } from "../../../../extproc/journal/read-journal.ts";
 import { settleLost, type Checkpoint } from "../../../../extproc/journal/record.ts";
-import type { Settlement } from "../../../../ledger/settlement/settle.ts";
+import type { Settlement } from "../../../../ledger/settlement/settlement.ts";
 import { makeRoot, NO_DAMAGE, startOf } from "../../../support/journal.ts";
 import { settlementOf } from "../../../support/ledger.ts";
 

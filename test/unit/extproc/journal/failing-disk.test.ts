@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, test, vi } from "vitest";
 import { readJournal } from "../../../../extproc/journal/read-journal.ts";
 import type { SegmentFiles } from "../../../../extproc/journal/segments.ts";
-import type { Settlement } from "../../../../ledger/settlement/settle.ts";
+import type { Settlement } from "../../../../ledger/settlement/settlement.ts";
 import { NO_DAMAGE, openTestJournal, startOf } from "../../../support/journal.ts";
 import { settlementOf } from "../../../support/ledger.ts";
 

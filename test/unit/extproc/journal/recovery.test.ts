@@ -8,7 +8,7 @@ import { createDamagedJournals } from "../../../../extproc/journal/damaged-journ
 import { openJournal } from "../../../../extproc/journal/journal.ts";
 import type { JournalDamage } from "../../../../extproc/journal/read-journal.ts";
 import { recoverJournals, type RecoveryDeps } from "../../../../extproc/journal/recovery.ts";
-import type { Settlement } from "../../../../ledger/settlement/settle.ts";
+import type { Settlement } from "../../../../ledger/settlement/settlement.ts";
 import { makeRoot, openTestJournal, startOf } from "../../../support/journal.ts";
 import { settlementOf } from "../../../support/ledger.ts";
 import { captureLog } from "../../../support/log.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Usage } from "../../../../contract/usage.ts";
 import { createMeter, type Meter } from "../../../../extproc/meter/meter.ts";
-import type { Hold } from "../../../../extproc/credit/wallet.ts";
+import type { Hold } from "../../../../extproc/credit/hold.ts";
 import { chargeNanoUsd } from "../../../../ledger/money.ts";
 import { PRICE } from "../../../support/ledger.ts";
 import { silentEvents, startTestRun, type TestRunOptions } from "../../../support/run.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Settlement } from "../../../../ledger/settlement/settle.ts";
+import type { Settlement } from "../../../../ledger/settlement/settlement.ts";
 import { createSettlementQueue, type SettlementQueue } from "../../../../ledger/settlement/settlement-queue.ts";
 import { settlementOf } from "../../../support/ledger.ts";
 

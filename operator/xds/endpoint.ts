@@ -1,0 +1,27 @@
+import type { AddressGuard } from "../address/policy.ts";
+
+/** One upstream server as Envoy reaches it. Everything in it is part of the cluster's name (`clusterName`). */
+export interface Endpoint {
+  host: string;
+  port: number;
+  /** Null: plain HTTP. */
+  tls: EndpointTls | null;
+  /** Null: the server takes no credential. */
+  credential: EndpointCredential | null;
+  /** Null: the host is an address, and was judged. */
+  guard: AddressGuard | null;
+  connectTimeoutMs: number;
+}
+
+export interface EndpointTls {
+  /** Sent as SNI, and what the certificate must be made out to. */
+  serverName: string;
+  /** Name of the SDS secret that holds the trusted roots. */
+  rootsSecret: string;
+}
+
+export interface EndpointCredential {
+  header: "authorization" | "x-api-key";
+  /** Name of the SDS secret that holds the header's whole value. */
+  secret: string;
+}
