@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { parseNanoUsd } from "../ledger/money.ts";
+import { endOfDay } from "../contract/days.ts";
 
 const AMOUNT = "Write an amount in USD such as 5.00.";
-const DAY_MS = 86_400_000;
 
 const amount = z
   .string(AMOUNT)
@@ -17,10 +17,7 @@ const change = z
 const reason = z.string("Say why.").min(1, "Say why.").max(200, "At most 200 characters.");
 /** The day that is named is the last one. */
 const lastDay = z
-  .union([
-    z.literal("").transform(() => null),
-    z.iso.date("Choose a day.").transform((day) => new Date(Date.parse(day) + DAY_MS)),
-  ])
+  .union([z.literal("").transform(() => null), z.iso.date("Choose a day.").transform((day) => endOfDay(day))])
   .refine((end) => end === null || end.getTime() > Date.now(), "Choose a day that is not over yet.")
   .default(null);
 /** Of the form as it was loaded: sent twice, it moves money once. */

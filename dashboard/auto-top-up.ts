@@ -11,10 +11,10 @@ import {
 import type { Database } from "../ledger/postgres/database.ts";
 import { failPayment } from "../ledger/payments/payments.ts";
 import type { Logger } from "../runtime/log.ts";
-import { startRounds, type Rounds } from "../runtime/rounds.ts";
 import { autoTopUpStoppedLetter } from "./mail/letters.ts";
 import { sendToAny, type Mailer } from "./mail/letter.ts";
 import type { ChargeAnswer, PaymentProvider } from "./payments/provider.ts";
+import { startRounds, type Rounds } from "../runtime/wait.ts";
 
 export interface AutoTopUpDeps {
   database: Database;

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Limits } from "../contract/limits.ts";
 import type { KeySettings } from "../ledger/keys/key-settings.ts";
+import { endOfDay } from "../contract/days.ts";
 
 const amount = z
   .string()
@@ -35,7 +36,7 @@ export function parseKeyForm(values: Readonly<Record<string, string>>): Omit<Key
     name,
     allowedModels: allowedModels.length === 0 ? null : allowedModels,
     // The day that is named is the last one.
-    expiresAt: expires === undefined ? null : new Date(Date.parse(expires) + 86_400_000),
+    expiresAt: expires === undefined ? null : endOfDay(expires),
     limits: withoutUndefined(limits),
   };
 }

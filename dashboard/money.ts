@@ -7,8 +7,6 @@ export function showUsd(nanoUsd: bigint): string {
   return `${nanoUsd < 0n ? "−" : ""}$${whole.replace(/\B(?=(\d{3})+$)/g, ",")}.${whole === "0" ? shown : shown.slice(0, 4)}`;
 }
 
-const PICO_PER_MILLION = 1_000_000n;
-
 /** A price, as it is published: USD per million tokens. */
 export function showPrice(picoUsd: bigint): string {
   return `$${pricePerMillion(picoUsd)}`;
@@ -24,7 +22,12 @@ export function showPricePerMillion({ inputPicoUsd, cachedInputPicoUsd, cacheWri
   };
 }
 
+/** Without the zeros that say nothing. */
 function pricePerMillion(picoUsd: bigint): string {
-  const decimals = (picoUsd % PICO_PER_MILLION).toString().padStart(6, "0").replace(/0+$/, "").padEnd(2, "0");
-  return `${picoUsd / PICO_PER_MILLION}.${decimals}`;
+  return perMillion(picoUsd).replace(/0{1,4}$/, "");
+}
+
+/** Six decimals: pico-USD a token is micro-USD for a million tokens. */
+export function perMillion(picoUsd: bigint): string {
+  return formatNanoUsd(picoUsd * 1000n).slice(0, -3);
 }

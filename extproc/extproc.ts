@@ -7,7 +7,6 @@ import type { Lifecycle } from "../runtime/lifecycle.ts";
 import { registerLogMetrics } from "../runtime/log-metrics.ts";
 import type { CountedLog } from "../runtime/log.ts";
 import { createOutage } from "../runtime/outage.ts";
-import { startRounds } from "../runtime/rounds.ts";
 import { createDatabase } from "../ledger/postgres/database.ts";
 import { startFeed, type Feed } from "../ledger/feed/feed.ts";
 import type { Change } from "../ledger/feed/rows.ts";
@@ -40,7 +39,7 @@ import { createRefusals } from "./load/refusals.ts";
 import { createTurns } from "./load/turns.ts";
 import { createCredit } from "./credit/credit.ts";
 import { createDepartures } from "./credit/departures.ts";
-import { startLeaseKeeper } from "./credit/lease-keeper.ts";
+import { startLeaseRenewal } from "./credit/lease-renewal.ts";
 import { startRunWatch } from "./meter/run-watch.ts";
 import { createRequestIds } from "./request-id.ts";
 import { createBackendHealth } from "./route/backend-health.ts";
@@ -49,6 +48,7 @@ import { createTracedExchange } from "./traced-exchange.ts";
 import { createRedactor } from "./redactor.ts";
 import { openSupervisorChannel, type News } from "./workers/channel.ts";
 import { createWorld } from "./world/world.ts";
+import { startRounds } from "../runtime/wait.ts";
 
 export interface ExtprocConfig {
   databaseUrl: string;
@@ -237,7 +237,7 @@ export async function startExtproc(
     everyMs: RECOVER_EVERY_MS,
     onFailure: (error) => log.warn({ err: error }, "journals of processes that are gone could not be looked for"),
   });
-  const leaseKeeper = startLeaseKeeper({ credit, bank, log });
+  const leaseRenewal = startLeaseRenewal({ credit, bank, log });
   const limitExchange = startLimitExchange({ limits, log });
   const nightly = startNightly({
     database,
@@ -274,7 +274,7 @@ export async function startExtproc(
       lateness.stop();
       loads.stop();
       runWatch.stop();
-      await Promise.all([recoveries.stop(), leaseKeeper.stop(), limitExchange.stop(), nightly.stop()]);
+      await Promise.all([recoveries.stop(), leaseRenewal.stop(), limitExchange.stop(), nightly.stop()]);
       await credit.close();
     },
   });

@@ -187,6 +187,6 @@ export async function envoyPart(options: {
     readyUrl: `${adminUrl}/ready`,
     aliveUrl: `${adminUrl}/ready`,
     stopSteps: stopWithin(10_000),
-    beforeStop: async () => void (await drainEnvoy(adminUrl, { mostMs: DRAIN_MS })),
+    beforeStop: async () => void (await drainEnvoy(adminUrl, { maxMs: DRAIN_MS })),
   };
 }

@@ -1,3 +1,5 @@
+import { backOffMs, createWakeUp } from "../runtime/wait.ts";
+
 export interface LoopDeps {
   /** One round. @returns the time in Unix milliseconds of the next one that is due anyway; null for none. */
   work(): Promise<number | null>;
@@ -15,25 +17,20 @@ export interface Loop {
 
 /** A round at least this often: time alone can change what is right (a sunset). */
 const INTERVAL_MS = 60_000;
-const FIRST_RETRY_MS = 500;
-const MOST_RETRY_MS = 15_000;
+const RETRY = { firstMs: 500, maxMs: 15_000 } as const;
+/** One process retries here, and nothing else fails together with it: its waits are not spread. */
+const UNSPREAD = 1;
 
-/** Runs one round of work at a time, when woken and when due, and again after a failure. */
+/** Runs one round of work at a time, when woken and when due, and again after a failure. The first wake-up starts it. */
 export function startLoop({ work, clock, onFailure }: LoopDeps): Loop {
-  let timer: NodeJS.Timeout | undefined;
+  const stopping = new AbortController();
+  const wakeUp = createWakeUp();
   let running: Promise<void> | null = null;
-  let isWoken = false;
-  let isStopped = false;
   let hasSucceeded = false;
   let failures = 0;
 
-  async function rounds(): Promise<void> {
-    while (isWoken) {
-      isWoken = false;
-      clearTimeout(timer);
-      schedule(await round());
-    }
-    running = null;
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) await wakeUp.wait(await round(), stopping.signal);
   }
 
   /** @returns milliseconds until the next round. */
@@ -44,32 +41,24 @@ export function startLoop({ work, clock, onFailure }: LoopDeps): Loop {
       failures = 0;
       return Math.min(INTERVAL_MS, dueMs === null ? INTERVAL_MS : Math.max(0, dueMs - clock.nowMs()));
     } catch (error) {
-      const retryMs = Math.min(MOST_RETRY_MS, FIRST_RETRY_MS * 2 ** failures);
       failures += 1;
+      const retryMs = backOffMs(RETRY, failures, UNSPREAD);
       onFailure({ error, retryMs });
       return retryMs;
     }
   }
 
-  function schedule(delayMs: number): void {
-    if (!isStopped) timer = setTimeout(wake, delayMs);
-  }
-
-  function wake(): void {
-    if (isStopped) return;
-    isWoken = true;
-    running ??= rounds();
-  }
-
   return {
-    wake,
+    wake() {
+      if (stopping.signal.aborted) return;
+      if (running === null) running = run();
+      else wakeUp.wake();
+    },
     get hasSucceeded() {
       return hasSucceeded;
     },
     async stop() {
-      isStopped = true;
-      isWoken = false;
-      clearTimeout(timer);
+      stopping.abort();
       await running;
     },
   };

@@ -7,6 +7,7 @@ import { createCountedLog } from "../runtime/log.ts";
 import { internalCertificatesVariable, type InternalTlsConfig } from "./internal-tls/config.ts";
 import { startOperator, type OperatorConfig } from "./operator.ts";
 import { localUpstreamsSchema } from "./source/local-upstreams.ts";
+import { HOUR_MS } from "../contract/days.ts";
 
 /** By a comma. */
 const namesVariable = z
@@ -14,7 +15,6 @@ const namesVariable = z
   .transform((text) => text.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()])));
 
 const hoursVariable = z.coerce.number().positive();
-const HOUR_MS = 3_600_000;
 
 const environment = readEnv(
   {

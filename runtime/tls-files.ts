@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { createSecureContext } from "node:tls";
-import { startRounds } from "./rounds.ts";
+import { startRounds } from "./wait.ts";
 
 /** Who a server is, and whose clients it takes. In PEM. */
 export interface TlsIdentity {

@@ -5,8 +5,8 @@ import type { AppDeps } from "../app-deps.ts";
 import { sendPage } from "../reply.ts";
 import { statusPage } from "../views/status.ts";
 import { termsPage } from "../views/terms.ts";
+import { HOUR_MS } from "../../contract/days.ts";
 
-const HOUR_MS = 3_600_000;
 /** Anybody may load the page as often as they like. */
 const FRESH_MS = 15_000;
 

@@ -3,8 +3,9 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
 import type { KnownBrowser } from "../../ledger/people/sign-in.ts";
 import { signedNote } from "./signed-note.ts";
+import { DAY_MS } from "../../contract/days.ts";
 
-const DAYS_180_MS = 180 * 86_400_000;
+const DAYS_180_MS = 180 * DAY_MS;
 /** Who shares a browser with more signs in as from a new one. */
 const MOST_PEOPLE = 5;
 const browserSchema = z.strictObject({ id: z.uuid(), personIds: z.array(z.uuid()).max(MOST_PEOPLE) });

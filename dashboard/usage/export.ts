@@ -5,7 +5,9 @@ import { listRequests, type ListedRequest, type RequestPosition } from "../../le
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../ledger/usage/sums.ts";
 import type { Cell, CsvFile } from "../csv.ts";
 import { listingOf, type RequestFilter } from "./filter.ts";
-import { momentsOf, type DayRange } from "./range.ts";
+import type { DayRange } from "./range.ts";
+import { momentsOf } from "../../contract/days.ts";
+import { perMillion } from "../money.ts";
 
 /** Which of an account's usage. Sums know keys and models; how requests ended is for the file of them. */
 export interface UsageSelection {
@@ -153,9 +155,4 @@ function requestCells(request: ListedRequest): Cell[] {
     { number: String(request.priceVersion) },
     { number: formatNanoUsd(request.chargeNanoUsd) },
   ];
-}
-
-/** Pico-USD a token is micro-USD for a million tokens. */
-function perMillion(picoUsd: bigint): string {
-  return formatNanoUsd(picoUsd * 1000n).slice(0, -3);
 }

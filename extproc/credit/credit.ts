@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { GatewayError } from "../../contract/errors.ts";
-import { backOffMs } from "../../ledger/back-off.ts";
 import type { LeaseBank } from "../../ledger/leases/lease-bank.ts";
 import type { AccountRow } from "../../ledger/feed/rows.ts";
 import type { WorldAccount } from "../world/world.ts";
 import type { WalletSize } from "./hold-share.ts";
 import type { Departure, Hold } from "./hold.ts";
 import { createWallet, type Wallet } from "./wallet.ts";
+import { backOffMs } from "../../runtime/wait.ts";
 
 /** Decides from memory whether an account can pay for one more request (S6, S19, S30). */
 export interface Credit {
@@ -56,7 +56,7 @@ export interface CreditDeps {
 }
 
 const MOST_CLOSING_ATTEMPTS = 5;
-const CLOSING_RETRY = { firstMs: 100, mostMs: 1_000 };
+const CLOSING_RETRY = { firstMs: 100, maxMs: 1_000 };
 
 export function createCredit(deps: CreditDeps): Credit {
   const { bank, clock, pendingNanoUsd, idleMs = 10_000 } = deps;

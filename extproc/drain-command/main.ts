@@ -24,7 +24,7 @@ if (process.argv[2] === "resume") {
   const log = createLog({ process: "drain", level: environment.LOG_LEVEL });
   const running = await drainEnvoy(adminUrl, {
     leastMs: environment.ENVOY_DRAIN_LEAST_SECONDS * 1000,
-    mostMs: environment.ENVOY_DRAIN_SECONDS * 1000,
+    maxMs: environment.ENVOY_DRAIN_SECONDS * 1000,
   });
   if (running === undefined) log.warn("Envoy does not answer: nothing to wait for");
   else log.info({ running }, "drained");

@@ -1,4 +1,5 @@
 import type { LimitKind, OthersUse } from "../../ledger/leases/limits.ts";
+import { DAY_MS } from "../../contract/days.ts";
 
 /** One limit of one key or account, counted in this process and shared with the others about once a second. */
 export interface Counter {
@@ -27,7 +28,6 @@ export interface Counter {
 const MINUTE_MS = 60_000;
 /** Processes meet each second; by then all that know a limit have been there. */
 const MEET_WITHIN_MS = 2_500;
-const DAY_MS = 86_400_000;
 /** Running requests have no period; another may begin when one has ended. */
 const CONCURRENT_RESET_MS = 1_000;
 

@@ -1,7 +1,7 @@
 import type { Logger } from "../../runtime/log.ts";
 import { createOutage } from "../../runtime/outage.ts";
-import { startRounds, type Rounds } from "../../runtime/rounds.ts";
 import type { Limits } from "./limits.ts";
+import { startRounds, type Rounds } from "../../runtime/wait.ts";
 
 const EVERY_MS = 1_000;
 

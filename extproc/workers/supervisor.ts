@@ -3,10 +3,10 @@ import { startAdmin } from "../../runtime/admin.ts";
 import type { Lifecycle } from "../../runtime/lifecycle.ts";
 import { registerLogMetrics } from "../../runtime/log-metrics.ts";
 import type { CountedLog } from "../../runtime/log.ts";
-import { startRounds } from "../../runtime/rounds.ts";
 import * as z from "zod";
 import { addUp, keepCounts, readMetrics, type Metrics } from "./metrics-page.ts";
 import { startWorker, type Worker, type WorkerOptions } from "./worker.ts";
+import { startRounds } from "../../runtime/wait.ts";
 
 export interface SupervisorConfig extends Pick<WorkerOptions, "program" | "environment"> {
   workers: number;

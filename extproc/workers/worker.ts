@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from "node:child_process";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../../runtime/log.ts";
 import { readMessage, type Message, type News, type Subject } from "./channel.ts";
+import { pause } from "../../runtime/wait.ts";
 
 /** One worker's place: a process runs there, and where it ends, the next one is started. */
 export interface Worker {
@@ -52,7 +52,7 @@ export function startWorker({ number, program, environment, log, onNews, onEnded
       if (performance.now() - startedAt > SETTLED_MS) failures = 0;
       const waitMs = BACK_OFF_MS[Math.min(failures++, BACK_OFF_MS.length - 1)] ?? 0;
       log.error({ worker: number, how, waitMs }, "a worker is gone; another one is started");
-      await sleep(waitMs, undefined, { signal: stopping.signal }).catch(() => {});
+      await pause(waitMs, stopping.signal);
     }
   }
 

@@ -1,10 +1,10 @@
 import { createLog, type Logger } from "../../runtime/log.ts";
 import { createOutage } from "../../runtime/outage.ts";
 import type { Database } from "../postgres/database.ts";
-import { createDoorbell } from "../doorbell.ts";
 import { readChanges, readHorizon, type ChangePage } from "./changes.ts";
 import { createReload, type Reload } from "./reload.ts";
 import type { Change } from "./rows.ts";
+import { createWakeUp, pause } from "../../runtime/wait.ts";
 
 /** Keeps a copy of accounts, keys and models current (S25). */
 export interface Feed {
@@ -50,7 +50,7 @@ export function startFeed({
   log = createLog({ process: "feed", level: "silent" }),
 }: FeedOptions): Feed {
   const stopping = new AbortController();
-  const doorbell = createDoorbell();
+  const wakeUp = createWakeUp();
   const ready = Promise.withResolvers<void>();
   // Whoever does not wait for it must not be ended by its rejection.
   ready.promise.catch(() => {});
@@ -121,7 +121,7 @@ export function startFeed({
         loggedMs = nowMs;
         log.info({ accounts: reload.accounts, keys: reload.keys }, "loading accounts and keys");
       }
-      if (isServing) await createDoorbell().wait(nowMs - pageMs, stopping.signal);
+      if (isServing) await pause(nowMs - pageMs, stopping.signal);
     }
     if (nextPage !== undefined || !reload.isComplete || isReloadDue) return;
     onReload("end");
@@ -163,8 +163,8 @@ export function startFeed({
       } catch (error) {
         outage.failed(error);
       }
-      await doorbell.wait(pollMs, stopping.signal);
-      await createDoorbell().wait(GATHER_MS, stopping.signal);
+      await wakeUp.wait(pollMs, stopping.signal);
+      await pause(GATHER_MS, stopping.signal);
     }
     const stopped = new Error("The feed was stopped.");
     ready.reject(stopped);
@@ -176,11 +176,11 @@ export function startFeed({
     database.listen({
       channel: "ledger_changed",
       signal: stopping.signal,
-      onNotice: () => doorbell.ring(),
+      onNotice: () => wakeUp.wake(),
       onReconnected() {
         // It may be another server, or the same one restored: its transaction ids need not follow ours.
         isReloadDue = true;
-        doorbell.ring();
+        wakeUp.wake();
       },
     }),
   ]);
@@ -194,7 +194,7 @@ export function startFeed({
       return reload;
     },
     caughtUp: () => nextReading.promise,
-    readSoon: () => doorbell.ring(),
+    readSoon: () => wakeUp.wake(),
     async stop() {
       stopping.abort();
       await ended;

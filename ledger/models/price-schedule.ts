@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Price } from "../money.ts";
+import { DAY_MS } from "../../contract/days.ts";
 
 /** Another price, from a moment on, at hours of the day, or both. Of the rules that apply, the last one counts. */
 export interface PriceRule {
@@ -11,7 +12,6 @@ export interface PriceRule {
 }
 
 const MINUTE_MS = 60_000;
-const DAY_MS = 86_400_000;
 
 /** The price in force for a request that is admitted now (S28). */
 export function priceAt({ price, schedule }: { price: Price; schedule: readonly PriceRule[] }, nowMs: number): Price {

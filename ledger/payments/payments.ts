@@ -4,8 +4,7 @@ import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { postCreditIn, type PostedCredit } from "../credit/entries.ts";
-
-const DAY_MS = 86_400_000;
+import { DAY_MS } from "../../contract/days.ts";
 
 /** One payment through a provider: what the customer was asked for, and what became of it (S26). */
 export interface Payment {

@@ -3,8 +3,7 @@ import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable } from "../postgres/database.ts";
-
-const DAY_MS = 86_400_000;
+import { DAY_MS } from "../../contract/days.ts";
 
 /** Something that somebody did; the subject names what it was done to, and is never a secret. */
 export interface Action {

@@ -15,9 +15,9 @@ import {
   type Role,
 } from "./members.ts";
 import { hashToken, isTokenId, mintToken } from "./token.ts";
+import { DAY_MS } from "../../contract/days.ts";
 
 const INVITED_FOR = "interval '7 days'";
-const DAY_MS = 86_400_000;
 const { invitationsADay, openInvitations } = ACCOUNT_BOUNDS;
 
 export interface NewInvitation {

@@ -2,10 +2,10 @@ import { Pool, type PoolClient } from "pg";
 import * as z from "zod";
 import { createLog, type Logger } from "../../runtime/log.ts";
 import { createOutage } from "../../runtime/outage.ts";
-import { backOffMs } from "../back-off.ts";
 import { columnTypes } from "./column-types.ts";
 import { listen, type ListenOptions } from "./listener.ts";
 import { isSerializationFailure } from "./postgres-error.ts";
+import { backOffMs } from "../../runtime/wait.ts";
 
 /** One statement and how its rows are read: nothing from the database goes unchecked into the code. */
 interface Query<Row> {
@@ -51,7 +51,7 @@ const CANCEL_GRACE_MS = 3_000;
 const ROLLBACK_WITHIN_MS = 2_000;
 const IDLE_IN_TRANSACTION_MS = 30_000;
 const MOST_ATTEMPTS = 6;
-const RETRY = { firstMs: 10, mostMs: 500 } as const;
+const RETRY = { firstMs: 10, maxMs: 500 } as const;
 
 /** A pool of connections to one Postgres. It connects when first used; a lost connection never ends the process. */
 export function createDatabase({

@@ -1,8 +1,7 @@
 import { Client, type ClientConfig } from "pg";
 import type { Logger } from "../../runtime/log.ts";
 import { createOutage } from "../../runtime/outage.ts";
-import { backOffMs } from "../back-off.ts";
-import { createDoorbell } from "../doorbell.ts";
+import { backOffMs, pause } from "../../runtime/wait.ts";
 
 export interface ListenOptions {
   channel: string;
@@ -13,7 +12,7 @@ export interface ListenOptions {
   readonly onReconnected: () => void;
 }
 
-const RECONNECT = { firstMs: 50, mostMs: 5_000 } as const;
+const RECONNECT = { firstMs: 50, maxMs: 5_000 } as const;
 /** How long a connection whose other end vanished without a word may go unnoticed. */
 const HEARTBEAT_MS = 10_000;
 const END_WITHIN_MS = 1_000;
@@ -43,7 +42,7 @@ export async function listen(config: ClientConfig, options: ListenOptions & { lo
       failures++;
       if (signal.aborted) return;
       outage.failed(error);
-      await createDoorbell().wait(backOffMs(RECONNECT, failures, Math.random()), signal);
+      await pause(backOffMs(RECONNECT, failures, Math.random()), signal);
     }
   }
 }
@@ -65,7 +64,7 @@ async function listenOnce(config: ClientConfig, { channel, signal, onNotice, onC
     await client.query(`LISTEN ${client.escapeIdentifier(channel)}`);
     onConnected();
     while (!ended.aborted) {
-      await createDoorbell().wait(HEARTBEAT_MS, ended);
+      await pause(HEARTBEAT_MS, ended);
       if (!ended.aborted) await client.query("SELECT 1");
     }
     broken.signal.throwIfAborted();
@@ -75,8 +74,8 @@ async function listenOnce(config: ClientConfig, { channel, signal, onNotice, onC
 }
 
 /** A connection whose other end is out of reach never says that it is closed. */
-async function endWithin(client: Client, mostMs: number): Promise<void> {
+async function endWithin(client: Client, maxMs: number): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, mostMs);
+  const timer = setTimeout(resolve, maxMs);
   await Promise.race([client.end(), late]).finally(() => clearTimeout(timer));
 }

@@ -1,14 +1,13 @@
 import { createLog, type Logger } from "../../runtime/log.ts";
 import { createOutage } from "../../runtime/outage.ts";
-import { backOffMs } from "../back-off.ts";
 import type { Database } from "../postgres/database.ts";
-import { createDoorbell } from "../doorbell.ts";
 import { formatNanoUsd } from "../money.ts";
 import { createPartitionsAhead } from "../postgres/partitions.ts";
 import { isDataRefused } from "../postgres/postgres-error.ts";
 import { settle, UnknownAccountError, type SettleResult } from "./settle.ts";
 import type { Settlement } from "./settlement.ts";
 import { createSettlementQueue } from "./settlement-queue.ts";
+import { backOffMs, createWakeUp } from "../../runtime/wait.ts";
 
 /** Brings settlements into Postgres in batches, behind the requests. */
 export interface Settler {
@@ -43,8 +42,8 @@ export interface SettlerOptions {
   readonly onFailed?: (failure: { error: unknown; isRefused: boolean; settlements: number }) => void;
 }
 
-const RETRY = { firstMs: 100, mostMs: 5_000 } as const;
-const RETRY_AT_SHUTDOWN = { firstMs: 100, mostMs: 500 } as const;
+const RETRY = { firstMs: 100, maxMs: 5_000 } as const;
+const RETRY_AT_SHUTDOWN = { firstMs: 100, maxMs: 500 } as const;
 const RETRY_REFUSED_MS = 60_000;
 const LANES_FROM = 1_000;
 const PARTITIONS_AHEAD_DAYS = 4;
@@ -63,7 +62,7 @@ export function createSettler({
   const refused = new Set<Settlement>();
   const wasRefused = new WeakSet<Settlement>();
   const pending = new Map<string, bigint>();
-  const doorbell = createDoorbell();
+  const wakeUp = createWakeUp();
   const giveUp = new AbortController();
   let running: Promise<void> | undefined;
   let isDraining = false;
@@ -82,7 +81,7 @@ export function createSettler({
   /** Never rejects: whatever fails is counted, logged and tried again. */
   async function run(): Promise<void> {
     while (queue.size > 0 && !giveUp.signal.aborted) {
-      if (queue.size < maxBatch && !isDraining) await doorbell.wait(flushMs, giveUp.signal);
+      if (queue.size < maxBatch && !isDraining) await wakeUp.wait(flushMs, giveUp.signal);
       try {
         await makePartitionsAhead();
         takeBackRefused();
@@ -93,7 +92,7 @@ export function createSettler({
         failures++;
         report(() => onFailed({ error, isRefused: false, settlements: queue.size }));
         outage.failed(error, { queued: queue.size });
-        await doorbell.wait(backOffMs(isDraining ? RETRY_AT_SHUTDOWN : RETRY, failures, Math.random()), giveUp.signal);
+        await wakeUp.wait(backOffMs(isDraining ? RETRY_AT_SHUTDOWN : RETRY, failures, Math.random()), giveUp.signal);
       }
     }
   }
@@ -170,7 +169,7 @@ export function createSettler({
     add(settlement) {
       queue.add(settlement);
       addPending(settlement.accountId, settlement.chargeNanoUsd);
-      if (queue.size === maxBatch) doorbell.ring();
+      if (queue.size === maxBatch) wakeUp.wake();
       start();
     },
     pendingNanoUsd: (accountId) => pending.get(accountId) ?? 0n,
@@ -185,7 +184,7 @@ export function createSettler({
     },
     async drain(withinMs) {
       isDraining = true;
-      doorbell.ring();
+      wakeUp.wake();
       const late = Promise.withResolvers<void>();
       const timer = setTimeout(() => {
         giveUp.abort();

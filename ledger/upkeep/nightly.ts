@@ -1,11 +1,11 @@
 import * as z from "zod";
 import type { Logger } from "../../runtime/log.ts";
-import { startRounds, type Rounds } from "../../runtime/rounds.ts";
 import { checkLedger, storeDifferences } from "./check.ts";
 import type { Database } from "../postgres/database.ts";
 import { expireGrants } from "../credit/grants.ts";
 import { dropOldLimitUse } from "../leases/limits.ts";
 import { dropExpired } from "../people/expired.ts";
+import { startRounds, type Rounds } from "../../runtime/wait.ts";
 
 export interface NightlyDeps {
   database: Database;

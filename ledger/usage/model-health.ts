@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
-import { dayOf, lowestIdAt } from "./request-id-time.ts";
+import { lowestIdAt } from "./request-id-time.ts";
+import { dayOf } from "../../contract/days.ts";
 
 export interface ModelHealth {
   model: string;

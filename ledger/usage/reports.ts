@@ -1,17 +1,12 @@
 import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
 import { addUsage, NO_USAGE_SUMS, USAGE_SUMS, usageOf, usageSumsShape, type UsageSubject, type UsageSums } from "./sums.ts";
+import { daysBefore, type DaySpan } from "../../contract/days.ts";
 
 /**
  * Usage added up, from rollups alone (docs/decisions/0009): what a report costs to read follows from the days asked for,
  * not from the requests in them.
  */
-
-/** UTC days, `YYYY-MM-DD`, both included. */
-interface DayRange {
-  fromDay: string;
-  toDay: string;
-}
 
 export interface UsageByModelAndDay extends UsageSums {
   /** UTC, `YYYY-MM-DD`. */
@@ -24,7 +19,7 @@ const modelAndDayRow = z.strictObject({ day: z.string(), model: z.string(), ...u
 /** What an account or an API key used, by UTC day and model, oldest day first (S27, S29). */
 export async function usageByModelAndDay(
   database: Queryable,
-  { fromDay, toDay, ...subject }: UsageSubject & DayRange,
+  { fromDay, toDay, ...subject }: UsageSubject & DaySpan,
 ): Promise<UsageByModelAndDay[]> {
   const { condition, values } = usageOf(subject, 3);
   return database.query({
@@ -65,7 +60,7 @@ export async function usageByKey(
     toDay,
     limit,
     after,
-  }: { accountId: string; limit: number; after?: KeyUsagePosition | undefined } & DayRange,
+  }: { accountId: string; limit: number; after?: KeyUsagePosition | undefined } & DaySpan,
 ): Promise<KeyUsagePage> {
   const rows = await database.query({
     text: `SELECT * FROM (
@@ -119,7 +114,6 @@ export interface UsageTotals {
 }
 
 const dayRow = z.strictObject({ day: z.string(), ...usageSumsShape });
-const DAY_MS = 86_400_000;
 
 /**
  * What an account or an API key used lately, for the heads of pages.
@@ -129,7 +123,7 @@ export async function usageTotals(
   database: Queryable,
   { today, ...subject }: UsageSubject & { today: string },
 ): Promise<UsageTotals> {
-  const sinceDay = (daysAgo: number) => new Date(Date.parse(today) - daysAgo * DAY_MS).toISOString().slice(0, 10);
+  const sinceDay = (daysAgo: number) => daysBefore(today, daysAgo);
   const monthStart = `${today.slice(0, 7)}-01`;
   const firstDay = sinceDay(29) < monthStart ? sinceDay(29) : monthStart;
   const { condition, values } = usageOf(subject, 3);

@@ -10,8 +10,3 @@ export function lowestIdAt(ms: number): string {
 export function msOfId(requestId: string): number {
   return Number.parseInt(requestId.slice(0, 8) + requestId.slice(9, 13), 16);
 }
-
-/** The UTC day, `YYYY-MM-DD`. */
-export function dayOf(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10);
-}

@@ -3,10 +3,11 @@ import { INTERFACES, type Interface } from "../../contract/protocol.ts";
 import type { Queryable } from "../postgres/database.ts";
 import type { Price } from "../money.ts";
 import { priceAt, scheduleColumn, type PriceRule } from "../models/price-schedule.ts";
-import { dayOf, lowestIdAt, msOfId } from "./request-id-time.ts";
+import { lowestIdAt, msOfId } from "./request-id-time.ts";
 import { OUTCOMES, type Outcome } from "../settlement/settlement.ts";
 import { wholeNumber } from "./sums.ts";
 import { findUsedGroups, type UsedGroup } from "./used-groups.ts";
+import { dayOf } from "../../contract/days.ts";
 
 /** One attempt as its account's page shows it (S27). */
 export interface ListedRequest {

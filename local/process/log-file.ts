@@ -1,6 +1,6 @@
 import { open, rename } from "node:fs/promises";
-import { setTimeout as sleep } from "node:timers/promises";
 import path from "node:path";
+import { pause } from "../../runtime/wait.ts";
 
 const POLL_MS = 150;
 const READ_BYTES = 256 * 1024;
@@ -101,7 +101,7 @@ async function follow(
         }
       }
       if (isLast) return;
-      await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+      await pause(POLL_MS, signal);
     }
   } finally {
     await handle.close();

@@ -2,7 +2,7 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { readdir, stat, truncate } from "node:fs/promises";
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
-import { startRounds, type Rounds } from "../../runtime/rounds.ts";
+import { startRounds, type Rounds } from "../../runtime/wait.ts";
 
 export interface LogRotationOptions {
   maxBytes?: number;

@@ -1,7 +1,7 @@
 import process from "node:process";
-import { setTimeout as sleep } from "node:timers/promises";
 import { readLastLines } from "./log-file.ts";
 import type { RunningPart } from "./part.ts";
+import { pause } from "../../runtime/wait.ts";
 
 /** Starts a part and resolves once it is ready; `onStarted` hears of each process as soon as there is one. */
 export type Launch = (attempt: { isRestart: boolean; onStarted: (running: RunningPart) => void }) => Promise<void>;
@@ -68,7 +68,7 @@ export function supervise(options: SupervisorOptions): Supervised {
         return false;
       }
       onNews(`${reason}; starting it again in ${pauseMs} ms …`);
-      await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      await pause(pauseMs, stopping.signal);
       if (stopping.signal.aborted) return false;
       try {
         await launch({ isRestart: true, onStarted });

@@ -1,4 +1,4 @@
-import { startRounds } from "../../runtime/rounds.ts";
+import { startRounds } from "../../runtime/wait.ts";
 
 export interface WatchdogOptions {
   /** Whatever it answers there, it runs. */

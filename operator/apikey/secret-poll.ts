@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import type { KubeClient } from "../kube/client.ts";
 import { isKubeError } from "../kube/kube-error.ts";
 import { keyOf, type KubeObject } from "../kube/object.ts";
 import { objectPath } from "../kube/paths.ts";
+import { pause } from "../../runtime/wait.ts";
 
 export interface SecretPollDeps {
   client: Pick<KubeClient, "send">;
@@ -61,7 +61,7 @@ export function createSecretPoll({ client, objects, isLeader, onChange, pauseMs 
         // At first sight too: it may have been edited since the ApiKey was reconciled.
         if (seen.get(key) !== version) onChange(key);
       }
-      await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+      await pause(pauseMs, signal);
     }
     seen = next;
   };

@@ -2,11 +2,11 @@ import * as z from "zod";
 import type { KubeClient } from "../kube/client.ts";
 import { isKubeError } from "../kube/kube-error.ts";
 import { objectPath } from "../kube/paths.ts";
-import { startRounds, type Rounds } from "../../runtime/rounds.ts";
 import type { OperatorEvents } from "../events.ts";
 import { issueCertificate, type KeyPair } from "./certificate.ts";
 import type { InternalCertificate, InternalTlsConfig } from "./config.ts";
 import { endMs, whyDue } from "./due.ts";
+import { startRounds, type Rounds } from "../../runtime/wait.ts";
 
 export interface RenewerDeps {
   client: Pick<KubeClient, "send">;

@@ -1,9 +1,9 @@
-import { createDoorbell } from "../../ledger/doorbell.ts";
 import type { KubeClient } from "./client.ts";
 import type { KubeEvents } from "./events.ts";
 import { isKubeError } from "./kube-error.ts";
 import { claimLease, leaseSchema, releaseLease, toMicroTime, type Lease } from "./lease.ts";
 import { listPath, objectPath } from "./paths.ts";
+import { pause } from "../../runtime/wait.ts";
 
 export interface ElectorDeps {
   client: Pick<KubeClient, "send">;
@@ -121,7 +121,7 @@ export function startElector(deps: ElectorDeps): Elector {
           deps.onElected();
         }
       }
-      await createDoorbell().wait(retryMs * (1 + random() * 0.2), stopping.signal);
+      await pause(retryMs * (1 + random() * 0.2), stopping.signal);
     }
   }
 

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Database } from "../../ledger/postgres/database.ts";
-import { createDoorbell } from "../../ledger/doorbell.ts";
 import { readOtherReplicas, removeReplica, reportReplica, type ReplicaStanding } from "../../ledger/leases/replicas.ts";
 import type { AwaitedPlan, Peers } from "../peers.ts";
 import type { PushOutcome } from "../xds/serve.ts";
 import type { KubeEvents } from "./events.ts";
+import { createWakeUp, pause } from "../../runtime/wait.ts";
 
 export interface LedgerPeersDeps {
   database: Database;
@@ -24,7 +24,7 @@ const POLL_MS = 100;
 export function startLedgerPeers(deps: LedgerPeersDeps): Peers & { stop(): Promise<void> } {
   const { database, replica, isLeader, onChange, events } = deps;
   const stopping = new AbortController();
-  const doorbell = createDoorbell();
+  const wakeUp = createWakeUp();
   let standing: ReplicaStanding | null = null;
   let isTold = true;
   let toldAtMs = -Infinity;
@@ -63,7 +63,7 @@ export function startLedgerPeers(deps: LedgerPeersDeps): Peers & { stop(): Promi
         failures += 1;
         if (failures === 1) events.peersUnreachable({ error });
       }
-      await doorbell.wait(ROUND_MS, stopping.signal);
+      await wakeUp.wait(ROUND_MS, stopping.signal);
     }
   }
 
@@ -74,7 +74,7 @@ export function startLedgerPeers(deps: LedgerPeersDeps): Peers & { stop(): Promi
       if (isDeepStrictEqual(next, standing)) return;
       standing = next;
       isTold = false;
-      doorbell.ring();
+      wakeUp.wake();
     },
     async waitForAck(plan) {
       const deadlineMs = performance.now() + plan.timeoutMs;
@@ -82,7 +82,7 @@ export function startLedgerPeers(deps: LedgerPeersDeps): Peers & { stop(): Promi
         if (!isLeader()) return { kind: "acked", envoys: 0 };
         const outcome = judge(await ask(), plan);
         if (outcome.kind !== "late" || performance.now() > deadlineMs || stopping.signal.aborted) return outcome;
-        await createDoorbell().wait(POLL_MS, stopping.signal);
+        await pause(POLL_MS, stopping.signal);
       }
     },
     async stop() {

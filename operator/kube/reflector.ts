@@ -1,11 +1,10 @@
 import * as z from "zod";
-import { backOffMs } from "../../ledger/back-off.ts";
-import { createDoorbell } from "../../ledger/doorbell.ts";
 import type { KubeClient } from "./client.ts";
 import type { KubeEvents } from "./events.ts";
 import { isKubeError, toKubeError } from "./kube-error.ts";
 import { keyOf, kubeObjectSchema, type KubeObject } from "./object.ts";
 import { listPath } from "./paths.ts";
+import { backOffMs, pause } from "../../runtime/wait.ts";
 
 export interface ReflectorDeps {
   client: Pick<KubeClient, "send" | "watch">;
@@ -16,7 +15,7 @@ export interface ReflectorDeps {
   onChange(key: string): void;
   events: Pick<KubeEvents, "relisted" | "watchEnded" | "eventSeen">;
   random?: () => number;
-  backOff?: { firstMs: number; mostMs: number };
+  backOff?: { firstMs: number; maxMs: number };
   refusedForMs?: number;
 }
 
@@ -32,7 +31,7 @@ export interface Reflector {
 }
 
 const PAGE = 500;
-const BACK_OFF = { firstMs: 500, mostMs: 30_000 } as const;
+const BACK_OFF = { firstMs: 500, maxMs: 30_000 } as const;
 /** The server sends a bookmark each minute: more silence than this is a dead connection. */
 const SILENCE_MS = 90_000;
 const WATCH_SECONDS = 300;
@@ -134,7 +133,7 @@ export function startReflector(deps: ReflectorDeps): Reflector {
         if (!isKubeError(error, 403)) refusedSinceMs = null;
         else if (performance.now() - (refusedSinceMs ??= performance.now()) >= refusedForMs) refused.resolve();
         events.watchEnded({ kind, error, failures });
-        await createDoorbell().wait(backOffMs(backOff, failures, random()), stopping.signal);
+        await pause(backOffMs(backOff, failures, random()), stopping.signal);
       }
     }
   }

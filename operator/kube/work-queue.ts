@@ -1,6 +1,6 @@
-import { backOffMs, type BackOff } from "../../ledger/back-off.ts";
 import type { KubeEvents } from "./events.ts";
 import { KubeError } from "./kube-error.ts";
+import { backOffMs, type BackOff } from "../../runtime/wait.ts";
 
 export interface WorkQueueDeps {
   /** Label of its metrics. */
@@ -23,9 +23,9 @@ export interface WorkQueue {
 }
 
 /** Postgres or the API server does not answer: work resumes soon after it is back, however long it was away. */
-const OUTAGE = { firstMs: 200, mostMs: 15_000 } as const;
+const OUTAGE = { firstMs: 200, maxMs: 15_000 } as const;
 /** The API server refuses the request: nothing changes until an administrator acts. */
-const REFUSAL = { firstMs: 200, mostMs: 60_000 } as const;
+const REFUSAL = { firstMs: 200, maxMs: 60_000 } as const;
 /** 4xx answers that pass by themselves: time-out, conflict, too many requests. */
 const PASSING = [408, 409, 429];
 

@@ -5,6 +5,7 @@ import { GROUP, VERSION } from "../crd/group.ts";
 import { backendResourceSchema, connectTimeout, INTERFACES } from "./backend-resource.ts";
 import { durationSchema } from "./duration.ts";
 import { describeProblems, must } from "./field-message.ts";
+import { DAY_MS } from "../../contract/days.ts";
 
 const MODEL_API_VERSION = `${GROUP}/${VERSION}` as const;
 
@@ -167,7 +168,7 @@ const timeouts = z
       }).optional(),
       whole: durationSchema({
         minimumMs: 1_000,
-        maximumMs: 86_400_000,
+        maximumMs: DAY_MS,
         claim: "from 1s to 24h",
         description: "For the whole request, all backends together: from 1s to 24h; no limit where absent.",
       }).optional(),

@@ -18,6 +18,7 @@ import { eventually } from "../support/eventually.ts";
 import { PEPPER, settlementOf } from "../support/ledger.ts";
 import { useStage } from "./harness-stage.ts";
 import { keyOnPage, PASSWORD } from "./harness-steps.ts";
+import { DAY_MS, HOUR_MS } from "../../contract/days.ts";
 
 /**
  * The pages of somebody who has used the gateway for a month: what is empty in the journey is full here. The README's
@@ -25,8 +26,6 @@ import { keyOnPage, PASSWORD } from "./harness-steps.ts";
  */
 const LONG = 300_000;
 const DAYS = 30;
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
 const { stack, visit } = useStage();
 
 /** The same month at each run: a mixed congruential generator. */

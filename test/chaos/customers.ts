@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
 import { createAccount } from "../../ledger/accounts/accounts.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
@@ -7,6 +6,7 @@ import { createApiKey } from "../../ledger/keys/keys.ts";
 import { eventually } from "../support/eventually.ts";
 import type { SupervisedStack } from "../support/supervised/supervised-stack.ts";
 import type { Customer } from "./load.ts";
+import { pause } from "../../runtime/wait.ts";
 
 const RICH_NANO_USD = 1_000_000_000_000_000n;
 /** Its credit runs out within seconds, and comes again. */
@@ -43,6 +43,6 @@ export async function feedThin(database: Database, signal: AbortSignal): Promise
   for (let round = 0; !signal.aborted; round++) {
     const credit = { accountId, kind: "grant", amountNanoUsd, reference: `chaos ${round}` } as const;
     await postCredit(database, credit).catch(() => undefined);
-    await sleep(everyMs, undefined, { signal }).catch(() => undefined);
+    await pause(everyMs, signal);
   }
 }

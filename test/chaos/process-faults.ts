@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { below, pick, type Random } from "../fuzz/harness-mutate.ts";
 import type { Member } from "../support/supervised/member.ts";
 import type { SupervisedStack } from "../support/supervised/supervised-stack.ts";
+import { pause } from "../../runtime/wait.ts";
 
 /** A time in which a process was not as it should be. */
 export interface ProcessFault {
@@ -86,7 +87,7 @@ export function createProcessFaults({ stack, random, mostAwayMs, quietMs, onProg
     async run(signal) {
       while (!signal.aborted) {
         for (const each of shuffled(ALL, random)) {
-          await sleep(quietMs, undefined, { signal }).catch(() => {});
+          await pause(quietMs, signal);
           if (signal.aborted) return;
           await inflict(each);
         }

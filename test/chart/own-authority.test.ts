@@ -10,10 +10,10 @@ import { eventually } from "../support/eventually.ts";
 import { useKubeApi } from "../support/kube/use-kube-api.ts";
 import { podsOf } from "./harness-pods.ts";
 import { CHART, EXTERNAL_DATABASE, NAME, NAMESPACE, parseObjects, RELEASE } from "./harness-render.ts";
+import { HOUR_MS } from "../../contract/days.ts";
 
 /** The authority that the chart makes where nobody else does, on a real API server, and the operator with its own rights. */
 const api = useKubeApi();
-const HOUR_MS = 3_600_000;
 const PARTS = ["gateway", "operator", "dashboard"] as const;
 const PATIENCE = { withinMs: 60_000, everyMs: 100 };
 const dataSchema = z.object({ data: z.record(z.string(), z.string()) });

@@ -16,9 +16,9 @@ import { settle } from "../../ledger/settlement/settle.ts";
 import { createLog } from "../../runtime/log.ts";
 import { countRows, PEPPER, seedLedger, settlementOf } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
+import { DAY_MS } from "../../contract/days.ts";
 
 const postgres = usePostgres();
-const DAY_MS = 86_400_000;
 const soon = () => new Date(Date.now() + DAY_MS);
 
 async function balanceOf(database: Database): Promise<bigint> {

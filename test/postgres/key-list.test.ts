@@ -6,9 +6,9 @@ import { settle } from "../../ledger/settlement/settle.ts";
 import { createCustomer, PEPPER, seedLedger, settlementOf } from "../support/ledger.ts";
 import { listAllKeys } from "../support/listed-keys.ts";
 import { usePostgres } from "../support/postgres.ts";
+import { DAY_MS } from "../../contract/days.ts";
 
 const postgres = usePostgres();
-const DAY_MS = 86_400_000;
 
 test("a key is listed with what it was made with, masked, and nothing of its secret (S24)", async () => {
   const { database } = await postgres.migrated();

@@ -7,11 +7,11 @@ import { settle } from "../../ledger/settlement/settle.ts";
 import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import { createCustomer, PEPPER, PRICE, seedLedger, settlementOf } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
+import { HOUR_MS } from "../../contract/days.ts";
 
 const postgres = usePostgres();
 
 const NOON_MS = Date.parse("2026-11-20T12:00:00.000Z");
-const HOUR_MS = 3_600_000;
 const OUTCOMES = ["complete", "complete", "complete", "failed", "complete", "aborted", "lost"] as const;
 const WHOLE = { accountId: "acme", from: new Date("2026-11-01"), to: new Date("2026-12-01") };
 

@@ -7,10 +7,10 @@ import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import { openDashboard } from "../support/dashboard.ts";
 import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
+import { DAY_MS } from "../../contract/days.ts";
 
 /** Billing & Usage, read as a browser gets it (S27). */
 const postgres = usePostgres();
-const DAY_MS = 86_400_000;
 
 async function open() {
   const { database } = await postgres.migrated();

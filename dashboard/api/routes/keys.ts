@@ -15,8 +15,8 @@ import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
 import { key, keyChange, keyWithValue, newKey, readKeyChange, readLimits, rotation, showKey } from "../schemas/key.ts";
 import { keyId, nextCursor, pageQuery } from "../schemas/values.ts";
+import { HOUR_MS } from "../../../contract/days.ts";
 
-const HOUR_MS = 3_600_000;
 const OVERLAP_HOURS = 24;
 const tags = ["Keys"];
 const params = z.object({ id: keyId });

@@ -7,18 +7,9 @@ import { callerOf } from "../caller.ts";
 import { encodeKeyUsageCursor, encodeRequestCursor, readKeyUsageCursor, readRequestCursor } from "../cursor.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
-import {
-  dayOf,
-  filterQuery,
-  listedRequest,
-  momentsOf,
-  rangeQuery,
-  readDays,
-  showRequest,
-  showSums,
-  sumsShape,
-} from "../schemas/usage.ts";
+import { filterQuery, listedRequest, rangeQuery, showRequest, showSums, sumsShape } from "../schemas/usage.ts";
 import { keyId, nextCursor, pageQuery } from "../schemas/values.ts";
+import { dayOf, momentsOf, readDays } from "../../../contract/days.ts";
 
 const tags = ["Usage"];
 const currency = z.literal("USD");
@@ -43,7 +34,7 @@ export function usageApi(api: Api, { database }: AppDeps): void {
     },
     async (request) => {
       const { accountId } = callerOf(request);
-      const { fromDay, toDay } = readDays(request.query);
+      const { fromDay, toDay } = readDays(request.query, Date.now());
       const rows = await usageByModelAndDay(database, { accountId, fromDay, toDay });
       const data = rows.map(({ day, model, ...used }) => ({ day, model, ...showSums(used) }));
       return { currency: "USD" as const, from: fromDay, to: toDay, data };
@@ -70,7 +61,7 @@ export function usageApi(api: Api, { database }: AppDeps): void {
     async (request) => {
       const { accountId } = callerOf(request);
       const { limit, cursor, ...range } = request.query;
-      const { fromDay, toDay } = readDays(range);
+      const { fromDay, toDay } = readDays(range, Date.now());
       const after = cursor === undefined ? undefined : readKeyUsageCursor(cursor);
       const { keys, next } = await usageByKey(database, { accountId, fromDay, toDay, limit, after });
       const data = keys.map(({ keyId, name, isRevoked, ...used }) => ({
@@ -124,7 +115,7 @@ export function usageApi(api: Api, { database }: AppDeps): void {
       const { key, model, outcome, limit, cursor, ...range } = request.query;
       const page = await listRequests(database, {
         accountId,
-        ...momentsOf(readDays(range)),
+        ...momentsOf(readDays(range, Date.now())),
         limit,
         ...(key === undefined ? {} : { keyId: key }),
         ...(model === undefined ? {} : { model }),

@@ -1,15 +1,10 @@
 import * as z from "zod";
 import { INTERFACES } from "../../../contract/protocol.ts";
-import { GatewayError } from "../../../contract/errors.ts";
 import type { ListedRequest } from "../../../ledger/usage/request-list.ts";
 import { OUTCOMES } from "../../../ledger/settlement/settlement.ts";
 import type { UsageSums } from "../../../ledger/usage/sums.ts";
 import { showPricePerMillion } from "../../money.ts";
 import { day, keyId, model, moment, showMoment, showMoney, usd } from "./values.ts";
-
-const DAY_MS = 86_400_000;
-const MOST_DAYS = 366;
-const DEFAULT_DAYS = 30;
 
 export const tokens = z.object({
   input: z.int(),
@@ -30,30 +25,6 @@ export const filterQuery = {
   key: keyId.optional(),
   model: model.optional(),
 };
-
-/** S29's ranges: both days are included. @throws GatewayError `invalid_request` for a range that is none. */
-export function readDays({ from, to }: { from?: string | undefined; to?: string | undefined }): {
-  fromDay: string;
-  toDay: string;
-} {
-  const toDay = to ?? dayOf(Date.now());
-  const fromDay = from ?? dayOf(Date.parse(toDay) - (DEFAULT_DAYS - 1) * DAY_MS);
-  const days = (Date.parse(toDay) - Date.parse(fromDay)) / DAY_MS + 1;
-  if (days < 1) throw new GatewayError("invalid_request", "`from` is after `to`.", { field: "from" });
-  if (days > MOST_DAYS)
-    throw new GatewayError("invalid_request", `The range has more than ${MOST_DAYS} days. Ask for a shorter one.`, {
-      field: "from",
-    });
-  return { fromDay, toDay };
-}
-
-export function momentsOf({ fromDay, toDay }: { fromDay: string; toDay: string }): { from: Date; to: Date } {
-  return { from: new Date(fromDay), to: new Date(Date.parse(toDay) + DAY_MS) };
-}
-
-export function dayOf(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10);
-}
 
 export function showSums(sums: UsageSums) {
   return { requests: sums.requests, tokens: showTokens(sums), amount: showMoney(sums.chargeNanoUsd) };

@@ -13,10 +13,10 @@ import { checkFresh } from "../../session/fresh.ts";
 import { checkEmailProved } from "../../session/requirements.ts";
 import type { Member } from "../../session/visitor.ts";
 import { confirmTokenPage, tokensPage, tokenValuePage } from "../../views/keys/tokens.ts";
+import { endOfDay } from "../../../contract/days.ts";
 
 type TokenRequest = FastifyRequest<{ Params: { id: string } }>;
 
-const DAY_MS = 86_400_000;
 const tokenForm = z.object({
   name: z.string(),
   role: z.enum(["viewer", "member", "owner"], "Choose what it may do."),
@@ -45,7 +45,7 @@ export function tokenRoutes(app: FastifyInstance, deps: AppDeps): void {
       const { name, role, expires } = tokenForm.parse(values);
       const proved = { hasSecondFactor: visitor.session.hasSecondFactor };
       // The day that is named is the last one.
-      const expiresAt = expires === null ? null : new Date(Date.parse(expires) + DAY_MS);
+      const expiresAt = expires === null ? null : endOfDay(expires);
       await database.transaction(async (transaction) => {
         const token = { accountId, name, role, createdBy: visitor.person.id, expiresAt, ...proved };
         const made = await createManagementToken(transaction, token);

@@ -13,8 +13,8 @@ import { memberOf, BEFORE_FACTOR } from "../../session/guard.ts";
 import { signedNote } from "../../session/signed-note.ts";
 import type { Member } from "../../session/visitor.ts";
 import { confirmEmailPage, confirmSentPage } from "../../views/people/confirm-email.ts";
+import { DAY_MS } from "../../../contract/days.ts";
 
-const DAY_MS = 86_400_000;
 const PATH = "/dashboard/confirm-email";
 
 /** Somebody who is here already proves that their address is theirs. */

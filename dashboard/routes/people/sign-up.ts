@@ -19,8 +19,7 @@ import { canProveAddresses } from "../../session/requirements.ts";
 import { signedNote } from "../../session/signed-note.ts";
 import { checkSignUpAddress, checkSignUpOpen } from "../../sign-up-rules.ts";
 import { addressPage, addressSentPage, signUpPage } from "../../views/people/sign-up.ts";
-
-const HOUR_MS = 3_600_000;
+import { HOUR_MS } from "../../../contract/days.ts";
 
 /** What lets somebody sign up. */
 interface Ticket {

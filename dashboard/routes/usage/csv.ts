@@ -5,7 +5,8 @@ import { streamCsv, type CsvFile } from "../../csv.ts";
 import { memberOf } from "../../session/guard.ts";
 import { exportDays, exportKeys, exportModels, exportRequests, type UsageSelection } from "../../usage/export.ts";
 import { readStrictFilter } from "../../usage/filter.ts";
-import { readRange, utcToday } from "../../usage/range.ts";
+import { readRange } from "../../usage/range.ts";
+import { dayOf } from "../../../contract/days.ts";
 
 type Export = (database: AppDeps["database"], selection: UsageSelection) => CsvFile;
 const EXPORTS = new Map<string, Export>([
@@ -22,7 +23,7 @@ export function usageCsvRoutes(app: FastifyInstance, { database }: AppDeps): voi
     const { view } = request.params;
     const make = EXPORTS.get(view);
     if (make === undefined) throw new GatewayError("not_found", "There is no such file.");
-    const range = readRange(request.query, utcToday());
+    const range = readRange(request.query, dayOf(Date.now()));
     // A filter that cannot be read must not become a file of everything.
     const filter = readStrictFilter(request.query);
     if (filter === undefined) throw new GatewayError("invalid_request", "This filter could not be read.");

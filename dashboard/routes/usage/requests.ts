@@ -9,12 +9,12 @@ import type { AppDeps } from "../../app-deps.ts";
 import { sendPage } from "../../reply.ts";
 import { memberOf } from "../../session/guard.ts";
 import { listingOf, readFilter } from "../../usage/filter.ts";
-import { momentsOf, readRange, utcToday } from "../../usage/range.ts";
+import { readRange } from "../../usage/range.ts";
 import { requestPage } from "../../views/usage/request.ts";
 import { requestsPage } from "../../views/usage/requests.ts";
+import { DAY_MS, dayOf, momentsOf } from "../../../contract/days.ts";
 
 const PAGE = 50;
-const DAY_MS = 86_400_000;
 const afterSchema = z.object({
   /** Id and attempt of the last request of the page before. */
   after: z
@@ -30,7 +30,7 @@ export function requestRoutes(app: FastifyInstance, { database }: AppDeps): void
   app.get("/dashboard/usage/requests", async (request, reply) => {
     const visitor = memberOf(request);
     const { accountId } = visitor.membership;
-    const range = readRange(request.query, utcToday());
+    const range = readRange(request.query, dayOf(Date.now()));
     const filter = readFilter(request.query);
     const { after } = afterSchema.parse(request.query ?? {});
     const [page, keys, used] = await Promise.all([

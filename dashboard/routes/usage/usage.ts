@@ -7,8 +7,9 @@ import type { Bar } from "../../charts/model-series.ts";
 import { sendPage } from "../../reply.ts";
 import { memberOf } from "../../session/guard.ts";
 import { daysLeft } from "../../usage/days-left.ts";
-import { momentsOf, readRange, utcToday, type DayRange } from "../../usage/range.ts";
+import { readRange, type DayRange } from "../../usage/range.ts";
 import { usagePage } from "../../views/usage/usage.ts";
+import { dayOf, momentsOf } from "../../../contract/days.ts";
 
 /** The dearest ones; a file has all. */
 const SHOWN_KEYS = 50;
@@ -19,13 +20,13 @@ export function usageRoutes(app: FastifyInstance, { database }: AppDeps): void {
   app.get("/dashboard/usage", async (request, reply) => {
     const visitor = memberOf(request);
     const { accountId } = visitor.membership;
-    const range = readRange(request.query, utcToday());
+    const range = readRange(request.query, dayOf(Date.now()));
     const { unit } = unitSchema.parse(request.query ?? {});
     const [balance, bars, byKey, totals] = await Promise.all([
       readBalance(database, accountId),
       readBars(accountId, range),
       usageByKey(database, { accountId, ...range, limit: SHOWN_KEYS }),
-      usageTotals(database, { accountId, today: utcToday() }),
+      usageTotals(database, { accountId, today: dayOf(Date.now()) }),
     ]);
     const lastsDays = daysLeft(balance.postedNanoUsd, totals.last7Days.chargeNanoUsd);
     return sendPage(reply, usagePage({ visitor, range, unit, balance, lastsDays, bars, byKey }));

@@ -1,6 +1,4 @@
 import { isDeepStrictEqual } from "node:util";
-import { backOffMs } from "../../../ledger/back-off.ts";
-import { createDoorbell } from "../../../ledger/doorbell.ts";
 import type { OperatorEvents } from "../../events.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import type { KubeEvents } from "../../kube/events.ts";
@@ -11,6 +9,7 @@ import { describeRefusal, type ResourceSet, type Source } from "../source.ts";
 import { createModelReader, namedSecrets, toResourceSet, type ModelReading } from "./model-set.ts";
 import { startModelStatuses, type DecidedStatus } from "./model-statuses.ts";
 import { createSecretStore } from "./secret-store.ts";
+import { backOffMs, createWakeUp, pause } from "../../../runtime/wait.ts";
 
 export interface KubeSourceDeps {
   client: KubeClient;
@@ -37,7 +36,7 @@ const TIMES: KubeSourceTimes = { secretsMs: 8_000, missingMs: 5_000 };
 const EACH_SECRET_MS = 50;
 /** A burst of changes is read once. */
 const GATHER_MS = 20;
-const BACK_OFF = { firstMs: 500, mostMs: 15_000 } as const;
+const BACK_OFF = { firstMs: 500, maxMs: 15_000 } as const;
 
 /**
  * Models from a watch, and the Secrets that they name.
@@ -47,7 +46,7 @@ export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synce
   const { client, events, onChange, clock } = deps;
   const { secretsMs, missingMs } = { ...TIMES, ...deps.times };
   const stopping = new AbortController();
-  const doorbell = createDoorbell();
+  const wakeUp = createWakeUp();
   const synced = Promise.withResolvers<void>();
   const secrets = createSecretStore(client);
   const readModels = createModelReader();
@@ -63,7 +62,7 @@ export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synce
     events,
     onChange(key) {
       changed.add(key);
-      doorbell.ring();
+      wakeUp.wake();
     },
   });
   const statuses = startModelStatuses({ ...deps, find: (key) => models.get(key) });
@@ -101,12 +100,12 @@ export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synce
         await refresh();
         failures = 0;
         const areMissing = [...namedSecrets(reading.models)].some((name) => secrets.get(name) === undefined);
-        await doorbell.wait(areMissing ? missingMs : Math.max(0, renewAtMs - clock.nowMs()), stopping.signal);
-        await createDoorbell().wait(GATHER_MS, stopping.signal);
+        await wakeUp.wait(areMissing ? missingMs : Math.max(0, renewAtMs - clock.nowMs()), stopping.signal);
+        await pause(GATHER_MS, stopping.signal);
       } catch (error) {
         failures += 1;
         if (failures === 1) events.sourceUnreadable({ source: "the Kubernetes API", error });
-        await createDoorbell().wait(backOffMs(BACK_OFF, failures, Math.random()), stopping.signal);
+        await pause(backOffMs(BACK_OFF, failures, Math.random()), stopping.signal);
       }
     }
   }

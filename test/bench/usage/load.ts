@@ -1,6 +1,7 @@
 import { publishModels } from "../../../ledger/models/catalogue.ts";
 import type { Database, Queryable } from "../../../ledger/postgres/database.ts";
 import { catalogueModel, PRICE } from "../../support/ledger.ts";
+import { daysBefore } from "../../../contract/days.ts";
 
 /** How far back usage is kept and asked for. */
 export const DAYS = 90;
@@ -50,7 +51,7 @@ export async function loadUsage({ rows, days, lastDay, database, workers, log }:
 }
 
 export function dayBefore(day: string, days: number): string {
-  return new Date(Date.parse(day) - days * 86_400_000).toISOString().slice(0, 10);
+  return daysBefore(day, days);
 }
 
 /** Accounts with keys and credits, and prices for what they used. The largest has many times a usual one's credits. */

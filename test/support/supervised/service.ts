@@ -1,7 +1,7 @@
 import { Agent } from "node:http";
 import { connect } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Plane } from "./supervised-stack.ts";
+import { pause } from "../../../runtime/wait.ts";
 
 /**
  * What a Service in front of gateway pods does: a new connection goes to one that is ready. Connections that are there
@@ -30,7 +30,7 @@ export function startService(planes: readonly Plane[]): Service {
     while (!stopping.signal.aborted) {
       const states = await Promise.all(planes.map(async (plane) => ({ plane, isReady: await isReady(plane) })));
       ready = states.filter(({ isReady }) => isReady).map(({ plane }) => plane);
-      await sleep(PROBE_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
+      await pause(PROBE_MS, stopping.signal);
     }
   }
 

@@ -21,21 +21,21 @@ test("a drain waits for a request that follows a long answer on the same connect
   // The answer began before the drain, so its client was not told to close the connection, and uses it once more.
   const answer = Array.from({ length: 8 }, () => 1);
   const admin = await startAdmin([...answer, 0, 1, 1, 0]);
-  expect(await drainEnvoy(admin.url, { leastMs: 200, mostMs: 60_000 })).toBe(0);
+  expect(await drainEnvoy(admin.url, { leastMs: 200, maxMs: 60_000 })).toBe(0);
   expect(admin.looks()).toBeGreaterThan(answer.length + 3);
 });
 
 test("a drain without a least time ends as soon as nothing runs", async () => {
   const admin = await startAdmin([1, 0]);
-  expect(await drainEnvoy(admin.url, { mostMs: 60_000 })).toBe(0);
+  expect(await drainEnvoy(admin.url, { maxMs: 60_000 })).toBe(0);
   expect(admin.looks()).toBe(2);
 });
 
 test("a drain gives up at its deadline, and says how many requests still ran", async () => {
   const admin = await startAdmin([3]);
-  expect(await drainEnvoy(admin.url, { mostMs: 120 })).toBe(3);
+  expect(await drainEnvoy(admin.url, { maxMs: 120 })).toBe(3);
 });
 
 test("an Envoy that is gone has nothing to drain", async () => {
-  expect(await drainEnvoy("http://127.0.0.1:1", { mostMs: 60_000 })).toBeUndefined();
+  expect(await drainEnvoy("http://127.0.0.1:1", { maxMs: 60_000 })).toBeUndefined();
 });

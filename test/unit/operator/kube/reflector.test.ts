@@ -25,7 +25,7 @@ function start({ lists, watches }: Script) {
     kind: "models",
     namespace: "team-a",
     random: () => 0,
-    backOff: { firstMs: 1, mostMs: 2 },
+    backOff: { firstMs: 1, maxMs: 2 },
     onChange: (key) => void changes.push(key),
     events: { relisted: () => undefined, watchEnded: () => undefined, eventSeen: () => undefined },
     client: {

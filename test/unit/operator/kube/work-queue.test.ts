@@ -16,7 +16,7 @@ function start(workers = 2) {
     name: "test",
     workers,
     random: () => 0.5,
-    backOff: () => ({ firstMs: 10, mostMs: 100 }),
+    backOff: () => ({ firstMs: 10, maxMs: 100 }),
     events: { reconciled: ({ key, result }) => void results.push(`${key} ${result}`), queueLength: () => undefined },
     work(key) {
       const { promise, resolve, reject } = Promise.withResolvers<number | null>();

@@ -1,11 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { backOffMs } from "../../../ledger/back-off.ts";
-import { createDoorbell } from "../../../ledger/doorbell.ts";
+import { backOffMs, createWakeUp } from "../../../runtime/wait.ts";
 
 const LONG_MS = 60_000;
 
 describe("a back-off", () => {
-  const bounds = { firstMs: 100, mostMs: 5_000 };
+  const bounds = { firstMs: 100, maxMs: 5_000 };
 
   test("doubles up to its cap", () => {
     const waits = [1, 2, 3, 4, 5, 6, 7, 8, 1000].map((attempt) => backOffMs(bounds, attempt, 0.999_999));
@@ -18,31 +17,31 @@ describe("a back-off", () => {
   });
 });
 
-describe("a doorbell", () => {
+describe("a wake-up", () => {
   const never = new AbortController().signal;
 
   test("wakes who waits", async () => {
-    const doorbell = createDoorbell();
-    const waiting = doorbell.wait(LONG_MS, never);
-    doorbell.ring();
+    const wakeUp = createWakeUp();
+    const waiting = wakeUp.wait(LONG_MS, never);
+    wakeUp.wake();
     await waiting;
   });
 
   test("that rang before anybody waited is heard once", async () => {
-    const doorbell = createDoorbell();
-    doorbell.ring();
-    await doorbell.wait(LONG_MS, never);
+    const wakeUp = createWakeUp();
+    wakeUp.wake();
+    await wakeUp.wait(LONG_MS, never);
     const startedAt = performance.now();
-    await doorbell.wait(30, never);
+    await wakeUp.wait(30, never);
     expect(performance.now() - startedAt).toBeGreaterThan(20);
   });
 
   test("lets go of who waits when the signal aborts, and of who comes later", async () => {
-    const doorbell = createDoorbell();
+    const wakeUp = createWakeUp();
     const stopping = new AbortController();
-    const waiting = doorbell.wait(LONG_MS, stopping.signal);
+    const waiting = wakeUp.wait(LONG_MS, stopping.signal);
     stopping.abort();
     await waiting;
-    await doorbell.wait(LONG_MS, stopping.signal);
+    await wakeUp.wait(LONG_MS, stopping.signal);
   });
 });

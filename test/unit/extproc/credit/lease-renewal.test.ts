@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { startLeaseKeeper } from "../../../../extproc/credit/lease-keeper.ts";
+import { startLeaseRenewal } from "../../../../extproc/credit/lease-renewal.ts";
 import { createLog } from "../../../../runtime/log.ts";
 import { eventually } from "../../../support/eventually.ts";
 
@@ -7,7 +7,7 @@ test("a database that is away is not said to be back by a turn that asks it noth
   const lines: string[] = [];
   let reaps = 0;
   let isAway = true;
-  const keeper = startLeaseKeeper({
+  const renewal = startLeaseRenewal({
     // There are no leases to keep.
     credit: { keepLeases: () => Promise.resolve() },
     bank: {
@@ -19,9 +19,9 @@ test("a database that is away is not said to be back by a turn that asks it noth
     log: createLog({ process: "test", level: "info" }, { write: (line: string) => void lines.push(line) }),
     everyMs: 1,
   });
-  onTestFinished(() => keeper.stop());
+  onTestFinished(() => renewal.stop());
   await eventually(() => expect(reaps).toBeGreaterThan(3));
   expect(lines.map((line) => /"level":"(\w+)"/.exec(line)?.[1])).toEqual(["warn"]);
   isAway = false;
-  await eventually(() => expect(lines.at(-1)).toContain("credit leases are kept again"));
+  await eventually(() => expect(lines.at(-1)).toContain("credit leases are renewed again"));
 });

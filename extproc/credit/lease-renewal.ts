@@ -1,0 +1,37 @@
+import type { LeaseBank } from "../../ledger/leases/lease-bank.ts";
+import type { Logger } from "../../runtime/log.ts";
+import { createOutage } from "../../runtime/outage.ts";
+import { startRounds, type Rounds } from "../../runtime/wait.ts";
+import type { Credit } from "./credit.ts";
+
+export interface LeaseRenewalDeps {
+  credit: Pick<Credit, "keepLeases">;
+  bank: Pick<LeaseBank, "reap">;
+  log: Logger;
+  everyMs?: number;
+}
+
+const EVERY_MS = 1_000;
+/** Any process ends what a dead one has left; how soon matters little. */
+const REAP_EVERY_ROUNDS = 10;
+
+/** Renews this process's leases, and ends those of processes that are gone. */
+export function startLeaseRenewal({ credit, bank, log, everyMs = EVERY_MS }: LeaseRenewalDeps): Rounds {
+  const outage = createOutage({
+    log,
+    failing: "credit leases cannot be renewed; they stay in force until they expire",
+    over: "credit leases are renewed again",
+  });
+  let rounds = 0;
+  return startRounds(
+    async () => {
+      await credit.keepLeases();
+      rounds += 1;
+      if (rounds % REAP_EVERY_ROUNDS !== 0) return;
+      await bank.reap();
+      // A round that only renews asks the database nothing while there are no leases.
+      outage.over();
+    },
+    { everyMs, onFailure: (error) => outage.failed(error) },
+  );
+}

@@ -1,0 +1,79 @@
+export interface BackOff {
+  firstMs: number;
+  maxMs: number;
+}
+
+/**
+ * How long to wait before attempt `attempt` + 1, in ms: doubling, capped, and spread over the upper half, so that
+ * processes that failed together do not come back together.
+ * @param attempt failed attempts so far, from 1.
+ * @param random in [0, 1).
+ */
+export function backOffMs({ firstMs, maxMs }: BackOff, attempt: number, random: number): number {
+  const capMs = Math.min(maxMs, firstMs * 2 ** Math.min(attempt - 1, 30));
+  return Math.round(capMs * (0.5 + random / 2));
+}
+
+/** Wakes one waiting loop. A wake-up while nothing waits is not lost: the next wait ends at once. */
+export interface WakeUp {
+  wake(): void;
+  /** Resolves at the next wake-up, after `maxMs`, or when the signal aborts, whichever is first. */
+  wait(maxMs: number, signal: AbortSignal): Promise<void>;
+}
+
+export function createWakeUp(): WakeUp {
+  let isWoken = false;
+  let resume = () => {};
+
+  return {
+    wake() {
+      isWoken = true;
+      resume();
+    },
+    async wait(maxMs, signal) {
+      if (!isWoken && !signal.aborted) {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        resume = resolve;
+        const timer = setTimeout(resolve, maxMs);
+        const onAbort = () => resolve();
+        signal.addEventListener("abort", onAbort, { once: true });
+        await promise;
+        signal.removeEventListener("abort", onAbort);
+        clearTimeout(timer);
+      }
+      isWoken = false;
+    },
+  };
+}
+
+/** Resolves after the time, or as soon as the signal aborts. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return createWakeUp().wait(ms, signal);
+}
+
+/** Work that is repeated at a steady pace. */
+export interface Rounds {
+  /** Resolves when the running round has ended. */
+  stop(): Promise<void>;
+}
+
+/** @param options.onFailure called after a failed round; the next round runs all the same. */
+export function startRounds(
+  round: () => Promise<void>,
+  { everyMs, onFailure }: { everyMs: number; onFailure: (error: unknown) => void },
+): Rounds {
+  const stopping = new AbortController();
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await round().catch(onFailure);
+      await pause(everyMs, stopping.signal);
+    }
+  }
+  const ended = run();
+  return {
+    async stop() {
+      stopping.abort();
+      await ended;
+    },
+  };
+}
