@@ -10,7 +10,7 @@ import {
 import { StreamAccessLogsMessageSchema } from "../runtime/gen/envoy/service/accesslog/v3/als_pb.js";
 import type { Logger } from "../runtime/log.ts";
 import type { BrokenAnswer } from "./broken-answers.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange } from "./exchange/exchange.ts";
 import type { Turns } from "./load/turns.ts";
 import { createProcessingRequestReader, type ProcessingRequest } from "./processing-request.ts";
 import type { Reply } from "./reply.ts";

@@ -1,8 +1,8 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { HEADERS } from "../../contract/headers.ts";
-import type { Exchange } from "../exchange.ts";
+import type { Exchange } from "../exchange/exchange.ts";
 import { requestChanges } from "../headers.ts";
-import { encodeRefusal } from "../refusal.ts";
+import { encodeRefusal } from "../exchange/refusal.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import type { Attempt } from "./attempts.ts";
@@ -15,7 +15,7 @@ export interface AttemptExchangeDeps {
 }
 
 /**
- * One attempt's stream, beside that of its request (exchange.ts): names the backend and its words, and asks Envoy for
+ * One attempt's stream, beside that of its request (exchange/exchange.ts): names the backend and its words, and asks Envoy for
  * another attempt where the answer is no answer. What passes is the exchange's to translate and meter.
  */
 export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDeps): Omit<Exchange, "facts"> {

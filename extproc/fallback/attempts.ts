@@ -1,6 +1,6 @@
 import type { Backend, CatalogueModel } from "../../contract/catalogue.ts";
 import { GatewayError } from "../../contract/errors.ts";
-import { DEFAULT_FIRST_BYTE_MS } from "../deadlines.ts";
+import { DEFAULT_FIRST_BYTE_MS } from "../exchange/deadlines.ts";
 import type { Events } from "../events.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
 import { isAboutRequest } from "../protocol/upstream-error.ts";

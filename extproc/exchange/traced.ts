@@ -1,6 +1,6 @@
-import { SPAN_METADATA, type SpanAttribute } from "../contract/span-attributes.ts";
+import { SPAN_METADATA, type SpanAttribute } from "../../contract/span-attributes.ts";
 import type { Exchange, ExchangeFacts } from "./exchange.ts";
-import { withMetadata, type Reply } from "./reply.ts";
+import { withMetadata, type Reply } from "../reply.ts";
 
 type Push = (reply: Reply) => void;
 

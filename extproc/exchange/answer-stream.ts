@@ -1,10 +1,10 @@
-import { GatewayError } from "../contract/errors.ts";
-import type { Interface } from "../contract/protocol.ts";
-import type { Run } from "./meter/run.ts";
-import { encodeSseEvent } from "./protocol/sse.ts";
-import * as reply from "./reply.ts";
-import type { Reply } from "./reply.ts";
-import type { StreamOutcome, StreamTranslation } from "./translate/translation.ts";
+import { GatewayError } from "../../contract/errors.ts";
+import type { Interface } from "../../contract/protocol.ts";
+import type { Run } from "../meter/run.ts";
+import { encodeSseEvent } from "../protocol/sse.ts";
+import * as reply from "../reply.ts";
+import type { Reply } from "../reply.ts";
+import type { StreamOutcome, StreamTranslation } from "../translate/translation.ts";
 
 /** A streamed answer on its way to the client: translated, metered, kept alive, and ended with its protocol's own last words. */
 export interface AnswerStream {

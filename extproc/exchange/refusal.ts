@@ -1,7 +1,7 @@
-import { encodeError, type GatewayError } from "../contract/errors.ts";
-import type { Interface } from "../contract/protocol.ts";
-import { requestIdHeaders } from "./headers.ts";
-import type { ImmediateAnswer } from "./reply.ts";
+import { encodeError, type GatewayError } from "../../contract/errors.ts";
+import type { Interface } from "../../contract/protocol.ts";
+import { requestIdHeaders } from "../headers.ts";
+import type { ImmediateAnswer } from "../reply.ts";
 
 /**
  * An error as the whole answer, in the caller's protocol (S17).

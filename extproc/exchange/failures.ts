@@ -1,8 +1,8 @@
-import { toGatewayError, type ErrorCode, type GatewayError } from "../contract/errors.ts";
-import { UPSTREAM_PATHS, type Interface } from "../contract/protocol.ts";
-import type { Caller } from "./auth/authenticate.ts";
-import type { ExchangeDeps } from "./exchange-deps.ts";
-import type { Run } from "./meter/run.ts";
+import { toGatewayError, type ErrorCode, type GatewayError } from "../../contract/errors.ts";
+import { UPSTREAM_PATHS, type Interface } from "../../contract/protocol.ts";
+import type { Caller } from "../auth/authenticate.ts";
+import type { ExchangeDeps } from "./deps.ts";
+import type { Run } from "../meter/run.ts";
 
 /** What went wrong in one exchange, told to logs and metrics: who was refused, or which model server failed. */
 export interface ExchangeFailures {

@@ -1,10 +1,10 @@
-import type { GatewayError } from "../contract/errors.ts";
+import type { GatewayError } from "../../contract/errors.ts";
 import { endOutcome } from "./answer-stream.ts";
-import type { Run } from "./meter/run.ts";
-import type { Redactor } from "./redactor.ts";
-import * as reply from "./reply.ts";
-import type { Reply } from "./reply.ts";
-import type { AnswerTranslation } from "./translate/translation.ts";
+import type { Run } from "../meter/run.ts";
+import type { Redactor } from "../redactor.ts";
+import * as reply from "../reply.ts";
+import type { Reply } from "../reply.ts";
+import type { AnswerTranslation } from "../translate/translation.ts";
 
 export interface WholeAnswer {
   /** The model server's. */

@@ -1,18 +1,18 @@
-import type { AnswerDeps, Answers } from "./answers/answer.ts";
-import type { Pepper } from "../ledger/keys/keys.ts";
-import type { CatchUp } from "./auth/catch-up.ts";
-import type { BrokenAnswers } from "./broken-answers.ts";
-import type { Events } from "./events.ts";
-import type { OpenAttempts } from "./fallback/open-attempts.ts";
-import type { AccountLoads } from "./load/account-load.ts";
-import type { Admission } from "./load/admission.ts";
-import type { ByteAdmission } from "./load/byte-admission.ts";
-import type { FreeRequests } from "./load/free-requests.ts";
-import type { Limits } from "./limits/limits.ts";
-import type { Refusals } from "./load/refusals.ts";
-import type { RunDeps } from "./meter/run.ts";
-import type { Redactor } from "./redactor.ts";
-import type { BackendHealth } from "./route/backend-health.ts";
+import type { AnswerDeps, Answers } from "../answers/answer.ts";
+import type { Pepper } from "../../ledger/keys/keys.ts";
+import type { CatchUp } from "../auth/catch-up.ts";
+import type { BrokenAnswers } from "../broken-answers.ts";
+import type { Events } from "../events.ts";
+import type { OpenAttempts } from "../fallback/open-attempts.ts";
+import type { AccountLoads } from "../load/account-load.ts";
+import type { Admission } from "../load/admission.ts";
+import type { ByteAdmission } from "../load/byte-admission.ts";
+import type { FreeRequests } from "../load/free-requests.ts";
+import type { Limits } from "../limits/limits.ts";
+import type { Refusals } from "../load/refusals.ts";
+import type { RunDeps } from "../meter/run.ts";
+import type { Redactor } from "../redactor.ts";
+import type { BackendHealth } from "../route/backend-health.ts";
 
 /** All that one request's life depends on; tests replace single members. */
 export interface ExchangeDeps extends RunDeps, AnswerDeps {

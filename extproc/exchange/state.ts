@@ -1,7 +1,7 @@
-import type { Caller } from "./auth/authenticate.ts";
+import type { Caller } from "../auth/authenticate.ts";
 import type { AnswerStream } from "./answer-stream.ts";
-import type { Endpoint } from "./route/endpoint.ts";
-import type { TokenCount } from "./translate/count-tokens/token-count.ts";
+import type { Endpoint } from "../route/endpoint.ts";
+import type { TokenCount } from "../translate/count-tokens/token-count.ts";
 
 /** Known once the request's headers are accepted. */
 export interface Admitted {

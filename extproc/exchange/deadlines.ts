@@ -1,4 +1,4 @@
-import type { Timeouts } from "../contract/catalogue.ts";
+import type { Timeouts } from "../../contract/catalogue.ts";
 
 /** The time that a request has. For a Model with one backend and no times of its own, Envoy keeps it alone (operator/bootstrap/listener.ts). */
 export interface Deadlines {
