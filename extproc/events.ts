@@ -1,5 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { ErrorCode } from "../contract/errors.ts";
+import type { UnreadableKind } from "../ledger/feed/rows.ts";
 import type { Settlement } from "../ledger/settlement/settlement.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { JournalDamage } from "./journal/read-journal.ts";
@@ -64,6 +65,7 @@ export interface EventsDeps {
     ledgerDifferences(): number;
     lateSeconds(): number;
     bodyBytes(): number;
+    unreadableRows(): Readonly<Record<UnreadableKind, number>>;
   };
 }
 
@@ -160,6 +162,19 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
       gauges.lateSeconds,
       "max",
     ),
+  );
+  metrics.registerMetric(
+    new Gauge({
+      name: "gateway_unreadable_rows",
+      help: "Accounts, keys and models that a newer version wrote and this one cannot read, by kind.",
+      labelNames: ["kind"],
+      // Each worker has all of them.
+      aggregator: "max",
+      registers: [],
+      collect() {
+        for (const [kind, rows] of Object.entries(gauges.unreadableRows())) this.set({ kind }, rows);
+      },
+    }),
   );
 
   return {

@@ -47,6 +47,7 @@ import { startServer, type ExtprocServer } from "./server.ts";
 import { createTracedExchange } from "./exchange/traced.ts";
 import { createRedactor } from "./redactor.ts";
 import { openSupervisorChannel, type News } from "./workers/channel.ts";
+import { createUnreadableRows } from "./world/unreadable-rows.ts";
 import { createWorld } from "./world/world.ts";
 import { startRounds } from "../runtime/wait.ts";
 
@@ -141,6 +142,7 @@ export async function startExtproc(
       ledgerDifferences: () => ledgerDifferences,
       lateSeconds: () => lateness.meanMs / 1000,
       bodyBytes: () => byteAdmission.bytes,
+      unreadableRows: () => world.unreadable,
     },
   });
   const bank = createLeaseBank(database, holder, config.lease);
@@ -155,8 +157,10 @@ export async function startExtproc(
     onLeased: leasing.over,
     onLeaseFailed: leasing.failed,
   });
+  const unreadableRows = createUnreadableRows({ log, counts: () => world.unreadable });
   function applyChange(change: Change): void {
     world.apply(change);
+    unreadableRows.note(change.unreadable);
     credit.note(change.accounts);
   }
   const loads = startAccountLoads();
@@ -214,6 +218,7 @@ export async function startExtproc(
     // A database that is away does not make this process unready: it serves what it knows (docs/architecture.md).
     notReadyBecause: () => [
       ...(feed.lastSuccessAt === null ? [describeLoading(feed.loading)] : []),
+      ...(world.models().length === 0 && world.unreadable.model > 0 ? ["a newer version published all models"] : []),
       ...(server === undefined ? ["Envoy's port is not open yet"] : []),
       ...(performance.now() < readyFromMs ? ["Envoy has not asked for its health yet"] : []),
       ...(lifecycle.isStopping ? ["shutting down"] : []),

@@ -16,7 +16,8 @@ export interface ModelWish {
 
 /**
  * The model that a name or alias stands for, on this interface and for this key (S7–S9).
- * @throws GatewayError `invalid_request` without a usable name, `model_not_found` else; the text names what there is.
+ * @throws GatewayError `invalid_request` without a usable name, `upstream_unavailable` if a newer version published it,
+ * `model_not_found` else; the text names what there is.
  */
 export function chooseModel({ world, key, protocol, modelsUrl, name }: ModelWish): WorldModel {
   if (typeof name !== "string" || name === "")
@@ -24,6 +25,14 @@ export function chooseModel({ world, key, protocol, modelsUrl, name }: ModelWish
   const model = world.findModel(name);
   const usable = listUsable({ world, key, protocol });
   if (model !== undefined && usable.includes(model)) return model;
+  if (world.isUnreadableModel(name) && (key.allowedModels?.includes(name) ?? true))
+    throw new GatewayError(
+      "upstream_unavailable",
+      `The model ${JSON.stringify(name)} cannot be served right now. Try again shortly.`,
+      {
+        headers: { "retry-after": "5" },
+      },
+    );
   const why = explain({ world, key, protocol, name }, model);
   throw new GatewayError("model_not_found", `${why} ${recommend(usable, protocol)} All are at ${modelsUrl}`, { field: "model" });
 }

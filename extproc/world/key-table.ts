@@ -8,6 +8,8 @@ export interface WorldKey extends StoredSecret {
   publicId: string;
   accountId: string;
   isDisabled: boolean;
+  /** A newer version wrote its row: nothing but its id is known. */
+  isUnreadable: boolean;
   expiresAt: Date | null;
   /** null: all models. */
   allowedModels: readonly string[] | null;
@@ -27,6 +29,8 @@ export interface KeyTable {
   /** Deletes keys that were not set since. @returns their ids. */
   deleteOlder(): string[];
   readonly size: number;
+  /** How many of them cannot be read. */
+  readonly unreadable: number;
 }
 
 /** Grows by so many rows at a time: nothing is ever copied into something larger. */
@@ -34,6 +38,8 @@ const CHUNK_ROWS = 8_192;
 const ID_BYTES = 12;
 const HASH_BYTES = 32;
 const NEVER = Infinity;
+const DISABLED = 1;
+const UNREADABLE = 2;
 
 /** What many keys have in common, kept once. */
 interface Settings {
@@ -47,7 +53,7 @@ interface Chunk {
   /** Unix ms. */
   expiries: Float64Array;
   generations: Uint32Array;
-  isDisabled: Uint8Array;
+  flags: Uint8Array;
   /** null: the row is free. */
   accountIds: (string | null)[];
   settings: Settings[];
@@ -73,6 +79,7 @@ export function createKeyTable(): KeyTable {
   });
   let rows = 0;
   let size = 0;
+  let unreadable = 0;
   let generation = 0;
 
   function chunkOf(row: number): Chunk {
@@ -102,12 +109,18 @@ export function createKeyTable(): KeyTable {
     if (value !== undefined && value !== NO_SETTINGS) settings.release(value);
   }
 
+  function setFlags({ flags }: Chunk, at: number, next: number): void {
+    unreadable += (isSet(next, UNREADABLE) ? 1 : 0) - (isSet(flags[at], UNREADABLE) ? 1 : 0);
+    flags[at] = next;
+  }
+
   function deleteRow(publicId: string, row: number): void {
     const chunk = chunkOf(row);
     const at = row % CHUNK_ROWS;
     index.remove(publicId, row);
     releaseSettings(chunk.settings[at]);
     chunk.settings[at] = NO_SETTINGS;
+    setFlags(chunk, at, 0);
     chunk.accountIds[at] = null;
     chunk.hashes.fill(0, at * HASH_BYTES, (at + 1) * HASH_BYTES);
     previousSecrets.delete(row);
@@ -118,6 +131,9 @@ export function createKeyTable(): KeyTable {
   return {
     get size() {
       return size;
+    },
+    get unreadable() {
+      return unreadable;
     },
     find(publicId) {
       const row = index.find(publicId);
@@ -132,13 +148,14 @@ export function createKeyTable(): KeyTable {
         // A copy: the row may become another key's.
         secretHash: Buffer.from(chunk.hashes.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES)),
         previousSecret: previousSecrets.get(row) ?? null,
-        isDisabled: chunk.isDisabled[at] === 1,
+        isDisabled: isSet(chunk.flags[at], DISABLED),
+        isUnreadable: isSet(chunk.flags[at], UNREADABLE),
         expiresAt: expiresMs === NEVER ? null : new Date(expiresMs),
         allowedModels,
         limits,
       };
     },
-    set({ publicId, accountId, secretHash, previousSecret, isDisabled, expiresAt, allowedModels, limits }) {
+    set({ publicId, accountId, secretHash, previousSecret, isDisabled, isUnreadable, expiresAt, allowedModels, limits }) {
       const known = index.find(publicId);
       const row = known < 0 ? addRow(publicId) : known;
       const chunk = chunkOf(row);
@@ -148,7 +165,7 @@ export function createKeyTable(): KeyTable {
       chunk.accountIds[at] = accountId;
       chunk.hashes.set(secretHash, at * HASH_BYTES);
       chunk.expiries[at] = expiresAt?.getTime() ?? NEVER;
-      chunk.isDisabled[at] = isDisabled ? 1 : 0;
+      setFlags(chunk, at, (isDisabled ? DISABLED : 0) | (isUnreadable ? UNREADABLE : 0));
       chunk.generations[at] = generation;
       if (previousSecret === null) previousSecrets.delete(row);
       else previousSecrets.set(row, previousSecret);
@@ -175,13 +192,15 @@ export function createKeyTable(): KeyTable {
   };
 }
 
+const isSet = (flags: number | undefined, flag: number): boolean => ((flags ?? 0) & flag) !== 0;
+
 function createChunk(): Chunk {
   return {
     ids: new Uint8Array(CHUNK_ROWS * ID_BYTES),
     hashes: new Uint8Array(CHUNK_ROWS * HASH_BYTES),
     expiries: new Float64Array(CHUNK_ROWS),
     generations: new Uint32Array(CHUNK_ROWS),
-    isDisabled: new Uint8Array(CHUNK_ROWS),
+    flags: new Uint8Array(CHUNK_ROWS),
     accountIds: Array.from({ length: CHUNK_ROWS }, () => null),
     settings: Array.from({ length: CHUNK_ROWS }, () => NO_SETTINGS),
   };

@@ -1,7 +1,7 @@
 import type { CatalogueModel } from "../../contract/catalogue.ts";
 import type { Limits } from "../../contract/limits.ts";
 import type { PriceVersion } from "../../ledger/models/catalogue.ts";
-import type { AccountRow, Change, KeyRow, ModelRow } from "../../ledger/feed/rows.ts";
+import type { AccountRow, Change, KeyRow, ModelRow, UnreadableKind, UnreadableRow } from "../../ledger/feed/rows.ts";
 import { priceAt } from "../../ledger/models/price-schedule.ts";
 import { byLength, type Fingerprint } from "../../runtime/credential-fingerprint.ts";
 import type { SettledBalance } from "../../ledger/settlement/settle.ts";
@@ -24,15 +24,20 @@ export interface WorldModel extends CatalogueModel {
  */
 export interface World {
   findKey(publicId: string): WorldKey | undefined;
+  /** undefined also if a newer version wrote its row: nobody is served within limits that cannot be read. */
   findAccount(accountId: string): WorldAccount | undefined;
   /** By name or alias. */
   findModel(name: string): WorldModel | undefined;
+  /** Is there a model of this name whose row a newer version wrote, and no older row of it? */
+  isUnreadableModel(name: string): boolean;
   /** All served models, by name. */
   models(): readonly WorldModel[];
   /** Has the feed heard from the database lately enough for "unknown" to mean "does not exist"? */
   isCurrent(nowMs: number): boolean;
   /** How many keys there are that were not deleted. */
   readonly keys: number;
+  /** How many rows a newer version wrote. */
+  readonly unreadable: Readonly<Record<UnreadableKind, number>>;
   /** Of the credentials that model servers get, or got lately: by length, what the redactor looks up. */
   fingerprints(): ReadonlyMap<number, ReadonlySet<string>>;
   apply(change: Change): void;
@@ -63,11 +68,14 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
   const byName = new Map<string, WorldModel>();
   let byNameOrAlias = new Map<string, WorldModel>();
   let sorted: readonly WorldModel[] = [];
+  const unreadableAccounts = new Set<string>();
+  const unreadableModels = new Set<string>();
   const seenFingerprints = new Map<string, Fingerprint>();
   let fingerprints = byLength([]);
 
   function applyModels(rows: readonly ModelRow[]): void {
     for (const row of rows) {
+      unreadableModels.delete("isWithdrawn" in row ? row.name : row.model.name);
       if ("isWithdrawn" in row) byName.delete(row.name);
       else byName.set(row.model.name, { ...row.model, price: row.price, notice: noticeOf(row.model) });
     }
@@ -86,23 +94,37 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
     return key;
   }
 
-  function applyKey({ isRevoked, ...key }: KeyRow): void {
+  function applyKey(key: KeyRow): void {
     recentKeys.delete(key.publicId);
-    if (isRevoked) return keys.delete(key.publicId);
+    if (key.isRevoked) return keys.delete(key.publicId);
     const allowedModels = key.allowedModels?.map((name) => byName.get(name)?.name ?? name) ?? null;
     // The account's own text, not a copy of it for each key.
     const accountId = accounts.get(key.accountId)?.accountId ?? key.accountId;
-    keys.set({ ...key, accountId, allowedModels });
+    keys.set({ ...key, isUnreadable: false, accountId, allowedModels });
   }
 
   function applyAccount(row: AccountRow): void {
     const account = withoutLeasing(row);
+    unreadableAccounts.delete(account.accountId);
     const known = accounts.get(account.accountId);
     if (known !== undefined) limits.release(known.limits);
     const shared = { ...account, accountId: known?.accountId ?? account.accountId, limits: limits.take(account.limits) };
     // A reading that began before a settlement may arrive after it.
     const isOlder = known !== undefined && account.version < known.version;
     accounts.set(shared.accountId, isOlder ? { ...shared, ...balanceOf(known) } : shared);
+  }
+
+  function applyUnreadable({ kind, id }: UnreadableRow): void {
+    switch (kind) {
+      case "account":
+        return void unreadableAccounts.add(id);
+      case "key":
+        recentKeys.delete(id);
+        return keys.set({ ...UNREADABLE_KEY, publicId: id });
+      case "model":
+        // One that was served stays as it was.
+        return void unreadableModels.add(id);
+    }
   }
 
   /** A credential that was replaced is still sent for a moment, and may come back later still. */
@@ -122,11 +144,15 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
   return {
     fingerprints: () => fingerprints,
     findKey,
-    findAccount: (accountId) => accounts.get(accountId),
+    findAccount: (accountId) => (unreadableAccounts.has(accountId) ? undefined : accounts.get(accountId)),
     findModel: (name) => byNameOrAlias.get(name),
+    isUnreadableModel: (name) => unreadableModels.has(name) && !byNameOrAlias.has(name),
     models: () => sorted,
     get keys() {
       return keys.size;
+    },
+    get unreadable() {
+      return { account: unreadableAccounts.size, key: keys.unreadable, model: unreadableModels.size };
     },
     isCurrent(nowMs) {
       const heardMs = lastHeardMs();
@@ -137,6 +163,7 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
       if (change.models.length > 0) applyModels(change.models);
       for (const account of change.accounts) applyAccount(account);
       for (const key of change.keys) applyKey(key);
+      for (const row of change.unreadable) applyUnreadable(row);
     },
     reload(phase) {
       if (phase === "begin") return keys.beginGeneration();
@@ -150,6 +177,18 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
     },
   };
 }
+
+/** Good for nothing, whoever forgets to ask whether it can be read. */
+const UNREADABLE_KEY = {
+  accountId: "",
+  secretHash: Buffer.alloc(32),
+  previousSecret: null,
+  isDisabled: true,
+  isUnreadable: true,
+  expiresAt: null,
+  allowedModels: [],
+  limits: {},
+};
 
 function withoutLeasing({ accountId, isSuspended, postedNanoUsd, overdraftNanoUsd, version, limits }: AccountRow): WorldAccount {
   return { accountId, isSuspended, postedNanoUsd, overdraftNanoUsd, version, limits };

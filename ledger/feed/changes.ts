@@ -1,12 +1,7 @@
 import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
-import { PAGE_ROWS, readAccountPage, readChangedKeyPage, readModels } from "./pages.ts";
-import type { AccountRow, Change, UnreadableModel } from "./rows.ts";
-
-/** A page of what changed. */
-export interface ChangePage extends Change {
-  unreadableModels: UnreadableModel[];
-}
+import { readAccountPage, readChangedKeyPage, readModels } from "./pages.ts";
+import type { Change } from "./rows.ts";
 
 /**
  * The lowest transaction id that is open, or has not begun. Read before rows are: what commits later has this id or a
@@ -25,27 +20,21 @@ export async function readHorizon(database: Queryable): Promise<bigint> {
  * The rows that were changed by transaction `sinceXid` or a later one, deleted keys too, in pages: each statement is
  * bounded, however much has changed. A row may come again unchanged, and never after a later version of itself.
  */
-export async function* readChanges(database: Queryable, sinceXid: bigint): AsyncGenerator<ChangePage> {
+export async function* readChanges(database: Queryable, sinceXid: bigint): AsyncGenerator<Change> {
   // Keys before accounts: the account of each key is among those that are known or read next.
-  let { keys, next } = await readChangedKeyPage(database, { xid: sinceXid, publicId: "" });
-  let { models, unreadableModels } = await readModels(database, sinceXid);
-  for await (const accounts of changedAccounts(database, sinceXid)) {
-    yield { accounts, keys: [], models, unreadableModels };
-    [models, unreadableModels] = [[], []];
+  let keyPage = await readChangedKeyPage(database, { xid: sinceXid, publicId: "" });
+  yield { ...NOTHING, ...(await readModels(database, sinceXid)) };
+  for (let afterId: string | null = ""; afterId !== null;) {
+    const { accounts, unreadable, next } = await readAccountPage(database, { afterId, sinceXid });
+    yield { ...NOTHING, accounts, unreadable };
+    afterId = next;
   }
-  yield { accounts: [], keys, models: [], unreadableModels: [] };
-  while (next !== null) {
-    ({ keys, next } = await readChangedKeyPage(database, next));
-    yield { accounts: [], keys, models: [], unreadableModels: [] };
+  for (;;) {
+    const { keys, unreadable, next } = keyPage;
+    yield { ...NOTHING, keys, unreadable };
+    if (next === null) return;
+    keyPage = await readChangedKeyPage(database, next);
   }
 }
 
-async function* changedAccounts(database: Queryable, sinceXid: bigint): AsyncGenerator<AccountRow[]> {
-  for (let afterId = ""; ;) {
-    const accounts = await readAccountPage(database, { afterId, sinceXid });
-    yield accounts;
-    const last = accounts.at(-1);
-    if (accounts.length < PAGE_ROWS || last === undefined) return;
-    afterId = last.accountId;
-  }
-}
+export const NOTHING = { accounts: [], keys: [], models: [], unreadable: [] } satisfies Change;

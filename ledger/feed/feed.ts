@@ -1,7 +1,7 @@
 import { createLog, type Logger } from "../../runtime/log.ts";
 import { createOutage } from "../../runtime/outage.ts";
 import type { Database } from "../postgres/database.ts";
-import { readChanges, readHorizon, type ChangePage } from "./changes.ts";
+import { readChanges, readHorizon } from "./changes.ts";
 import { createReload, type Reload } from "./reload.ts";
 import type { Change } from "./rows.ts";
 import { createWakeUp, pause } from "../../runtime/wait.ts";
@@ -65,10 +65,9 @@ export function startFeed({
     over: "the database is read again",
   });
 
-  function send({ unreadableModels, ...change }: ChangePage): void {
-    for (const { name, error } of unreadableModels)
-      log.error({ err: error, model: name }, "a published model cannot be read; it stays as it was");
-    if (change.accounts.length + change.keys.length + change.models.length > 0) onChange(change);
+  function send(change: Change): void {
+    const rows = change.accounts.length + change.keys.length + change.models.length + change.unreadable.length;
+    if (rows > 0) onChange(change);
   }
 
   async function readNews(): Promise<void> {
@@ -77,7 +76,7 @@ export function startFeed({
     sinceXid = nextXid;
   }
 
-  function readAhead(from: Reload): Promise<ChangePage> {
+  function readAhead(from: Reload): Promise<Change> {
     const page = from.readPage(database);
     // Whoever waits for it hears of a failure; nobody does when the load was broken off before.
     page.catch(() => {});
@@ -95,7 +94,7 @@ export function startFeed({
     if (reload === null) return;
     const startedMs = performance.now();
     let newsMs = -Infinity;
-    let nextPage: Promise<ChangePage> | undefined;
+    let nextPage: Promise<Change> | undefined;
     let loggedMs = startedMs;
     while ((nextPage !== undefined || !reload.isComplete) && !isReloadDue && !stopping.signal.aborted) {
       const isServing = lastSuccessAt !== null;

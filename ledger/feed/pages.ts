@@ -3,7 +3,8 @@ import { catalogueModelSchema } from "../../contract/catalogue.ts";
 import { limitsSchema } from "../../contract/limits.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { PRICE_VERSION_SELECT, priceVersionColumns } from "../models/price-schedule.ts";
-import type { AccountRow, KeyRow, ModelRow, UnreadableModel } from "./rows.ts";
+import { readEach } from "./read-each.ts";
+import type { AccountRow, KeyRow, ModelRow, UnreadableRow } from "./rows.ts";
 
 /**
  * Rows in a page. A key with every allowed model at its full length has some 25 KB, so a page stays below 50 MB even
@@ -22,7 +23,8 @@ const accountRow = z.strictObject({
   recalledNanoUsd: z.bigint(),
   recalledAt: z.date().nullable(),
 });
-const SELECT_ACCOUNTS = `SELECT id AS "accountId", status = 'suspended' AS "isSuspended", posted_nano_usd AS "postedNanoUsd",
+// A status that a newer version has added is none of those in which an account is served.
+const SELECT_ACCOUNTS = `SELECT id AS "accountId", status <> 'active' AS "isSuspended", posted_nano_usd AS "postedNanoUsd",
     overdraft_nano_usd AS "overdraftNanoUsd", version, limits, leased_nano_usd AS "leasedNanoUsd",
     recalled_nano_usd AS "recalledNanoUsd", recalled_at AS "recalledAt"
   FROM account JOIN account_balance ON account_id = id`;
@@ -36,19 +38,29 @@ const CHANGED_ACCOUNTS = `SELECT id FROM account WHERE changed_xid >= $3
 export async function readAccountPage(
   database: Queryable,
   { afterId, sinceXid }: { afterId: string; sinceXid?: bigint },
-): Promise<AccountRow[]> {
+): Promise<{ accounts: AccountRow[]; unreadable: UnreadableRow[]; rows: number; next: string | null }> {
   const rows = await database.query({
     text: `${SELECT_ACCOUNTS} WHERE id > $1 ${sinceXid === undefined ? "" : `AND id IN (${CHANGED_ACCOUNTS})`} ORDER BY id LIMIT $2`,
     values: [afterId, PAGE_ROWS, ...(sinceXid === undefined ? [] : [sinceXid])],
-    row: accountRow,
+    row: z.looseObject({ accountId: z.string() }),
   });
-  return rows.map(({ leasedNanoUsd, recalledNanoUsd, recalledAt, ...account }) => ({
+  const { readable, unreadable } = readEach(rows, { kind: "account", schema: accountRow, idOf: (row) => row.accountId });
+  return { accounts: readable.map(toAccountRow), unreadable, rows: rows.length, next: endOf(rows)?.accountId ?? null };
+}
+
+function toAccountRow({ leasedNanoUsd, recalledNanoUsd, recalledAt, ...account }: z.infer<typeof accountRow>): AccountRow {
+  return {
     ...account,
     leasing: {
       freeNanoUsd: account.postedNanoUsd + account.overdraftNanoUsd - leasedNanoUsd,
       recall: recalledAt === null ? null : { nanoUsd: recalledNanoUsd, atMs: recalledAt.getTime() },
     },
-  }));
+  };
+}
+
+/** The last row of a page that another one may follow. */
+function endOf<Row>(rows: readonly Row[]): Row | undefined {
+  return rows.length < PAGE_ROWS ? undefined : rows.at(-1);
 }
 
 const keyRow = z.strictObject({
@@ -57,25 +69,30 @@ const keyRow = z.strictObject({
   secretHash: z.instanceof(Buffer),
   previousHash: z.instanceof(Buffer).nullable(),
   previousUntil: z.date().nullable(),
-  isRevoked: z.boolean(),
+  isRevoked: z.literal(false),
   isDisabled: z.boolean(),
   expiresAt: z.date().nullable(),
   allowedModels: z.array(z.string()).nullable(),
   limits: limitsSchema,
 });
-const changedKeyRow = keyRow.extend({ changedXid: z.bigint() });
+/** What even a row that cannot be read says of itself. */
+const keyHead = z.looseObject({ publicId: z.string(), isRevoked: z.boolean() });
+const changedKeyHead = keyHead.extend({ changedXid: z.bigint() });
 const SELECT_KEYS = `SELECT public_id AS "publicId", account_id AS "accountId", secret_hash AS "secretHash",
     previous_secret_hash AS "previousHash", previous_until AS "previousUntil", revoked_at IS NOT NULL AS "isRevoked",
     disabled_at IS NOT NULL AS "isDisabled", expires_at AS "expiresAt", allowed_models AS "allowedModels", limits`;
 
 /** The keys after `afterId` that were not deleted, in the order of their ids. */
-export async function readActiveKeyPage(database: Queryable, { afterId }: { afterId: string }): Promise<KeyRow[]> {
+export async function readActiveKeyPage(
+  database: Queryable,
+  { afterId }: { afterId: string },
+): Promise<KeyRows & { rows: number; next: string | null }> {
   const rows = await database.query({
     text: `${SELECT_KEYS} FROM api_key WHERE revoked_at IS NULL AND public_id > $1 ORDER BY public_id LIMIT $2`,
     values: [afterId, PAGE_ROWS],
-    row: keyRow,
+    row: keyHead,
   });
-  return rows.map(toKeyRow);
+  return { ...toKeyRows(rows), rows: rows.length, next: endOf(rows)?.publicId ?? null };
 }
 
 /** Where a page of changed keys ends. */
@@ -88,18 +105,28 @@ export interface KeyChangePosition {
 export async function readChangedKeyPage(
   database: Queryable,
   after: KeyChangePosition,
-): Promise<{ keys: KeyRow[]; next: KeyChangePosition | null }> {
+): Promise<KeyRows & { next: KeyChangePosition | null }> {
   const rows = await database.query({
     text: `${SELECT_KEYS}, changed_xid AS "changedXid" FROM api_key WHERE (changed_xid, public_id) > ($1, $2) ORDER BY changed_xid, public_id LIMIT $3`,
     values: [after.xid, after.publicId, PAGE_ROWS],
-    row: changedKeyRow,
+    row: changedKeyHead,
   });
-  let last: KeyChangePosition | null = null;
-  const keys = rows.map(({ changedXid, ...row }) => {
-    last = { xid: changedXid, publicId: row.publicId };
-    return toKeyRow(row);
-  });
-  return { keys, next: rows.length < PAGE_ROWS ? null : last };
+  const end = endOf(rows);
+  const next = end === undefined ? null : { xid: end.changedXid, publicId: end.publicId };
+  return { ...toKeyRows(rows.map(({ changedXid: _position, ...row }) => row)), next };
+}
+
+interface KeyRows {
+  keys: KeyRow[];
+  unreadable: UnreadableRow[];
+}
+
+function toKeyRows(rows: readonly z.infer<typeof keyHead>[]): KeyRows {
+  // A deleted key needs no more than its name.
+  const deleted = rows.filter((row) => row.isRevoked).map(({ publicId }) => ({ publicId, isRevoked: true }) as const);
+  const kept = rows.filter((row) => !row.isRevoked);
+  const { readable, unreadable } = readEach(kept, { kind: "key", schema: keyRow, idOf: (row) => row.publicId });
+  return { keys: [...deleted, ...readable.map(toKeyRow)], unreadable };
 }
 
 function toKeyRow({ previousHash, previousUntil, ...row }: z.infer<typeof keyRow>): KeyRow {
@@ -111,7 +138,7 @@ function toKeyRow({ previousHash, previousUntil, ...row }: z.infer<typeof keyRow
 
 const modelRow = z.strictObject({
   name: z.string(),
-  spec: z.unknown(),
+  spec: catalogueModelSchema,
   isWithdrawn: z.boolean(),
   ...priceVersionColumns,
 });
@@ -120,20 +147,16 @@ const modelRow = z.strictObject({
 export async function readModels(
   database: Queryable,
   sinceXid: bigint,
-): Promise<{ models: ModelRow[]; unreadableModels: UnreadableModel[] }> {
+): Promise<{ models: ModelRow[]; unreadable: UnreadableRow[] }> {
   const rows = await database.query({
     text: `SELECT name, spec, withdrawn_at IS NOT NULL AS "isWithdrawn", ${PRICE_VERSION_SELECT}
            FROM model JOIN price_version ON id = price_version_id WHERE changed_xid >= $1`,
     values: [sinceXid],
-    row: modelRow,
+    row: z.looseObject({ name: z.string(), isWithdrawn: z.boolean() }),
   });
-  const models: ModelRow[] = [];
-  const unreadableModels: UnreadableModel[] = [];
-  for (const { name, spec, isWithdrawn, ...price } of rows) {
-    const model = catalogueModelSchema.safeParse(spec);
-    if (isWithdrawn) models.push({ name, isWithdrawn });
-    else if (model.success) models.push({ model: model.data, price });
-    else unreadableModels.push({ name, error: model.error });
-  }
-  return { models, unreadableModels };
+  const withdrawn = rows.filter((row) => row.isWithdrawn).map(({ name }) => ({ name, isWithdrawn: true }) as const);
+  const served = rows.filter((row) => !row.isWithdrawn);
+  const { readable, unreadable } = readEach(served, { kind: "model", schema: modelRow, idOf: (row) => row.name });
+  const models = readable.map(({ name: _name, spec, isWithdrawn: _isWithdrawn, ...price }) => ({ model: spec, price }));
+  return { models: [...withdrawn, ...models], unreadable };
 }

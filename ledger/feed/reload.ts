@@ -1,6 +1,7 @@
 import type { Queryable } from "../postgres/database.ts";
-import { PAGE_ROWS, readAccountPage, readActiveKeyPage, readModels } from "./pages.ts";
-import type { ChangePage } from "./changes.ts";
+import { NOTHING } from "./changes.ts";
+import { readAccountPage, readActiveKeyPage, readModels } from "./pages.ts";
+import type { Change } from "./rows.ts";
 
 /** Reads everything that is in force, page by page. */
 export interface Reload {
@@ -9,10 +10,9 @@ export interface Reload {
   readonly keys: number;
   readonly isComplete: boolean;
   /** The next page. After a failure the same page is read again. */
-  readPage(database: Queryable): Promise<ChangePage>;
+  readPage(database: Queryable): Promise<Change>;
 }
 
-const NOTHING = { accounts: [], keys: [], models: [], unreadableModels: [] };
 const EVERYTHING = 0n;
 
 /**
@@ -25,13 +25,9 @@ export function createReload(): Reload {
   let accounts = 0;
   let keys = 0;
 
-  function goOn(lastId: string | undefined, rows: number, nextStep: typeof step): void {
-    if (rows === PAGE_ROWS && lastId !== undefined) {
-      afterId = lastId;
-      return;
-    }
-    afterId = "";
-    step = nextStep;
+  function goOn(next: string | null, nextStep: typeof step): void {
+    afterId = next ?? "";
+    if (next === null) step = nextStep;
   }
 
   return {
@@ -52,16 +48,16 @@ export function createReload(): Reload {
           return { ...NOTHING, ...page };
         }
         case "accounts": {
-          const page = await readAccountPage(database, { afterId });
-          accounts += page.length;
-          goOn(page.at(-1)?.accountId, page.length, "keys");
-          return { ...NOTHING, accounts: page };
+          const { rows, next, ...page } = await readAccountPage(database, { afterId });
+          accounts += rows;
+          goOn(next, "keys");
+          return { ...NOTHING, ...page };
         }
         case "keys": {
-          const page = await readActiveKeyPage(database, { afterId });
-          keys += page.length;
-          goOn(page.at(-1)?.publicId, page.length, "complete");
-          return { ...NOTHING, keys: page };
+          const { rows, next, ...page } = await readActiveKeyPage(database, { afterId });
+          keys += rows;
+          goOn(next, "complete");
+          return { ...NOTHING, ...page };
         }
         case "complete":
           return NOTHING;

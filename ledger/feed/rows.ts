@@ -7,7 +7,16 @@ export interface Change {
   accounts: AccountRow[];
   keys: KeyRow[];
   models: ModelRow[];
+  unreadable: UnreadableRow[];
 }
+
+/** A row that this version cannot read: a newer one wrote it. It affects no other row. */
+export interface UnreadableRow {
+  kind: UnreadableKind;
+  id: string;
+  reason: string;
+}
+export type UnreadableKind = "account" | "key" | "model";
 
 export interface AccountRow {
   accountId: string;
@@ -28,14 +37,16 @@ export interface Leasing {
   recall: { nanoUsd: bigint; atMs: number } | null;
 }
 
-export interface KeyRow {
+export type KeyRow = KeptKeyRow | { publicId: string; isRevoked: true };
+
+interface KeptKeyRow {
   publicId: string;
   accountId: string;
   /** HMAC-SHA256 of the secret part. */
   secretHash: Buffer;
   /** The secret that a rotation replaced, while it is still accepted. */
   previousSecret: { hash: Buffer; until: Date } | null;
-  isRevoked: boolean;
+  isRevoked: false;
   isDisabled: boolean;
   expiresAt: Date | null;
   /** null: all models. */
@@ -44,9 +55,3 @@ export interface KeyRow {
 }
 
 export type ModelRow = { model: CatalogueModel; price: PriceVersion } | { name: string; isWithdrawn: true };
-
-/** A model whose spec this program cannot read: a newer operator wrote it. */
-export interface UnreadableModel {
-  name: string;
-  error: unknown;
-}

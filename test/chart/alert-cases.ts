@@ -154,6 +154,15 @@ export const ALERT_CASES: readonly AlertCase[] = [
     },
   },
   {
+    alert: "GatewayRowsAreUnreadable",
+    labels: { kind: "key" },
+    fires: {
+      [series("gateway_unreadable_rows", 'kind="key",pod="a"')]: "2x90",
+      [series("gateway_unreadable_rows", 'kind="key",pod="b"')]: NONE,
+    },
+    quiet: { "an upgrade under way": { [series("gateway_unreadable_rows", 'kind="key",pod="a"')]: "0x60 2x15 0x15" } },
+  },
+  {
     alert: "GatewayLogIsLost",
     labels: { pod: "b" },
     fires: {

@@ -75,13 +75,22 @@ test.for(["UPDATE price_version SET input_pico_usd = 0", "DELETE FROM price_vers
   },
 );
 
-test("a spec that this program cannot read is told apart and keeps nothing else back", async () => {
+test.for([
+  { what: "a spec", change: `UPDATE model SET spec = spec || '{"ofTheFuture": 1}' WHERE name = 'modelx-v4-flash'` },
+  {
+    what: "a schedule of prices",
+    change: `WITH later AS (
+        INSERT INTO price_version (model, version, input_pico_usd, cached_input_pico_usd, cache_write_pico_usd, output_pico_usd, schedule)
+        VALUES ('modelx-v4-flash', 2, 1, 1, 1, 1, '[{"ofTheFuture": 1}]') RETURNING id)
+      UPDATE model SET price_version_id = (SELECT id FROM later) WHERE name = 'modelx-v4-flash'`,
+  },
+])("$what that this program cannot read is told apart and keeps nothing else back", async ({ change }) => {
   const { database } = await postgres.migrated();
   await publishModels(database, [pro, flash]);
-  await database.execute(`UPDATE model SET spec = spec || '{"ofTheFuture": 1}' WHERE name = 'modelx-v4-flash'`);
-  const { models, unreadableModels } = await readChanges(database, 0n);
-  expect(models).toHaveLength(1);
-  expect(unreadableModels.map(({ name }) => name)).toEqual(["modelx-v4-flash"]);
+  await database.execute(change);
+  const { models, unreadable } = await readChanges(database, 0n);
+  expect(models).toMatchObject([{ model: { name: "modelx-v4-pro" } }]);
+  expect(unreadable).toEqual([{ kind: "model", id: "modelx-v4-flash", reason: expect.stringContaining("ofTheFuture") }]);
 });
 
 async function prices(database: Database) {

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { readBalance } from "../../ledger/accounts/accounts.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";
-import { readChanges } from "../support/changes.ts";
+import { keptKey, readChanges } from "../support/changes.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
 import { startFeed, type Feed } from "../../ledger/feed/feed.ts";
@@ -66,6 +66,48 @@ describe("reading changes", () => {
   });
 });
 
+describe("rows that a newer version wrote", () => {
+  /** A key, an account and their neighbours, with a limit of the future. */
+  async function seedFuture() {
+    const { database } = await postgres.migrated();
+    const neighbour = await seedLedger(database);
+    const customer = await createCustomer(database, "customer");
+    const member = await createCustomer(database, "member");
+    const future = `limits || '{"imagesPerMinute": 5}'`;
+    await database.execute(`UPDATE api_key SET limits = ${future} WHERE public_id = $1`, [customer.keyId]);
+    await database.execute(`UPDATE account SET limits = ${future} WHERE id = 'member'`);
+    return { database, neighbour, customer, member };
+  }
+
+  test("are told apart by kind, id and reason, and keep nothing else back", async () => {
+    const { database, neighbour, customer, member } = await seedFuture();
+    const { accounts, keys, unreadable } = await readChanges(database, 0n);
+    expect(idsOf(keys)).toEqual([neighbour.keyId, member.keyId].toSorted());
+    expect(accounts.map(({ accountId }) => accountId)).toEqual(["acme", "customer"]);
+    const reason: unknown = expect.stringContaining("imagesPerMinute");
+    expect(unreadable).toEqual([
+      { kind: "account", id: "member", reason },
+      { kind: "key", id: customer.keyId, reason },
+    ]);
+  });
+
+  test("do not keep a process from starting, nor from hearing of later changes", async () => {
+    const { database, neighbour, customer } = await seedFuture();
+    const { copy } = await follow(database);
+    expect(copy.keys.has(neighbour.keyId)).toBe(true);
+    expect(copy.keys.has(customer.keyId)).toBe(false);
+    await revokeApiKey(database, neighbour.keyId);
+    await eventually(() => expect(copy.keys.get(neighbour.keyId)?.isRevoked).toBe(true));
+  });
+
+  test("are deleted as any other", async () => {
+    const { database, customer } = await seedFuture();
+    const { copy } = await follow(database);
+    await revokeApiKey(database, customer.keyId);
+    await eventually(() => expect(copy.keys.get(customer.keyId)).toEqual({ publicId: customer.keyId, isRevoked: true }));
+  });
+});
+
 describe("the feed", () => {
   test("knows everything when it is ready", async () => {
     const { database } = await postgres.migrated();
@@ -123,7 +165,7 @@ describe("the feed", () => {
     const deaf = connect("deaf");
     const { copy } = await follow({ ...deaf, listen: async () => void (await deaf.execute(NEVER_HEARS)) }, 100);
     await disableApiKey(database, keyId);
-    await eventually(() => expect(copy.keys.get(keyId)?.isDisabled).toBe(true));
+    await eventually(() => expect(keptKey(copy.keys.get(keyId)).isDisabled).toBe(true));
   });
 
   test("tells that a model was withdrawn", async () => {
@@ -142,7 +184,7 @@ describe("the feed", () => {
       database,
       pollMs: 50,
       onChange({ keys }) {
-        seen.push(...keys.map(({ isDisabled }) => isDisabled));
+        seen.push(...keys.map((key) => keptKey(key).isDisabled));
         if (seen.length === 2) throw new Error("not now");
       },
     });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createAccount } from "../../ledger/accounts/accounts.ts";
-import { readChanges } from "../support/changes.ts";
+import { keptKey, readChanges } from "../support/changes.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { createApiKey, hashSecret, mintApiKey } from "../../ledger/keys/keys.ts";
 import {
@@ -108,7 +108,7 @@ test("a rotation is stored once: repeated, it does not move the end of the overl
   const { key } = await readResourceKey(database, { uid: UID, accountId: ACCOUNT });
   expect(key).toMatchObject({ rotation: 1, secretHash: hashSecret(PEPPER, next), previousUntil: until });
   const [row] = (await readChanges(database, 0n)).keys;
-  expect(row?.previousSecret).toEqual({ hash: hashSecret(PEPPER, secret), until });
+  expect(keptKey(row).previousSecret).toEqual({ hash: hashSecret(PEPPER, secret), until });
 });
 
 test("a revoked key says for how long, stays revoked, and is no longer listed", async () => {

@@ -34,6 +34,7 @@ export function startTestRun({ hold, meter = createMeter(100), ...options }: Tes
           secretHash: Buffer.alloc(32),
           previousSecret: null,
           isDisabled: false,
+          isUnreadable: false,
           expiresAt: null,
           allowedModels: null,
           limits: {},
@@ -86,6 +87,7 @@ export function silentEvents(): Events {
       ledgerDifferences: () => 0,
       lateSeconds: () => 0,
       bodyBytes: () => 0,
+      unreadableRows: () => ({ account: 0, key: 0, model: 0 }),
     },
   });
 }

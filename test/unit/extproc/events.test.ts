@@ -21,6 +21,7 @@ function startEvents(accessLog: AccessLogChoice = "all") {
     ledgerDifferences: none,
     lateSeconds: none,
     bodyBytes: none,
+    unreadableRows: () => ({ account: 0, key: 3, model: 0 }),
   };
   const events = createEvents({ log, accessLog, metrics, gauges });
   /** The samples that name a metric, as they are scraped. */
@@ -184,5 +185,14 @@ test("a damaged journal is counted by its records, and one log line says where t
   expect(await samples("gateway_journal_failing")).toEqual(["gateway_journal_failing 1"]);
   expect(entries()).toMatchObject([
     { level: "error", holder: "a process", records: 3, bytes: 700, segments: ["00000001.journal"] },
+  ]);
+});
+
+test("rows that cannot be read are counted by kind", async () => {
+  const { samples } = startEvents();
+  expect(await samples("gateway_unreadable_rows{")).toEqual([
+    'gateway_unreadable_rows{kind="account"} 0',
+    'gateway_unreadable_rows{kind="key"} 3',
+    'gateway_unreadable_rows{kind="model"} 0',
   ]);
 });

@@ -16,6 +16,7 @@ function callerWith(ofKey: LimitSettings, ofAccount: LimitSettings = {}): Caller
       secretHash: Buffer.alloc(32),
       previousSecret: null,
       isDisabled: false,
+      isUnreadable: false,
       expiresAt: null,
       allowedModels: null,
       limits: ofKey,

@@ -20,6 +20,7 @@ function keyOf(number: number, changes: Partial<WorldKey> = {}): WorldKey {
     secretHash: createHash("sha256").update(`secret ${number}`).digest(),
     previousSecret: null,
     isDisabled: false,
+    isUnreadable: false,
     expiresAt: null,
     allowedModels: null,
     limits: {},

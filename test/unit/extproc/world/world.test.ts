@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import { createWorld } from "../../../../extproc/world/world.ts";
 import type { AccountRow, KeyRow } from "../../../../ledger/feed/rows.ts";
 
-const NOTHING = { accounts: [], keys: [], models: [] };
+const NOTHING = { accounts: [], keys: [], models: [], unreadable: [] };
 
-function keyRow(publicId: string, changes: Partial<KeyRow> = {}): KeyRow {
+function keyRow(publicId: string, changes: { isDisabled?: boolean; allowedModels?: string[] } = {}): KeyRow {
   return {
     publicId,
     accountId: "acme",
@@ -31,7 +31,7 @@ describe("the world", () => {
     const here = world();
     here.apply({ ...NOTHING, keys: [keyRow("AbCd5678WxYz")] });
     expect(here.findKey("AbCd5678WxYz")).toMatchObject({ accountId: "acme" });
-    here.apply({ ...NOTHING, keys: [keyRow("AbCd5678WxYz", { isRevoked: true })] });
+    here.apply({ ...NOTHING, keys: [{ publicId: "AbCd5678WxYz", isRevoked: true }] });
     expect(here.findKey("AbCd5678WxYz")).toBeUndefined();
     expect(here.keys).toBe(0);
   });
@@ -90,5 +90,57 @@ describe("the world", () => {
     here.applyBalances(new Map([["acme", { postedNanoUsd: 60n, version: 3n }]]));
     here.apply({ ...NOTHING, accounts: [accountRow("acme", { version: 2n, postedNanoUsd: 80n, isSuspended: true })] });
     expect(here.findAccount("acme")).toMatchObject({ postedNanoUsd: 60n, version: 3n, isSuspended: true });
+  });
+
+  describe("and rows that a newer version wrote", () => {
+    const unreadable = (kind: "account" | "key" | "model", id: string) => ({
+      ...NOTHING,
+      unreadable: [{ kind, id, reason: "of the future" }],
+    });
+
+    test("a key is known and good for nothing, until it can be read again or is deleted", () => {
+      const here = world();
+      here.apply({ ...NOTHING, keys: [keyRow("AAAAAAAAAAAA"), keyRow("BBBBBBBBBBBB")] });
+      expect(here.findKey("AAAAAAAAAAAA")?.isUnreadable).toBe(false);
+      here.apply(unreadable("key", "AAAAAAAAAAAA"));
+      here.apply(unreadable("key", "AAAAAAAAAAAA"));
+      here.apply(unreadable("key", "BBBBBBBBBBBB"));
+      expect(here.findKey("AAAAAAAAAAAA")).toMatchObject({ isUnreadable: true, isDisabled: true, allowedModels: [] });
+      expect(here.unreadable.key).toBe(2);
+      here.apply({ ...NOTHING, keys: [keyRow("AAAAAAAAAAAA"), { publicId: "BBBBBBBBBBBB", isRevoked: true }] });
+      expect(here.findKey("AAAAAAAAAAAA")).toMatchObject({ isUnreadable: false, allowedModels: null });
+      expect(here.unreadable.key).toBe(0);
+    });
+
+    test("a key among everything that is sent once more stays known", () => {
+      const here = world();
+      here.apply({ ...NOTHING, keys: [keyRow("AAAAAAAAAAAA")] });
+      here.reload("begin");
+      here.apply(unreadable("key", "AAAAAAAAAAAA"));
+      here.reload("end");
+      expect(here.findKey("AAAAAAAAAAAA")?.isUnreadable).toBe(true);
+    });
+
+    test("an account is not found until it can be read again", () => {
+      const here = world();
+      here.apply({ ...NOTHING, accounts: [accountRow("acme")] });
+      here.apply(unreadable("account", "acme"));
+      here.applyBalances(new Map([["acme", { postedNanoUsd: 60n, version: 3n }]]));
+      expect(here.findAccount("acme")).toBeUndefined();
+      expect(here.unreadable.account).toBe(1);
+      here.apply({ ...NOTHING, accounts: [accountRow("acme", { version: 2n })] });
+      expect(here.findAccount("acme")).toMatchObject({ postedNanoUsd: 60n, version: 3n });
+      expect(here.unreadable.account).toBe(0);
+    });
+
+    test("a model is told apart from one that does not exist", () => {
+      const here = world();
+      here.apply(unreadable("model", "large"));
+      expect(here.isUnreadableModel("large")).toBe(true);
+      expect(here.isUnreadableModel("small")).toBe(false);
+      here.apply({ ...NOTHING, models: [{ name: "large", isWithdrawn: true }] });
+      expect(here.isUnreadableModel("large")).toBe(false);
+      expect(here.unreadable.model).toBe(0);
+    });
   });
 });
