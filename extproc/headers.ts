@@ -79,7 +79,9 @@ export function responseChanges({ headers, isStream, requestId, dropped, limits,
   if (isStream) set["cache-control"] = "no-cache";
   else set["content-type"] = "application/json";
   // A stream's length changes with its translation.
-  const remove = namesToRemove(headers, (name) => PASSED_DOWNSTREAM.has(name) || Object.hasOwn(set, name));
+  const remove = [...headers.keys()].filter(
+    (name) => !name.startsWith(":") && !PASSED_DOWNSTREAM.has(name) && !Object.hasOwn(set, name),
+  );
   return { set, remove: isStream ? [...remove, "content-length"] : remove };
 }
 
@@ -89,7 +91,7 @@ export function requestIdHeaders(requestId: string): Readonly<Record<string, str
 }
 
 function namesToRemove(headers: ReadonlyMap<string, string>, isKept: (name: string) => boolean): string[] {
-  // Envoy refuses changes to its own and to routing headers, and strips its own from both sides itself.
+  // Envoy refuses changes to routing headers. Those of its own that clients send are taken off by the listener.
   return [...headers.keys()].filter(
     (name) => !name.startsWith(":") && name !== "host" && !name.startsWith("x-envoy-") && !isKept(name),
   );

@@ -5,8 +5,8 @@ export type ProcessingRequest =
   | { kind: "requestHeaders" | "responseHeaders"; headers: ReadonlyMap<string, string>; isEnd: boolean; details: string | null }
   /** The body shares memory with the message. */
   | { kind: "requestBody" | "responseBody"; body: Buffer; isEnd: boolean }
-  /** They end a streamed response; nothing in them is read. */
-  | { kind: "responseTrailers" }
+  /** They end a response; only their names are read. */
+  | { kind: "responseTrailers"; names: readonly string[] }
   /** A message of a later Envoy. */
   | { kind: "other" };
 
@@ -42,7 +42,7 @@ export function createProcessingRequestReader(): (message: Buffer) => Processing
       else if (fields.field === RESPONSE_HEADERS) found = readHeaders("responseHeaders");
       else if (fields.field === REQUEST_BODY) found = readBody("requestBody");
       else if (fields.field === RESPONSE_BODY) found = readBody("responseBody");
-      else if (fields.field === RESPONSE_TRAILERS) found = { kind: "responseTrailers" };
+      else if (fields.field === RESPONSE_TRAILERS) found = readTrailers();
       else if (fields.field === ATTRIBUTES) details = readCodeDetails() ?? details;
     }
     bytes = NOTHING;
@@ -61,6 +61,18 @@ export function createProcessingRequestReader(): (message: Buffer) => Processing
       while (map.next()) if (map.field === 1) readHeader(headers);
     }
     return { kind, headers, isEnd, details: null };
+  }
+
+  /** HttpTrailers: `trailers` (a HeaderMap: `headers` 1) 1. */
+  function readTrailers(): ProcessingRequest {
+    const trailers = new Map<string, string>();
+    content.enter(bytes, fields.start, fields.end);
+    while (content.next()) {
+      if (content.field !== 1) continue;
+      map.enter(bytes, content.start, content.end);
+      while (map.next()) if (map.field === 1) readHeader(trailers);
+    }
+    return { kind: "responseTrailers", names: [...trailers.keys()] };
   }
 
   /** HeaderValue: `key` 1, `value` 2, `raw_value` 3, which Envoy uses. */

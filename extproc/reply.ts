@@ -120,9 +120,12 @@ export function streamChunk(bytes: Buffer, isEnd: boolean): Reply {
   return frame(writer, rest);
 }
 
-/** The trailers of a streamed response go on as they are, and end it. */
-export function passTrailers(): Reply {
-  return PASS_TRAILERS;
+/** Ends a response without the trailers that its model server sent: TrailersResponse, `header_mutation` 1. */
+export function dropTrailers(names: readonly string[]): Reply {
+  const writer = createWriter();
+  writeMutation(writer, 1, { remove: names });
+  writer.message(RESPONSE_TRAILERS, 0);
+  return frame(writer);
 }
 
 /** The same answer, which tells Envoy's other filters and its tracer something, too. */
@@ -198,7 +201,7 @@ const FULL_DUPLEX_STREAMED = 4;
  * modes left at DEFAULT are ignored in an override, body modes never are: an unset one would mean NONE.
  */
 const STREAMED: Mode = [SEND, SEND, BUFFERED, FULL_DUPLEX_STREAMED, SKIP, SEND];
-const WHOLE: Mode = [SEND, SEND, BUFFERED, BUFFERED, SKIP, SKIP];
+const WHOLE: Mode = [SEND, SEND, BUFFERED, BUFFERED, SKIP, SEND];
 type Mode = readonly number[];
 
 function writeMode(writer: Writer, mode: Mode): void {
@@ -248,10 +251,3 @@ function framed(frame: Buffer, rest: Buffer | null): Reply {
 // Each is the same every time.
 const CONTINUE_TO_BODY = common(REQUEST_HEADERS, { body: "unchanged", headers: {} });
 const PASS_UNCHANGED = common(RESPONSE_BODY, { body: "unchanged", headers: {} });
-const PASS_TRAILERS = passedTrailers();
-
-function passedTrailers(): Reply {
-  const writer = createWriter();
-  writer.message(RESPONSE_TRAILERS, 0);
-  return frame(writer);
-}

@@ -135,7 +135,7 @@ function answer(exchange: Steps, request: ProcessingRequest): Reply | Promise<Re
     case "responseBody":
       return exchange.responseBody(request.body, request.isEnd);
     case "responseTrailers":
-      return exchange.responseTrailers();
+      return exchange.responseTrailers(request.names);
     case "other":
       return undefined;
   }

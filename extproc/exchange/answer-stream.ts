@@ -12,7 +12,7 @@ export interface AnswerStream {
   /** A chunk from the model server. @returns what the client gets for it; undefined if that is nothing. */
   pass(chunk: Buffer, isEnd: boolean): Reply | undefined;
   /** The model server ended the answer with trailers. */
-  passTrailers(): Reply;
+  endWithTrailers(): void;
   /**
    * The model server broke off. Envoy's report may overtake the first chunk, with which the stream ends then.
    * @param lost called if no chunk comes: Envoy takes no bytes for the client.
@@ -132,10 +132,9 @@ export function createAnswerStream({ machine, run, keepAlive, noteFailure, push 
         return last(failed(thrown));
       }
     },
-    passTrailers() {
+    endWithTrailers() {
       if (!isOver) push(reply.streamChunk(guarded(end), false));
       close();
-      return reply.passTrailers();
     },
     breakOff(lost) {
       if (isOver || isBroken) return;

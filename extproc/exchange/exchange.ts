@@ -47,7 +47,8 @@ export interface Exchange {
   responseHeaders(headers: ReadonlyMap<string, string>, facts: { isLocalReply: boolean; isEnd: boolean }): Reply;
   /** @returns undefined if Envoy waits for nothing: a streamed answer goes on by `push`. */
   responseBody(body: Buffer, isEnd: boolean): Reply | undefined;
-  responseTrailers(): Reply | undefined;
+  /** @param names of the trailers, none of which the client gets. */
+  responseTrailers(names: readonly string[]): Reply | undefined;
   /** What is known of it by now. */
   facts(): ExchangeFacts;
   /** Of the account that pays; null until its key is known. */
@@ -91,6 +92,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   let counting: LimitedRequest | undefined;
   let hasHeaders = false;
   let hasBody = false;
+  /** Of an answer that comes whole. */
+  let hasAnswerBody = false;
   let upstreamStatus: number | null = null;
   /** Envoy's report of an attempt that broke off: it may overtake the answer's headers. */
   let early: BrokenAnswer | undefined;
@@ -234,6 +237,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       const translation = way.translation();
       const isGood = status >= 200 && status < 300;
       if (status === 206) throw new GatewayError("upstream_error", "The model server gave a part of an answer.");
+      // Clients read no body behind it.
+      if (status === 205) throw emptyAnswer();
       if (isGood && isCompressed(headers))
         throw new GatewayError("upstream_error", "The model server's answer is compressed, although it was asked not to be.");
       const isStream = isGood && translation.wantsStream && isEventStream(headers);
@@ -250,10 +255,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
         response = { kind: "stream", stream: answerStream(deps.redactor.stream(translation.stream(run.meter), errorEvent), run) };
       else response = { kind: "whole", asStream: translation.wantsStream };
       deadlines?.began(isStream);
-      if (isEnd)
-        throw isGood
-          ? new GatewayError("upstream_error", "The model server's answer is empty.")
-          : upstreamError(status, headers, NOTHING);
+      if (isEnd) throw isGood ? emptyAnswer() : upstreamError(status, headers, NOTHING);
       // An earlier attempt's report says another server, or another status.
       if (early?.cluster === run.backend().cluster && early.status === status) {
         if (!isStream) throw brokenError();
@@ -274,15 +276,26 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     if (response?.kind === "stream") return response.stream.pass(body, isEnd);
     return refusing(() => {
       if (response === undefined) throw new Error("a response body came before its headers");
+      hasAnswerBody = true;
       // Envoy holds it whole until the client has taken it.
       heldBytes?.resize(requestBytes + body.length);
       return wholeBody(body, response, run);
     });
   }
 
-  function responseTrailers() {
+  function responseTrailers(names: readonly string[]) {
     deadlines?.over();
-    return response?.kind === "stream" ? response.stream.passTrailers() : undefined;
+    if (response?.kind === "stream") response.stream.endWithTrailers();
+    else if (response !== undefined && !hasAnswerBody) return withoutBody(response);
+    return reply.dropTrailers(names);
+  }
+
+  /** Envoy sends no body at all for an answer that is nothing but headers and trailers. */
+  function withoutBody(response: Response) {
+    return refusing(() => {
+      if (response.kind === "whole") throw emptyAnswer();
+      return wholeBody(NOTHING, response, run);
+    });
   }
 
   function wholeBody(body: Buffer, response: Response, run: Run | undefined) {
@@ -417,3 +430,4 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
 /** Envoy's own, which serve an answer that is passed on. */
 const HOPS: readonly string[] = [ATTEMPTS_CLUSTER, RELAY_CLUSTER];
 const NOTHING_USED = { tokens: 0, nanoUsd: 0n };
+const emptyAnswer = (): GatewayError => new GatewayError("upstream_error", "The model server's answer is empty.");

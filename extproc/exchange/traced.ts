@@ -26,7 +26,7 @@ export function createTracedExchange(create: (push: Push) => Exchange, push: Pus
     requestBody: (body) => tellLater(exchange.requestBody(body)),
     responseHeaders: (headers, how) => tell(exchange.responseHeaders(headers, how)),
     responseBody: (body, isEnd) => tellIfAny(exchange.responseBody(body, isEnd)),
-    responseTrailers: () => tellIfAny(exchange.responseTrailers()),
+    responseTrailers: (names) => tellIfAny(exchange.responseTrailers(names)),
     facts: exchange.facts,
     load: exchange.load,
     closed: exchange.closed,

@@ -10,7 +10,7 @@ import { BROKEN_STAYS_OPEN } from "./relay.ts";
 import { REQUEST_ID_AS_IT_IS } from "./request-id.ts";
 import { tracing, type TraceCollector } from "./tracing.ts";
 import { unprocessedRoutes } from "./unprocessed-route.ts";
-import { PRIVATE_HEADERS } from "./upstream-route.ts";
+import { PRIVATE_HEADERS, UNBELIEVED_HEADERS } from "./upstream-route.ts";
 
 /**
  * Fallback (docs/decisions/0016): a request for a Model with several backends passes a listener inside this Envoy, once an
@@ -136,6 +136,7 @@ const backendRoute: Route = {
   name: "backend",
   match: { prefix: "/", headers: [{ name: HEADERS.backend, present_match: true }] },
   request_headers_to_remove: [HEADERS.backend, ...PRIVATE_HEADERS],
+  response_headers_to_remove: UNBELIEVED_HEADERS,
   route: {
     cluster_header: HEADERS.backend,
     cluster_not_found_response_code: "SERVICE_UNAVAILABLE",

@@ -1,6 +1,6 @@
 import { HEADERS } from "../../contract/headers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
-import { PRIVATE_HEADERS, SENT_AGAIN } from "./upstream-route.ts";
+import { PRIVATE_HEADERS, SENT_AGAIN, UNBELIEVED_HEADERS } from "./upstream-route.ts";
 
 /** The routes to the one backend that extproc has named. @param options further fields of each route. */
 export function backendRoutes(options: EnvoyConfig = {}): EnvoyConfig[] {
@@ -29,6 +29,7 @@ function backendRoute({ name, idleTimeout, further }: BackendRoute): EnvoyConfig
     name,
     match: { prefix: "/", headers: [{ name: HEADERS.backend, present_match: true }, ...further] },
     request_headers_to_remove: [HEADERS.backend, HEADERS.timed, ...PRIVATE_HEADERS],
+    response_headers_to_remove: UNBELIEVED_HEADERS,
     route: {
       cluster_header: HEADERS.backend,
       cluster_not_found_response_code: "SERVICE_UNAVAILABLE",

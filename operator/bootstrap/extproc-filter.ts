@@ -55,8 +55,9 @@ export function extprocFilter({ cluster, workers }: ExtprocFilterOptions): Envoy
       status_on_error: { code: "ServiceUnavailable" },
       // The default of 200 ms fails large prompts on a busy machine.
       message_timeout: "10s",
-      // A mutation that Envoy will not make fails the request, instead of sending it on half changed.
-      mutation_rules: { disallow_is_error: { value: true } },
+      // A mutation that Envoy will not make fails the request, instead of sending it on half changed. A model server's own
+      // `x-envoy-` headers are taken off like all others.
+      mutation_rules: { disallow_is_error: { value: true }, allow_envoy: { value: true } },
       // Tells the processor Envoy's own replies (413, 503) from the upstream's, which read "via_upstream".
       response_attributes: ["response.code_details"],
       metadata_options: { receiving_namespaces: { untyped: [SPAN_METADATA] } },

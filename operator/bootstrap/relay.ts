@@ -76,8 +76,6 @@ function connectionManager(maxRequestBytes: number): EnvoyConfig {
         {
           name: "relay",
           domains: ["*"],
-          // A model server may not pass its answer off as Envoy's.
-          response_headers_to_remove: [HEADERS.localReply],
           routes: backendRoutes({ request_body_buffer_limit: maxRequestBytes }),
         },
       ],

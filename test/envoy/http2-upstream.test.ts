@@ -1,7 +1,8 @@
-import { constants, createSecureServer, type Http2Server, type ServerHttp2Stream } from "node:http2";
+import { connect, constants, createSecureServer, type Http2Server, type ServerHttp2Stream } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeBackendManifests } from "../support/backend-manifests.ts";
+import { makeCompletion, makeCompletionStream } from "../support/completions.ts";
 import { onlyRow } from "../support/settlement.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
 import { makeAuthority, type Authority } from "../support/tls-certificates.ts";
@@ -95,3 +96,53 @@ test.for(CASES)(
     expect(row).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
   },
 );
+
+describe("trailers of a model server", () => {
+  /** What a client that speaks HTTP/2 gets of them, and of the answer. */
+  async function askOverHttp2(model: string, isStream: boolean) {
+    const session = connect(stack.baseUrl);
+    const request = session.request({
+      ":method": "POST",
+      ":path": "/v1/chat/completions",
+      authorization: `Bearer ${stack.apiKey}`,
+    });
+    request.end(JSON.stringify({ model, stream: isStream, max_tokens: 100, messages: [{ role: "user", content: "Hello" }] }));
+    const got = { status: 0, requestId: "", trailers: {}, text: "" };
+    request.setEncoding("utf8");
+    request.on("response", (headers) => {
+      got.status = headers[":status"] ?? 0;
+      got.requestId = String(headers["x-request-id"]);
+    });
+    request.on("trailers", (trailers) => (got.trailers = { ...trailers }));
+    for await (const text of request) got.text += String(text);
+    session.close();
+    return got;
+  }
+
+  function respondWithTrailers(type: string, body: string): void {
+    respond = (stream) => {
+      stream.respond({ ":status": 200, "content-type": type }, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers({ "x-internal": "secret", "x-usage": "9", "grpc-status": "0" }));
+      stream.end(body);
+    };
+  }
+
+  const each = ["single", "several"].flatMap((model) => [true, false].map((isStream) => [model, isStream] as const));
+
+  test.for(each)("do not reach its clients: %s, stream: %s (S17)", async ([model, isStream]) => {
+    if (isStream) respondWithTrailers("text/event-stream", makeCompletionStream());
+    else respondWithTrailers("application/json", makeCompletion());
+    const { status, requestId, trailers, text } = await askOverHttp2(model, isStream);
+    expect({ status, trailers }).toEqual({ status: 200, trailers: {} });
+    expect(text).toContain("one two three");
+    expect(await onlyRow(stack, requestId)).toMatchObject({ outcome: "complete", isEstimated: false });
+  });
+
+  test.for(["single", "several"])("behind no body at all are an error, and free: %s (S22)", async (model) => {
+    respondWithTrailers("application/json", "");
+    const { status, requestId, trailers, text } = await askOverHttp2(model, false);
+    expect({ status, trailers }).toEqual({ status: 502, trailers: {} });
+    expect(JSON.parse(text)).toMatchObject({ error: { code: "upstream_error" } });
+    expect(await onlyRow(stack, requestId)).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
+  });
+});

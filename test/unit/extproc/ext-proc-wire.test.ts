@@ -143,7 +143,7 @@ test("a whole response, a chunk and response headers read as Envoy's schema has 
         }),
       });
       expect(decode(reply.awaitResponseBody({ set, remove }))).toEqual(
-        overridden({ responseBodyMode: BodyMode.BUFFERED, responseTrailerMode: HeaderMode.SKIP }),
+        overridden({ responseBodyMode: BodyMode.BUFFERED, responseTrailerMode: HeaderMode.SEND }),
       );
       expect(decode(reply.streamResponseBody({ set, remove }))).toEqual(
         overridden({ responseBodyMode: FULL_DUPLEX_STREAMED, responseTrailerMode: HeaderMode.SEND }),
@@ -171,7 +171,11 @@ test("a piece of a streamed response reads as Envoy's schema has it", () => {
       expect(read).toEqual({ ...(bytes.length > 0 ? { 1: bytes } : {}), ...(isEnd ? { 2: true } : {}) });
     }),
   );
-  expect(decode(reply.passTrailers())).toEqual(schema({ response: { case: "responseTrailers", value: {} } }));
+  expect(decode(reply.dropTrailers([]))).toEqual(schema({ response: { case: "responseTrailers", value: {} } }));
+  const headerMutation = { removeHeaders: ["x-internal"] };
+  expect(decode(reply.dropTrailers(["x-internal"]))).toEqual(
+    schema({ response: { case: "responseTrailers", value: { headerMutation } } }),
+  );
   expect(decode(reply.passBody())).toEqual(schema({ response: { case: "responseBody", value: { response: {} } } }));
 });
 
@@ -234,8 +238,12 @@ test("bodies and trailers that Envoy sends are read", () => {
       }
     }),
   );
-  const trailers = create(ProcessingRequestSchema, { request: { case: "responseTrailers", value: {} } });
-  expect(readProcessingRequest(Buffer.from(toBinary(ProcessingRequestSchema, trailers)))).toEqual({ kind: "responseTrailers" });
+  const sent = { headers: [{ key: "x-internal", rawValue: Buffer.from("secret") }, { key: "grpc-status" }] };
+  const trailers = create(ProcessingRequestSchema, { request: { case: "responseTrailers", value: { trailers: sent } } });
+  expect(readProcessingRequest(Buffer.from(toBinary(ProcessingRequestSchema, trailers)))).toEqual({
+    kind: "responseTrailers",
+    names: ["x-internal", "grpc-status"],
+  });
 });
 
 test("a message that is cut anywhere is an error, never half a message or an endless loop", () => {

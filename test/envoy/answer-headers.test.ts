@@ -1,0 +1,79 @@
+import type { ServerResponse } from "node:http";
+import { describe, expect, test } from "vitest";
+import { makeCompletion, makeCompletionStream } from "../support/completions.ts";
+import { onlyRow } from "../support/settlement.ts";
+import { DEAR, useScriptedModels } from "../support/scripted-models.ts";
+
+/** Status and headers of a model server, in front of an answer that would be charged. */
+let answer: (response: ServerResponse) => void = () => {};
+const stack = useScriptedModels(
+  (_request, response) => answer(response),
+  (url) => [
+    { name: "single", backends: [{ name: "only", protocol: "chat", url }], pricing: DEAR },
+    {
+      name: "several",
+      backends: ["first", "spare"].map((name, priority) => ({ name, protocol: "chat", url, priority })),
+      pricing: DEAR,
+    },
+  ],
+);
+
+interface Asked {
+  model: string;
+  isStream: boolean;
+}
+
+const EACH = ["single", "several"].flatMap((model) => [true, false].map((isStream) => ({ model, isStream })));
+
+function ask({ model, isStream }: Asked): Promise<Response> {
+  return fetch(`${stack().baseUrl}/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${stack().apiKey}` },
+    body: JSON.stringify({ model, stream: isStream, max_tokens: 100, messages: [{ role: "user", content: "hi" }] }),
+  });
+}
+
+const rowOf = (response: Response) => onlyRow(stack(), response.headers.get("x-request-id") ?? "");
+
+function send(response: ServerResponse, { isStream }: Asked, { status = 200, headers = {} } = {}): void {
+  const type = isStream ? "text/event-stream" : "application/json";
+  response.writeHead(status, { "content-type": type, ...headers }).end(isStream ? makeCompletionStream() : makeCompletion());
+}
+
+describe.for(EACH)("$model, stream: $isStream", (asked) => {
+  test("a status that says that no body follows is an error, and free (S38)", async () => {
+    answer = (response) => send(response, asked, { status: 205 });
+    const response = await ask(asked);
+    expect(response.status).toBe(502);
+    expect(await response.json()).toMatchObject({ error: { message: "The model server's answer is empty." } });
+    expect(await rowOf(response)).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
+  });
+
+  test("a server's headers do not pass, whatever they are called (S17)", async () => {
+    const headers = {
+      "x-internal": "secret",
+      "x-envoy-internal": "secret",
+      "x-envoy-ratelimited": "true",
+      "x-envoy-upstream-service-time": "9",
+      "x-gateway-local-reply": "secret",
+      "x-gateway-try-next": "1",
+      "x-request-id": "secret",
+    };
+    answer = (response) => send(response, asked, { headers });
+    const response = await ask(asked);
+    await response.text();
+    expect(response.status).toBe(200);
+    expect([...response.headers].filter(([name, value]) => /^x-(envoy|gateway)-/.test(name) || value === "secret")).toEqual([]);
+    expect(await rowOf(response)).toMatchObject({ outcome: "complete", isEstimated: false });
+  });
+
+  test("a server's error is its own, although it says that the gateway made it (S22)", async () => {
+    answer = (response) =>
+      response
+        .writeHead(422, { "content-type": "application/json", "x-gateway-local-reply": "cluster_not_found" })
+        .end('{"error":{"message":"`top_p` is too high"}}');
+    const response = await ask(asked);
+    expect(response.status).toBe(422);
+    expect(await response.json()).toMatchObject({ error: { message: expect.stringContaining("`top_p` is too high") } });
+  });
+});
