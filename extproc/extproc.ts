@@ -179,7 +179,7 @@ export async function startExtproc(
       loads,
       mostOpen: config.mostOpenRequests,
       clock: monotonic,
-      lateMs: () => lateness.meanMs,
+      lateness,
       onRefused: events.limited,
     }),
     freeRequests: createFreeRequests({ clock: monotonic, onRefused: events.limited }),

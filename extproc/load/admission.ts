@@ -1,5 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
 import type { AccountLoad, AccountLoads } from "./account-load.ts";
+import type { Lateness } from "./lateness.ts";
 import { createPlace, type Place } from "./place.ts";
 import { waitedMs } from "./turns.ts";
 
@@ -25,8 +26,7 @@ export interface AdmissionDeps {
   mostOpen: number;
   /** Monotonic. */
   clock: { nowMs(): number };
-  /** How far this process is behind with its work, ms. */
-  lateMs(): number;
+  lateness: Pick<Lateness, "meanMs" | "busyPart">;
   onRefused(reason: AdmissionRefusal): void;
 }
 
@@ -39,7 +39,7 @@ const STRAINED_MS = 20;
  * Of all work. Accounts that all have something waiting take turns of the same length (turns.ts), so one that has had more than
  * this has had it beside accounts that asked for less.
  */
-const MOST_PART = 2 / 3;
+const MOST_PART = 4 / 5;
 const MOST_EVEN_PARTS = 2;
 /** By then a refusal takes as long as an answer should. */
 const LATE_MS = 250;
@@ -51,12 +51,14 @@ const MUCH_WORK_MS = 200;
 const LITTLE_WORK_MS = 20;
 /** Of an even part. Whoever has had less did not make it late. */
 const LATE_PART = 0.9;
+/** With less to do the process is late because its machine is slow: no account caused that, and no refusal mends it. */
+const BUSY_PART = 0.9;
 /** An account is alone if no other has asked for so long, or has anything under way. */
 const ALONE_AFTER_MS = 2_000;
 
 const COME_AGAIN = { headers: { "retry-after": "1" } };
 
-export function createAdmission({ loads, mostOpen, clock, lateMs, onRefused }: AdmissionDeps): Admission {
+export function createAdmission({ loads, mostOpen, clock, lateness, onRefused }: AdmissionDeps): Admission {
   const busyFrom = Math.ceil(mostOpen * BUSY_FROM);
   const accountPlaces = Math.max(1, Math.floor(mostOpen * ACCOUNT_PLACES));
   let open = 0;
@@ -68,7 +70,7 @@ export function createAdmission({ loads, mostOpen, clock, lateMs, onRefused }: A
   function refusalFor(load: AccountLoad, nowMs: number): GatewayError | null {
     const { open: own, share } = load;
     const { workMs } = share;
-    const late = lateMs();
+    const late = lateness.meanMs;
     if (open >= mostOpen || late >= STUCK_MS) return overloaded(open >= mostOpen ? "full" : "late");
     if (open >= busyFrom && own >= accountPlaces) {
       onRefused("places");
@@ -78,6 +80,7 @@ export function createAdmission({ loads, mostOpen, clock, lateMs, onRefused }: A
         COME_AGAIN,
       );
     }
+    if (lateness.busyPart < BUSY_PART) return null;
     // Sums lag behind by a tenth of a second: an account's own work may be ahead of them.
     const allWorkMs = Math.max(loads.workMs, workMs);
     const part = allWorkMs === 0 ? 0 : workMs / allWorkMs;

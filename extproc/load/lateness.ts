@@ -1,25 +1,42 @@
-/** How far this process is behind: the time by which its timers come late, smoothed so that one pause counts little. */
+import { performance } from "node:perf_hooks";
+
+/** How far this process is behind, and whether by its own work. */
 export interface Lateness {
+  /** The time by which its timers come late, smoothed so that one pause counts little. */
   readonly meanMs: number;
+  /** Of the last half second, the part in which its loop did not wait for something to do: 0 to 1. */
+  readonly busyPart: number;
   stop(): void;
 }
 
 const EVERY_MS = 50;
 /** Weight of the newest reading. */
 const NEWEST = 0.2;
+const BUSY_READINGS = 10;
 
 /** @param clock monotonic, ms. */
 export function startLateness({ nowMs }: { nowMs(): number }): Lateness {
   let meanMs = 0;
+  let busyPart = 0;
   let expectedMs = nowMs() + EVERY_MS;
-  const timer = setInterval(() => {
+  const readings = [performance.eventLoopUtilization()];
+
+  function read(): void {
     const lateMs = Math.max(0, nowMs() - expectedMs);
     meanMs += NEWEST * (lateMs - meanMs);
     expectedMs = nowMs() + EVERY_MS;
-  }, EVERY_MS).unref();
+    const newest = performance.eventLoopUtilization();
+    const oldest = readings.length > BUSY_READINGS ? readings.shift() : readings[0];
+    readings.push(newest);
+    busyPart = performance.eventLoopUtilization(newest, oldest).utilization;
+  }
+  const timer = setInterval(read, EVERY_MS).unref();
   return {
     get meanMs() {
       return meanMs;
+    },
+    get busyPart() {
+      return busyPart;
     },
     stop: () => clearInterval(timer),
   };

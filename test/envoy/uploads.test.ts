@@ -1,5 +1,5 @@
 import { connect, type Socket } from "node:net";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 import { startDataPlane, type DataPlane } from "../support/data-plane.ts";
 import { eventually } from "../support/eventually.ts";
@@ -43,6 +43,7 @@ function begin(path: string, { account, bytes }: { account: string; bytes: numbe
   const socket = connect(Number(port), hostname);
   let answer = "";
   socket.on("data", (piece) => (answer += piece.toString("latin1")));
+  onTestFinished(() => void socket.destroy());
   // Envoy closes what it has refused.
   socket.on("error", () => {});
   const length = bytes === null ? "transfer-encoding: chunked" : `content-length: ${bytes}`;

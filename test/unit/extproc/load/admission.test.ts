@@ -8,7 +8,17 @@ interface Work {
 }
 
 /** A process on which the accounts have done so much in the last seconds. */
-function setUp({ mostOpen = 1_000, lateMs = () => 0, work = {} }: { mostOpen?: number; lateMs?: () => number; work?: Work }) {
+function setUp({
+  mostOpen = 1_000,
+  lateMs = () => 0,
+  busyPart = () => 1,
+  work = {},
+}: {
+  mostOpen?: number;
+  lateMs?: () => number;
+  busyPart?: () => number;
+  work?: Work;
+}) {
   const refusals: AdmissionRefusal[] = [];
   const loads = new Map<string, AccountLoad>();
   const of = (account: string) => {
@@ -29,7 +39,14 @@ function setUp({ mostOpen = 1_000, lateMs = () => 0, work = {} }: { mostOpen?: n
     },
     mostOpen,
     clock: { nowMs: () => nowMs },
-    lateMs,
+    lateness: {
+      get meanMs() {
+        return lateMs();
+      },
+      get busyPart() {
+        return busyPart();
+      },
+    },
     onRefused: (reason) => refusals.push(reason),
   });
   return {
@@ -126,6 +143,14 @@ test("a machine that is slow for other reasons refuses nobody who takes little o
   const { enter } = setUp({ lateMs: () => 200, work: { steady: 199, other: 1 } });
   enter("other");
   expect(() => enter("steady")).not.toThrow();
+});
+
+test("a process that is late on a slow machine, and has little to do, refuses nobody", () => {
+  let busy = 0.89;
+  const { enter } = setUp({ lateMs: () => 400, busyPart: () => busy, work: { customer: 900, other: 100 } });
+  for (const account of ["other", "customer"]) expect(() => enter(account, 10)).not.toThrow();
+  busy = 0.9;
+  expect(() => enter("customer")).toThrow(expect.objectContaining({ code: "rate_limited" }));
 });
 
 test("a process that is far behind refuses those it works for, and still takes those it has hardly worked for", () => {
