@@ -1,5 +1,11 @@
 import { parseDocument } from "yaml";
 
+const COMMON_LABELS = `  {{- with .Values.commonLabels }}
+  labels:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+`;
+
 /**
  * A CustomResourceDefinition as a template. Helm never upgrades what is in a chart's crds/ folder; as a template it is
  * upgraded, and the annotation keeps it, with every resource of its kind, when the release goes.
@@ -9,5 +15,6 @@ export function customResourceTemplate(yaml: string): string {
   const document = parseDocument(yaml);
   document.setIn(["metadata", "annotations", "helm.sh/resource-policy"], "keep");
   const text = document.toString({ lineWidth: 0 }).replaceAll("{{", '{{ "{{" }}');
-  return `{{- if .Values.crds.enabled }}\n${text}{{- end }}\n`;
+  const labelled = text.replace(/^ {2}annotations:$/m, `${COMMON_LABELS}$&`);
+  return `{{- include "model-gateway.defaults" . }}\n{{- if .Values.crds.enabled }}\n${labelled}{{- end }}\n`;
 }

@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
-import { parse } from "yaml";
+import { parse, stringify } from "yaml";
 import { addressesFile } from "./addresses.ts";
 import { bootstrapTemplate, clientTlsFile, internalTlsFiles } from "./bootstrap.ts";
 import { customResourceTemplate } from "./custom-resources.ts";
@@ -8,7 +8,8 @@ import { valuesTable } from "./values-table.ts";
 
 export const ROOT = path.join(import.meta.dirname, "../..");
 const CHART = "charts/model-gateway";
-const GUIDE = "docs/kubernetes.md";
+/** Pages with the table of values: the guide, and what a packaged chart has of it. */
+const PAGES = ["docs/kubernetes.md", `${CHART}/README.md`];
 const TABLE = /(<!-- values: begin -->\n)[\s\S]*(<!-- values: end -->)/;
 
 export interface Output {
@@ -26,7 +27,8 @@ export async function chartOutputs(): Promise<Output[]> {
     { file: `${CHART}/files/internal-authority.yaml`, text: internalTlsFiles().authority },
     { file: `${CHART}/files/client-tls.yaml`, text: clientTlsFile() },
     ...(await customResources()),
-    await guide(),
+    await defaults(),
+    ...(await pages()),
   ];
 }
 
@@ -40,13 +42,20 @@ async function customResources(): Promise<Output[]> {
   );
 }
 
-async function guide(): Promise<Output> {
+/** Helm gives templates every file but values.yaml. */
+async function defaults(): Promise<Output> {
+  return { file: `${CHART}/files/defaults.yaml`, text: stringify(parse(await read(`${CHART}/values.yaml`)), { lineWidth: 0 }) };
+}
+
+async function pages(): Promise<Output[]> {
   const schema: unknown = JSON.parse(await read(`${CHART}/values.schema.json`));
   const table = valuesTable(schema, parse(await read(`${CHART}/values.yaml`)));
-  return {
-    file: GUIDE,
-    text: (await read(GUIDE)).replace(TABLE, (_whole, begin: string, end: string) => `${begin}${table}\n${end}`),
-  };
+  return Promise.all(
+    PAGES.map(async (file) => ({
+      file,
+      text: (await read(file)).replace(TABLE, (_whole, begin: string, end: string) => `${begin}${table}\n${end}`),
+    })),
+  );
 }
 
 function read(file: string): Promise<string> {

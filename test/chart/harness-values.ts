@@ -18,6 +18,11 @@ const PODS = {
   ],
   priorityClassName: "system-cluster-critical",
 };
+const FILES = {
+  extraVolumes: [{ name: "more", configMap: { name: "more" } }],
+  extraVolumeMounts: [{ name: "more", mountPath: "/etc/more", readOnly: true }],
+};
+const ANNOTATED = { "example.org/identity": "gateway" };
 const DIGEST = `sha256:${"0".repeat(64)}`;
 
 /** Installations that an administrator may ask for: each must be what the API server accepts. */
@@ -96,6 +101,45 @@ export const MATRIX: readonly { name: string; values: Values }[] = [
         dashboards: { enabled: true, annotations: { folder: "gateway" } },
       },
       tracing: { enabled: true, host: "collector.observability.svc", percent: 0.5 },
+    },
+  },
+  {
+    name: "everything of a platform's own",
+    values: {
+      ...POSTGRES,
+      global: { imageRegistry: "mirror.example/hub", imagePullSecrets: [{ name: "mirror" }], others: { region: "eu" } },
+      commonLabels: { "example.org/cost-centre": "llm" },
+      extraObjects: [
+        {
+          apiVersion: "v1",
+          kind: "ConfigMap",
+          metadata: { name: "{{ .Release.Name }}-more" },
+          data: { address: '{{ include "model-gateway.baseUrl" . }}' },
+        },
+      ],
+      trustedCa: { configMap: "company-roots", key: "bundle.pem" },
+      openshift: { enabled: true },
+      migration: { ...FILES, serviceAccount: { annotations: ANNOTATED } },
+      gateway: {
+        extraVolumes: FILES.extraVolumes,
+        envoy: { extraVolumeMounts: FILES.extraVolumeMounts },
+        extproc: { extraVolumeMounts: FILES.extraVolumeMounts },
+        serviceAccount: { annotations: ANNOTATED },
+        autoscaling: {
+          targetCpuPercent: 0,
+          targetOpenStreams: 500,
+          metrics: [
+            {
+              type: "Resource",
+              resource: { name: "memory", target: { type: "Utilization", averageUtilization: 80 } },
+            },
+          ],
+          behavior: { scaleUp: { stabilizationWindowSeconds: 30 } },
+        },
+      },
+      operator: { ...FILES, serviceAccount: { name: "gateway-operator", annotations: ANNOTATED } },
+      dashboard: { ...FILES, serviceAccount: { create: false, name: "pages" } },
+      monitoring: { serviceMonitor: { enabled: true, labels: { release: "prometheus" }, interval: "15s" } },
     },
   },
   {

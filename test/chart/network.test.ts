@@ -14,6 +14,12 @@ const ALL = {
 } as const;
 
 const labelsSchema = z.record(z.string(), z.string());
+const servicePortsSchema = z.object({
+  spec: z.object({ ports: z.array(z.object({ name: z.string(), targetPort: z.number() })) }),
+});
+const serviceMonitorSchema = z.object({
+  spec: z.object({ selector: z.object({ matchLabels: labelsSchema }), endpoints: z.array(z.object({ port: z.string() })) }),
+});
 const portSchema = z.object({ port: z.union([z.number(), z.string()]) });
 const serviceSchema = z.object({
   spec: z.object({ selector: labelsSchema, ports: z.array(z.object({ targetPort: z.number() })) }),
@@ -88,6 +94,26 @@ describe("what leads to pods", () => {
       for (const { port } of podMetricsEndpoints) expect(names, title(monitor)).toContain(port);
     }
   });
+});
+
+test("every ServiceMonitor finds each of its ports in one Service, and there the port that a PodMonitor scrapes", async () => {
+  const objects = await render(api(), { ...ALL, monitoring: { serviceMonitor: { enabled: true } } });
+  const monitors = objects.filter(({ kind }) => kind === "ServiceMonitor");
+  expect(monitors).toHaveLength(3);
+  for (const monitor of monitors) {
+    const { selector, endpoints } = serviceMonitorSchema.parse(monitor).spec;
+    const services = objects.filter(
+      ({ kind, metadata }) =>
+        kind === "Service" && Object.entries(selector.matchLabels).every(([name, value]) => metadata.labels?.[name] === value),
+    );
+    const ports = services.flatMap((service) => servicePortsSchema.parse(service).spec.ports);
+    const podPorts = selected(selector.matchLabels, opened(objects)).ports;
+    for (const { port } of endpoints)
+      expect(
+        ports.filter(({ name }) => name === port).map(({ targetPort }) => targetPort),
+        `${title(monitor)} ${port}`,
+      ).toEqual([podPorts.get(port)]);
+  }
 });
 
 describe("the network policies", () => {

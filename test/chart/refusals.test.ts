@@ -62,6 +62,46 @@ const cases: { name: string; values: object; message: RegExp }[] = [
     message: /minReplicas is more than/,
   },
   {
+    name: "two bundles of authorities",
+    values: { trustedCa: { configMap: "a", secret: "b" } },
+    message: /trustedCa\.configMap and trustedCa\.secret exclude each other/,
+  },
+  {
+    name: "a bundle beside the database's own",
+    values: { trustedCa: { configMap: "a" }, database: { existingSecret: "a", tls: { caSecret: "b" } } },
+    message: /add the database's authority to the bundle of trustedCa/,
+  },
+  {
+    name: "an operator without an account of its own",
+    values: { operator: { serviceAccount: { create: false } } },
+    message: /needs operator\.serviceAccount\.name/,
+  },
+  {
+    name: "two autoscalers",
+    values: { gateway: { autoscaling: { external: true } } },
+    message: /two autoscalers would fight/,
+  },
+  {
+    name: "an autoscaler that measures nothing",
+    values: { gateway: { autoscaling: { targetCpuPercent: 0 } } },
+    message: /gateway\.autoscaling needs a metric/,
+  },
+  {
+    name: "monitors of pods and of Services",
+    values: { monitoring: { podMonitor: { enabled: true }, serviceMonitor: { enabled: true } } },
+    message: /every metric would be scraped twice/,
+  },
+  {
+    name: "a registry with a scheme",
+    values: { global: { imageRegistry: "https://registry.example" } },
+    message: /\/global\/imageRegistry.*does not match/s,
+  },
+  {
+    name: "another word for OpenShift",
+    values: { openshift: { enabled: "sometimes" } },
+    message: /\/openshift\/enabled.*must be one of/s,
+  },
+  {
     name: "domains whose addresses nobody can prove",
     values: { dashboard: { signUpDomains: ["example.com"] } },
     message: /signUpDomains needs dashboard\.mail\.from or dashboard\.oidc\.issuer/,

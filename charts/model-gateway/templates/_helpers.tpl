@@ -1,3 +1,23 @@
+{{/*
+Fills in what the values lack, as after `helm upgrade --reuse-values` from a chart that had fewer. Each template begins with it,
+because Helm renders them in no fixed order.
+*/}}
+{{- define "model-gateway.defaults" -}}
+{{- include "model-gateway.fillIn" (list .Values (.Files.Get "files/defaults.yaml" | fromYaml)) -}}
+{{- end -}}
+
+{{/* Takes a list: values, their defaults. Maps whose keys are the administrator's own are filled in whole or not at all. */}}
+{{- define "model-gateway.fillIn" -}}
+{{- $values := index . 0 -}}
+{{- range $key, $default := index . 1 -}}
+{{- if not (hasKey $values $key) -}}
+{{- $_ := set $values $key $default -}}
+{{- else if and (kindIs "map" $default) (kindIs "map" (get $values $key)) (not (has $key (list "resources" "labels"))) -}}
+{{- include "model-gateway.fillIn" (list (get $values $key) $default) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The release's name for objects; room is left for the longest suffix. */}}
 {{- define "model-gateway.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
@@ -18,33 +38,74 @@
 {{/* What selects a component's pods. Takes a list: the root, the component. */}}
 {{- define "model-gateway.selector" -}}
 {{- $root := index . 0 -}}
-app.kubernetes.io/name: {{ default $root.Chart.Name $root.Values.nameOverride | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/name: {{ default $root.Chart.Name $root.Values.nameOverride | trunc 63 | trimSuffix "-" | quote }}
+app.kubernetes.io/instance: {{ $root.Release.Name | quote }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end -}}
 
-{{/* Labels of a component's objects. Takes a list: the root, the component. */}}
+{{/* Labels of a component's objects. Takes a list: the root, the component and, optionally, more labels. */}}
 {{- define "model-gateway.labels" -}}
 {{- $root := index . 0 -}}
-{{ include "model-gateway.selector" . }}
-app.kubernetes.io/part-of: model-gateway
-app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ $root.Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name ($root.Chart.Version | replace "+" "_") }}
+{{- $own := dict
+  "app.kubernetes.io/part-of" "model-gateway"
+  "app.kubernetes.io/version" $root.Chart.AppVersion
+  "app.kubernetes.io/managed-by" $root.Release.Service
+  "helm.sh/chart" (printf "%s-%s" $root.Chart.Name ($root.Chart.Version | replace "+" "_")) -}}
+{{- $selector := include "model-gateway.selector" . | fromYaml -}}
+{{- $more := ternary (last .) dict (gt (len .) 2) -}}
+{{- toYaml (merge dict $selector $own $more $root.Values.commonLabels) -}}
 {{- end -}}
 
-{{/* Takes an image and the tag where it names none. */}}
+{{/* Labels of a component's pods: nothing that changes with each release. Takes a list: the root, the component and, optionally, more labels. */}}
+{{- define "model-gateway.podLabels" -}}
+{{- $more := ternary (last .) dict (gt (len .) 2) -}}
+{{- toYaml (merge dict (include "model-gateway.selector" . | fromYaml) $more (index . 0).Values.commonLabels) -}}
+{{- end -}}
+
+{{/* Takes a list: the root, an image, and the tag to use if the image names none. */}}
 {{- define "model-gateway.imageOf" -}}
-{{- $image := index . 0 -}}
+{{- $image := index . 1 -}}
+{{- $host := first (splitList "/" $image.repository) -}}
+{{- $namesHost := and (contains "/" $image.repository) (or (contains "." $host) (contains ":" $host) (eq $host "localhost")) -}}
+{{- $registry := ternary "" (default $image.registry (index . 0).Values.global.imageRegistry) $namesHost -}}
+{{- with $registry }}{{ . }}/{{ end -}}
 {{- if $image.digest -}}
 {{ $image.repository }}@{{ $image.digest }}
 {{- else -}}
-{{ $image.repository }}:{{ default (index . 1) $image.tag }}
+{{ $image.repository }}:{{ default (index . 2) $image.tag }}
 {{- end -}}
 {{- end -}}
 
 {{- define "model-gateway.image" -}}
-{{ include "model-gateway.imageOf" (list .Values.image .Chart.AppVersion) }}
+{{ include "model-gateway.imageOf" (list . .Values.image .Chart.AppVersion) }}
+{{- end -}}
+
+{{/* A pod's imagePullSecrets, where there are any. */}}
+{{- define "model-gateway.imagePullSecrets" -}}
+{{- with concat .Values.global.imagePullSecrets .Values.imagePullSecrets | uniq -}}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end -}}
+{{- end -}}
+
+{{/* The name of a component's ServiceAccount. Takes a list: the root, the component. */}}
+{{- define "model-gateway.serviceAccountName" -}}
+{{- $root := index . 0 -}}
+{{- $account := (index $root.Values (index . 1)).serviceAccount -}}
+{{- $own := include "model-gateway.fullname" $root -}}
+{{- if ne (index . 1) "gateway" -}}
+{{- $own = printf "%s-%s" $own (index . 1) -}}
+{{- end -}}
+{{- default (ternary $own "default" $account.create) $account.name -}}
+{{- end -}}
+
+{{/* Whether OpenShift chooses the pods' users; empty if it does not. */}}
+{{- define "model-gateway.isOpenshift" -}}
+{{- $isOpenshift := .Values.openshift.enabled -}}
+{{- if eq (toString $isOpenshift) "auto" -}}
+{{- $isOpenshift = .Capabilities.APIVersions.Has "security.openshift.io/v1" -}}
+{{- end -}}
+{{- ternary "true" "" $isOpenshift -}}
 {{- end -}}
 
 {{- /* Processes of extproc in a pod. auto: one for each core that its CPU limit, else its request, begins. */ -}}
@@ -177,10 +238,29 @@ key: {{ .Values.database.key }}
 - name: PGSSLMODE
   value: {{ . }}
 {{- end }}
-{{- if .Values.database.tls.caSecret }}
+{{- with include "model-gateway.trustedCaFile" . }}
 - name: NODE_EXTRA_CA_CERTS
-  value: /etc/database-ca/{{ .Values.database.tls.caKey }}
+  value: {{ . }}
 {{- end }}
+{{- end -}}
+
+{{/* Where the programs find further authorities; empty if there are none. Node reads one file: validate.yaml refuses two. */}}
+{{- define "model-gateway.trustedCaFile" -}}
+{{- if include "model-gateway.trustedCaVolume" . -}}
+/etc/trusted-ca/{{ .Values.trustedCa.key }}
+{{- else if .Values.database.tls.caSecret -}}
+/etc/database-ca/{{ .Values.database.tls.caKey }}
+{{- end -}}
+{{- end -}}
+
+{{- define "model-gateway.trustedCaVolume" -}}
+{{- if .Values.trustedCa.configMap -}}
+configMap:
+  name: {{ .Values.trustedCa.configMap }}
+{{- else if .Values.trustedCa.secret -}}
+secret:
+  secretName: {{ .Values.trustedCa.secret }}
+{{- end -}}
 {{- end -}}
 
 {{- define "model-gateway.pepperEnv" -}}
@@ -199,6 +279,11 @@ key: {{ .Values.database.key }}
   mountPath: /etc/database-ca
   readOnly: true
 {{- end }}
+{{- if include "model-gateway.trustedCaVolume" . }}
+- name: trusted-ca
+  mountPath: /etc/trusted-ca
+  readOnly: true
+{{- end }}
 {{- end -}}
 
 {{- define "model-gateway.programVolumes" -}}
@@ -210,14 +295,20 @@ key: {{ .Values.database.key }}
   secret:
     secretName: {{ .Values.database.tls.caSecret }}
 {{- end }}
+{{- with include "model-gateway.trustedCaVolume" . }}
+- name: trusted-ca
+  {{- . | nindent 2 }}
+{{- end }}
 {{- end -}}
 
-{{/* Of every pod: the restricted pod security standard. */}}
+{{/* Of every pod: the restricted pod security standard. Takes a list: the root, the image's user. */}}
 {{- define "model-gateway.podSecurity" -}}
 runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
+{{- if not (include "model-gateway.isOpenshift" (index . 0)) }}
+runAsUser: {{ index . 1 }}
+runAsGroup: {{ index . 1 }}
+fsGroup: {{ index . 1 }}
+{{- end }}
 fsGroupChangePolicy: OnRootMismatch
 seccompProfile:
   type: RuntimeDefault
@@ -235,11 +326,9 @@ capabilities:
 {{- $root := index . 0 -}}
 {{- $component := index . 1 -}}
 {{- $values := index $root.Values $component -}}
-{{- with $root.Values.imagePullSecrets }}
-imagePullSecrets:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with $values.priorityClassName }}
+{{- with include "model-gateway.imagePullSecrets" $root }}
+{{- . }}
+{{ end }}{{- with $values.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
 {{- with $values.nodeSelector }}

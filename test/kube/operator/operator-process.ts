@@ -35,6 +35,8 @@ export interface OperatorProcessOptions {
   directory: string;
   /** A free one where not given. */
   adminPort?: number;
+  /** More variables of its environment. */
+  more?: Record<string, string>;
 }
 
 export async function startOperatorProcess({
@@ -46,6 +48,7 @@ export async function startOperatorProcess({
   leaseName = OPERATOR.name,
   directory,
   adminPort,
+  more = {},
 }: OperatorProcessOptions): Promise<OperatorProcess> {
   const { pathPrefix, environment } = await api.mountFor(OPERATOR);
   const admin = adminPort ?? (await freePort());
@@ -70,6 +73,7 @@ export async function startOperatorProcess({
       BACKEND_ALLOW_CIDRS: "127.0.0.0/8",
       XDS_SOCKET: xdsSocket,
       ADMIN_PORT: String(admin),
+      ...more,
     },
   });
   let log = "";

@@ -45,6 +45,8 @@ export interface StageOptions {
   api: KubeApi;
   operators?: readonly string[];
   watch?: readonly string[];
+  /** More variables of the operators. */
+  operatorEnvironment?: Record<string, string>;
   /** With a database that syncs. For benches. */
   isMeasured?: boolean;
 }
@@ -56,6 +58,7 @@ export async function startStage({
   api,
   operators: names = ["operator-0"],
   watch = [TEAM],
+  operatorEnvironment = {},
   isMeasured = false,
 }: StageOptions): Promise<Stage> {
   const directory = await mkdtemp(path.join(tmpdir(), "gateway-kube-stage-"));
@@ -75,7 +78,15 @@ export async function startStage({
   const operators: OperatorProcess[] = [];
 
   async function startOperator(name: string): Promise<OperatorProcess> {
-    const operator = await startOperatorProcess({ api, name, databaseUrl, pepper, watch, directory });
+    const operator = await startOperatorProcess({
+      api,
+      name,
+      databaseUrl,
+      pepper,
+      watch,
+      directory,
+      more: operatorEnvironment,
+    });
     operators.push(operator);
     await eventually(async () => expect(await operator.isReady(), operator.log()).toBe(true), PATIENCE);
     return operator;
