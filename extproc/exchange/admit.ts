@@ -1,0 +1,70 @@
+import { answerRoute } from "../answers/answer.ts";
+import { authenticate, type Caller } from "../auth/authenticate.ts";
+import { checkVersion, hasVersion } from "../auth/version.ts";
+import { readLength } from "../headers.ts";
+import { checkBodyComes } from "../protocol/json/parse-body.ts";
+import * as reply from "../reply.ts";
+import { findEndpoint, protocolOf, type Endpoint } from "../route/endpoint.ts";
+import type { ExchangeContext } from "./context.ts";
+import { answered, type Step } from "./phase.ts";
+
+interface Arrived {
+  endpoint: Exclude<Endpoint, { kind: "root" }>;
+  headers: ReadonlyMap<string, string>;
+  /** No body follows. */
+  isEnd: boolean;
+}
+
+/**
+ * Phase 1: who asks, for what, and may they? Decided before the body is read.
+ * @throws GatewayError, or rejects with one, to refuse the request.
+ */
+export function admit(context: ExchangeContext, headers: ReadonlyMap<string, string>, isEnd: boolean): Step | Promise<Step> {
+  const { deps, requestId, startedMs } = context;
+  const line = { method: headers.get(":method") ?? "", path: headers.get(":path") ?? "", hasVersion: hasVersion(headers) };
+  context.protocol = protocolOf(line);
+  const endpoint = findEndpoint(line);
+  if (endpoint.kind === "generate") context.protocol = endpoint.protocol;
+  if (context.protocol === "messages") checkVersion(headers);
+  if (endpoint.kind === "root") return answered(reply.answerNow(deps.answers.root(requestId)));
+
+  const { world, catchUp, pepper, keysUrl } = deps;
+  const arrived = { endpoint, headers, isEnd };
+  const caller = authenticate({ headers, world, catchUp, pepper, nowMs: startedMs, keysUrl });
+  return caller instanceof Promise
+    ? caller.then((found) => admitCaller(context, found, arrived))
+    : admitCaller(context, caller, arrived);
+}
+
+function admitCaller(context: ExchangeContext, caller: Caller, { endpoint, headers, isEnd }: Arrived): Step | Promise<Step> {
+  const { deps, requestId, protocol } = context;
+  // The client left while its key was looked up: nothing would give back what is taken now.
+  if (context.client.aborted) return answered(reply.continueToBody());
+  context.caller = caller;
+  const load = deps.loads.of(caller.account.accountId);
+  context.load = load;
+  switch (endpoint.kind) {
+    case "usage":
+      context.place = deps.freeRequests.report(load);
+      context.closers.push(context.place.leave);
+      return answerRoute({ endpoint, caller, requestId, deps }).then(answered);
+    case "models":
+    case "balance":
+      deps.freeRequests.lookUp(load);
+      return answerRoute({ endpoint, caller, requestId, deps }).then(answered);
+    case "count_tokens":
+      deps.freeRequests.lookUp(load);
+      break;
+    case "generate":
+      break;
+  }
+  // Counting tokens is free, but it is work: callers who may not generate may not count either.
+  deps.limits.check(caller, protocol);
+  deps.credit.check(caller.account);
+  checkBodyComes({ headers, interface: protocol }, isEnd);
+  context.place = deps.admission.enter(load);
+  context.closers.push(context.place.leave);
+  context.heldBytes = deps.byteAdmission.enter(caller.account.accountId, readLength(headers));
+  context.closers.push(context.heldBytes.leave);
+  return { reply: reply.continueToBody(), next: { kind: "admitted", caller, endpoint, headers } };
+}

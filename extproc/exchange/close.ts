@@ -1,0 +1,31 @@
+import type { ExchangeContext, Forwarded } from "./context.ts";
+import { fail } from "./interrupt.ts";
+
+/**
+ * Phase 5: Envoy's stream is over. All that the request has taken is given back, and what was produced before the client
+ * left, or the model server broke off, is charged (S28).
+ * @param isEnded Envoy has ended the stream; false if the connection to Envoy broke.
+ */
+export function close(context: ExchangeContext, isEnded: boolean): void {
+  context.client.aborted = true;
+  for (const each of context.closers.splice(0)) each();
+  if (context.forwarded === undefined) context.deps.brokenAnswers.forget(context.requestId);
+  else end(context, context.forwarded, isEnded);
+}
+
+function end(context: ExchangeContext, forwarded: Forwarded, isEnded: boolean): void {
+  const { run, answer } = forwarded;
+  const { brokenAnswers } = context.deps;
+  // A client may hang up on the last event, before the upstream closes: that is no abort.
+  const outcome = answer?.kind === "stream" ? answer.stream.outcome() : "open";
+  if (run.settlement() !== null || outcome !== "open" || !isEnded) {
+    brokenAnswers.forget(context.requestId);
+    run.settle(outcome === "open" ? "aborted" : outcome, outcome === "open" ? 499 : 200);
+    return;
+  }
+  if (answer !== null && !forwarded.isBroken) return brokenAnswers.judge(context.requestId, run.leave);
+  brokenAnswers.forget(context.requestId);
+  if (forwarded.isBroken) fail(context, forwarded);
+  // Envoy answers by itself for an upstream that fails before its headers have come. So this was the client.
+  else run.leave();
+}

@@ -1,0 +1,40 @@
+import type { Backend } from "../../contract/catalogue.ts";
+import type { Caller } from "../auth/authenticate.ts";
+import { requestChanges } from "../headers.ts";
+import type { RequestBody } from "../protocol/json/request-body.ts";
+import * as reply from "../reply.ts";
+import type { Reply } from "../reply.ts";
+import { createTokenCount } from "../translate/count-tokens/token-count.ts";
+import { BROKEN_OFF } from "./answer-stream.ts";
+import type { ExchangeContext } from "./context.ts";
+import { answered, type Counting, type Step } from "./phase.ts";
+import { refuse } from "./refuse.ts";
+
+export interface CountRequest {
+  body: RequestBody;
+  headers: ReadonlyMap<string, string>;
+  caller: Caller;
+  backend: Backend;
+}
+
+const NOTHING_USED = { tokens: 0, nanoUsd: 0n };
+
+/** Tokens are only to be counted: free, and by the model server if it can count (S16). */
+export function countTokens(context: ExchangeContext, request: CountRequest): Step {
+  const { deps, requestId } = context;
+  const counting = deps.limits.begin(request.caller, context.protocol, NOTHING_USED);
+  context.closers.push(() => counting.end(NOTHING_USED));
+  const count = createTokenCount(request);
+  const { upstream } = count;
+  if (upstream === null) return answered(reply.answerNow(deps.answers.json(requestId, count.estimate())));
+  deps.brokenAnswers.watch(requestId, () => context.push(refuse(context, BROKEN_OFF)));
+  const { headers, backend } = request;
+  return {
+    reply: reply.forwardRequest(upstream.body, requestChanges({ headers, backend, upstream, requestId })),
+    next: { kind: "counting", count, status: 0 },
+  };
+}
+
+export function answerCount({ deps, requestId }: ExchangeContext, { count, status }: Counting, body: Buffer): Reply {
+  return reply.answerNow(deps.answers.json(requestId, count.answer(status, body)));
+}

@@ -1,0 +1,92 @@
+import type { Caller } from "../auth/authenticate.ts";
+import { orRelease, release, reserve, type Reservation } from "../credit/reservation.ts";
+import { planWay, type Way } from "../fallback/way.ts";
+import { sizeRequest, type RequestSize } from "../meter/request-size.ts";
+import { startRun } from "../meter/run.ts";
+import { parseBody } from "../protocol/json/parse-body.ts";
+import type { RequestBody } from "../protocol/json/request-body.ts";
+import * as reply from "../reply.ts";
+import { chooseBackend } from "../route/choose-backend.ts";
+import { chooseModel } from "../route/choose-model.ts";
+import { pricedAt, type WorldModel } from "../world/world.ts";
+import type { ExchangeContext, Forwarded } from "./context.ts";
+import { countTokens } from "./count-tokens.ts";
+import { startDeadlines } from "./deadlines.ts";
+import { brokenOff, late } from "./interrupt.ts";
+import { answered, type Admitted, type Step } from "./phase.ts";
+
+interface ReadRequest {
+  body: RequestBody;
+  headers: ReadonlyMap<string, string>;
+  caller: Caller;
+  model: WorldModel;
+  size: RequestSize;
+}
+
+/**
+ * Phase 2: which model, which backend, and in which protocol? The body is sent on, translated.
+ * @throws GatewayError, or rejects with one, to refuse the request.
+ */
+export function forward(context: ExchangeContext, { caller, endpoint, headers }: Admitted, bytes: Buffer): Step | Promise<Step> {
+  const { deps, protocol, startedMs } = context;
+  context.requestBytes = bytes.length;
+  context.heldBytes?.resize(bytes.length);
+  const body = parseBody(bytes, { headers, interface: protocol });
+  const { world, modelsUrl } = deps;
+  const chosen = chooseModel({ world, key: caller.key, protocol, modelsUrl, name: body.member("model") });
+  const model = pricedAt(chosen, startedMs);
+  if (endpoint.kind === "count_tokens")
+    return countTokens(context, { body, headers, caller, backend: chooseBackend(model.backends, deps.random()) });
+
+  const size = sizeRequest(body, { protocol, model });
+  const request = { body, headers, caller, model, size };
+  const reserved = reserve(deps, { caller, protocol, size: size.hold, signal: context.client });
+  return reserved instanceof Promise
+    ? reserved.then((reservation) => send(context, request, reservation))
+    : send(context, request, reserved);
+}
+
+function send(context: ExchangeContext, request: ReadRequest, reservation: Reservation): Step {
+  // The client left while its credit was waited for: nothing runs, and nobody reads this reply.
+  if (context.client.aborted) {
+    release(reservation);
+    return answered(reply.passBody());
+  }
+  const { deps, requestId, protocol: client } = context;
+  const { body, headers, caller, model, size } = request;
+  const { outputTokens } = reservation;
+  const { wantsStream } = size;
+  const nowSeconds = Math.floor(context.startedMs / 1000);
+  const keyId = caller.key.publicId;
+  const way = orRelease(reservation, () =>
+    planWay({ body, headers, model, outputTokens, requestId, nowSeconds, client, wantsStream, keyId }, deps),
+  );
+  context.closers.push(way.close);
+  const forwarded = start(context, { way, caller, model, wantsStream, meter: size.meter(outputTokens), reservation });
+  context.forwarded = forwarded;
+  return { reply: way.forward(), next: { kind: "forwarded", forwarded } };
+}
+
+interface Start {
+  way: Way;
+  caller: Caller;
+  model: WorldModel;
+  wantsStream: boolean;
+  meter: ReturnType<RequestSize["meter"]>;
+  reservation: Reservation;
+}
+
+/** Apart from the request's body: the closures made here live as long as the answer, and would keep the prompt with them. */
+function start(context: ExchangeContext, { way, caller, model, wantsStream, meter, reservation }: Start): Forwarded {
+  const { deps, requestId, protocol, startedMs } = context;
+  const backend = way.backend();
+  const run = startRun(
+    { requestId, caller, model, backend, protocol, isStream: wantsStream, startedMs, meter, reservation },
+    deps,
+  );
+  const { isByAttempt } = way;
+  const deadlines = startDeadlines({ timeouts: model.timeouts, isByAttempt, onPassed: () => late(context) });
+  context.closers.push(deadlines.over);
+  deps.brokenAnswers.watch(requestId, (report) => brokenOff(context, report));
+  return { run, way, deadlines, answer: null, upstreamStatus: null, earlyReport: null, isBroken: false };
+}

@@ -1,0 +1,65 @@
+import type { GatewayError } from "../../contract/errors.ts";
+import { ATTEMPTS_CLUSTER, RELAY_CLUSTER } from "../../contract/headers.ts";
+import type { BrokenAnswer } from "../broken-answers.ts";
+import { tooLate } from "../fallback/attempts.ts";
+import { readUpstreamError } from "../protocol/upstream-error.ts";
+import { BROKEN_OFF } from "./answer-stream.ts";
+import type { ExchangeContext, Forwarded } from "./context.ts";
+import { refuse } from "./refuse.ts";
+
+/** Envoy's own, which serve an answer that is passed on. */
+const HOPS: readonly string[] = [ATTEMPTS_CLUSTER, RELAY_CLUSTER];
+const NOTHING = Buffer.alloc(0);
+
+/** Envoy reports that a model server has not finished its answer. The client may still be there. */
+export function brokenOff(context: ExchangeContext, report: BrokenAnswer): void {
+  const { forwarded } = context;
+  if (forwarded === undefined) return;
+  if (forwarded.answer === null) forwarded.earlyReport = report;
+  else if (forwarded.run.settlement() === null && [forwarded.run.backend().cluster, ...HOPS].includes(report.cluster))
+    breakOff(context, forwarded);
+}
+
+export function breakOff(context: ExchangeContext, forwarded: Forwarded): void {
+  forwarded.isBroken = true;
+  forwarded.deadlines.over();
+  const { answer } = forwarded;
+  if (answer?.kind === "stream" && !context.client.aborted) answer.stream.breakOff(() => fail(context, forwarded));
+  else fail(context, forwarded);
+}
+
+/** The client, if it is still there, learns no more than that its answer failed. */
+export function fail(context: ExchangeContext, forwarded: Forwarded): void {
+  if (forwarded.answer?.kind === "stream") forwarded.run.settle("truncated", 200);
+  context.push(refuse(context, answerIsBroken(context, forwarded)));
+}
+
+/** One of the Model's time-outs has passed. What was produced is charged (S28). */
+export function late(context: ExchangeContext): void {
+  const { forwarded } = context;
+  const error = forwarded?.way.described(tooLate()) ?? tooLate();
+  const answer = forwarded?.answer;
+  if (answer?.kind === "stream" && answer.stream.fail(error) === "told") return;
+  context.push(refuse(context, error));
+}
+
+export function answerIsBroken(context: ExchangeContext, forwarded: Forwarded): GatewayError {
+  const { answer } = forwarded;
+  return answer?.kind === "upstream_error" ? upstreamError(context, forwarded, { ...answer, body: NOTHING }) : BROKEN_OFF;
+}
+
+export interface UpstreamErrorAnswer {
+  status: number;
+  headers: ReadonlyMap<string, string>;
+  body: Buffer;
+}
+
+export function upstreamError(
+  { protocol: client }: ExchangeContext,
+  { run, way }: Forwarded,
+  { status, headers, body }: UpstreamErrorAnswer,
+): GatewayError {
+  const { upstreamModel, protocol: upstream } = run.backend();
+  const model = { upstream: upstreamModel, client: run.model.name };
+  return way.described(readUpstreamError({ status, headers, body, upstream, client, model }));
+}

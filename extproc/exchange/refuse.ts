@@ -1,0 +1,56 @@
+import { toGatewayError, type ErrorCode, type GatewayError } from "../../contract/errors.ts";
+import { UPSTREAM_PATHS } from "../../contract/protocol.ts";
+import * as reply from "../reply.ts";
+import type { Reply } from "../reply.ts";
+import type { ExchangeContext, Forwarded } from "./context.ts";
+import { encodeRefusal } from "./refusal.ts";
+
+/** Ends the request with an error in the caller's protocol (S17). */
+export function refuse(context: ExchangeContext, thrown: unknown): Reply {
+  const { forwarded, protocol, requestId } = context;
+  forwarded?.deadlines.over();
+  const error = noteFailure(context, thrown);
+  forwarded?.run.settle("failed", error.status);
+  return reply.answerNow(encodeRefusal(protocol, error, requestId, forwarded?.upstreamStatus ?? null));
+}
+
+/** The same for a request that was not sent upstream: floods of those wait for their refusals. */
+export function refuseSlowly(context: ExchangeContext, thrown: unknown): Reply | Promise<Reply> {
+  const refusal = refuse(context, thrown);
+  context.place?.leave();
+  return context.deps.refusals.hold(context.load)?.then(() => refusal) ?? refusal;
+}
+
+/**
+ * Writes down which caller was refused, or which model server failed.
+ * @returns what the client reads, without a credential that a server may have repeated.
+ */
+export function noteFailure(context: ExchangeContext, thrown: unknown): GatewayError {
+  const { deps, requestId, forwarded } = context;
+  const error = forwarded === undefined ? toGatewayError(thrown) : deps.redactor.error(toGatewayError(thrown));
+  context.errorCode = error.code;
+  if (error.code === "internal_error") deps.events.exchangeFailed({ requestId, error: thrown });
+  else if (forwarded === undefined) noteRefusal(context, error);
+  else noteUpstream(context, forwarded, { status: error.status, code: error.code });
+  return error;
+}
+
+/** Settles the run as failed. */
+export function noteUpstream(
+  { deps, requestId }: ExchangeContext,
+  { run, upstreamStatus }: Forwarded,
+  { status, code }: { status: number; code: ErrorCode },
+): void {
+  const { name: backend, basePath, protocol } = run.backend();
+  const upstreamPath = basePath + UPSTREAM_PATHS[protocol];
+  deps.events.upstreamFailed({ requestId, model: run.model.name, backend, upstreamStatus, upstreamPath, status, code });
+  run.settle("failed", status);
+}
+
+function noteRefusal(context: ExchangeContext, { code, status, cause }: GatewayError): void {
+  const { deps, requestId, protocol, caller } = context;
+  const accountId = caller?.account.accountId ?? null;
+  const keyId = caller?.key.publicId ?? null;
+  const durationMs = deps.clock.nowMs() - context.startedMs;
+  deps.events.requestRefused({ requestId, accountId, keyId, protocol, code, status, durationMs, cause });
+}
