@@ -1,15 +1,84 @@
 import * as z from "zod";
 
 /** USD as a decimal string: JSON numbers would round it. */
-const usd = z.string().regex(/^\d{1,9}(\.\d{1,9})?$/, { error: 'an amount of USD such as "5.00"' });
+export const USD_AMOUNT = /^\d{1,9}(\.\d{1,9})?$/;
 
-/** What a key or an account may use (S23); what is not named is not limited. Days and months are UTC. */
+const count = z.int().nonnegative().optional();
+const usd = z.string().regex(USD_AMOUNT, { error: 'an amount of USD such as "5.00"' }).optional();
+
+/** What a key or an account may use (S23); a limit that is absent does not apply. Days and months are UTC. */
 export const limitsSchema = z.strictObject({
-  requestsPerMinute: z.int().nonnegative().optional(),
+  requestsPerMinute: count,
   /** Tokens of all classes. */
-  tokensPerMinute: z.int().nonnegative().optional(),
-  concurrentRequests: z.int().nonnegative().optional(),
-  spendPerDayUsd: usd.optional(),
-  spendPerMonthUsd: usd.optional(),
+  tokensPerMinute: count,
+  concurrentRequests: count,
+  spendPerDayUsd: usd,
+  spendPerMonthUsd: usd,
 });
 export type Limits = z.infer<typeof limitsSchema>;
+type LimitName = keyof Limits;
+
+export interface LimitDefinition {
+  /** What counters and the table limit_use call it. */
+  kind: string;
+  unit: "requests" | "tokens" | "usd";
+  /** UTC; null for what is in use at the same time. */
+  period: "minute" | "day" | "month" | null;
+  /** In forms. */
+  label: string;
+  /** In the ApiKey resource and the management API. */
+  description: string;
+  /** Why a request is refused: follows "This API key" or "This account". */
+  reached(limit: bigint): string;
+}
+
+/** Each limit, once: counters, forms, API, resource and messages are made from it. A request is checked in this order. */
+export const LIMITS = {
+  requestsPerMinute: {
+    kind: "requests",
+    unit: "requests",
+    period: "minute",
+    label: "Requests a minute",
+    description: "Most requests in a minute.",
+    reached: (limit) => `has reached its limit of ${limit} requests per minute.`,
+  },
+  tokensPerMinute: {
+    kind: "tokens",
+    unit: "tokens",
+    period: "minute",
+    label: "Tokens a minute",
+    description: "Most tokens in a minute, of all classes together.",
+    reached: (limit) => `has reached its limit of ${limit} tokens per minute.`,
+  },
+  concurrentRequests: {
+    kind: "concurrent",
+    unit: "requests",
+    period: null,
+    label: "Requests at once",
+    description: "Most requests at one time.",
+    reached: (limit) => `already has ${limit} ${limit === 1n ? "request" : "requests"} in flight, its limit.`,
+  },
+  spendPerDayUsd: {
+    kind: "day",
+    unit: "usd",
+    period: "day",
+    label: "USD a day",
+    description: "Most USD in a UTC day.",
+    reached: () => "has reached its spending limit for the day (UTC).",
+  },
+  spendPerMonthUsd: {
+    kind: "month",
+    unit: "usd",
+    period: "month",
+    label: "USD a month",
+    description: "Most USD in a UTC month.",
+    reached: () => "has reached its spending limit for the month (UTC).",
+  },
+} as const satisfies Record<LimitName, LimitDefinition>;
+
+export type LimitKind = (typeof LIMITS)[LimitName]["kind"];
+export type Limit = LimitDefinition & { kind: LimitKind };
+
+export const LIMIT_NAMES: readonly LimitName[] = limitsSchema.keyof().options;
+export const COUNT_LIMITS = LIMIT_NAMES.filter((name) => LIMITS[name].unit !== "usd");
+export const SPEND_LIMITS = LIMIT_NAMES.filter((name) => LIMITS[name].unit === "usd");

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { USD_AMOUNT } from "../contract/limits.ts";
 import { parseNanoUsd } from "../ledger/money.ts";
 import { endOfDay } from "../contract/days.ts";
 
@@ -6,7 +7,7 @@ const AMOUNT = "Write an amount in USD such as 5.00.";
 
 const amount = z
   .string(AMOUNT)
-  .regex(/^\d{1,9}(\.\d{1,9})?$/, AMOUNT)
+  .regex(USD_AMOUNT, AMOUNT)
   .transform(parseNanoUsd)
   .refine((nanoUsd) => nanoUsd > 0n, "Write an amount above zero.");
 const change = z

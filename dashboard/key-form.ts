@@ -1,12 +1,9 @@
 import * as z from "zod";
-import type { Limits } from "../contract/limits.ts";
+import { COUNT_LIMITS, LIMIT_NAMES, limitsSchema, USD_AMOUNT } from "../contract/limits.ts";
 import type { KeySettings } from "../ledger/keys/key-settings.ts";
 import { endOfDay } from "../contract/days.ts";
 
-const amount = z
-  .string()
-  .regex(/^\d{1,9}(\.\d{1,9})?$/, "Write an amount in USD such as 5.00.")
-  .optional();
+const amount = z.string().regex(USD_AMOUNT, "Write an amount in USD such as 5.00.").optional();
 const count = z
   .string()
   .regex(/^[1-9]\d{0,8}$/, "Write a whole number above 0.")
@@ -17,11 +14,7 @@ const keyForm = z.object({
   name: z.string("Give the key a name.").min(1, "Give the key a name.").max(100, "A name has at most 100 characters."),
   models: z.string().optional(),
   expires: z.iso.date("Choose a day.").optional(),
-  spendPerDayUsd: amount,
-  spendPerMonthUsd: amount,
-  requestsPerMinute: count,
-  tokensPerMinute: count,
-  concurrentRequests: count,
+  ...Object.fromEntries(LIMIT_NAMES.map((name) => [name, COUNT_LIMITS.includes(name) ? count : amount])),
 });
 
 /**
@@ -37,7 +30,7 @@ export function parseKeyForm(values: Readonly<Record<string, string>>): Omit<Key
     allowedModels: allowedModels.length === 0 ? null : allowedModels,
     // The day that is named is the last one.
     expiresAt: expires === undefined ? null : endOfDay(expires),
-    limits: withoutUndefined(limits),
+    limits: limitsSchema.parse(limits),
   };
 }
 
@@ -51,22 +44,4 @@ export function writeKeyForm({
   const last = expiresAt === null ? "" : new Date(expiresAt.getTime() - 1).toISOString().slice(0, 10);
   const texts = Object.entries(limits).map(([field, value]) => [field, String(value)] as const);
   return { name, models: allowedModels?.join(",") ?? "", expires: last, ...Object.fromEntries(texts) };
-}
-
-function withoutUndefined({
-  spendPerDayUsd,
-  spendPerMonthUsd,
-  requestsPerMinute,
-  tokensPerMinute,
-  concurrentRequests,
-}: {
-  [Field in keyof Limits]?: Limits[Field] | undefined;
-}): Limits {
-  return {
-    ...(spendPerDayUsd === undefined ? {} : { spendPerDayUsd }),
-    ...(spendPerMonthUsd === undefined ? {} : { spendPerMonthUsd }),
-    ...(requestsPerMinute === undefined ? {} : { requestsPerMinute }),
-    ...(tokensPerMinute === undefined ? {} : { tokensPerMinute }),
-    ...(concurrentRequests === undefined ? {} : { concurrentRequests }),
-  };
 }

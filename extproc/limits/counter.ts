@@ -1,9 +1,10 @@
-import type { LimitKind, OthersUse } from "../../ledger/leases/limits.ts";
+import type { Limit } from "../../contract/limits.ts";
+import type { OthersUse } from "../../ledger/leases/limits.ts";
 import { DAY_MS } from "../../contract/days.ts";
 
 /** One limit of one key or account, counted in this process and shared with the others about once a second. */
 export interface Counter {
-  readonly kind: LimitKind;
+  readonly definition: Limit;
   /** A count, or nano-USD. */
   readonly limit: bigint;
   /** Nothing more may begin. What has begun may pass the limit: what it uses is known only at its end. */
@@ -31,7 +32,8 @@ const MEET_WITHIN_MS = 2_500;
 /** Running requests have no period; another may begin when one has ended. */
 const CONCURRENT_RESET_MS = 1_000;
 
-export function createCounter(kind: LimitKind, limit: bigint, { holders = 1 } = {}): Counter {
+export function createCounter(definition: Limit, limit: bigint, { holders = 1 } = {}): Counter {
+  const { period } = definition;
   let periodStartMs = 0;
   let used = 0n;
   let others = 0n;
@@ -46,7 +48,7 @@ export function createCounter(kind: LimitKind, limit: bigint, { holders = 1 } = 
   }
 
   function roll(nowMs: number): void {
-    const start = startOf(kind, nowMs);
+    const start = startOf(period, nowMs);
     // A clock that was set back stays in the period that it has left.
     if (start <= periodStartMs) return;
     periodStartMs = start;
@@ -67,7 +69,7 @@ export function createCounter(kind: LimitKind, limit: bigint, { holders = 1 } = 
   }
 
   return {
-    kind,
+    definition,
     get limit() {
       return limit;
     },
@@ -84,7 +86,7 @@ export function createCounter(kind: LimitKind, limit: bigint, { holders = 1 } = 
       const left = limit - used - others;
       return left > 0n ? left : 0n;
     },
-    resetsMs: (nowMs) => endOf(kind, nowMs),
+    resetsMs: (nowMs) => endOf(period, nowMs),
     own(nowMs) {
       roll(nowMs);
       return { periodStartMs, used };
@@ -94,7 +96,7 @@ export function createCounter(kind: LimitKind, limit: bigint, { holders = 1 } = 
       if (ofPeriod !== periodStartMs) return 0n;
       others = their.used;
       // Who has not been here since the period began goes by its even share.
-      const isNew = kind !== "concurrent" && nowMs - periodStartMs < MEET_WITHIN_MS;
+      const isNew = period !== null && nowMs - periodStartMs < MEET_WITHIN_MS;
       const unmet = isNew ? BigInt(Math.max(0, sharedBy - 1 - their.met)) : 0n;
       nextBound = chooseBound({ used: their.used, claimed: their.claimed + unmet * firstBound() });
       if (nextBound < bound) bound = nextBound;
@@ -112,10 +114,9 @@ export function createCounter(kind: LimitKind, limit: bigint, { holders = 1 } = 
   };
 }
 
-function startOf(kind: LimitKind, nowMs: number): number {
-  switch (kind) {
-    case "requests":
-    case "tokens":
+function startOf(period: Limit["period"], nowMs: number): number {
+  switch (period) {
+    case "minute":
       return nowMs - (nowMs % MINUTE_MS);
     case "day":
       return nowMs - (nowMs % DAY_MS);
@@ -123,23 +124,22 @@ function startOf(kind: LimitKind, nowMs: number): number {
       const now = new Date(nowMs);
       return Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1);
     }
-    case "concurrent":
+    case null:
       return 0;
   }
 }
 
-function endOf(kind: LimitKind, nowMs: number): number {
-  switch (kind) {
-    case "requests":
-    case "tokens":
-      return startOf(kind, nowMs) + MINUTE_MS;
+function endOf(period: Limit["period"], nowMs: number): number {
+  switch (period) {
+    case "minute":
+      return startOf(period, nowMs) + MINUTE_MS;
     case "day":
-      return startOf(kind, nowMs) + DAY_MS;
+      return startOf(period, nowMs) + DAY_MS;
     case "month": {
       const now = new Date(nowMs);
       return Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1);
     }
-    case "concurrent":
+    case null:
       return nowMs + CONCURRENT_RESET_MS;
   }
 }

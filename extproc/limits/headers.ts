@@ -10,7 +10,7 @@ export function describeLimits(protocol: Interface, counters: readonly Counter[]
   const headers: Record<string, string> = {};
   for (const kind of ["requests", "tokens"] as const) {
     const counter = tightest(
-      counters.filter((each) => each.kind === kind),
+      counters.filter((each) => each.definition.kind === kind),
       nowMs,
     );
     if (counter === undefined) continue;

@@ -1,7 +1,7 @@
 import { GatewayError } from "../../contract/errors.ts";
-import type { Limits as LimitSettings } from "../../contract/limits.ts";
+import { LIMIT_NAMES, LIMITS, type Limit, type LimitKind, type Limits as LimitSettings } from "../../contract/limits.ts";
 import type { Interface } from "../../contract/protocol.ts";
-import { LIMIT_KINDS, type LimitClaims, type LimitKind } from "../../ledger/leases/limits.ts";
+import type { LimitClaims } from "../../ledger/leases/limits.ts";
 import { parseNanoUsd } from "../../ledger/money.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import { createCounter, type Counter } from "./counter.ts";
@@ -61,18 +61,19 @@ export function createLimits({ clock, claim }: LimitsDeps): Limits {
   }
 
   function subject(noun: Subject["noun"], name: string, settings: LimitSettings): Subject | undefined {
-    const limits = readLimits(settings);
-    if (limits.size === 0) {
+    if (LIMIT_NAMES.every((each) => settings[each] === undefined)) {
       subjects.delete(name);
       return undefined;
     }
     const counters = subjects.get(name) ?? new Map<LimitKind, Counter>();
     subjects.set(name, counters);
-    for (const kind of LIMIT_KINDS) {
-      const limit = limits.get(kind);
+    for (const each of LIMIT_NAMES) {
+      const definition = LIMITS[each];
+      const { kind } = definition;
+      const limit = readLimit(settings[each]);
       const counter = counters.get(kind);
       if (limit === undefined) counters.delete(kind);
-      else if (counter === undefined) counters.set(kind, createCounter(kind, limit, { holders }));
+      else if (counter === undefined) counters.set(kind, createCounter(definition, limit, { holders }));
       else counter.setLimit(limit);
     }
     return { name, noun, counters };
@@ -86,9 +87,13 @@ export function createLimits({ clock, claim }: LimitsDeps): Limits {
 
     function refusal(noun: Subject["noun"], counter: Counter): GatewayError {
       const waitSeconds = Math.max(1, Math.ceil((counter.resetsMs(nowMs) - nowMs) / 1000));
-      return new GatewayError("rate_limited", `${describe(noun, counter)} Try again in ${waitSeconds} s.`, {
-        headers: { "retry-after": String(waitSeconds), ...headersOf(limited, protocol) },
-      });
+      return new GatewayError(
+        "rate_limited",
+        `This ${noun} ${counter.definition.reached(counter.limit)} Try again in ${waitSeconds} s.`,
+        {
+          headers: { "retry-after": String(waitSeconds), ...headersOf(limited, protocol) },
+        },
+      );
     }
   }
 
@@ -108,7 +113,7 @@ export function createLimits({ clock, claim }: LimitsDeps): Limits {
       refuseSpent(limited, protocol);
       const counters = limited.flatMap((each) => [...each.counters.values()]);
       const begunMs = clock.nowMs();
-      for (const counter of counters) counter.add(atBegin(counter.kind, expected), begunMs);
+      for (const counter of counters) counter.add(atBegin(counter.definition, expected), begunMs);
       return {
         headers: headersOf(limited, protocol),
         end(used) {
@@ -116,14 +121,17 @@ export function createLimits({ clock, claim }: LimitsDeps): Limits {
         },
         cancel() {
           for (const counter of counters)
-            if (isSamePeriod(counter, begunMs)) counter.add(-atBegin(counter.kind, expected), clock.nowMs());
+            if (isSamePeriod(counter, begunMs)) counter.add(-atBegin(counter.definition, expected), clock.nowMs());
         },
       };
     },
     async share() {
       const nowMs = clock.nowMs();
       const counted = [...subjects].flatMap(([name, counters]) =>
-        [...counters.values()].map((counter) => ({ counter, use: { subject: name, kind: counter.kind, ...counter.own(nowMs) } })),
+        [...counters.values()].map((counter) => ({
+          counter,
+          use: { subject: name, kind: counter.definition.kind, ...counter.own(nowMs) },
+        })),
       );
       await claim({
         uses: counted.map(({ use }) => use),
@@ -140,60 +148,36 @@ export function createLimits({ clock, claim }: LimitsDeps): Limits {
 
   /** A minute that is over keeps what was expected in it; what was really used counts when it is known. */
   function atEnd(counter: Counter, { expected, used, begunMs }: { expected: Use; used: Use; begunMs: number }): bigint {
-    const taken = isSamePeriod(counter, begunMs) ? atBegin(counter.kind, expected) : 0n;
-    switch (counter.kind) {
+    const { definition } = counter;
+    if (definition.period === null) return -atBegin(definition, expected);
+    const taken = isSamePeriod(counter, begunMs) ? atBegin(definition, expected) : 0n;
+    switch (definition.unit) {
       case "requests":
         return 0n;
-      case "concurrent":
-        return -1n;
       case "tokens":
         return BigInt(used.tokens) - taken;
-      case "day":
-      case "month":
+      case "usd":
         return used.nanoUsd - taken;
     }
   }
 
   function isSamePeriod(counter: Counter, begunMs: number): boolean {
-    return counter.kind === "concurrent" || counter.resetsMs(begunMs) === counter.resetsMs(clock.nowMs());
+    return counter.definition.period === null || counter.resetsMs(begunMs) === counter.resetsMs(clock.nowMs());
   }
 }
 
-function atBegin(kind: LimitKind, expected: Use): bigint {
-  switch (kind) {
+function atBegin({ unit }: Limit, expected: Use): bigint {
+  switch (unit) {
     case "requests":
-    case "concurrent":
       return 1n;
     case "tokens":
       return BigInt(expected.tokens);
-    case "day":
-    case "month":
+    case "usd":
       return expected.nanoUsd;
   }
 }
 
-function readLimits(settings: LimitSettings): Map<LimitKind, bigint> {
-  const limits = new Map<LimitKind, bigint>();
-  const { requestsPerMinute, tokensPerMinute, concurrentRequests, spendPerDayUsd, spendPerMonthUsd } = settings;
-  if (requestsPerMinute !== undefined) limits.set("requests", BigInt(requestsPerMinute));
-  if (tokensPerMinute !== undefined) limits.set("tokens", BigInt(tokensPerMinute));
-  if (concurrentRequests !== undefined) limits.set("concurrent", BigInt(concurrentRequests));
-  if (spendPerDayUsd !== undefined) limits.set("day", parseNanoUsd(spendPerDayUsd));
-  if (spendPerMonthUsd !== undefined) limits.set("month", parseNanoUsd(spendPerMonthUsd));
-  return limits;
-}
-
-function describe(noun: Subject["noun"], { kind, limit }: Counter): string {
-  switch (kind) {
-    case "requests":
-      return `This ${noun} may send ${limit} requests a minute, and has.`;
-    case "tokens":
-      return `This ${noun} may use ${limit} tokens a minute, and has.`;
-    case "concurrent":
-      return `This ${noun} may run ${limit} requests at once, and does.`;
-    case "day":
-      return `This ${noun} has reached its spending limit for the day (UTC).`;
-    case "month":
-      return `This ${noun} has reached its spending limit for the month (UTC).`;
-  }
+function readLimit(setting: number | string | undefined): bigint | undefined {
+  if (setting === undefined) return undefined;
+  return typeof setting === "number" ? BigInt(setting) : parseNanoUsd(setting);
 }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Limits } from "../../contract/limits.ts";
+import { LIMIT_NAMES, LIMITS, type LimitKind, type Limits } from "../../contract/limits.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 
 /** Sets what a key may use, whole. @returns false when there is no such key. */
@@ -12,8 +12,9 @@ export async function setAccountLimits(database: Queryable, accountId: string, l
   return (await database.execute("UPDATE account SET limits = $2 WHERE id = $1", [accountId, JSON.stringify(limits)])) > 0;
 }
 
-export const LIMIT_KINDS = ["requests", "tokens", "concurrent", "day", "month"] as const;
-export type LimitKind = (typeof LIMIT_KINDS)[number];
+const KINDS_BY_MINUTE = LIMIT_NAMES.map((name) => LIMITS[name])
+  .filter(({ period }) => period === "minute")
+  .map(({ kind }) => kind);
 
 /** What this process has used of one limit in one period: a count, or nano-USD. */
 export interface LimitUse {
@@ -73,8 +74,8 @@ export async function claimLimits(database: Database, holder: string, { uses, cl
     });
     const others = await transaction.query({
       text: `SELECT
-               coalesce(sum(used) FILTER (WHERE mine.kind <> 'concurrent' OR seen_at IS NOT NULL), 0)::bigint AS used,
-               coalesce(sum(CASE WHEN seen_at IS NOT NULL THEN greatest(used, claimed) WHEN mine.kind <> 'concurrent' THEN used END), 0)::bigint AS claimed,
+               coalesce(sum(used) FILTER (WHERE mine.period_start > 'epoch' OR seen_at IS NOT NULL), 0)::bigint AS used,
+               coalesce(sum(CASE WHEN seen_at IS NOT NULL THEN greatest(used, claimed) WHEN mine.period_start > 'epoch' THEN used END), 0)::bigint AS claimed,
                count(seen_at)::integer AS met
              FROM unnest($1::text[], $2::text[], $3::timestamptz[]) WITH ORDINALITY AS mine (subject, kind, period_start, position)
              LEFT JOIN limit_use AS theirs ON theirs.subject = mine.subject AND theirs.kind = mine.kind
@@ -97,9 +98,10 @@ export async function claimLimits(database: Database, holder: string, { uses, cl
 /** Removes what no limit looks at any more. @returns how many rows. */
 export async function dropOldLimitUse(database: Queryable): Promise<number> {
   const dropped = await database.execute(
-    `DELETE FROM limit_use WHERE (kind IN ('requests', 'tokens') AND period_start < now() - interval '10 minutes')
-       OR (kind IN ('day', 'month') AND period_start < now() - ${KEPT_FOR})
-       OR (kind = 'concurrent' AND holder NOT IN (SELECT holder FROM limit_holder WHERE seen_at > now() - interval '1 hour'))`,
+    `DELETE FROM limit_use WHERE (kind = ANY($1) AND period_start < now() - interval '10 minutes')
+       OR (period_start > 'epoch' AND period_start < now() - ${KEPT_FOR})
+       OR (period_start = 'epoch' AND holder NOT IN (SELECT holder FROM limit_holder WHERE seen_at > now() - interval '1 hour'))`,
+    [KINDS_BY_MINUTE],
   );
   await database.execute("DELETE FROM limit_holder WHERE seen_at < now() - interval '1 hour'");
   return dropped;

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { COUNT_LIMITS, LIMITS } from "../../contract/limits.ts";
 import { explain } from "../crd/explain.ts";
 import { GROUP, VERSION } from "../crd/group.ts";
 import { durationSchema } from "../model/duration.ts";
@@ -26,12 +27,8 @@ const spendLimit = z.strictObject(
 );
 
 const rateLimits = z.strictObject(
-  {
-    requestsPerMinute: count.optional().describe("Most requests in a minute."),
-    tokensPerMinute: count.optional().describe("Most tokens in a minute, of all classes together."),
-    concurrentRequests: count.optional().describe("Most requests at one time."),
-  },
-  must("hold requestsPerMinute, tokensPerMinute or concurrentRequests"),
+  Object.fromEntries(COUNT_LIMITS.map((name) => [name, count.optional().describe(LIMITS[name].description)])),
+  must(`hold ${COUNT_LIMITS.slice(0, -1).join(", ")} or ${COUNT_LIMITS.at(-1)}`),
 );
 
 const rotation = z.strictObject(

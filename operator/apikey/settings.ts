@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Limits } from "../../contract/limits.ts";
+import { limitsSchema, type Limits } from "../../contract/limits.ts";
 import type { ResourceKeySettings } from "../../ledger/keys/resource-keys.ts";
 import type { ApiKeyResource } from "./resource.ts";
 
@@ -17,8 +17,8 @@ export function toSettings({ metadata, spec }: ApiKeyResource): ResourceKeySetti
 function toLimits({ rateLimits = {}, spendLimit }: ApiKeyResource["spec"]): Limits {
   const spend = spendLimit === undefined ? {} : { [`spendPer${spendLimit.window}Usd`]: spendLimit.amount };
   // Without members that are undefined, as the column gives it back.
-  const limits: Limits = { ...rateLimits, ...spend };
-  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
+  const limits = Object.entries({ ...rateLimits, ...spend }).filter(([, value]) => value !== undefined);
+  return limitsSchema.parse(Object.fromEntries(limits));
 }
 
 export function areSettingsSame(first: ResourceKeySettings, second: ResourceKeySettings): boolean {

@@ -180,7 +180,10 @@ test("a key over its limit gets a 429 that names it, and its headers before that
   expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
   expect(refused.headers.get("x-ratelimit-remaining-requests")).toBe("0");
   expect(await refused.json()).toMatchObject({
-    error: { code: "rate_limit_exceeded", message: expect.stringContaining("This API key may send 2 requests a minute") },
+    error: {
+      code: "rate_limit_exceeded",
+      message: expect.stringContaining("This API key has reached its limit of 2 requests per minute"),
+    },
   });
   await setKeyLimits(stack.database, publicId, { requestsPerMinute: 1_000 });
   const served = await eventually(async () => {

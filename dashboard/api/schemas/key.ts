@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Limits } from "../../../contract/limits.ts";
+import { COUNT_LIMITS, LIMIT_NAMES, limitsSchema, USD_AMOUNT, type Limits } from "../../../contract/limits.ts";
 import type { ListedKey } from "../../../ledger/keys/key-list.ts";
 import type { KeySettings } from "../../../ledger/keys/key-settings.ts";
 import { keyId, model, moment, showMoment, showMomentOrNull, showMoney, usd, words } from "./values.ts";
@@ -8,18 +8,14 @@ const count = z
   .int("Write a whole number above 0.")
   .min(1, "Write a whole number above 0.")
   .max(1_000_000_000, "At most 1000000000.");
-const amount = z
-  .string('Write an amount in USD such as "5.00".')
-  .regex(/^\d{1,9}(\.\d{1,9})?$/, 'Write an amount in USD such as "5.00".');
+const amount = z.string('Write an amount in USD such as "5.00".').regex(USD_AMOUNT, 'Write an amount in USD such as "5.00".');
 
 const limits = z
-  .strictObject({
-    requests_per_minute: count.optional(),
-    tokens_per_minute: count.optional(),
-    concurrent_requests: count.optional(),
-    spend_per_day_usd: amount.optional(),
-    spend_per_month_usd: amount.optional(),
-  })
+  .strictObject(
+    Object.fromEntries(
+      LIMIT_NAMES.map((name) => [toSnakeCase(name), COUNT_LIMITS.includes(name) ? count.optional() : amount.optional()]),
+    ),
+  )
   .meta({ description: "What is not named is not limited. Days and months are UTC." });
 
 export const key = z
@@ -107,21 +103,14 @@ export function showKey(listed: ListedKey): z.infer<typeof key> {
 }
 
 export function readLimits(sent: z.infer<typeof limits>): Limits {
-  return {
-    ...(sent.requests_per_minute === undefined ? {} : { requestsPerMinute: sent.requests_per_minute }),
-    ...(sent.tokens_per_minute === undefined ? {} : { tokensPerMinute: sent.tokens_per_minute }),
-    ...(sent.concurrent_requests === undefined ? {} : { concurrentRequests: sent.concurrent_requests }),
-    ...(sent.spend_per_day_usd === undefined ? {} : { spendPerDayUsd: sent.spend_per_day_usd }),
-    ...(sent.spend_per_month_usd === undefined ? {} : { spendPerMonthUsd: sent.spend_per_month_usd }),
-  };
+  const named = LIMIT_NAMES.map((name) => [name, sent[toSnakeCase(name)]] as const);
+  return limitsSchema.parse(Object.fromEntries(named.filter(([, value]) => value !== undefined)));
 }
 
 function showLimits(kept: Limits): z.infer<typeof limits> {
-  return {
-    requests_per_minute: kept.requestsPerMinute,
-    tokens_per_minute: kept.tokensPerMinute,
-    concurrent_requests: kept.concurrentRequests,
-    spend_per_day_usd: kept.spendPerDayUsd,
-    spend_per_month_usd: kept.spendPerMonthUsd,
-  };
+  return Object.fromEntries(LIMIT_NAMES.map((name) => [toSnakeCase(name), kept[name]]));
+}
+
+function toSnakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -1,4 +1,5 @@
 import { html } from "ghtml";
+import { COUNT_LIMITS, LIMITS, SPEND_LIMITS } from "../../../contract/limits.ts";
 import type { ListedKey } from "../../../ledger/keys/key-list.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import type { FormState } from "../../form.ts";
@@ -28,11 +29,11 @@ export function keyFormPage({ visitor, form, models, key }: KeyForm): string {
         <legend>Limits</legend>
         <p class="help">Left empty, there is none. Days and months are UTC.</p>
         <div class="grid">
-          !${field({ name: "spendPerDayUsd", label: "USD a day", inputMode: "decimal" }, form)}
-          !${field({ name: "spendPerMonthUsd", label: "USD a month", inputMode: "decimal" }, form)}
-          !${field({ name: "requestsPerMinute", label: "Requests a minute", inputMode: "numeric" }, form)}
-          !${field({ name: "tokensPerMinute", label: "Tokens a minute", inputMode: "numeric" }, form)}
-          !${field({ name: "concurrentRequests", label: "Requests at once", inputMode: "numeric" }, form)}
+          !${[...SPEND_LIMITS, ...COUNT_LIMITS]
+            .map((name) =>
+              field({ name, label: LIMITS[name].label, inputMode: LIMITS[name].unit === "usd" ? "decimal" : "numeric" }, form),
+            )
+            .join("")}
         </div>
       </fieldset>
       <div class="buttons">

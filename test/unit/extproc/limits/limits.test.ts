@@ -94,7 +94,7 @@ test("requests a minute: the one too many is a 429 that names the limit and the 
   expect(begin(limits, caller, 10)).toBe(3);
   const refusal = refusalOf(() => limits.check(caller, "chat"));
   expect(refusal).toMatchObject({ code: "rate_limited", status: 429 });
-  expect(refusal.message).toBe("This API key may send 3 requests a minute, and has. Try again in 55 s.");
+  expect(refusal.message).toBe("This API key has reached its limit of 3 requests per minute. Try again in 55 s.");
   expect(refusal.headers).toEqual({
     "retry-after": "55",
     "x-ratelimit-limit-requests": "3",
@@ -127,7 +127,7 @@ test("tokens a minute count as expected at first and as used at the end", () => 
   const first = limits.begin(caller, "chat", { tokens: 90, nanoUsd: 0n });
   first.end({ tokens: 20, nanoUsd: 0n });
   limits.begin(caller, "chat", { tokens: 80, nanoUsd: 0n });
-  expect(refusalOf(() => limits.check(caller, "chat")).message).toContain("100 tokens a minute");
+  expect(refusalOf(() => limits.check(caller, "chat")).message).toContain("100 tokens per minute");
 });
 
 test("concurrent requests: another may begin when one has ended", () => {
@@ -136,7 +136,7 @@ test("concurrent requests: another may begin when one has ended", () => {
   const first = limits.begin(caller, "chat", nothing);
   limits.begin(caller, "chat", nothing);
   const refusal = refusalOf(() => limits.check(caller, "chat"));
-  expect(refusal.message).toBe("This API key may run 2 requests at once, and does. Try again in 1 s.");
+  expect(refusal.message).toBe("This API key already has 2 requests in flight, its limit. Try again in 1 s.");
   first.end(nothing);
   limits.check(caller, "chat");
 });
@@ -163,7 +163,7 @@ test("a key's limit and its account's both hold, and the text says whose it was"
   const { limits } = startOne();
   const caller = callerWith({ requestsPerMinute: 10 }, { requestsPerMinute: 2 });
   expect(begin(limits, caller, 5)).toBe(2);
-  expect(refusalOf(() => limits.check(caller, "chat")).message).toContain("This account may send 2 requests");
+  expect(refusalOf(() => limits.check(caller, "chat")).message).toContain("This account has reached its limit of 2 requests");
 });
 
 test("a request that did not run leaves nothing counted", () => {
