@@ -62,6 +62,13 @@ export const profileSchema = z.strictObject({
       "Chat: `<system-reminder>` texts behind tool results go into the last tool message, because the server's chat template forgets reasoning when a user message follows.",
     ),
   argumentSnapshots: z.boolean().describe("Chat: streamed tool arguments are repeated whole in each chunk instead of in pieces."),
+  unpricedFeatures: z
+    .boolean()
+    // Rows of catalogues from before.
+    .default(false)
+    .describe(
+      "Whether requests may use what the server may bill beyond the Model's prices for tokens: tools that it runs itself, searches, and context windows beyond the Model's. The gateway charges tokens only. For clients of the server's own protocol; translations refuse such features.",
+    ),
 });
 export type Profile = z.infer<typeof profileSchema>;
 
@@ -87,6 +94,7 @@ const COMMON: Profile = {
   jsonSchema: "native",
   remindersInToolResult: false,
   argumentSnapshots: false,
+  unpricedFeatures: false,
 };
 
 /** What servers that run open models in their own chat templates have in common. */

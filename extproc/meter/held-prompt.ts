@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from "../protocol/json/object.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
+import { isServerTool } from "../protocol/server-tool.ts";
 import { IMAGE_PARTS } from "./prompt-size.ts";
 
 /** As many bytes of text and JSON have a token at the most; the meter's own estimate is four (meter.ts). */
@@ -36,8 +37,6 @@ const FILE_MEMBERS = [
   "video_url",
   "url",
 ];
-/** Tools that the client runs itself, and the messages protocol's own names for some of them. */
-const CLIENT_TOOLS = /^(function|custom|namespace|(bash|text_editor|computer|memory)_.*)$/;
 /** Members of a request by which a server finds more to read than was sent. */
 const REFERENCES = [
   "previous_response_id",
@@ -116,11 +115,6 @@ function isReference(part: JsonObject): boolean {
   if (type === "input_file" && isThere(part["file_data"])) return isThere(part["file_id"]) || isThere(part["file_url"]);
   if (type === undefined || TEXT_PARTS.has(type)) return FILE_MEMBERS.some((name) => isThere(part[name]));
   return true;
-}
-
-function isServerTool(tool: unknown): boolean {
-  const type = isObject(tool) ? tool["type"] : undefined;
-  return type !== undefined && type !== null && !(typeof type === "string" && CLIENT_TOOLS.test(type));
 }
 
 function isThere(value: unknown): boolean {

@@ -224,8 +224,21 @@ describe("limits and counts below the top level (S30)", () => {
     [{ a: { b: { c: { d: { e: { f: { num_predict: 9 } } } } } } }, "a.b.c.d.e.f.num_predict"],
     [{ plugins: [{ id: "x", options: { n: 9 } }] }, "plugins.0.options.n"],
     [{ max_gen_toks: 9_000 }, "max_gen_toks"],
+    [{ extra_body: { model: "a-dearer-one" } }, "extra_body.model"],
+    [{ extra_body: { service_tier: "priority" } }, "extra_body.service_tier"],
   ])("%j is refused, and the field named", async ([fields, field]) => {
     const answered = await ask({ model: "as-chat", fields });
+    expect(answered.status).toBe(400);
+    expect(answered.text).toContain(`\`${field}\``);
+  });
+
+  test.for<[Asked["model"], string, object, string]>([
+    ["as-chat", "/v1/chat/completions", { web_search_options: {} }, "web_search_options"],
+    ["as-chat", "/v1/chat/completions", { plugins: [{ id: "web", max_results: 3 }] }, "plugins"],
+    ["as-chat", "/v1/chat/completions", { tools: [{ type: "code_interpreter" }] }, "tools[0].type"],
+    ["as-messages", "/v1/messages", { tools: [{ type: "web_search_20250305", name: "web_search" }] }, "tools[0].type"],
+  ])("%s, %s: what a provider bills beside tokens is refused, %j", async ([model, path, fields, field]) => {
+    const answered = await ask({ model, path, fields });
     expect(answered.status).toBe(400);
     expect(answered.text).toContain(`\`${field}\``);
   });
@@ -243,7 +256,6 @@ describe("limits and counts below the top level (S30)", () => {
       logit_bias: { "50256": -100 },
       provider: { order: ["a"], max_price: { prompt: 1, completion: 2 }, allow_fallbacks: false },
       transforms: ["middle-out"],
-      plugins: [{ id: "web", max_results: 3 }],
       reasoning: { max_tokens: 2_000 },
       usage: { include: true },
       guided_json: parameters,

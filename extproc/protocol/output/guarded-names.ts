@@ -50,6 +50,14 @@ const FOREIGN_MODEL_NAMES = ["models", "fallbacks", "fallback_models"];
 /** Names under which providers take what changes their price. */
 const PRICE_NAMES = ["service_tier", "speed", "inference_geo"];
 
+/** Names under which servers take a wish for a search, or for plugins, which providers charge for by the piece. */
+export const SEARCH_NAMES = ["web_search_options", "search_parameters", "enable_search", "plugins"] as const;
+
+/** Objects whose members proxies write into the request that they send on, over its own. */
+const MERGED = new Set(
+  ["extra_body", "extra_args", "extra_kwargs", "litellm_params", "optional_params", "model_kwargs"].map(foldName),
+);
+
 /** The top-level members that decide what a request costs. */
 const GUARDED_NAMES = [
   "model",
@@ -63,6 +71,7 @@ const GUARDED_NAMES = [
   ...COUNT_NAMES,
   ...FOREIGN_MODEL_NAMES,
   ...PRICE_NAMES,
+  ...SEARCH_NAMES,
 ];
 
 const GUARDED = byFoldedName(GUARDED_NAMES);
@@ -151,6 +160,8 @@ function checkWithin(value: unknown, { name, path, depth }: Place): void {
   for (const [member, within] of Object.entries(value)) {
     const folded = foldName(member);
     const memberPath = `${path}.${member}`;
+    if (MERGED.has(foldName(name)) && GUARDED.has(folded))
+      throw refuse(memberPath, "is not taken there. Send it at the top level of the request.");
     // A property of a schema is described by an object.
     if (!isObject(within) && (LIMITS_AND_COUNTS.has(folded) || isForeign(folded)))
       throw refuse(memberPath, "is not taken there. Send it at the top level of the request.");

@@ -18,6 +18,7 @@ import { bytesOf, chatOutput, countOutput, objectsIn } from "../readable-output.
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
 import { chunksOf } from "./restream.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
+import { refuseUnpriced } from "./unpriced-features.ts";
 import { completionOf } from "./streamed-completion.ts";
 import { createUnreadText, FREE_ERROR_BYTES, logprobBytes, type UnreadText } from "./unread-text.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
@@ -42,6 +43,7 @@ export function createChatPassthrough(input: TranslationInput): Translation {
   const { body, backend, requestId } = input;
   const request = parseChatEnvelope(body);
   refusePriceModifiers(body);
+  refuseUnpriced(body, backend);
   const { profile, upstreamModel } = backend;
   const wantsStream = request.stream === true;
   const options = body.outline["stream_options"];

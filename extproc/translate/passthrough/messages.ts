@@ -20,6 +20,7 @@ import { countOutput, messagesOutput, objectsIn, onlyText } from "../readable-ou
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
 import { eventsOf } from "./restream.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
+import { refuseUnpriced } from "./unpriced-features.ts";
 import { createStreamUsage } from "../messages/stream-usage.ts";
 import { messageOf } from "./streamed-message.ts";
 import { createUnreadText, FREE_ERROR_BYTES } from "./unread-text.ts";
@@ -56,16 +57,17 @@ const LEAST_THINKING_TOKENS = 1_024;
  * @throws GatewayError `invalid_request` for what the gateway itself must read (S21).
  */
 export function createMessagesPassthrough(input: TranslationInput): Translation {
-  const { body, headers, backend, requestId } = input;
+  const { body, headers, model, backend, requestId } = input;
   const request = parseEnvelope(body);
   refusePriceModifiers(body);
+  refuseUnpriced(body, backend);
   const isRenamed = backend.upstreamModel !== request.model;
   const rules: AnswerRules = { model: isRenamed ? request.model : null, isUsageInclusive: backend.profile.usageInclusive };
   return {
     upstream: {
       path: UPSTREAM_PATHS.messages,
       body: translateBody(input),
-      headers: messagesHeaders(headers),
+      headers: pricedHeaders(messagesHeaders(headers), { model, backend }),
     },
     dropped: [],
     wantsStream: request.stream === true,
@@ -110,6 +112,22 @@ export function messagesHeaders(headers: ReadonlyMap<string, string>): Record<st
   const version = headers.get(HEADERS.version) ?? headers.get(HEADERS.versionNeutral) ?? MESSAGES_VERSION;
   const beta = headers.get(BETA_HEADER);
   return { [HEADERS.version]: version, ...(beta !== undefined && { [BETA_HEADER]: beta }) };
+}
+
+/** Beyond this many tokens a prompt costs more at its provider, for models that take more only with a beta. */
+const PRICED_WINDOW = 200_000;
+const LONG_CONTEXT = /^context-\d+m/;
+
+/** Without the beta that makes a context window longer than the Model's, and every token of it dearer. */
+function pricedHeaders(
+  headers: Readonly<Record<string, string>>,
+  { model, backend }: Pick<TranslationInput, "model" | "backend">,
+): Record<string, string> {
+  const { [BETA_HEADER]: betas, ...others } = headers;
+  const isPriced = backend.profile.unpricedFeatures || (model.contextWindow ?? 0) > PRICED_WINDOW;
+  if (betas === undefined || isPriced) return { ...headers };
+  const kept = betas.split(",").filter((beta) => !LONG_CONTEXT.test(beta.trim()));
+  return kept.length === 0 ? others : { ...others, [BETA_HEADER]: kept.join(",") };
 }
 
 function passAnswer(body: Buffer, meter: Meter, { model, isUsageInclusive }: AnswerRules): Buffer {

@@ -15,7 +15,7 @@ const MODIFIERS = [
 export function refusePriceModifiers({ outline }: RequestBody): void {
   for (const { field, base } of MODIFIERS) {
     const value = outline[field];
-    if (typeof value !== "string" || base.some((each) => each === value)) continue;
+    if (value === undefined || value === null || base.some((each) => each === value)) continue;
     throw new GatewayError(
       "invalid_request",
       `${field}: ${base.map((each) => `\`${each}\``).join(", ")} are served here, at one price. Send one of them, or leave it out.`,

@@ -188,6 +188,25 @@ describe("a limit or a count inside another object is refused", () => {
     expect(() => ask({ ...PLAIN, ...fields })).toThrow(refusal(field));
   });
 
+  // LiteLLM and others write these members over the request's own.
+  test.for([
+    [{ extra_body: { model: "another" } }, "extra_body.model"],
+    [{ extra_body: { Models: ["another"] } }, "extra_body.Models"],
+    [{ extra_body: { service_tier: "priority" } }, "extra_body.service_tier"],
+    [{ extra_body: { messages: [] } }, "extra_body.messages"],
+    [{ extra_body: { tools: [{ type: "web_search" }] } }, "extra_body.tools"],
+    [{ extra_body: { web_search_options: {} } }, "extra_body.web_search_options"],
+    [{ extra_body: { extra_body: { stream: true } } }, "extra_body.extra_body.stream"],
+    [{ litellm_params: { model: "another" } }, "litellm_params.model"],
+  ] as const)("%j would replace what is priced", ([fields, field]) => {
+    expect(() => ask({ ...PLAIN, ...fields })).toThrow(refusal(field));
+  });
+
+  test("other members of such objects pass", () => {
+    const fields = { extra_body: { chat_template_kwargs: { enable_thinking: false }, top_k: 5, guided_json: {} } };
+    expect(ask({ ...PLAIN, ...fields })).toMatchObject({ answers: 1 });
+  });
+
   test("but not in content, schemas, metadata or budgets of thinking", () => {
     const schema = { type: "object", properties: { max_tokens: { type: "integer" }, n: { type: "integer" } } };
     const request = {

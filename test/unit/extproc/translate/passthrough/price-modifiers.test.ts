@@ -8,13 +8,16 @@ const bodyWith = (fields: object) =>
     interface: "chat",
   });
 
-test.for([{ service_tier: "priority" }, { service_tier: "scale" }, { speed: "fast" }, { inference_geo: "us" }])(
-  "%o asks the provider for a dearer answer than is charged, and is refused by its name",
-  (fields) => {
-    const [field] = Object.keys(fields);
-    expect(() => refusePriceModifiers(bodyWith(fields))).toThrow(expect.objectContaining({ code: "invalid_request", field }));
-  },
-);
+test.for([
+  { service_tier: "priority" },
+  { service_tier: "scale" },
+  { service_tier: ["priority"] },
+  { speed: "fast" },
+  { inference_geo: "us" },
+])("%o asks the provider for a dearer answer than is charged, and is refused by its name", (fields) => {
+  const [field] = Object.keys(fields);
+  expect(() => refusePriceModifiers(bodyWith(fields))).toThrow(expect.objectContaining({ code: "invalid_request", field }));
+});
 
 test.for([
   {},

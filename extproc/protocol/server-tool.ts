@@ -1,0 +1,10 @@
+import { isObject } from "./json/object.ts";
+
+/** Tools that the client runs itself, and the messages protocol's own names for some of them. */
+const CLIENT_TOOLS = /^(function|custom|namespace|(bash|text_editor|computer|memory)_.*)$/;
+
+/** Is it a tool that the model's server runs? What a request offers under a type that nobody knows, too. */
+export function isServerTool(tool: unknown): boolean {
+  const type = isObject(tool) ? tool["type"] : undefined;
+  return type !== undefined && type !== null && !(typeof type === "string" && CLIENT_TOOLS.test(type));
+}

@@ -1,0 +1,40 @@
+import type { Backend } from "../../../contract/catalogue.ts";
+import { GatewayError } from "../../../contract/errors.ts";
+import { isObject } from "../../protocol/json/object.ts";
+import type { RequestBody } from "../../protocol/json/request-body.ts";
+import { SEARCH_NAMES } from "../../protocol/output/guarded-names.ts";
+import { isServerTool } from "../../protocol/server-tool.ts";
+
+/** Tools that a server runs and bills by their tokens alone. */
+const TOKENS_ONLY = /^(web_fetch_.*|tool_search_tool_.*|mcp_toolset)$/;
+
+/**
+ * For requests that pass as they are: what a provider bills by the search or by the session is in no Model's prices, which are
+ * for tokens (docs/decisions/0043).
+ * @throws GatewayError `invalid_request` that names the field.
+ */
+export function refuseUnpriced({ outline }: RequestBody, { profile }: Pick<Backend, "profile">): void {
+  if (profile.unpricedFeatures) return;
+  for (const name of SEARCH_NAMES) {
+    const value = outline[name];
+    if (value !== undefined && value !== null && value !== false) throw unpriced(name, "what a search costs");
+  }
+  for (const [index, tool] of listOf(outline["tools"]).entries()) {
+    const type = isObject(tool) ? tool["type"] : undefined;
+    if (isServerTool(tool) && !(typeof type === "string" && TOKENS_ONLY.test(type)))
+      throw unpriced(`tools[${index}].type`, "what a tool of the model's server costs");
+  }
+}
+
+/** One object where others have a list. */
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [value];
+}
+
+function unpriced(field: string, what: string): GatewayError {
+  return new GatewayError(
+    "invalid_request",
+    `\`${field}\` is not served: the model's prices do not cover ${what}. Leave it out.`,
+    { field },
+  );
+}

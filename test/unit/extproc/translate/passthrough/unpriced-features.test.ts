@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { PROFILES } from "../../../../../contract/profile.ts";
+import { parseBody } from "../../../../../extproc/protocol/json/parse-body.ts";
+import { refuseUnpriced } from "../../../../../extproc/translate/passthrough/unpriced-features.ts";
+
+const bodyWith = (fields: object) =>
+  parseBody(Buffer.from(JSON.stringify({ model: "m", messages: [], ...fields })), {
+    headers: new Map([["content-type", "application/json"]]),
+    interface: "chat",
+  });
+const { generic } = PROFILES;
+
+const billed: [string, object][] = [
+  ["web_search_options", { web_search_options: {} }],
+  ["search_parameters", { search_parameters: { mode: "on" } }],
+  ["enable_search", { enable_search: true }],
+  ["plugins", { plugins: [{ id: "web" }] }],
+  ["tools[0].type", { tools: [{ type: "web_search" }] }],
+  ["tools[0].type", { tools: [{ type: "builtin_function", function: { name: "$web_search" } }] }],
+  ["tools[1].type", { tools: [{ type: "function", function: { name: "f" } }, { type: "code_interpreter" }] }],
+  ["tools[0].type", { tools: [{ type: "web_search_20250305", name: "web_search", max_uses: 50 }] }],
+  ["tools[0].type", { tools: [{ type: "code_execution_20250825", name: "code_execution" }] }],
+  ["tools[0].type", { tools: [{ type: ["web_search"] }] }],
+];
+
+test.for(billed)("%s of %j is billed beside tokens, and refused by its name", ([field, fields]) => {
+  const refuse = () => refuseUnpriced(bodyWith(fields), { profile: generic });
+  expect(refuse).toThrow(expect.objectContaining({ code: "invalid_request", field }));
+});
+
+test.for(billed)("%s of %j passes where an administrator allows what is not priced", ([, fields]) => {
+  expect(() => refuseUnpriced(bodyWith(fields), { profile: { ...generic, unpricedFeatures: true } })).not.toThrow();
+});
+
+test.for([
+  {},
+  { tools: null, plugins: null, web_search_options: null, enable_search: false },
+  {
+    tools: [
+      { type: "function", function: { name: "web_search" } },
+      { type: "custom", custom: { name: "f" } },
+    ],
+  },
+  {
+    tools: [
+      { name: "f", input_schema: {} },
+      { type: "custom", name: "g" },
+    ],
+  },
+  { tools: [{ type: "bash_20250124", name: "bash" }] },
+  { tools: [{ type: "computer_20250124", name: "computer" }] },
+  { tools: [{ type: "web_fetch_20250910", name: "web_fetch" }] },
+  { tools: [{ type: "tool_search_tool_regex_20251119", name: "search" }] },
+  { mcp_servers: [{ type: "url", url: "https://x", name: "x" }], tools: [{ type: "mcp_toolset", mcp_server_name: "x" }] },
+])("%j costs tokens alone", (fields) => {
+  expect(() => refuseUnpriced(bodyWith(fields), { profile: generic })).not.toThrow();
+});
