@@ -3,31 +3,31 @@ import { USD_AMOUNT } from "../contract/limits.ts";
 import { parseNanoUsd } from "../ledger/money.ts";
 import { endOfDay } from "../contract/days.ts";
 
-const AMOUNT = "Write an amount in USD such as 5.00.";
+const AMOUNT = "Enter an amount in USD, such as 5.00.";
 
 const amount = z
   .string(AMOUNT)
   .regex(USD_AMOUNT, AMOUNT)
   .transform(parseNanoUsd)
-  .refine((nanoUsd) => nanoUsd > 0n, "Write an amount above zero.");
+  .refine((nanoUsd) => nanoUsd > 0n, "Enter an amount above zero.");
 const change = z
   .string(AMOUNT)
-  .regex(/^[-−]?\d{1,9}(\.\d{1,9})?$/, "Write an amount in USD such as 5.00, or -5.00 to take away.")
+  .regex(/^[-−]?\d{1,9}(\.\d{1,9})?$/, "Enter an amount in USD, such as 5.00, or -5.00 to deduct.")
   .transform((text) => parseNanoUsd(text.replace("−", "-")))
-  .refine((nanoUsd) => nanoUsd !== 0n, "Write an amount other than zero.");
-const reason = z.string("Say why.").min(1, "Say why.").max(200, "At most 200 characters.");
+  .refine((nanoUsd) => nanoUsd !== 0n, "Enter an amount other than zero.");
+const reason = z.string("Enter a reason.").min(1, "Enter a reason.").max(200, "Use at most 200 characters.");
 /** The day that is named is the last one. */
 const lastDay = z
   .union([z.literal("").transform(() => null), z.iso.date("Choose a day.").transform((day) => endOfDay(day))])
-  .refine((end) => end === null || end.getTime() > Date.now(), "Choose a day that is not over yet.")
+  .refine((end) => end === null || end.getTime() > Date.now(), "Choose a day in the future.")
   .default(null);
 /** Of the form as it was loaded: sent twice, it moves money once. */
-const attempt = z.uuid("Load the page again, and fill in the form once more.");
+const attempt = z.uuid("Reload the page and try again.");
 
 const wholeNumber = (most: number) =>
   z
-    .string("Write a whole number above 0.")
-    .regex(/^[1-9]\d{0,8}$/, "Write a whole number above 0.")
+    .string("Enter a whole number above 0.")
+    .regex(/^[1-9]\d{0,8}$/, "Enter a whole number above 0.")
     .transform(Number)
     .refine((number) => number <= most, `At most ${most}.`);
 

@@ -3,15 +3,15 @@ import { COUNT_LIMITS, LIMIT_NAMES, limitsSchema, USD_AMOUNT } from "../contract
 import type { KeySettings } from "../ledger/keys/key-settings.ts";
 import { endOfDay } from "../contract/days.ts";
 
-const amount = z.string().regex(USD_AMOUNT, "Write an amount in USD such as 5.00.").optional();
+const amount = z.string().regex(USD_AMOUNT, "Enter an amount in USD, such as 5.00.").optional();
 const count = z
   .string()
-  .regex(/^[1-9]\d{0,8}$/, "Write a whole number above 0.")
+  .regex(/^[1-9]\d{0,8}$/, "Enter a whole number above 0.")
   .transform(Number)
   .optional();
 
 const keyForm = z.object({
-  name: z.string("Give the key a name.").min(1, "Give the key a name.").max(100, "A name has at most 100 characters."),
+  name: z.string("Give the key a name.").min(1, "Give the key a name.").max(100, "Use at most 100 characters."),
   models: z.string().optional(),
   expires: z.iso.date("Choose a day.").optional(),
   ...Object.fromEntries(LIMIT_NAMES.map((name) => [name, COUNT_LIMITS.includes(name) ? count : amount])),

@@ -4,8 +4,12 @@ export function sendPage(reply: FastifyReply, page: string, status = 200) {
   return reply.status(status).type("text/html; charset=utf-8").send(page);
 }
 
-/** After a form: the browser asks for the page anew, and a reload sends nothing twice. */
-export function goTo(reply: FastifyReply, path: string) {
+/**
+ * After a form: the browser loads the page anew, and a reload sends nothing twice.
+ * @param toast what was done; the page says it once.
+ */
+export function goTo(reply: FastifyReply, path: string, toast?: string) {
+  if (toast !== undefined) reply.request.toast = toast;
   return reply.redirect(path, 303);
 }
 

@@ -77,7 +77,10 @@ async function callerOfSession(
   if (!isRead && !(isFromOwnPage(request, publicBaseUrl) && isJson(request)))
     throw new GatewayError("permission_denied", "With a session, only pages of this dashboard may send this, as JSON.");
   if (visitor.mustProveFactor)
-    throw new GatewayError("permission_denied", "This takes a second factor. Open the dashboard: it leads you to set one up.");
+    throw new GatewayError(
+      "permission_denied",
+      "This requires two-factor authentication. Sign in to the dashboard to set it up.",
+    );
   const { person, session, membership, mustProveEmail } = visitor;
   const { accountId, role } = membership;
   return { id: session.id, accountId, role, personId: person.id, tokenId: null, mustProveEmail };

@@ -6,14 +6,14 @@ import type { Letter } from "./letter.ts";
 export function resetLetter({ to, name, link }: { to: string; name: string; link: string }): Letter {
   return {
     to,
-    subject: "A new password for Model Gateway",
+    subject: "Reset your Model Gateway password",
     text: `Hello ${toPersonName(name)},
 
-somebody asked for a new password for your account, we hope it was you. Choose one here, within an hour:
+We received a request to reset your password. Choose a new one within an hour:
 
 ${link}
 
-If it was not you, do nothing: your password stays as it is. If you never signed up here yourself, look through the account's keys, tokens and members afterwards, and delete those that are not yours.
+If you did not request this, ignore this email: your password stays the same. If you never signed up yourself, review the account's keys, tokens and members after signing in, and delete any that are not yours.
 `,
   };
 }
@@ -21,14 +21,14 @@ If it was not you, do nothing: your password stays as it is. If you never signed
 export function confirmLetter({ to, name, link }: { to: string; name: string; link: string }): Letter {
   return {
     to,
-    subject: "Confirm your address for Model Gateway",
+    subject: "Confirm your email address for Model Gateway",
     text: `Hello ${toPersonName(name)},
 
-confirm that this address is yours, within a day:
+Confirm that this email address is yours within 24 hours:
 
 ${link}
 
-If you did not ask for this, do nothing. If somebody else signed up here with your address, take the account over with "Forgot your password?" on the sign-in page.
+If you did not request this, ignore this email. If somebody else signed up with your address, use "Forgot your password?" on the sign-in page to take over the account.
 `,
   };
 }
@@ -37,14 +37,14 @@ If you did not ask for this, do nothing. If somebody else signed up here with yo
 export function knownAddressLetter({ to, link }: { to: string; link: string }): Letter {
   return {
     to,
-    subject: "You have signed up for Model Gateway already",
+    subject: "You already have a Model Gateway account",
     text: `Hello,
 
-somebody, we hope it was you, wants to sign up for Model Gateway with this address. You have done so already. Sign in, or choose a new password, here:
+We received a request to sign up for Model Gateway with this address, but it already has an account. Sign in or reset your password:
 
 ${link}
 
-If it was not you, do nothing.
+If you did not request this, ignore this email.
 `,
   };
 }
@@ -55,11 +55,11 @@ export function addressLetter({ to, link }: { to: string; link: string }): Lette
     subject: "Sign up for Model Gateway",
     text: `Hello,
 
-somebody wants to sign up for Model Gateway with this address, we hope it is you. Go on here, within an hour:
+Continue signing up for Model Gateway with this link. It expires in an hour:
 
 ${link}
 
-If it was not you, do nothing: nobody can sign up with your address without this link.
+If you did not request this, ignore this email: nobody can sign up with your address without this link.
 `,
   };
 }
@@ -76,14 +76,14 @@ export interface InvitationLetter {
 export function invitationLetter({ to, accountName, role, by, link }: InvitationLetter): Letter {
   return {
     to,
-    subject: `You are invited to ${toPersonName(accountName)} on Model Gateway`,
+    subject: `Join ${toPersonName(accountName)} on Model Gateway`,
     text: `Hello,
 
-${toPersonName(by)} invites you to the account “${toPersonName(accountName)}” on Model Gateway, as ${role}. Join here, within 7 days:
+${toPersonName(by)} invited you to join the account “${toPersonName(accountName)}” on Model Gateway as a ${role}. The invitation expires in 7 days:
 
 ${link}
 
-If you do not want to, do nothing.
+If you do not want to join, ignore this email.
 `,
   };
 }
@@ -99,14 +99,14 @@ export interface LowBalanceLetter {
 export function lowBalanceLetter({ to, accountName, balance, threshold, link }: LowBalanceLetter): Letter {
   return {
     to,
-    subject: `${accountName}: ${balance} of credit are left`,
+    subject: `${accountName}: low balance, ${balance} left`,
     text: `Hello,
 
-the credit of the account “${accountName}” on Model Gateway has fallen below ${threshold}: ${balance} are left. At zero, requests are refused. Add credit here:
+The balance of the account “${accountName}” on Model Gateway has fallen below ${threshold}: ${balance} is left. At zero, requests are refused. Add credit:
 
 ${link}
 
-You get this because you are an owner of the account. On the same page you choose when to be told, or not to be.
+You received this because you are an owner of the account. Change or turn off this alert on the same page.
 `,
   };
 }
@@ -119,17 +119,17 @@ export interface AutoTopUpStoppedLetter {
 }
 
 export function autoTopUpStoppedLetter({ to, accountName, because, link }: AutoTopUpStoppedLetter): Letter {
-  const reason = { declined: "The saved card was declined", returned: "A payment was returned or disputed" }[because];
+  const reason = { declined: "The saved card was declined", returned: "A payment was refunded or disputed" }[because];
   return {
     to,
     subject: `${accountName}: automatic top-up is off`,
     text: `Hello,
 
-automatic top-up of the account “${accountName}” on Model Gateway is off. ${reason}. Nothing more is charged, and at zero credit requests are refused. Save another card, or turn it on again, here:
+Automatic top-up of the account “${accountName}” on Model Gateway is off. ${reason}. Nothing more will be charged, and requests are refused once the balance reaches zero. Add another card or turn it on again:
 
 ${link}
 
-You get this because you are an owner of the account. If you do nothing, it stays off.
+You received this because you are an owner of the account.
 `,
   };
 }

@@ -21,24 +21,24 @@ export function newBrowserLetter({ person, browser, address, at, publicBaseUrl }
     person,
     publicBaseUrl,
     subject: "New sign-in to Model Gateway",
-    news: `Somebody signed in as you from a browser that we had not seen before: ${browser}, from ${address}, on ${momentOf(at)}.`,
+    news: `Your account was signed in to from a new browser: ${browser}, from ${address}, on ${momentOf(at)}.`,
   });
 }
 
 export function newPasswordLetter(to: ToPerson): Letter {
   return securityLetter({
     ...to,
-    subject: "Your password for Model Gateway was changed",
-    news: "Your password was changed, and every other browser was signed out.",
+    subject: "Your Model Gateway password was changed",
+    news: "Your password was changed, and all other sessions were signed out.",
   });
 }
 
 export function secondFactorLetter({ isOn, ...to }: ToPerson & { isOn: boolean }): Letter {
-  const state = isOn ? "on" : "off";
+  const change = isOn ? "added to" : "removed from";
   return securityLetter({
     ...to,
-    subject: `Your authenticator app for Model Gateway is ${state}`,
-    news: `Signing in with codes of an authenticator app was turned ${state}.`,
+    subject: `An authenticator app was ${change} your Model Gateway account`,
+    news: `An authenticator app was ${change} your account.`,
   });
 }
 
@@ -47,7 +47,7 @@ export function passkeyLetter({ name, isAdded, ...to }: ToPerson & { name: strin
   return securityLetter({
     ...to,
     subject: `A passkey was ${what} your Model Gateway account`,
-    news: `The passkey “${toPersonName(name)}” was ${what} your account.${isAdded ? " Whoever has it can sign in as you." : ""}`,
+    news: `The passkey “${toPersonName(name)}” was ${what} your account.${isAdded ? " It can be used to sign in as you." : ""}`,
   });
 }
 
@@ -55,7 +55,7 @@ export function recoveryCodesLetter(to: ToPerson): Letter {
   return securityLetter({
     ...to,
     subject: "New recovery codes for Model Gateway",
-    news: "New recovery codes were made for your account. The old ones no longer work.",
+    news: "New recovery codes were generated for your account. The old ones no longer work.",
   });
 }
 
@@ -69,8 +69,8 @@ export function newTokenLetter({ name, accountName, by, ...to }: AboutAccount & 
   return accountLetter({
     ...to,
     accountName,
-    subject: "A new management token",
-    news: `${by.email} made the management token “${toPersonName(name)}”. Whoever has it can manage the account.`,
+    subject: "New management token",
+    news: `${by.email} created the management token “${toPersonName(name)}”. Anyone who has it can manage the account.`,
     page: "/dashboard/tokens",
   });
 }
@@ -79,7 +79,7 @@ export function memberJoinedLetter({ accountName, by, ...to }: AboutAccount): Le
   return accountLetter({
     ...to,
     accountName,
-    subject: "A new member",
+    subject: "New member",
     news: `${by.email} accepted an invitation and joined.`,
     page: "/dashboard/members",
   });
@@ -89,7 +89,7 @@ export function memberLeftLetter({ accountName, by, email, ...to }: AboutAccount
   return accountLetter({
     ...to,
     accountName,
-    subject: "A member less",
+    subject: "Member removed",
     news: by.email === email ? `${email} left the account.` : `${by.email} removed ${email} from the account.`,
     page: "/dashboard/members",
   });
@@ -99,10 +99,10 @@ export function secondFactorRuleLetter({ accountName, by, isRequired, ...to }: A
   return accountLetter({
     ...to,
     accountName,
-    subject: isRequired ? "A second factor is required" : "A second factor is no longer required",
+    subject: isRequired ? "Two-factor authentication is required" : "Two-factor authentication is no longer required",
     news: isRequired
-      ? `${by.email} made a second factor required for all members.`
-      : `${by.email} made the second factor optional.`,
+      ? `${by.email} made two-factor authentication required for all members.`
+      : `${by.email} made two-factor authentication optional.`,
     page: "/dashboard/members",
   });
 }
@@ -121,13 +121,13 @@ function accountLetter({
     subject: `${account}: ${subject[0]?.toLowerCase() ?? ""}${subject.slice(1)}`,
     text: `Hello ${toPersonName(person.name)},
 
-in the account “${account}” on Model Gateway: ${news}
+In the account “${account}” on Model Gateway: ${news}
 
-If that is not as it should be, look here:
+If you did not expect this, review the account:
 
 ${publicBaseUrl}${page}
 
-You get this because you are, or were, in the account.
+You received this because you are, or were, a member of the account.
 `,
   };
 }
@@ -140,7 +140,7 @@ function securityLetter({ person, publicBaseUrl, subject, news }: ToPerson & { s
 
 ${news}
 
-If this was you, there is nothing to do. If it was not, change your password and sign out all other browsers:
+If this was you, no action is needed. If not, change your password and sign out all other sessions:
 
 ${publicBaseUrl}/dashboard/settings
 `,

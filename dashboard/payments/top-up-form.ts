@@ -7,14 +7,14 @@ export const MOST_TOP_UP = 5_000_000_000_000n;
 
 const topUpForm = z.object({
   amount: z
-    .string("Write an amount.")
-    .regex(/^\d{1,6}(\.\d{1,2})?$/, "Write an amount in USD such as 20 or 20.00.")
+    .string("Enter an amount.")
+    .regex(/^\d{1,6}(\.\d{1,2})?$/, "Enter an amount in USD, such as 20 or 20.00.")
     .transform(parseNanoUsd)
     .refine(
       (amount) => amount >= LEAST_TOP_UP && amount <= MOST_TOP_UP,
-      `At least $${dollars(LEAST_TOP_UP)} and at most $${dollars(MOST_TOP_UP)} at once.`,
+      `Enter an amount from $${dollars(LEAST_TOP_UP)} to $${dollars(MOST_TOP_UP)}.`,
     ),
-  attempt: z.uuid("This page is too old: load it again."),
+  attempt: z.uuid("This page has expired. Reload it."),
 });
 
 /** @throws ZodError with a sentence for each field that is wrong. */

@@ -1,36 +1,63 @@
 import type { FastifyInstance } from "fastify";
+import { dayOf, daysBefore, momentsOf } from "../../contract/days.ts";
 import { readBalance } from "../../ledger/accounts/accounts.ts";
-import { countKeys } from "../../ledger/keys/key-list.ts";
-import { usageTotals } from "../../ledger/usage/reports.ts";
+import { countKeys, listKeys, readKeyNames } from "../../ledger/keys/key-list.ts";
+import { listModels } from "../../ledger/models/model-list.ts";
+import { readAutoTopUp } from "../../ledger/payments/auto-top-up.ts";
+import { readAlertThreshold } from "../../ledger/payments/balance-alerts.ts";
+import { usageByKey, usageByModelAndDay, usageTotals } from "../../ledger/usage/reports.ts";
+import { listRequests } from "../../ledger/usage/request-list.ts";
 import type { AppDeps } from "../app-deps.ts";
 import { sendPage } from "../reply.ts";
 import { memberOf } from "../session/guard.ts";
-import { overviewPage } from "../views/overview.ts";
-import { listModels } from "../../ledger/models/model-list.ts";
 import { chooseModels } from "../views/keys/choose-models.ts";
+import type { Activity } from "../views/overview/overview-view.ts";
+import { overviewPage } from "../views/overview/overview.ts";
+
+const SHOWN_KEYS = 5;
+const SHOWN_REQUESTS = 5;
+/** Of the newest keys, those with limits are shown. */
+const LIMITED_AMONG = 50;
 
 export function overviewRoutes(app: FastifyInstance, { database, publicBaseUrl, payments }: AppDeps): void {
   app.get("/dashboard", async (request, reply) => {
     const visitor = memberOf(request);
     const { accountId } = visitor.membership;
-    const today = new Date().toISOString().slice(0, 10);
-    const [balance, keys, usage, models] = await Promise.all([
+    const today = dayOf(Date.now());
+    const [balance, keys, usage, models, alertNanoUsd, autoTopUp] = await Promise.all([
       readBalance(database, accountId),
       countKeys(database, accountId),
       usageTotals(database, { accountId, today }),
       listModels(database, Date.now()),
+      readAlertThreshold(database, accountId),
+      readAutoTopUp(database, accountId),
     ]);
-    return sendPage(
-      reply,
-      overviewPage({
-        visitor,
-        balance,
-        keys,
-        usage,
-        baseUrl: publicBaseUrl,
-        canPay: payments !== undefined,
-        ...chooseModels(models),
-      }),
-    );
+    const activity = usage.last30Days.requests === 0 ? undefined : await readActivity(accountId, today);
+    const page = {
+      visitor,
+      balance,
+      keys,
+      usage,
+      baseUrl: publicBaseUrl,
+      canPay: payments !== undefined,
+      activity,
+      alertNanoUsd,
+      autoTopUp,
+      ...chooseModels(models),
+    };
+    return sendPage(reply, overviewPage(page));
   });
+
+  async function readActivity(accountId: string, today: string): Promise<Activity> {
+    const range = { fromDay: daysBefore(today, 29), toDay: today };
+    const [days, byKey, { requests }, { keys }] = await Promise.all([
+      usageByModelAndDay(database, { accountId, ...range }),
+      usageByKey(database, { accountId, ...range, limit: SHOWN_KEYS }),
+      listRequests(database, { accountId, ...momentsOf(range), limit: SHOWN_REQUESTS }),
+      listKeys(database, { accountId, limit: LIMITED_AMONG }),
+    ]);
+    const publicIds = requests.map(({ keyId }) => keyId);
+    const keyNames = await readKeyNames(database, { accountId, publicIds });
+    return { ...range, bars: days.map(({ day, ...usage }) => ({ ...usage, column: day })), byKey, requests, keyNames, keys };
+  }
 }

@@ -29,7 +29,8 @@ export function checkForm(
   request: FastifyRequest,
   { publicBaseUrl, session }: { publicBaseUrl: string; session: FormSession | undefined },
 ): void {
-  if (isForeign(request, publicBaseUrl)) throw new GatewayError("permission_denied", "This form was sent from another site.");
+  if (isForeign(request, publicBaseUrl))
+    throw new GatewayError("permission_denied", "This form was submitted from another site.");
   if (session === undefined) return;
   const body: unknown = request.body;
   const sent = typeof body === "object" && body !== null && CSRF_FIELD in body ? body[CSRF_FIELD] : undefined;
@@ -39,9 +40,9 @@ export function checkForm(
   if (isOurs)
     throw new GatewayError(
       "permission_denied",
-      "Nothing was changed: this form was of another account than the one you have in view now. Choose the account in the menu, and do it again there.",
+      "Nothing was changed: this form belongs to another account. Switch to that account in the menu, then try again.",
     );
-  throw new GatewayError("permission_denied", "This page is too old: go back, load it again and send it once more.");
+  throw new GatewayError("permission_denied", "This page has expired. Go back, reload it and try again.");
 }
 
 /** Every browser of today sends one of the headers with a form; a tool that sends neither has no cookies of a victim's. */

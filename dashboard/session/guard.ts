@@ -12,11 +12,13 @@ import type { AdminSecondFactor } from "../second-factor-policy.ts";
 import { sessionCookie } from "./cookie.ts";
 import { checkForm, csrfToken } from "./csrf.ts";
 import { canProveAddresses } from "./requirements.ts";
+import { createToasts } from "./toast.ts";
 import type { Member } from "./visitor.ts";
 
 export interface GuardDeps {
   database: Database;
   publicBaseUrl: string;
+  pepper: Buffer;
   inFlight: InFlight;
   mailer?: Mailer | undefined;
   /** Not given: required. */
@@ -27,7 +29,7 @@ export interface GuardDeps {
 
 /** Who has the session of this token; null: nobody, or they are in no account any more. */
 export async function readVisitor(
-  { database, mailer, adminSecondFactor = "required", providerDomains }: Omit<GuardDeps, "publicBaseUrl" | "inFlight">,
+  { database, mailer, adminSecondFactor = "required", providerDomains }: Omit<GuardDeps, "publicBaseUrl" | "pepper" | "inFlight">,
   token: string | undefined,
 ): Promise<Member | null> {
   if (token === undefined) return null;
@@ -54,6 +56,7 @@ export async function readVisitor(
     mustProveFactor,
     onlyProvider,
     csrf: csrfToken(token, membership.accountId),
+    toast: null,
   };
 }
 
@@ -61,12 +64,14 @@ export async function readVisitor(
 export function guard(app: FastifyInstance, deps: GuardDeps): void {
   const { publicBaseUrl, inFlight } = deps;
   const cookies = sessionCookie(publicBaseUrl);
+  const toasts = createToasts(app, deps);
   app.decorateRequest("visitor", null);
 
   app.addHook("preHandler", async (request) => {
     if (request.routeOptions.config.isApi === true) return;
     const token = cookies.read(request);
-    const visitor = await readVisitor(deps, token);
+    const known = await readVisitor(deps, token);
+    const visitor = known && { ...known, toast: toasts.read(request, known.person) };
     request.visitor = visitor;
     await inFlight.enter(request, visitor?.membership.accountId);
     const isForm = request.method !== "GET" && request.method !== "HEAD" && request.routeOptions.config.isWebhook !== true;
@@ -97,7 +102,7 @@ export function memberOf(request: FastifyRequest, permission: Permission = "see"
   if (!isAllowed(visitor.membership.role, permission))
     throw new GatewayError(
       "permission_denied",
-      `Your role in this account is ${visitor.membership.role}: ask its owner to do this.`,
+      `Your role in this account is ${visitor.membership.role}, which does not allow this. Ask an owner of the account.`,
     );
   return visitor;
 }
@@ -112,7 +117,7 @@ export function adminOf({ visitor }: FastifyRequest): Member {
   return visitor;
 }
 
-export const NO_SUCH_PAGE = "There is no such page. It may have been here once: start from the overview.";
+export const NO_SUCH_PAGE = "This page does not exist, or you do not have access to it.";
 
 declare module "fastify" {
   interface FastifyContextConfig {

@@ -12,7 +12,7 @@ export function checkEmailProved({ mustProveEmail, person }: Pick<Member, "mustP
   if (mustProveEmail)
     throw new GatewayError(
       "permission_denied",
-      `Confirm first that ${person.email} is yours: have the link sent to you with the button at the top of the page, and open it.`,
+      `Confirm your email address, ${person.email}, first: use the button at the top of the page to get a link.`,
     );
 }
 
@@ -21,6 +21,6 @@ export function checkNotSuspended({ membership }: Pick<Member, "membership">): v
   if (membership.isSuspended)
     throw new GatewayError(
       "permission_denied",
-      "This account is suspended, so nothing can be paid. Ask the operator of this service.",
+      "This account is suspended, so it cannot make payments. Contact the operator of this service.",
     );
 }

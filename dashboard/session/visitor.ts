@@ -17,6 +17,8 @@ export interface Member {
   onlyProvider: ProviderId | null;
   /** For forms. */
   csrf: string;
+  /** What the form did that led here; null: nothing to say. */
+  toast: string | null;
 }
 
 declare module "fastify" {

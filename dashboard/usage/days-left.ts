@@ -11,3 +11,9 @@ export function daysLeft(balanceNanoUsd: bigint, lastSevenDaysNanoUsd: bigint): 
   const days = (balanceNanoUsd * DAYS) / lastSevenDaysNanoUsd;
   return Number(days > MOST_DAYS ? MOST_DAYS : days);
 }
+
+/** The same in words. */
+export function runway(days: number): string {
+  if (days > 730) return "more than two years";
+  return days === 1 ? "1 day" : `${days} days`;
+}

@@ -13,15 +13,15 @@ const PATH = "/dashboard/clients";
 export function clientsPage({ visitor, baseUrl }: { visitor: Member | null; baseUrl: string }): string {
   const body = html`<h1>Tools</h1>
     <p>
-      Any client that can set a base address, a key and a model’s name works: <code>${baseUrl}/v1</code> for OpenAI-style ones,
-      <code>${baseUrl}</code> for Anthropic-style ones. This sets up the coding tools that it finds on your machine:
+      Any client that takes a base URL, a key and a model name works: use <code>${baseUrl}/v1</code> for OpenAI clients and
+      <code>${baseUrl}</code> for Anthropic clients. The installer sets up the coding tools that it finds on your machine:
     </p>
-    !${copyable({ id: "installer", text: `curl -fsSL ${baseUrl}/install.sh | sh`, label: "The installer" })}
+    !${copyable({ id: "installer", text: `curl -fsSL ${baseUrl}/install.sh | sh`, label: "Installer command" })}
     <p class="muted">
-      It asks for your key, sends it to this service alone, and writes it into the tools’ own settings; with
-      <code>--uninstall</code> everything goes back. For an agent: <a href="/install.md">${baseUrl}/install.md</a>
+      It asks for your key, sends it only to this service, and writes it into the tools’ own settings.
+      <code>--uninstall</code> restores them. Instructions for agents: <a href="/install.md">${baseUrl}/install.md</a>
     </p>
-    !${responsiveTable(["Tool", "Interfaces", "Set up"], TOOLS.map(row))}`;
+    !${responsiveTable(["Tool", "Interfaces", "Setup"], TOOLS.map(row))}`;
   return layout({ title: "Tools", visitor, path: PATH, body });
 }
 
@@ -30,14 +30,14 @@ function row(tool: Tool): string {
   return html`<tr>
     <th scope="row" data-label="Tool"><a href="${PATH}/${tool.id}">${tool.name}</a></th>
     <td data-label="Interfaces">${interfaces}</td>
-    <td data-label="Set up">${{ served: "by the installer", manual: "by hand", unserved: "not possible" }[tool.kind]}</td>
+    <td data-label="Setup">${{ served: "Installer", manual: "Manual", unserved: "Not supported" }[tool.kind]}</td>
   </tr>`;
 }
 
 /** One tool's page, with this service's address and models in the text. */
 export function clientPage({ visitor, tool, input }: { visitor: Member | null; tool: Tool; input: GuideInput }): string {
   const { title, lead, sections } = guideOf(tool, input);
-  const body = html`<p><a href="${PATH}">All tools</a></p>
+  const body = html`<p class="crumb"><a href="${PATH}">Tools</a></p>
     <h1>${title}</h1>
     <p>${lead}</p>
     !${sections.map(({ heading, parts }, index) => section(heading, parts, `part-${index}`)).join("")}`;

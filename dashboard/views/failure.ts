@@ -15,10 +15,14 @@ export function failurePage({
   message: string;
   requestId: string;
 }): string {
-  const title = TITLES[status] ?? (status >= 500 ? "Something failed" : "That did not work");
+  const title = TITLES[status] ?? (status >= 500 ? "Something went wrong" : "That did not work");
   const body = html`<h1>${title}</h1>
     <p>${message}</p>
-    <p class="muted small">Id of this request, for whoever helps you: <code>${requestId}</code></p>
-    <p><a class="button" href="/dashboard">To the overview</a></p>`;
+    <p class="muted small">Request ID: <code>${requestId}</code></p>
+    <p>
+      <a class="button" href="!${visitor === null ? "/dashboard/sign-in" : "/dashboard"}"
+        >${visitor === null ? "Sign in" : "Go to overview"}</a
+      >
+    </p>`;
   return layout({ title, visitor, body, isNarrow: true });
 }

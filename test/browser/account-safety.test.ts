@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { PASSWORD as OWN_PASSWORD, makeKey, signIn } from "./harness-steps.ts";
+import { makeKey, openAccountMenu, PASSWORD as OWN_PASSWORD, signIn } from "./harness-steps.ts";
 import { linkIn, signUpByMail, useService } from "./harness-service.ts";
 import { PASSWORD } from "../support/people.ts";
 
@@ -10,8 +10,8 @@ const EMAIL = "ann@example.com";
 
 async function beginToPay(page: Page): Promise<void> {
   await page.goto("/dashboard/credit/top-up");
-  await page.getByLabel("Amount in USD").fill("20");
-  await page.getByRole("button", { name: "Go on to pay" }).click();
+  await page.getByLabel("Amount (USD)").fill("20");
+  await page.getByRole("button", { name: "Continue to payment" }).click();
 }
 
 test("a suspended account says so on every page, and offers no way to pay", async () => {
@@ -27,7 +27,7 @@ test("a suspended account says so on every page, and offers no way to pay", asyn
   await page.goto("/dashboard/credit/top-up");
   await page.getByText("This account is suspended").first().waitFor();
   await look("suspended-top-up");
-  expect(await page.getByRole("button", { name: "Go on to pay" }).count()).toBe(0);
+  expect(await page.getByRole("button", { name: "Continue to payment" }).count()).toBe(0);
 });
 
 test("a form that was opened for one account changes nothing in another", async () => {
@@ -44,11 +44,11 @@ test("a form that was opened for one account changes nothing in another", async 
   await page.getByLabel("Name", { exact: true }).fill("of the first");
   const tab = await context.newPage();
   await tab.goto("/dashboard");
-  await tab.locator("details.menu summary").click();
+  await openAccountMenu(tab);
   await tab.getByRole("button", { name: "other" }).click();
   await tab.waitForURL("**/dashboard");
-  await page.getByRole("button", { name: "Make the key" }).click();
-  await page.getByText("Nothing was changed: this form was of another account").waitFor();
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.getByText("Nothing was changed: this form belongs to another account").waitFor();
   await look("form-of-another-account");
   await tab.goto("/dashboard/keys");
   expect(await tab.content()).not.toContain("of the first");
@@ -60,11 +60,11 @@ test("an address is proved before anything is paid", async () => {
   const { page, look } = await service.visit({ device: "phone", scheme: "dark" });
   await signIn(page, EMAIL, PASSWORD);
   await beginToPay(page);
-  await page.getByText(`Confirm first that ${EMAIL} is yours`).waitFor();
+  await page.getByText(`Confirm your email address, ${EMAIL}, first`).waitFor();
   await look("unproved-top-up");
-  await page.getByRole("button", { name: "Send me the link" }).click();
-  await page.getByText("A link is on its way").waitFor();
-  await page.goto(linkIn(await service.letterTo(EMAIL, /Confirm your address/)));
+  await page.getByRole("button", { name: "Send confirmation email" }).click();
+  await page.getByText("We sent a link").waitFor();
+  await page.goto(linkIn(await service.letterTo(EMAIL, /Confirm your email/)));
   await page.getByRole("button", { name: "Confirm" }).click();
   await page.waitForURL("**/dashboard");
   await beginToPay(page);
@@ -77,11 +77,11 @@ test("a browser that was left open takes a sign-in before a card is saved", asyn
   await signUpByMail(service, page, { name: "Ann", email: EMAIL, password: OWN_PASSWORD });
   await service.database.execute("UPDATE session SET authenticated_at = now() - interval '1 hour'");
   await page.goto("/dashboard/credit");
-  await page.getByLabel("When the balance is below, in USD").fill("5");
-  await page.getByLabel("Charge the card, in USD").fill("20");
-  await page.getByLabel("At most in a month of UTC, in USD").fill("100");
-  await page.getByRole("button", { name: "Save a card" }).click();
-  await page.getByRole("heading", { name: "Confirm that it is you" }).waitFor();
+  await page.getByLabel("When the balance falls below (USD)").fill("5");
+  await page.getByLabel("Charge (USD)").fill("20");
+  await page.getByLabel("Monthly limit (USD)").fill("100");
+  await page.getByRole("button", { name: "Continue to add a card" }).click();
+  await page.getByRole("heading", { name: "Confirm it is you" }).waitFor();
   await look("confirm-before-card");
   await page.getByLabel("Password").fill(OWN_PASSWORD);
   await page.getByRole("button", { name: "Continue" }).click();
@@ -98,13 +98,13 @@ test("who takes over an account by a reset ends the session and the keys of the 
 
   const { page, look } = ann;
   await page.goto("/dashboard/forgot");
-  await page.getByLabel("E-mail").fill(EMAIL);
-  await page.getByRole("button", { name: "Send the link" }).click();
-  await page.goto(linkIn(await service.letterTo(EMAIL, /new password/)));
+  await page.getByLabel("Email").fill(EMAIL);
+  await page.getByRole("button", { name: "Send reset link" }).click();
+  await page.goto(linkIn(await service.letterTo(EMAIL, /Reset your/)));
   await page.getByLabel("New password").fill(OWN_PASSWORD);
   await page.getByLabel("No: delete them all").check();
   await look("reset-take-over");
-  await page.getByRole("button", { name: "Save it" }).click();
+  await page.getByRole("button", { name: "Save password" }).click();
   await page.waitForURL("**/dashboard");
   await page.goto("/dashboard/keys");
   expect(await page.content()).not.toContain("of the stranger");

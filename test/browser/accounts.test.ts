@@ -38,7 +38,7 @@ test("who removes a member deletes the keys that they made along with it, and on
   const [owner, member] = [await visit({ device: "phone", scheme: "dark" }), await visit()];
   await signUp(owner.page, { name: "Team", email: "team-owner@example.com" });
   await owner.page.goto("/dashboard/members");
-  await owner.page.getByLabel("E-mail").fill("team-member@example.com");
+  await owner.page.getByLabel("Email").fill("team-member@example.com");
   await owner.page.getByRole("button", { name: "Invite", exact: true }).click();
   const link = (await owner.page.locator("#link").innerText()).trim();
   await owner.look("invited");
@@ -46,21 +46,22 @@ test("who removes a member deletes the keys that they made along with it, and on
   await member.page.goto(link);
   await member.page.getByRole("link", { name: "Sign up" }).click();
   await member.page.getByLabel("Name").fill("Mallory");
-  await member.page.getByLabel("E-mail").fill("team-member@example.com");
+  await member.page.getByLabel("Email").fill("team-member@example.com");
   await member.page.getByLabel("Password").fill(PASSWORD);
   await member.page.getByRole("button", { name: "Sign up" }).click();
   await member.page.waitForURL("**/dashboard");
   await makeKey(member.page, "of Mallory");
   await member.page.goto("/dashboard/credit");
-  await member.page.getByText("Only an owner of this account can change it.").waitFor();
-  expect(await member.page.getByLabel("Charge the card, in USD").count()).toBe(0);
+  await member.page.getByText("Only owners of this account can change this.").waitFor();
+  expect(await member.page.getByLabel("Charge (USD)").count()).toBe(0);
   await member.look("credit-of-a-member");
 
   await owner.page.goto("/dashboard/members");
+  await owner.page.getByLabel("Actions for Mallory").click();
   await owner.page.getByRole("link", { name: "Remove Mallory" }).click();
   await owner.page.getByText("of Mallory").waitFor();
   await owner.look("remove-member");
-  await owner.page.getByRole("button", { name: "Remove" }).click();
+  await owner.page.getByRole("button", { name: "Remove member" }).click();
   await owner.page.waitForURL("**/dashboard/members");
   await owner.page.goto("/dashboard/keys");
   expect(await owner.page.content()).not.toContain("of Mallory");

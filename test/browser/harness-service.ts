@@ -78,8 +78,8 @@ export async function signUpByMail(
   { name, email, password }: { name: string; email: string; password: string },
 ): Promise<void> {
   await page.goto("/dashboard/sign-up");
-  await page.getByLabel("E-mail").fill(email);
-  await page.getByRole("button", { name: "Send the link" }).click();
+  await page.getByLabel("Email").fill(email);
+  await page.getByRole("button", { name: "Send sign-up link" }).click();
   await page.goto(linkIn(await letterTo(email, /Sign up/)));
   await page.getByLabel("Name").fill(name);
   await page.getByLabel("Password").fill(password);

@@ -9,15 +9,15 @@ export const PASSWORD = "a few words together";
 export async function signUp(page: Page, { name, email }: { name: string; email: string }): Promise<void> {
   await page.goto("/dashboard/sign-up");
   await page.getByLabel("Name").fill(name);
-  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password").fill(PASSWORD);
   await page.getByRole("button", { name: "Sign up" }).click();
 }
 
 export async function topUp(page: Page, amount: string): Promise<void> {
   await page.goto("/dashboard/credit/top-up");
-  await page.getByLabel("Amount in USD").fill(amount);
-  await page.getByRole("button", { name: "Go on to pay" }).click();
+  await page.getByLabel("Amount (USD)").fill(amount);
+  await page.getByRole("button", { name: "Continue to payment" }).click();
   await page.getByRole("button", { name: /^Pay/ }).click();
   await page.waitForURL(/\/dashboard\/credit/);
 }
@@ -26,7 +26,7 @@ export async function topUp(page: Page, amount: string): Promise<void> {
 export async function makeKey(page: Page, name: string): Promise<string> {
   await page.goto("/dashboard/keys/new");
   await page.getByLabel("Name", { exact: true }).fill(name);
-  await page.getByRole("button", { name: "Make the key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   return await keyOnPage(page);
 }
 
@@ -55,15 +55,22 @@ export async function callBoth(baseUrl: string, key: string): Promise<void> {
   }
 }
 
+/** The navigation is behind a button on small screens. */
+export async function openAccountMenu(page: Page): Promise<void> {
+  const button = page.getByRole("button", { name: "Menu", exact: true });
+  if (await button.isVisible()) await button.click();
+  await page.locator("details.account-menu summary").click();
+}
+
 export async function signOut(page: Page): Promise<void> {
-  await page.locator("details.menu summary").click();
+  await openAccountMenu(page);
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.waitForURL("**/dashboard/sign-in");
 }
 
 export async function signIn(page: Page, email: string, password: string): Promise<void> {
   await page.goto("/dashboard/sign-in");
-  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
 }

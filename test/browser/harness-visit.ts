@@ -68,13 +68,18 @@ export async function visit(browser: Browser, options: VisitOptions): Promise<Vi
       await takePicture(name);
       expect(await overflowOf(page), `${name} is wider than the screen`).toBeLessThanOrEqual(0);
       if (!hasScript) return;
-      const { violations } = await new AxeBuilder({ page }).analyze();
-      const grave = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-      const found = grave.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" | ")}`);
+      const found = await gravePartsOf(page);
       expect(found, `${name}, ${device}, ${scheme}`).toEqual([]);
     },
     close: () => context.close(),
   };
+}
+
+/** What shuts somebody out of the page, as axe says it: serious and critical. */
+export async function gravePartsOf(page: Page): Promise<string[]> {
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  const grave = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  return grave.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" | ")}`);
 }
 
 /** By how many CSS pixels the page can be scrolled to the side. */

@@ -42,7 +42,7 @@ describe.each(LOOKS)("on a %s, %s", (device, scheme) => {
     await topUp(page, "20");
     await look("paid");
     await page.goto("/dashboard/credit");
-    await page.getByRole("link", { name: "receipt" }).click();
+    await page.getByRole("link", { name: "Receipt" }).click();
     await page.getByText("20.00 USD").waitFor();
     await look("receipt");
     await page.goto("/dashboard/keys/new");
@@ -59,13 +59,13 @@ describe.each(LOOKS)("on a %s, %s", (device, scheme) => {
     await page.getByRole("table").getByText("modelx-v4-pro").first().waitFor();
     await look("usage");
     await page.goto("/dashboard/usage/requests");
-    expect(await page.getByRole("table").getByText("complete", { exact: true }).count()).toBe(2);
+    expect(await page.getByRole("table").getByText("completed", { exact: true }).count()).toBe(2);
     await look("requests");
     for (const each of ["Chat completions", "Messages"]) {
       await page.goto("/dashboard/playground");
       await page.getByLabel("API key").fill(key);
       await page.getByLabel("Interface").selectOption(each);
-      await page.getByRole("button", { name: "Ask" }).click();
+      await page.getByRole("button", { name: "Send" }).click();
       await page.getByText(/\d+ tokens in, \d+ out; \$0\.\d+; first word after/).waitFor();
       await look(`playground-${each.split(" ")[0]?.toLowerCase()}`);
     }

@@ -36,7 +36,7 @@ async function addPasskey(page: Page, name: string): Promise<void> {
   await page.goto("/dashboard/settings");
   await page.getByRole("link", { name: "Add a passkey" }).click();
   await page.getByLabel("Name").fill(name);
-  await page.getByRole("button", { name: "Create the passkey" }).click();
+  await page.getByRole("button", { name: "Create passkey" }).click();
 }
 
 test("somebody adds a passkey, signs in with it alone, uses it after the password, and removes it", async () => {
@@ -82,7 +82,7 @@ test("somebody adds a passkey, signs in with it alone, uses it after the passwor
   await page.goto("/dashboard/settings");
   await page.getByText("9 of 10 recovery codes left").waitFor();
   await page.getByRole("button", { name: "Remove the passkey" }).click();
-  await page.getByText("A second factor keeps out").waitFor();
+  await page.getByText("It protects your account").waitFor();
   await service.letterTo(EMAIL, /passkey was removed/);
 
   await signOut(page);
@@ -103,13 +103,13 @@ test("a recent sign-in is confirmed by a passkey before a token is made", async 
   await service.database.execute("UPDATE session SET authenticated_at = now() - interval '1 hour'");
   await page.goto("/dashboard/tokens");
   await page.getByLabel("Name").fill("deploy");
-  await page.getByRole("button", { name: "Make the token" }).click();
-  await page.getByRole("heading", { name: "Confirm that it is you" }).waitFor();
+  await page.getByRole("button", { name: "Create token" }).click();
+  await page.getByRole("heading", { name: "Confirm it is you" }).waitFor();
   await look("confirm-identity-with-passkey");
   await page.getByRole("button", { name: "Use your passkey" }).click();
   await page.waitForURL("**/dashboard/tokens");
   await page.getByLabel("Name").fill("deploy");
-  await page.getByRole("button", { name: "Make the token" }).click();
+  await page.getByRole("button", { name: "Create token" }).click();
   await page.getByText("you will not see it again").waitFor();
 });
 
@@ -118,6 +118,6 @@ test("without scripts the pages say what passkeys take, and the password still s
   await service.owner(EMAIL);
   const { page, look } = await service.visit({ hasScript: false });
   await page.goto("/dashboard/sign-in");
-  await page.getByText("Passkeys take a current browser").waitFor();
+  await page.getByText("Passkeys need a current browser").waitFor();
   await look("sign-in-without-script");
 });

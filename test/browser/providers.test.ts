@@ -39,7 +39,7 @@ async function open(domains: string): Promise<{ service: TestService; acme: Test
 
 async function isSignedInAs(page: Page, name: string): Promise<void> {
   await page.waitForURL("**/dashboard");
-  await page.locator("details.menu summary").getByText(name).waitFor();
+  await page.locator("details.account-menu summary").getByText(name).waitFor({ state: "attached" });
 }
 
 test("somebody signs up at GitHub by one click, comes back by another, and may cancel", async () => {
@@ -66,7 +66,7 @@ test("an address of a bound domain is led to its own service, which signs it in"
   acme.user = ANN;
   const { page, look } = await service.visit({ scheme: "dark" });
   await page.goto("/dashboard/sign-in");
-  await page.getByLabel("E-mail").fill(ANN.email);
+  await page.getByLabel("Email").fill(ANN.email);
   await page.getByLabel("Password").fill("whatever it was before");
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await page.getByText("example.com").first().waitFor();

@@ -29,18 +29,18 @@ test("an owner requires a second factor, and a member is led to set one up befor
 
   await owner.page.goto("/dashboard/members");
   await owner.look("members-optional");
-  await owner.page.getByRole("button", { name: "Require a second factor" }).click();
-  await owner.page.getByText("Members without one are asked").waitFor();
+  await owner.page.getByRole("button", { name: "Require two-factor authentication" }).click();
+  await owner.page.getByText("Members without it must set it up").waitFor();
   await owner.look("members-required");
-  await service.letterTo("owner@example.com", /second factor is required/);
+  await service.letterTo("owner@example.com", /two-factor authentication is required/);
 
   const { page, look } = member;
   await signIn(page, "member@example.com", "correct horse battery");
-  await page.getByText("Team requires a second factor. Set one up to continue.").waitFor();
+  await page.getByText("Team requires two-factor authentication. Set it up to continue.").waitFor();
   await page.goto("/dashboard/credit");
   await page.getByRole("heading", { name: "Set up an authenticator app" }).waitFor();
   await look("led-to-set-up");
   await setUpApp(page);
   await page.goto("/dashboard/credit");
-  await page.getByRole("heading", { name: "Credit", exact: true }).waitFor();
+  await page.getByRole("heading", { name: "Credits", exact: true }).waitFor();
 });

@@ -15,14 +15,14 @@ test("with scripts off everything works but copying", async () => {
   await callBoth(stack().baseUrl, key);
   await stack().idle();
   await page.goto("/dashboard/usage/requests");
-  expect(await page.getByRole("table").getByText("complete", { exact: true }).count()).toBe(2);
+  expect(await page.getByRole("table").getByText("completed", { exact: true }).count()).toBe(2);
 });
 
 test("with the keyboard alone, from signing up to the key's value", async () => {
   const { page } = await visit();
   await page.goto("/dashboard/sign-up");
   await page.keyboard.press("Tab");
-  expect(await focused(page)).toContain("To the page's content");
+  expect(await focused(page)).toContain("Skip to content");
   await tabTo(page, "Name");
   await page.keyboard.type("Keyboard");
   await page.keyboard.press("Tab");
@@ -32,10 +32,10 @@ test("with the keyboard alone, from signing up to the key's value", async () => 
   await page.keyboard.press("Enter");
   await page.waitForURL((url) => url.pathname !== "/dashboard/sign-up");
 
-  await tabTo(page, "Keys");
+  await tabTo(page, "API keys");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/dashboard/keys");
-  await tabTo(page, "Make a key");
+  await tabTo(page, "Create key");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/dashboard/keys/new");
   await tabTo(page, "Name");
@@ -64,24 +64,24 @@ test("ten clicks lead from the sign-up page to a paid answer that streams, as th
   };
   await page.goto("/dashboard/sign-up");
   await page.getByLabel("Name").fill("Stranger");
-  await page.getByLabel("E-mail").fill("stranger@example.com");
+  await page.getByLabel("Email").fill("stranger@example.com");
   await page.getByLabel("Password").fill(PASSWORD);
   await click("button", "Sign up");
   await click("link", "Add credit");
-  await page.getByLabel("Amount in USD").fill("5");
-  await click("button", "Go on to pay");
+  await page.getByLabel("Amount (USD)").fill("5");
+  await click("button", "Continue to payment");
   await click("button", /^Pay/);
-  await click("link", "Keys");
-  await click("link", "Make a key");
+  await click("link", "API keys");
+  await click("link", "Create key");
   await page.getByLabel("Name", { exact: true }).fill("laptop");
-  await click("button", "Make the key");
+  await click("button", "Create key");
   await keyOnPage(page);
   await click("button", "Copy");
   await page.getByRole("button", { name: "Copied" }).waitFor();
   await click("link", "Playground");
   await page.getByLabel("API key").focus();
   await page.keyboard.press("Control+V");
-  await click("button", "Ask");
+  await click("button", "Send");
   const facts = page.getByText(/\d+ tokens in, \d+ out; \$0\.\d+; first word after/);
   const problem = page.locator("#problem:visible");
   await facts.or(problem).waitFor();
@@ -99,7 +99,7 @@ test("the playground takes no question before its script is there", async () => 
     await route.continue();
   });
   await page.goto("/dashboard/playground", { waitUntil: "commit" });
-  const ask = page.getByRole("button", { name: "Ask", exact: true });
+  const ask = page.getByRole("button", { name: "Send", exact: true });
   await ask.waitFor();
   expect(await ask.isDisabled()).toBe(true);
   arrive();

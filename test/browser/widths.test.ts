@@ -1,18 +1,37 @@
+import { mkdir } from "node:fs/promises";
+import path from "node:path";
+import process from "node:process";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { publishModels } from "../../ledger/models/catalogue.ts";
+import { postCredit } from "../../ledger/credit/entries.ts";
+import { setKeyLimits } from "../../ledger/leases/limits.ts";
+import { invite } from "../../ledger/people/invitations.ts";
+import { createManagementToken } from "../../ledger/people/management-tokens.ts";
+import { settle } from "../../ledger/settlement/settle.ts";
+import { catalogueModel, PRICE, settlementOf } from "../support/ledger.ts";
+import { useForAMonth } from "./harness-month.ts";
+import { signUpByMail, useService, type TestService } from "./harness-service.ts";
 import { PASSWORD } from "./harness-steps.ts";
-import { signUpByMail, useService } from "./harness-service.ts";
+import { gravePartsOf } from "./harness-visit.ts";
 
+/**
+ * Every page at four widths, in both themes, with names and amounts as long and as small as they get. With SCREENSHOTS set
+ * to a folder, a picture of each goes there.
+ */
 const openService = useService();
+const LONG = 600_000;
 const WIDTHS = [390, 768, 1024, 1440];
 const NAME = "Wolfeschlegelsteinhausenbergerdorff & Söhne International Holdings (Europe) GmbH";
 const EMAIL = "maximiliana.wolfeschlegelsteinhausenbergerdorff@research-and-development.example.com";
+const LONG_MODEL = "modelx-v4-pro-experimental-preview-with-extended-reasoning-2026-11-22";
 const PAGES = [
   "",
   "/keys",
   "/keys/new",
   "/usage",
+  "/usage?range=today",
   "/usage/requests",
   "/credit",
   "/credit/top-up",
@@ -25,32 +44,93 @@ const PAGES = [
   "/models",
   "/clients",
   "/playground",
+  "/status",
+  "/admin",
+  "/admin/codes",
+  "/admin/models",
+  "/admin/check",
+  "/admin/audit",
+  "/nothing-here",
 ];
 const idRow = z.strictObject({ id: z.string() });
 
-/** @returns by how many CSS pixels each width can be scrolled to the side, where it can. */
-async function overflowsOf(page: Page, path: string): Promise<string[]> {
-  await page.goto(`/dashboard${path}`);
+/** An account with everything that makes a page wide. */
+async function fill({ database, inAccount }: TestService): Promise<string> {
+  const models = ["modelx-v4-pro", "modelx-flash", "modelx-v4-mini", LONG_MODEL].map((name) => ({
+    model: catalogueModel(name),
+    price: PRICE,
+  }));
+  await publishModels(database, models);
+  const [account, person] = await Promise.all([
+    database.query({ text: "SELECT id FROM account", row: idRow }),
+    database.query({ text: "SELECT id FROM person", row: idRow }),
+  ]);
+  const accountId = account[0]?.id ?? "";
+  const personId = person[0]?.id ?? "";
+  for (const role of ["owner", "member", "viewer"] as const)
+    await inAccount(accountId, role, `${role}-with-a-very-long-address@subsidiary-of-the-holding.example.com`);
+  await database.execute("UPDATE person SET is_admin = true WHERE id = $1", [personId]);
+  await invite(database, { accountId, email: EMAIL.replace("maxi", "mini"), role: "viewer", invitedBy: personId });
+  await createManagementToken(database, { accountId, name: NAME, role: "owner", createdBy: personId, expiresAt: null });
+  const [first = "", second = ""] = await useForAMonth(database, accountId, ["laptop", NAME, "nightly evaluation"]);
+  await setKeyLimits(database, first, { spendPerDayUsd: "1.000000001", spendPerMonthUsd: "1234567.89" });
+  // Nearly nothing, and more than fits.
+  await settle(database, [
+    settlementOf({ accountId, keyId: second }, { chargeNanoUsd: 1n }),
+    settlementOf(
+      { accountId, keyId: second },
+      {
+        model: LONG_MODEL,
+        chargeNanoUsd: 123_456_789_012_345_678n,
+        outcome: "failed",
+        isEstimated: true,
+        usage: { ...settlementOf({ accountId, keyId: second }).usage, inputTokens: 142_100_000_000 },
+      },
+    ),
+  ]);
+  const reference = "a reference as long as those of payment providers, cs_test_0123456789abcdef0123456789abcdef";
+  await postCredit(database, {
+    accountId,
+    kind: "grant",
+    amountNanoUsd: 9_876_543_210_123_456_789n / 10n,
+    reference,
+    note: NAME,
+  });
+  return accountId;
+}
+
+async function lookAt(page: Page, where: string, theme: "light" | "dark"): Promise<string[]> {
+  const name = where.replace(/\W+/g, "-");
   const found: string[] = [];
+  await page.emulateMedia({ colorScheme: theme });
+  await page.goto(`/dashboard${where}`);
   for (const width of WIDTHS) {
     await page.setViewportSize({ width, height: 900 });
+    const folder = process.env["SCREENSHOTS"];
+    if (folder !== undefined && folder !== "") {
+      await mkdir(folder, { recursive: true });
+      await page.screenshot({ path: path.join(folder, `width${name}-${width}-${theme}.png`), fullPage: true });
+    }
     const needed = await page.locator("html").evaluate((element) => element.scrollWidth);
-    if (needed > width) found.push(`/dashboard${path} at ${width}: ${needed - width} too wide`);
+    if (needed > width) found.push(`${where} at ${width}: ${needed - width} pixels too wide`);
+    found.push(...(await gravePartsOf(page)).map((part) => `${where} at ${width}, ${theme}: ${part}`));
   }
   return found;
 }
 
-test("no page is wider than the screen, however long the names and addresses on it", async () => {
-  const service = await openService();
-  const { page } = await service.visit();
-  await signUpByMail(service, page, { name: NAME, email: EMAIL, password: PASSWORD });
-  const accountId = (await service.database.query({ text: "SELECT id FROM account", row: idRow }))[0]?.id ?? "";
-  for (const role of ["owner", "member", "viewer"] as const)
-    await service.inAccount(accountId, role, `${role}-with-a-very-long-address@subsidiary-of-the-holding.example.com`);
-  const found: string[] = [];
-  for (const path of PAGES) found.push(...(await overflowsOf(page, path)));
-  await service.database.execute("UPDATE person SET email_verified_at = NULL");
-  await service.database.execute("UPDATE account SET status = 'suspended'");
-  found.push(...(await overflowsOf(page, "/credit")));
-  expect(found).toEqual([]);
-});
+test.for(["light", "dark"] as const)(
+  "no page is wider than the screen or shuts anybody out, however long what is on it, in the %s theme",
+  { timeout: LONG },
+  async (theme) => {
+    const service = await openService();
+    const { page } = await service.visit();
+    await signUpByMail(service, page, { name: NAME, email: EMAIL, password: PASSWORD });
+    const accountId = await fill(service);
+    const found: string[] = [];
+    for (const where of [...PAGES, `/admin/accounts/${accountId}`]) found.push(...(await lookAt(page, where, theme)));
+    await service.database.execute("UPDATE person SET email_verified_at = NULL");
+    await service.database.execute("UPDATE account SET status = 'suspended'");
+    found.push(...(await lookAt(page, "/credit", theme)));
+    expect(found).toEqual([]);
+  },
+);

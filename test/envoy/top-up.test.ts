@@ -40,7 +40,7 @@ test("without credit a key is refused; paid for in the dashboard, it answers, an
   await eventually(async () => expect(await call()).toBe(402), { withinMs: 20_000 });
 
   await pay("5");
-  expect((await browser.get("/dashboard/credit")).text).toContain("+5.000000000");
+  expect((await browser.get("/dashboard/credit")).text).toContain("+$5.00");
   await eventually(async () => expect(await call()).toBe(200), { withinMs: 20_000 });
 
   await stack.idle();
@@ -58,6 +58,6 @@ test("a request that takes the balance below is followed by a charge of the save
   expect((await browser.submit(card, card, { card: "works" })).status).toBe(303);
   expect((await browser.get(credit)).text).toContain("Charged this month: $0.00 of $40.00.");
   await eventually(async () => expect(await call()).toBe(200), { withinMs: 20_000 });
-  await eventually(async () => expect((await browser.get(credit)).text).toContain("+20.000000000"), { withinMs: 90_000 });
+  await eventually(async () => expect((await browser.get(credit)).text).toContain("+$20.00"), { withinMs: 90_000 });
   expect((await browser.get(credit)).text).toContain("Charged this month: $20.00 of $40.00.");
 });

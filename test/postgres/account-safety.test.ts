@@ -43,7 +43,7 @@ const keyForm = (name: string) => ({ name });
 test("until an address is proved its person invites nobody, pays nothing, makes no token and no second key (S24)", async () => {
   const { owner, database, letters, letterTo } = await open();
   const ann = await owner("ann@example.com");
-  expect((await ann.get("/dashboard")).body).toContain("Confirm that ann@example.com is yours");
+  expect((await ann.get("/dashboard")).body).toContain("Confirm your email address, ann@example.com");
   const tries = () =>
     Promise.all([
       ann.post("/dashboard/members/invite", { email: "bob@example.com", role: "viewer" }),
@@ -52,7 +52,7 @@ test("until an address is proved its person invites nobody, pays nothing, makes 
       ann.post("/dashboard/tokens", { name: "program", role: "viewer" }),
     ]);
   for (const { statusCode, body } of await tries())
-    expect([statusCode, body.includes("Confirm first that ann@example.com is yours")]).toEqual([403, true]);
+    expect([statusCode, body.includes("Confirm your email address, ann@example.com, first")]).toEqual([403, true]);
   expect((await ann.post("/dashboard/keys/new", keyForm("first"))).statusCode).toBe(200);
   expect((await ann.post("/dashboard/keys/new", keyForm("second"))).statusCode).toBe(400);
   expect((await ann.call("POST", "/api/v1/keys", { name: "second" })).statusCode).toBe(403);
@@ -68,7 +68,7 @@ test("until an address is proved its person invites nobody, pays nothing, makes 
   expect((await ann.get(pathOf(link))).body).toContain("Confirm that this address is yours");
   expect(await findPersonByEmail(database, "ann@example.com")).toMatchObject({ isEmailVerified: false });
   expect((await ann.post("/dashboard/confirm-email", { token })).statusCode).toBe(303);
-  expect((await ann.get("/dashboard")).body).not.toContain("Confirm that ann@example.com is yours");
+  expect((await ann.get("/dashboard")).body).not.toContain("Confirm your email address, ann@example.com");
   expect((await tries()).map(({ statusCode }) => statusCode)).toEqual([200, 303, 303, 200]);
   expect((await ann.post("/dashboard/keys/new", keyForm("second"))).statusCode).toBe(200);
 });
@@ -90,7 +90,7 @@ test("where mail is sent, sign-up begins with a link, and only the mailbox learn
     ["ann@example.com", "new@example.com"].map((email) => guest.post("/dashboard/sign-up/address", { email })),
   );
   expect([known?.statusCode, known?.body]).toEqual([200, unknown?.body]);
-  expect((await letterTo("ann@example.com")).subject).toContain("signed up for Model Gateway already");
+  expect((await letterTo("ann@example.com")).subject).toContain("already have a Model Gateway account");
   const link = linkIn(await letterTo("new@example.com"));
   const proof = link.searchParams.get("proof") ?? "";
   expect((await guest.get(pathOf(link))).body).toContain("new@example.com");
@@ -106,14 +106,14 @@ test("who is invited proves an address, too, and joins with it where sign-up is 
   await prove(database);
   await ann.post("/dashboard/members/invite", { email: "bob@example.org", role: "viewer" });
   const invitation = linkIn(await letterTo("bob@example.org")).searchParams.get("token") ?? "";
-  expect((await guest.get(`/dashboard/sign-up?invitation=${invitation}`)).body).toContain("Send the link");
+  expect((await guest.get(`/dashboard/sign-up?invitation=${invitation}`)).body).toContain("Send sign-up link");
   expect((await guest.post("/dashboard/sign-up/address", { email: "bob@example.org", invitation })).statusCode).toBe(200);
   const link = await eventually(async () => {
     const found = linkIn(await letterTo("bob@example.org"));
     expect(found.pathname).toBe("/dashboard/sign-up");
     return found;
   });
-  expect((await guest.get(pathOf(link))).body).toContain("You join ann.");
+  expect((await guest.get(pathOf(link))).body).toContain("You are joining ann.");
   const joined = await guest.post("/dashboard/sign-up", {
     name: "Bob",
     password: PASSWORD,
@@ -130,7 +130,7 @@ test("strangers cause six letters a day to one mailbox, from however many accoun
     const inviter = await owner(`inviter-${account}@example.com`);
     await prove(database);
     const answer = await inviter.post("/dashboard/members/invite", { email: "Victim@example.org", role: "viewer" });
-    expect([answer.statusCode, answer.body.includes("too many letters today")]).toEqual([200, account >= 6]);
+    expect([answer.statusCode, answer.body.includes("too many emails today")]).toEqual([200, account >= 6]);
   }
   await guest.post("/dashboard/sign-up/address", { email: "victim@example.org" });
   expect(letters.filter(({ to }) => to.toLowerCase() === "victim@example.org")).toHaveLength(6);
@@ -144,7 +144,7 @@ test("a form of one account changes nothing in the other that is in view by now;
   const tab = client({ cookie: ann.cookie }, ann.csrf);
   expect((await tab.post(`/dashboard/accounts/${other.accountId}/view`)).statusCode).toBe(303);
   const stale = await tab.post("/dashboard/keys/new", keyForm("in the wrong account"));
-  expect([stale.statusCode, stale.body.includes("this form was of another account")]).toEqual([403, true]);
+  expect([stale.statusCode, stale.body.includes("this form belongs to another account")]).toEqual([403, true]);
   expect(await listAllKeys(database, other)).toEqual([]);
   expect((await tab.post("/dashboard/settings/name", { name: "Ann" })).statusCode).toBe(303);
   expect((await tab.post(`/dashboard/accounts/${ann.accountId}/view`)).statusCode).toBe(303);
@@ -216,11 +216,11 @@ test("a suspended account says so on every page, and takes no payment and no car
   for (const path of ["", "/keys", "/credit", "/credit/top-up", "/settings", "/members", "/playground"])
     expect((await ann.get(`/dashboard${path}`)).body, path).toContain("This account is suspended");
   const credit = (await ann.get("/dashboard/credit")).body;
-  for (const way of ["Add credit", "Go on to save a card", "Charge the card"]) expect(credit).not.toContain(way);
-  expect((await ann.get("/dashboard/credit/top-up")).body).not.toContain("Go on to pay");
+  for (const way of ["Add credit", "Continue to add a card", "Charge (USD)"]) expect(credit).not.toContain(way);
+  expect((await ann.get("/dashboard/credit/top-up")).body).not.toContain("Continue to payment");
   const attempt = "0199d8a0-0000-4000-8000-000000000001";
   const paid = await ann.post("/dashboard/credit/top-up", { amount: "5", attempt });
-  expect([paid.statusCode, paid.body.includes("so nothing can be paid")]).toEqual([403, true]);
+  expect([paid.statusCode, paid.body.includes("so it cannot make payments")]).toEqual([403, true]);
   expect((await ann.post("/dashboard/credit/auto-top-up", MONEY)).statusCode).toBe(403);
   expect((await ann.post("/dashboard/credit/auto-top-up/card")).statusCode).toBe(403);
   await setAccountStatus(database, ann.accountId, "active");

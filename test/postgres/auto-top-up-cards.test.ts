@@ -25,7 +25,7 @@ test("a card that is removed is detached at Stripe, and nothing is charged", asy
   await balanceTo(0n);
   for (let time = 0; time < 2; time++) expect((await ann.post("/dashboard/credit/auto-top-up/card/remove")).statusCode).toBe(303);
   expect(api.asked.map(({ path }) => path)).toEqual(["/v1/payment_methods/pm_1/detach"]);
-  expect(await page()).toContain("Off. Turned on, it charges a card that you save");
+  expect(await page()).toContain("Off. When on, it charges a card that you save");
   await round(3);
   expect(api.intents).toEqual([]);
 });
@@ -91,5 +91,5 @@ test("a card that another replaces is detached; one that was removed does not co
   expect(detached()).toHaveLength(2);
   const before = { ...session, created: created - 10 };
   expect(await tell("checkout.session.completed", before)).toBe(200);
-  expect(await page()).toContain("Off. Turned on, it charges a card that you save");
+  expect(await page()).toContain("Off. When on, it charges a card that you save");
 });

@@ -61,7 +61,7 @@ test("one fall is one charge, from however many replicas; it is credited when it
   await round(3);
   expect(api.intents).toHaveLength(1);
   expect(await posted(), "before the notice").toBe(4n * USD);
-  expect(await page()).toContain("A charge is under way.");
+  expect(await page()).toContain("A charge is in progress.");
   const [request] = api.asked;
   expect(Object.fromEntries(request?.body ?? [])).toMatchObject({
     amount: "2000",
@@ -171,7 +171,7 @@ test("nothing is charged beyond the month's limit; the page says so, and the nex
     await tellOfAll();
   }
   expect(api.intents).toHaveLength(2);
-  expect(await page()).toContain("This month's limit is reached");
+  expect(await page()).toContain("The monthly limit is reached");
   await pass(database, "32 days");
   await balanceTo(0n);
   await round(3);
@@ -207,7 +207,7 @@ test("switched off, nothing is charged, not even what was begun; on again, one c
   await balanceTo(0n);
   await beginAutoTopUp(database, { accountId: ann.accountId, provider: "stripe" });
   expect((await ann.post("/dashboard/credit/auto-top-up/off")).statusCode).toBe(303);
-  expect(await page()).toContain("Off. Turned on, it charges visa ending in 4242");
+  expect(await page()).toContain("Off. When on, it charges visa ending in 4242");
   await round(3);
   expect(api.asked).toEqual([]);
   await turnOnAutoTopUp(database, ann.accountId, TERMS);
@@ -230,7 +230,7 @@ test("what was begun is given up where it is wanted no more: paid by hand, or wi
   await balanceTo(50n * USD);
   await round(3);
   expect([api.asked.length, await posted()]).toEqual([0, 50n * USD]);
-  expect(await page()).not.toContain("A charge is under way.");
+  expect(await page()).not.toContain("A charge is in progress.");
 
   await begin();
   await turnOnAutoTopUp(database, ann.accountId, { ...TERMS, amountNanoUsd: 10n * USD, belowNanoUsd: 1n });
@@ -278,7 +278,7 @@ test("what is refunded or disputed is not charged again: it goes off", async () 
     expect([type, await tell(type, object)]).toEqual([type, 200]);
     await round(3);
     expect([type, api.intents.length, letters().length]).toEqual([type, index + 1, index + 1]);
-    expect(await page()).toContain("A payment was returned or disputed, so automatic top-up is off.");
+    expect(await page()).toContain("A payment was refunded or disputed, so automatic top-up is off.");
   }
   expect(await checkLedger(database)).toEqual([]);
 });

@@ -99,8 +99,8 @@ test("a form from another site, or without its page's token, changes nothing; wi
 
 test.for([
   [{ name: "" }, "Give the key a name."],
-  [{ name: "x", spendPerDayUsd: "-1" }, "Write an amount in USD"],
-  [{ name: "x", requestsPerMinute: "0" }, "Write a whole number above 0."],
+  [{ name: "x", spendPerDayUsd: "-1" }, "Enter an amount in USD"],
+  [{ name: "x", requestsPerMinute: "0" }, "Enter a whole number above 0."],
   [{ name: "x", expires: "tomorrow" }, "Choose a day."],
   [{ name: "a\0b" }, "This form could not be read."],
 ] as const)("a key form with %j says what is wrong beside the field and makes no key", async ([form, problem]) => {

@@ -111,7 +111,7 @@ test("who is invited joins with an account of their own, or signs up through it 
   expect((await bob.get("/dashboard/keys/new")).statusCode).toBe(200);
 
   const forNew = await inviteTo("new@example.com", "member");
-  expect((await guest.get(`/dashboard/sign-up?invitation=${forNew}`)).body).toContain("You join");
+  expect((await guest.get(`/dashboard/sign-up?invitation=${forNew}`)).body).toContain("You are joining");
   const form = { name: "New", email: "other@example.com", password: PASSWORD, invitation: forNew };
   const joined = await guest.post("/dashboard/sign-up", form);
   expect(joined.statusCode).toBe(303);
@@ -163,7 +163,7 @@ test("a letter that the mail server does not take is told to who asked for it", 
   const ann = await owner("ann@example.com");
   await database.execute("UPDATE person SET email_verified_at = now()");
   const invited = await ann.post("/dashboard/members/invite", { email: "cy@example.com", role: "member" });
-  expect(invited.body).toContain("The letter could not be sent");
+  expect(invited.body).toContain("The email could not be sent");
 });
 
 test("an owner whose address takes no mail keeps no news from the others, and is not tried for ever", async () => {
@@ -195,7 +195,7 @@ test("where only some domains' addresses can sign up, a mailed link proves that 
   for (const email of ["ann@sub.example.com", "ann@example.com.evil.org"]) expect((await ask(email)).statusCode).toBe(400);
   expect(outbox.letters).toEqual([]);
 
-  expect((await ask("ann@EXAMPLE.com")).body).toContain("A link is on its way");
+  expect((await ask("ann@EXAMPLE.com")).body).toContain("We sent a link");
   const link = linkIn((await letterTo(outbox, "ann@EXAMPLE.com")).text);
   expect((await guest.get(link.pathname + link.search)).body).toContain("ann@EXAMPLE.com");
   const proof = link.searchParams.get("proof") ?? "";
@@ -259,7 +259,7 @@ test("owners are told once for each fall below the threshold, and not of an acco
   await Promise.all([round(), round()]);
   await round();
   expect(outbox.letters.map(({ letter }) => [letter.to, letter.subject])).toEqual([
-    ["ann@example.com", expect.stringContaining("$0.50 of credit are left")],
+    ["ann@example.com", expect.stringContaining("low balance, $0.50 left")],
   ]);
   await post(5_000_000_000n);
   await round();

@@ -188,7 +188,7 @@ test("addresses of a domain sign in through their service alone: no password, re
     expect([session, answer.body.includes("their organization")], id).toEqual([undefined, true]);
   }
   expect(await database.execute("SELECT FROM person_identity")).toBe(1);
-  expect((await guest.post("/dashboard/forgot", { email: "ann@example.org" })).body).toContain("If somebody has signed up");
+  expect((await guest.post("/dashboard/forgot", { email: "ann@example.org" })).body).toContain("If this address has an account");
 });
 
 test("sessions, resets, passkeys and codes from before the domain was bound open nothing", async () => {

@@ -66,9 +66,9 @@ test("a member without a second factor is led to set one up, from every page and
     );
   }
   const api = await bob.call("GET", "/api/v1/keys");
-  expect([api.statusCode, api.body.includes("This takes a second factor")]).toEqual([403, true]);
+  expect([api.statusCode, api.body.includes("This requires two-factor authentication")]).toEqual([403, true]);
   const page = await bob.get(SETUP);
-  expect([page.statusCode, page.body.includes("requires a second factor")]).toEqual([200, true]);
+  expect([page.statusCode, page.body.includes("requires two-factor authentication")]).toEqual([200, true]);
   await setUp(bob);
   expect((await bob.get("/dashboard/keys")).statusCode).toBe(200);
   expect((await bob.call("GET", "/api/v1/keys")).statusCode).toBe(200);
@@ -97,7 +97,7 @@ test("only an owner with a second factor of their own turns it on, lately signed
   const { ann, bob, database } = await open();
   expect((await bob.post(RULE, { required: "yes" })).statusCode).toBe(403);
   const without = await ann.post(RULE, { required: "yes" });
-  expect([without.statusCode, without.body.includes("Set up your own second factor first")]).toEqual([400, true]);
+  expect([without.statusCode, without.body.includes("Set up your own two-factor authentication first")]).toEqual([400, true]);
   await setUp(ann);
   await database.execute("UPDATE session SET authenticated_at = now() - interval '1 hour'");
   expect((await ann.post(RULE, { required: "yes" })).headers["location"]).toContain("/dashboard/confirm-identity");
@@ -132,7 +132,7 @@ test("where a second factor is required, tokens of members without one stop, and
   expect(await read()).toBe(200);
   await requireFactor(opened);
   expect(await read()).toBe(401);
-  expect((await ann.get("/dashboard/tokens")).body).toContain("lacks the second factor");
+  expect((await ann.get("/dashboard/tokens")).body).toContain("lacks the two-factor authentication");
   await setUp(bob);
   expect(await read()).toBe(200);
   // Also one that was made in a session with a second factor ends with the factor.

@@ -129,6 +129,6 @@ test("turning it off takes a recent sign-in with a code, is told by mail, and th
   expect((await off()).statusCode).toBe(303);
   await expect
     .poll(() => mailer.outbox?.letters.map(({ letter }) => letter.subject))
-    .toEqual(["Your authenticator app for Model Gateway is off"]);
+    .toEqual(["An authenticator app was removed from your Model Gateway account"]);
   expect((await password(guest)).headers["location"]).toBe("/dashboard/keys");
 });

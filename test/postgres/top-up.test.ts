@@ -85,7 +85,7 @@ test("a top-up is credited when it is paid, once, and not before (S26)", async (
     expect((await browser.submit(payPage, payPage, { decision: "pay" })).headers["location"]).toContain("?paid=yes");
   expect(await postedOf(database, accountId)).toBe(20_000_000_000n);
   expect((await browser.get("/dashboard/credit/top-up")).text).toMatch(/>paid</);
-  expect((await browser.get("/dashboard/credit")).text).toContain("+20.000000000");
+  expect((await browser.get("/dashboard/credit")).text).toContain("+$20.00");
   expect(await checkLedger(database)).toEqual([]);
 });
 

@@ -57,7 +57,7 @@ test("requests are narrowed by key, model and result, in the page and in its fil
   expect((await ann.get("/dashboard/usage/csv/requests?outcome=sold")).statusCode).toBe(400);
 
   const { body } = await ann.get(`${path}?outcome=aborted&range=7d`);
-  expect(body).toMatch(/<option value="aborted" selected>closed by you/);
+  expect(body).toMatch(/<option value="aborted" selected>cancelled/);
   expect(plain(body)).toContain("/dashboard/usage/requests?range=today&outcome=aborted");
   const file = await ann.get("/dashboard/usage/csv/requests?range=7d&outcome=aborted&key=&model=");
   expect(file.body.trim().split("\n")).toHaveLength(2);
@@ -74,16 +74,16 @@ test("a request's own page has the tokens of each class, the price and how the c
   for (const words of [
     id,
     "laptop",
-    "out of credit. Your credit ran out: what had come until then is charged.",
+    "out of credit. Your credit ran out mid-response. What was delivered until then is charged.",
     "Price version 1",
     "0.120 s",
     "Input 200 $0.30 0.000060",
     "Cached input 800 $0.03 0.000024",
-    "Written to the cache 3 $0.30 0.0000009",
+    "Cache write 3 $0.30 0.0000009",
     "Output 1,500 $1.20 0.001800",
     "Charged: 0.001884900 USD",
-    "1,200 tokens were reasoning",
-    "the tokens were counted here",
+    "1,200 reasoning tokens",
+    "the gateway counted the tokens",
   ])
     expect.soft(text).toContain(words);
 
@@ -123,5 +123,7 @@ test("a single day is drawn by hour, more by day, and the unit stays when the da
   expect(week).toContain("USD by day and model");
   expect(week).toContain(`${new Date().toISOString().slice(0, 10)}, modelx-v4-pro`);
   const yesterday = new Date(Date.now() - DAY_MS).toISOString().slice(0, 10);
-  expect((await ann.get(`/dashboard/usage?range=custom&from=${yesterday}&to=${yesterday}`)).body).toContain("Nothing was used");
+  expect((await ann.get(`/dashboard/usage?range=custom&from=${yesterday}&to=${yesterday}`)).body).toContain(
+    "No usage in this period",
+  );
 });

@@ -76,7 +76,8 @@ const ATTEMPT = "0199d8a0-0000-4000-8000-00000000000";
 
 export const ACCESS: Readonly<Record<string, Access>> = {
   // For everybody.
-  "GET /dashboard/assets/*": forAll(200, { ids: { "*": { text: "style.css" } } }),
+  "GET /dashboard/assets/*": forAll(200, { ids: { "*": { text: "icon.svg" } } }),
+  "GET /dashboard/assets/style.css": forAll(200),
   "GET /dashboard/models": forAll(200),
   "GET /install.sh": forAll(200),
   "GET /install.ps1": forAll(200),

@@ -116,7 +116,7 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
       );
     });
     if (grant !== undefined) return sendPage(reply, await render(visitor, account, { grant }), 400);
-    return goTo(reply, `/dashboard/admin/accounts/${account.id}`);
+    return goTo(reply, `/dashboard/admin/accounts/${account.id}`, "Credit granted.");
   });
 
   app.post("/dashboard/admin/accounts/:accountId/adjust", async (request: AccountRequest, reply) => {
@@ -131,7 +131,7 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
       );
     });
     if (adjust !== undefined) return sendPage(reply, await render(visitor, account, { adjust }), 400);
-    return goTo(reply, `/dashboard/admin/accounts/${account.id}`);
+    return goTo(reply, `/dashboard/admin/accounts/${account.id}`, "Balance adjusted.");
   });
 
   for (const [verb, status, action] of [
@@ -145,7 +145,7 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
         if (await setAccountStatus(transaction, id, status))
           await noteAction(transaction, { accountId: id, personId: person.id, action, subject: id });
       });
-      return goTo(reply, `/dashboard/admin/accounts/${id}`);
+      return goTo(reply, `/dashboard/admin/accounts/${id}`, status === "active" ? "Account reactivated." : "Account suspended.");
     });
   }
 }

@@ -26,6 +26,6 @@ export function adminCheckRoutes(app: FastifyInstance, { database, log }: AppDep
         log.error({ err: error }, "the ledger could not be checked"),
       );
     }
-    return goTo(reply, "/dashboard/admin/check");
+    return goTo(reply, "/dashboard/admin/check", id === undefined ? "A check is already running." : "Check started.");
   });
 }

@@ -62,6 +62,6 @@ export function adminCodeRoutes(app: FastifyInstance, { database, pepper }: AppD
       await revokeRedeemCode(transaction, id);
       await noteAction(transaction, { accountId: null, personId: person.id, action: "code.revoked", subject: id });
     });
-    return goTo(reply, "/dashboard/admin/codes");
+    return goTo(reply, "/dashboard/admin/codes", "Code revoked.");
   });
 }

@@ -41,7 +41,7 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
       return sendPage(reply, await renderCreditPage(deps, visitor, { form: failed }), 400);
     }
     const hasCard = (await findSavedCard(database, { accountId, provider: provider.name })) !== undefined;
-    return goTo(reply, hasCard ? "/dashboard/credit" : await cardCheckout(accountId));
+    return hasCard ? goTo(reply, "/dashboard/credit", "Automatic top-up is on.") : goTo(reply, await cardCheckout(accountId));
   });
 
   app.post("/dashboard/credit/auto-top-up/off", async (request, reply) => {
@@ -49,7 +49,7 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
     const { accountId } = visitor.membership;
     await turnOffAutoTopUp(database, accountId);
     await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.auto_top_up_off", subject: "by hand" });
-    return goTo(reply, "/dashboard/credit");
+    return goTo(reply, "/dashboard/credit", "Automatic top-up is off.");
   });
 
   app.post("/dashboard/credit/auto-top-up/card", async (request, reply) => {
@@ -78,6 +78,6 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
       await removeSavedCard(database, accountId);
       await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.card_removed", subject: card.label });
     }
-    return goTo(reply, "/dashboard/credit");
+    return goTo(reply, "/dashboard/credit", "Card removed.");
   });
 }

@@ -29,9 +29,9 @@ const alertForm = z.object({
     z.literal("").transform(() => null),
     z
       .string()
-      .regex(/^\d{1,6}(\.\d{1,2})?$/, "Write an amount in USD such as 5 or 2.50.")
+      .regex(/^\d{1,6}(\.\d{1,2})?$/, "Enter an amount in USD, such as 5 or 2.50.")
       .transform(parseNanoUsd)
-      .refine((amount) => amount > 0n, "Write more than zero, or nothing at all."),
+      .refine((amount) => amount > 0n, "Enter an amount above zero, or leave it empty."),
   ]),
 });
 
@@ -55,14 +55,13 @@ export function creditRoutes(app: FastifyInstance, deps: AppDeps): void {
     const { accountId } = visitor.membership;
     const values = readForm(request);
     const failed = await submitForm(values, async () => {
-      if (!/\w/.test(values["code"] ?? ""))
-        throw new GatewayError("invalid_request", "Write the code that you were given.", { field: "code" });
+      if (!/\w/.test(values["code"] ?? "")) throw new GatewayError("invalid_request", "Enter a code.", { field: "code" });
       const { isNew } = await redeemCode(database, { accountId, code: values["code"] ?? "", pepper });
       if (isNew)
         await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.redeemed", subject: "a code" });
     });
     if (failed !== undefined) return refuse(visitor, failed, reply);
-    return goTo(reply, "/dashboard/credit");
+    return goTo(reply, "/dashboard/credit", "Code redeemed.");
   });
 
   app.post("/dashboard/credit/alert", async (request, reply) => {
@@ -76,6 +75,6 @@ export function creditRoutes(app: FastifyInstance, deps: AppDeps): void {
       await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.alert_changed", subject });
     });
     if (failed !== undefined) return refuse(visitor, failed, reply);
-    return goTo(reply, "/dashboard/credit");
+    return goTo(reply, "/dashboard/credit", "Low-balance alert saved.");
   });
 }

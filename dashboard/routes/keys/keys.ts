@@ -116,7 +116,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
         return key;
       });
     });
-    if (failed === undefined) return goTo(reply, "/dashboard/keys");
+    if (failed === undefined) return goTo(reply, "/dashboard/keys", "Key saved.");
     return sendPage(reply, keyFormPage({ visitor, form: failed, models: await listModels(database, Date.now()), key }), 400);
   });
 
@@ -133,7 +133,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
         await changeKey(transaction, { accountId: visitor.membership.accountId, publicId: key.publicId }, { isDisabled });
         return key;
       });
-      return goTo(reply, "/dashboard/keys");
+      return goTo(reply, "/dashboard/keys", `Key “${key.name}” ${action}d.`);
     });
   }
 
@@ -156,7 +156,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
       return { publicId, ...(await rotateApiKey(transaction, { publicId, pepper, previousUntil })) };
     });
     const models = await listModels(database, Date.now());
-    return sendPage(reply, keyValuePage({ visitor, title: "The key's new value", value, models, baseUrl: publicBaseUrl }));
+    return sendPage(reply, keyValuePage({ visitor, title: "New value of the key", value, models, baseUrl: publicBaseUrl }));
   });
 
   app.post("/dashboard/keys/:publicId/delete", async (request: KeyRequest, reply) => {
@@ -166,6 +166,6 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
       await revokeApiKey(transaction, key.publicId);
       return key;
     });
-    return goTo(reply, "/dashboard/keys");
+    return goTo(reply, "/dashboard/keys", `Key “${key.name}” deleted.`);
   });
 }

@@ -19,7 +19,7 @@ type TokenRequest = FastifyRequest<{ Params: { id: string } }>;
 
 const tokenForm = z.object({
   name: z.string(),
-  role: z.enum(["viewer", "member", "owner"], "Choose what it may do."),
+  role: z.enum(["viewer", "member", "owner"], "Choose a role."),
   expires: z.union([z.literal("").transform(() => null), z.iso.date("Choose a day.")]).default(null),
 });
 
@@ -77,6 +77,6 @@ export function tokenRoutes(app: FastifyInstance, deps: AppDeps): void {
       await revokeManagementToken(transaction, { accountId, id });
       await noteAction(transaction, { accountId, personId: visitor.person.id, action: "token.revoked", subject: id });
     });
-    return goTo(reply, "/dashboard/tokens");
+    return goTo(reply, "/dashboard/tokens", "Token revoked.");
   });
 }

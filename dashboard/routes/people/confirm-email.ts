@@ -32,7 +32,7 @@ export function confirmEmailRoutes(app: FastifyInstance, deps: AppDeps, mailer: 
     if (proof?.personId !== person.id || proof.email !== person.email)
       throw new GatewayError(
         "not_found",
-        "This link ran out, or is for somebody else. Sign in as its person, or ask for a new one.",
+        "This link has expired, or belongs to another person. Sign in as that person, or request a new link.",
       );
   }
 
@@ -59,6 +59,6 @@ export function confirmEmailRoutes(app: FastifyInstance, deps: AppDeps, mailer: 
     check(visitor, readForm(request)["token"] ?? "");
     await markEmailProved(database, person);
     await noteAction(database, { accountId: null, personId: person.id, action: "person.confirmed_email", subject: person.email });
-    return goTo(reply, "/dashboard");
+    return goTo(reply, "/dashboard", "Email address confirmed.");
   });
 }

@@ -27,7 +27,7 @@ export function invitationRoutes(app: FastifyInstance, deps: AppDeps): void {
     await viewAccount(database, { ...session, accountId });
     await noteAction(database, { accountId, personId: person.id, action: "member.joined", subject: person.email });
     await tellOwners(accountId, (to) => memberJoinedLetter({ person: to, by: person, accountName, publicBaseUrl }));
-    return goTo(reply, "/dashboard");
+    return goTo(reply, "/dashboard", `You joined ${accountName}.`);
   });
 
   app.post(
@@ -36,9 +36,9 @@ export function invitationRoutes(app: FastifyInstance, deps: AppDeps): void {
     async (request: FastifyRequest<{ Params: { accountId: string } }>, reply) => {
       const { session, memberships } = memberOf(request);
       const wanted = memberships.find(({ accountId }) => accountId === request.params.accountId);
-      if (wanted === undefined) throw new GatewayError("not_found", "You are in no such account.");
+      if (wanted === undefined) throw new GatewayError("not_found", "You are not a member of this account.");
       await viewAccount(database, { ...session, accountId: wanted.accountId });
-      return goTo(reply, "/dashboard");
+      return goTo(reply, "/dashboard", `You switched to ${wanted.accountName}.`);
     },
   );
 }

@@ -82,7 +82,7 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
     const visitor = memberOf(request, "manageMembers");
     await revokeInvitation(database, { accountId: visitor.membership.accountId, id: request.params.id });
     await note(visitor, "member.invitation_revoked", request.params.id.slice(0, 12));
-    return goTo(reply, "/dashboard/members");
+    return goTo(reply, "/dashboard/members", "Invitation revoked.");
   });
 
   app.post("/dashboard/members/:personId/role", async (request: PersonRequest, reply) => {
@@ -97,7 +97,11 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
     if (failed !== undefined) return sendPage(reply, await render(visitor, asWhole(failed)), 400);
     const { role } = roleForm.parse(values);
     const isLess = isAllowed(member.role, "manageKeys") && !isAllowed(role, "manageKeys");
-    return goTo(reply, isLess ? `/dashboard/members/${member.personId}/access` : "/dashboard/members");
+    return goTo(
+      reply,
+      isLess ? `/dashboard/members/${member.personId}/access` : "/dashboard/members",
+      `${member.name} is now a ${role}.`,
+    );
   });
 
   app.get("/dashboard/members/:personId/remove", async (request: PersonRequest, reply) => {
@@ -117,7 +121,7 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
     const { accountId } = visitor.membership;
     const { personId } = await find(visitor, request.params.personId);
     await revokeMadeThings(database, { accountId, personId, byPersonId: visitor.person.id });
-    return goTo(reply, "/dashboard/members");
+    return goTo(reply, "/dashboard/members", "Keys and tokens revoked.");
   });
 
   app.post("/dashboard/members/:personId/remove", async (request: PersonRequest, reply) => {
@@ -139,7 +143,8 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
       notify(memberLeftLetter({ ...about, person: member }));
     });
     if (failed !== undefined) return sendPage(reply, await render(visitor, asWhole(failed)), 400);
-    return goTo(reply, member.personId === visitor.person.id ? "/dashboard" : "/dashboard/members");
+    if (member.personId === visitor.person.id) return goTo(reply, "/dashboard", `You left ${visitor.membership.accountName}.`);
+    return goTo(reply, "/dashboard/members", `${member.name} was removed.`);
   });
 
   /** Owners remove others; everybody may leave. */

@@ -52,7 +52,7 @@ export function passkeyRoutes(app: FastifyInstance, deps: AppDeps, passkeys: Pas
       const challenge = await passkeys.offer(person);
       return refuseForm(reply, newPasskeyPage({ visitor, challenge, form: failed }), { form: failed });
     }
-    if (codes == null) return goTo(reply, `${SETTINGS}?saved`);
+    if (codes == null) return goTo(reply, SETTINGS, "Passkey added.");
     return sendPage(reply, recoveryCodesPage({ visitor, codes }));
   });
 
@@ -61,6 +61,6 @@ export function passkeyRoutes(app: FastifyInstance, deps: AppDeps, passkeys: Pas
     checkFresh(visitor, SETTINGS);
     const name = await removePasskey(database, { personId: visitor.person.id, id: request.params.id });
     await tell(visitor, "person.passkey_removed", name);
-    return goTo(reply, `${SETTINGS}?saved`);
+    return goTo(reply, SETTINGS, "Passkey removed.");
   });
 }

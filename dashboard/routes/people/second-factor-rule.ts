@@ -26,7 +26,7 @@ export function secondFactorRuleRoutes(app: FastifyInstance, deps: AppDeps): voi
     if (isRequired && !session.hasSecondFactor)
       throw new GatewayError(
         "invalid_request",
-        "Set up your own second factor first, under Settings: nobody without one could go on in this account.",
+        "Set up your own two-factor authentication first, in Settings. Without it, you could not use this account.",
       );
     await database.transaction(async (transaction) => {
       await setSecondFactorRule(transaction, { accountId, isRequired });
@@ -36,6 +36,6 @@ export function secondFactorRuleRoutes(app: FastifyInstance, deps: AppDeps): voi
     await tellOwners(accountId, (to) =>
       secondFactorRuleLetter({ person: to, by: person, accountName, isRequired, publicBaseUrl }),
     );
-    return goTo(reply, MEMBERS);
+    return goTo(reply, MEMBERS, `Two-factor authentication is now ${isRequired ? "required" : "optional"}.`);
   });
 }

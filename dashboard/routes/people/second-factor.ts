@@ -56,7 +56,7 @@ export function secondFactorRoutes(app: FastifyInstance, deps: AppDeps): void {
     await markSecondFactor(database, visitor.session);
     await note(visitor, "person.second_factor_on");
     notify(secondFactorLetter({ person, isOn: true, publicBaseUrl }));
-    if (codes == null) return goTo(reply, "/dashboard/settings?saved");
+    if (codes == null) return goTo(reply, "/dashboard/settings", "Authenticator app added.");
     return sendPage(reply, recoveryCodesPage({ visitor, codes }));
   });
 
@@ -68,7 +68,7 @@ export function secondFactorRoutes(app: FastifyInstance, deps: AppDeps): void {
       await note(visitor, "person.second_factor_off");
       notify(secondFactorLetter({ person, isOn: false, publicBaseUrl }));
     }
-    return goTo(reply, "/dashboard/settings?saved");
+    return goTo(reply, "/dashboard/settings", "Authenticator app removed.");
   });
 
   app.post(`${PATH}/recovery-codes`, PERSONAL, async (request, reply) => {

@@ -25,7 +25,7 @@ const LOG_PAGE = 50;
 export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl } = deps;
   const notify = createNotifier(deps);
-  async function render(visitor: Member, form: FormState, saved = false): Promise<string> {
+  async function render(visitor: Member, form: FormState): Promise<string> {
     const [sessions, actions, codesLeft, passkeys] = await Promise.all([
       listSessions(database, visitor.person.id),
       listActions(database, { accountId: visitor.membership.accountId, limit: ACTIONS_SHOWN }),
@@ -33,15 +33,13 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
       listPasskeys(database, visitor.person.id),
     ]);
     const secondFactors = { passkeys, codesLeft, canAddPasskey: deps.passkeys !== undefined };
-    return settingsPage({ visitor, sessions, actions, secondFactors, form, saved });
+    return settingsPage({ visitor, sessions, actions, secondFactors, form });
   }
 
   const note = ({ person }: Member, action: Action["action"]) =>
     noteAction(database, { accountId: null, personId: person.id, action, subject: person.email });
 
-  app.get<{ Querystring: { saved?: string } }>("/dashboard/settings", async (request, reply) =>
-    sendPage(reply, await render(memberOf(request), EMPTY_FORM, request.query.saved !== undefined)),
-  );
+  app.get("/dashboard/settings", async (request, reply) => sendPage(reply, await render(memberOf(request), EMPTY_FORM)));
 
   app.get("/dashboard/settings/log", async (request, reply) => {
     const visitor = memberOf(request);
@@ -61,7 +59,7 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
       await note(visitor, "person.renamed");
     });
     if (failed !== undefined) return sendPage(reply, await render(visitor, failed), 400);
-    return goTo(reply, "/dashboard/settings?saved");
+    return goTo(reply, "/dashboard/settings", "Name saved.");
   });
 
   app.post("/dashboard/settings/password", PERSONAL, async (request, reply) => {
@@ -77,7 +75,7 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
       notify(newPasswordLetter({ person, publicBaseUrl }));
     });
     if (failed !== undefined) return refuseForm(reply, await render(visitor, failed), { form: failed });
-    return goTo(reply, "/dashboard/settings?saved");
+    return goTo(reply, "/dashboard/settings", "Password changed. You were signed out everywhere else.");
   });
 
   app.post(
@@ -86,9 +84,9 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
     async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
       const visitor = memberOf(request);
       const ended = await endSession(database, { personId: visitor.person.id, id: request.params.id });
-      if (!ended) throw new GatewayError("not_found", "This browser is signed out already.");
+      if (!ended) throw new GatewayError("not_found", "This session is already signed out.");
       await note(visitor, "person.ended_session");
-      return goTo(reply, "/dashboard/settings");
+      return goTo(reply, "/dashboard/settings", "Session signed out.");
     },
   );
 
@@ -96,6 +94,6 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
     const visitor = memberOf(request);
     await endOtherSessions(database, { personId: visitor.person.id, id: visitor.session.id });
     await note(visitor, "person.ended_sessions");
-    return goTo(reply, "/dashboard/settings");
+    return goTo(reply, "/dashboard/settings", "All other sessions were signed out.");
   });
 }

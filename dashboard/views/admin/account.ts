@@ -2,17 +2,17 @@ import { html } from "ghtml";
 import type { Account, Balance } from "../../../ledger/accounts/accounts.ts";
 import type { EntryPage, ListedEntry } from "../../../ledger/credit/entry-list.ts";
 import type { KeyPage, ListedKey } from "../../../ledger/keys/key-list.ts";
-import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { Member as AccountMember } from "../../../ledger/people/members.ts";
 import type { FormState } from "../../form.ts";
-import { showUsd } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
-import { adminPage, emptyCard, olderLink } from "./admin.ts";
+import { adminPage, olderLink } from "./admin.ts";
 import { ENTRY_KINDS } from "../credit/credit.ts";
 import { field, formProblem } from "../field.ts";
-import { csrfField } from "../layout.ts";
+import { csrfField } from "../csrf-field.ts";
+import { empty } from "../empty.ts";
+import { figure, usd } from "../figures.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
 import { moment } from "../time.ts";
-import { responsiveTable } from "../responsive-table.ts";
 
 export interface AdminAccountView {
   visitor: Member;
@@ -35,33 +35,26 @@ export function adminAccountPage(view: AdminAccountView): string {
       !${statusForm(account, path, visitor.csrf)}
     </div>
     <p class="muted">
-      <code>${account.id}</code>, <span class="badge ${account.status}">${account.status}</span>, made
-      !${moment(account.createdAt)},
-      <a href="/dashboard/admin/audit?account=${account.id}">audit log</a>
+      <code>${account.id}</code> <span class="badge ${account.status}">${account.status}</span> Created
+      !${moment(account.createdAt)} · <a href="/dashboard/admin/audit?account=${account.id}">Audit log</a>
     </p>
     <div class="cards">
-      <div class="card figure">
-        <h2>Balance</h2>
-        <p class="value">${showUsd(balance.postedNanoUsd)}</p>
-        <p class="muted small">
-          Held at most: ${showUsd(balance.leasedNanoUsd)}. Overdraft: ${showUsd(balance.overdraftNanoUsd)}.
-        </p>
-      </div>
+      !${figure({ name: "Balance", value: usd(balance.postedNanoUsd), note: html`Held: up to !${usd(balance.leasedNanoUsd)}. Overdraft limit: !${usd(balance.overdraftNanoUsd)}.` })}
       !${grantForm(view, path)} !${adjustForm(view, path)}
     </div>
     <h2>Members</h2>
-    !${members.length === 0 ? emptyCard("Nobody signs in to this account.") : memberTable(members)}
+    !${members.length === 0 ? empty("No members") : memberTable(members)}
     <h2>Keys</h2>
-    !${keys.keys.length === 0 ? emptyCard("There is no key.") : keyTable(keys.keys)}
+    !${keys.keys.length === 0 ? empty("No API keys") : keyTable(keys.keys)}
     !${keys.next === null ? "" : olderLink(path, { key: keys.next }, "Older keys")}
-    <h2>Entries</h2>
-    !${page.entries.length === 0 ? emptyCard("No credit was added yet.") : entryTable(page.entries)}
+    <h2>Credit history</h2>
+    !${page.entries.length === 0 ? empty("No credit added yet") : entryTable(page.entries)}
     !${page.next === null ? "" : olderLink(path, { after: String(page.next) }, "Older entries")}`;
   return adminPage({ title: account.name, visitor, path, body });
 }
 
 function statusForm({ status }: Account, path: string, csrf: string): string {
-  const [verb, words, look] = status === "active" ? ["suspend", "Suspend", "danger"] : ["resume", "Let it work again", "primary"];
+  const [verb, words, look] = status === "active" ? ["suspend", "Suspend", "danger"] : ["resume", "Reactivate", "primary"];
   return html`<form method="post" action="${path}/${verb}">!${csrfField(csrf)}<button class="${look}">${words}</button></form>`;
 }
 
@@ -69,19 +62,19 @@ function grantForm({ visitor, grant, attemptId }: AdminAccountView, path: string
   return html`<form method="post" action="${path}/grant" class="card stack">
     <h2>Grant credit</h2>
     !${formProblem(grant)} !${hidden(visitor, attemptId)}
-    !${field({ name: "amount", label: "USD", inputMode: "decimal", isRequired: true }, grant)}
-    !${field({ name: "reason", label: "Reason", help: "The account sees it.", isRequired: true }, grant)}
-    !${field({ name: "expires", label: "Last day", type: "date", help: "What is left then is taken back. Days are UTC." }, grant)}
+    !${field({ name: "amount", label: "Amount (USD)", inputMode: "decimal", isRequired: true }, grant)}
+    !${field({ name: "reason", label: "Reason", help: "Visible to the account.", isRequired: true }, grant)}
+    !${field({ name: "expires", label: "Expires", type: "date", help: "Optional. Unused credit is removed after this day (UTC)." }, grant)}
     <button>Grant</button>
   </form>`;
 }
 
 function adjustForm({ visitor, adjust, attemptId }: AdminAccountView, path: string): string {
   return html`<form method="post" action="${path}/adjust" class="card stack">
-    <h2>Adjust the balance</h2>
+    <h2>Adjust balance</h2>
     !${formProblem(adjust)} !${hidden(visitor, attemptId)}
-    !${field({ name: "amount", label: "USD, with a minus to take away", id: "adjust-amount", isRequired: true }, adjust)}
-    !${field({ name: "reason", label: "Reason", id: "adjust-reason", help: "The account sees it.", isRequired: true }, adjust)}
+    !${field({ name: "amount", label: "Amount (USD)", help: "Negative to deduct.", id: "adjust-amount", isRequired: true }, adjust)}
+    !${field({ name: "reason", label: "Reason", id: "adjust-reason", help: "Visible to the account.", isRequired: true }, adjust)}
     <button>Adjust</button>
   </form>`;
 }
@@ -94,39 +87,39 @@ function memberTable(members: readonly AccountMember[]): string {
   const rows = members.map(
     ({ email, name, role, since }) =>
       html`<tr>
-        <th scope="row" data-label="E-mail">${email}</th>
-        <td data-label="Name">${name}</td>
+        <th scope="row" data-label="Email">!${clipped(email)}</th>
+        <td data-label="Name">!${clipped(name)}</td>
         <td data-label="Role">${role}</td>
-        <td data-label="Since">!${moment(since)}</td>
+        <td data-label="Joined">!${moment(since)}</td>
       </tr>`,
   );
-  return responsiveTable(["E-mail", "Name", "Role", "Since"], rows);
+  return responsiveTable(["Email", "Name", "Role", "Joined"], rows);
 }
 
 function keyTable(keys: readonly ListedKey[]): string {
   const rows = keys.map(
     ({ name, masked, status, lastUsedAt, spentNanoUsd }) =>
       html`<tr>
-        <th scope="row" data-label="Name">${name}</th>
+        <th scope="row" data-label="Name">!${clipped(name)}</th>
         <td data-label="Key"><code>${masked}</code></td>
         <td data-label="Status"><span class="badge ${status}">${status}</span></td>
-        <td data-label="Last used">!${lastUsedAt === null ? "never" : moment(lastUsedAt)}</td>
-        <td data-label="Spent" class="number">${showUsd(spentNanoUsd)}</td>
+        <td data-label="Last used">!${lastUsedAt === null ? "Never" : moment(lastUsedAt)}</td>
+        <td data-label="Spend" class="number">!${usd(spentNanoUsd)}</td>
       </tr>`,
   );
-  return responsiveTable(["Name", "Key", "Status", "Last used", { number: "Spent" }], rows);
+  return responsiveTable(["Name", "Key", "Status", "Last used", { number: "Spend" }], rows);
 }
 
 function entryTable(entries: readonly ListedEntry[]): string {
   const rows = entries.map(
     ({ kind, amountNanoUsd, reference, note, createdAt }) =>
       html`<tr>
-        <th scope="row" data-label="Time">!${moment(createdAt)}</th>
-        <td data-label="What">${ENTRY_KINDS[kind]}</td>
-        <td data-label="Note">${note ?? "–"}</td>
-        <td data-label="Reference"><code class="small">${reference}</code></td>
-        <td data-label="USD" class="number">${formatNanoUsd(amountNanoUsd)}</td>
+        <th scope="row" data-label="Date">!${moment(createdAt)}</th>
+        <td data-label="Type">${ENTRY_KINDS[kind]}</td>
+        <td data-label="Note">!${clipped(note ?? "–")}</td>
+        <td data-label="Reference"><code>!${clipped(reference)}</code></td>
+        <td data-label="Amount" class="number">!${usd(amountNanoUsd, "cents", { isSigned: true })}</td>
       </tr>`,
   );
-  return responsiveTable(["Time", "What", "Note", "Reference", { number: "USD" }], rows);
+  return responsiveTable(["Date", "Type", "Note", "Reference", { number: "Amount" }], rows, "wide");
 }

@@ -1,9 +1,10 @@
 import { html } from "ghtml";
 import type { ListedAccount } from "../../../ledger/accounts/account-list.ts";
-import { showUsd } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
-import { adminPage, emptyCard, olderLink } from "./admin.ts";
-import { responsiveTable } from "../responsive-table.ts";
+import { empty } from "../empty.ts";
+import { usd } from "../figures.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
+import { adminPage, olderLink } from "./admin.ts";
 
 export interface AdminAccountsView {
   visitor: Member;
@@ -21,11 +22,11 @@ export function adminAccountsPage({ visitor, accounts, search, next }: AdminAcco
       <div class="field">
         <label for="search">Search</label>
         <input type="search" id="search" name="search" value="${search}" aria-describedby="search-help" />
-        <p class="help" id="search-help">A part of an id, a name, or the e-mail address of somebody in it.</p>
+        <p class="help" id="search-help">Part of an account ID, a name, or the email address of a member.</p>
       </div>
       <button>Search</button>
     </form>
-    !${accounts.length === 0 ? emptyCard("There is no such account.") : table(accounts)}
+    !${accounts.length === 0 ? empty("No matching accounts") : table(accounts)}
     !${next === null ? "" : olderLink(PATH, { ...kept, after: next }, "More accounts")}`;
   return adminPage({ title: "Accounts", visitor, path: PATH, body });
 }
@@ -39,22 +40,26 @@ function table(accounts: readonly ListedAccount[]): string {
       { number: "Held" },
       { number: "Members" },
       { number: "Keys" },
-      { number: "30 days" },
+      { number: "Spend, 30 days" },
     ],
     accounts.map(row),
+    "wide",
   );
 }
 
 function row(account: ListedAccount): string {
   return html`<tr>
     <th scope="row" data-label="Account">
-      <span><a href="${PATH}/accounts/${account.id}">${account.name}</a><br /><code class="small">${account.id}</code></span>
+      <span
+        ><a href="${PATH}/accounts/${account.id}">!${clipped(account.name)}</a
+        ><span class="sub">!${clipped(account.id)}</span></span
+      >
     </th>
     <td data-label="Status"><span class="badge ${account.status}">${account.status}</span></td>
-    <td data-label="Balance" class="number">${showUsd(account.postedNanoUsd)}</td>
-    <td data-label="Held" class="number">${showUsd(account.leasedNanoUsd)}</td>
+    <td data-label="Balance" class="number">!${usd(account.postedNanoUsd)}</td>
+    <td data-label="Held" class="number">!${usd(account.leasedNanoUsd)}</td>
     <td data-label="Members" class="number">${account.members}</td>
     <td data-label="Keys" class="number">${account.keys}</td>
-    <td data-label="30 days" class="number">${showUsd(account.spentNanoUsd)}</td>
+    <td data-label="Spend, 30 days" class="number">!${usd(account.spentNanoUsd)}</td>
   </tr>`;
 }

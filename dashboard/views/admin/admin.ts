@@ -10,7 +10,7 @@ const PAGES = [
   { path: "/dashboard/admin/audit", name: "Audit log" },
 ];
 
-/** A page of those who run the service, with the way to the others. */
+/** A page of those who run the service, with links to the others. */
 export function adminPage({
   title,
   visitor,
@@ -29,7 +29,7 @@ export function adminPage({
     title: `${title} · Admin`,
     visitor,
     path: "/dashboard/admin",
-    body: html`<div class="range"><nav aria-label="Administration">!${links.join("")}</nav></div>
+    body: html`<nav class="tabs" aria-label="Administration">!${links.join("")}</nav>
       !${body}`,
   });
 }
@@ -37,8 +37,4 @@ export function adminPage({
 /** A list's way on. */
 export function olderLink(path: string, query: Readonly<Record<string, string>>, words: string): string {
   return html`<p class="more"><a class="button" href="${path}?${new URLSearchParams(query).toString()}">${words}</a></p>`;
-}
-
-export function emptyCard(words: string): string {
-  return html`<div class="card empty"><p>${words}</p></div>`;
 }

@@ -2,9 +2,10 @@ import { html } from "ghtml";
 import type { ListedActionOfAll } from "../../../ledger/people/audit.ts";
 import { msOfId } from "../../../ledger/usage/request-id-time.ts";
 import type { Member } from "../../session/visitor.ts";
-import { adminPage, emptyCard, olderLink } from "./admin.ts";
+import { empty } from "../empty.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
 import { moment } from "../time.ts";
-import { responsiveTable } from "../responsive-table.ts";
+import { adminPage, olderLink } from "./admin.ts";
 
 const PATH = "/dashboard/admin/audit";
 
@@ -21,13 +22,13 @@ export function adminAuditPage({ visitor, actions, account, next }: AdminAuditVi
   const body = html`<h1>Audit log</h1>
     <form method="get" action="${PATH}" class="card stack">
       <div class="field">
-        <label for="account">Account id</label>
+        <label for="account">Account ID</label>
         <input type="text" id="account" name="account" value="${account ?? ""}" aria-describedby="account-help" />
-        <p class="help" id="account-help">Left empty, all accounts.</p>
+        <p class="help" id="account-help">Leave empty for all accounts.</p>
       </div>
-      <button>Show</button>
+      <button>Filter</button>
     </form>
-    !${actions.length === 0 ? emptyCard("Nothing was done yet.") : table(actions)}
+    !${actions.length === 0 ? empty("No matching actions") : table(actions)}
     !${next === null ? "" : olderLink(PATH, { ...kept, before: next }, "Older actions")}`;
   return adminPage({ title: "Audit log", visitor, path: PATH, body });
 }
@@ -37,13 +38,13 @@ function table(actions: readonly ListedActionOfAll[]): string {
     ({ id, by, action, subject, accountId }) =>
       html`<tr>
         <th scope="row" data-label="Time">!${moment(new Date(msOfId(id)))}</th>
-        <td data-label="Who">${by ?? "–"}</td>
-        <td data-label="What"><code>${action}</code></td>
-        <td data-label="On">${subject}</td>
+        <td data-label="By">!${clipped(by ?? "–")}</td>
+        <td data-label="Action"><code>${action}</code></td>
+        <td data-label="Subject">!${clipped(subject)}</td>
         <td data-label="Account">
-          !${accountId === null ? "–" : html`<a href="/dashboard/admin/accounts/${accountId}">${accountId}</a>`}
+          !${accountId === null ? "–" : html`<a href="/dashboard/admin/accounts/${accountId}">!${clipped(accountId)}</a>`}
         </td>
       </tr>`,
   );
-  return responsiveTable(["Time", "Who", "What", "On", "Account"], rows);
+  return responsiveTable(["Time", "By", "Action", "Subject", "Account"], rows, "widest");
 }

@@ -2,7 +2,7 @@ import { html } from "ghtml";
 import type { CheckResult } from "../../../ledger/upkeep/check-runs.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminPage } from "./admin.ts";
-import { csrfField } from "../layout.ts";
+import { csrfField } from "../csrf-field.ts";
 import { moment } from "../time.ts";
 import { responsiveTable } from "../responsive-table.ts";
 
@@ -18,42 +18,41 @@ export interface AdminCheckView {
 export function adminCheckPage({ visitor, last, nightly }: AdminCheckView): string {
   const isRunning = last !== undefined && last.endedAt === null;
   const body = html`<div class="title">
-      <h1>Integrity</h1>
-      !${isRunning ? html`<a class="button" href="${PATH}">Load again</a>` : askForm(visitor.csrf)}
+      <h1>Ledger integrity</h1>
+      !${isRunning ? html`<a class="button" href="${PATH}">Refresh</a>` : askForm(visitor.csrf)}
     </div>
     <p class="muted">
-      Everything is added up again: entries against balances, leases, charges, codes, payments and usage. Nothing should ever
-      differ.
+      A check recomputes all balances from their entries, leases, charges, codes, payments and usage. There should never be a
+      difference.
     </p>
-    <h2>The last check that was asked for</h2>
-    !${last === undefined ? html`<p>None was asked for yet.</p>` : result(last)}
-    <h2>The last night's check</h2>
-    !${nightly === undefined ? html`<p>None has come to its end yet.</p>` : result(nightly)}`;
+    <h2>Latest manual check</h2>
+    !${last === undefined ? html`<p>None yet.</p>` : result(last)}
+    <h2>Latest nightly check</h2>
+    !${nightly === undefined ? html`<p>None has finished yet.</p>` : result(nightly)}`;
   return adminPage({ title: "Integrity", visitor, path: PATH, body });
 }
 
 function askForm(csrf: string): string {
-  return html`<form method="post" action="${PATH}">!${csrfField(csrf)}<button class="primary">Check now</button></form>`;
+  return html`<form method="post" action="${PATH}">!${csrfField(csrf)}<button class="primary">Run check</button></form>`;
 }
 
 function result(check: CheckResult): string {
   const { startedAt, endedAt, isFailed, differences, found } = check;
-  if (isFailed)
-    return html`<p class="problem">It began !${moment(startedAt)} and could not be brought to its end. Ask for it again.</p>`;
-  if (endedAt === null || differences === null) return html`<p>It began !${moment(startedAt)} and is under way.</p>`;
-  if (differences === 0) return html`<p><span class="badge active">Everything adds up</span> !${moment(endedAt)}</p>`;
+  if (isFailed) return html`<p class="problem">Started !${moment(startedAt)}, but could not finish. Run it again.</p>`;
+  if (endedAt === null || differences === null) return html`<p>Started !${moment(startedAt)}, still running.</p>`;
+  if (differences === 0) return html`<p><span class="badge active">No differences</span> !${moment(endedAt)}</p>`;
   const rows = found.map(
     (each) =>
       html`<tr>
         <th scope="row" data-label="Check">${each.check}</th>
-        <td data-label="What"><code>${each.subject}</code></td>
+        <td data-label="Subject"><code>${each.subject}</code></td>
         <td data-label="Expected" class="number">${each.expected}</td>
         <td data-label="Found" class="number">${each.found}</td>
       </tr>`,
   );
   return html`<p class="problem">
-      ${differences === 1 ? "One number differs" : `${differences} numbers differ`}, !${moment(endedAt)}.
-      ${found.length < differences ? `The first ${found.length}:` : ""} Money is in nano-USD.
+      ${differences === 1 ? "1 difference" : `${differences} differences`}, !${moment(endedAt)}.
+      ${found.length < differences ? `Showing the first ${found.length}.` : ""} Amounts are in nano-USD.
     </p>
-    !${responsiveTable(["Check", "What", { number: "Expected" }, { number: "Found" }], rows)}`;
+    !${responsiveTable(["Check", "Subject", { number: "Expected" }, { number: "Found" }], rows)}`;
 }

@@ -1,14 +1,16 @@
 import { html } from "ghtml";
 import type { ListedCode } from "../../../ledger/credit/code-list.ts";
 import type { FormState } from "../../form.ts";
-import { showUsd } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
-import { adminPage, emptyCard, olderLink } from "./admin.ts";
+import { adminPage, olderLink } from "./admin.ts";
 import { field, formProblem } from "../field.ts";
-import { csrfField } from "../layout.ts";
+import { csrfField } from "../csrf-field.ts";
 import { copyable } from "../keys/snippets.ts";
+import { empty } from "../empty.ts";
+import { usd } from "../figures.ts";
+import { rowMenu } from "../menu.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
 import { day, moment } from "../time.ts";
-import { responsiveTable } from "../responsive-table.ts";
 
 const PATH = "/dashboard/admin/codes";
 
@@ -25,15 +27,15 @@ export function adminCodesPage({ visitor, codes, form, next }: AdminCodesView): 
     <form method="post" action="${PATH}" class="card stack">
       !${formProblem(form)} !${csrfField(visitor.csrf)}
       <div class="grid">
-        !${field({ name: "count", label: "How many", inputMode: "numeric", isRequired: true }, shown)}
-        !${field({ name: "amount", label: "USD of each", inputMode: "decimal", isRequired: true }, shown)}
-        !${field({ name: "uses", label: "Uses of each", help: "By so many accounts, each once.", inputMode: "numeric", isRequired: true }, shown)}
-        !${field({ name: "expires", label: "Last day", type: "date", help: "Left empty, it does not expire. Days are UTC." }, shown)}
+        !${field({ name: "count", label: "Number of codes", inputMode: "numeric", isRequired: true }, shown)}
+        !${field({ name: "amount", label: "Value of each (USD)", inputMode: "decimal", isRequired: true }, shown)}
+        !${field({ name: "uses", label: "Uses per code", help: "Each account can redeem a code once.", inputMode: "numeric", isRequired: true }, shown)}
+        !${field({ name: "expires", label: "Expires", type: "date", help: "Optional. The last day (UTC)." }, shown)}
       </div>
-      !${field({ name: "reason", label: "Reason", help: "Who they are for. Those who redeem them do not see it.", isRequired: true }, shown)}
-      <button class="primary">Make the codes</button>
+      !${field({ name: "reason", label: "Reason", help: "Who they are for. Not visible to those who redeem them.", isRequired: true }, shown)}
+      <button class="primary">Create codes</button>
     </form>
-    !${codes.length === 0 ? emptyCard("There is no code yet.") : table(codes, visitor)}
+    !${codes.length === 0 ? empty("No redeem codes yet") : table(codes, visitor)}
     !${next === null ? "" : olderLink(PATH, { before: next }, "Older codes")}`;
   return adminPage({ title: "Redeem codes", visitor, path: PATH, body });
 }
@@ -41,9 +43,10 @@ export function adminCodesPage({ visitor, codes, form, next }: AdminCodesView): 
 export function newCodesPage({ visitor, texts }: { visitor: Member; texts: readonly string[] }): string {
   const body = html`<h1>${texts.length === 1 ? "Your new code" : "Your new codes"}</h1>
     <div class="card stack">
-      !${copyable({ id: "codes", text: texts.join("\n"), label: "The codes" })}
+      !${copyable({ id: "codes", text: texts.join("\n"), label: "Codes" })}
       <p>
-        <strong>Copy them now: you will not see them again.</strong> Only a hash of each is kept. Whoever has one can redeem it.
+        <strong>Copy them now: you will not see them again.</strong> Anyone who has one can redeem it. The gateway keeps only
+        hashes.
       </p>
       <p><a class="button primary" href="${PATH}">I have copied them</a></p>
     </div>`;
@@ -52,26 +55,27 @@ export function newCodesPage({ visitor, texts }: { visitor: Member; texts: reado
 
 function table(codes: readonly ListedCode[], visitor: Member): string {
   return responsiveTable(
-    ["Reason", { number: "USD" }, "Status", { number: "Used" }, "Made", "Expires", { hidden: "Actions" }],
+    ["Reason", { number: "Value" }, "Status", { number: "Used" }, "Created", "Expires", { hidden: "Actions" }],
     codes.map((code) => row(code, visitor)),
+    "wide",
   );
 }
 
 function row(code: ListedCode, { csrf }: Member): string {
   const revoke = html`<form method="post" action="${PATH}/${code.id}/revoke">
-    !${csrfField(csrf)}<button class="quiet danger" aria-label="Revoke the code ${code.id}">Revoke</button>
+    !${csrfField(csrf)}<button class="danger" aria-label="Revoke the code ${code.id}">Revoke</button>
   </form>`;
   return html`<tr>
     <th scope="row" data-label="Reason">
-      <span>${code.note ?? "–"}<br /><code class="small">${code.id}</code></span>
+      <span>!${clipped(code.note ?? "–")}<span class="sub">!${clipped(code.id)}</span></span>
     </th>
-    <td data-label="USD" class="number">${showUsd(code.amountNanoUsd)}</td>
+    <td data-label="Value" class="number">!${usd(code.amountNanoUsd)}</td>
     <td data-label="Status"><span class="badge ${code.status}">${code.status}</span></td>
     <td data-label="Used" class="number">${code.uses} of ${code.mostUses}</td>
-    <td data-label="Made">
-      <span>!${moment(code.createdAt)}<br /><span class="muted small">${code.createdBy ?? "–"}</span></span>
+    <td data-label="Created">
+      <span>!${moment(code.createdAt)}<span class="sub">!${clipped(code.createdBy ?? "–")}</span></span>
     </td>
-    <td data-label="Expires">!${code.expiresAt === null ? "never" : day(new Date(code.expiresAt.getTime() - 1))}</td>
-    <td class="actions">!${code.status === "open" ? revoke : ""}</td>
+    <td data-label="Expires">!${code.expiresAt === null ? "Never" : day(new Date(code.expiresAt.getTime() - 1))}</td>
+    <td class="actions">!${code.status === "open" ? rowMenu(code.note ?? code.id, [revoke]) : ""}</td>
   </tr>`;
 }

@@ -4,19 +4,20 @@ import type { ModelHistory } from "../../../ledger/models/price-history.ts";
 import type { PriceRule } from "../../../ledger/models/price-schedule.ts";
 import { showPrice } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
-import { adminPage, emptyCard } from "./admin.ts";
+import { empty } from "../empty.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
 import { moment } from "../time.ts";
-import { responsiveTable } from "../responsive-table.ts";
+import { adminPage } from "./admin.ts";
 
 const PATH = "/dashboard/admin/models";
 
 export function adminModelsPage({ visitor, models }: { visitor: Member; models: readonly ModelHistory[] }): string {
   const body = html`<h1>Models</h1>
     <p class="muted">
-      What is served follows from Model resources: change it there. Prices are in USD for a million tokens; a price that was
-      published never changes.
+      Models come from Model resources: change them there. Prices are in USD per million tokens. A published price never changes;
+      a new one gets a new version.
     </p>
-    !${models.length === 0 ? emptyCard("No model was ever published.") : models.map(section).join("")}`;
+    !${models.length === 0 ? empty("No models have been published") : models.map(section).join("")}`;
   return adminPage({ title: "Models", visitor, path: PATH, body });
 }
 
@@ -25,32 +26,33 @@ function section({ name, model, withdrawnAt, updatedAt, versions }: ModelHistory
   return html`<h2><code>${name}</code> <span class="badge ${status}">${status}</span></h2>
     <p class="muted small">
       !${withdrawnAt === null ? html`Last changed !${moment(updatedAt)}.` : html`Withdrawn !${moment(withdrawnAt)}.`}
-      ${model === null ? "A newer version of the gateway published it: it cannot be shown here." : aboutModel(model)}
+      ${model === null ? "Published by a newer version of the gateway, so its details cannot be shown here." : aboutModel(model)}
     </p>
     !${model === null ? "" : backendTable(model)} !${priceTable(versions)}`;
 }
 
 function aboutModel({ interfaces, aliases, contextWindow, maxOutputTokens }: CatalogueModel): string {
   const context = contextWindow === null ? "" : ` Context: ${contextWindow.toLocaleString("en-US")} tokens.`;
-  const others = aliases.length === 0 ? "" : ` Also called ${aliases.join(", ")}.`;
-  return `Interfaces: ${interfaces.join(", ")}.${context} Longest answer: ${maxOutputTokens.toLocaleString("en-US")} tokens.${others}`;
+  const others = aliases.length === 0 ? "" : ` Aliases: ${aliases.join(", ")}.`;
+  return `Interfaces: ${interfaces.join(", ")}.${context} Max output: ${maxOutputTokens.toLocaleString("en-US")} tokens.${others}`;
 }
 
 function backendTable({ backends }: CatalogueModel): string {
   const rows = backends.map(
     (backend) =>
       html`<tr>
-        <th scope="row" data-label="Upstream">${backend.name}</th>
-        <td data-label="Its name there"><code>${backend.upstreamModel}</code></td>
+        <th scope="row" data-label="Backend">!${clipped(backend.name)}</th>
+        <td data-label="Upstream model"><code>!${clipped(backend.upstreamModel)}</code></td>
         <td data-label="Protocol">${backend.protocol}</td>
-        <td data-label="Cluster"><code>${backend.cluster}</code></td>
+        <td data-label="Cluster"><code>!${clipped(backend.cluster)}</code></td>
         <td data-label="Priority" class="number">${backend.priority}</td>
         <td data-label="Weight" class="number">${backend.weight}</td>
       </tr>`,
   );
   return responsiveTable(
-    ["Upstream", "Its name there", "Protocol", "Cluster", { number: "Priority" }, { number: "Weight" }],
+    ["Backend", "Upstream model", "Protocol", "Cluster", { number: "Priority" }, { number: "Weight" }],
     rows,
+    "wide",
   );
 }
 
@@ -59,27 +61,28 @@ function priceTable(versions: ModelHistory["versions"]): string {
     ({ version, effectiveFrom, schedule, ...price }, index) =>
       html`<tr>
         <th scope="row" data-label="Price version">
-          ${version}!${index === 0 ? ' <span class="badge active">in force</span>' : ""}
+          ${version}!${index === 0 ? ' <span class="badge active">current</span>' : ""}
         </th>
-        <td data-label="From">!${moment(effectiveFrom)}</td>
+        <td data-label="Effective from">!${moment(effectiveFrom)}</td>
         <td data-label="Input" class="number">${showPrice(price.inputPicoUsd)}</td>
         <td data-label="Cached input" class="number">${showPrice(price.cachedInputPicoUsd)}</td>
         <td data-label="Cache write" class="number">${showPrice(price.cacheWritePicoUsd)}</td>
         <td data-label="Output" class="number">${showPrice(price.outputPicoUsd)}</td>
-        <td data-label="At other times">${schedule.length === 0 ? "–" : schedule.map(rule).join("; ")}</td>
+        <td class="wrap" data-label="Scheduled prices">${schedule.length === 0 ? "–" : schedule.map(rule).join("; ")}</td>
       </tr>`,
   );
   return responsiveTable(
     [
       "Price version",
-      "From",
+      "Effective from",
       { number: "Input" },
       { number: "Cached input" },
       { number: "Cache write" },
       { number: "Output" },
-      "At other times",
+      "Scheduled prices",
     ],
     rows,
+    "widest",
   );
 }
 

@@ -7,7 +7,7 @@ import { showUsd } from "../../money.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { field } from "../field.ts";
-import { csrfField } from "../layout.ts";
+import { csrfField } from "../csrf-field.ts";
 
 export interface AutoTopUpView {
   /** undefined: it was never on. */
@@ -18,11 +18,11 @@ export interface AutoTopUpView {
 const PATH = "/dashboard/credit/auto-top-up";
 
 const TURN_OFF = html`<button class="quiet" formaction="${PATH}/off" formnovalidate>Turn off</button>`;
-const REMOVE_CARD = html`<button class="quiet danger" formaction="${PATH}/card/remove" formnovalidate>Remove the card</button>`;
+const REMOVE_CARD = html`<button class="quiet danger" formaction="${PATH}/card/remove" formnovalidate>Remove card</button>`;
 
 const STOPPED = {
-  declined: "The card was declined, so automatic top-up is off. Save another card if need be, and turn it on again.",
-  returned: "A payment was returned or disputed, so automatic top-up is off. Turn it on again when you want it.",
+  declined: "The card was declined, so automatic top-up is off. Save another card if necessary, then turn it on again.",
+  returned: "A payment was refunded or disputed, so automatic top-up is off. You can turn it on again.",
 } as const;
 
 /** On the credit page: what the service may charge by itself. */
@@ -32,7 +32,7 @@ export function autoTopUpSection(visitor: Member, form: FormState, { autoTopUp, 
     return html`<h2>Automatic top-up</h2>
       <div class="card stack">
         !${state(autoTopUp, card)}
-        <p class="muted">Only an owner of this account can change it.</p>
+        <p class="muted">Only owners of this account can change this.</p>
       </div>`;
   if (visitor.membership.isSuspended) return suspendedSection(visitor, { autoTopUp, card });
   const shown = { ...form, values: { ...valuesOf(autoTopUp), ...form.values } };
@@ -41,9 +41,9 @@ export function autoTopUpSection(visitor: Member, form: FormState, { autoTopUp, 
     <form method="post" action="${PATH}" class="card stack" aria-labelledby="auto-top-up">
       !${csrfField(visitor.csrf)} !${state(autoTopUp, card)}
       <div class="grid">
-        !${field({ name: "below", label: "When the balance is below, in USD", inputMode: "decimal", placeholder: "5.00", isRequired: true }, shown)}
-        !${field({ name: "charge", label: "Charge the card, in USD", inputMode: "decimal", placeholder: "20.00", isRequired: true }, shown)}
-        !${field({ name: "monthly", label: "At most in a month of UTC, in USD", inputMode: "decimal", placeholder: "100.00", isRequired: true }, shown)}
+        !${field({ name: "below", label: "When the balance falls below (USD)", inputMode: "decimal", placeholder: "5.00", isRequired: true }, shown)}
+        !${field({ name: "charge", label: "Charge (USD)", inputMode: "decimal", placeholder: "20.00", isRequired: true }, shown)}
+        !${field({ name: "monthly", label: "Monthly limit (USD)", inputMode: "decimal", placeholder: "100.00", isRequired: true }, shown)}
       </div>
       <div class="buttons">
         <button class="!${isOn ? "" : "primary"}">!${actionOf(isOn, card)}</button>
@@ -63,7 +63,7 @@ function suspendedSection(visitor: Member, { autoTopUp, card }: AutoTopUpView): 
 }
 
 function actionOf(isOn: boolean, card: SavedCard | undefined): string {
-  if (card === undefined) return "Go on to save a card";
+  if (card === undefined) return "Continue to add a card";
   return isOn ? "Save" : "Turn on";
 }
 
@@ -71,11 +71,11 @@ function state(autoTopUp: AutoTopUp | undefined, card: SavedCard | undefined): s
   const lines = [
     ...(autoTopUp?.stoppedBecause ? [html`<p class="problem" role="alert">${STOPPED[autoTopUp.stoppedBecause]}</p>`] : []),
     html`<p>${sentence(autoTopUp, card)}</p>`,
-    ...(autoTopUp?.isCharging === true ? [html`<p role="status">A charge is under way.</p>`] : []),
+    ...(autoTopUp?.isCharging === true ? [html`<p role="status">A charge is in progress.</p>`] : []),
     ...(autoTopUp !== undefined && isFull(autoTopUp)
       ? [
           html`<p role="status">
-            This month's limit is reached: nothing more is charged until the next month, or a higher limit.
+            The monthly limit is reached. Nothing more is charged until next month, or until you raise the limit.
           </p>`,
         ]
       : []),
@@ -85,8 +85,8 @@ function state(autoTopUp: AutoTopUp | undefined, card: SavedCard | undefined): s
 
 function sentence(autoTopUp: AutoTopUp | undefined, card: SavedCard | undefined): string {
   if (autoTopUp?.isOn !== true)
-    return `Off. Turned on, it charges ${card === undefined ? "a card that you save" : card.label} when credit runs low: at once where the balance is below already.`;
-  if (card === undefined) return "Waiting for a card: nothing is charged until you save one.";
+    return `Off. When on, it charges ${card === undefined ? "a card that you save" : card.label} as soon as the balance falls below an amount that you choose.`;
+  if (card === undefined) return "Waiting for a card. Nothing is charged until you save one.";
   return `On, with ${card.label}. Charged this month: ${showUsd(autoTopUp.chargedNanoUsd)} of ${showUsd(autoTopUp.monthlyNanoUsd)}.`;
 }
 

@@ -3,24 +3,26 @@ import type { Balance } from "../../../ledger/accounts/accounts.ts";
 import type { EntryPage, ListedEntry } from "../../../ledger/credit/entry-list.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { FormState } from "../../form.ts";
-import { showUsd } from "../../money.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { autoTopUpSection, type AutoTopUpView } from "./auto-top-up.ts";
 import { field, formProblem } from "../field.ts";
-import { csrfField, layout } from "../layout.ts";
+import { csrfField } from "../csrf-field.ts";
+import { layout } from "../layout.ts";
+import { empty } from "../empty.ts";
+import { figure, usd } from "../figures.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
 import { moment } from "../time.ts";
-import { responsiveTable } from "../responsive-table.ts";
 
 export const ENTRY_KINDS: Record<ListedEntry["kind"], string> = {
-  grant: "Granted",
-  topup: "Paid",
-  adjust: "Adjusted",
+  grant: "Grant",
+  topup: "Payment",
+  adjust: "Adjustment",
   refund: "Refund of a charge",
-  code: "Code redeemed",
-  expire: "Grant expired",
-  payment_refund: "Payment returned",
-  dispute: "Payment disputed",
+  code: "Redeemed code",
+  expire: "Expired grant",
+  payment_refund: "Refunded payment",
+  dispute: "Disputed payment",
 };
 
 export interface CreditView {
@@ -41,31 +43,27 @@ export interface CreditView {
 export function creditPage({ visitor, balance, page, form, canPay, alert, autoTopUp, isCardSaved }: CreditView): string {
   const { role, isSuspended } = visitor.membership;
   const body = html`<div class="title">
-      <h1>Credit</h1>
+      <h1>Credits</h1>
       !${canPay && isAllowed(role, "addCredit") && !isSuspended ? html`<a class="button primary" href="/dashboard/credit/top-up">Add credit</a>` : ""}
     </div>
-    !${isCardSaved ? html`<p role="status">Thank you. Where the card does not show below yet, load this page again in a few seconds.</p>` : ""}
+    !${isCardSaved ? html`<p role="status">Card saved. It may take a few seconds to show below: reload this page if it does not.</p>` : ""}
     <div class="cards">
-      <div class="card figure">
-        <h2>Balance</h2>
-        <p class="value">${showUsd(balance.postedNanoUsd)}</p>
-        <p class="muted small">Of it, ${showUsd(balance.leasedNanoUsd)} are set aside at most for requests that run now.</p>
-      </div>
+      !${figure({ name: "Balance", value: usd(balance.postedNanoUsd), note: html`Up to !${usd(balance.leasedNanoUsd)} is held for requests in progress.` })}
       !${isAllowed(role, "addCredit") ? redeem(visitor, form) : ""}
       !${isAllowed(role, "setAlert") && alert !== null ? alertForm(visitor, form, alert) : ""}
     </div>
     !${autoTopUp === null || !isAllowed(role, "addCredit") ? "" : autoTopUpSection(visitor, form, autoTopUp)}
     <h2>History</h2>
-    <p class="muted">What requests cost is under <a href="/dashboard/usage">Billing &amp; Usage</a>.</p>
-    !${page.entries.length === 0 ? html`<div class="card empty"><p>No credit was added yet.</p></div>` : table(page.entries)}
+    <p class="muted">Charges for requests are under <a href="/dashboard/usage">Usage</a>.</p>
+    !${page.entries.length === 0 ? empty("No credit added yet") : table(page.entries)}
     !${page.next === null ? "" : html`<p class="more"><a class="button" href="/dashboard/credit?after=${page.next}">Older entries</a></p>`}`;
-  return layout({ title: "Credit", visitor, path: "/dashboard/credit", body });
+  return layout({ title: "Credits", visitor, path: "/dashboard/credit", body });
 }
 
 function redeem({ csrf }: Member, form: FormState): string {
   return html`<form method="post" action="/dashboard/credit/redeem" class="card stack">
     !${formProblem(form)} !${csrfField(csrf)}
-    !${field({ name: "code", label: "Redeem a code", help: "Capitals, spaces and dashes do not matter.", isRequired: true }, form)}
+    !${field({ name: "code", label: "Redeem a code", help: "Case, spaces and dashes are ignored.", isRequired: true }, form)}
     <button>Redeem</button>
   </form>`;
 }
@@ -75,7 +73,7 @@ function alertForm({ csrf }: Member, form: FormState, { thresholdNanoUsd }: NonN
   const shown = "threshold" in form.values ? form : { ...form, values: { ...form.values, threshold } };
   return html`<form method="post" action="/dashboard/credit/alert" class="card stack">
     !${csrfField(csrf)}
-    !${field({ name: "threshold", label: "Mail the owners below, in USD", help: "Once, each time it falls below. Left empty, never.", inputMode: "decimal" }, shown)}
+    !${field({ name: "threshold", label: "Low-balance alert (USD)", help: "Owners get an email each time the balance falls below this. Leave empty to turn it off.", inputMode: "decimal" }, shown)}
     <button>Save</button>
   </form>`;
 }
@@ -89,13 +87,13 @@ function table(entries: readonly ListedEntry[]): string {
   const rows = entries.map(
     ({ kind, amountNanoUsd, reference, note, createdAt }) =>
       html`<tr>
-        <th scope="row" data-label="Time">!${moment(createdAt)}</th>
-        <td data-label="What">
-          <span>${ENTRY_KINDS[kind]}!${kind === "topup" ? html`, <a href="${receiptOf(reference)}">receipt</a>` : ""}</span>
+        <th scope="row" data-label="Date">!${moment(createdAt)}</th>
+        <td data-label="Type">
+          <span>${ENTRY_KINDS[kind]}!${kind === "topup" ? html` · <a href="${receiptOf(reference)}">Receipt</a>` : ""}</span>
         </td>
-        <td data-label="Note">${note ?? ""}</td>
-        <td data-label="Amount in USD" class="number">${amountNanoUsd > 0n ? "+" : ""}${formatNanoUsd(amountNanoUsd)}</td>
+        <td data-label="Note">!${clipped(note ?? "")}</td>
+        <td data-label="Amount" class="number">!${usd(amountNanoUsd, "cents", { isSigned: true })}</td>
       </tr>`,
   );
-  return responsiveTable(["Time", "What", "Note", { number: "Amount in USD" }], rows);
+  return responsiveTable(["Date", "Type", "Note", { number: "Amount" }], rows);
 }

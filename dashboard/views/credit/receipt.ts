@@ -3,7 +3,7 @@ import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { Payment } from "../../../ledger/payments/payments.ts";
 import type { Member } from "../../session/visitor.ts";
 import { layout } from "../layout.ts";
-import { moment } from "../time.ts";
+import { exactMoment } from "../time.ts";
 
 export interface ReceiptView {
   visitor: Member;
@@ -26,17 +26,17 @@ export function receiptPage({ visitor, payment, paidAt, publicBaseUrl }: Receipt
   } = payment;
   // Values are HTML.
   const facts: [string, string][] = [
-    ["Receipt", html`<code>${id}</code>`],
-    ["Paid", moment(paidAt)],
-    ["To", html`${new URL(publicBaseUrl).host}`],
+    ["Receipt number", html`<code>${id}</code>`],
+    ["Paid", exactMoment(paidAt)],
+    ["Paid to", html`${new URL(publicBaseUrl).host}`],
     ["Account", html`${visitor.membership.accountName} (${accountId})`],
-    ["For", "Prepaid credit"],
+    ["Description", "Prepaid credit"],
     ["Amount", html`<strong>${dollars(amountNanoUsd)} ${currency.toUpperCase()}</strong>`],
-    ["Paid through", html`${provider}, ${providerChargeId ?? providerPaymentId}`],
+    ["Payment method", html`${provider}, ${providerChargeId ?? providerPaymentId}`],
   ];
-  if (refundedNanoUsd > 0n) facts.push(["Returned", html`${dollars(refundedNanoUsd)} ${currency.toUpperCase()}`]);
+  if (refundedNanoUsd > 0n) facts.push(["Refunded", html`${dollars(refundedNanoUsd)} ${currency.toUpperCase()}`]);
   if (disputedNanoUsd > 0n) facts.push(["Disputed", html`${dollars(disputedNanoUsd)} ${currency.toUpperCase()}`]);
-  const body = html`<p class="small"><a href="/dashboard/credit">Credit</a></p>
+  const body = html`<p class="crumb"><a href="/dashboard/credit">Credits</a></p>
     <h1>Receipt</h1>
     <div class="card">
       <dl class="facts">
@@ -51,7 +51,7 @@ export function receiptPage({ visitor, payment, paidAt, publicBaseUrl }: Receipt
           .join("")}
       </dl>
       <p class="muted small">
-        ${provider === "test" ? "This was play money." : "An invoice with taxes, where there is one, comes from the payment provider."}
+        ${provider === "test" ? "A test payment: no money was charged." : "The payment provider issues the tax invoice, if there is one."}
       </p>
     </div>`;
   return layout({ title: "Receipt", visitor, path: "/dashboard/credit", body, isNarrow: true });

@@ -1,17 +1,18 @@
 import { html } from "ghtml";
 import type { Member } from "../../session/visitor.ts";
-import { csrfField, layout } from "../layout.ts";
+import { csrfField } from "../csrf-field.ts";
+import { layout } from "../layout.ts";
 
 export function testCardPage(visitor: Member): string {
-  const body = html`<h1>Save a card</h1>
+  const body = html`<h1>Add a card</h1>
     <form method="post" action="/dashboard/credit/test-card" class="card stack">
       !${csrfField(visitor.csrf)}
-      <p>This is a test: there is no card and no money moves, but the credit counts here as any other.</p>
+      <p>Test mode: there is no card and no money moves, but the credit can be spent here.</p>
       <div class="buttons">
-        <button class="primary" name="card" value="works">A card that works</button>
-        <button name="card" value="declines">A card that is declined</button>
-        <a class="button quiet" href="/dashboard/credit">Save none</a>
+        <button class="primary" name="card" value="works">Use a card that works</button>
+        <button name="card" value="declines">Use a card that is declined</button>
+        <a class="button quiet" href="/dashboard/credit">Cancel</a>
       </div>
     </form>`;
-  return layout({ title: "Save a card", visitor, path: "/dashboard/credit", body, isNarrow: true });
+  return layout({ title: "Add a card", visitor, path: "/dashboard/credit", body, isNarrow: true });
 }

@@ -3,9 +3,11 @@ import { COUNT_LIMITS, LIMITS, SPEND_LIMITS } from "../../../contract/limits.ts"
 import type { ListedKey } from "../../../ledger/keys/key-list.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import type { FormState } from "../../form.ts";
+import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
+import { csrfField } from "../csrf-field.ts";
 import { field, formProblem } from "../field.ts";
-import { csrfField, layout } from "../layout.ts";
+import { layout } from "../layout.ts";
 
 export interface KeyForm {
   visitor: Member;
@@ -16,18 +18,24 @@ export interface KeyForm {
 }
 
 export function keyFormPage({ visitor, form, models, key }: KeyForm): string {
-  const title = key === null ? "Make a key" : `Key ${key.name}`;
+  const title = key === null ? "Create key" : key.name;
   const action = key === null ? "/dashboard/keys/new" : `/dashboard/keys/${key.publicId}`;
-  const body = html`<h1>${title}</h1>
+  const mayChange = isAllowed(visitor.membership.role, "manageKeys");
+  const buttons = html`<div class="buttons">
+    <button class="primary">${key === null ? "Create key" : "Save"}</button>
+    <a class="button quiet" href="/dashboard/keys">Cancel</a>
+  </div>`;
+  const body = html`<p class="crumb"><a href="/dashboard/keys">API keys</a></p>
+    <h1>${title}</h1>
     !${key === null ? "" : html`<p class="muted"><code>${key.masked}</code></p>`}
     <form method="post" action="${action}" class="card stack">
       !${formProblem(form)} !${csrfField(visitor.csrf)}
-      !${field({ name: "name", label: "Name", help: "What or who will use it: “laptop”, “build server”.", isRequired: true }, form)}
+      !${field({ name: "name", label: "Name", help: "Who or what uses it, such as “laptop” or “build server”.", isRequired: true }, form)}
       !${modelChoice(models, form)}
-      !${field({ name: "expires", label: "Last day", type: "date", help: "Left empty, it does not expire. Days are UTC." }, form)}
+      !${field({ name: "expires", label: "Expires", type: "date", help: "Optional. The last day on which it works, in UTC." }, form)}
       <fieldset>
         <legend>Limits</legend>
-        <p class="help">Left empty, there is none. Days and months are UTC.</p>
+        <p class="help">Optional. Days and months start at midnight UTC.</p>
         <div class="grid">
           !${[...SPEND_LIMITS, ...COUNT_LIMITS]
             .map((name) =>
@@ -36,10 +44,7 @@ export function keyFormPage({ visitor, form, models, key }: KeyForm): string {
             .join("")}
         </div>
       </fieldset>
-      <div class="buttons">
-        <button class="primary">!${key === null ? "Make the key" : "Save"}</button>
-        <a class="button quiet" href="/dashboard/keys">Cancel</a>
-      </div>
+      !${mayChange ? buttons : html`<p class="muted">Your role can view keys, but not change them.</p>`}
     </form>`;
   return layout({ title, visitor, path: "/dashboard/keys", body, isNarrow: true });
 }
@@ -56,8 +61,8 @@ function modelChoice(models: readonly ListedModel[], { values, problems }: FormS
       >`,
   );
   return html`<fieldset>
-    <legend>Models</legend>
-    <p class="help">With none chosen, the key may use all.</p>
+    <legend>Allowed models</legend>
+    <p class="help">Select none to allow all models.</p>
     <div class="grid">!${boxes.join("")}</div>
     !${problem === undefined ? "" : html`<p class="problem" role="alert">${problem}</p>`}
   </fieldset>`;

@@ -2,8 +2,9 @@ import { html } from "ghtml";
 import type { ListedKey } from "../../../ledger/keys/key-list.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import type { Member } from "../../session/visitor.ts";
+import { csrfField } from "../csrf-field.ts";
+import { layout } from "../layout.ts";
 import { chooseModels } from "./choose-models.ts";
-import { csrfField, layout } from "../layout.ts";
 import { copyable, snippets } from "./snippets.ts";
 
 export interface KeyValue {
@@ -18,14 +19,14 @@ export interface KeyValue {
 export function keyValuePage({ visitor, title, value, models, baseUrl }: KeyValue): string {
   const body = html`<h1>${title}</h1>
     <div class="card stack">
-      !${copyable({ id: "key-value", text: value, label: "The key's full value" })}
+      !${copyable({ id: "key-value", text: value, label: "Full value of the key" })}
       <p>
-        <strong>Copy it now: you will not see it again.</strong> Only a hash of it is kept. Whoever has it can spend this
-        account's credit.
+        <strong>Copy it now: you will not see it again.</strong> Anyone who has it can spend this account's credit, so store it
+        like a password. The gateway keeps only a hash.
       </p>
       <p><a class="button primary" href="/dashboard/keys">I have copied it</a></p>
     </div>
-    <h2>How to use it</h2>
+    <h2>Use it</h2>
     !${snippets({ baseUrl, key: value, ...chooseModels(models) })}`;
   return layout({ title, visitor, path: "/dashboard/keys", body, isNarrow: true });
 }
@@ -46,7 +47,7 @@ export function confirmKeyPage({ visitor, key, action, overlapHours }: KeyConfir
       <p><code>${key.masked}</code></p>
       !${isDelete ? deleteWords : rotateWords(overlapHours)}
       <div class="buttons">
-        <button class="!${isDelete ? "danger" : "primary"}">!${isDelete ? "Delete the key" : "Make a new value"}</button>
+        <button class="${isDelete ? "danger" : "primary"}">${isDelete ? "Delete key" : "Rotate key"}</button>
         <a class="button quiet" href="/dashboard/keys">Cancel</a>
       </div>
     </form>`;
@@ -54,16 +55,16 @@ export function confirmKeyPage({ visitor, key, action, overlapHours }: KeyConfir
 }
 
 const deleteWords = html`<p>
-  Whatever uses it is refused within a second. This cannot be undone; what it was used for stays in your usage.
+  Requests with this key are refused within a second. This cannot be undone. Past usage stays in your reports.
 </p>`;
 
 function rotateWords(overlapHours: number): string {
-  return html`<p>The key gets a new value. Its limits and its usage stay.</p>
+  return html`<p>The key gets a new value. Its name, limits and usage stay.</p>
     <fieldset>
-      <legend>The value in use now</legend>
+      <legend>Current value</legend>
       <label class="check"
-        ><input type="radio" name="overlap" value="some" checked />goes on to work for ${overlapHours} hours</label
+        ><input type="radio" name="overlap" value="some" checked />Keeps working for ${overlapHours} hours</label
       >
-      <label class="check"><input type="radio" name="overlap" value="none" />is refused at once</label>
+      <label class="check"><input type="radio" name="overlap" value="none" />Stops working immediately</label>
     </fieldset>`;
 }

@@ -4,21 +4,24 @@ import type { FormState } from "../../form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { choice } from "../choice.ts";
+import { csrfField } from "../csrf-field.ts";
+import { empty } from "../empty.ts";
 import { field, formProblem } from "../field.ts";
-import { csrfField, layout } from "../layout.ts";
-import { copyable } from "./snippets.ts";
+import { layout } from "../layout.ts";
+import { rowMenu } from "../menu.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
 import { day, moment } from "../time.ts";
-import { responsiveTable } from "../responsive-table.ts";
+import { copyable } from "./snippets.ts";
 
 const ROLES = {
-  viewer: "See everything, change nothing",
-  member: "Make, change and delete keys, redeem codes",
-  owner: "Everything that this account's owner may",
+  viewer: "Viewer: read everything",
+  member: "Member: also manage keys and redeem codes",
+  owner: "Owner: everything an owner can do",
 } as const;
 const STATUS: Record<ManagementToken["status"], string> = {
-  active: "It works",
-  expired: "Its last day is over",
-  stopped: "Who made it is no longer in this account, or lacks the second factor that it requires",
+  active: "Works",
+  expired: "Past its expiry date",
+  stopped: "Its creator left this account, or lacks the two-factor authentication that it requires",
 };
 const PATH = "/dashboard/tokens";
 
@@ -31,31 +34,32 @@ export interface TokensView {
 
 export function tokensPage({ visitor, tokens, form, baseUrl }: TokensView): string {
   const mayChange = isAllowed(visitor.membership.role, "manageTokens");
-  const body = html`<h1>API tokens</h1>
+  const body = html`<h1>Management tokens</h1>
     <p class="muted">
-      A management token lets a program do what these pages do: make keys, read usage and credit. It calls no model. What there is
-      to call: <a href="${baseUrl}/api/v1/openapi.json"><code>${baseUrl}/api/v1/openapi.json</code></a>
+      A management token lets a program do what this console does: manage keys, read usage and credit. It cannot call models. API
+      reference: <a href="${baseUrl}/api/v1/openapi.json"><code>${baseUrl}/api/v1/openapi.json</code></a>
     </p>
-    !${tokens.length === 0 ? html`<div class="card empty"><p>There is no token yet.</p></div>` : table(tokens, mayChange)}
-    !${mayChange ? newToken(visitor, form) : html`<p class="muted">Only an owner of this account can make one.</p>`}`;
-  return layout({ title: "API tokens", visitor, path: PATH, body });
+    !${tokens.length === 0 ? empty("No management tokens yet") : table(tokens, mayChange)}
+    !${mayChange ? newToken(visitor, form) : html`<p class="muted">Only owners of this account can create tokens.</p>`}`;
+  return layout({ title: "Management tokens", visitor, path: PATH, body });
 }
 
 function newToken({ csrf }: Member, form: FormState): string {
-  return html`<h2>Make a token</h2>
+  return html`<h2>Create a token</h2>
     <form method="post" action="${PATH}" class="card stack">
       !${formProblem(form)} !${csrfField(csrf)}
-      !${field({ name: "name", label: "Name", help: "What or who will use it: “billing report”, “deployment”.", isRequired: true }, form)}
-      !${choice({ name: "role", label: "It may", options: ROLES }, form)}
-      !${field({ name: "expires", label: "Last day", type: "date", help: "Left empty, it does not expire. Days are UTC." }, form)}
-      <button class="primary">Make the token</button>
+      !${field({ name: "name", label: "Name", help: "What uses it, such as “billing report” or “deployment”.", isRequired: true }, form)}
+      !${choice({ name: "role", label: "Role", options: ROLES }, form)}
+      !${field({ name: "expires", label: "Expires", type: "date", help: "Optional. The last day on which it works, in UTC." }, form)}
+      <button class="primary">Create token</button>
     </form>`;
 }
 
 function table(tokens: readonly ManagementToken[], mayChange: boolean): string {
   return responsiveTable(
-    ["Name", "May", "Status", "Made by", "Last used", "Expires", ...(mayChange ? [{ hidden: "Actions" }] : [])],
+    ["Name", "Role", "Status", "Created by", "Last used", "Expires", ...(mayChange ? [{ hidden: "Actions" }] : [])],
     tokens.map((token) => row(token, mayChange)),
+    "wide",
   );
 }
 
@@ -63,33 +67,31 @@ function row(
   { id, name, role, status, createdBy, createdAt, lastUsedAt, expiresAt }: ManagementToken,
   mayChange: boolean,
 ): string {
-  const revoke = html`<td class="actions">
-    <a class="button quiet danger" href="${PATH}/${id}/revoke" aria-label="Revoke ${name}">Revoke</a>
-  </td>`;
+  const revoke = html`<a class="danger" href="${PATH}/${id}/revoke" aria-label="Revoke ${name}">Revoke</a>`;
   return html`<tr>
-    <th scope="row" data-label="Name">${name}</th>
-    <td data-label="May"><span title="${ROLES[role]}">${role}</span></td>
+    <th scope="row" data-label="Name">!${clipped(name)}</th>
+    <td data-label="Role"><span title="${ROLES[role]}">${role}</span></td>
     <td data-label="Status"><span class="badge ${status}" title="${STATUS[status]}">${status}</span></td>
-    <td data-label="Made by">
-      <span>${createdBy}<br /><span class="muted small">!${moment(createdAt)}</span></span>
+    <td data-label="Created by">
+      <span>!${clipped(createdBy)}<span class="sub">!${moment(createdAt)}</span></span>
     </td>
-    <td data-label="Last used">!${lastUsedAt === null ? "never" : moment(lastUsedAt)}</td>
-    <td data-label="Expires">!${expiresAt === null ? "never" : day(new Date(expiresAt.getTime() - 1))}</td>
-    !${mayChange ? revoke : ""}
+    <td data-label="Last used">!${lastUsedAt === null ? "Never" : moment(lastUsedAt)}</td>
+    <td data-label="Expires">!${expiresAt === null ? "Never" : day(new Date(expiresAt.getTime() - 1))}</td>
+    !${mayChange ? html`<td class="actions">!${rowMenu(name, [revoke])}</td>` : ""}
   </tr>`;
 }
 
 export function tokenValuePage({ visitor, value, baseUrl }: { visitor: Member; value: string; baseUrl: string }): string {
   const body = html`<h1>Your new token</h1>
     <div class="card stack">
-      !${copyable({ id: "token-value", text: value, label: "The token's full value" })}
+      !${copyable({ id: "token-value", text: value, label: "Full value of the token" })}
       <p>
-        <strong>Copy it now: you will not see it again.</strong> Only a hash of it is kept. Whoever has it can manage this
-        account.
+        <strong>Copy it now: you will not see it again.</strong> Anyone who has it can manage this account, so store it like a
+        password. The gateway keeps only a hash.
       </p>
       <p><a class="button primary" href="${PATH}">I have copied it</a></p>
     </div>
-    <h2>How to use it</h2>
+    <h2>Use it</h2>
     !${copyable({ id: "curl", label: "From a shell", text: `curl -H "authorization: Bearer ${value}" ${baseUrl}/api/v1/keys` })}`;
   return layout({ title: "Your new token", visitor, path: PATH, body, isNarrow: true });
 }
@@ -99,9 +101,9 @@ export function confirmTokenPage({ visitor, token }: { visitor: Member; token: M
   const body = html`<h1>${title}</h1>
     <form method="post" action="${PATH}/${token.id}/revoke" class="card stack">
       !${csrfField(visitor.csrf)}
-      <p>Whatever uses it is refused at once. This cannot be undone; keys that were made with it stay.</p>
+      <p>Requests with this token are refused immediately. This cannot be undone. Keys that it created stay.</p>
       <div class="buttons">
-        <button class="danger">Revoke the token</button>
+        <button class="danger">Revoke token</button>
         <a class="button quiet" href="${PATH}">Cancel</a>
       </div>
     </form>`;

@@ -3,7 +3,8 @@ import type { FormState } from "../../form.ts";
 import type { PasskeyChallenge } from "../../passkeys/passkeys.ts";
 import type { Member } from "../../session/visitor.ts";
 import { field, formProblem } from "../field.ts";
-import { csrfField, layout } from "../layout.ts";
+import { csrfField } from "../csrf-field.ts";
+import { layout } from "../layout.ts";
 import { passkeyForm } from "./passkey-form.ts";
 
 const PATH = "/dashboard/confirm-identity";
@@ -31,8 +32,11 @@ export function confirmIdentityPage({ visitor, next, form, proofs, challenge }: 
     html`<div class="card">
       !${passkeyForm({ kind: "get", action: `${PATH}/passkey`, challenge: asked, button: "Use your passkey", isPrimary: true, fields: hidden })}
     </div>`;
-  const body = html`<h1>Confirm that it is you</h1>
-    <p>This takes a recent sign-in${person.hasSecondFactor ? " with your second factor" : ""}. Nothing has been changed yet.</p>
+  const body = html`<h1>Confirm it is you</h1>
+    <p>
+      For your security, verify your identity${person.hasSecondFactor ? " with your second factor" : ""} to continue. Nothing has
+      been changed yet.
+    </p>
     !${formProblem(form)} !${challenge === null ? "" : passkey(challenge)}
     <form method="post" action="${PATH}" class="card stack">
       !${hidden} !${fieldsFor(proofs, visitor, form)}
@@ -40,15 +44,15 @@ export function confirmIdentityPage({ visitor, next, form, proofs, challenge }: 
         ${proofs.first === "elsewhere" ? "Sign in again" : "Continue"}
       </button>
     </form>`;
-  return layout({ title: "Confirm that it is you", visitor, body, isNarrow: true });
+  return layout({ title: "Confirm it is you", visitor, body, isNarrow: true });
 }
 
 function fieldsFor({ first, isCodeAsked }: Proofs, { person }: Member, form: FormState): string {
-  if (first === "elsewhere") return html`<p>You sign in with another service: it confirms that it is you.</p>`;
+  if (first === "elsewhere") return html`<p>You sign in with another service. Sign in there again to continue.</p>`;
   const password = html`<input type="email" name="username" value="${person.email}" autocomplete="username" hidden />
     !${field({ name: "current", label: "Password", type: "password", autocomplete: "current-password", isRequired: true }, form)}`;
   const help = person.hasTotp
-    ? "The six digits that your authenticator app shows, or a recovery code."
+    ? "The 6-digit code from your authenticator app, or a recovery code."
     : "One of your recovery codes.";
   const code = field({ name: "code", label: "Code", help, autocomplete: "one-time-code", isRequired: true }, form);
   return `${first === "password" ? password : ""}${isCodeAsked ? code : ""}`;

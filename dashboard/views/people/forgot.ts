@@ -2,34 +2,35 @@ import { html } from "ghtml";
 import type { FormState } from "../../form.ts";
 import { field, formProblem } from "../field.ts";
 import type { Member } from "../../session/visitor.ts";
-import { csrfField, layout } from "../layout.ts";
+import { csrfField } from "../csrf-field.ts";
+import { layout } from "../layout.ts";
 
 /** @param view.visitor somebody who is signed in may have forgotten the password, too. */
 export function forgotPage({ form, visitor }: { form: FormState; visitor: Member | null }): string {
-  const body = html`<h1>A new password</h1>
+  const body = html`<h1>Reset your password</h1>
     <form method="post" action="/dashboard/forgot" class="card stack">
       !${visitor === null ? "" : csrfField(visitor.csrf)} !${formProblem(form)}
-      !${field({ name: "email", label: "E-mail", type: "email", help: "We send a link to it with which you choose a new password.", autocomplete: "username", isRequired: true }, form)}
-      <button class="primary">Send the link</button>
+      !${field({ name: "email", label: "Email", type: "email", help: "We will send you a link to reset your password.", autocomplete: "username", isRequired: true }, form)}
+      <button class="primary">Send reset link</button>
     </form>
     <p class="muted"><a href="/dashboard/sign-in">Sign in</a></p>`;
-  return layout({ title: "A new password", visitor: null, body, isNarrow: true });
+  return layout({ title: "Reset your password", visitor: null, body, isNarrow: true });
 }
 
 /** The same words whether or not somebody has the address. */
 export function forgotSentPage({ hasOutbox }: { hasOutbox: boolean }): string {
-  const body = html`<h1>Look into your mail</h1>
+  const body = html`<h1>Check your email</h1>
     <div class="card stack">
-      <p role="status">If somebody has signed up with this address, a link is on its way to it. It works for an hour.</p>
+      <p role="status">If this address has an account, we sent it a link. The link expires in an hour.</p>
       !${hasOutbox ? outboxHint : ""}
-      <p class="muted">Nothing came? Look into the folder for unwanted mail, or check the address and try again.</p>
+      <p class="muted">Nothing there? Check your spam folder, or check the address and try again.</p>
     </div>
     <p class="muted"><a href="/dashboard/forgot">Try again</a> · <a href="/dashboard/sign-in">Sign in</a></p>`;
-  return layout({ title: "Look into your mail", visitor: null, body, isNarrow: true });
+  return layout({ title: "Check your email", visitor: null, body, isNarrow: true });
 }
 
 /** Where a gateway on one machine keeps its letters. */
-export const outboxHint = html`<p>This gateway sends no mail: read it in the <a href="/dashboard/outbox">outbox</a>.</p>`;
+export const outboxHint = html`<p>This gateway sends no email: read it in the <a href="/dashboard/outbox">outbox</a>.</p>`;
 
 export interface ResetView {
   form: FormState;
@@ -44,9 +45,9 @@ export function resetPage({ form, visitor, token, isAsking }: ResetView): string
     <form method="post" action="/dashboard/reset" class="card stack">
       !${visitor === null ? "" : csrfField(visitor.csrf)} !${formProblem(form)}
       <input type="hidden" name="token" value="${token}" />
-      !${field({ name: "password", label: "New password", type: "password", help: "At least 10 characters. You are signed out everywhere else.", autocomplete: "new-password", isRequired: true }, form)}
+      !${field({ name: "password", label: "New password", type: "password", help: "At least 10 characters. You will be signed out everywhere else.", autocomplete: "new-password", isRequired: true }, form)}
       !${isAsking ? whoSignedUp(form) : ""}
-      <button class="primary">Save it</button>
+      <button class="primary">Save password</button>
     </form>`;
   return layout({ title: "Choose a new password", visitor: null, body, isNarrow: true });
 }
@@ -64,8 +65,8 @@ function whoSignedUp({ problems, values }: FormState): string {
       />${words}</label
     >`;
   return html`<fieldset>
-    <legend>Was it you who signed up here?</legend>
-    <p class="help">Keys or tokens were made in this account before anybody confirmed this address.</p>
+    <legend>Did you create this account?</legend>
+    <p class="help">Keys or tokens were created before this email address was confirmed.</p>
     !${option("me", "Yes: keep them")} !${option("stranger", "No: delete them all")}
     !${problem === undefined ? "" : html`<p class="problem">${problem}</p>`}
   </fieldset>`;

@@ -1,7 +1,8 @@
 import { html } from "ghtml";
 import type { Membership } from "../../../ledger/people/members.ts";
 import type { Member } from "../../session/visitor.ts";
-import { csrfField, layout } from "../layout.ts";
+import { csrfField } from "../csrf-field.ts";
+import { layout } from "../layout.ts";
 
 export interface InvitationView {
   visitor: Member | null;
@@ -12,7 +13,7 @@ export interface InvitationView {
 export function invitationPage({ visitor, invitation, token }: InvitationView): string {
   const { accountName, role } = invitation;
   const here = `/dashboard/invitation?token=${token}`;
-  const guest = html`<p>Sign in to join, or sign up if you are new here.</p>
+  const guest = html`<p>Sign in to join, or create an account.</p>
     <div class="buttons">
       <a class="button primary" href="/dashboard/sign-in?next=${encodeURIComponent(here)}">Sign in</a>
       <a class="button" href="/dashboard/sign-up?invitation=${token}">Sign up</a>
@@ -29,7 +30,7 @@ export function invitationPage({ visitor, invitation, token }: InvitationView): 
     </form>`;
   const body = html`<h1>Join ${accountName}</h1>
     <div class="card stack">
-      <p>You are invited as <strong>${role}</strong>.</p>
+      <p>You have been invited as a <strong>${role}</strong>.</p>
       !${visitor === null ? guest : member(visitor)}
     </div>`;
   return layout({ title: `Join ${accountName}`, visitor, body, isNarrow: true });

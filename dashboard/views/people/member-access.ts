@@ -3,7 +3,8 @@ import type { MadeThings } from "../../../ledger/people/made-by.ts";
 import type { Member as AccountMember } from "../../../ledger/people/members.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
-import { csrfField, layout } from "../layout.ts";
+import { csrfField } from "../csrf-field.ts";
+import { layout } from "../layout.ts";
 
 const PATH = "/dashboard/members";
 
@@ -19,17 +20,17 @@ export function removeMemberPage({ visitor, member, made }: MemberAccessView): s
   const { accountName, role } = visitor.membership;
   const title = isSelf ? `Leave ${accountName}?` : `Remove ${member.name}?`;
   const revoke = html`<label class="check"
-    ><input type="checkbox" name="revoke" value="yes" checked /> Delete these keys and revoke these tokens, too</label
+    ><input type="checkbox" name="revoke" value="yes" checked /> Also delete these keys and revoke these tokens</label
   >`;
   const hasMade = made.keys.length + made.tokens.length > 0;
   const body = html`<h1>${title}</h1>
     <form method="post" action="${PATH}/${member.personId}/remove" class="card stack">
       !${csrfField(visitor.csrf)}
-      <p>${isSelf ? "You will no longer see this account." : `${member.email} will no longer see ${accountName}.`}</p>
+      <p>${isSelf ? "You will lose access to this account." : `${member.email} will lose access to ${accountName}.`}</p>
       !${hasMade ? madeList(made, isSelf ? "you" : member.name) : ""}
       !${hasMade && isAllowed(role, "manageMembers") ? revoke : ""}
       <div class="buttons">
-        <button class="danger">${isSelf ? "Leave the account" : "Remove"}</button>
+        <button class="danger">${isSelf ? "Leave account" : "Remove member"}</button>
         <a class="button quiet" href="${PATH}">Cancel</a>
       </div>
     </form>`;
@@ -38,19 +39,19 @@ export function removeMemberPage({ visitor, member, made }: MemberAccessView): s
 
 /** After somebody was given a role that makes no keys. */
 export function memberAccessPage({ visitor, member, made }: MemberAccessView): string {
-  const title = `What ${member.name} made`;
+  const title = `Keys and tokens of ${member.name}`;
   const hasMade = made.keys.length + made.tokens.length > 0;
   const form = html`<form method="post" action="${PATH}/${member.personId}/access/revoke" class="card stack">
     !${csrfField(visitor.csrf)} !${madeList(made, member.name)}
-    <p>${member.name} is ${member.role} now, and may have kept their values.</p>
+    <p>${member.name} is now a ${member.role}, but may have kept their values.</p>
     <div class="buttons">
-      <button class="danger">Delete and revoke them</button>
-      <a class="button quiet" href="${PATH}">Keep them</a>
+      <button class="danger">Delete and revoke all</button>
+      <a class="button quiet" href="${PATH}">Keep all</a>
     </div>
   </form>`;
   const none = html`<div class="card stack">
-    <p>${member.name} is ${member.role} now, and made no key or token that still works.</p>
-    <p><a class="button" href="${PATH}">Back to the members</a></p>
+    <p>${member.name} is now a ${member.role}, and created no key or token that still works.</p>
+    <p><a class="button" href="${PATH}">Back to members</a></p>
   </div>`;
   const body = html`<h1>${title}</h1>
     !${hasMade ? form : none}`;
@@ -61,8 +62,8 @@ function madeList({ keys, tokens }: MadeThings, maker: string): string {
   const keyItems = keys.map(({ name, masked }) => html`<li>${name} <code>${masked}</code></li>`);
   const tokenItems = tokens.map(({ name }) => html`<li>${name}</li>`);
   return [
-    list(`API keys that ${maker} made or rotated. They go on working unless they are deleted:`, keyItems),
-    list(`Management tokens that ${maker} made. They have no more rights than ${maker} now:`, tokenItems),
+    list(`API keys that ${maker} created or rotated. They keep working until they are deleted:`, keyItems),
+    list(`Management tokens that ${maker} created. They can do no more than ${maker} can now:`, tokenItems),
   ].join("");
 }
 

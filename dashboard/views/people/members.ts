@@ -6,16 +6,18 @@ import type { Member } from "../../session/visitor.ts";
 import { choice } from "../choice.ts";
 import { field, formProblem } from "../field.ts";
 import { outboxHint } from "./forgot.ts";
-import { csrfField, layout } from "../layout.ts";
+import { csrfField } from "../csrf-field.ts";
+import { layout } from "../layout.ts";
 import { copyable } from "../keys/snippets.ts";
+import { rowMenu } from "../menu.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
 import { day } from "../time.ts";
-import { responsiveTable } from "../responsive-table.ts";
 
 const PATH = "/dashboard/members";
 const ROLES: Record<Role, string> = {
-  viewer: "Viewer: sees everything, changes nothing",
-  member: "Member: makes keys and adds credit, too",
-  owner: "Owner: decides who is in the account, too",
+  viewer: "Viewer: read everything",
+  member: "Member: also manage keys and add credit",
+  owner: "Owner: also manage members, tokens and cards",
 };
 
 export interface MembersView {
@@ -27,9 +29,9 @@ export interface MembersView {
 
 export function membersPage({ visitor, members, invitations, form }: MembersView): string {
   const isOwner = visitor.membership.role === "owner";
-  const body = html`<h1>Members of ${visitor.membership.accountName}</h1>
+  const body = html`<h1>Members</h1>
     !${formProblem(form)} !${memberTable(members, visitor, isOwner)} !${ruleSection(visitor)}
-    !${isOwner ? inviteForm(visitor, form) : html`<p class="muted">Only an owner of this account can invite somebody.</p>`}
+    !${isOwner ? inviteForm(visitor, form) : html`<p class="muted">Only owners of this account can invite members.</p>`}
     !${invitations.length === 0 ? "" : invitationTable(invitations, visitor)}`;
   return layout({ title: "Members", visitor, path: PATH, body });
 }
@@ -39,32 +41,37 @@ function memberTable(members: readonly AccountMember[], visitor: Member, isOwner
     const { personId, email, name, role, since, hasSecondFactor } = member;
     const isSelf = personId === visitor.person.id;
     const remove = html`<a
-      class="button quiet danger"
+      class="danger"
       href="${PATH}/${personId}/remove"
       aria-label="${isSelf ? "Leave the account" : `Remove ${name}`}"
-      >${isSelf ? "Leave" : "Remove"}</a
+      >${isSelf ? "Leave the account" : "Remove from the account"}</a
     >`;
     return html`<tr>
-      <th scope="row" data-label="Name">${name}!${isSelf ? html` <span class="muted">(you)</span>` : ""}</th>
-      <td data-label="E-mail">${email}</td>
+      <th scope="row" data-label="Member">
+        <span
+          >!${clipped(name)}!${isSelf ? html` <span class="muted">(you)</span>` : ""}<span class="sub"
+            >!${clipped(email)}</span
+          ></span
+        >
+      </th>
       <td data-label="Role">!${isOwner ? roleForm(member, visitor) : role}</td>
-      <td data-label="Second factor">${hasSecondFactor ? "on" : "off"}</td>
-      <td data-label="Since">!${day(since)}</td>
-      <td class="actions">!${isOwner || isSelf ? remove : ""}</td>
+      <td data-label="Two-factor">${hasSecondFactor ? "On" : "Off"}</td>
+      <td data-label="Joined">!${day(since)}</td>
+      <td class="actions">!${isOwner || isSelf ? rowMenu(name, [remove]) : ""}</td>
     </tr>`;
   });
-  return responsiveTable(["Name", "E-mail", "Role", "Second factor", "Since", { hidden: "Actions" }], rows);
+  return responsiveTable(["Member", "Role", "Two-factor", "Joined", { hidden: "Actions" }], rows);
 }
 
 /** Whether the account asks for a second factor; its owners choose. */
 function ruleSection({ csrf, membership }: Member): string {
   const { requiresSecondFactor: isRequired, role } = membership;
   const words = isRequired
-    ? "Required. Members without one are asked to set it up, and can do nothing else in this account until then; their management tokens stop."
+    ? "Required. Members without it must set it up before they can use this account, and their management tokens stop working until they do."
     : "Optional: each member decides.";
   const change = html`<input type="hidden" name="required" value="${isRequired ? "no" : "yes"}" />
-    <button>${isRequired ? "Make it optional" : "Require a second factor"}</button>`;
-  return html`<h2>Second factor</h2>
+    <button>${isRequired ? "Make it optional" : "Require two-factor authentication"}</button>`;
+  return html`<h2>Two-factor authentication</h2>
     <form method="post" action="${PATH}/second-factor" class="card stack">
       !${csrfField(csrf)}
       <p>${words}</p>
@@ -86,9 +93,9 @@ function roleForm({ personId, name, role }: AccountMember, { csrf }: Member): st
 }
 
 function inviteForm({ csrf }: Member, form: FormState): string {
-  return html`<h2>Invite somebody</h2>
+  return html`<h2>Invite a member</h2>
     <form method="post" action="${PATH}/invite" class="card stack">
-      !${csrfField(csrf)} !${field({ name: "email", label: "E-mail", type: "email", isRequired: true }, form)}
+      !${csrfField(csrf)} !${field({ name: "email", label: "Email", type: "email", isRequired: true }, form)}
       !${choice({ name: "role", label: "Role", options: { member: ROLES.member, viewer: ROLES.viewer, owner: ROLES.owner } }, form)}
       <button class="primary">Invite</button>
     </form>`;
@@ -98,19 +105,21 @@ function invitationTable(invitations: readonly Invitation[], { csrf }: Member): 
   const rows = invitations.map(
     ({ id, email, role, invitedBy, expiresAt }) =>
       html`<tr>
-        <th scope="row" data-label="E-mail">${email}</th>
+        <th scope="row" data-label="Email">!${clipped(email)}</th>
         <td data-label="Role">${role}</td>
-        <td data-label="Invited by">${invitedBy}</td>
-        <td data-label="Until">!${day(expiresAt)}</td>
-        <td class="actions">
-          <form method="post" action="${PATH}/invitations/${id}/revoke">
-            !${csrfField(csrf)}<button class="quiet danger" aria-label="Revoke the invitation of ${email}">Revoke</button>
-          </form>
-        </td>
+        <td data-label="Invited by">!${clipped(invitedBy)}</td>
+        <td data-label="Expires">!${day(expiresAt)}</td>
+        <td class="actions">!${rowMenu(email, [revokeForm(id, email, csrf)])}</td>
       </tr>`,
   );
-  return html`<h2>Not accepted yet</h2>
-    !${responsiveTable(["E-mail", "Role", "Invited by", "Until", { hidden: "Actions" }], rows)}`;
+  return html`<h2>Pending invitations</h2>
+    !${responsiveTable(["Email", "Role", "Invited by", "Expires", { hidden: "Actions" }], rows)}`;
+}
+
+function revokeForm(id: string, email: string, csrf: string): string {
+  return html`<form method="post" action="${PATH}/invitations/${id}/revoke">
+    !${csrfField(csrf)}<button class="danger" aria-label="Revoke the invitation of ${email}">Revoke invitation</button>
+  </form>`;
 }
 
 /** What became of the letter; "enough": the mailbox got too many of them today. */
@@ -125,21 +134,21 @@ export interface InvitedView {
 }
 
 const NOT_MAILED: Record<Exclude<InvitationMail, "sent">, string> = {
-  none: "This service sends no mail",
-  failed: "The letter could not be sent",
-  enough: "This address has been sent too many letters today",
+  none: "This service sends no email",
+  failed: "The email could not be sent",
+  enough: "This address has been sent too many emails today",
 };
 
 export function invitedPage({ visitor, email, link, mail, hasOutbox }: InvitedView): string {
   const words =
     mail === "sent"
-      ? html`<p role="status">The invitation is on its way to ${email}. You can also hand over the link yourself.</p>`
-      : html`<p>${NOT_MAILED[mail]}: hand this link to ${email} yourself.</p>`;
-  const body = html`<h1>Invited</h1>
+      ? html`<p role="status">An invitation was sent to ${email}. You can also share the link yourself.</p>`
+      : html`<p>${NOT_MAILED[mail]}: share this link with ${email} yourself.</p>`;
+  const body = html`<h1>Invitation created</h1>
     <div class="card stack">
-      !${words} !${hasOutbox ? outboxHint : ""} !${copyable({ id: "link", text: link, label: "The invitation's link" })}
-      <p class="muted">It works once, within 7 days, for whoever has it. You will not see it again.</p>
-      <p><a class="button primary" href="${PATH}">Back to the members</a></p>
+      !${words} !${hasOutbox ? outboxHint : ""} !${copyable({ id: "link", text: link, label: "Invitation link" })}
+      <p class="muted">It works once, within 7 days, for anyone who has it. You will not see it again.</p>
+      <p><a class="button primary" href="${PATH}">Back to members</a></p>
     </div>`;
-  return layout({ title: "Invited", visitor, path: PATH, body, isNarrow: true });
+  return layout({ title: "Invitation created", visitor, path: PATH, body, isNarrow: true });
 }

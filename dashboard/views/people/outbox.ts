@@ -1,6 +1,7 @@
 import { html } from "ghtml";
 import type { Outbox } from "../../mail/letter.ts";
 import type { Member } from "../../session/visitor.ts";
+import { empty } from "../empty.ts";
 import { layout } from "../layout.ts";
 import { moment } from "../time.ts";
 
@@ -15,9 +16,9 @@ export function outboxPage({ visitor, letters }: { visitor: Member | null; lette
   );
   const body = html`<h1>Outbox</h1>
     <p class="muted">
-      This gateway sends no mail: what it would have sent is kept here until it restarts. Set <code>MAIL=smtp</code> to send it.
+      This gateway sends no email. Messages are kept here until it restarts; set <code>MAIL=smtp</code> to send them.
     </p>
-    !${items.length === 0 ? html`<div class="card empty"><p>Nothing was written yet.</p></div>` : items.join("")}`;
+    !${items.length === 0 ? empty("No messages yet") : items.join("")}`;
   return layout({ title: "Outbox", visitor, body, isNarrow: true });
 }
 

@@ -4,7 +4,8 @@ import type { FormState } from "../../form.ts";
 import type { PasskeyChallenge } from "../../passkeys/passkeys.ts";
 import type { Member } from "../../session/visitor.ts";
 import { field, formProblem } from "../field.ts";
-import { csrfField, layout } from "../layout.ts";
+import { csrfField } from "../csrf-field.ts";
+import { layout } from "../layout.ts";
 import { day } from "../time.ts";
 import { passkeyForm } from "./passkey-form.ts";
 
@@ -22,7 +23,7 @@ export function newPasskeyPage({ visitor, challenge, form }: NewPasskeyView): st
     {
       name: "name",
       label: "Name",
-      help: "What you will know it by, such as “Laptop” or “Blue security key”.",
+      help: "Such as “Laptop” or “Blue security key”.",
       isRequired: true,
     },
     form,
@@ -34,7 +35,7 @@ export function newPasskeyPage({ visitor, challenge, form }: NewPasskeyView): st
         sign in with it alone, or use it after your password.
       </p>
       !${formProblem(form)}
-      !${passkeyForm({ kind: "create", action: NEW_PASSKEY_PATH, challenge, button: "Create the passkey", isPrimary: true, fields: csrfField(visitor.csrf) + name })}
+      !${passkeyForm({ kind: "create", action: NEW_PASSKEY_PATH, challenge, button: "Create passkey", isPrimary: true, fields: csrfField(visitor.csrf) + name })}
       <p><a href="${SETTINGS}">Cancel</a></p>
     </div>`;
   return layout({ title: "Add a passkey", visitor, path: SETTINGS, body, isNarrow: true });

@@ -7,7 +7,8 @@ import type { PasskeyChallenge } from "../../passkeys/passkeys.ts";
 import type { Member } from "../../session/visitor.ts";
 import { field, formProblem } from "../field.ts";
 import { copyable } from "../keys/snippets.ts";
-import { csrfField, layout } from "../layout.ts";
+import { csrfField } from "../csrf-field.ts";
+import { layout } from "../layout.ts";
 import { passkeyForm } from "./passkey-form.ts";
 import { NEW_PASSKEY_PATH, passkeyList } from "./passkeys.ts";
 
@@ -24,16 +25,16 @@ export interface SecondFactorView {
 
 export function secondFactorPage({ visitor, offer, form, canAddPasskey }: SecondFactorView): string {
   const instead = html`<p class="muted">
-    No app at hand? <a href="${NEW_PASSKEY_PATH}">Use a passkey instead</a>: your device's fingerprint, face or PIN.
+    No authenticator app? <a href="${NEW_PASSKEY_PATH}">Use a passkey instead</a>: your device's fingerprint, face or PIN.
   </p>`;
   const body = html`<h1>Set up an authenticator app</h1>
     <form method="post" action="${PATH}" class="card stack">
       !${csrfField(visitor.csrf)} !${formProblem(form)}
       <input type="hidden" name="sealed" value="${offer.sealed}" />
-      <p>Scan this with an authenticator app, or type the key into it. Then enter the code that the app shows.</p>
+      <p>Scan the QR code with an authenticator app, or type in the key. Then enter the code that the app shows.</p>
       <div class="qr" role="img" aria-label="QR code of the key below">!${renderSVG(offer.uri, { border: 2 })}</div>
       !${copyable({ id: "totp-secret", text: offer.secret, label: "The key" })}
-      !${field({ ...CODE_FIELD, help: "Six digits.", inputMode: "numeric" }, form)}
+      !${field({ ...CODE_FIELD, help: "The 6-digit code from the app.", inputMode: "numeric" }, form)}
       <div class="buttons">
         <button class="primary">Turn on</button>
         <a class="button quiet" href="${SETTINGS}">Cancel</a>
@@ -46,10 +47,10 @@ export function secondFactorPage({ visitor, offer, form, canAddPasskey }: Second
 export function recoveryCodesPage({ visitor, codes }: { visitor: Member; codes: readonly string[] }): string {
   const body = html`<h1>Your recovery codes</h1>
     <div class="card stack">
-      <p role="status">The second factor is on.</p>
+      <p role="status">Two-factor authentication is on.</p>
       <p>
-        <strong>Save these codes now: you will not see them again.</strong> If you lose your app or passkey, each of them lets you
-        in once, after your password.
+        <strong>Save these codes now: you will not see them again.</strong> If you lose your app or passkey, each code lets you
+        sign in once, together with your password.
       </p>
       !${copyable({ id: "recovery-codes", text: codes.join("\n"), label: "Recovery codes" })}
       <p><a class="button primary" href="${SETTINGS}">I have saved them</a></p>
@@ -68,19 +69,19 @@ export interface SecondFactors {
 export function secondFactorSection(visitor: Member, { passkeys, canAddPasskey, codesLeft }: SecondFactors): string {
   const { person, csrf } = visitor;
   const words = person.hasSecondFactor
-    ? "On: your password is not enough to sign in."
-    : "Off. A second factor keeps out anyone who learns your password.";
+    ? "On. Signing in takes your second factor besides your password."
+    : "Off. It protects your account even if somebody learns your password.";
   const app = person.hasTotp
     ? html`<form method="post" action="${PATH}/off">
-        !${csrfField(csrf)}<button class="quiet danger">Remove the authenticator app</button>
+        !${csrfField(csrf)}<button class="quiet danger">Remove authenticator app</button>
       </form>`
     : html`<a class="button" href="${PATH}">Set up an authenticator app</a>`;
   const codes = html`<form method="post" action="${PATH}/recovery-codes" class="stack">
     !${csrfField(csrf)}
     <p class="muted">${codesLeft} of 10 recovery codes left.</p>
-    <button>Make new recovery codes</button>
+    <button>Generate new recovery codes</button>
   </form>`;
-  return html`<h2>Second factor</h2>
+  return html`<h2>Two-factor authentication</h2>
     <div class="card stack">
       <p>${words}</p>
       !${passkeyList(passkeys, visitor)}
@@ -111,7 +112,7 @@ export function signInCodePage({ form, note, hasTotp, challenge, next }: SignInC
       : html`<div class="card">
           !${passkeyForm({ kind: "get", action: "/dashboard/sign-in/passkey", challenge, button: "Use your passkey", isPrimary: true, fields: html`<input type="hidden" name="next" value="${next}" />` })}
         </div>`;
-  const help = hasTotp ? "The six digits that your authenticator app shows, or a recovery code." : "One of your recovery codes.";
+  const help = hasTotp ? "The 6-digit code from your authenticator app, or a recovery code." : "One of your recovery codes.";
   const body = html`<h1>${title}</h1>
     !${passkey}
     <form method="post" action="/dashboard/sign-in/code" class="card stack">

@@ -2,8 +2,9 @@ import { html } from "ghtml";
 import type { ListedAction } from "../../../ledger/people/audit.ts";
 import { msOfId } from "../../../ledger/usage/request-id-time.ts";
 import type { Member } from "../../session/visitor.ts";
+import { empty } from "../empty.ts";
 import { layout } from "../layout.ts";
-import { responsiveTable } from "../responsive-table.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
 import { moment } from "../time.ts";
 
 export interface SecurityLogView {
@@ -19,18 +20,18 @@ export function securityLogPage({ visitor, actions, next }: SecurityLogView): st
     ({ id, by, action, subject }) =>
       html`<tr>
         <th scope="row" data-label="Time">!${moment(new Date(msOfId(id)))}</th>
-        <td data-label="What"><code>${action}</code></td>
-        <td data-label="On">${subject}</td>
-        <td data-label="Account">${by ?? "–"}</td>
+        <td data-label="Action"><code>${action}</code></td>
+        <td data-label="Subject">!${clipped(subject)}</td>
+        <td data-label="Account">!${clipped(by ?? "–")}</td>
       </tr>`,
   );
-  const body = html`<p class="small"><a href="/dashboard/settings">Settings</a></p>
+  const body = html`<p class="crumb"><a href="/dashboard/settings">Settings</a></p>
     <h1>Security log</h1>
     <p class="muted">
-      Everything that was done as ${visitor.person.email}. Something that you did not do? Change your password, and sign out all
-      other browsers.
+      Everything done as ${visitor.person.email}. If you do not recognise something, change your password and sign out all other
+      sessions.
     </p>
-    !${rows.length === 0 ? html`<div class="card empty"><p>Nothing yet.</p></div>` : responsiveTable(["Time", "What", "On", "Account"], rows)}
+    !${rows.length === 0 ? empty("Nothing yet") : responsiveTable(["Time", "Action", "Subject", "Account"], rows)}
     !${next === null ? "" : html`<p class="more"><a class="button" href="/dashboard/settings/log?before=${next}">Older entries</a></p>`}`;
   return layout({ title: "Security log", visitor, path: "/dashboard/settings", body });
 }

@@ -7,9 +7,11 @@ import type { Member } from "../../session/visitor.ts";
 import { browserName } from "./browser-name.ts";
 import { field, formProblem } from "../field.ts";
 import { secondFactorSection, type SecondFactors } from "./second-factor.ts";
-import { csrfField, layout } from "../layout.ts";
+import { csrfField } from "../csrf-field.ts";
+import { layout } from "../layout.ts";
+import { empty } from "../empty.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
 import { moment } from "../time.ts";
-import { responsiveTable } from "../responsive-table.ts";
 
 const PATH = "/dashboard/settings";
 
@@ -20,18 +22,17 @@ export interface SettingsView {
   actions: readonly ListedAction[];
   secondFactors: SecondFactors;
   form: FormState;
-  saved: boolean;
 }
 
-export function settingsPage({ visitor, sessions, actions, secondFactors, form, saved }: SettingsView): string {
+export function settingsPage({ visitor, sessions, actions, secondFactors, form }: SettingsView): string {
   const body = html`<h1>Settings</h1>
-    !${saved ? html`<p role="status" class="good">Saved.</p>` : ""} !${formProblem(form)} !${nameForm(visitor, form)}
+    !${formProblem(form)} !${nameForm(visitor, form)}
     !${visitor.person.hasPassword && visitor.onlyProvider === null ? passwordForm(visitor, form) : ""}
     !${secondFactorSection(visitor, secondFactors)}
-    <h2>Where you are signed in</h2>
+    <h2>Active sessions</h2>
     !${sessionList(sessions, visitor)}
-    <p><a href="${PATH}/log">Security log</a>: everything that was done as you.</p>
-    <h2>Done in ${visitor.membership.accountName} lately</h2>
+    <p>See everything done as you in the <a href="${PATH}/log">security log</a>.</p>
+    <h2>Recent activity in ${visitor.membership.accountName}</h2>
     !${actionTable(actions)}`;
   return layout({ title: "Settings", visitor, path: PATH, body });
 }
@@ -42,7 +43,7 @@ function nameForm({ csrf, person }: Member, form: FormState): string {
     !${csrfField(csrf)}
     <p class="muted">You sign in as ${person.email}.</p>
     !${field({ name: "name", label: "Name", autocomplete: "name", isRequired: true }, shown)}
-    <button>Save the name</button>
+    <button>Save</button>
   </form>`;
 }
 
@@ -52,8 +53,8 @@ function passwordForm({ csrf, person }: Member, form: FormState): string {
       !${csrfField(csrf)}
       <input type="email" name="username" value="${person.email}" autocomplete="username" hidden />
       !${field({ name: "current", label: "Current password", type: "password", autocomplete: "current-password", isRequired: true }, form)}
-      !${field({ name: "password", label: "New password", type: "password", help: "At least 10 characters. You are signed out everywhere else.", autocomplete: "new-password", isRequired: true }, form)}
-      <button>Change the password</button>
+      !${field({ name: "password", label: "New password", type: "password", help: "At least 10 characters. You will be signed out everywhere else.", autocomplete: "new-password", isRequired: true }, form)}
+      <button>Change password</button>
     </form>`;
 }
 
@@ -63,10 +64,10 @@ function sessionList(sessions: readonly Session[], { csrf, session: mine }: Memb
       html`<li>
         <p>
           <strong>${browserName(userAgent)}</strong>
-          !${id === mine.id ? html`<span class="badge active">this one</span>` : ""}<br />
-          <span class="muted small">since !${moment(createdAt)}, last seen !${moment(lastSeenAt)}</span>
+          !${id === mine.id ? html`<span class="badge active">this browser</span>` : ""}<br />
+          <span class="muted small">Signed in !${moment(createdAt)}, last active !${moment(lastSeenAt)}</span>
         </p>
-        !${id === mine.id ? "" : html`<form method="post" action="${PATH}/sessions/${id}/end">!${csrfField(csrf)}<button class="quiet">Sign it out</button></form>`}
+        !${id === mine.id ? "" : html`<form method="post" action="${PATH}/sessions/${id}/end">!${csrfField(csrf)}<button class="quiet">Sign out</button></form>`}
       </li>`,
   );
   const others = html`<form method="post" action="${PATH}/sessions/end-others">
@@ -81,15 +82,15 @@ function sessionList(sessions: readonly Session[], { csrf, session: mine }: Memb
 }
 
 function actionTable(actions: readonly ListedAction[]): string {
-  if (actions.length === 0) return html`<div class="card empty"><p>Nothing yet.</p></div>`;
+  if (actions.length === 0) return empty("Nothing yet");
   const rows = actions.map(
     ({ id, by, action, subject }) =>
       html`<tr>
         <th scope="row" data-label="Time">!${moment(new Date(msOfId(id)))}</th>
-        <td data-label="Who">${by ?? "–"}</td>
-        <td data-label="What"><code>${action}</code></td>
-        <td data-label="On">${subject}</td>
+        <td data-label="By">!${clipped(by ?? "–")}</td>
+        <td data-label="Action"><code>${action}</code></td>
+        <td data-label="Subject">!${clipped(subject)}</td>
       </tr>`,
   );
-  return responsiveTable(["Time", "Who", "What", "On"], rows);
+  return responsiveTable(["Time", "By", "Action", "Subject"], rows);
 }

@@ -31,7 +31,7 @@ export function signInPage({ form, next, isSignUpOpen, canReset, providers, chal
     <form method="post" action="/dashboard/sign-in" class="card stack">
       !${formProblem(form)}
       <input type="hidden" name="next" value="${next}" />
-      !${field({ name: "email", label: "E-mail", type: "email", autocomplete: "username", isRequired: true }, form)}
+      !${field({ name: "email", label: "Email", type: "email", autocomplete: "username", isRequired: true }, form)}
       !${field({ name: "password", label: "Password", type: "password", autocomplete: "current-password", isRequired: true }, form)}
       <button class="primary">Sign in</button>
     </form>

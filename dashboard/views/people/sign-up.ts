@@ -23,20 +23,20 @@ export function signUpPage({ form, invitation, invitedTo, proof, email, provider
   const next = invitation === "" ? "/dashboard" : `/dashboard/invitation?token=${invitation}`;
   const address =
     email === null
-      ? field({ name: "email", label: "E-mail", type: "email", autocomplete: "username", isRequired: true }, form)
-      : html`<p>Your address is <strong>${email}</strong>.</p>
+      ? field({ name: "email", label: "Email", type: "email", autocomplete: "username", isRequired: true }, form)
+      : html`<p>Your email address is <strong>${email}</strong>.</p>
           !${form.problems["email"] === undefined ? "" : html`<p class="problem" role="alert">${form.problems["email"]}</p>`}`;
   const body = html`<h1>Sign up</h1>
     <p class="muted">
-      ${invitedTo === null ? "One account, every model, from any tool that can set a base address and a key." : `You join ${invitedTo}.`}
+      ${invitedTo === null ? "One account and one key for every model, in any tool that takes a base URL." : `You are joining ${invitedTo}.`}
     </p>
     <form method="post" action="/dashboard/sign-up" class="card stack">
       !${formProblem(form)}
       <input type="hidden" name="invitation" value="${invitation}" />
       <input type="hidden" name="proof" value="${proof}" />
-      !${field({ name: "name", label: "Name", help: invitedTo === null ? "Yours, or your team's. The account is called so." : "Yours.", autocomplete: "name", isRequired: true }, form)}
+      !${field({ name: "name", label: "Name", help: invitedTo === null ? "Your name or your team's. It becomes the account's name." : "Your name.", autocomplete: "name", isRequired: true }, form)}
       !${address}
-      !${field({ name: "password", label: "Password", type: "password", help: "At least 10 characters. A few words together are good ones.", autocomplete: "new-password", isRequired: true }, form)}
+      !${field({ name: "password", label: "Password", type: "password", help: "At least 10 characters. A few random words work well.", autocomplete: "new-password", isRequired: true }, form)}
       <button class="primary">Sign up</button>
     </form>
     !${providerButtons({ verb: "Sign up", providers, next })} !${SIGN_IN}`;
@@ -60,24 +60,24 @@ export function addressPage({ form, invitation, domains, canMail, providers }: A
   const mailed = html`<form method="post" action="/dashboard/sign-up/address" class="card stack">
     !${formProblem(form)}
     <input type="hidden" name="invitation" value="${invitation}" />
-    !${field({ name: "email", label: "E-mail", type: "email", help: "We send a link to it with which you sign up.", autocomplete: "username", isRequired: true }, form)}
-    <button class="primary">Send the link</button>
+    !${field({ name: "email", label: "Email", type: "email", help: "We will send you a link to sign up.", autocomplete: "username", isRequired: true }, form)}
+    <button class="primary">Send sign-up link</button>
   </form>`;
   const body = html`<h1>Sign up</h1>
-    !${domains === null ? "" : html`<p class="muted">Only addresses of ${domains.join(", ")} can sign up here.</p>`}
+    !${domains === null ? "" : html`<p class="muted">Only addresses at ${domains.join(", ")} can sign up.</p>`}
     !${canMail ? mailed : ""} !${providerButtons({ verb: "Sign up", providers, next })} !${SIGN_IN}`;
   return layout({ title: "Sign up", visitor: null, body, isNarrow: true });
 }
 
 export function addressSentPage({ hasOutbox }: { hasOutbox: boolean }): string {
-  const body = html`<h1>Look into your mail</h1>
+  const body = html`<h1>Check your email</h1>
     <div class="card stack">
-      <p role="status">A link is on its way to your address. It works for an hour.</p>
+      <p role="status">We sent a link to your address. It expires in an hour.</p>
       !${hasOutbox ? outboxHint : ""}
-      <p class="muted">Nothing came? Look into the folder for unwanted mail, or check the address and try again.</p>
+      <p class="muted">Nothing there? Check your spam folder, or check the address and try again.</p>
     </div>
     <p class="muted"><a href="/dashboard/sign-up">Try again</a> · <a href="/dashboard/sign-in">Sign in</a></p>`;
-  return layout({ title: "Look into your mail", visitor: null, body, isNarrow: true });
+  return layout({ title: "Check your email", visitor: null, body, isNarrow: true });
 }
 
-const SIGN_IN = html`<p class="muted">Signed up before? <a href="/dashboard/sign-in">Sign in</a></p>`;
+const SIGN_IN = html`<p class="muted">Already have an account? <a href="/dashboard/sign-in">Sign in</a></p>`;

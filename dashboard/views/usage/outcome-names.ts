@@ -2,20 +2,30 @@ import type { Outcome } from "../../../ledger/settlement/settlement.ts";
 
 /** How a request ended, for people. */
 export const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
-  complete: "complete",
-  truncated: "cut off",
+  complete: "completed",
+  truncated: "interrupted",
   failed: "failed",
-  aborted: "closed by you",
+  aborted: "cancelled",
   stopped: "out of credit",
   lost: "lost",
 };
 
+/** The badge of each. */
+export const OUTCOME_BADGES: Readonly<Record<Outcome, string>> = {
+  complete: "active",
+  truncated: "warn",
+  failed: "failed",
+  aborted: "",
+  stopped: "warn",
+  lost: "warn",
+};
+
 /** What that means for the charge. */
 export const OUTCOME_NOTES: Readonly<Record<Outcome, string>> = {
-  complete: "The answer came whole.",
-  truncated: "The model server broke off: what had come is charged.",
-  failed: "The model server failed before the first token: nothing is charged.",
-  aborted: "Your side closed the connection: what had come until then is charged.",
-  stopped: "Your credit ran out: what had come until then is charged.",
-  lost: "The gateway lost sight of it: what was noted last is charged.",
+  complete: "The response was delivered in full.",
+  truncated: "The model server stopped mid-response. What was delivered is charged.",
+  failed: "The model server failed before the first token. Nothing is charged.",
+  aborted: "Your client closed the connection. What was generated until then is charged.",
+  stopped: "Your credit ran out mid-response. What was delivered until then is charged.",
+  lost: "The gateway restarted during the request. What was last recorded is charged.",
 };

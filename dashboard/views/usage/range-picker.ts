@@ -15,15 +15,15 @@ export function rangePicker(path: string, range: DayRange, kept: Readonly<Record
       >`,
   );
   return html`<div class="range">
-    <nav aria-label="Days">!${links.join("")}</nav>
+    <nav class="switch" aria-label="Date range">!${links.join("")}</nav>
     <form method="get" action="${path}">
       <input type="hidden" name="range" value="custom" />
       !${hiddenFields(kept)}
-      <label><span class="hidden">First day</span><input type="date" name="from" value="${range.fromDay}" /></label>
-      <label><span class="hidden">Last day</span><input type="date" name="to" value="${range.toDay}" /></label>
-      <button>Show</button>
+      <label><span class="hidden">From</span><input type="date" name="from" value="${range.fromDay}" /></label>
+      <label><span class="hidden">To</span><input type="date" name="to" value="${range.toDay}" /></label>
+      <button>Apply</button>
     </form>
-    <span class="muted small">Days are UTC.</span>
+    <span class="muted small">UTC</span>
   </div>`;
 }
 

@@ -19,12 +19,12 @@ export interface RequestView {
 /** What one request was, and how its charge adds up. */
 export function requestPage({ visitor, attempts, keys }: RequestView): string {
   const id = attempts[0]?.requestId ?? "";
-  const body = html`<p class="small"><a href="/dashboard/usage/requests">Every request</a></p>
+  const body = html`<p class="crumb"><a href="/dashboard/usage/requests">Logs</a></p>
     <h1>Request</h1>
     <p><code>${id}</code></p>
-    <p class="muted small">The answer had it as <code>x-request-id</code>. Times are UTC.</p>
+    <p class="muted small">The response carries this ID in its <code>x-request-id</code> header. Times are UTC.</p>
     !${attempts.map((attempt) => card(attempt, { keys, isOnly: attempts.length === 1 })).join("")}`;
-  return layout({ title: "Request", visitor, path: "/dashboard/usage", body });
+  return layout({ title: "Request", visitor, path: "/dashboard/usage/requests", body });
 }
 
 function card(request: ListedRequest, { keys, isOnly }: { keys: readonly NamedKey[]; isOnly: boolean }): string {
@@ -37,8 +37,8 @@ function card(request: ListedRequest, { keys, isOnly }: { keys: readonly NamedKe
     ["Interface", `${INTERFACE_NAMES[request.interface]}${request.isStream ? ", stream" : ""}`],
     ["Status", String(request.httpStatus)],
     ["Result", `${OUTCOME_NAMES[outcome]}. ${OUTCOME_NOTES[outcome]}`],
-    ["Whole time", `${(durationMs / 1000).toFixed(3)} s`],
-    ["First token after", firstTokenMs === null ? "–" : `${(firstTokenMs / 1000).toFixed(3)} s`],
+    ["Duration", `${(durationMs / 1000).toFixed(3)} s`],
+    ["Time to first token", firstTokenMs === null ? "–" : `${(firstTokenMs / 1000).toFixed(3)} s`],
     ["Price version", String(request.priceVersion)],
   ];
   return html`<section class="card">
@@ -55,7 +55,7 @@ function card(request: ListedRequest, { keys, isOnly }: { keys: readonly NamedKe
         .join("")}
     </dl>
     !${charge(request)}
-    !${request.isEstimated ? html`<p class="muted small">The model server did not tell the usage: the tokens were counted here.</p>` : ""}
+    !${request.isEstimated ? html`<p class="muted small">The model server did not report usage, so the gateway counted the tokens.</p>` : ""}
   </section>`;
 }
 
@@ -64,7 +64,7 @@ function charge(request: ListedRequest): string {
   const classes: [string, number, bigint][] = [
     ["Input", request.inputTokens, price.inputPicoUsd],
     ["Cached input", request.cachedInputTokens, price.cachedInputPicoUsd],
-    ["Written to the cache", request.cacheWriteTokens, price.cacheWritePicoUsd],
+    ["Cache write", request.cacheWriteTokens, price.cacheWritePicoUsd],
     ["Output", request.outputTokens, price.outputPicoUsd],
   ];
   const rows = classes.map(
@@ -72,14 +72,14 @@ function charge(request: ListedRequest): string {
       html`<tr>
         <th scope="row" data-label="Tokens"><span>${name}</span></th>
         <td data-label="Count" class="number">${tokens.toLocaleString("en-US")}</td>
-        <td data-label="USD a million" class="number">${showPrice(picoUsd)}</td>
-        <td data-label="USD" class="number">${showPico(BigInt(tokens) * picoUsd)}</td>
+        <td data-label="Price per million" class="number">${showPrice(picoUsd)}</td>
+        <td data-label="Cost" class="number">${showPico(BigInt(tokens) * picoUsd)}</td>
       </tr>`,
   );
-  return html`!${responsiveTable(["Tokens", { number: "Count" }, { number: "USD a million" }, { number: "USD" }], rows)}
+  return html`!${responsiveTable(["Tokens", { number: "Count" }, { number: "Price per million" }, { number: "Cost" }], rows, "narrow")}
     <p>
-      Charged: <strong>${formatNanoUsd(request.chargeNanoUsd)} USD</strong>, the sum, rounded once.
-      !${request.reasoningTokens === 0 ? "" : html`Of the output, ${request.reasoningTokens.toLocaleString("en-US")} tokens were reasoning.`}
+      Charged: <strong>${formatNanoUsd(request.chargeNanoUsd)} USD</strong>, rounded once.
+      !${request.reasoningTokens === 0 ? "" : html`The output includes ${request.reasoningTokens.toLocaleString("en-US")} reasoning tokens.`}
     </p>`;
 }
 

@@ -1,15 +1,16 @@
 import { html } from "ghtml";
 import type { NamedKey } from "../../../ledger/keys/key-list.ts";
-import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { ListedRequest, RequestPage } from "../../../ledger/usage/request-list.ts";
 import type { Member } from "../../session/visitor.ts";
 import { filterQuery, type RequestFilter } from "../../usage/filter.ts";
 import type { DayRange } from "../../usage/range.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
+import { empty } from "../empty.ts";
+import { compactCell, seconds, usd } from "../figures.ts";
 import { layout } from "../layout.ts";
-import { OUTCOME_NAMES } from "./outcome-names.ts";
+import { OUTCOME_BADGES, OUTCOME_NAMES } from "./outcome-names.ts";
 import { hiddenFields, rangePicker, rangeQuery } from "./range-picker.ts";
-import { responsiveTable } from "../responsive-table.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
 
 export interface RequestsView {
   visitor: Member;
@@ -28,15 +29,14 @@ export function requestsPage({ visitor, range, page, keys, models, filter }: Req
   const kept = { ...rangeQuery(range), ...filterQuery(filter) };
   const next =
     page.next === null ? "" : new URLSearchParams({ ...kept, after: `${page.next.requestId}.${page.next.attempt}` }).toString();
-  const body = html`<p class="small">
-      <a href="/dashboard/usage?${new URLSearchParams(rangeQuery(range)).toString()}">Billing &amp; Usage</a>
-    </p>
-    <h1>Every request</h1>
+  const body = html`<div class="title">
+      <h1>Logs</h1>
+      <a class="button" href="/dashboard/usage/csv/requests?${new URLSearchParams(kept).toString()}" download>Export CSV</a>
+    </div>
     !${rangePicker(PATH, range, filterQuery(filter))} !${filters({ range, keys, models, filter })}
-    !${page.requests.length === 0 ? html`<div class="card empty"><p>There is no such request in these days.</p></div>` : table(page.requests, names)}
-    <p class="more"><a href="/dashboard/usage/csv/requests?${new URLSearchParams(kept).toString()}" download>As CSV</a></p>
+    !${page.requests.length === 0 ? empty("No matching requests", { note: "Try a longer date range or fewer filters." }) : table(page.requests, names)}
     !${next === "" ? "" : html`<p class="more"><a class="button" href="${PATH}?${next}">Older requests</a></p>`}`;
-  return layout({ title: "Every request", visitor, path: "/dashboard/usage", body });
+  return layout({ title: "Logs", visitor, path: PATH, body });
 }
 
 function filters({ range, keys, models, filter }: Pick<RequestsView, "range" | "keys" | "models" | "filter">): string {
@@ -48,9 +48,9 @@ function filters({ range, keys, models, filter }: Pick<RequestsView, "range" | "
     !${hiddenFields(rangeQuery(range))}
     !${select({ name: "key", label: "Key", all: "All keys", options: ofKeys, chosen: filter.key })}
     !${select({ name: "model", label: "Model", all: "All models", options: ofModels, chosen: filter.model })}
-    !${select({ name: "outcome", label: "Result", all: "All results", options: OUTCOME_NAMES, chosen: filter.outcome })}
+    !${select({ name: "outcome", label: "Status", all: "All statuses", options: OUTCOME_NAMES, chosen: filter.outcome })}
     <button>Filter</button>
-    !${isNarrowed ? html`<a href="${PATH}?${all}">Show all</a>` : ""}
+    !${isNarrowed ? html`<a href="${PATH}?${all}">Clear filters</a>` : ""}
   </form>`;
 }
 
@@ -83,14 +83,16 @@ function table(requests: readonly ListedRequest[], names: ReadonlyMap<string, st
       "Time (UTC)",
       "Model",
       "Key",
-      "Result",
+      "Status",
       { number: "Input" },
       { number: "Cached" },
       { number: "Output" },
-      { number: "Seconds" },
-      { number: "Charge in USD" },
+      { number: "TTFT" },
+      { number: "Duration" },
+      { number: "Cost" },
     ],
     requests.map((request) => row(request, names)),
+    "widest",
   );
 }
 
@@ -98,25 +100,29 @@ function row(request: ListedRequest, names: ReadonlyMap<string, string>): string
   const at = request.startedAt.toISOString();
   return html`<tr>
     <th scope="row" data-label="Time (UTC)">
-      <a href="${PATH}/${request.requestId}"><time datetime="${at}">${at.slice(5, 19).replace("T", " ")}</time></a>
+      <a href="${PATH}/${request.requestId}"
+        ><time datetime="${at}" title="${at.slice(0, 19).replace("T", " ")} UTC">${at.slice(5, 19).replace("T", " ")}</time></a
+      >
     </th>
     <td data-label="Model">
       <span
-        >${request.model}<br /><span class="muted small"
-          >${INTERFACE_NAMES[request.interface]}${request.isStream ? ", stream" : ""}</span
+        >!${clipped(request.model)}<span class="sub"
+          >${INTERFACE_NAMES[request.interface]}${request.isStream ? ", streaming" : ""}</span
         ></span
       >
     </td>
-    <td data-label="Key">${names.get(request.keyId) ?? request.keyId}</td>
-    <td data-label="Result">
+    <td data-label="Key">!${clipped(names.get(request.keyId) ?? request.keyId)}</td>
+    <td data-label="Status">
       <span
-        >${OUTCOME_NAMES[request.outcome]}!${request.isEstimated ? ' <span class="badge" title="The model server did not tell the usage: it was counted here">estimated</span>' : ""}</span
+        ><span class="badge ${OUTCOME_BADGES[request.outcome]}">${OUTCOME_NAMES[request.outcome]}</span
+        >!${request.isEstimated ? ' <span class="sub" title="The model server did not report usage, so the gateway counted the tokens">Estimated</span>' : ""}</span
       >
     </td>
-    <td data-label="Input" class="number">${request.inputTokens.toLocaleString("en-US")}</td>
-    <td data-label="Cached" class="number">${(request.cachedInputTokens + request.cacheWriteTokens).toLocaleString("en-US")}</td>
-    <td data-label="Output" class="number">${request.outputTokens.toLocaleString("en-US")}</td>
-    <td data-label="Seconds" class="number">${(request.durationMs / 1000).toFixed(1)}</td>
-    <td data-label="Charge in USD" class="number">${formatNanoUsd(request.chargeNanoUsd)}</td>
+    <td data-label="Input" class="number">!${compactCell(request.inputTokens)}</td>
+    <td data-label="Cached" class="number">!${compactCell(request.cachedInputTokens + request.cacheWriteTokens)}</td>
+    <td data-label="Output" class="number">!${compactCell(request.outputTokens)}</td>
+    <td data-label="TTFT" class="number">${seconds(request.firstTokenMs)}</td>
+    <td data-label="Duration" class="number">${seconds(request.durationMs)}</td>
+    <td data-label="Cost" class="number">!${usd(request.chargeNanoUsd, "micros")}</td>
   </tr>`;
 }

@@ -4,12 +4,14 @@ import type { KeyUsagePage } from "../../../ledger/usage/reports.ts";
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../../ledger/usage/sums.ts";
 import { modelSeries, tokensOf, type Bar, type Unit } from "../../charts/model-series.ts";
 import { legend, stackedBars } from "../../charts/stacked-bars.ts";
-import { showUsd } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { daysOf, type DayRange } from "../../usage/range.ts";
+import { runway } from "../../usage/days-left.ts";
+import { empty } from "../empty.ts";
+import { compact, compactCell, figure, usd } from "../figures.ts";
 import { layout } from "../layout.ts";
 import { rangePicker, rangeQuery } from "./range-picker.ts";
-import { responsiveTable } from "../responsive-table.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
 
 export interface UsageView {
   visitor: Member;
@@ -28,23 +30,20 @@ export function usagePage({ visitor, range, unit, balance, lastsDays, bars, byKe
   const all = bars.reduce<UsageSums>(addUsage, NO_USAGE_SUMS);
   const query = new URLSearchParams(rangeQuery(range)).toString();
   const body = html`<div class="title">
-      <h1>Billing &amp; Usage</h1>
-      <a class="button" href="/dashboard/usage/requests?${query}">Every request</a>
+      <h1>Usage</h1>
+      <a class="button" href="/dashboard/usage/requests?${query}">View logs</a>
     </div>
     !${rangePicker("/dashboard/usage", range, unit === "money" ? {} : { unit })}
     <div class="cards">
-      !${figure("Balance", showUsd(balance.postedNanoUsd), balanceNote(balance, lastsDays))}
-      !${figure("Spent in these days", showUsd(all.chargeNanoUsd))} !${figure("Requests", all.requests.toLocaleString("en-US"))}
-      !${figure("Tokens", tokensOf(all).toLocaleString("en-US"))}
+      !${figure({ name: "Balance", value: usd(balance.postedNanoUsd), note: balanceNote(balance, lastsDays) })}
+      !${figure({ name: "Spend", value: usd(all.chargeNanoUsd) })} !${figure({ name: "Requests", value: compact(all.requests) })}
+      !${figure({ name: "Tokens", value: compact(tokensOf(all)) })}
     </div>
     !${all.requests === 0 ? nothing : charts({ range, unit, bars, models, byKey, query })}`;
-  return layout({ title: "Billing & Usage", visitor, path: "/dashboard/usage", body });
+  return layout({ title: "Usage", visitor, path: "/dashboard/usage", body });
 }
 
-const nothing = html`<div class="card empty">
-  <p>Nothing was used in these days.</p>
-  <p class="muted">Usage shows up here a moment after each request has ended.</p>
-</div>`;
+const nothing = empty("No usage in this period", { note: "Requests show up here a moment after they end." });
 
 interface Charts extends Pick<UsageView, "range" | "unit" | "bars" | "byKey"> {
   models: readonly (UsageSums & { model: string })[];
@@ -79,7 +78,7 @@ function charts({ range, unit, bars, models, byKey, query }: Charts): string {
       !${table(
         "Model",
         models.map(({ model, ...sums }) => ({
-          name: html`<a href="/dashboard/usage/requests?${query}&model=${encodeURIComponent(model)}">${model}</a>`,
+          name: html`<a href="/dashboard/usage/requests?${query}&model=${encodeURIComponent(model)}">!${clipped(model)}</a>`,
           ...sums,
         })),
       )}
@@ -89,7 +88,7 @@ function charts({ range, unit, bars, models, byKey, query }: Charts): string {
       !${table(
         "Key",
         byKey.keys.map(({ keyId, name, isRevoked, ...sums }) => ({
-          name: html`<a href="/dashboard/usage/requests?${query}&key=${keyId}">${name}</a
+          name: html`<a href="/dashboard/usage/requests?${query}&key=${keyId}">!${clipped(name)}</a
             >!${isRevoked ? ' <span class="badge">deleted</span>' : ""}`,
           ...sums,
         })),
@@ -104,18 +103,26 @@ function table(head: string, rows: readonly (UsageSums & { name: string })[]): s
     (row) =>
       html`<tr>
         <th scope="row" data-label="${head}"><span>!${row.name}</span></th>
-        <td data-label="Requests" class="number">${row.requests.toLocaleString("en-US")}</td>
-        <td data-label="Input" class="number">${row.inputTokens.toLocaleString("en-US")}</td>
-        <td data-label="Cached input" class="number">
-          ${(row.cachedInputTokens + row.cacheWriteTokens).toLocaleString("en-US")}
-        </td>
-        <td data-label="Output" class="number">${row.outputTokens.toLocaleString("en-US")}</td>
-        <td data-label="Charge" class="number">${showUsd(row.chargeNanoUsd)}</td>
+        <td data-label="Requests" class="number">!${compactCell(row.requests)}</td>
+        <td data-label="Input" class="number">!${compactCell(row.inputTokens)}</td>
+        <td data-label="Cached input" class="number">!${compactCell(row.cachedInputTokens)}</td>
+        <td data-label="Cache write" class="number">!${compactCell(row.cacheWriteTokens)}</td>
+        <td data-label="Output" class="number">!${compactCell(row.outputTokens)}</td>
+        <td data-label="Spend" class="number">!${usd(row.chargeNanoUsd)}</td>
       </tr>`,
   );
   return responsiveTable(
-    [head, { number: "Requests" }, { number: "Input" }, { number: "Cached input" }, { number: "Output" }, { number: "Charge" }],
+    [
+      head,
+      { number: "Requests" },
+      { number: "Input" },
+      { number: "Cached input" },
+      { number: "Cache write" },
+      { number: "Output" },
+      { number: "Spend" },
+    ],
     body,
+    "wide",
   );
 }
 
@@ -132,7 +139,7 @@ const HOURS = Array.from({ length: 24 }, (_, hour) => `${String(hour).padStart(2
 
 const UNITS: Record<Unit, { name: string; axis: string; show: (value: number) => string }> = {
   money: {
-    name: "Money",
+    name: "Spend",
     axis: "USD",
     // Small amounts to the nano-dollar: a day may cost less than a cent.
     show: (value) =>
@@ -152,28 +159,20 @@ function unitPicker(unit: Unit, query: string): string {
         >${UNITS[each].name}</a
       >`,
   );
-  return html`<nav class="range" aria-label="Unit of the chart">!${links.join("")}</nav>`;
+  return html`<nav class="switch" aria-label="Metric">!${links.join("")}</nav>`;
 }
 
 /** The same rows as files, with exact numbers. */
 function files(query: string): string {
-  const views = { days: "days", models: "models", keys: "keys", requests: "every request" };
+  const views = { days: "days", models: "models", keys: "keys", requests: "logs" };
   const links = Object.entries(views).map(
     ([view, words]) => html`<a href="/dashboard/usage/csv/${view}?${query}" download>${words}</a>`,
   );
-  return html`<p class="more">As CSV: !${links.join(", ")}</p>`;
+  return html`<p class="more">Export CSV: !${links.join(", ")}</p>`;
 }
 
 function balanceNote({ leasedNanoUsd }: Balance, lastsDays: number | undefined): string {
-  const held = `${showUsd(leasedNanoUsd)} held for running requests`;
+  const held = html`!${usd(leasedNanoUsd)} held for requests in progress`;
   if (lastsDays === undefined) return held;
-  return `${held}; lasts ${lastsDays === 1 ? "one day" : lastsDays > 730 ? "over two years" : `${lastsDays} days`} at the pace of the last seven`;
-}
-
-function figure(name: string, value: string, note = ""): string {
-  return html`<div class="card figure">
-    <h2>${name}</h2>
-    <p class="value">${value}</p>
-    !${note === "" ? "" : html`<p class="muted small">${note}</p>`}
-  </div>`;
+  return html`Lasts ${runway(lastsDays)} at the pace of the last 7 days. !${held}.`;
 }

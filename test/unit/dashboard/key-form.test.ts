@@ -43,9 +43,9 @@ test("what is left empty is not limited", () => {
 test.for([
   ["name", "", "Give the key a name."],
   ["expires", "soon", "Choose a day."],
-  ["spendPerDayUsd", "5,00", "Write an amount in USD such as 5.00."],
-  ["requestsPerMinute", "0", "Write a whole number above 0."],
-  ["tokensPerMinute", "1e3", "Write a whole number above 0."],
+  ["spendPerDayUsd", "5,00", "Enter an amount in USD, such as 5.00."],
+  ["requestsPerMinute", "0", "Enter a whole number above 0."],
+  ["tokensPerMinute", "1e3", "Enter a whole number above 0."],
 ] as const)("%s: %j is refused in words", ([field, value, message]) => {
   expect(() => parseKeyForm({ ...full, [field]: value })).toThrow(
     expect.objectContaining({ issues: [expect.objectContaining({ path: [field], message })] }),

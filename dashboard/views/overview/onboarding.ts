@@ -1,0 +1,40 @@
+import { html } from "ghtml";
+import { usd } from "../figures.ts";
+import { snippets } from "../keys/snippets.ts";
+import type { Overview } from "./overview-view.ts";
+
+/** The way to the first response; it goes once there was one. */
+export function onboarding(overview: Overview): string {
+  const { balance, keys, baseUrl, canPay } = overview;
+  const hasCredit = balance.postedNanoUsd > 0n;
+  const addCredit = html`<p><a class="button ${hasCredit ? "" : "primary"}" href="/dashboard/credit/top-up">Add credit</a></p>`;
+  return html`<section aria-labelledby="start">
+    <h2 id="start">Get started</h2>
+    <ol class="steps">
+      <li class="${hasCredit ? "done" : ""}">
+        <h3>Add credit</h3>
+        <p>!${credit(overview)}</p>
+        !${canPay ? addCredit : ""}
+      </li>
+      <li class="${keys > 0 ? "done" : ""}">
+        <h3>Create an API key</h3>
+        <p>${keys > 0 ? `You have ${keys === 1 ? "1 key" : `${keys} keys`}.` : "You will see its full value once."}</p>
+        <p><a class="button ${keys > 0 ? "" : "primary"}" href="/dashboard/keys/new">Create key</a></p>
+      </li>
+      <li>
+        <h3>Send your first request</h3>
+        <p>Base URL: <code>${baseUrl}/v1</code> for OpenAI clients, <code>${baseUrl}</code> for Anthropic clients.</p>
+        <p><a class="button" href="/dashboard/playground">Open the playground</a></p>
+        !${snippets({ ...overview, key: null })}
+      </li>
+    </ol>
+  </section>`;
+}
+
+function credit({ balance, canPay }: Overview): string {
+  if (balance.postedNanoUsd > 0n) return html`You have !${usd(balance.postedNanoUsd)} of credit.`;
+  const redeem = html`<a href="/dashboard/credit">redeem a code</a>`;
+  return canPay
+    ? html`Pay by card, or !${redeem}.`
+    : html`!${redeem.replace("redeem", "Redeem")}, or ask the operator of this service for credit.`;
+}
