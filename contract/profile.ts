@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** How hard a model thinks: the words of both protocols together. "none" switches thinking off. */
+/** How hard a model thinks: the words of all protocols together. "none" switches thinking off. */
 export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 export type Effort = (typeof EFFORTS)[number];
 

@@ -42,6 +42,7 @@ interface Values {
   manifests?: string;
   upstreamChat?: string;
   upstreamMessages?: string;
+  upstreamResponses?: string;
   upstreamKey?: string;
   upstreamModel?: string;
   workers: number;
@@ -64,6 +65,11 @@ export function createCommand(onParsed: (values: Values) => void): Command {
       ),
     )
     .addOption(new Option("--upstream-messages <url>", "a real server for messages, without /v1").argParser(parseMessagesUrl))
+    .addOption(
+      new Option("--upstream-responses <url>", "a real server for Responses, with /v1: https://api.openai.com/v1").argParser(
+        parseResponsesUrl,
+      ),
+    )
     .option("--upstream-key <key>", "its key; better in the environment as UPSTREAM_KEY, where the process list does not show it")
     .option("--upstream-model <name>", "the model's name there; clients may use it too")
     .addOption(
@@ -72,8 +78,11 @@ export function createCommand(onParsed: (values: Values) => void): Command {
     .showHelpAfterError("Run npm start -- --help for the flags.")
     .allowExcessArguments(false)
     .action((values: Values, command: Command) => {
-      if (values.upstreamModel !== undefined && values.upstreamChat === undefined && values.upstreamMessages === undefined)
-        command.error("error: --upstream-model needs the server: add --upstream-chat or --upstream-messages.");
+      const servers = [values.upstreamChat, values.upstreamMessages, values.upstreamResponses];
+      if (values.upstreamModel !== undefined && servers.every((server) => server === undefined))
+        command.error(
+          "error: --upstream-model needs the server: add --upstream-chat, --upstream-messages or --upstream-responses.",
+        );
       onParsed(values);
     });
 }
@@ -83,6 +92,7 @@ function toOptions(values: Values, environment: Readonly<Record<string, string |
   const upstreams: UpstreamOptions = {
     ...(values.upstreamChat === undefined ? {} : { chatUrl: values.upstreamChat }),
     ...(values.upstreamMessages === undefined ? {} : { messagesUrl: values.upstreamMessages }),
+    ...(values.upstreamResponses === undefined ? {} : { responsesUrl: values.upstreamResponses }),
     ...(key === undefined || key === "" ? {} : { key }),
     ...(values.upstreamModel === undefined ? {} : { model: values.upstreamModel }),
   };
@@ -117,6 +127,12 @@ function parseChatUrl(text: string): string {
   const url = parseUrl(text);
   if (!url.endsWith("/chat/completions")) return url;
   throw new InvalidArgumentError("It must end before /chat/completions: the gateway adds that.");
+}
+
+function parseResponsesUrl(text: string): string {
+  const url = parseUrl(text);
+  if (!url.endsWith("/responses")) return url;
+  throw new InvalidArgumentError("It must end before /responses: the gateway adds that.");
 }
 
 function parseMessagesUrl(text: string): string {

@@ -5,17 +5,26 @@ import type { UpstreamOptions } from "./upstreams.ts";
 const NAMES_SHOWN = 4;
 
 /** What about the given servers is probably not meant as it was typed: one sentence each. */
-export function adviseOnUpstreams({ chatUrl, messagesUrl, model }: UpstreamOptions, destinations: Destinations): string[] {
-  if (chatUrl === undefined && messagesUrl === undefined) return [];
+export function adviseOnUpstreams(
+  { chatUrl, messagesUrl, responsesUrl, model }: UpstreamOptions,
+  destinations: Destinations,
+): string[] {
+  const flags = [
+    { flag: "--upstream-chat", url: chatUrl, placeholder: "http://chat.simulator.localhost" },
+    { flag: "--upstream-messages", url: messagesUrl, placeholder: "http://messages.simulator.localhost" },
+    { flag: "--upstream-responses", url: responsesUrl, placeholder: "http://responses.simulator.localhost" },
+  ];
+  if (flags.every(({ url }) => url === undefined)) return [];
   const given = [...destinations].flatMap(([name, servers]) =>
     servers.flatMap(({ kind, url, upstreamModel }) => (kind === "given" ? [{ name, url, upstreamModel }] : [])),
   );
   const advice: string[] = [];
-  if (chatUrl !== undefined) advice.push(...adviseOnVersion(chatUrl));
-  for (const [flag, url] of Object.entries({ "--upstream-chat": chatUrl, "--upstream-messages": messagesUrl })) {
+  if (chatUrl !== undefined) advice.push(...adviseOnVersion({ flag: "--upstream-chat", path: "/chat/completions" }, chatUrl));
+  if (responsesUrl !== undefined)
+    advice.push(...adviseOnVersion({ flag: "--upstream-responses", path: "/responses" }, responsesUrl));
+  for (const { flag, url, placeholder } of flags) {
     if (url === undefined || given.some((each) => new URL(each.url).origin === new URL(url).origin)) continue;
-    const placeholder = flag === "--upstream-chat" ? "chat" : "messages";
-    advice.push(`${flag} changes nothing: no Model in the manifests has the url http://${placeholder}.simulator.localhost.`);
+    advice.push(`${flag} changes nothing: no Model in the manifests has the url ${placeholder}.`);
   }
   const asked = [...new Set(given.map(({ upstreamModel }) => upstreamModel))];
   if (model === undefined && asked.length > 0) {
@@ -28,9 +37,9 @@ export function adviseOnUpstreams({ chatUrl, messagesUrl, model }: UpstreamOptio
 }
 
 /** A bare origin gets `/v1`, a path is taken as typed: some servers have another version, or none. */
-function adviseOnVersion(chatUrl: string): string[] {
-  const { origin, pathname } = new URL(chatUrl);
-  if (pathname === "/") return [`--upstream-chat has no /v1: ${origin}/v1 is used.`];
+function adviseOnVersion({ flag, path }: { flag: string; path: string }, url: string): string[] {
+  const { origin, pathname } = new URL(url);
+  if (pathname === "/") return [`${flag} has no /v1: ${origin}/v1 is used.`];
   if (/\/v\d[^/]*(\/|$)/.test(pathname)) return [];
-  return [`--upstream-chat has no /v1: requests go to ${chatUrl}/chat/completions. You probably mean ${chatUrl}/v1.`];
+  return [`${flag} has no /v1: requests go to ${url}${path}. You probably mean ${url}/v1.`];
 }

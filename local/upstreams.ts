@@ -6,15 +6,18 @@ export interface UpstreamOptions {
   chatUrl?: string;
   /** Base address without `/v1`; the simulator where not given. */
   messagesUrl?: string;
+  /** Base address with `/v1`; the simulator where not given. */
+  responsesUrl?: string;
   /** Credential for the given ones. */
   key?: string;
   /** Model name that the given ones know. */
   model?: string;
 }
 
-/** Stand-ins in the manifests: only these two origins are replaced; any other url is used as written. */
+/** Stand-ins in the manifests: only these three origins are replaced; any other url is used as written. */
 const CHAT_PLACEHOLDER = "http://chat.simulator.localhost";
 const MESSAGES_PLACEHOLDER = "http://messages.simulator.localhost";
+const RESPONSES_PLACEHOLDER = "http://responses.simulator.localhost";
 
 /** Value of GATEWAY_LOCAL_UPSTREAMS: for each placeholder in the manifests, where its requests really go. */
 export function mapUpstreams(options: UpstreamOptions, simulatorUrl: string): LocalUpstreams {
@@ -25,5 +28,7 @@ export function mapUpstreams(options: UpstreamOptions, simulatorUrl: string): Lo
   return {
     [CHAT_PLACEHOLDER]: options.chatUrl === undefined ? { url: `${simulatorUrl}/v1` } : { url: options.chatUrl, ...given },
     [MESSAGES_PLACEHOLDER]: options.messagesUrl === undefined ? { url: simulatorUrl } : { url: options.messagesUrl, ...given },
+    [RESPONSES_PLACEHOLDER]:
+      options.responsesUrl === undefined ? { url: `${simulatorUrl}/v1` } : { url: options.responsesUrl, ...given },
   };
 }

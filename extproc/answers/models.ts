@@ -1,4 +1,4 @@
-import type { Interface } from "../../contract/protocol.ts";
+import type { Dialect, Interface } from "../../contract/protocol.ts";
 import type { Endpoint } from "../route/endpoint.ts";
 import { chooseModel, listUsable } from "../route/choose-model.ts";
 import type { World, WorldKey, WorldModel } from "../world/world.ts";
@@ -14,20 +14,41 @@ export interface DescribeModelsInput {
 /** The model list, or one model, in the caller's protocol and only with what this key may use (S10). */
 export function describeModels({ endpoint, key, world, modelsUrl }: DescribeModelsInput): object {
   const { protocol, id } = endpoint;
-  // One list serves chat completions and Responses: their clients ask for it in the same way.
-  const interfaces: readonly Interface[] = protocol === "chat" ? ["chat", "responses"] : ["messages"];
+  const { interfaces, describe, list }: ModelList = LISTS[protocol];
   if (id !== null) {
     const there = interfaces.find((each) => world.findModel(id)?.interfaces.includes(each));
-    return describe[protocol](chooseModel({ world, key, protocol: there ?? protocol, modelsUrl, name: id }));
+    return describe(chooseModel({ world, key, protocol: there ?? protocol, modelsUrl, name: id }));
   }
 
   const models = [...new Set(interfaces.flatMap((each) => listUsable({ world, key, protocol: each })))];
-  const data = models.map((model) => describe[protocol](model));
-  if (protocol === "chat") return { object: "list", data };
-  return { data, has_more: false, first_id: models.at(0)?.name ?? null, last_id: models.at(-1)?.name ?? null };
+  return list(models.map(describe), models);
 }
 
-const describe = { chat: describeForChat, messages: describeForMessages } as const;
+interface ModelList {
+  /** Whose Models it has. */
+  interfaces: readonly Interface[];
+  describe(this: void, model: WorldModel): object;
+  list(data: readonly object[], models: readonly WorldModel[]): object;
+}
+
+const LISTS = {
+  chat: {
+    // One list serves chat completions and Responses: their clients ask for it in the same way.
+    interfaces: ["chat", "responses"],
+    describe: describeForChat,
+    list: (data) => ({ object: "list", data }),
+  },
+  messages: {
+    interfaces: ["messages"],
+    describe: describeForMessages,
+    list: (data, models) => ({
+      data,
+      has_more: false,
+      first_id: models.at(0)?.name ?? null,
+      last_id: models.at(-1)?.name ?? null,
+    }),
+  },
+} as const satisfies Record<Dialect, ModelList>;
 
 function describeForChat(model: WorldModel) {
   return { id: model.name, object: "model", created: model.createdSeconds, owned_by: "model-gateway" };

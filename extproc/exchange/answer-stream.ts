@@ -172,11 +172,16 @@ export const BROKEN_OFF = new GatewayError("upstream_error", "The model server b
 
 /** What a client of each interface ignores. */
 export function keepAliveBytes(protocol: Interface): Buffer {
-  return protocol === "messages" ? PING : COMMENT;
+  return KEEP_ALIVES[protocol];
 }
 
-const PING = Buffer.from(encodeSseEvent("ping", '{"type": "ping"}'));
 const COMMENT = Buffer.from(": keep-alive\n\n");
+
+const KEEP_ALIVES = {
+  chat: COMMENT,
+  responses: COMMENT,
+  messages: Buffer.from(encodeSseEvent("ping", '{"type": "ping"}')),
+} as const satisfies Record<Interface, Buffer>;
 
 /** A machine that is still open at the end saw no end: the answer was cut. */
 export function endOutcome(machine: StreamTranslation): Exclude<StreamOutcome, "open"> {

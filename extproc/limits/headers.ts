@@ -4,7 +4,7 @@ import type { Counter } from "./counter.ts";
 
 /**
  * The protocols' rate-limit headers for requests and tokens a minute: of several limits of a kind, the one with the least
- * left. Chat tells the time to the reset, messages its moment.
+ * left. Chat and Responses tell the time to the reset, messages its moment.
  */
 export function describeLimits(protocol: Interface, counters: readonly Counter[], nowMs: number): Record<string, string> {
   const headers: Record<string, string> = {};
@@ -18,13 +18,19 @@ export function describeLimits(protocol: Interface, counters: readonly Counter[]
     headers[names.limit] = String(counter.limit);
     headers[names.remaining] = String(counter.remaining(nowMs));
     const resetsMs = counter.resetsMs(nowMs);
-    headers[names.reset] =
-      protocol === "messages"
-        ? new Date(resetsMs).toISOString().replace(/\.\d+Z$/, "Z")
-        : `${Math.ceil((resetsMs - nowMs) / 1000)}s`;
+    headers[names.reset] = RESETS[protocol](resetsMs, nowMs);
   }
   return headers;
 }
+
+const duration = (resetsMs: number, nowMs: number) => `${Math.ceil((resetsMs - nowMs) / 1000)}s`;
+const moment = (resetsMs: number) => new Date(resetsMs).toISOString().replace(/\.\d+Z$/, "Z");
+
+const RESETS = {
+  chat: duration,
+  responses: duration,
+  messages: moment,
+} as const satisfies Record<Interface, (resetsMs: number, nowMs: number) => string>;
 
 function tightest(counters: readonly Counter[], nowMs: number): Counter | undefined {
   return counters.toSorted((a, b) => (a.remaining(nowMs) < b.remaining(nowMs) ? -1 : 1)).at(0);

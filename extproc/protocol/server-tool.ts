@@ -1,7 +1,7 @@
 import { isObject } from "./json/object.ts";
 
-/** Tools that the client runs itself, and the messages protocol's own names for some of them. */
-const CLIENT_TOOLS = /^(function|custom|namespace|(bash|text_editor|computer|memory)_.*)$/;
+/** Tools that the client runs itself, and the own names that messages and Responses have for some of them. */
+const CLIENT_TOOLS = /^(function|custom|namespace|local_shell|apply_patch|(bash|text_editor|computer|memory)_.*)$/;
 
 /** Is it a tool that the model's server runs? What a request offers under a type that nobody knows, too. */
 export function isServerTool(tool: unknown): boolean {

@@ -23,6 +23,12 @@ export interface ModelNames {
   readonly client: string;
 }
 
+/** Who reads an error that an answer holds. */
+export interface ErrorReader {
+  client: Interface;
+  modelNames: ModelNames;
+}
+
 /**
  * An upstream's failure as the caller's error (S22). Its 4xx about the request keep status and text; what
  * concerns the gateway's own credential or configuration becomes a neutral 502; 429 and 5xx keep their class and
@@ -40,7 +46,9 @@ export function readUpstreamError({ status, headers, body, client, model }: Upst
  */
 export function readUpstreamErrorPayload(payload: unknown, client?: Interface, model?: ModelNames): GatewayError {
   const details = readErrorDetails(payload);
-  return classify({ status: details.status ?? statusOfType(details.type), details, retry: {}, client, model });
+  // Responses' own errors have a code, and a type that says no more than that they are errors.
+  const kind = details.type === "" || details.type === "error" ? details.code : details.type;
+  return classify({ status: details.status ?? statusOfType(kind), details, retry: {}, client, model });
 }
 
 interface Failure {
@@ -62,7 +70,7 @@ function classify({ status, details, retry, client, model }: Failure): GatewayEr
   if (status === 408 || status === 504 || status === 524)
     return fail("upstream_timeout", "The model server took too long to answer. Try again.");
   if (status === 503 || status === 529) {
-    return fail("overloaded", "The model server is overloaded. Try again later.", client === "messages" ? 529 : 503);
+    return fail("overloaded", "The model server is overloaded. Try again later.", OVERLOADED[client ?? "chat"]);
   }
   if (status === 500) return fail("upstream_error", "The model server failed. Try again.", 500);
 
@@ -72,12 +80,16 @@ function classify({ status, details, retry, client, model }: Failure): GatewayEr
   if (isAboutRequest(status)) {
     return new GatewayError("invalid_request", callerText(renameModel(details.message, model)), {
       cause,
-      status: status === 422 && client === "messages" ? 400 : status,
+      status: status === 422 ? UNPROCESSABLE[client ?? "chat"] : status,
       ...(details.field === null ? {} : { field: details.field }),
     });
   }
   return fail("upstream_error", "The model server gave no usable answer. Try again.");
 }
+
+/** Messages has a 529, and no 422. */
+const OVERLOADED = { chat: 503, responses: 503, messages: 529 } as const satisfies Record<Interface, number>;
+const UNPROCESSABLE = { chat: 422, responses: 422, messages: 400 } as const satisfies Record<Interface, number>;
 
 /** The gateway's own credential, credit or configuration: nothing that the caller did. */
 function isAccountTrouble(status: number, { code, type, message }: ErrorDetails): boolean {
@@ -107,7 +119,7 @@ function statusOfType(type: string): number {
   if (/timeout/i.test(type)) return 504;
   if (/authentication|permission|billing|quota/i.test(type)) return 401;
   if (/too.?large/i.test(type)) return 413;
-  if (/invalid.?request|bad.?request|validation|context/i.test(type)) return 400;
+  if (/invalid.?(?:request|prompt)|bad.?request|validation|context/i.test(type)) return 400;
   return 502;
 }
 

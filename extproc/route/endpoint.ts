@@ -1,12 +1,12 @@
 import { GatewayError } from "../../contract/errors.ts";
-import type { Interface, Protocol } from "../../contract/protocol.ts";
+import type { Dialect, Interface } from "../../contract/protocol.ts";
 import { describeUnknownPath } from "./unknown-path.ts";
 
 /** What a request asks for, known from its method and path alone. */
 export type Endpoint =
   | { kind: "generate"; protocol: Interface }
   | { kind: "count_tokens"; protocol: "messages" }
-  | { kind: "models"; id: string | null; protocol: Protocol }
+  | { kind: "models"; id: string | null; protocol: Dialect }
   | { kind: "balance"; protocol: "chat" }
   | { kind: "usage"; protocol: "chat"; query: URLSearchParams }
   | { kind: "root"; protocol: "chat" };
@@ -19,7 +19,7 @@ export interface RequestLine {
 }
 
 /** The dialect that errors about a path are written in: that of the interface it belongs to (S17, S20). */
-export function protocolOf({ path, hasVersion }: RequestLine): Protocol {
+export function protocolOf({ path, hasVersion }: RequestLine): Dialect {
   return hasVersion || /^\/+(v1\/+)*messages(\/|\?|$)/.test(path) ? "messages" : "chat";
 }
 

@@ -4,6 +4,7 @@ import { CLIENTS } from "./client.ts";
 import type { ReadAnswerContext } from "./conversation/answer.ts";
 import { createChatPassthrough } from "./passthrough/chat.ts";
 import { createMessagesPassthrough } from "./passthrough/messages.ts";
+import { createResponsesPassthrough } from "./passthrough/responses.ts";
 import { createStream, translateWhole } from "./stream-driver.ts";
 import type { Translation, TranslationInput } from "./translation.ts";
 import { UPSTREAMS } from "./upstream.ts";
@@ -12,6 +13,7 @@ import { UPSTREAMS } from "./upstream.ts";
 const PASSTHROUGHS = {
   chat: createChatPassthrough,
   messages: createMessagesPassthrough,
+  responses: createResponsesPassthrough,
 } as const satisfies Record<Protocol, (input: TranslationInput) => Translation>;
 
 /**

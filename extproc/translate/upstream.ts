@@ -6,6 +6,8 @@ import type { AnswerReader, ReadAnswerContext } from "./conversation/answer.ts";
 import type { ReadRequest } from "./conversation/conversation.ts";
 import { createAnswerReader as createMessagesReader } from "./messages/read-answer.ts";
 import { writeRequest as writeMessagesRequest } from "./messages/write-request.ts";
+import { createAnswerReader as createResponsesReader } from "./responses/read-answer.ts";
+import { writeRequest as writeResponsesRequest } from "./responses/write-request.ts";
 import type { Translation, TranslationInput } from "./translation.ts";
 
 /** What a server is sent, and how its answer is read. */
@@ -30,6 +32,14 @@ export const UPSTREAMS = {
     return {
       sent: { path: UPSTREAM_PATHS.messages, body, headers: { [HEADERS.version]: MESSAGES_VERSION } },
       createReader: (context) => createMessagesReader({ ...context, isUsageInclusive, names, answerTool }),
+    };
+  },
+  responses(request, input) {
+    const { body, names } = writeResponsesRequest(request, input);
+    const { name: thinker } = input.model;
+    return {
+      sent: { path: UPSTREAM_PATHS.responses, body, headers: {} },
+      createReader: (context) => createResponsesReader({ ...context, thinker, names }),
     };
   },
 } as const satisfies Record<Protocol, (request: ReadRequest, input: TranslationInput) => UpstreamSide>;

@@ -26,7 +26,7 @@
  * | arguments=JSON  | the arguments of that call, percent-encoded; else they are made up from the tool's schema  |
  * | no-tools        | calls no tool, though the text may name one                                                |
  * | tools=N         | calls N tools at once, taking the request's tools in turn                                  |
- * | stop=REASON     | ends with this `finish_reason` or `stop_reason`                                            |
+ * | stop=REASON     | ends with this `finish_reason`, `stop_reason` or `incomplete_details.reason`               |
  * | one-chunk       | the whole stream in one write                                                              |
  * | split=N         | the stream in writes of N bytes                                                            |
  * | crlf            | the stream's lines end in CR LF                                                            |

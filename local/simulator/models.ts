@@ -1,10 +1,10 @@
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Dialect } from "../../contract/protocol.ts";
 
 const NAMES = ["simulation", "simulation-reasoner"] as const;
 const CREATED_SECONDS = 1_767_225_600;
 
 /** The model list in a protocol's shape. Any model name is served; names that hold "reasoner" think aloud. */
-export function modelList(protocol: Protocol): object {
+export function modelList(protocol: Dialect): object {
   switch (protocol) {
     case "chat":
       return {

@@ -1,4 +1,4 @@
-/** A request in the terms that both protocols share: what the simulated model sees. */
+/** A request in the terms that all protocols share: what the simulated model sees. */
 export interface Prompt {
   model: string;
   /** Text of the system prompt and of each message, in order; tool arguments and results are text too. */

@@ -15,7 +15,7 @@ export interface SimulatedError {
 export interface SimulatedProtocol {
   /** @throws PromptError where the real server would answer 400. */
   parse: (body: unknown) => Prompt;
-  answer(answer: Answer, directive: Directive): object;
+  answer(answer: Answer, directive: Directive, body: unknown): object;
   /** The events of a stream, the last of them the protocol's end. */
   events(answer: Answer, directive: Directive, body: unknown): Iterable<SseEvent>;
   error(error: SimulatedError): object;

@@ -11,6 +11,8 @@ import { messagesAnswer, messagesError, messagesEvents } from "./messages/respon
 import { modelList } from "./models.ts";
 import { PromptError, type Prompt } from "./prompt.ts";
 import type { PromptCache } from "./prompt-cache.ts";
+import { parseResponsesRequest } from "./responses/request.ts";
+import { responsesAnswer, responsesError, responsesErrorEvent, responsesEvents } from "./responses/response.ts";
 import type { SimulatedError, SimulatedProtocol } from "./protocol.ts";
 
 const CHAT: SimulatedProtocol = {
@@ -31,6 +33,15 @@ const MESSAGES: SimulatedProtocol = {
   idHeader: "request-id",
 };
 
+const RESPONSES: SimulatedProtocol = {
+  parse: parseResponsesRequest,
+  answer: responsesAnswer,
+  events: responsesEvents,
+  error: responsesError,
+  errorEvent: (error) => ({ event: "error", data: JSON.stringify(responsesErrorEvent(error)) }),
+  idHeader: "x-request-id",
+};
+
 /** Every route of the simulator. Without a cache all but the last text of a prompt counts as cached, the same each time. */
 export function createRoutes(journal: Journal, promptCache?: PromptCache) {
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -47,6 +58,8 @@ export function createRoutes(journal: Journal, promptCache?: PromptCache) {
         return await converse(CHAT, { body, promptCache }, response);
       case "POST /v1/messages":
         return await converse(MESSAGES, { body, promptCache }, response);
+      case "POST /v1/responses":
+        return await converse(RESPONSES, { body, promptCache }, response);
       case "POST /v1/messages/count_tokens":
         return count(body, response);
       case "GET /v1/models":
@@ -83,7 +96,7 @@ async function converse(
     return await deliverStream(response, protocol.events(answer, directive, json), { directive, errorEvent });
   }
   response.setHeader("content-type", "application/json");
-  const whole = directive.isGarbage ? "{this is not JSON" : JSON.stringify(protocol.answer(answer, directive));
+  const whole = directive.isGarbage ? "{this is not JSON" : JSON.stringify(protocol.answer(answer, directive, json));
   await deliverBody(response, whole, directive);
 }
 

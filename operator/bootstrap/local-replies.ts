@@ -1,6 +1,6 @@
 import { encodeError, GatewayError, toGatewayError } from "../../contract/errors.ts";
 import { HEADERS } from "../../contract/headers.ts";
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Dialect } from "../../contract/protocol.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { CLIENT_METADATA, CLIENT_PATH, CLIENT_VERSION } from "./client-metadata.ts";
 
@@ -145,7 +145,7 @@ function inBothDialects({ filter, error }: OwnReply, stage: Stage): EnvoyConfig[
   ];
 }
 
-function reply(error: GatewayError, dialect: Protocol, { requestIds }: Stage): EnvoyConfig {
+function reply(error: GatewayError, dialect: Dialect, { requestIds }: Stage): EnvoyConfig {
   return {
     status_code: error.status,
     headers_to_add: Object.entries({ ...requestIds, ...error.headers }).map(([key, value]) => ({

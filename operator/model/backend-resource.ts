@@ -7,9 +7,9 @@ import { secretReference } from "./secret-reference.ts";
 import { upstreamUrl } from "./upstream-url.ts";
 
 /** What servers speak, as manifests name it. */
-export const UPSTREAM_PROTOCOLS = ["ChatCompletions", "Messages"] as const;
-/** What clients may speak: Responses is translated for servers of either protocol. */
-export const INTERFACES = [...UPSTREAM_PROTOCOLS, "Responses"] as const;
+export const UPSTREAM_PROTOCOLS = ["ChatCompletions", "Messages", "Responses"] as const;
+/** What clients may speak: each interface reaches servers of every protocol. */
+export const INTERFACES = [...UPSTREAM_PROTOCOLS] as const;
 
 const TWO_VERSIONS = "must end before /v1 for protocol Messages; the gateway appends /v1/messages";
 const NEEDS_HTTPS = "needs an https url";
@@ -59,8 +59,8 @@ export const backendResourceSchema = z
         .max(63, "must be at most 63 characters")
         .describe("Names the backend within its Model, in the status and in metrics."),
       protocol: z
-        .enum(UPSTREAM_PROTOCOLS, must("be ChatCompletions or Messages: what the server behind url speaks"))
-        .describe("What the server behind url speaks: ChatCompletions or Messages."),
+        .enum(UPSTREAM_PROTOCOLS, must("be ChatCompletions, Messages or Responses: what the server behind url speaks"))
+        .describe("What the server behind url speaks: ChatCompletions, Messages or Responses."),
       url: upstreamUrl,
       upstreamModel: z
         .string(must("be a string"))

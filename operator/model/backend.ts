@@ -21,15 +21,20 @@ export type ResolvedBackend =
     }
   | { kind: "unready"; resource: BackendResource; reason: ConditionReason; message: string };
 
-export const PROTOCOL_OF = { ChatCompletions: "chat", Messages: "messages" } as const satisfies Record<
+export const PROTOCOL_OF = { ChatCompletions: "chat", Messages: "messages", Responses: "responses" } as const satisfies Record<
   BackendResource["protocol"],
   Protocol
 >;
 
-export const INTERFACE_OF = { ...PROTOCOL_OF, Responses: "responses" } as const satisfies Record<
-  (typeof INTERFACES)[number],
-  Interface
->;
+export const INTERFACE_OF = PROTOCOL_OF satisfies Record<(typeof INTERFACES)[number], Interface>;
+
+/** The header in which a server wants its key, and what stands there. */
+const BEARER = { header: "authorization", form: "bearer", valueOf: (key: string) => `Bearer ${key}` } as const;
+const CREDENTIALS = {
+  ChatCompletions: BEARER,
+  Responses: BEARER,
+  Messages: { header: "x-api-key", form: "plain", valueOf: (key: string) => key },
+} as const satisfies Record<BackendResource["protocol"], object>;
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 5_000;
 const SYSTEM_ROOTS = "roots/system";
@@ -73,11 +78,11 @@ export function resolveBackend(
         `Secret ${found.name}, key ${resource.credentialRef.key}, must be printable text without spaces`,
       );
     }
-    const isChat = resource.protocol === "ChatCompletions";
-    const secret = `credential/${found.name}/${resource.credentialRef.key}/${isChat ? "bearer" : "plain"}`;
-    used.set(secret, { kind: "credential", headerValue: isChat ? `Bearer ${value}` : value });
+    const { header, form, valueOf } = CREDENTIALS[resource.protocol];
+    const secret = `credential/${found.name}/${resource.credentialRef.key}/${form}`;
+    used.set(secret, { kind: "credential", headerValue: valueOf(value) });
     fingerprints = fingerprintsOf?.(value) ?? [];
-    credential = { header: isChat ? "authorization" : "x-api-key", secret };
+    credential = { header, secret };
   }
 
   if (resource.tls?.caSecretRef !== undefined) {

@@ -212,9 +212,12 @@ export const modelSpecSchema = z
         .min(1, "must name at least one of ChatCompletions, Messages and Responses")
         .max(INTERFACES.length, "must not name an interface twice")
         .refine(isDistinct, "must not name an interface twice")
-        .default(["ChatCompletions", "Messages"])
+        .optional()
         .meta(
-          explain("Interfaces on which clients may use the Model; ChatCompletions and Messages where absent.", { list: "set" }),
+          explain(
+            "Interfaces on which clients may use the Model. Where absent: ChatCompletions and Messages, or Responses alone if every backend speaks Responses.",
+            { list: "set" },
+          ),
         ),
       limits: limits.default({}),
       timeouts: timeouts.default({}),

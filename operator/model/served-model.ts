@@ -1,12 +1,12 @@
 import type { Backend, CatalogueModel } from "../../contract/catalogue.ts";
-import { PROFILES, type Profile } from "../../contract/profile.ts";
+import { PROFILES, type Profile, type ProfileName } from "../../contract/profile.ts";
 import type { Price } from "../../ledger/money.ts";
 import type { PriceRule } from "../../ledger/models/price-schedule.ts";
 import type { SourcedModel } from "../source/source.ts";
 import type { Endpoint } from "../xds/endpoint.ts";
 import type { SecretContent } from "../xds/secret.ts";
 import { INTERFACE_OF, PROTOCOL_OF, type ResolvedBackend } from "./backend.ts";
-import type { BackendResource } from "./backend-resource.ts";
+import type { BackendResource, INTERFACES } from "./backend-resource.ts";
 
 /** Everything that serving one Model takes, on both sides: what extproc is told and what Envoy is told. */
 export interface ServedModel {
@@ -30,7 +30,8 @@ export function serveModel(
   backends: readonly ReadyBackend[],
   refusedAliases: ReadonlyMap<string, string> = new Map(),
 ): ServedModel {
-  const { modelName, aliases, interfaces, limits, pricing } = resource.spec;
+  const { modelName, aliases, limits, pricing } = resource.spec;
+  const interfaces = resource.spec.interfaces ?? usualInterfaces(resource.spec.backends);
   const contextWindow = limits.contextWindow ?? null;
   return {
     model: {
@@ -104,12 +105,17 @@ function minuteOf(time: string): number {
   return Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
 }
 
+/** What a provider serves through Responses alone is off in the other interfaces until an admin names them (S8). */
+function usualInterfaces(backends: readonly BackendResource[]): readonly (typeof INTERFACES)[number][] {
+  return backends.every(({ protocol }) => protocol === "Responses") ? ["Responses"] : ["ChatCompletions", "Messages"];
+}
+
 function toCatalogue({ resource, cluster, fingerprints }: ReadyBackend, modelName: string): Backend {
   return {
     name: resource.name,
     cluster,
     protocol: PROTOCOL_OF[resource.protocol],
-    // ChatCompletions: `/v1` is the address's own; Messages: the path below it begins with `/v1` (S2).
+    // Of Messages alone the path below it begins with `/v1` (S2); for the others `/v1` is the address's own.
     basePath: new URL(resource.url).pathname.replace(/\/+$/, ""),
     upstreamModel: resource.upstreamModel ?? modelName,
     weight: resource.weight,
@@ -119,7 +125,13 @@ function toCatalogue({ resource, cluster, fingerprints }: ReadyBackend, modelNam
   };
 }
 
+/** What a server is taken for that names no preset. */
+const PRESETS = { ChatCompletions: "generic", Messages: "anthropic", Responses: "openai" } as const satisfies Record<
+  BackendResource["protocol"],
+  ProfileName
+>;
+
 function resolveProfile({ protocol, profile = {} }: BackendResource): Profile {
-  const { preset = protocol === "Messages" ? "anthropic" : "generic", ...flags } = profile;
+  const { preset = PRESETS[protocol], ...flags } = profile;
   return { ...PROFILES[preset], ...flags };
 }

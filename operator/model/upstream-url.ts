@@ -22,7 +22,10 @@ const REFUSED = [
     message: "must not carry a credential; put it in a Secret and name that in credentialRef",
   },
   { pattern: /[?#]/, message: "must not carry a query or a fragment" },
-  { pattern: /\/(chat\/completions|messages)\/*$/, message: "must be the base address only; the gateway appends the rest" },
+  {
+    pattern: /\/(chat\/completions|messages|responses)\/*$/,
+    message: "must be the base address only; the gateway appends the rest",
+  },
 ];
 
 /** The server's base address, as an SDK of its protocol takes it. */
@@ -36,7 +39,7 @@ export const upstreamUrl = REFUSED.reduce(
     .refine((text) => !FORM.test(text) || URL.canParse(text), EXAMPLE),
 ).meta(
   explain(
-    "Base address of the server, as an SDK takes it: with /v1 for ChatCompletions, without for Messages. http or https, no credential, no query.",
+    "Base address of the server, as an SDK takes it: with /v1 for ChatCompletions and Responses, without for Messages. http or https, no credential, no query.",
     { rules: REFUSED.map(({ pattern, message }) => ({ rule: `!self.matches(${celPattern(pattern)})`, message })) },
   ),
 );

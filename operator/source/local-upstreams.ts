@@ -55,6 +55,12 @@ function joinUrl({
 }): string {
   const { origin, pathname } = new URL(given);
   const url = pathname === "/" ? origin + new URL(manifest).pathname : given;
-  // Typed by hand at a command line, where people add the `/v1` out of habit.
-  return protocol === "Messages" ? url.replace(/\/v1\/*$/, "") : url;
+  return TYPED[protocol](url);
 }
+
+/** Addresses as they are typed at a command line, where people add the `/v1` out of habit. */
+const TYPED = {
+  ChatCompletions: (url) => url,
+  Responses: (url) => url,
+  Messages: (url) => url.replace(/\/v1\/*$/, ""),
+} as const satisfies Record<BackendResource["protocol"], (url: string) => string>;

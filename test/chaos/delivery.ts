@@ -13,6 +13,8 @@ import { parseDirective } from "../../local/simulator/directive.ts";
 import { parseMessagesRequest } from "../../local/simulator/messages/request.ts";
 import { messagesAnswer, messagesError, messagesEvents } from "../../local/simulator/messages/response.ts";
 import type { Prompt } from "../../local/simulator/prompt.ts";
+import { parseResponsesRequest } from "../../local/simulator/responses/request.ts";
+import { responsesAnswer, responsesError, responsesEvents } from "../../local/simulator/responses/response.ts";
 import type { SimulatedError } from "../../local/simulator/protocol.ts";
 import { encodeSse } from "../../local/simulator/sse.ts";
 
@@ -34,6 +36,13 @@ export const PROTOCOLS = {
     events: messagesEvents,
     error: messagesError,
     eventsBeforeText: 3,
+  },
+  responses: {
+    parse: parseResponsesRequest,
+    whole: responsesAnswer,
+    events: responsesEvents,
+    error: responsesError,
+    eventsBeforeText: 4,
   },
 } as const;
 /** An answer without the simulator's own faults. */
@@ -83,7 +92,7 @@ export async function deliver(exchange: Exchange, fault: string): Promise<void> 
 
 async function whole(exchange: Exchange, fault: string): Promise<void> {
   const { socket, response, protocol, answer, delivery } = exchange;
-  const document = PROTOCOLS[protocol].whole(answer, PLAIN);
+  const document = PROTOCOLS[protocol].whole(answer, PLAIN, exchange.json);
   const body = Buffer.from(JSON.stringify(document));
   const half = body.subarray(0, body.length / 2);
   const head = { "content-type": "application/json" };

@@ -3,7 +3,7 @@ import { pick, type Random } from "../fuzz/harness-mutate.ts";
 import { makeBackendManifests, type TestBackend, type TestModelOfMany } from "../support/backend-manifests.ts";
 import { SPARE } from "./upstream.ts";
 
-const SINGLE = ["single-chat", "single-messages"] as const;
+const SINGLE = ["single-chat", "single-messages", "single-responses"] as const;
 const PAIR = "pair";
 const REFUSING = { single: ["refusing-chat", "refusing-messages"], pair: "refusing-pair" } as const;
 
@@ -12,6 +12,7 @@ export async function makeModels(upstreamUrl: string): Promise<{ directory: stri
   const refusingUrl = `http://127.0.0.1:${await freePort()}`;
   const chat = (url: string): TestBackend => ({ name: "first", protocol: "chat", url });
   const messages = (url: string): TestBackend => ({ name: "first", protocol: "messages", url });
+  const responses = (url: string): TestBackend => ({ name: "first", protocol: "responses", url });
   const spare: TestBackend = { ...messages(`${upstreamUrl}${SPARE}`), name: "spare", priority: 1 };
   const model = (name: string, ...backends: TestBackend[]): TestModelOfMany => ({
     name,
@@ -22,6 +23,7 @@ export async function makeModels(upstreamUrl: string): Promise<{ directory: stri
   return await makeBackendManifests([
     model(SINGLE[0], chat(upstreamUrl)),
     model(SINGLE[1], messages(upstreamUrl)),
+    model(SINGLE[2], responses(upstreamUrl)),
     model(PAIR, chat(upstreamUrl), spare),
     model(REFUSING.single[0], chat(refusingUrl)),
     model(REFUSING.single[1], messages(refusingUrl)),

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { Protocol } from "../../contract/protocol.ts";
+import { PROTOCOLS as ALL, UPSTREAM_PATHS, type Protocol } from "../../contract/protocol.ts";
 import { createAnswer } from "../../local/simulator/answer.ts";
 import { deliver, PLAIN, PROTOCOLS, type Delivery } from "./delivery.ts";
 import { answerTo, readPrompt } from "./question.ts";
@@ -29,7 +29,7 @@ export async function startUpstream(): Promise<Upstream> {
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const isSpare = request.url?.startsWith(SPARE) ?? false;
-    const protocol: Protocol = request.url?.endsWith("/messages") === true ? "messages" : "chat";
+    const protocol = protocolAt(request.url ?? "");
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(Buffer.from(chunk));
     const json: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
@@ -70,4 +70,8 @@ export async function startUpstream(): Promise<Upstream> {
       await closed;
     },
   };
+}
+
+function protocolAt(url: string): Protocol {
+  return ALL.find((protocol) => url.endsWith(UPSTREAM_PATHS[protocol])) ?? "chat";
 }

@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Dialect } from "../../contract/protocol.ts";
 import { scanMembers } from "../../extproc/protocol/json/scan.ts";
 import { eventually } from "../support/eventually.ts";
 import { onlyRow } from "../support/settlement.ts";
@@ -23,8 +23,8 @@ const PATHS = { chat: "/v1/chat/completions", messages: "/v1/messages" } as cons
 const MODELS = { chat: "modelx-v4-pro", messages: "modelx-v4-flash" } as const;
 
 interface Cell {
-  client: Protocol;
-  upstream: Protocol;
+  client: Dialect;
+  upstream: Dialect;
 }
 const CELLS: Cell[] = [
   { client: "chat", upstream: "chat" },
@@ -57,7 +57,7 @@ async function send({ client }: Cell, body: string | Buffer, headers: Record<str
 }
 
 /** Throws where an error has not the caller's shape. */
-function readMessage(client: Protocol, response: Response, text: string): string {
+function readMessage(client: Dialect, response: Response, text: string): string {
   expect(response.headers.get("content-type")).toMatch(/^(application\/json|text\/event-stream)/);
   if (response.status === 200) return "";
   const body: { error: { message: string } } = JSON.parse(text);

@@ -3,7 +3,7 @@ import { type AIMessage, type AIMessageChunk, HumanMessage, ToolMessage } from "
 import { ChatOpenAI } from "@langchain/openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Dialect } from "../../contract/protocol.ts";
 import { eventually } from "../support/eventually.ts";
 import { expectComplete, onlyRow } from "../support/settlement.ts";
 import { readJournal } from "../support/simulator-journal.ts";
@@ -20,9 +20,9 @@ afterAll(() => stack.stop());
 const MODELS = { chat: "modelx-v4-pro", messages: "modelx-v4-flash" } as const;
 
 interface Cell {
-  client: Protocol;
+  client: Dialect;
   integration: string;
-  upstream: Protocol;
+  upstream: Dialect;
 }
 const CELLS: Cell[] = [
   { client: "chat", integration: "@langchain/openai", upstream: "chat" },

@@ -3,7 +3,7 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { APICallError, generateText, isStepCount, Output, streamText, tool } from "ai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
-import type { Protocol } from "../../contract/protocol.ts";
+import type { Dialect } from "../../contract/protocol.ts";
 import { eventually } from "../support/eventually.ts";
 import { expectComplete, onlyRow } from "../support/settlement.ts";
 import { readJournal } from "../support/simulator-journal.ts";
@@ -20,9 +20,9 @@ afterAll(() => stack.stop());
 const MODELS = { chat: "modelx-v4-pro", messages: "modelx-v4-flash" } as const;
 
 interface Cell {
-  client: Protocol;
+  client: Dialect;
   provider: string;
-  upstream: Protocol;
+  upstream: Dialect;
   /** Where reasoning in the history goes: this chat provider keeps no signature, and a messages server takes no other. */
   history: { timesUpstream: number; dropped: string | undefined };
 }

@@ -38,6 +38,20 @@ const FAULT_NAMES = [
   "resets the connection",
 ] as const satisfies readonly Fault[];
 
+/** What a second backend is asked with. */
+const SECONDS = {
+  messages: { askedPath: "/v1/messages", credential: "x-api-key", other: "authorization", scheme: "" },
+  responses: { askedPath: "/v1/responses", credential: "authorization", other: "x-api-key", scheme: "Bearer " },
+} as const;
+
+/** Two faults are enough to see that a Responses server takes over as well. */
+const casesOf = (fault: Fault) =>
+  (["messages", "responses"] as const).flatMap((protocol) =>
+    protocol === "responses" && fault !== "says 500" && fault !== "resets the connection"
+      ? []
+      : (["whole", "stream"] as const).map((form) => ({ protocol, form })),
+  );
+
 const MORE = ["breaks", "asked", "probed", "body", "chunked", "gone", "header", "unsayable", "ended", "killed", "burst"];
 
 /** Each case has a Model of its own: a backend that failed is remembered. */
@@ -60,15 +74,22 @@ beforeAll(async () => {
     credential: `key-of-${name}`,
     ...more,
   });
-  const pair = (name: string, first: Behaviour | "refused", second: Behaviour | "refused"): TestModelOfMany => ({
+  const pair = (
+    name: string,
+    first: Behaviour | "refused",
+    second: Behaviour | "refused",
+    protocol: TestBackend["protocol"] = "messages",
+  ): TestModelOfMany => ({
     name,
     timeouts: { firstByte: ["ended", "killed", "body", "burst"].includes(name) ? "60s" : "2s" },
-    backends: [backend(`${name}-a`, first), backend(`${name}-b`, second, { protocol: "messages" })],
+    backends: [backend(`${name}-a`, first), backend(`${name}-b`, second, { protocol })],
   });
 
   const faults = INTERFACES.flatMap(({ name }) =>
     FAULT_NAMES.flatMap((fault) =>
-      ["whole", "stream"].map((form) => pair(caseName(name, fault, form), FAULTS[fault], { kind: "answer" })),
+      casesOf(fault).map(({ form, protocol }) =>
+        pair(caseName(name, fault, protocol, form), FAULTS[fault], { kind: "answer" }, protocol),
+      ),
     ),
   );
   const everythingFails = INTERFACES.map(({ name }) =>
@@ -121,10 +142,11 @@ const say = (content: string) => [{ role: "user", content }];
 
 describe.for(INTERFACES)("on the $name interface", ({ name, path, object, timeout }) => {
   describe.for(FAULT_NAMES)("where the first backend %s", (fault) => {
-    test.for(["whole", "stream"])(
-      "the second one, of the other protocol, answers, and it alone is charged (S15, S28): %s",
-      async (form) => {
-        const model = caseName(name, fault, form);
+    test.for(casesOf(fault))(
+      "the second one, which speaks $protocol, answers, and it alone is charged (S15, S28): $form",
+      async ({ form, protocol }) => {
+        const { askedPath, credential, other, scheme } = SECONDS[protocol];
+        const model = caseName(name, fault, protocol, form);
         const isStream = form === "stream";
         const answer = await call(path, { model, stream: isStream, messages: say("Hello there. [[sim tokens=12]]") });
         expect(answer.text).toContain("This is a simulation".slice(0, 4));
@@ -142,14 +164,15 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path, object, timeou
           expect(headers["x-api-key"]).toBeUndefined();
         }
         const second = upstream.seen(`${model}-b`);
-        expect(second.map((each) => each.path)).toEqual(["/v1/messages"]);
-        expect(second[0]?.headers["x-api-key"]).toBe(`key-of-${model}-b`);
-        expect(JSON.stringify(second[0]?.headers)).not.toMatch(/authorization|key-of-[^"]*-a|sk-mg|x-gateway|x-envoy/);
+        expect(second.map((each) => each.path)).toEqual([askedPath]);
+        expect(second[0]?.headers[credential]).toBe(`${scheme}key-of-${model}-b`);
+        expect(second[0]?.headers[other]).toBeUndefined();
+        expect(JSON.stringify(second[0]?.headers)).not.toMatch(/key-of-[^"]*-a"|sk-mg|x-gateway|x-envoy/);
         expect(second[0]?.headers["content-length"]).toMatch(/^\d+$/);
 
         const requestId = answer.headers.get("x-request-id") ?? "";
         expect(await stack.usageOf(requestId)).toEqual([
-          expect.objectContaining({ backend: "second", upstreamProtocol: "messages", outcome: "complete", httpStatus: 200 }),
+          expect.objectContaining({ backend: "second", upstreamProtocol: protocol, outcome: "complete", httpStatus: 200 }),
         ]);
         expect(await stack.entriesOf(requestId)).toHaveLength(1);
       },

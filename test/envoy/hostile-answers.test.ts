@@ -12,7 +12,7 @@ const stack = useScriptedModels((_request, response, body) => {
 });
 
 interface Asked {
-  model: "as-chat" | "as-messages";
+  model: "as-chat" | "as-messages" | "as-responses";
   path?: string;
   fields?: object;
 }
@@ -56,8 +56,33 @@ const textDelta = (delta: object) =>
   event("content_block_delta", { index: 0, delta }) +
   event("content_block_stop", { index: 0 });
 
+/** A response of one message, whose text came in these pieces. */
+const responseOf = (texts: readonly string[], members: object = {}) => ({
+  id: "r",
+  object: "response",
+  status: "completed",
+  model: "m",
+  output: [{ id: "msg", type: "message", role: "assistant", status: "completed", content: [outputText(texts.join(""))] }],
+  ...members,
+});
+const outputText = (text: string) => ({ type: "output_text", text, annotations: [], logprobs: [] });
+const textPiece = (delta: string, members: object = {}) =>
+  event("response.output_text.delta", { item_id: "msg", output_index: 0, content_index: 0, delta, ...members });
+const COMPLETED = (texts: readonly string[], members: object = {}) =>
+  event("response.completed", { response: responseOf(texts, members) });
+
 /** 10,000 tokens by our own count, in pieces that differ. */
 const PIECES = Array.from({ length: 40 }, (_, index) => `word${index} `.repeat(167).slice(0, 1_000));
+
+/** For each protocol, its own interface, and a stream around the pieces that reports no usage. */
+const PASSED = {
+  "as-chat": { path: "/v1/chat/completions", wrap: (body: string) => body + FINISH + DONE },
+  "as-messages": {
+    path: "/v1/messages",
+    wrap: (body: string) => START + body + STOP.replace(/"usage":\{.*?\}/, '"usage":{}') + event("message_stop"),
+  },
+  "as-responses": { path: "/v1/responses", wrap: (body: string) => body + COMPLETED([]) },
+} as const satisfies Record<Asked["model"], { path: string; wrap(body: string): string }>;
 
 describe("text where the meter does not look is counted beyond 4 KiB of an answer (S38)", () => {
   const hidden: [string, Asked["model"], (text: string) => string][] = [
@@ -85,16 +110,27 @@ describe("text where the meter does not look is counted beyond 4 KiB of an answe
       "as-messages",
       (id) => event("content_block_delta", { id, index: 0, delta: { type: "text_delta", text: "a" } }),
     ],
+    ["an item's id", "as-responses", (id) => textPiece("a", { item_id: id })],
+    ["padding", "as-responses", (obfuscation) => textPiece("a", { obfuscation })],
+    ["the end of a part that says something else", "as-responses", (text) => event("response.output_text.done", { text })],
+    [
+      "instructions that nobody gave",
+      "as-responses",
+      (instructions) => event("response.in_progress", { response: { instructions } }),
+    ],
+    [
+      "encrypted content that is none",
+      "as-responses",
+      (text) => event("response.output_item.done", { item: { type: "reasoning", encrypted_content: text } }),
+    ],
     ["a ping", "as-messages", (note) => event("ping", { note }) + textDelta({ type: "text_delta", text: "a" })],
   ];
 
   test.for(hidden)("%s", async ([, model, pieceOf]) => {
     const body = PIECES.map(pieceOf).join("");
-    stream =
-      model === "as-chat"
-        ? body + FINISH + DONE
-        : START + body + STOP.replace(/"usage":\{.*?\}/, '"usage":{}') + event("message_stop");
-    const answered = await ask({ model, path: model === "as-chat" ? "/v1/chat/completions" : "/v1/messages" });
+    const { path, wrap } = PASSED[model];
+    stream = wrap(body);
+    const answered = await ask({ model, path });
     expect(answered.status).toBe(200);
     const row = await rowOf(answered);
     expect(row).toMatchObject({ outcome: "complete", isEstimated: true });
@@ -135,6 +171,78 @@ describe("text where the meter does not look is counted beyond 4 KiB of an answe
     const row = await rowOf(await ask({ model: "as-chat" }));
     expect(row).toMatchObject({ outcome: "complete", usage: { outputTokens: expect.closeTo(200, -1) } });
   });
+});
+
+describe("a Responses server sends its text in pieces and whole, several times (S38)", () => {
+  const path = "/v1/responses";
+  const model = "as-responses";
+  const repeated = (text: string) =>
+    event("response.output_text.done", { item_id: "msg", output_index: 0, content_index: 0, text, logprobs: [] }) +
+    event("response.content_part.done", { item_id: "msg", output_index: 0, content_index: 0, part: outputText(text) }) +
+    event("response.output_item.done", { output_index: 0, item: responseOf([text]).output[0] });
+
+  test("it is counted once", async () => {
+    stream = PIECES.map((piece) => textPiece(piece)).join("") + repeated(PIECES.join("")) + COMPLETED(PIECES);
+    const row = await rowOf(await ask({ model, path }));
+    expect(row).toMatchObject({ outcome: "complete", isEstimated: true, usage: { outputTokens: 10_000 } });
+  });
+
+  test("what the request says is no answer, however long it is", async () => {
+    const instructions = "Be brief. ".repeat(2_000);
+    const tools = [{ type: "function", name: "f", description: "Does it. ".repeat(1_000), parameters: { type: "object" } }];
+    const normal = tools.map((tool) => ({ ...tool, strict: true, parameters: { ...tool.parameters, properties: {} } }));
+    const echoed = { instructions, tools: normal };
+    stream =
+      event("response.created", { response: responseOf([], { ...echoed, status: "in_progress" }) }) +
+      textPiece("hello") +
+      COMPLETED(["hello"], echoed);
+    const row = await rowOf(await ask({ model, path, fields: { instructions, tools } }));
+    expect(row).toMatchObject({ outcome: "complete", isEstimated: true, usage: { outputTokens: 2 } });
+  });
+
+  test.for<[string, object, object]>([
+    [
+      "its report is charged where it can be true",
+      { input_tokens: 90, output_tokens: 42, input_tokens_details: { cached_tokens: 64 } },
+      { isEstimated: false, usage: { inputTokens: 26, cachedInputTokens: 64, outputTokens: 42 } },
+    ],
+    [
+      "more output than the limit is not",
+      { input_tokens: 90, output_tokens: 5_000_000 },
+      { isEstimated: true, usage: { outputTokens: 10 } },
+    ],
+    [
+      "parts beyond their total are not",
+      { input_tokens: 5, input_tokens_details: { cached_tokens: 50 }, output_tokens: 12 },
+      { isEstimated: true, usage: { outputTokens: 12 } },
+    ],
+    [
+      "reasoning beyond the output is not",
+      { input_tokens: 9, output_tokens: 12, output_tokens_details: { reasoning_tokens: 13 } },
+      { isEstimated: true },
+    ],
+  ])("%s", async ([, usage, expected]) => {
+    const text = "four".repeat(10);
+    for (const [interfacePath, wrapped] of [
+      [path, "passed"],
+      ["/v1/chat/completions", "for chat"],
+      ["/v1/messages", "for messages"],
+    ] as const) {
+      stream = textPiece(text) + COMPLETED([text], { usage });
+      const row = await rowOf(await ask({ model, path: interfacePath }));
+      expect(row, wrapped).toMatchObject({ outcome: "complete", ...expected });
+    }
+  });
+
+  test.for([path, "/v1/chat/completions", "/v1/messages"])(
+    "%s: a stream that breaks off is charged for what came (S22, S28)",
+    async (interfacePath) => {
+      stream = textPiece("four".repeat(10));
+      const answered = await ask({ model, path: interfacePath });
+      expect(answered.text).toContain("error");
+      expect(await rowOf(answered)).toMatchObject({ outcome: "truncated", isEstimated: true, usage: { outputTokens: 10 } });
+    },
+  );
 });
 
 test("hundreds of keep-alive comments neither break a stream nor cost anything", async () => {
@@ -194,6 +302,8 @@ describe("an answer that a translation cannot show is an error, and free (S38)",
         event("message_stop"),
       '"error":{',
     ],
+    ["/v1/chat/completions", "as-responses", COMPLETED([], { output: [{ type: "answer", text: PIECES[0] }] }), '"error":{'],
+    ["/v1/messages", "as-responses", COMPLETED([], { output: [{ type: "answer", text: PIECES[0] }] }), "event: error"],
   ])("%s over %s", async ([path, model, text, error]) => {
     stream = text;
     const answered = await ask({ model, path });

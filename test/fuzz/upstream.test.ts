@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Protocol } from "../../contract/protocol.ts";
+import { PROTOCOLS, type Protocol } from "../../contract/protocol.ts";
 import { makeManifests, SIMULATOR_URLS } from "../support/manifests-folder.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
 import { readCorpus } from "./harness-corpus.ts";
@@ -11,11 +11,16 @@ let stack: TestStack;
 let upstreams: Record<Protocol, Server>;
 let removeManifests: () => Promise<void>;
 beforeAll(async () => {
-  upstreams = { chat: await startUpstream("chat"), messages: await startUpstream("messages") };
+  upstreams = {
+    chat: await startUpstream("chat"),
+    messages: await startUpstream("messages"),
+    responses: await startUpstream("responses"),
+  };
   const manifests = await makeManifests([
     { name: "modelx-v4-pro", upstream: "chat", url: SIMULATOR_URLS.chat },
     { name: "fuzzed-chat", upstream: "chat", url: `${urlOf(upstreams.chat)}/v1` },
     { name: "fuzzed-messages", upstream: "messages", url: urlOf(upstreams.messages) },
+    { name: "fuzzed-responses", upstream: "responses", url: `${urlOf(upstreams.responses)}/v1` },
   ]);
   removeManifests = manifests.remove;
   stack = await startTestStack({ creditNanoUsd: 1_000_000_000_000_000n, manifestsDirectory: manifests.directory });
@@ -32,13 +37,15 @@ const isDocumented = (status: number): boolean => (status >= 200 && status < 500
 const TERMINAL = {
   chat: /^data: ?\[DONE\]\s*$|^data: ?\{\s*"error":/m,
   messages: /^event: ?(message_stop|error)\s*$|^data: ?\{\s*"type": ?"(message_stop|error)"/m,
+  responses:
+    /^event: ?(response\.(completed|incomplete|failed)|error)\s*$|^data: ?\{\s*"type": ?"(response\.(completed|incomplete|failed)|error)"/m,
 } as const;
 
 test("whatever an upstream answers, the client gets its own protocol, whole or with an error, and money agrees (S22, S28)", async () => {
   let whole = 0;
   const tries = await fuzz(async (random) => {
-    const client = pick(random, ["chat", "messages"] as const);
-    const model = pick(random, ["fuzzed-chat", "fuzzed-messages"]);
+    const client = pick(random, PROTOCOLS);
+    const model = pick(random, ["fuzzed-chat", "fuzzed-messages", "fuzzed-responses"]);
     const stream = random() < 0.6;
     const answer = await ask(client, { model, stream, seed: below(random, 2 ** 31) });
     if (answer === null) return;
@@ -77,13 +84,21 @@ interface Asked {
   seed: number;
 }
 
+const inMessages = (text: string) => ({ max_tokens: 50, messages: [{ role: "user", content: text }] });
+const QUESTIONS = {
+  chat: { path: "/v1/chat/completions", body: inMessages },
+  messages: { path: "/v1/messages", body: inMessages },
+  responses: { path: "/v1/responses", body: (text: string) => ({ max_output_tokens: 50, input: text }) },
+} as const;
+
 /** @returns null where the connection broke. */
 async function ask(client: Protocol, { model, stream, seed }: Asked): Promise<Answer | null> {
   try {
-    const response = await fetch(stack.baseUrl + (client === "chat" ? "/v1/chat/completions" : "/v1/messages"), {
+    const { path, body } = QUESTIONS[client];
+    const response = await fetch(stack.baseUrl + path, {
       method: "POST",
       headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
-      body: JSON.stringify({ model, stream, max_tokens: 50, messages: [{ role: "user", content: `seed=${seed};` }] }),
+      body: JSON.stringify({ model, stream, ...body(`seed=${seed};`) }),
     });
     return {
       status: response.status,

@@ -47,6 +47,9 @@ const PAIRS = {
   "messages-via-messages": { client: "messages", upstream: "messages" },
   "responses-via-chat": { client: "responses", upstream: "chat" },
   "responses-via-messages": { client: "responses", upstream: "messages" },
+  "chat-via-responses": { client: "chat", upstream: "responses" },
+  "messages-via-responses": { client: "messages", upstream: "responses" },
+  "responses-via-responses": { client: "responses", upstream: "responses" },
 } as const satisfies Record<string, { client: Interface; upstream: Protocol }>;
 
 export type Pair = keyof typeof PAIRS;

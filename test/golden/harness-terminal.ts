@@ -13,10 +13,12 @@ export function readEnding(client: Interface, text: string): Ending {
   const first = terminals.findIndex((terminal) => terminal !== null);
   if (first < 0) return "nothing";
   const rest = terminals.slice(first + 1);
-  // A chat server may still send its [DONE] behind its own error frame; that is one ending.
-  const isOneEnding = rest.length === 0 || (client === "chat" && terminals[first] === "error" && rest.join() === "clean");
+  const isOneEnding = rest.length === 0 || (terminals[first] === "error" && rest.join() === BEHIND_ERROR[client]);
   return isOneEnding ? (terminals[first] ?? "nothing") : "events after the end";
 }
+
+/** What may stand behind an error: a chat server's [DONE], and the response that failed, for clients that wait for one. */
+const BEHIND_ERROR: Readonly<Record<Interface, string | null>> = { chat: "clean", messages: null, responses: "error" };
 
 function terminalOf(client: Interface, event: SseEvent): "clean" | "error" | null {
   if (event.data.trim() === "[DONE]") return client === "chat" ? "clean" : null;
@@ -29,8 +31,7 @@ function terminalOf(client: Interface, event: SseEvent): "clean" | "error" | nul
       if (data["type"] === "message_stop") return "clean";
       return data["type"] === "error" ? "error" : null;
     case "responses":
-      // The event `error` comes in front of it, for clients that read no responses.
-      if (data["type"] === "response.failed") return "error";
+      if (data["type"] === "error" || data["type"] === "response.failed") return "error";
       return data["type"] === "response.completed" || data["type"] === "response.incomplete" ? "clean" : null;
   }
 }

@@ -1,8 +1,9 @@
 import { encodeError, ERRORS, toGatewayError } from "../../contract/errors.ts";
-import { PROTOCOLS, type Protocol } from "../../contract/protocol.ts";
+import type { Dialect } from "../../contract/protocol.ts";
 import { readUpstreamError } from "../../extproc/protocol/upstream-error.ts";
 import { readFinishReason, writeFinishReason } from "../../extproc/translate/chat/stop-reason.ts";
 import { readStopReason, writeStopReason } from "../../extproc/translate/messages/stop-reason.ts";
+import { readStopReason as readIncomplete } from "../../extproc/translate/responses/stop-reason.ts";
 import { code, markdownTable } from "../support/markdown-table.ts";
 
 const STOP_REASONS = [
@@ -27,6 +28,8 @@ const FINISH_REASONS = [
   "insufficient_system_resource",
   "something new",
 ];
+const CLIENTS = ["chat", "messages"] as const satisfies readonly Dialect[];
+const INCOMPLETE_REASONS = ["max_output_tokens", "content_filter", "something new", null];
 const UPSTREAM_STATUSES = [400, 401, 402, 403, 404, 405, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529];
 
 /** Messages' stop reasons for a chat client. */
@@ -46,6 +49,17 @@ export function stopTable(): string {
     stopText(finishReason, true),
   ]);
   return markdownTable(["The upstream's `finish_reason`", "`stop_reason` without tool calls", "with tool calls"], rows);
+}
+
+/** Why a response is incomplete, for clients of the other interfaces. */
+export function incompleteTable(): string {
+  const rows = INCOMPLETE_REASONS.map((incomplete) => {
+    const reason = readIncomplete({ status: "incomplete", reason: incomplete, hasRefusal: false });
+    const ending = { reason, stopSequence: null, explanation: null };
+    const finish = writeFinishReason(reason, { hasCalls: false, isLegacy: false });
+    return [incomplete === null ? "nothing" : code(incomplete), code(finish), code(writeStopReason(ending, false).stop_reason)];
+  });
+  return markdownTable(["The upstream's `incomplete_details.reason`", "`finish_reason`", "`stop_reason`"], rows);
 }
 
 function stopText(finishReason: string, hasTools: boolean): string {
@@ -71,11 +85,11 @@ export function errorTable(): string {
 
 /** What a model server's own failure becomes. */
 export function upstreamErrorTable(): string {
-  const rows = UPSTREAM_STATUSES.map((status) => [String(status), ...PROTOCOLS.map((client) => failureText(status, client))]);
-  return markdownTable(["The server answers", "a chat client gets", "a messages client gets"], rows);
+  const rows = UPSTREAM_STATUSES.map((status) => [String(status), ...CLIENTS.map((client) => failureText(status, client))]);
+  return markdownTable(["The server answers", "a chat or Responses client gets", "a messages client gets"], rows);
 }
 
-function failureText(status: number, client: Protocol): string {
+function failureText(status: number, client: Dialect): string {
   const body = Buffer.from(JSON.stringify({ error: { message: "why", type: "x" } }));
   const error = readUpstreamError({ status, headers: new Map(), body, upstream: client, client });
   const encoded: { error: { type: string } } = JSON.parse(JSON.stringify(encodeError(client, error, "id")));

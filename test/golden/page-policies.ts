@@ -19,6 +19,14 @@ export function fieldTable(direction: PolicyDirection): string {
   return markdownTable(["Field", "Policy", "What becomes of it", "For example", "The upstream gets"], rows);
 }
 
+/** What the examples of a direction's fields become at a server of yet another protocol. */
+export function fieldOutcomes(direction: PolicyDirection): string {
+  const rows = direction.fields
+    .filter(({ action }) => action === "map" || action === "emulate")
+    .map((policy) => [code(policy.field), code(JSON.stringify(policy.example)), outcome(direction, policy)]);
+  return markdownTable(["Field", "For example", "The upstream gets"], rows);
+}
+
 /** The table of what stands inside the fields. */
 export function contentTable({ contents }: PolicyDirection): string {
   const rows = contents.map((policy) => [code(policy.field), ACTIONS[policy.action], note(policy)]);
@@ -52,7 +60,9 @@ function flagsText(flags: Partial<Profile>): string {
 function outcome(direction: PolicyDirection, policy: Policy): string {
   if (policy.action === "drop") return `nothing; ${code(policy.field)} is named`;
   try {
-    return changes(direction, translateRequest(direction, exampleRequest(direction, policy)).upstream.body);
+    const { upstream, dropped } = translateRequest(direction, exampleRequest(direction, policy));
+    if (dropped.includes(policy.field)) return `nothing; ${code(policy.field)} is named`;
+    return changes(direction, upstream.body);
   } catch (thrown) {
     const { status, field } = toGatewayError(thrown);
     return `${status}, naming ${code(field ?? "")}`;

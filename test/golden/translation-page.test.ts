@@ -1,9 +1,16 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { CHAT_VIA_MESSAGES, MESSAGES_VIA_CHAT, RESPONSES_VIA_CHAT, RESPONSES_VIA_MESSAGES } from "../support/policy-direction.ts";
-import { errorTable, finishTable, stopTable, upstreamErrorTable } from "./page-answers.ts";
-import { contentExamples, contentTable, fieldTable } from "./page-policies.ts";
+import {
+  CHAT_VIA_MESSAGES,
+  CHAT_VIA_RESPONSES,
+  MESSAGES_VIA_CHAT,
+  MESSAGES_VIA_RESPONSES,
+  RESPONSES_VIA_CHAT,
+  RESPONSES_VIA_MESSAGES,
+} from "../support/policy-direction.ts";
+import { errorTable, finishTable, incompleteTable, stopTable, upstreamErrorTable } from "./page-answers.ts";
+import { contentExamples, contentTable, fieldOutcomes, fieldTable } from "./page-policies.ts";
 import { flagTable, presetTable } from "./page-profiles.ts";
 
 const PAGE = join(import.meta.dirname, "../../docs/translation.md");
@@ -20,6 +27,11 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
   "responses-content": () => contentTable(RESPONSES_VIA_CHAT),
   "responses-via-chat-examples": () => contentExamples(RESPONSES_VIA_CHAT),
   "responses-via-messages-examples": () => contentExamples(RESPONSES_VIA_MESSAGES),
+  "chat-via-responses-fields": () => fieldOutcomes(CHAT_VIA_RESPONSES),
+  "chat-via-responses-examples": () => contentExamples(CHAT_VIA_RESPONSES),
+  "messages-via-responses-fields": () => fieldOutcomes(MESSAGES_VIA_RESPONSES),
+  "messages-via-responses-examples": () => contentExamples(MESSAGES_VIA_RESPONSES),
+  "incomplete-reasons": incompleteTable,
   "finish-reasons": finishTable,
   "stop-reasons": stopTable,
   errors: errorTable,

@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { PROTOCOL_NAMES } from "./manifests-folder.ts";
 import type { Protocol } from "../../contract/protocol.ts";
 import type { FailingUpstream } from "./failing-upstream.ts";
 
@@ -63,8 +64,8 @@ function toModel({ name, backends, timeouts, streaming, maxOutputTokens, pricing
       ...(maxOutputTokens === undefined ? {} : { limits: { maxOutputTokens } }),
       backends: backends.map(({ name: backend, protocol, url, priority = 0, weight = 1, credential, ca }) => ({
         name: backend,
-        protocol: protocol === "chat" ? "ChatCompletions" : "Messages",
-        url: protocol === "chat" ? `${url}/v1` : url,
+        protocol: PROTOCOL_NAMES[protocol],
+        url: protocol === "messages" ? url : `${url}/v1`,
         priority,
         weight,
         ...(credential === undefined ? {} : { credentialRef: { name: secretName(name, backend) } }),

@@ -7,16 +7,19 @@ import type { Profile, ProfileName } from "../../contract/profile.ts";
 export interface TestModel {
   name: string;
   upstream: Protocol;
-  /** As a manifest gives it: with `/v1` for chat, without for messages. */
+  /** As a manifest gives it: with `/v1` for chat and Responses, without for messages. */
   url: string;
   upstreamModel?: string;
   maxOutputTokens?: number;
+  /** All of them where not given; null leaves them to the product. */
+  interfaces?: readonly string[] | null;
   profile?: Partial<Profile> & { preset?: ProfileName };
 }
 
 export const SIMULATOR_URLS = {
   chat: "http://chat.simulator.localhost/v1",
   messages: "http://messages.simulator.localhost",
+  responses: "http://responses.simulator.localhost/v1",
 } as const satisfies Record<Protocol, string>;
 
 /** A folder with one manifest a model, for `startTestStack`. */
@@ -28,10 +31,17 @@ export async function makeManifests(models: readonly TestModel[]): Promise<{ dir
   return { directory, remove: () => rm(directory, { recursive: true, force: true }) };
 }
 
-function toResource({ name, upstream, url, upstreamModel, maxOutputTokens, profile }: TestModel): object {
+const EVERY = ["ChatCompletions", "Messages", "Responses"] as const;
+
+export const PROTOCOL_NAMES = { chat: "ChatCompletions", messages: "Messages", responses: "Responses" } as const satisfies Record<
+  Protocol,
+  string
+>;
+
+function toResource({ name, upstream, url, upstreamModel, maxOutputTokens, interfaces = EVERY, profile }: TestModel): object {
   const backend = {
     name: "primary",
-    protocol: upstream === "chat" ? "ChatCompletions" : "Messages",
+    protocol: PROTOCOL_NAMES[upstream],
     url,
     ...(upstreamModel === undefined ? {} : { upstreamModel }),
     ...(profile === undefined ? {} : { profile }),
@@ -42,7 +52,7 @@ function toResource({ name, upstream, url, upstreamModel, maxOutputTokens, profi
     metadata: { name },
     spec: {
       modelName: name,
-      interfaces: ["ChatCompletions", "Messages", "Responses"],
+      ...(interfaces === null ? {} : { interfaces }),
       ...(maxOutputTokens === undefined ? {} : { limits: { maxOutputTokens } }),
       pricing: { inputPerMillion: "1.00", cachedInputPerMillion: "0.10", cacheWritePerMillion: "1.25", outputPerMillion: "4.00" },
       backends: [backend],

@@ -52,6 +52,20 @@ export const MESSAGES_VIA_CHAT: PolicyDirection = {
   profile: { ...PROFILES.generic, rejects: [] },
 };
 
+export const CHAT_VIA_RESPONSES: PolicyDirection = {
+  ...CHAT_VIA_MESSAGES,
+  name: "chat-via-responses",
+  upstream: "responses",
+  profile: PROFILES.openai,
+};
+
+export const MESSAGES_VIA_RESPONSES: PolicyDirection = {
+  ...MESSAGES_VIA_CHAT,
+  name: "messages-via-responses",
+  upstream: "responses",
+  profile: PROFILES.openai,
+};
+
 const RESPONSES = {
   client: "responses",
   fields: RESPONSES_FIELDS,

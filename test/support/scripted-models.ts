@@ -39,11 +39,12 @@ export function useScriptedModels(
 /** Dear enough that a single token shows in the balance. */
 export const DEAR = { inputPerMillion: "100.00", outputPerMillion: "100.00" };
 
-/** The server speaks chat as one Model and messages as the other. */
+/** The server speaks another protocol as each Model. */
 function eachProtocol(url: string): TestModelOfMany[] {
   const backend = (protocol: TestBackend["protocol"]) => ({ name: "only", protocol, url });
   return [
     { name: "as-chat", backends: [backend("chat")], pricing: DEAR },
     { name: "as-messages", backends: [backend("messages")], pricing: DEAR },
+    { name: "as-responses", backends: [backend("responses")], pricing: DEAR },
   ];
 }

@@ -1,4 +1,5 @@
 import type { Usage } from "../../../contract/usage.ts";
+import { count, member } from "../json/count.ts";
 
 export interface ChatUsageOptions {
   /** The upstream leaves reasoning out of `completion_tokens` (profile flag). */
@@ -58,15 +59,4 @@ function completionUsage(usage: object, isReasoningExcluded: boolean): Partial<U
 /** Some servers give themselves away: their total is prompt + completion + reasoning. */
 function leavesReasoningOut(usage: object, completion: number, reasoning: number): boolean {
   return reasoning > 0 && count(usage, "total_tokens") === (count(usage, "prompt_tokens") ?? Number.NaN) + completion + reasoning;
-}
-
-/** NaN if the server wrote something that is no count: the meter tells that from a number that is absent. */
-function count(holder: unknown, name: string): number | undefined {
-  const value = member(holder, name);
-  if (value === undefined || value === null) return undefined;
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : Number.NaN;
-}
-
-function member(holder: unknown, name: string): unknown {
-  return typeof holder === "object" && holder !== null && Object.hasOwn(holder, name) ? Reflect.get(holder, name) : undefined;
 }

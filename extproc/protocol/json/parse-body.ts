@@ -77,8 +77,14 @@ function noBody(facts: BodyFacts): GatewayError {
 }
 
 function members({ interface: name }: BodyFacts): string {
-  return name === "responses" ? "`model` and `input`" : "`model` and `messages`";
+  return MEMBERS[name];
 }
+
+const MEMBERS = {
+  chat: "`model` and `messages`",
+  messages: "`model` and `messages`",
+  responses: "`model` and `input`",
+} as const satisfies Record<Interface, string>;
 
 /** What the text looks like, and how it is sent as JSON. */
 function remedyFor(text: string, { headers }: BodyFacts): string {

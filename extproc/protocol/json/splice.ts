@@ -1,5 +1,5 @@
 import { itself, type Outline } from "./outline.ts";
-import { insideObject, scanMembers, type Member } from "./scan.ts";
+import { insideObject, scanElements, scanMembers, type Member } from "./scan.ts";
 
 /**
  * What becomes of a member: given its value as written (undefined where the object has none), the value to
@@ -54,6 +54,19 @@ export function remove(): undefined {
 /** An edit of the members of the member's own value; null and other scalars stay as they are. */
 export function within(edits: Readonly<Record<string, MemberEdit>>): MemberEdit {
   return (current) => (current === undefined ? undefined : editMembers(current, edits));
+}
+
+/** An array with its elements edited; the same buffer where none changed. An element that is undefined is left out. */
+export function editElements(array: Buffer, edit: (element: Buffer) => Buffer | undefined): Buffer {
+  const elements = scanElements(array);
+  const edited = elements.map(edit);
+  return edited.every((element, index) => element === elements[index])
+    ? array
+    : joinElements(edited.filter((element) => element !== undefined));
+}
+
+function joinElements(elements: readonly Buffer[]): Buffer {
+  return Buffer.from(`[${elements.map((element) => element.toString("utf8")).join(",")}]`);
 }
 
 interface Insertion {

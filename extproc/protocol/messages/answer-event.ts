@@ -3,9 +3,10 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { isObject } from "../json/object.ts";
 import { rawMember } from "../json/scan.ts";
 import type { SseEvent } from "../sse.ts";
-import { readUpstreamErrorPayload } from "../upstream-error.ts";
+import { parseUpstreamJson } from "../json/upstream-json.ts";
+import { readUpstreamErrorPayload, type ErrorReader } from "../upstream-error.ts";
 import { citationSchema, parseBlock, toCitation, type AnswerBlock, type Citation } from "./answer-block.ts";
-import { parseUpstreamJson, type ErrorReader, type MessagesAnswer } from "./answer.ts";
+import type { MessagesAnswer } from "./answer.ts";
 
 /** A step of a message's stream, as the protocol's events tell it. */
 export type AnswerEvent =

@@ -1,17 +1,10 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
-import type { Interface } from "../../../contract/protocol.ts";
-import { ANSWER_BOUNDS, parseWithin } from "../json/bounds.ts";
 import { isObject } from "../json/object.ts";
 import { rawMember, scanElements } from "../json/scan.ts";
-import { readUpstreamErrorPayload, type ModelNames } from "../upstream-error.ts";
+import { parseUpstreamJson } from "../json/upstream-json.ts";
+import { readUpstreamErrorPayload, type ErrorReader } from "../upstream-error.ts";
 import { parseBlock, type AnswerBlock } from "./answer-block.ts";
-
-/** Who reads an error that the answer may hold. */
-export interface ErrorReader {
-  client: Interface;
-  modelNames: ModelNames;
-}
 
 /** A whole message from an upstream that speaks messages. */
 export interface MessagesAnswer {
@@ -63,16 +56,4 @@ export function parseAnswer(body: Buffer, reader: ErrorReader): MessagesAnswer {
 function isForeign(block: unknown): boolean {
   if (!isObject(block) || typeof block["type"] !== "string") return true;
   return typeof block["text"] === "string" && block["text"] !== "";
-}
-
-/** JSON from an upstream, as an object. @throws GatewayError `upstream_error`; what was sent stays in the cause. */
-export function parseUpstreamJson(text: string): Readonly<Record<string, unknown>> {
-  let json: unknown;
-  try {
-    json = parseWithin(text, ANSWER_BOUNDS);
-  } catch (cause) {
-    throw new GatewayError("upstream_error", "The model server sent something that is not JSON.", { cause });
-  }
-  if (!isObject(json)) throw new GatewayError("upstream_error", "The model server sent something that is not a JSON object.");
-  return json;
 }

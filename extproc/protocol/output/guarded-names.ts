@@ -176,9 +176,15 @@ function isPlain(name: string): boolean {
 }
 
 function remedy(folded: string, client: Interface): string {
-  if (FOREIGN_COUNT.test(folded)) return client === "chat" ? "Send `n`." : "Leave it out.";
-  return client === "responses" ? "Send `max_output_tokens`." : "Send `max_tokens`.";
+  const { count, limit } = REMEDIES[client];
+  return FOREIGN_COUNT.test(folded) ? count : limit;
 }
+
+const REMEDIES = {
+  chat: { count: "Send `n`.", limit: "Send `max_tokens`." },
+  messages: { count: "Leave it out.", limit: "Send `max_tokens`." },
+  responses: { count: "Leave it out.", limit: "Send `max_output_tokens`." },
+} as const satisfies Record<Interface, { count: string; limit: string }>;
 
 function isForeign(folded: string): boolean {
   if (folded.length > LONGEST_NAME) return false;

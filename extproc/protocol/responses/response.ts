@@ -29,7 +29,7 @@ export function encodeResponse(head: ResponseHead, state: ResponseState, output:
     created_at: head.created,
     status: state.status,
     background: false,
-    error: state.status === "failed" ? failure(state.error) : null,
+    error: state.status === "failed" ? encodeError(state.error) : null,
     incomplete_details: state.status === "incomplete" ? { reason: state.reason } : null,
     instructions: null,
     max_output_tokens: null,
@@ -56,13 +56,13 @@ export function encodeResponse(head: ResponseHead, state: ResponseState, output:
 /** Clients act on a few codes (a context that is too long, a limit); everything else is the server's trouble to them. */
 const SHOWN_CODES: readonly string[] = ["context_length_exceeded", "rate_limit_exceeded"];
 
-function failure(error: GatewayError): { code: string; message: string } {
+export function encodeError(error: GatewayError): { code: string; message: string } {
   const code = ERRORS[error.code].chat.code ?? "";
   return { code: SHOWN_CODES.includes(code) ? code : "server_error", message: error.message };
 }
 
 /** Responses counts cached tokens inside `input_tokens`; the classes of `Usage` are disjoint. */
-function encodeUsage(usage: Usage) {
+export function encodeUsage(usage: Usage) {
   const inputTokens = usage.inputTokens + usage.cachedInputTokens + usage.cacheWriteTokens;
   return {
     input_tokens: inputTokens,

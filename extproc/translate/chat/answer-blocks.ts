@@ -2,7 +2,7 @@ import type { AnswerPart, ToolPart } from "../../protocol/chat/answer-part.ts";
 import type { AnswerEvent, GrowthEvent, OpenedBlock } from "../conversation/answer-event.ts";
 import type { ToolNames } from "../conversation/names.ts";
 import { createToolArguments, type ToolArguments } from "./tool-arguments.ts";
-import type { ToolCallIds } from "./tool-call-ids.ts";
+import type { ToolCallIds } from "../conversation/tool-call-ids.ts";
 
 export interface AnswerBlocksDeps {
   names: ToolNames;

@@ -1,8 +1,10 @@
 import type { Profile } from "../../../contract/profile.ts";
 import { fieldError } from "../conversation/field-path.ts";
-import type { ToolCallBlock, ToolInput, Turn } from "../conversation/turn.ts";
+import { writeToolId } from "../conversation/ids.ts";
+import { argumentsText } from "../conversation/tool-input.ts";
+import type { ToolCallBlock, Turn } from "../conversation/turn.ts";
 import type { ChatMessage, ChatToolCall } from "./chat-message.ts";
-import { writeToolId, type TurnsContext } from "./turns-context.ts";
+import type { TurnsContext } from "./turns-context.ts";
 
 /** A run of the assistant's turns as one message: thinking, text and tool calls each in their own order. */
 export function writeAssistantRun(run: readonly Turn[], context: TurnsContext): ChatMessage {
@@ -46,17 +48,6 @@ function writeCall({ id, name, input }: ToolCallBlock, { profile, names }: Turns
     type: "function",
     function: { name: names.toUpstream(name), arguments: argumentsText(input) },
   };
-}
-
-function argumentsText(input: ToolInput): string {
-  switch (input.kind) {
-    case "json":
-      return input.json.text;
-    case "free_text":
-      return JSON.stringify({ input: input.text });
-    case "raw":
-      return input.text;
-  }
 }
 
 function reasoning(

@@ -1,6 +1,6 @@
 import type { Profile } from "../../../contract/profile.ts";
 import type { Encodable } from "../../protocol/json/raw.ts";
-import { fieldError } from "../conversation/field-path.ts";
+import { documentText, noPdf } from "../conversation/media.ts";
 import type { DocumentBlock, ImageBlock } from "../conversation/turn.ts";
 
 /** One part of a chat message's content. */
@@ -45,15 +45,10 @@ export function writeDocument({ source, title, context, at }: DocumentBlock, { f
       return [textPart(documentText(texts.join("\n"), title, context)), ...images];
     }
     case "data": {
-      if (!files) throw fieldError(at, ": This model reads no PDF. Send the document's text.");
+      if (!files) throw noPdf(at);
       const fileData = `data:${source.mediaType};base64,${source.base64}`;
       const file: Part = { type: "file", file: { filename: title ?? "document.pdf", file_data: fileData } };
       return context ? [textPart(context), file] : [file];
     }
   }
-}
-
-function documentText(text: string, title: string | null, context: string | null): string {
-  const attributes = `${title ? ` title=${JSON.stringify(title)}` : ""}${context ? ` context=${JSON.stringify(context)}` : ""}`;
-  return `<document${attributes}>\n${text}\n</document>`;
 }

@@ -12,7 +12,7 @@ import { createAnswerBlocks } from "./answer-blocks.ts";
 import { createArgumentGrowth } from "./argument-growth.ts";
 import { findChunkText } from "./chunk-text.ts";
 import { readFinishReason } from "./stop-reason.ts";
-import { createToolCallIds } from "./tool-call-ids.ts";
+import { createToolCallIds } from "../conversation/tool-call-ids.ts";
 
 export interface ChatAnswerContext extends ReadAnswerContext {
   profile: Profile;

@@ -1,3 +1,4 @@
+import { systemReminder } from "../conversation/system-reminder.ts";
 import type { Part } from "./parts.ts";
 
 /** What a chat message other than the assistant's will say. */
@@ -39,5 +40,5 @@ export function reminderText({ role, parts }: Entry): string | null {
 
 function wrap(parts: readonly Part[]): string {
   const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
-  return `<system-reminder>\n${text}\n</system-reminder>`;
+  return systemReminder(text);
 }

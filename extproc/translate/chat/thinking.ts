@@ -2,7 +2,7 @@ import type { Effort, Profile } from "../../../contract/profile.ts";
 import type { ChatRequest } from "../../protocol/chat/request.ts";
 import type { Encodable } from "../../protocol/json/raw.ts";
 import type { Omitted } from "../conversation/conversation.ts";
-import type { ThinkingWish } from "../conversation/wish.ts";
+import { budgetEffort, type ThinkingWish } from "../conversation/wish.ts";
 
 const FIELDS = ["reasoning_effort", "reasoning", "thinking", "chat_template_kwargs"] as const;
 
@@ -32,7 +32,7 @@ export function writeThinking(wish: ThinkingWish | null, profile: Profile, { wis
   const isOff = wish.mode === "off";
   // An effort would switch on again what was switched off.
   if (isOff && wish.effortField !== null) omitted.add(wish.effortField);
-  const wanted = isOff ? null : (wish.effort ?? budgetEffort(wish));
+  const wanted = isOff ? null : (wish.effort ?? budgetEffort(wish.budgetTokens));
   switch (profile.thinkingControl) {
     case "reasoning_effort":
       return effortMember(isOff ? "none" : wanted, profile);
@@ -51,15 +51,6 @@ export function writeThinking(wish: ThinkingWish | null, profile: Profile, { wis
 
 function effortMember(effort: Effort | null, { efforts }: Profile): Members {
   return effort === null ? {} : { reasoning_effort: efforts[effort] ?? effort };
-}
-
-/** Chat knows words where messages counts tokens: the nearest word. */
-function budgetEffort({ budgetTokens: budget }: ThinkingWish): Effort | null {
-  if (budget === null) return null;
-  if (budget <= 512) return "minimal";
-  if (budget <= 1_024) return "low";
-  if (budget <= 8_192) return "medium";
-  return budget <= 24_576 ? "high" : "xhigh";
 }
 
 function thinkingType({ mode }: ThinkingWish): Members {

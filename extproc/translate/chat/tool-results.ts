@@ -1,8 +1,8 @@
 import type { Profile } from "../../../contract/profile.ts";
+import { writeToolId } from "../conversation/ids.ts";
 import type { ResultBlock, ToolResultBlock } from "../conversation/turn.ts";
 import type { ChatMessage } from "./chat-message.ts";
 import { encodeContent, textPart, writeDocument, writeImage, type Part } from "./parts.ts";
-import { writeToolId } from "./turns-context.ts";
 
 /** The tool results of one run of turns. */
 export interface ToolResults {

@@ -1,7 +1,7 @@
 import type { ChatRequest } from "../../protocol/chat/request.ts";
 import type { Tool as WireTool, ToolChoice as WireChoice } from "../../protocol/chat/request-tool.ts";
 import { isObject } from "../../protocol/json/object.ts";
-import { RawJson, type Encodable } from "../../protocol/json/raw.ts";
+import type { Encodable } from "../../protocol/json/raw.ts";
 import { rawMember, scanElements } from "../../protocol/json/scan.ts";
 import type { Conversation, Omitted } from "../conversation/conversation.ts";
 import { below, fieldPath } from "../conversation/field-path.ts";
@@ -13,9 +13,9 @@ import {
   FREE_TEXT,
   namedTool,
   readParameters,
+  withProperties,
   type Tool,
   type ToolChoice,
-  type ToolSchema,
 } from "../conversation/tool.ts";
 import type { Profile } from "../../../contract/profile.ts";
 import { readCacheMark, type ContentContext } from "./read-content.ts";
@@ -139,13 +139,6 @@ export function writeTools(
       ...(isSerial && takesSerial ? { parallel_tool_calls: false } : {}),
     };
   }
-}
-
-/** The schema as it is written. Only what servers refuse for certain is added: an object without `properties`. */
-function withProperties({ text, parsed }: ToolSchema): RawJson {
-  if (parsed["type"] !== "object" || Object.hasOwn(parsed, "properties")) return text;
-  const inner = text.text.trim().slice(1);
-  return new RawJson(`{"properties":{},${inner}`);
 }
 
 function choiceOf(choice: ToolChoice, names: ToolNames): Encodable {

@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto";
 import type { Profile } from "../../../contract/profile.ts";
 import { encodeJson, type Encodable } from "../../protocol/json/raw.ts";
 import { toolNamesIn, type Conversation, type Omitted, type ReadRequest } from "../conversation/conversation.ts";
 import { fieldError, fieldPath } from "../conversation/field-path.ts";
 import { createToolNames, type ToolNames } from "../conversation/names.ts";
-import type { Turn } from "../conversation/turn.ts";
+import { noPrefill, type Turn } from "../conversation/turn.ts";
+import { shortUserId } from "../conversation/user-id.ts";
 import type { Wishes } from "../conversation/wish.ts";
 import type { TranslationInput } from "../translation.ts";
 import type { ChatMessage } from "./chat-message.ts";
@@ -70,11 +70,7 @@ function continuing(messages: ChatMessage[], turns: readonly Turn[], { prefill }
   const begun = turns.at(-1);
   const last = messages.at(-1);
   if (begun?.role !== "assistant" || last?.role !== "assistant") return messages;
-  if (prefill === "refuse")
-    throw fieldError(
-      begun.at,
-      ": this model does not support assistant message prefill. End the conversation with a message of the user.",
-    );
+  if (prefill === "refuse") throw noPrefill(begun);
   return prefill === "prefix" ? [...messages.slice(0, -1), { ...last, prefix: true }] : messages;
 }
 
@@ -110,22 +106,15 @@ function writeStop({ sequences, field }: Wishes["stop"], { rejects, maxStopSeque
   return { stop: sequences };
 }
 
-const MAX_USER_LENGTH = 64;
-
 function writeIdentity({ user, tier }: Wishes, { rejects }: Profile, omitted: Omitted): Members {
   const takesUser = !rejects.includes("user");
   const takesTier = !rejects.includes("service_tier");
   if (user !== null && !takesUser) for (const field of user.fields) omitted.wishes.add(field);
   if (tier !== null && !takesTier) omitted.wishes.add("service_tier");
   return {
-    ...(user !== null && takesUser ? { user: shortUser(user.id) } : {}),
+    ...(user !== null && takesUser ? { user: shortUserId(user.id) } : {}),
     ...(tier !== null && takesTier ? { service_tier: tier === "auto" ? "auto" : "default" } : {}),
   };
-}
-
-/** Agents send hundreds of characters, chat takes 64: the same user keeps the same name. */
-function shortUser(user: string): string {
-  return user.length <= MAX_USER_LENGTH ? user : createHash("sha256").update(user).digest("hex");
 }
 
 /** Usage is always asked for: it is what is charged (S28). */

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Profile } from "../../../contract/profile.ts";
 
 /**
  * Ids that cross between the protocols, for both directions of translation. Nothing is remembered from one
@@ -49,6 +50,18 @@ const OPENAI_ID_LENGTH = 40;
 /** OpenAI refuses tool ids over 40 characters. A longer one can't be restored, but stays one and the same. */
 export function shortToolId(id: string): string {
   return id.length <= OPENAI_ID_LENGTH ? id : `call_${digest(`short:${id}`, 35)}`;
+}
+
+/** The id of a tool call as far as the server accepts it. */
+export function writeToolId(id: string, { toolIds }: Pick<Profile, "toolIds">): string {
+  switch (toolIds) {
+    case "any":
+      return id;
+    case "openai40":
+      return shortToolId(id);
+    case "messages":
+      return messagesToolId(id);
+  }
 }
 
 /** `chatcmpl-abc` ⇒ `msg_abc`, and any other id behind `msg_`; one of ours where the upstream gave none. */

@@ -28,3 +28,14 @@ export function readFileData(fileData: string, at: FieldPath): DocumentBlock["so
   if (data?.mediaType === "text/plain") return { kind: "text", text: Buffer.from(data.base64, "base64").toString("utf8") };
   throw fieldError(at, " is not a data URL of type application/pdf or text/plain.");
 }
+
+/** A document as text, for servers that take none. */
+export function documentText(text: string, title: string | null, context: string | null): string {
+  const attributes = `${title ? ` title=${JSON.stringify(title)}` : ""}${context ? ` context=${JSON.stringify(context)}` : ""}`;
+  return `<document${attributes}>\n${text}\n</document>`;
+}
+
+/** For servers that take no files. */
+export function noPdf(at: FieldPath): Error {
+  return fieldError(at, ": This model reads no PDF. Send the document's text.");
+}

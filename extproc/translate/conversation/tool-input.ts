@@ -30,6 +30,18 @@ export function readArguments(value: unknown, context: ArgumentsContext): ToolIn
   return { kind: "raw", text: value };
 }
 
+/** The arguments as chat and Responses write them: JSON text. */
+export function argumentsText(input: ToolInput): string {
+  switch (input.kind) {
+    case "json":
+      return input.json.text;
+    case "free_text":
+      return JSON.stringify({ input: input.text });
+    case "raw":
+      return input.text;
+  }
+}
+
 function parseOrUndefined(text: string, { at, embedded }: ArgumentsContext): unknown {
   try {
     return embedded.parse(text);

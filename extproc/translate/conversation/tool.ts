@@ -49,6 +49,13 @@ export function readParameters(parameters: unknown, holder: Buffer | undefined):
   return { text: new RawJson(typed.toString("utf8")), parsed: { type: "object", ...parameters } };
 }
 
+/** The schema as it is written. Only what servers refuse for certain is added: an object without `properties`. */
+export function withProperties({ text, parsed }: ToolSchema): RawJson {
+  if (parsed["type"] !== "object" || Object.hasOwn(parsed, "properties")) return text;
+  const inner = text.text.trim().slice(1);
+  return new RawJson(`{"properties":{},${inner}`);
+}
+
 /** @throws GatewayError `invalid_request` where there is no tool to be called. */
 export function anyTool(tools: readonly Tool[], at: FieldPath): ToolChoice {
   if (tools.length > 0) return { type: "any" };

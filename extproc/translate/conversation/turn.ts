@@ -1,5 +1,5 @@
 import type { RawJson } from "../../protocol/json/raw.ts";
-import type { FieldPath } from "./field-path.ts";
+import { fieldError, type FieldPath } from "./field-path.ts";
 
 /**
  * What was said, in order. Neighbours may have the same role; the result of a call stands in the turns that follow it, before the
@@ -93,4 +93,12 @@ export interface ThinkingBlock {
 export interface RedactedThinkingBlock {
   readonly type: "redacted_thinking";
   readonly data: string;
+}
+
+/** For servers that answer an answer that the client began instead of continuing it. */
+export function noPrefill({ at }: Turn): Error {
+  return fieldError(
+    at,
+    ": this model does not support assistant message prefill. End the conversation with a message of the user.",
+  );
 }

@@ -37,3 +37,12 @@ export type FormatWish =
       readonly at: FieldPath;
       readonly schemaAt: FieldPath;
     };
+
+/** Chat and Responses know words where messages counts tokens: the nearest word. */
+export function budgetEffort(budget: number | null): Exclude<Effort, "none"> | null {
+  if (budget === null) return null;
+  if (budget <= 512) return "minimal";
+  if (budget <= 1_024) return "low";
+  if (budget <= 8_192) return "medium";
+  return budget <= 24_576 ? "high" : "xhigh";
+}

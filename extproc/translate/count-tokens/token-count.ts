@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Backend } from "../../../contract/catalogue.ts";
+import type { Protocol } from "../../../contract/protocol.ts";
 import { ANSWER_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { write } from "../../protocol/json/splice.ts";
@@ -24,21 +25,27 @@ export interface TokenCountInput {
 
 const countSchema = z.object({ input_tokens: z.int().nonnegative() });
 
-/** A messages upstream is asked itself, byte-true but for the model's name; for a chat upstream the gateway estimates. */
+/** A messages upstream is asked itself, byte-true but for the model's name; for the others the gateway estimates. */
 export function createTokenCount({ body, headers, backend }: TokenCountInput): TokenCount {
   // Made where it is needed: it reads all of the prompt.
   const estimate = () => ({ input_tokens: estimateInputTokens(body.whole()) });
-  const upstream = {
-    path: "/v1/messages/count_tokens",
-    body: body.edit({ model: write(backend.upstreamModel) }),
-    headers: messagesHeaders(headers),
-  };
   return {
-    upstream: backend.protocol === "messages" ? upstream : null,
+    upstream: QUESTIONS[backend.protocol]({ body, headers, backend }),
     answer: (status, counted) => (status === 200 ? readCount(counted) : undefined) ?? estimate(),
     estimate,
   };
 }
+
+/** Chat completions cannot count; Responses can, but of its own items, which the estimate need not be translated into. */
+const QUESTIONS = {
+  chat: () => null,
+  responses: () => null,
+  messages: ({ body, headers, backend }) => ({
+    path: "/v1/messages/count_tokens",
+    body: body.edit({ model: write(backend.upstreamModel) }),
+    headers: messagesHeaders(headers),
+  }),
+} as const satisfies Record<Protocol, (input: TokenCountInput) => TokenCount["upstream"]>;
 
 /** Not every server of the message protocol counts; what it answers instead is no count. */
 function readCount(body: Buffer): { input_tokens: number } | undefined {

@@ -13,6 +13,7 @@ import { unwrapRawArguments } from "../conversation/raw-arguments.ts";
 import type { Omitted } from "../conversation/conversation.ts";
 import { below, fieldError, fieldPath, type FieldPath } from "../conversation/field-path.ts";
 import { originalToolId } from "../conversation/ids.ts";
+import { isSealed } from "../conversation/sealed-reasoning.ts";
 import type { Block, ResultBlock, TextBlock, ToolInput, Turn } from "../conversation/turn.ts";
 import { checkCalls } from "./call-pairs.ts";
 import { readDocument, readImage } from "./read-media.ts";
@@ -65,8 +66,8 @@ function readAssistantBlock(block: WireBlock, { at, turn, index }: Place, contex
     case "text":
       return [textBlock(block.text, at)];
     case "thinking":
-      // Only the messages service itself takes a signature back, and it gets these bytes as they are.
-      return [{ type: "thinking", text: block.thinking, signature: null }];
+      // Messages' own signatures go back in the passthrough alone.
+      return [{ type: "thinking", text: block.thinking, signature: sealedOrNull(block.signature) }];
     case "redacted_thinking":
       return [{ type: "redacted_thinking", data: block.data }];
     case "tool_use": {
@@ -152,6 +153,10 @@ function readInput(block: BlockOf<"tool_use">, { turn, index }: Place, { text, e
   const raw = unwrapRawArguments(block.input, embedded);
   if (raw !== null) return { kind: "raw", text: raw };
   return { kind: "json", json: text.block(turn, index, "input") ?? new RawJson("{}") };
+}
+
+function sealedOrNull(signature: string | null | undefined): string | null {
+  return signature && isSealed(signature) ? signature : null;
 }
 
 function leaveBookkeeping({ omitted }: TurnsContext): Block[] {

@@ -2,6 +2,8 @@ import type { RawJson } from "../../protocol/json/raw.ts";
 import type { ClientWords, Omitted } from "../conversation/conversation.ts";
 import { messagesToolId } from "../conversation/ids.ts";
 import type { ToolNames } from "../conversation/names.ts";
+import { isSealed } from "../conversation/sealed-reasoning.ts";
+import { systemReminder } from "../conversation/system-reminder.ts";
 import type {
   Block,
   DocumentBlock,
@@ -74,7 +76,8 @@ function writeBlock(block: Block, { names, words, omitted }: TurnsContext): Wire
       return [writeResult(block)];
     case "thinking":
       // A messages server refuses the whole conversation over one signature that is not its own.
-      if (block.signature !== null) return [{ type: "thinking", thinking: block.text, signature: block.signature }];
+      if (block.signature !== null && !isSealed(block.signature))
+        return [{ type: "thinking", thinking: block.text, signature: block.signature }];
       omitted.content.add(words.thinking);
       return [];
     case "redacted_thinking":
@@ -149,7 +152,7 @@ function writeResult({ id, content, isError, cache }: ToolResultBlock): WireBloc
 /** A system message among the turns keeps its place: moved to the head, it would change every later prompt cache. */
 function asReminder(block: WireBlock): WireBlock {
   const text = typeof block["text"] === "string" ? block["text"] : "";
-  return { ...block, text: `<system-reminder>\n${text}\n</system-reminder>` };
+  return { ...block, text: systemReminder(text) };
 }
 
 /** An answer that the client began must not end in white space: messages refuses that. */

@@ -8,6 +8,7 @@ import { createChunkEncoder, type AnswerHead } from "../../protocol/chat/encode.
 import { chatUsage } from "../../protocol/chat/usage.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { editMembers, remove, replace, write, type MemberEdit } from "../../protocol/json/splice.ts";
+import { encodeErrorEvent } from "../../protocol/error-event.ts";
 import { encodeSseEvent } from "../../protocol/sse.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
 import { createArgumentGrowth, type ArgumentGrowth } from "../chat/argument-growth.ts";
@@ -58,7 +59,7 @@ export function createChatPassthrough(input: TranslationInput): Translation {
     dropped: [],
     wantsStream,
     response: (answer, meter) => passAnswer(answer, meter, { wishes, profile }),
-    stream: (meter) => createPassthroughStream(createRules(meter, { wishes, profile }), requestId),
+    stream: (meter) => createPassthroughStream(createRules(meter, { wishes, profile, requestId })),
   };
 }
 
@@ -123,7 +124,7 @@ function parseCompletion(body: Buffer): JsonObject {
   return json;
 }
 
-function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRules {
+function createRules(meter: Meter, { wishes, profile, requestId }: AnswerRules & { requestId: string }): StreamRules {
   const model: Record<string, MemberEdit> = wishes.model === null ? {} : { model: replace(wishes.model) };
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
   const growth = profile.argumentSnapshots ? createArgumentGrowth() : undefined;
@@ -206,7 +207,6 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
   }
 
   return {
-    protocol: "chat",
     read,
     findText: (data) => findChunkText(data, profile),
     skimmed: meter.producedBytes,
@@ -214,6 +214,7 @@ function createRules(meter: Meter, { wishes, profile }: AnswerRules): StreamRule
     // The answer is whole once it has its finish_reason, and clients wait for this line.
     closing: () => (isDone ? "" : encodeSseEvent(null, "[DONE]")),
     limited,
+    failed: (error) => encodeErrorEvent("chat", error, requestId),
     toStream(answer) {
       parseCompletion(answer);
       return chunksOf(answer);

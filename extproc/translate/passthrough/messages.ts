@@ -10,6 +10,7 @@ import { rawMember } from "../../protocol/json/scan.ts";
 import { editMembers, replace, within, write, type MemberEdit } from "../../protocol/json/splice.ts";
 import { encodeMessagesEvent } from "../../protocol/messages/encode-event.ts";
 import { encodeMessagesUsage } from "../../protocol/messages/encode-usage.ts";
+import { encodeErrorEvent } from "../../protocol/error-event.ts";
 import { requestError } from "../../protocol/request-error.ts";
 import { messagesUsage } from "../../protocol/messages/usage.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
@@ -19,8 +20,10 @@ import { parseWhole } from "./whole-answer.ts";
 import { countOutput, messagesOutput, objectsIn, onlyText } from "../readable-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
 import { eventsOf } from "./restream.ts";
+import { leaveForeignThinking } from "./own-reasoning.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { refuseUnpriced } from "./unpriced-features.ts";
+import { refuseSeveralAnswers } from "./single-answer.ts";
 import { createStreamUsage } from "../messages/stream-usage.ts";
 import { messageOf } from "./streamed-message.ts";
 import { createUnreadText, FREE_ERROR_BYTES } from "./unread-text.ts";
@@ -72,19 +75,18 @@ export function createMessagesPassthrough(input: TranslationInput): Translation 
     dropped: [],
     wantsStream: request.stream === true,
     response: (answer, meter) => passAnswer(answer, meter, rules),
-    stream: (meter) => createPassthroughStream(createRules(meter, rules), requestId),
+    stream: (meter) => createPassthroughStream(createRules(meter, { ...rules, requestId })),
   };
 }
 
 function translateBody({ body, backend, outputTokens }: TranslationInput): Buffer {
-  const answers = body.outline["n"] ?? body.outline["best_of"] ?? 1;
-  if (answers !== 1)
-    throw new GatewayError("invalid_request", "`n` must be 1: this interface gives one answer a request.", { field: "n" });
+  refuseSeveralAnswers(body);
   return body.edit({
     ...(typeof body.outline["stream"] === "boolean" && { stream: replace(body.outline["stream"]) }),
     model: write(backend.upstreamModel),
     ...limitEdits(body, { field: "max_tokens", tokens: outputTokens }),
     thinking: budgetBelow(outputTokens),
+    messages: leaveForeignThinking,
   });
 }
 
@@ -161,7 +163,7 @@ function findText(data: Buffer): Buffer | undefined {
   return text === undefined ? undefined : findTextMember(rawMember(data, "delta"), TEXTS, text);
 }
 
-function createRules(meter: Meter, { model, isUsageInclusive }: AnswerRules): StreamRules {
+function createRules(meter: Meter, { model, isUsageInclusive, requestId }: AnswerRules & { requestId: string }): StreamRules {
   const usage = createStreamUsage(meter, { isInclusive: isUsageInclusive });
   const renamed: Record<string, MemberEdit> | null = model === null ? null : { message: within({ model: replace(model) }) };
   const openBlocks = new Set<number>();
@@ -230,7 +232,6 @@ function createRules(meter: Meter, { model, isUsageInclusive }: AnswerRules): St
   }
 
   return {
-    protocol: "messages",
     read,
     findText,
     skimmed: meter.producedBytes,
@@ -246,6 +247,7 @@ function createRules(meter: Meter, { model, isUsageInclusive }: AnswerRules): St
         }),
         encodeMessagesEvent({ type: "message_stop" }),
       ].join(""),
+    failed: (error) => encodeErrorEvent("messages", error, requestId),
     toStream(answer) {
       parseMessage(answer);
       return eventsOf(answer);

@@ -1,5 +1,4 @@
-import { encodeError, GatewayError } from "../../../contract/errors.ts";
-import type { Protocol } from "../../../contract/protocol.ts";
+import { GatewayError } from "../../../contract/errors.ts";
 import { createByteBuffer } from "../../protocol/byte-buffer.ts";
 import { parseObject, type JsonObject } from "../../protocol/json/object.ts";
 import { editMembers, type MemberEdit } from "../../protocol/json/splice.ts";
@@ -12,7 +11,6 @@ export type EventEdit = "keep" | "hide" | GatewayError | Readonly<Record<string,
 
 /** What one protocol's passthrough does with the events that it sees. Its state dies with the stream. */
 export interface StreamRules {
-  readonly protocol: Protocol;
   /** Reads one event for the meter and the outcome. @param json the event's data, null where that is no object. */
   read(data: string, json: JsonObject | null): EventEdit;
   /** Of an event in which nothing but one text is read: that text (event-template.ts). */
@@ -25,6 +23,8 @@ export interface StreamRules {
   closing(): string;
   /** The ending of an answer that ran into its limit of output tokens. */
   limited(): string;
+  /** The ending of an answer that failed (S22). */
+  failed(error: GatewayError): string;
   /** A whole answer as the stream that the client asked for. */
   toStream(answer: Buffer): string;
 }
@@ -46,7 +46,7 @@ const NOTHING = Buffer.alloc(0);
  * bytes of an unfinished one wait for its end, so that a broken stream never leaves half an event with the client.
  * Data that is no JSON object ends it: the client could read it, and the meter could not.
  */
-export function createPassthroughStream(rules: StreamRules, requestId: string): StreamTranslation {
+export function createPassthroughStream(rules: StreamRules): StreamTranslation {
   const parser = createSseParser();
   const template = createEventTemplate(rules.findText);
   const held = createByteBuffer();
@@ -231,8 +231,7 @@ export function createPassthroughStream(rules: StreamRules, requestId: string): 
   }
 
   function errorEvent(error: GatewayError): Buffer {
-    const data = JSON.stringify(encodeError(rules.protocol, error, requestId));
-    return Buffer.from(encodeSseEvent(rules.protocol === "messages" ? "error" : null, data));
+    return Buffer.from(rules.failed(error));
   }
 
   return {

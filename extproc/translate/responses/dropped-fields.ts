@@ -2,6 +2,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { createFieldTable } from "../field-table.ts";
 import { FIELD_POLICIES } from "./policy.ts";
+import { storedItem } from "./stored.ts";
 
 const TABLE = createFieldTable(FIELD_POLICIES);
 /** What `include` asks for, and has a meaning here. */
@@ -26,8 +27,7 @@ export function checkFields(request: JsonObject): string[] {
 function checkItem(item: unknown, field: string): void {
   if (!isObject(item)) return;
   const { type, content, output } = item;
-  if (type === "item_reference")
-    throw refuse(field, "refers to a stored item, and nothing is stored here. Send the item itself.");
+  if (type === "item_reference") throw storedItem(field);
   if (
     typeof type === "string" &&
     /_call(_output)?$|^(mcp|program|compaction|computer|tool_search)/.test(type) &&

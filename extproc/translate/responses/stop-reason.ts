@@ -8,6 +8,27 @@ const LIMITS = {
   refusal: "content_filter",
 } as const satisfies Record<StopReason, string | null>;
 
+/** What servers write into `incomplete_details.reason`. */
+const REASONS: ReadonlyMap<string, StopReason> = new Map([
+  ["max_output_tokens", "limit"],
+  ["max_tokens", "limit"],
+  ["content_filter", "refusal"],
+]);
+
+/** An answer that its server calls incomplete is never a whole one, whatever the reason: without a known one, it was cut. */
+export function readStopReason({
+  status,
+  reason,
+  hasRefusal,
+}: {
+  status: string;
+  reason: string | null;
+  hasRefusal: boolean;
+}): StopReason {
+  if (status === "incomplete") return REASONS.get(reason ?? "") ?? "limit";
+  return hasRefusal ? "refusal" : "end";
+}
+
 export function writeStopReason(reason: StopReason): (typeof LIMITS)[StopReason] {
   return LIMITS[reason];
 }

@@ -1,5 +1,8 @@
+import type { Effort, Profile } from "../../../contract/profile.ts";
+import type { Encodable } from "../../protocol/json/raw.ts";
 import type { ResponsesRequest } from "../../protocol/responses/request.ts";
-import type { ThinkingWish } from "../conversation/wish.ts";
+import type { Omitted } from "../conversation/conversation.ts";
+import { budgetEffort, type ThinkingWish } from "../conversation/wish.ts";
 
 /** A wish for (no) thinking; null where the client says nothing. */
 export function readThinking({ reasoning }: ResponsesRequest): ThinkingWish | null {
@@ -9,4 +12,34 @@ export function readThinking({ reasoning }: ResponsesRequest): ThinkingWish | nu
   return effort === "none"
     ? { mode: "off", effort: null, effortField: null, ...said }
     : { mode: "on", effort, effortField: "reasoning", ...said };
+}
+
+type Members = { readonly [name: string]: Encodable };
+
+/**
+ * The wish in the words of the server (profile flag `thinkingControl`). Reasoning comes sealed as well: the server keeps nothing,
+ * and can go on with it only where it gets it back.
+ */
+export function writeThinking(wish: ThinkingWish | null, profile: Profile, { wishes: omitted }: Omitted): Members {
+  switch (profile.thinkingControl) {
+    case "reasoning_effort":
+      return { reasoning: wish === null ? undefined : reasoningOf(wish, profile), include: ["reasoning.encrypted_content"] };
+    // These are for servers of other protocols, or for models that don't think.
+    case "thinking_type":
+    case "chat_template_kwargs":
+    case "adaptive":
+    case "budget":
+    case "none":
+      for (const field of wish?.fields ?? []) omitted.add(field);
+      return {};
+  }
+}
+
+/** Who asks for thinking wants to read it. */
+function reasoningOf(wish: ThinkingWish, { efforts }: Profile): Encodable {
+  const wanted: Effort | null = wish.mode === "off" ? "none" : (wish.effort ?? budgetEffort(wish.budgetTokens));
+  return {
+    effort: wanted === null ? undefined : (efforts[wanted] ?? wanted),
+    summary: wish.mode === "off" ? undefined : "auto",
+  };
 }

@@ -23,9 +23,13 @@ export function encodeThought(thought: Thought): string {
   return MARKER + Buffer.from(JSON.stringify(thought)).toString("base64url");
 }
 
+export function isPacked(content: string): boolean {
+  return content.startsWith(MARKER);
+}
+
 /** Null for another service's content, which only that service can read. */
 export function decodeThought(content: string): Thought | null {
-  if (!content.startsWith(MARKER)) return null;
+  if (!isPacked(content)) return null;
   try {
     const json = parseWithin(Buffer.from(content.slice(MARKER.length), "base64url"), THOUGHT_BOUNDS);
     return thoughtSchema.safeParse(json).data ?? null;

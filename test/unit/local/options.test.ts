@@ -37,6 +37,11 @@ describe("the command line", () => {
     });
   });
 
+  test("takes a real server for Responses", () => {
+    const words = ["--upstream-responses", "http://127.0.0.1:8000/v1"];
+    expect(parseOptions(words, {}).upstreams).toStrictEqual({ responsesUrl: "http://127.0.0.1:8000/v1" });
+  });
+
   test("takes the key from the environment, where no process list shows it", () => {
     expect(parseOptions([], { UPSTREAM_KEY: "k" }).upstreams).toStrictEqual({ key: "k" });
     expect(parseOptions(["--upstream-key", "flag"], { UPSTREAM_KEY: "k" }).upstreams.key).toBe("flag");
@@ -50,7 +55,8 @@ describe("the command line", () => {
     expect(mistake("--upstream-chat", "http://127.0.0.1:1/v1/chat/completions")).toContain(
       "It must end before /chat/completions",
     );
-    expect(mistake("--upstream-model", "small")).toContain("add --upstream-chat or --upstream-messages");
+    expect(mistake("--upstream-responses", "http://127.0.0.1:1/v1/responses")).toContain("It must end before /responses");
+    expect(mistake("--upstream-model", "small")).toContain("add --upstream-chat, --upstream-messages or --upstream-responses");
     expect(mistake("--host", "everywhere")).toContain("It must be an IPv4 address");
     expect(mistake("stray")).toContain("too many arguments");
     expect(mistake("--workers", "0")).toContain("It must be a number from 1 to 64");
@@ -58,10 +64,11 @@ describe("the command line", () => {
 });
 
 describe("upstreams", () => {
-  test("stand for the two names in the manifests", () => {
+  test("stand for the three names in the manifests", () => {
     expect(mapUpstreams({}, "http://127.0.0.1:5")).toStrictEqual({
       "http://chat.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
       "http://messages.simulator.localhost": { url: "http://127.0.0.1:5" },
+      "http://responses.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
     });
   });
 
@@ -70,6 +77,7 @@ describe("upstreams", () => {
     expect(mapUpstreams(given, "http://127.0.0.1:5")).toStrictEqual({
       "http://chat.simulator.localhost": { url: "https://models.example/v1", upstreamModel: "small", credential: "k" },
       "http://messages.simulator.localhost": { url: "http://127.0.0.1:5" },
+      "http://responses.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
     });
   });
 });

@@ -105,7 +105,7 @@ describe("a Model is refused with the field and the remedy", () => {
     [
       "an unknown protocol",
       backend({ protocol: "OpenAI" }),
-      "spec.backends[0].protocol must be ChatCompletions or Messages: what the server behind url speaks",
+      "spec.backends[0].protocol must be ChatCompletions, Messages or Responses: what the server behind url speaks",
     ],
     [
       "a relative url",
@@ -182,7 +182,6 @@ test("what is left out has its default, prices are exact, durations are millisec
       spec: {
         aliases: [],
         suspended: false,
-        interfaces: ["ChatCompletions", "Messages"],
         pricing: { currency: "USD", inputPerMillion: 300_000n, outputPerMillion: 1_000_001n },
         backends: [{ weight: 1, priority: 0, credentialRef: { name: "provider", key: "api-key" }, timeouts: { connect: 1_500 } }],
       },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Protocol } from "../../../../../contract/protocol.ts";
+import type { Dialect } from "../../../../../contract/protocol.ts";
 import { createMeter } from "../../../../../extproc/meter/meter.ts";
 import { createTranslation } from "../../../../../extproc/translate/choose.ts";
 import { inputFor } from "../input.ts";
@@ -7,7 +7,7 @@ import { inputFor } from "../input.ts";
 const CHAT = { model: "m", stream: true, messages: [{ role: "user", content: "hi" }] };
 const REQUESTS = { chat: CHAT, messages: { ...CHAT, max_tokens: 100 } };
 
-function play(protocol: Protocol, chunks: readonly string[], request: object = {}) {
+function play(protocol: Dialect, chunks: readonly string[], request: object = {}) {
   const input = inputFor({ ...REQUESTS[protocol], ...request }, { upstream: protocol, upstreamModel: "m" });
   const meter = createMeter(10);
   const machine = createTranslation(protocol, input).stream(meter);
@@ -26,7 +26,7 @@ const DONE = "data: [DONE]\n\n";
 const delta = (text: string) =>
   `event: content_block_delta\ndata: ${JSON.stringify({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } })}\n\n`;
 
-describe.for<[Protocol, string]>([
+describe.for<[Dialect, string]>([
   ["chat", chunk("one")],
   ["messages", delta("one")],
 ])("a stream of %s in which a server says what the meter cannot read (S38)", ([protocol, piece]) => {

@@ -1,4 +1,4 @@
-import { messagesToolId, mintToolId, saltedToolId } from "../conversation/ids.ts";
+import { messagesToolId, mintToolId, saltedToolId } from "./ids.ts";
 
 /** Gives the tool calls of one answer ids that the client has not seen in this conversation. */
 export interface ToolCallIds {

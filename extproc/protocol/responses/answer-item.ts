@@ -1,0 +1,60 @@
+import * as z from "zod";
+
+/** Items of a server's output: read where the gateway needs them, and lenient about everything else. */
+
+const text = z.string().nullish().catch(null);
+const texts = z
+  .array(z.object({ text: z.string() }))
+  .nullish()
+  .catch(null);
+
+const annotationSchema = z.object({ type: z.literal("url_citation"), url: z.string(), title: text });
+const annotations = z.array(z.unknown()).nullish().catch(null);
+
+const partSchema = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("output_text"), text: z.string(), annotations }),
+  z.object({ type: z.literal("refusal"), refusal: z.string() }),
+]);
+
+const itemSchema = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("message"), content: z.array(z.unknown()).nullish() }),
+  z.object({ type: z.literal("reasoning"), id: text, summary: texts, content: texts, encrypted_content: text }),
+  z.object({ type: z.literal("function_call"), id: text, call_id: text, name: z.string(), arguments: text }),
+]);
+
+export type AnswerItem = z.infer<typeof itemSchema>;
+export type AnswerItemOf<Type extends AnswerItem["type"]> = Extract<AnswerItem, { type: Type }>;
+
+export interface Citation {
+  url: string;
+  title: string | null;
+}
+
+/** One part of a message; its kind decides where its pieces come from. */
+export interface AnswerPart {
+  kind: "text" | "refusal";
+  text: string;
+  citations: Citation[];
+}
+
+/** Null for an item of a kind that no other protocol has, such as the work of the server's own tools. */
+export function parseItem(item: unknown): AnswerItem | null {
+  return itemSchema.safeParse(item).data ?? null;
+}
+
+/** The parts of a message, each at its own place; null for one of a kind that no other protocol has. */
+export function partsOf({ content }: AnswerItemOf<"message">): (AnswerPart | null)[] {
+  return (content ?? []).map((part) => {
+    const parsed = partSchema.safeParse(part).data;
+    if (parsed === undefined) return null;
+    return parsed.type === "refusal"
+      ? { kind: "refusal", text: parsed.refusal, citations: [] }
+      : { kind: "text", text: parsed.text, citations: (parsed.annotations ?? []).flatMap(toCitation) };
+  });
+}
+
+/** None where it is no source on the web. */
+export function toCitation(annotation: unknown): Citation[] {
+  const parsed = annotationSchema.safeParse(annotation).data;
+  return parsed === undefined ? [] : [{ url: parsed.url, title: parsed.title ?? null }];
+}

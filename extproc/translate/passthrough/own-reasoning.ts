@@ -1,0 +1,48 @@
+import { rawMember } from "../../protocol/json/scan.ts";
+import { editElements, editMembers, type MemberEdit } from "../../protocol/json/splice.ts";
+import { isSealed } from "../conversation/sealed-reasoning.ts";
+import { isGatewaySignature } from "../conversation/signature.ts";
+import { isGatewayItem } from "../responses/own-item.ts";
+
+/**
+ * Reasoning of other servers' answers, which the gateway signed or packed in their place. A client that changes the model in the
+ * middle of a conversation sends it along, and a server refuses the whole conversation over one signature that is not its own.
+ */
+
+/** For `messages`: leaves out blocks of thinking without a signature of a messages server. */
+export const leaveForeignThinking: MemberEdit = (messages) => {
+  if (messages === undefined || !messages.includes('"thinking"')) return messages;
+  return editElements(messages, (message) => {
+    const content = rawMember(message, "content");
+    if (content === undefined || rawMember(message, "role")?.toString("utf8") !== '"assistant"') return message;
+    const kept = editElements(content, (block) => (isForeignThinking(block) ? undefined : block));
+    if (kept === content) return message;
+    // A turn of nothing is refused as well.
+    return kept.length <= EMPTY_LENGTH ? undefined : editMembers(message, { content: () => kept });
+  });
+};
+
+/** For `input`: leaves out items of reasoning that the gateway made. */
+export const leaveOwnReasoning: MemberEdit = (input) => {
+  if (input === undefined || !input.includes('"reasoning"')) return input;
+  return editElements(input, (item) => (isOwnReasoning(item) ? undefined : item));
+};
+
+const EMPTY_LENGTH = "[]".length;
+
+function isForeignThinking(block: Buffer): boolean {
+  if (textOf(block, "type") !== "thinking") return false;
+  const signature = textOf(block, "signature");
+  return signature === "" || isGatewaySignature(signature) || isSealed(signature);
+}
+
+function isOwnReasoning(item: Buffer): boolean {
+  if (textOf(item, "type") !== "reasoning") return false;
+  return isGatewayItem({ id: textOf(item, "id"), encrypted: textOf(item, "encrypted_content") });
+}
+
+/** A member that is a string; empty where it is none. */
+function textOf(object: Buffer, name: string): string {
+  const written = rawMember(object, name)?.toString("utf8");
+  return written?.startsWith('"') ? String(JSON.parse(written)) : "";
+}

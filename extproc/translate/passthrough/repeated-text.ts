@@ -1,0 +1,30 @@
+/**
+ * A Responses stream sends each text in pieces, and then whole again: at the end of its part, of its item and of the response. What
+ * is the same is counted once; what is not, the client reads as well.
+ */
+export interface RepeatedText {
+  /** A piece of the text at this place. */
+  add(place: string, piece: string): void;
+  /** Those that were not sent before. From now on all of them were. */
+  unheard(texts: readonly string[]): string[];
+}
+
+export function createRepeatedText(): RepeatedText {
+  const pieces = new Map<string, string>();
+  const whole = new Set<string>();
+
+  return {
+    add(place, piece) {
+      pieces.set(place, (pieces.get(place) ?? "") + piece);
+    },
+    unheard(texts) {
+      for (const text of pieces.values()) whole.add(text);
+      pieces.clear();
+      return texts.filter((text) => {
+        const isNew = !whole.has(text);
+        whole.add(text);
+        return isNew;
+      });
+    },
+  };
+}

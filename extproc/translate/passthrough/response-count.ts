@@ -1,0 +1,145 @@
+import type { Meter } from "../../meter/meter.ts";
+import { isObject, type JsonObject } from "../../protocol/json/object.ts";
+import type { RequestBody } from "../../protocol/json/request-body.ts";
+import { rawMember } from "../../protocol/json/scan.ts";
+import { bytesOf, countOutput, messagesOutput, objectsIn, type Output } from "../readable-output.ts";
+import { createRepeatedText } from "./repeated-text.ts";
+import { createUnreadText, FREE_ERROR_BYTES, logprobBytes } from "./unread-text.ts";
+
+/** Counts whatever the client can read of one response, whole or in events. */
+export interface ResponseCount {
+  event(json: JsonObject, data: string): void;
+  whole(json: JsonObject, data: string): void;
+}
+
+/** Members of the request that a response repeats. Servers fill in what was left out. */
+const ECHOED = [
+  "instructions",
+  "metadata",
+  "reasoning",
+  "text",
+  "tool_choice",
+  "tools",
+  "user",
+  "safety_identifier",
+  "prompt_cache_key",
+];
+/** What a server may add to each of these: `strict`, defaults, the names of them. */
+const ADDED_BYTES = 256;
+/** A stream has the request where the response is created, queued, begun and over. */
+const MOST_ECHOES = 4;
+const MOST_ERRORS = 2;
+/** What its normal form may be longer. */
+const LONGER = 2;
+
+/** @param body the request: of it only the sizes of its members are kept. */
+export function createResponseCount(body: RequestBody): (meter: Meter) => ResponseCount {
+  const mostEchoed = new Map(ECHOED.map((name) => [name, LONGER * (sizeOf(body, name) ?? 0) + ADDED_BYTES]));
+  return (meter) => createCount(meter, mostEchoed);
+}
+
+function sizeOf({ bytes, outline }: RequestBody, name: string): number | undefined {
+  return Object.hasOwn(outline, name) ? rawMember(bytes, name)?.length : undefined;
+}
+
+function createCount(meter: Meter, mostEchoed: ReadonlyMap<string, number>): ResponseCount {
+  const repeated = createRepeatedText();
+  const unread = createUnreadText();
+  /** Quotations and the like that were counted, which come again too. */
+  let otherBytes = 0;
+  let echoes = 0;
+  /** An event `error` and the response that failed: they end an answer, and what comes behind them is one. */
+  let errors = 0;
+
+  function countAll(json: JsonObject, data: string, output: Output): void {
+    const texts = repeated.unheard(output.texts);
+    const moreBytes = Math.max(0, output.otherBytes - otherBytes);
+    otherBytes += moreBytes;
+    const countedBytes = countOutput(meter, { texts, otherBytes: moreBytes });
+    const allBytes = bytesOf(output);
+    countUnread(json, data, { countedBytes, freeBytes: allBytes - countedBytes + logprobsIn(json, allBytes) });
+  }
+
+  function countUnread(json: JsonObject, data: string, bytes: { countedBytes: number; freeBytes: number }): void {
+    const response = isObject(json["response"]) ? json["response"] : json;
+    const freeBytes = bytes.freeBytes + freeEcho(response) + (response === json ? 0 : freeError(response));
+    const unreadBytes = unread.find({ data, json, countedBytes: bytes.countedBytes, freeBytes });
+    if (unreadBytes > 0) meter.producedBytes(unreadBytes, 0);
+  }
+
+  function freeEcho(response: JsonObject): number {
+    const echoed = echoes < MOST_ECHOES ? echoBytes(response, mostEchoed) : 0;
+    if (echoed > 0) echoes += 1;
+    return echoed;
+  }
+
+  /** What failed says why. */
+  function freeError({ error, type }: JsonObject): number {
+    if (type !== "error" && !isObject(error)) return 0;
+    errors += 1;
+    return errors <= MOST_ERRORS ? FREE_ERROR_BYTES : 0;
+  }
+
+  return {
+    event(json, data) {
+      const { type, delta } = json;
+      if (type === "error" || isObject(json["error"])) {
+        countUnread(json, data, { countedBytes: 0, freeBytes: freeError(json) });
+        return;
+      }
+      if (typeof type === "string" && type.endsWith(".delta") && typeof delta === "string") {
+        repeated.add(placeOf(json, type), delta);
+        const countedBytes = countOutput(meter, { texts: delta === "" ? [] : [delta], otherBytes: 0 });
+        countUnread(json, data, { countedBytes, freeBytes: logprobsIn(json, countedBytes) });
+        return;
+      }
+      countAll(json, data, isObject(json["response"]) ? outputOf(json["response"]) : eventOutput(json));
+    },
+    whole: (json, data) => countAll(json, data, outputOf(json)),
+  };
+}
+
+function placeOf({ output_index: item, content_index: part, summary_index: summary }: JsonObject, type: string): string {
+  return `${type}/${String(item)}/${String(part ?? summary)}`;
+}
+
+/** What a response says; what it repeats of its request is no answer. */
+function outputOf({ output, error }: JsonObject): Output {
+  return error === undefined || error === null ? messagesOutput({ content: output }) : { texts: [], otherBytes: 0 };
+}
+
+function eventOutput(json: JsonObject): Output {
+  return messagesOutput(
+    Object.fromEntries(Object.entries(json).filter(([name]) => name !== "obfuscation" && name !== "logprobs")),
+  );
+}
+
+function echoBytes(response: JsonObject, mostEchoed: ReadonlyMap<string, number>): number {
+  let bytes = 0;
+  for (const [name, most] of mostEchoed) bytes += Math.min(stringBytes(response[name]), most);
+  return bytes;
+}
+
+/** Bytes of all strings in it, names included. A list of its own: nesting may be deeper than the stack. */
+function stringBytes(value: unknown): number {
+  let bytes = 0;
+  const waiting: unknown[] = [value];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (typeof next === "string") bytes += Buffer.byteLength(next);
+    else if (Array.isArray(next)) waiting.push(...next.filter((element) => element !== undefined));
+    else if (isObject(next))
+      for (const [name, member] of Object.entries(next)) {
+        bytes += Buffer.byteLength(name);
+        if (member !== null) waiting.push(member);
+      }
+  }
+  return bytes;
+}
+
+/** Log probabilities repeat the text, and name some alternatives to it. */
+function logprobsIn(json: JsonObject, textBytes: number): number {
+  const { part, item, response, output } = json;
+  const holders = [json, part, item, ...objectsIn(isObject(response) ? response["output"] : output)].filter(isObject);
+  const parts = holders.flatMap((holder) => [holder, ...objectsIn(holder["content"])]);
+  return parts.reduce((bytes, { logprobs: tokens }) => bytes + logprobBytes([{ logprobs: { content: tokens } }], textBytes), 0);
+}

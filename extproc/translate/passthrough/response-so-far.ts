@@ -1,0 +1,127 @@
+import { ERRORS, type GatewayError } from "../../../contract/errors.ts";
+import type { Usage } from "../../../contract/usage.ts";
+import { isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
+import { rawMembers } from "../../protocol/json/raw-members.ts";
+import { rawMember } from "../../protocol/json/scan.ts";
+import { encodeError, encodeUsage } from "../../protocol/responses/response.ts";
+import { encodeSseEvent } from "../../protocol/sse.ts";
+
+/** What has come of a response whose stream the gateway may have to end itself. */
+export interface ResponseSoFar {
+  read(json: JsonObject, data: string): void;
+  /** Its ending at the limit of output tokens. */
+  limited(usage: Usage): string;
+  /** Its ending where it failed: an event for clients that read events, the failed response for those that wait for one. */
+  failed(error: GatewayError): string;
+}
+
+interface Item {
+  /** As it began. */
+  members: Record<string, RawJson>;
+  /** As it ended; null while it is open. */
+  done: RawJson | null;
+  parts: Map<string, { kind: string; text: string }>;
+}
+
+const NOTHING = Buffer.alloc(0);
+/** What the gateway answers for where the server said nothing. */
+const NO_RESPONSE: Record<string, RawJson> = { object: new RawJson('"response"') };
+
+/** @param model the name to put into the response; null where the server's own is the same. */
+export function createResponseSoFar(model: string | null): ResponseSoFar {
+  let response = NO_RESPONSE;
+  let next = 0;
+  const items = new Map<unknown, Item>();
+
+  function read(json: JsonObject, data: string): void {
+    if (typeof json["sequence_number"] === "number") next = json["sequence_number"] + 1;
+    const { type } = json;
+    if (type === "response.output_item.added" || type === "response.output_item.done") readItem(json, data);
+    else if (typeof type === "string" && type.endsWith(".delta")) readDelta(json, type);
+    else if (isObject(json["response"])) response = rawMembers(rawMember(Buffer.from(data), "response") ?? NOTHING, ["output"]);
+  }
+
+  function readItem({ type, output_index: index }: JsonObject, data: string): void {
+    const written = rawMember(Buffer.from(data), "item") ?? NOTHING;
+    const known = items.get(index) ?? { members: rawMembers(written), done: null, parts: new Map() };
+    if (type === "response.output_item.done") known.done = new RawJson(written.toString("utf8"));
+    items.set(index, known);
+  }
+
+  function readDelta(json: JsonObject, type: string): void {
+    const item = items.get(json["output_index"]);
+    const { delta } = json;
+    if (item === undefined || typeof delta !== "string") return;
+    const kind = KINDS.get(type);
+    if (kind === undefined) return;
+    const place = json["content_index"] ?? json["summary_index"];
+    const key = `${kind}/${typeof place === "number" ? place : 0}`;
+    const part = item.parts.get(key) ?? { kind, text: "" };
+    part.text += delta;
+    item.parts.set(key, part);
+  }
+
+  function ending(type: string, members: Record<string, Encodable>): string {
+    const named: Record<string, Encodable> = model === null ? {} : { model };
+    const output = [...items.values()].map(encodeItem);
+    return event(type, { response: { ...response, ...named, ...members, output } });
+  }
+
+  function event(type: string, members: Record<string, Encodable>): string {
+    next += 1;
+    return encodeSseEvent(type, encodeJson({ type, sequence_number: next - 1, ...members }).replaceAll(LINE_BREAKS, " "));
+  }
+
+  return {
+    read,
+    limited(usage) {
+      const open = [...items].filter(([, { done }]) => done === null);
+      const closed = open.map(([index, item]) =>
+        event("response.output_item.done", { output_index: Number(index), item: encodeItem(item) }),
+      );
+      const incomplete_details = { reason: "max_output_tokens" };
+      const members = { status: "incomplete", incomplete_details, usage: encodeUsage(usage) };
+      return closed.join("") + ending("response.incomplete", members);
+    },
+    failed(error) {
+      const { code } = ERRORS[error.code].chat;
+      const told = event("error", { code, message: error.message, param: error.field ?? null });
+      return told + ending("response.failed", { status: "failed", error: encodeError(error) });
+    },
+  };
+}
+
+const LINE_BREAKS = /[\r\n]+/g;
+
+/** By the events that bring them, the pieces of an item's text. */
+const KINDS: ReadonlyMap<string, string> = new Map([
+  ["response.output_text.delta", "output_text"],
+  ["response.refusal.delta", "refusal"],
+  ["response.reasoning_text.delta", "reasoning_text"],
+  ["response.reasoning_summary_text.delta", "summary_text"],
+  ["response.function_call_arguments.delta", "arguments"],
+  ["response.custom_tool_call_input.delta", "input"],
+]);
+
+/** An open item with what has come of it. */
+function encodeItem({ members, done, parts }: Item): Encodable {
+  if (done !== null) return done;
+  const said = [...parts.values()];
+  const of = (...kinds: readonly string[]) => said.filter(({ kind }) => kinds.includes(kind));
+  const content = of("output_text", "refusal", "reasoning_text").map(encodePart);
+  const summary = of("summary_text").map(encodePart);
+  const call = Object.fromEntries(of("arguments", "input").map(({ kind, text }) => [kind, text]));
+  return {
+    ...members,
+    ...(members["status"] === undefined ? {} : { status: "incomplete" }),
+    ...(content.length > 0 ? { content } : {}),
+    ...(summary.length > 0 ? { summary } : {}),
+    ...call,
+  };
+}
+
+function encodePart({ kind, text }: { kind: string; text: string }): Encodable {
+  if (kind === "refusal") return { type: kind, refusal: text };
+  return kind === "output_text" ? { type: kind, annotations: [], logprobs: [], text } : { type: kind, text };
+}

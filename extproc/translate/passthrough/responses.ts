@@ -1,0 +1,141 @@
+import * as z from "zod";
+import { GatewayError } from "../../../contract/errors.ts";
+import { UPSTREAM_PATHS } from "../../../contract/protocol.ts";
+import type { Meter } from "../../meter/meter.ts";
+import { eventsInBody } from "../../protocol/body-sniffer.ts";
+import { isObject, type JsonObject } from "../../protocol/json/object.ts";
+import type { RequestBody } from "../../protocol/json/request-body.ts";
+import { editMembers, replace, within, write, type MemberEdit } from "../../protocol/json/splice.ts";
+import { requestError } from "../../protocol/request-error.ts";
+import { responsesUsage } from "../../protocol/responses/usage.ts";
+import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
+import { refuseStored } from "../responses/stored.ts";
+import type { Translation, TranslationInput } from "../translation.ts";
+import { limitEdits } from "./output-limit.ts";
+import { leaveOwnReasoning } from "./own-reasoning.ts";
+import { refusePriceModifiers } from "./price-modifiers.ts";
+import { createResponseCount, type ResponseCount } from "./response-count.ts";
+import { createResponseSoFar } from "./response-so-far.ts";
+import { refuseSeveralAnswers } from "./single-answer.ts";
+import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
+import { eventsOfResponse, responseOf } from "./streamed-response.ts";
+import { refuseUnpriced } from "./unpriced-features.ts";
+import { parseWhole } from "./whole-answer.ts";
+
+/** What the gateway itself reads of a request for a Responses upstream; the rest is the upstream's to judge. */
+const envelopeSchema = z.object({
+  model: z.string({ error: "the name of a model" }).min(1, { error: "the name of a model" }),
+  input: z.union([z.string(), z.array(z.unknown()).min(1)], { error: "a string, or an array with at least one item" }),
+  stream: z.boolean({ error: "true or false" }).nullish(),
+});
+
+interface AnswerRules {
+  /** The name to put into answers; null where the upstream's own is the same. */
+  model: string | null;
+  /** A count for one answer, whole or streamed. */
+  createCount(meter: Meter): ResponseCount;
+}
+
+/**
+ * A Responses client, a Responses upstream: every byte passes, but for the model's name and the output limit. The server is told to
+ * store nothing.
+ *
+ * @throws GatewayError `invalid_request` for what the gateway itself must read, and for what is stored elsewhere (S21).
+ */
+export function createResponsesPassthrough(input: TranslationInput): Translation {
+  const { body, backend } = input;
+  const request = parseEnvelope(body);
+  refuseStored(body.outline);
+  refusePriceModifiers(body);
+  refuseUnpriced(body, backend);
+  refuseSeveralAnswers(body);
+  const createCount = createResponseCount(body);
+  const rules: AnswerRules = { model: backend.upstreamModel === request.model ? null : request.model, createCount };
+  return {
+    upstream: { path: UPSTREAM_PATHS.responses, body: translateBody(input), headers: {} },
+    dropped: [],
+    wantsStream: request.stream === true,
+    response: (answer, meter) => passAnswer(answer, meter, rules),
+    stream: (meter) => createPassthroughStream(createRules(meter, rules)),
+  };
+}
+
+function translateBody({ body, backend, outputTokens }: TranslationInput): Buffer {
+  return body.edit({
+    ...(typeof body.outline["stream"] === "boolean" && { stream: replace(body.outline["stream"]) }),
+    model: write(backend.upstreamModel),
+    store: write(false),
+    ...limitEdits(body, { field: "max_output_tokens", tokens: outputTokens }),
+    input: leaveOwnReasoning,
+  });
+}
+
+function parseEnvelope(body: RequestBody): z.infer<typeof envelopeSchema> {
+  const outlined = envelopeSchema.safeParse(body.outline);
+  if (outlined.success) return outlined.data;
+  // An error says what it found, and a long name is not in the outline.
+  const result = envelopeSchema.safeParse(body.whole());
+  if (!result.success) throw requestError(result.error.issues, body.whole());
+  return result.data;
+}
+
+function passAnswer(body: Buffer, meter: Meter, { model, createCount }: AnswerRules): Buffer {
+  const events = eventsInBody(body);
+  const answer = events === null ? body : responseOf(events);
+  const json = parseResponse(answer);
+  createCount(meter).whole(json, answer.toString("utf8"));
+  meter.report(responsesUsage(json["usage"]) ?? {});
+  return model === null ? answer : editMembers(answer, { model: replace(model) });
+}
+
+/** @throws GatewayError `upstream_error` when it is none, or not at its end; the upstream's own error when it is one. */
+function parseResponse(body: Buffer): JsonObject {
+  const json = parseWhole(body, "responses");
+  if (!Array.isArray(json["output"])) throw new GatewayError("upstream_error", "The model server's answer is not a response.");
+  const status = json["status"] ?? "completed";
+  if (status !== "completed" && status !== "incomplete")
+    throw new GatewayError("upstream_error", "The model server broke off the answer. Try again.");
+  return json;
+}
+
+function createRules(meter: Meter, { model, createCount }: AnswerRules): StreamRules {
+  const renamed: Record<string, MemberEdit> | null = model === null ? null : { response: within({ model: replace(model) }) };
+  const count = createCount(meter);
+  const soFar = createResponseSoFar(model);
+  let outcome: ReturnType<StreamRules["outcome"]> = "open";
+
+  function read(data: string, json: JsonObject | null): EventEdit {
+    // The protocol has no such line.
+    if (json === null) return "hide";
+    count.event(json, data);
+    const { type, response } = json;
+    if (isObject(response)) meter.report(responsesUsage(response["usage"]) ?? {});
+    // Proxies in front of a server send errors in shapes that no Responses client knows.
+    const isForeignError = typeof type !== "string" && isObject(json["error"]);
+    if (outcome === "open") outcome = outcomeOf(type, isForeignError);
+    if (isForeignError) return readUpstreamErrorPayload(json, "responses");
+    soFar.read(json, data);
+    return isObject(response) ? (renamed ?? "keep") : "keep";
+  }
+
+  return {
+    read,
+    // Each event has a number of its own: none is another with nothing but another text.
+    findText: () => undefined,
+    skimmed: meter.producedBytes,
+    outcome: () => outcome,
+    closing: () => "",
+    limited: () => soFar.limited(meter.final().usage),
+    failed: soFar.failed,
+    toStream(answer) {
+      parseResponse(answer);
+      return eventsOfResponse(answer);
+    },
+  };
+}
+
+/** The event `error` stands in front of the response that failed. */
+function outcomeOf(type: unknown, isForeignError: boolean): ReturnType<StreamRules["outcome"]> {
+  if (type === "response.completed" || type === "response.incomplete") return "complete";
+  return type === "response.failed" || type === "error" || isForeignError ? "failed" : "open";
+}

@@ -1,0 +1,135 @@
+import { GatewayError } from "../../../contract/errors.ts";
+import { EVENT_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
+import { isObject } from "../../protocol/json/object.ts";
+import { encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
+import { rawMembers } from "../../protocol/json/raw-members.ts";
+import { rawMember, scanElements } from "../../protocol/json/scan.ts";
+import { encodeSseEvent, type SseEvent } from "../../protocol/sse.ts";
+import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
+
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * The response that a stream ends with, from servers that stream although JSON was asked for.
+ * @throws GatewayError `upstream_error` when the stream is cut or no response; the upstream's own error when it holds one.
+ */
+export function responseOf(events: readonly SseEvent[]): Buffer {
+  for (const { event, data } of events) {
+    if (data.trim() === "[DONE]") break;
+    const json = parseEvent(data);
+    const type = isObject(json) ? (json["type"] ?? event) : event;
+    const isError = type === "error" || (isObject(json) && isObject(json["error"]));
+    if (isError) throw readUpstreamErrorPayload(json, "responses");
+    if (type === "response.completed" || type === "response.incomplete" || type === "response.failed")
+      return rawMember(Buffer.from(data), "response") ?? NOTHING;
+  }
+  throw new GatewayError("upstream_error", "The model server broke off in the middle of its answer.");
+}
+
+function parseEvent(data: string): unknown {
+  try {
+    return parseWithin(data, EVENT_BOUNDS);
+  } catch (cause) {
+    throw new GatewayError("upstream_error", "The model server sent something that is not JSON.", { cause });
+  }
+}
+
+type Members = Record<string, Encodable>;
+
+/** A whole response as the stream that would have brought it: each part in one piece. */
+export function eventsOfResponse(response: Buffer): string {
+  const head = rawMembers(response, ["output", "usage", "status"]);
+  const items = scanElements(rawMember(response, "output") ?? NOTHING);
+  const begun = { ...head, status: "in_progress", output: [], usage: null };
+  const status = rawMember(response, "status")?.toString("utf8") === '"incomplete"' ? "incomplete" : "completed";
+  const steps: [string, Members][] = [
+    ["response.created", { response: begun }],
+    ["response.in_progress", { response: begun }],
+    ...items.flatMap((item, index) => itemSteps(item, index)),
+    [`response.${status}`, { response: new RawJson(response.toString("utf8")) }],
+  ];
+  return steps
+    .map(([type, members], number) => encodeSseEvent(type, oneLine(encodeJson({ type, sequence_number: number, ...members }))))
+    .join("");
+}
+
+function itemSteps(item: Buffer, index: number): [string, Members][] {
+  const place = { output_index: index };
+  const members = rawMembers(item);
+  const id = members["id"] ?? "";
+  const added = { ...members, ...EMPTIED[members["type"]?.text ?? ""] };
+  return [
+    ["response.output_item.added", { ...place, item: added }],
+    ...partSteps(item, { item_id: id, ...place }),
+    ["response.output_item.done", { ...place, item: new RawJson(item.toString("utf8")) }],
+  ];
+}
+
+/** By type, what an item begins without. */
+const EMPTIED: Readonly<Record<string, Members>> = {
+  '"message"': { content: [], status: "in_progress" },
+  '"reasoning"': { summary: [] },
+  '"function_call"': { arguments: "", status: "in_progress" },
+  '"custom_tool_call"': { input: "", status: "in_progress" },
+};
+
+function partSteps(item: Buffer, place: Members): [string, Members][] {
+  const type = rawMember(item, "type")?.toString("utf8") ?? "";
+  const raw = (name: string) => new RawJson(rawMember(item, name)?.toString("utf8") ?? '""');
+  switch (type) {
+    case '"message"':
+      return scanElements(rawMember(item, "content") ?? NOTHING).flatMap((part, index) =>
+        contentSteps(part, { ...place, content_index: index }),
+      );
+    case '"reasoning"':
+      return scanElements(rawMember(item, "summary") ?? NOTHING).flatMap((part, index) =>
+        summarySteps(part, { ...place, summary_index: index }),
+      );
+    case '"function_call"':
+      return [
+        ["response.function_call_arguments.delta", { ...place, delta: raw("arguments") }],
+        ["response.function_call_arguments.done", { ...place, name: raw("name"), arguments: raw("arguments") }],
+      ];
+    case '"custom_tool_call"':
+      return [
+        ["response.custom_tool_call_input.delta", { ...place, delta: raw("input") }],
+        ["response.custom_tool_call_input.done", { ...place, input: raw("input") }],
+      ];
+    default:
+      return [];
+  }
+}
+
+function contentSteps(part: Buffer, place: Members): [string, Members][] {
+  const members = rawMembers(part);
+  const isRefusal = members["type"]?.text === '"refusal"';
+  const kind = isRefusal ? "refusal" : "output_text";
+  const name = isRefusal ? "refusal" : "text";
+  const text = members[name] ?? "";
+  const beside = isRefusal ? {} : { logprobs: members["logprobs"] ?? [] };
+  return [
+    [
+      "response.content_part.added",
+      { ...place, part: { ...members, [name]: "", ...(isRefusal ? {} : { annotations: [], logprobs: [] }) } },
+    ],
+    [`response.${kind}.delta`, { ...place, delta: text, ...beside }],
+    [`response.${kind}.done`, { ...place, [name]: text, ...beside }],
+    ["response.content_part.done", { ...place, part: new RawJson(part.toString("utf8")) }],
+  ];
+}
+
+function summarySteps(part: Buffer, place: Members): [string, Members][] {
+  const members = rawMembers(part);
+  const text = members["text"] ?? "";
+  return [
+    ["response.reasoning_summary_part.added", { ...place, part: { ...members, text: "" } }],
+    ["response.reasoning_summary_text.delta", { ...place, delta: text }],
+    ["response.reasoning_summary_text.done", { ...place, text }],
+    ["response.reasoning_summary_part.done", { ...place, part: new RawJson(part.toString("utf8")) }],
+  ];
+}
+
+/** Line breaks of indented JSON stand between its tokens only, and would break an event into lines. */
+function oneLine(json: string): string {
+  return json.replaceAll(/[\r\n]+/g, " ");
+}

@@ -1,0 +1,232 @@
+import type { Meter } from "../../meter/meter.ts";
+import { parseItem, partsOf, toCitation, type AnswerItem, type AnswerItemOf } from "../../protocol/responses/answer-item.ts";
+import type { AnswerEvent, GrowthEvent } from "../conversation/answer-event.ts";
+import { createToolCallIds } from "../conversation/tool-call-ids.ts";
+import type { ToolNames } from "../conversation/names.ts";
+import { sealReasoning } from "../conversation/sealed-reasoning.ts";
+
+/** The items of one answer on their way into blocks. */
+export interface AnswerItems {
+  begin(item: number, written: unknown): AnswerEvent[];
+  say(place: PartPlace, delta: string): AnswerEvent[];
+  cite(place: PartPlace, annotation: unknown): AnswerEvent[];
+  think(place: ThoughtPlace, delta: string): AnswerEvent[];
+  addArguments(item: number, delta: string): AnswerEvent[];
+  /** The item as it is at its end: what its events left out is made up for. Further calls add nothing. */
+  finish(item: number, written: unknown): AnswerEvent[];
+  /** Closes what is open. */
+  end(): AnswerEvent[];
+  hasRefusal(): boolean;
+}
+
+interface PartPlace {
+  kind: "text" | "refusal";
+  item: number;
+  part: number;
+}
+
+interface ThoughtPlace {
+  /** Servers show what was thought, or a summary of it; some show both. */
+  source: "summary" | "content";
+  item: number;
+  part: number;
+}
+
+export interface AnswerItemsContext {
+  meter: Meter;
+  names: ToolNames;
+  thinker: string;
+  requestId: string;
+  usedCallIds: ReadonlySet<string>;
+}
+
+type OpenItem = OpenMessage | OpenThought | OpenCall | { type: "over" };
+
+interface OpenMessage {
+  type: "message";
+  /** Blocks by their part's place. */
+  parts: Map<number, { index: number; isCited: boolean }>;
+}
+
+interface OpenThought {
+  type: "reasoning";
+  index: number | null;
+  /** What spoke first is shown; its last part that spoke. */
+  shown: { source: ThoughtPlace["source"]; part: number } | null;
+}
+
+interface OpenCall {
+  type: "function_call";
+  index: number;
+  hasArguments: boolean;
+}
+
+export function createAnswerItems({ meter, names, thinker, requestId, usedCallIds }: AnswerItemsContext): AnswerItems {
+  const ids = createToolCallIds({ requestId, used: usedCallIds });
+  const items = new Map<number, OpenItem>();
+  let nextIndex = 0;
+  let hasRefusal = false;
+
+  function begin(item: number, written: unknown): AnswerEvent[] {
+    const parsed = parseItem(written);
+    return parsed?.type === "function_call" && !items.has(item) ? openCall(item, parsed).events : [];
+  }
+
+  function openCall(item: number, { name, call_id: callId, id }: AnswerItemOf<"function_call">) {
+    const index = takeIndex();
+    const call: OpenCall = { type: "function_call", index, hasArguments: false };
+    items.set(item, call);
+    const block = { type: "tool_call", id: ids.next(callId || id || ""), name: names.toClient(name) } as const;
+    return { call, events: [{ type: "open", index, block }] satisfies AnswerEvent[] };
+  }
+
+  function say({ kind, item, part }: PartPlace, delta: string): AnswerEvent[] {
+    if (delta === "") return [];
+    hasRefusal ||= kind === "refusal";
+    const { index, events } = openPart(item, part);
+    return index === null ? [] : [...events, grow("text", index, delta)];
+  }
+
+  function openPart(item: number, part: number): { index: number | null; events: AnswerEvent[] } {
+    const message = items.get(item) ?? { type: "message", parts: new Map() };
+    if (message.type !== "message") return { index: null, events: [] };
+    items.set(item, message);
+    const known = message.parts.get(part);
+    if (known !== undefined) return { index: known.index, events: [] };
+    const index = takeIndex();
+    message.parts.set(part, { index, isCited: false });
+    return { index, events: [{ type: "open", index, block: { type: "text" } }] };
+  }
+
+  function cite({ item, part }: PartPlace, annotation: unknown): AnswerEvent[] {
+    const citations = toCitation(annotation);
+    const message = items.get(item);
+    const open = message?.type === "message" ? message.parts.get(part) : undefined;
+    if (open === undefined || citations.length === 0) return [];
+    open.isCited = true;
+    return [{ type: "citations", index: open.index, citations }];
+  }
+
+  function think({ source, item, part }: ThoughtPlace, delta: string): AnswerEvent[] {
+    const thought = items.get(item) ?? { type: "reasoning", index: null, shown: null };
+    if (delta === "" || thought.type !== "reasoning") return [];
+    items.set(item, thought);
+    if (thought.shown !== null && thought.shown.source !== source) return [];
+    const separator = thought.shown !== null && thought.shown.part !== part ? "\n\n" : "";
+    thought.shown = { source, part };
+    const { index, events } = openThought(thought);
+    return [...events, grow("thinking", index, separator + delta)];
+  }
+
+  function openThought(thought: OpenThought): { index: number; events: AnswerEvent[] } {
+    if (thought.index !== null) return { index: thought.index, events: [] };
+    const index = takeIndex();
+    thought.index = index;
+    return { index, events: [{ type: "open", index, block: { type: "thinking" } }] };
+  }
+
+  function addArguments(item: number, delta: string): AnswerEvent[] {
+    const call = items.get(item);
+    if (call?.type !== "function_call" || delta === "") return [];
+    call.hasArguments = true;
+    return [grow("arguments", call.index, delta)];
+  }
+
+  function finish(item: number, written: unknown): AnswerEvent[] {
+    if (items.get(item)?.type === "over") return [];
+    const parsed = parseItem(written);
+    const events = parsed === null ? [] : complete(item, parsed);
+    const closed = close(items.get(item));
+    items.set(item, { type: "over" });
+    return [...events, ...closed];
+  }
+
+  function complete(item: number, parsed: AnswerItem): AnswerEvent[] {
+    switch (parsed.type) {
+      case "message":
+        return partsOf(parsed).flatMap((part, place) => (part === null ? [] : completePart(item, place, part)));
+      case "reasoning":
+        return completeThought(item, parsed);
+      case "function_call":
+        return completeCall(item, parsed);
+    }
+  }
+
+  function completePart(item: number, part: number, { kind, text, citations }: NonNullable<ReturnType<typeof partsOf>[number]>) {
+    const message = items.get(item);
+    const open = message?.type === "message" ? message.parts.get(part) : undefined;
+    const said = open === undefined ? say({ kind, item, part }, text) : [];
+    if (open?.isCited === true || citations.length === 0) return said;
+    const { index, events } = openPart(item, part);
+    return index === null ? said : [...said, ...events, { type: "citations", index, citations } as const];
+  }
+
+  function completeThought(item: number, { id, summary, content, encrypted_content: encrypted }: AnswerItemOf<"reasoning">) {
+    const events: AnswerEvent[] = [];
+    const thought = items.get(item);
+    if (thought === undefined || (thought.type === "reasoning" && thought.shown === null)) {
+      const source = summary?.some(({ text }) => text !== "") ? "summary" : "content";
+      const parts = (source === "summary" ? summary : content) ?? [];
+      for (const [part, { text }] of parts.entries()) events.push(...think({ source, item, part }, text));
+    }
+    return encrypted ? [...events, ...sign(item, { id: id ?? "", encrypted })] : events;
+  }
+
+  /** Thinking that is not shown can still be sent back. */
+  function sign(item: number, { id, encrypted }: { id: string; encrypted: string }): AnswerEvent[] {
+    const thought = items.get(item) ?? { type: "reasoning", index: null, shown: null };
+    if (thought.type !== "reasoning") return [];
+    items.set(item, thought);
+    const { index, events } = openThought(thought);
+    return [...events, { type: "signature", index, signature: sealReasoning({ model: thinker, id, encrypted }) }];
+  }
+
+  function completeCall(item: number, parsed: AnswerItemOf<"function_call">): AnswerEvent[] {
+    const known = items.get(item);
+    const { call, events } = known?.type === "function_call" ? { call: known, events: [] } : openCall(item, parsed);
+    if (call.hasArguments) return events;
+    const text = parsed.arguments || "{}";
+    call.hasArguments = true;
+    // A call without arguments says nothing.
+    return [...events, text === "{}" ? { type: "arguments", index: call.index, text } : grow("arguments", call.index, text)];
+  }
+
+  function close(item: OpenItem | undefined): AnswerEvent[] {
+    switch (item?.type) {
+      case "message":
+        return [...item.parts.values()].map(({ index }) => ({ type: "close", index }));
+      case "reasoning":
+        return item.index === null ? [] : [{ type: "close", index: item.index }];
+      case "function_call":
+        return [{ type: "close", index: item.index }];
+      case "over":
+      case undefined:
+        return [];
+    }
+  }
+
+  function grow(type: GrowthEvent["type"], index: number, text: string): AnswerEvent {
+    meter.produced(text);
+    return { type, index, text };
+  }
+
+  function takeIndex(): number {
+    nextIndex += 1;
+    return nextIndex - 1;
+  }
+
+  return {
+    begin,
+    say,
+    cite,
+    think,
+    addArguments,
+    finish,
+    end() {
+      const closed = [...items.values()].flatMap(close);
+      for (const item of items.keys()) items.set(item, { type: "over" });
+      return closed;
+    },
+    hasRefusal: () => hasRefusal,
+  };
+}

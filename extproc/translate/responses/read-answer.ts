@@ -1,0 +1,104 @@
+import { GatewayError } from "../../../contract/errors.ts";
+import { isObject } from "../../protocol/json/object.ts";
+import { parseUpstreamJson } from "../../protocol/json/upstream-json.ts";
+import { readAnswer, type ResponsesAnswer } from "../../protocol/responses/answer.ts";
+import { readEvent, type AnswerEvent as WireEvent } from "../../protocol/responses/answer-event.ts";
+import { responsesUsage } from "../../protocol/responses/usage.ts";
+import type { AnswerReader, ReadAnswerContext } from "../conversation/answer.ts";
+import type { AnswerEvent } from "../conversation/answer-event.ts";
+import type { ToolNames } from "../conversation/names.ts";
+import { bytesOf, messagesOutput } from "../readable-output.ts";
+import { createAnswerItems } from "./answer-items.ts";
+import { readStopReason } from "./stop-reason.ts";
+
+export interface ResponsesAnswerContext extends ReadAnswerContext {
+  names: ToolNames;
+  /** The Model's own name. */
+  thinker: string;
+}
+
+/** A response, whole or as its events. */
+export function createAnswerReader(context: ResponsesAnswerContext): AnswerReader {
+  const { meter } = context;
+  const items = createAnswerItems(context);
+  let isStarted = false;
+
+  function step(event: WireEvent): AnswerEvent[] {
+    switch (event.type) {
+      case "response.created":
+        return isStarted ? [] : start(event.response.id ?? "");
+      case "response.output_item.added":
+        return started(items.begin(event.output_index, event.item));
+      case "response.output_item.done":
+        return started(items.finish(event.output_index, event.item));
+      case "response.output_text.delta":
+        return started(items.say({ kind: "text", item: event.output_index, part: event.content_index }, event.delta));
+      case "response.refusal.delta":
+        return started(items.say({ kind: "refusal", item: event.output_index, part: event.content_index }, event.delta));
+      case "response.output_text.annotation.added":
+        return started(items.cite({ kind: "text", item: event.output_index, part: event.content_index }, event.annotation));
+      case "response.reasoning_summary_text.delta":
+        return started(items.think({ source: "summary", item: event.output_index, part: event.summary_index }, event.delta));
+      case "response.reasoning_text.delta":
+        return started(items.think({ source: "content", item: event.output_index, part: event.content_index }, event.delta));
+      case "response.function_call_arguments.delta":
+        return started(items.addArguments(event.output_index, event.delta));
+      case "response.completed":
+      case "response.incomplete":
+      case "response.failed":
+        return finish(readAnswer(event.response, context));
+    }
+  }
+
+  function start(id: string): AnswerEvent[] {
+    isStarted = true;
+    return [{ type: "start", id, usage: {} }];
+  }
+
+  function started(events: AnswerEvent[]): AnswerEvent[] {
+    return isStarted ? events : [...start(""), ...events];
+  }
+
+  /** @throws GatewayError `upstream_error` for an answer that is none. */
+  function finish(answer: ResponsesAnswer): AnswerEvent[] {
+    const { id, status, reason, output, usage } = answer;
+    if (status !== "completed" && status !== "incomplete")
+      throw new GatewayError("upstream_error", "The model server broke off the answer. Try again.");
+    const opened = isStarted ? [] : start(id);
+    // What no event has said stands here.
+    const rest = output.flatMap((item, index) => items.finish(index, item));
+    const closed = items.end();
+    if (meter.outputBytes() === 0 && bytesOf(messagesOutput({ output })) > 0)
+      throw new GatewayError("upstream_error", "The model server's answer has no text where a response has it.");
+    meter.report(responsesUsage(usage) ?? {});
+    const ending = {
+      reason: readStopReason({ status, reason, hasRefusal: items.hasRefusal() }),
+      stopSequence: null,
+      explanation: null,
+    };
+    return [...opened, ...rest, ...closed, { type: "stop", ending, usage: meter.final().usage }];
+  }
+
+  return {
+    hasKeepAliveComments: true,
+    isFinished: () => false,
+    read({ event, data }) {
+      // The protocol has no such line, but proxies end every stream with it.
+      if (data.trim() === "[DONE]") return [];
+      const json = parseUpstreamJson(data);
+      const type = json["type"] ?? event;
+      // Proxies in front of a server send errors in their own shapes, without a type.
+      if (type === "error" || (typeof type !== "string" && isObject(json["error"])))
+        readAnswer({ ...json, type: "error" }, context);
+      const known = readEvent(json, type);
+      return known === null ? [] : step(known);
+    },
+    readWhole: (json) => finish(readAnswer(parseUpstreamJson(json), context)),
+    end: () => [],
+    limit() {
+      const closed = items.end();
+      const ending = { reason: "limit", stopSequence: null, explanation: null } as const;
+      return started([...closed, { type: "stop", ending, usage: meter.final().usage }]);
+    },
+  };
+}

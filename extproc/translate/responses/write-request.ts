@@ -1,0 +1,83 @@
+import type { Profile } from "../../../contract/profile.ts";
+import { encodeJson, type Encodable } from "../../protocol/json/raw.ts";
+import { toolNamesIn, type Conversation, type Omitted, type ReadRequest } from "../conversation/conversation.ts";
+import { createToolNames, type ToolNames } from "../conversation/names.ts";
+import { noPrefill } from "../conversation/turn.ts";
+import { shortUserId } from "../conversation/user-id.ts";
+import type { Wishes } from "../conversation/wish.ts";
+import type { TranslationInput } from "../translation.ts";
+import { writeFormat } from "./response-format.ts";
+import { writeThinking } from "./thinking.ts";
+import { writeTools } from "./tools.ts";
+import { writeTurns } from "./write-turns.ts";
+
+/** A request for a Responses server, and what the reading of its answer must remember. */
+export interface WrittenRequest {
+  body: Buffer;
+  names: ToolNames;
+}
+
+type WriteInput = Pick<TranslationInput, "backend" | "model" | "outputTokens">;
+type Members = { readonly [name: string]: Encodable };
+
+/** @throws GatewayError `invalid_request` that names the field which this server cannot be asked for (S21). */
+export function writeRequest(
+  { conversation, omitted }: ReadRequest,
+  { backend, model, outputTokens }: WriteInput,
+): WrittenRequest {
+  const { profile, upstreamModel } = backend;
+  const { turns, wishes, words } = conversation;
+  const last = turns.at(-1);
+  if (last?.role === "assistant") throw noPrefill(last);
+  const names = createToolNames(toolNamesIn(conversation));
+  const format = writeFormat(wishes.format, profile);
+  const input = writeTurns(turns, { profile, names, words, omitted, model: model.name });
+  const body = encodeJson({
+    model: upstreamModel,
+    // The gateway keeps nothing, and has nobody else keep it.
+    store: false,
+    max_output_tokens: outputTokens,
+    stream: conversation.wantsStream ? true : undefined,
+    ...writeTools(conversation, { names, profile, omitted }),
+    ...writeSampling(wishes, profile, omitted),
+    ...writeThinking(wishes.thinking, profile, omitted),
+    text: format.text ?? undefined,
+    ...writeIdentity(wishes, profile, omitted),
+    instructions: writeInstructions(conversation, format.instruction),
+    // Last, so that a longer conversation starts with the bytes of a shorter one.
+    input,
+  });
+  return { body: Buffer.from(body), names };
+}
+
+function writeInstructions({ system }: Conversation, instruction: string | null): string | undefined {
+  const texts = [...system.map(({ text }) => text), ...(instruction === null ? [] : [instruction])].filter((text) => text !== "");
+  return texts.length === 0 ? undefined : texts.join("\n");
+}
+
+/** Responses knows neither `top_k` nor stop sequences. */
+function writeSampling({ temperature, topP, topK, stop }: Wishes, { rejects }: Profile, { wishes: omitted }: Omitted): Members {
+  const members: { [name: string]: Encodable } = {};
+  for (const [name, value] of [
+    ["temperature", temperature],
+    ["top_p", topP],
+  ] as const) {
+    if (value === null) continue;
+    if (rejects.includes(name)) omitted.add(name);
+    else members[name] = value;
+  }
+  if (topK !== null) omitted.add("top_k");
+  if (stop.sequences.length > 0) omitted.add(stop.field);
+  return members;
+}
+
+function writeIdentity({ user, tier }: Wishes, { rejects }: Profile, { wishes: omitted }: Omitted): Members {
+  const takesUser = !rejects.includes("user");
+  const takesTier = !rejects.includes("service_tier");
+  if (user !== null && !takesUser) for (const field of user.fields) omitted.add(field);
+  if (tier !== null && !takesTier) omitted.add("service_tier");
+  return {
+    user: user !== null && takesUser ? shortUserId(user.id) : undefined,
+    service_tier: tier !== null && takesTier ? (tier === "auto" ? "auto" : "default") : undefined,
+  };
+}

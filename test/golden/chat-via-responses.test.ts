@@ -1,0 +1,4 @@
+import { testPair } from "./harness-suite.ts";
+
+/** Model servers that speak Responses (S44). */
+testPair("chat-via-responses");
