@@ -27,6 +27,8 @@ export interface BrokenAnswer {
   /** Where Envoy had sent the request. */
   cluster: string;
   status: number;
+  /** Where Envoy gave up waiting: how much of the answer's body it had taken from the model server. */
+  silentAfterBytes: number | null;
 }
 
 /** The first report on a new stream came 0.8 ms behind (docs/decisions/0003); reports to another process pass two more. */

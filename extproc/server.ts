@@ -65,7 +65,13 @@ function serveReports(stream: GrpcStream, { onBrokenAnswer }: ServerDeps): GrpcH
       for (const { request, response, commonProperties } of logEntries.value.logEntry) {
         if (request === undefined) continue;
         const cluster = commonProperties?.upstreamCluster ?? "";
-        onBrokenAnswer({ requestId: request.requestId, cluster, status: response?.responseCode ?? 0 });
+        const isSilence = commonProperties?.responseFlags?.streamIdleTimeout ?? false;
+        onBrokenAnswer({
+          requestId: request.requestId,
+          cluster,
+          status: response?.responseCode ?? 0,
+          silentAfterBytes: isSilence ? Number(response?.responseBodyBytes ?? 0n) : null,
+        });
       }
     },
     ended: () => stream.end(),

@@ -9,6 +9,8 @@ import type { StreamOutcome, StreamTranslation } from "../translate/translation.
 /** A streamed answer on its way to the client: translated, metered, kept alive, and ended with its protocol's own last words. */
 export interface AnswerStream {
   outcome(): StreamOutcome;
+  /** Bytes of the body, as the model server sent it. */
+  receivedBytes(): number;
   /** A chunk from the model server. @returns what the client gets for it; undefined if that is nothing. */
   pass(chunk: Buffer, isEnd: boolean): Reply | undefined;
   /** The model server ended the answer with trailers. */
@@ -50,6 +52,7 @@ export function createAnswerStream({ machine, run, keepAlive, noteFailure, push 
   let hasBegun = false;
   let isOver = false;
   let isBroken = false;
+  let receivedBytes = 0;
   let timer: NodeJS.Timeout | undefined;
   let firstChunk: NodeJS.Timeout | undefined;
   let ending: Ending | undefined;
@@ -121,7 +124,9 @@ export function createAnswerStream({ machine, run, keepAlive, noteFailure, push 
 
   return {
     outcome: () => machine.outcome(),
+    receivedBytes: () => receivedBytes,
     pass(chunk, isEnd) {
+      receivedBytes += chunk.length;
       // The client has its end: what the model server had sent before it was cut off is nobody's.
       if (isOver) return undefined;
       if (!hasBegun) begin();

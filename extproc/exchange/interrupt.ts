@@ -16,8 +16,18 @@ export function brokenOff(context: ExchangeContext, report: BrokenAnswer): void 
   const { forwarded } = context;
   if (forwarded === undefined) return;
   if (forwarded.answer === null) forwarded.earlyReport = report;
-  else if (forwarded.run.settlement() === null && [forwarded.run.backend().cluster, ...HOPS].includes(report.cluster))
-    breakOff(context, forwarded);
+  else if (forwarded.run.settlement() === null && [forwarded.run.backend().cluster, ...HOPS].includes(report.cluster)) {
+    if (isUnread(forwarded, report)) forwarded.run.leave();
+    else breakOff(context, forwarded);
+  }
+}
+
+/**
+ * Nothing has moved for as long as Envoy waits. Had the server been silent, all that it sent would have come here; what
+ * stopped on its way stands behind bytes that the client does not take.
+ */
+function isUnread({ answer }: Forwarded, { silentAfterBytes }: BrokenAnswer): boolean {
+  return answer?.kind === "stream" && silentAfterBytes !== null && silentAfterBytes > answer.stream.receivedBytes();
 }
 
 export function breakOff(context: ExchangeContext, forwarded: Forwarded): void {

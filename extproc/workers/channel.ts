@@ -29,7 +29,14 @@ const messageSchema: z.ZodType<Message> = z.discriminatedUnion("type", [
         cluster: z.string(),
         failure: z.strictObject({ isRateLimit: z.boolean(), retryAfterMs: z.number().nullable() }).nullable(),
       }),
-      z.strictObject({ brokenAnswer: z.strictObject({ requestId: z.string(), cluster: z.string(), status: z.number() }) }),
+      z.strictObject({
+        brokenAnswer: z.strictObject({
+          requestId: z.string(),
+          cluster: z.string(),
+          status: z.number(),
+          silentAfterBytes: z.number().nullable(),
+        }),
+      }),
     ]),
   }),
 ]);

@@ -39,6 +39,7 @@ export function listener(options: ListenerOptions): EnvoyConfig {
     per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
     // Network balancers, NAT and firewalls forget connections that are silent, and the first token may take minutes.
     tcp_keepalive: { keepalive_time: 20, keepalive_interval: 20, keepalive_probes: 6 },
+    socket_options: [UNREAD_CONNECTIONS_END],
     ...(options.clientTls === undefined ? {} : { listener_filters: [TLS_INSPECTOR] }),
     filter_chains: [
       {
@@ -51,6 +52,19 @@ export function listener(options: ListenerOptions): EnvoyConfig {
     ],
   };
 }
+
+/**
+ * TCP_USER_TIMEOUT, in milliseconds: a client that takes nothing for so long is cut off by the kernel, as one that has left.
+ * Sooner than the routes' 300 s and a Model's usual `idle`, which would take it for silence of the model server.
+ */
+const UNREAD_CONNECTIONS_END: EnvoyConfig = {
+  description: "TCP_USER_TIMEOUT",
+  level: 6,
+  name: 18,
+  int_value: 240_000,
+  // Accepted connections inherit it.
+  state: "STATE_LISTENING",
+};
 
 function connectionManager(options: ListenerOptions): EnvoyConfig {
   return {

@@ -8,6 +8,7 @@ import { expect } from "vitest";
 import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 import { freePorts } from "../../local/process/ports.ts";
 import { buildBootstrap } from "../../operator/bootstrap/bootstrap.ts";
+import type { EnvoyConfig } from "../../operator/bootstrap/envoy-config.ts";
 import { startEnvoyProcess } from "./envoy-process.ts";
 import { eventually } from "./eventually.ts";
 import type { TestStack } from "./stack.ts";
@@ -34,6 +35,8 @@ export interface DataPlane {
 
 export interface DataPlaneOptions {
   workers?: number;
+  /** Changes Envoy's configuration. */
+  edit?: (bootstrap: EnvoyConfig) => EnvoyConfig;
   /** A file that takes extproc's log; nobody takes it by default. */
   stdout?: string;
 }
@@ -45,7 +48,7 @@ export async function startDataPlane(
   stack: DataPlaneStack,
   /** Settings of extproc that differ. */
   settings: Readonly<Record<string, string>> = {},
-  { workers = 1, stdout }: DataPlaneOptions = {},
+  { workers = 1, stdout, edit = (bootstrap) => bootstrap }: DataPlaneOptions = {},
 ): Promise<DataPlane> {
   const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-data-plane-"));
   const [port = 0, envoyAdmin = 0, extprocAdmin = 0] = await freePorts(3);
@@ -100,7 +103,7 @@ export async function startDataPlane(
     maxRequestBytes: MAX_REQUEST_BYTES,
     accessLogPath,
   });
-  const envoy = await startEnvoyProcess({ bootstrap, adminPort: envoyAdmin, accessLogPath });
+  const envoy = await startEnvoyProcess({ bootstrap: edit(bootstrap), adminPort: envoyAdmin, accessLogPath });
   return {
     baseUrl,
     extprocAdminUrl,

@@ -1,0 +1,148 @@
+import { connect as connectHttp2 } from "node:http2";
+import type { ServerResponse } from "node:http";
+import { connect } from "node:net";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import * as z from "zod";
+import type { EnvoyConfig } from "../../operator/bootstrap/envoy-config.ts";
+import { makeBackendManifests } from "../support/backend-manifests.ts";
+import { startDataPlane, type DataPlane } from "../support/data-plane.ts";
+import { eventually } from "../support/eventually.ts";
+import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
+import { startTestStack, type TestStack } from "../support/stack.ts";
+
+/** Streams that stand still for as long as Envoy waits: whose fault is it? With the product's times made short. */
+const ROUTES = { from: '"idle_timeout":"300s"', to: '"idle_timeout":"4s"' };
+const CONNECTIONS = { from: '"int_value":240000', to: '"int_value":2000' };
+
+let upstream: RecordingUpstream;
+let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
+let stack: TestStack;
+/** Cuts off connections that take nothing, before the routes' time. */
+let plane: DataPlane;
+/** Has the routes' time short, and that of connections long. */
+let patient: DataPlane;
+
+beforeAll(async () => {
+  upstream = await startRecordingUpstream((request, response) =>
+    stream(response, request.url?.startsWith("/silent") === true ? 16 : Infinity),
+  );
+  const backend = (name: string, path: string) =>
+    ({ name, protocol: "chat", url: `http://127.0.0.1:${upstream.port}/${path}` }) as const;
+  const pricing = { inputPerMillion: "0.0001", outputPerMillion: "0.0001" };
+  const limits = { maxOutputTokens: 500_000_000, pricing };
+  manifests = await makeBackendManifests([
+    ...["unread-one", "unread-patient"].map((name) => ({ name, ...limits, backends: [backend("only", "endless")] })),
+    { name: "unread-two", ...limits, backends: [backend("first", "endless"), backend("second", "endless")] },
+    { name: "silent", ...limits, backends: [backend("only", "silent")] },
+  ]);
+  stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
+  plane = await startDataPlane(stack, {}, { edit: (bootstrap) => changed(bootstrap, CONNECTIONS) });
+  patient = await startDataPlane(stack, {}, { edit: (bootstrap) => changed(bootstrap, ROUTES) });
+});
+afterAll(async () => {
+  await plane?.stop();
+  await patient?.stop();
+  await stack?.stop();
+  await upstream?.stop();
+  await manifests?.remove();
+});
+
+/** @throws where the product has not such a time. */
+function changed(bootstrap: EnvoyConfig, { from, to }: { from: string; to: string }): EnvoyConfig {
+  const text = JSON.stringify(bootstrap);
+  expect(text).toContain(from);
+  return z.record(z.string(), z.unknown()).parse(JSON.parse(text.replaceAll(from, to)));
+}
+
+const EVENT = `data: {"id":"a","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"${"x".repeat(1_000)}"},"finish_reason":null}]}\n\n`;
+const PIECE = Buffer.from(EVENT.repeat(64));
+
+/** So many pieces, then silence. */
+function stream(response: ServerResponse, mostPieces: number): void {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  let pieces = 0;
+  const more = () => {
+    while (!response.destroyed && pieces < mostPieces) {
+      pieces += 1;
+      if (!response.write(PIECE)) return void response.once("drain", more);
+    }
+  };
+  more();
+}
+
+const bodyOf = (model: string) =>
+  JSON.stringify({ model, stream: true, max_tokens: 400_000_000, messages: [{ role: "user", content: "Go on." }] });
+
+/** Over HTTP/1.1. */
+function ask(baseUrl: string, model: string, { isRead }: { isRead: boolean }): void {
+  const body = bodyOf(model);
+  const socket = connect({ host: "127.0.0.1", port: Number(new URL(baseUrl).port) });
+  onTestFinished(() => void socket.destroy());
+  socket.on("error", () => {});
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${stack.apiKey}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  if (isRead) socket.resume();
+  else socket.pause();
+}
+
+/** Over HTTP/2, on a connection whose other streams are read. */
+function askWithoutReadingByHttp2(baseUrl: string, model: string): void {
+  const session = connectHttp2(baseUrl);
+  session.on("error", () => {});
+  onTestFinished(() => session.destroy());
+  const request = session.request({
+    ":method": "POST",
+    ":path": "/v1/chat/completions",
+    authorization: `Bearer ${stack.apiKey}`,
+  });
+  request.on("error", () => {});
+  request.pause();
+  request.end(bodyOf(model));
+}
+
+/** How the only request to this model ended. */
+async function endOf(model: string): Promise<unknown> {
+  return eventually(
+    async () => {
+      const [row] = await stack.database.query({
+        text: `SELECT outcome, http_status AS "httpStatus" FROM usage_event WHERE model = $1`,
+        values: [model],
+        row: z.strictObject({ outcome: z.string(), httpStatus: z.int() }),
+      });
+      if (row === undefined) throw new Error(`no request to ${model} has ended`);
+      return row;
+    },
+    { withinMs: 60_000, everyMs: 200 },
+  );
+}
+
+const failuresOf = async ({ extprocAdminUrl }: DataPlane, model: string) =>
+  (await (await fetch(`${extprocAdminUrl}/metrics`)).text())
+    .split("\n")
+    .filter((line) => line.startsWith("gateway_upstream_failures_total{") && line.includes(`model="${model}"`));
+
+test.for(["unread-one", "unread-two"])(
+  "a client that takes nothing off its connection has left, and its model server has not failed: %s",
+  { timeout: 120_000 },
+  async (model) => {
+    ask(plane.baseUrl, model, { isRead: false });
+    expect(await endOf(model)).toEqual({ outcome: "aborted", httpStatus: 499 });
+    expect(await failuresOf(plane, model)).toEqual([]);
+  },
+);
+
+test("a client that does not read one stream of its connection has left, too", { timeout: 120_000 }, async () => {
+  askWithoutReadingByHttp2(patient.baseUrl, "unread-patient");
+  expect(await endOf("unread-patient")).toEqual({ outcome: "aborted", httpStatus: 499 });
+  expect(await failuresOf(patient, "unread-patient")).toEqual([]);
+  await eventually(async () =>
+    expect([...(await patient.envoyStats("^http.relay.downstream_rq_active$")).values()]).toEqual([0]),
+  );
+});
+
+test("a model server that falls silent in its stream has failed", { timeout: 120_000 }, async () => {
+  ask(patient.baseUrl, "silent", { isRead: true });
+  expect(await endOf("silent")).toEqual({ outcome: "truncated", httpStatus: 200 });
+  expect(await failuresOf(patient, "silent")).toEqual([expect.stringMatching(/ 1$/)]);
+});
