@@ -1,6 +1,7 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { PublishResult } from "../ledger/models/catalogue.ts";
 import type { Logger } from "../runtime/log.ts";
+import { createOutage } from "../runtime/outage.ts";
 import { describeRefusal, type Refusal } from "./source/source.ts";
 
 /** One function a business event; each writes its log line and counts. Labels are closed sets. */
@@ -9,7 +10,9 @@ export interface OperatorEvents {
   /** A Model that cannot be served as it is written, in words; told when it begins or changes. */
   modelRefused(complaint: { key: string; line: string }): void;
   modelRecovered(model: { key: string }): void;
+  /** Logged when it begins, once a minute while it lasts, and when it is over. */
   sourceUnreadable(failure: { source: string; error: unknown }): void;
+  sourceReadable(): void;
   envoyConnected(envoy: { node: string; connected: number }): void;
   envoyDisconnected(envoy: { node: string; connected: number }): void;
   /** An Envoy refused a push; its words name the cluster. */
@@ -24,7 +27,10 @@ export interface OperatorEvents {
   internalCertificateEnd(certificate: { secret: string; endMs: number }): void;
   /** The certificates of this release's parts cannot be looked after. */
   internalCertificatesStuck(failure: { error: unknown }): void;
+  /** Logged as `sourceUnreadable` is; counted each time. */
   rolloutFailed(failure: { error: unknown; retryMs: number }): void;
+  /** Whether or not it changed anything. */
+  rolloutSucceeded(): void;
 }
 
 export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: Registry }): OperatorEvents {
@@ -56,6 +62,16 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
     labelNames: ["secret"],
     registers,
   });
+  const unreadable = createOutage({
+    log,
+    failing: "the source of Models cannot be read; what was read last stays in force",
+    over: "the source of Models is read again",
+  });
+  const failingRollout = createOutage({
+    log,
+    failing: "the resources could not be brought into force; trying again",
+    over: "the resources can be brought into force again",
+  });
 
   return {
     resourceRefused(refusal) {
@@ -70,8 +86,9 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
       log.info({ model: key }, `Model ${key} is in order again`);
     },
     sourceUnreadable({ source, error }) {
-      log.error({ err: error }, `${source} cannot be read; what was read last stays in force`);
+      unreadable.failed(error, { source });
     },
+    sourceReadable: () => unreadable.over(),
     envoyConnected({ node, connected }) {
       envoys.set(connected);
       log.info({ node, connected }, "an Envoy connected");
@@ -110,7 +127,8 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
     },
     rolloutFailed({ error, retryMs }) {
       rollouts.inc({ outcome: "failed" });
-      log.error({ err: error, retryMs }, "the resources could not be brought into force; trying again");
+      failingRollout.failed(error, { retryMs });
     },
+    rolloutSucceeded: () => failingRollout.over(),
   };
 }

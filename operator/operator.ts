@@ -110,6 +110,7 @@ export async function startOperator(
       const set = source.current();
       const { statuses, version, nextMs } = await rollout.run(set);
       await source.reportStatuses({ set, statuses, version });
+      events.rolloutSucceeded();
       return nextMs;
     },
     clock,

@@ -15,7 +15,7 @@ export interface FolderOptions {
 }
 
 export interface FolderDeps {
-  events: Pick<OperatorEvents, "resourceRefused" | "modelRefused" | "modelRecovered" | "sourceUnreadable">;
+  events: Pick<OperatorEvents, "resourceRefused" | "modelRefused" | "modelRecovered" | "sourceUnreadable" | "sourceReadable">;
   /** `current()` has changed. A burst of changes comes as one call. */
   onChange(): void;
 }
@@ -52,6 +52,7 @@ export async function startFolderSource(options: FolderOptions, { events, onChan
   async function reread(): Promise<void> {
     try {
       await read();
+      events.sourceReadable();
       onChange();
     } catch (error) {
       events.sourceUnreadable({ source: folder, error });

@@ -18,7 +18,7 @@ export interface KubeSourceDeps {
   recorder: Pick<Recorder, "tell">;
   ownership: Ownership;
   clock: { nowMs(): number };
-  events: KubeEvents & Pick<OperatorEvents, "resourceRefused" | "sourceUnreadable">;
+  events: KubeEvents & Pick<OperatorEvents, "resourceRefused" | "sourceUnreadable" | "sourceReadable">;
   /** `current()` has changed. */
   onChange(): void;
   times?: Partial<KubeSourceTimes>;
@@ -99,12 +99,13 @@ export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synce
       try {
         await refresh();
         failures = 0;
+        events.sourceReadable();
         const areMissing = [...namedSecrets(reading.models)].some((name) => secrets.get(name) === undefined);
         await wakeUp.wait(areMissing ? missingMs : Math.max(0, renewAtMs - clock.nowMs()), stopping.signal);
         await pause(GATHER_MS, stopping.signal);
       } catch (error) {
         failures += 1;
-        if (failures === 1) events.sourceUnreadable({ source: "the Kubernetes API", error });
+        events.sourceUnreadable({ source: "the Kubernetes API", error });
         await pause(backOffMs(BACK_OFF, failures, Math.random()), stopping.signal);
       }
     }

@@ -60,6 +60,7 @@ async function start(upstreams: LocalUpstreams = {}, debounceMs = 20): Promise<S
     modelRefused: ({ line }: { line: string }) => void complaints.push(line),
     modelRecovered: ({ key }: { key: string }) => void recovered.push(key),
     sourceUnreadable: ({ source }: { source: string }) => void refusals.push(`${source} cannot be read`),
+    sourceReadable() {},
   };
   source = await startFolderSource({ folder, upstreams, debounceMs }, { events, onChange: () => void changes++ });
   return source;

@@ -1,0 +1,40 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { createOperatorEvents } from "../../../operator/events.ts";
+import { captureLog } from "../../support/log.ts";
+
+const lineSchema = z.looseObject({ level: z.string(), msg: z.string(), failures: z.number() });
+
+function start() {
+  const { log, lines } = captureLog();
+  const metrics = new Registry();
+  const events = createOperatorEvents({ log, metrics });
+  return { events, metrics, told: () => lines.map((line) => lineSchema.parse(JSON.parse(line))) };
+}
+
+const error = new Error("connection refused");
+
+test("rollouts that fail again and again are logged once and counted each time, and their end is logged", async () => {
+  const { events, metrics, told } = start();
+  for (let each = 0; each < 20; each++) events.rolloutFailed({ error, retryMs: 500 });
+  events.rolloutSucceeded();
+  events.rolloutSucceeded();
+  expect(told()).toMatchObject([
+    { level: "warn", msg: "the resources could not be brought into force; trying again", failures: 1 },
+    { level: "info", msg: "the resources can be brought into force again", failures: 20 },
+  ]);
+  expect(await metrics.metrics()).toContain('gateway_operator_rollouts_total{outcome="failed"} 20');
+});
+
+test("a source that cannot be read again and again is logged once, by its name, and so is its end", () => {
+  const { events, told } = start();
+  for (let each = 0; each < 20; each++) events.sourceUnreadable({ source: "the Kubernetes API", error });
+  events.sourceReadable();
+  events.sourceUnreadable({ source: "the Kubernetes API", error });
+  expect(told()).toMatchObject([
+    { level: "warn", source: "the Kubernetes API", failures: 1 },
+    { level: "info", failures: 20 },
+    { level: "warn", failures: 1 },
+  ]);
+});
