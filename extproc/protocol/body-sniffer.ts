@@ -15,6 +15,7 @@ export interface BodySniffer {
 const OPEN_BRACE = 123;
 /** White space and the bytes of a byte order mark, which may stand before either. */
 const BEFORE = new Set([9, 10, 13, 32, 0xef, 0xbb, 0xbf]);
+const MARK = Buffer.from("\u{FEFF}");
 const NOTHING = Buffer.alloc(0);
 
 export function createBodySniffer(): BodySniffer {
@@ -48,6 +49,17 @@ export function createBodySniffer(): BodySniffer {
             .replace(/^\uFEFF/, "")
         : null,
   };
+}
+
+/** Bytes of white space and of a byte order mark in front of a body. */
+export function countLead(bytes: Buffer): number {
+  const first = bytes.findIndex((byte) => !BEFORE.has(byte));
+  return first < 0 ? bytes.length : first;
+}
+
+/** Without its byte order mark, which JSON has not; the same bytes if there is none. */
+export function withoutMark(body: Buffer): Buffer {
+  return body.subarray(0, MARK.length).equals(MARK) ? body.subarray(MARK.length) : body;
 }
 
 /**

@@ -133,6 +133,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
 
   test.for([
     ["an empty body", "", "The request has no body. Send a JSON object with `model` and"],
+    ["a byte order mark", '\u{FEFF}{"model":"modelx-v4-pro"}', "save it as UTF-8 without one"],
     ["single quotation marks", "{'model': 'modelx-v4-pro'}", "double quotation marks"],
     ["names without quotation marks", '{model: "modelx-v4-pro"}', "double quotation marks"],
     ["the name of a file", "@request.json", "begins with `@`"],

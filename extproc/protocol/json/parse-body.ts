@@ -88,6 +88,7 @@ const MEMBERS = {
 
 /** What the text looks like, and how it is sent as JSON. */
 function remedyFor(text: string, { headers }: BodyFacts): string {
+  if (text.startsWith("\u{FEFF}")) return " It begins with a byte order mark: save it as UTF-8 without one.";
   const start = text.slice(0, 200).trimStart();
   const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
   if (start.startsWith("@")) return " It begins with `@`: a shell that should have read a file sent its name.";

@@ -2,7 +2,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import type { Profile } from "../../../contract/profile.ts";
 import { UPSTREAM_PATHS } from "../../../contract/protocol.ts";
 import type { Meter } from "../../meter/meter.ts";
-import { eventsInBody } from "../../protocol/body-sniffer.ts";
+import { eventsInBody, withoutMark } from "../../protocol/body-sniffer.ts";
 import { parseChatEnvelope, type ChatEnvelope } from "../../protocol/chat/request.ts";
 import { createChunkEncoder, type AnswerHead } from "../../protocol/chat/encode.ts";
 import { chatUsage } from "../../protocol/chat/usage.ts";
@@ -91,7 +91,7 @@ interface AnswerRules {
 
 function passAnswer(body: Buffer, meter: Meter, { wishes, profile }: AnswerRules): Buffer {
   const events = eventsInBody(body);
-  const answer = events === null ? body : completionOf(events, wishes.answers);
+  const answer = events === null ? withoutMark(body) : completionOf(events, wishes.answers);
   const json = parseCompletion(answer);
   countAll(json, answer.toString("utf8"), { meter, unread: createUnreadText() });
   meter.report(chatUsage(json, profile) ?? {});

@@ -3,7 +3,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { HEADERS, MESSAGES_VERSION } from "../../../contract/headers.ts";
 import { UPSTREAM_PATHS } from "../../../contract/protocol.ts";
 import type { Meter } from "../../meter/meter.ts";
-import { eventsInBody } from "../../protocol/body-sniffer.ts";
+import { eventsInBody, withoutMark } from "../../protocol/body-sniffer.ts";
 import { isObject, parseObject, type JsonObject } from "../../protocol/json/object.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
@@ -134,7 +134,7 @@ function pricedHeaders(
 
 function passAnswer(body: Buffer, meter: Meter, { model, isUsageInclusive }: AnswerRules): Buffer {
   const events = eventsInBody(body);
-  const answer = events === null ? body : messageOf(events, "messages");
+  const answer = events === null ? withoutMark(body) : messageOf(events, "messages");
   const json = parseMessage(answer);
   let countedBytes = 0;
   for (const block of objectsIn(json["content"])) countedBytes += countOutput(meter, messagesOutput(block));

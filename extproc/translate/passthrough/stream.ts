@@ -1,5 +1,6 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { createByteBuffer } from "../../protocol/byte-buffer.ts";
+import { countLead } from "../../protocol/body-sniffer.ts";
 import { parseObject, type JsonObject } from "../../protocol/json/object.ts";
 import { editMembers, type MemberEdit } from "../../protocol/json/splice.ts";
 import { createSseParser, encodeSseEvent, MAX_EVENT_BYTES, type SseEvent } from "../../protocol/sse.ts";
@@ -37,6 +38,9 @@ const MOST_UNCOUNTED_BYTES = 4 * 1024;
 /** What stands before an event's data, where that is nothing but the event's name. */
 const PLAIN_LEAD = /^(?:event: ?[\w.]{0,64}\n)?data: ?$/;
 
+/** White space in front of a stream or an answer. Whoever sends more sends no answer. */
+const MOST_LEAD_BYTES = 4 * 1024;
+
 const LF = 10;
 const OPEN_BRACE = 123;
 const NOTHING = Buffer.alloc(0);
@@ -61,9 +65,23 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
 
   function push(chunk: Buffer): Buffer | "unchanged" {
     if (isClosed) return NOTHING;
-    // Some servers answer a stream request with a whole answer; no line of a stream begins with a brace.
-    if (chunk.length > 0) isWholeAnswer ??= chunk[0] === OPEN_BRACE;
-    return isWholeAnswer === true ? collect(chunk) : pass(chunk);
+    if (isWholeAnswer === null) return begin(chunk);
+    return isWholeAnswer ? collect(chunk) : pass(chunk);
+  }
+
+  /** Some servers answer a stream request with a whole answer; no line of a stream begins with a brace. */
+  function begin(chunk: Buffer): Buffer | "unchanged" {
+    const lead = countLead(chunk);
+    const leadBytes = answer.length() + lead;
+    if (lead === chunk.length && leadBytes <= MOST_LEAD_BYTES) return collect(chunk);
+    isWholeAnswer = chunk[lead] === OPEN_BRACE && leadBytes <= MOST_LEAD_BYTES;
+    const before = Buffer.from(answer.view());
+    answer.drop(before.length);
+    if (isWholeAnswer) return collect(chunk.subarray(lead));
+    if (before.length === 0) return pass(chunk);
+    const all = Buffer.concat([before, chunk]);
+    const passed = pass(all);
+    return passed === "unchanged" ? all : passed;
   }
 
   function collect(chunk: Buffer): Buffer {

@@ -242,6 +242,39 @@ describe("a whole answer to a stream request becomes a stream", () => {
     );
   });
 
+  const completion = JSON.stringify({
+    id: "c",
+    model: "m",
+    choices: [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }],
+    usage: { prompt_tokens: 5, completion_tokens: 2 },
+  });
+
+  test.for([
+    ["a line break", "\n"],
+    ["white space", "\r\n \t"],
+    ["a byte order mark", "\u{FEFF}"],
+    ["a byte order mark and a line break", "\u{FEFF}\n"],
+    ["many blank lines", "\n".repeat(2_000)],
+  ] as const)("behind %s, cut anywhere", ([, lead]) => {
+    const bytes = Buffer.from(lead + completion);
+    for (const chunks of [[bytes], Array.from(bytes, (byte) => Buffer.of(byte))]) {
+      const run = play(WITH_USAGE, chunks, { protocol: "chat" });
+      expect(run).toMatchObject({ outcome: "complete", metered: { usage: { outputTokens: 2 }, isEstimated: false } });
+      expect(run.text).toMatch(/^data: \{.*"content":"hello"/);
+    }
+  });
+
+  test("a stream behind blank lines is none, however many they are", () => {
+    const stream = chunk({ content: "hello" }) + FINISH + USAGE + DONE;
+    for (const lead of ["\n", "\u{FEFF}", "\r\n".repeat(10_000)]) {
+      const bytes = Buffer.from(lead + stream);
+      const cuts = [Buffer.from(lead).subarray(0, 1), bytes.subarray(1, 5_000), bytes.subarray(5_000)];
+      const run = play(WITH_USAGE, cuts, { protocol: "chat" });
+      expect(run.outcome).toBe("complete");
+      expect(run.text.trimStart()).toBe(stream);
+    }
+  });
+
   test("chat, as the openai SDK reads it", async () => {
     const call = { id: "1", type: "function", function: { name: "f", arguments: '{"a":1}' } };
     const message = { role: "assistant", content: "é\n", refusal: null, tool_calls: [call, { ...call, id: "2" }] };

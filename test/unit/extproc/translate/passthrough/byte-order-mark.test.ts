@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { createMeter } from "../../../../../extproc/meter/meter.ts";
+import { createTranslation } from "../../../../../extproc/translate/choose.ts";
+import { inputFor } from "../input.ts";
+
+const REQUEST = { model: "m", max_tokens: 10, messages: [{ role: "user", content: "hi" }] };
+
+test.for([
+  [
+    "chat",
+    { choices: [{ message: { content: "hello" }, finish_reason: "stop" }], usage: { prompt_tokens: 5, completion_tokens: 2 } },
+  ],
+  ["messages", { content: [{ type: "text", text: "hello" }], usage: { input_tokens: 5, output_tokens: 2 } }],
+] as const)("a whole %s answer behind a byte order mark passes without it", ([protocol, answer]) => {
+  const meter = createMeter(10);
+  const text = JSON.stringify(answer);
+  const translation = createTranslation(protocol, inputFor(REQUEST, { upstream: protocol, upstreamModel: "m" }));
+  expect(translation.response(Buffer.from(`\u{FEFF}${text}`), meter).toString()).toBe(text);
+  expect(meter.final()).toMatchObject({ usage: { inputTokens: 5, outputTokens: 2 }, isEstimated: false });
+});
