@@ -16,7 +16,7 @@ import { guard, NO_SUCH_PAGE } from "./session/guard.ts";
 import { setSecurityHeaders } from "./security-headers.ts";
 import { isTrustedHop } from "./trusted-proxies.ts";
 
-const MOST_FORM_BYTES = 64 * 1024;
+const MAX_FORM_BYTES = 64 * 1024;
 
 const NUL = "\0";
 
@@ -30,7 +30,7 @@ async function refuseNul({ params }: FastifyRequest): Promise<void> {
 export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   const app = fastify({
     logger: false,
-    bodyLimit: MOST_FORM_BYTES,
+    bodyLimit: MAX_FORM_BYTES,
     // Envoy may send a request on a connection that is still open; by itself the framework answers with a bare JSON 503.
     return503OnClosing: false,
     // Envoy is the hop before this process, and says who came in.
@@ -42,7 +42,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   if (deps.onRoute !== undefined) app.addHook("onRoute", deps.onRoute);
   await app.register(compress, { encodings: ["br", "gzip"], brotliOptions: { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } } });
   await app.register(cookie);
-  await app.register(formbody, { bodyLimit: MOST_FORM_BYTES });
+  await app.register(formbody, { bodyLimit: MAX_FORM_BYTES });
   setSecurityHeaders(app, deps);
   app.addHook("onRequest", refuseNul);
   await serveAssets(app);

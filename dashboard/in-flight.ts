@@ -3,7 +3,7 @@ import { ACCOUNT_BOUNDS } from "../contract/account-bounds.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
 /** Of one address, whoever they are: before a session or a token is looked up. Many people may share one. */
-const MOST_OF_ADDRESS = 400;
+const MAX_OF_ADDRESS = 400;
 const WAIT_MS = 5_000;
 
 export interface InFlight {
@@ -19,10 +19,10 @@ export function boundInFlight(app: FastifyInstance): InFlight {
   const ends = new WeakMap<FastifyRequest, (() => void)[]>();
   const { requestsInWork, requestsWaiting, downloads } = ACCOUNT_BOUNDS;
   const ofAddress = createTurns({
-    inWork: MOST_OF_ADDRESS,
+    inWork: MAX_OF_ADDRESS,
     waiting: 0,
     waitMs: 0,
-    refusal: `At most ${MOST_OF_ADDRESS} requests of one address are worked on at once. Try again in a moment.`,
+    refusal: `At most ${MAX_OF_ADDRESS} requests of one address are worked on at once. Try again in a moment.`,
   });
   const ofAccount = createTurns({
     inWork: requestsInWork,

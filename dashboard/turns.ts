@@ -24,7 +24,7 @@ interface Line {
 
 const RETRY_AFTER_SECONDS = 2;
 
-export function createTurns({ inWork: mostInWork, waiting: mostWaiting, waitMs, refusal }: TurnBounds): Turns {
+export function createTurns({ inWork: mostInWork, waiting: maxWaiting, waitMs, refusal }: TurnBounds): Turns {
   /** Only of those who have something in work: it grows no larger than the requests that are open. */
   const lines = new Map<string, Line>();
 
@@ -52,7 +52,7 @@ export function createTurns({ inWork: mostInWork, waiting: mostWaiting, waitMs, 
         line.inWork++;
         return ender(subject, line);
       }
-      if (line.waiting.length >= mostWaiting) throw refused();
+      if (line.waiting.length >= maxWaiting) throw refused();
       const turn = Promise.withResolvers<void>();
       const come = () => turn.resolve();
       const timer = setTimeout(() => {

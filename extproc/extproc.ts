@@ -70,9 +70,9 @@ export interface ExtprocConfig {
   /** Days for which single requests' usage is kept; null: for ever. */
   usageRetentionDays: number | null;
   /** Requests carried at once; more are refused (S22). */
-  mostOpenRequests: number;
+  maxOpenRequests: number;
   /** Bytes of bodies that all workers of one Envoy hold at once; more are refused. */
-  mostBodyBytes: number;
+  maxBodyBytes: number;
   accessLog: AccessLogChoice;
   /** Spans are sent, by Envoy. */
   isTraced: boolean;
@@ -124,7 +124,7 @@ export async function startExtproc(
   const feed = startFeed({ database, log, onReload: world.reload, onChange: (change) => applyChange(change) });
 
   // Envoy is one for all workers.
-  const byteAdmission = createByteAdmission({ mostBytes: config.mostBodyBytes / config.worker.of });
+  const byteAdmission = createByteAdmission({ maxBytes: config.maxBodyBytes / config.worker.of });
   const lateness = startLateness(monotonic);
   const events = createEvents({
     log,
@@ -174,10 +174,10 @@ export async function startExtproc(
     limits,
     byteAdmission,
     loads,
-    catchUp: createCatchUp({ feed, clock: monotonic, hurry: createPace(HURRY), mostWaiting: config.mostOpenRequests }),
+    catchUp: createCatchUp({ feed, clock: monotonic, hurry: createPace(HURRY), maxWaiting: config.maxOpenRequests }),
     admission: createAdmission({
       loads,
-      mostOpen: config.mostOpenRequests,
+      maxOpen: config.maxOpenRequests,
       clock: monotonic,
       lateness,
       onRefused: events.limited,
@@ -185,7 +185,7 @@ export async function startExtproc(
     freeRequests: createFreeRequests({ clock: monotonic, onRefused: events.limited }),
     refusals: createRefusals({
       clock: monotonic,
-      mostHeld: config.mostOpenRequests,
+      maxHeld: config.maxOpenRequests,
       wait: (delayMs) => sleep(delayMs),
       onHeld: events.refusalHeld,
     }),

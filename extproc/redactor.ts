@@ -25,7 +25,7 @@ const REDACTED = "[redacted]";
 /** A server that writes more than this about a failure is not quoted. */
 const MAX_ERROR_BYTES = 32 * 1024;
 /** Stretches of one text that are hashed, about 5 µs each: what follows them has not been compared and is not shown. */
-const MOST_HASHES = 10_000;
+const MAX_HASHES = 10_000;
 const NOT_COMPARED = " [cut]";
 
 interface Comparison {
@@ -48,7 +48,7 @@ export function createRedactor({ fingerprints, pepper }: RedactorDeps): Redactor
       for (const [length, secrets] of known) {
         const to = from + length;
         if (!boundaries.has(to)) continue;
-        if (hashes === MOST_HASHES) return { text: redacted + text.slice(at, starts[from]) + NOT_COMPARED, isWhole: false };
+        if (hashes === MAX_HASHES) return { text: redacted + text.slice(at, starts[from]) + NOT_COMPARED, isWhole: false };
         hashes += 1;
         if (!secrets.has(fingerprintOf(letters.slice(from, to), pepper))) continue;
         const start = starts[from] ?? 0;

@@ -33,7 +33,7 @@ export function parseOptions(words: readonly string[], environment: Readonly<Rec
   return parsed;
 }
 
-const MOST_WORKERS = 64;
+const MAX_WORKERS = 64;
 
 interface Values {
   host: string;
@@ -113,8 +113,8 @@ function parsePort(text: string): number {
 
 function parseWorkers(text: string): number {
   const workers = Number(text);
-  if (/^\d+$/.test(text) && workers >= 1 && workers <= MOST_WORKERS) return workers;
-  throw new InvalidArgumentError(`It must be a number from 1 to ${MOST_WORKERS}.`);
+  if (/^\d+$/.test(text) && workers >= 1 && workers <= MAX_WORKERS) return workers;
+  throw new InvalidArgumentError(`It must be a number from 1 to ${MAX_WORKERS}.`);
 }
 
 function parseUrl(text: string): string {

@@ -46,7 +46,7 @@ export interface Rollout {
 }
 
 /** A cluster that is refused takes its Model out; more rounds than this mean that something else is wrong. */
-const MOST_ROUNDS = 8;
+const MAX_ROUNDS = 8;
 /** How soon a replica that does not publish looks again whether the one that does has. */
 const FOLLOW_MS = 1_000;
 
@@ -85,7 +85,7 @@ export function createRollout(deps: RolloutDeps): Rollout {
       switch (outcome.kind) {
         case "rejected": {
           const named = namedClusters(plan, outcome.message);
-          if (named.size > 0 && round < MOST_ROUNDS) {
+          if (named.size > 0 && round < MAX_ROUNDS) {
             if (outcome.isOwn) rejected = new Map([...rejected, ...named]);
             continue;
           }

@@ -16,7 +16,7 @@ interface ModelSeries {
 }
 
 /** More colours than this are not told apart. */
-const MOST_SERIES = 6;
+const MAX_SERIES = 6;
 const NANO = 1e9;
 
 /**
@@ -29,10 +29,10 @@ export function modelSeries(
 ): ModelSeries[] {
   const amounts = new Map(rows.map((row) => [`${row.column} ${row.model}`, amountOf(row, unit)]));
   const all = models.map((name) => ({ name, values: columns.map((column) => amounts.get(`${column} ${name}`) ?? 0) }));
-  if (all.length <= MOST_SERIES) return all;
-  const small = all.slice(MOST_SERIES - 1);
+  if (all.length <= MAX_SERIES) return all;
+  const small = all.slice(MAX_SERIES - 1);
   const together = columns.map((_, index) => small.reduce((sum, { values }) => sum + (values[index] ?? 0), 0));
-  return [...all.slice(0, MOST_SERIES - 1), { name: `${small.length} other models`, values: together }];
+  return [...all.slice(0, MAX_SERIES - 1), { name: `${small.length} other models`, values: together }];
 }
 
 /** All that are charged; reasoning is a part of the output. */

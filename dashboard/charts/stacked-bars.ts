@@ -24,7 +24,7 @@ const HEIGHT = 300;
 const EDGE = { top: 16, right: 6, bottom: 40, left: 96 } as const;
 const TICKS = 4;
 /** Labels under the bars that a phone has room for. */
-const MOST_LABELS = 5;
+const MAX_LABELS = 5;
 const COLOURS = 6;
 
 /** Bars of series as an SVG. Numbers here are for its geometry: what is exact stands in the table. */
@@ -55,7 +55,7 @@ export function stackedBars({ title, columns, series, showValue }: StackedBars):
           />
           <text class="end" x="${EDGE.left - 8}" y="${round(y(value) + 4)}">${showValue(value)}</text>`,
     );
-  const step = Math.ceil(columns.length / MOST_LABELS);
+  const step = Math.ceil(columns.length / MAX_LABELS);
   const labels = columns.map((name, column) => {
     if (column % step !== 0) return "";
     return html`<text class="middle" x="${round((x(column) ?? 0) + x.bandwidth() / 2)}" y="${HEIGHT - 10}"

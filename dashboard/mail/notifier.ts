@@ -18,13 +18,13 @@ export function createNotifier({ mailer, log }: Pick<AppDeps, "mailer" | "log">)
 }
 
 /** All owners of an account hear what concerns it. More are not written to: they share a mailbox, or should. */
-const MOST_OWNERS = 20;
+const MAX_OWNERS = 20;
 
 export function createOwnerNotifier(deps: Pick<AppDeps, "mailer" | "log" | "database">) {
   const notify = createNotifier(deps);
   return async (accountId: string, letterFor: (owner: { email: string; name: string }) => Letter): Promise<void> => {
     if (deps.mailer === undefined) return;
     const owners = (await listMembers(deps.database, accountId)).filter(({ role }) => role === "owner");
-    for (const owner of owners.slice(0, MOST_OWNERS)) notify(letterFor(owner));
+    for (const owner of owners.slice(0, MAX_OWNERS)) notify(letterFor(owner));
   };
 }

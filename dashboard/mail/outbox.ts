@@ -1,13 +1,13 @@
 import type { Mailer, Outbox } from "./letter.ts";
 
-const MOST_LETTERS = 50;
+const MAX_LETTERS = 50;
 
 /** Keeps letters in memory instead of sending them. */
 export function createOutbox(): Mailer {
   let letters: Outbox["letters"] = [];
   return {
     async send(letter) {
-      letters = [{ letter, at: new Date() }, ...letters].slice(0, MOST_LETTERS);
+      letters = [{ letter, at: new Date() }, ...letters].slice(0, MAX_LETTERS);
     },
     outbox: {
       get letters() {

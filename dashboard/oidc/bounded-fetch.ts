@@ -1,4 +1,4 @@
-const MOST_BYTES = 256 * 1024;
+const MAX_BYTES = 256 * 1024;
 
 /**
  * As `fetch`, for providers: an answer is read up to a bound, within the time that its signal gives, and leads nowhere
@@ -10,7 +10,7 @@ export async function boundedFetch(url: string, init: RequestInit): Promise<Resp
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.byteLength;
-    if (bytes > MOST_BYTES) throw new Error(`the provider answered more than ${MOST_BYTES} bytes`);
+    if (bytes > MAX_BYTES) throw new Error(`the provider answered more than ${MAX_BYTES} bytes`);
     chunks.push(chunk);
   }
   const { status, statusText, headers } = response;

@@ -1,9 +1,9 @@
 import * as z from "zod";
 import type { AutoTopUpTerms } from "../../ledger/payments/auto-top-up.ts";
 import { formatNanoUsd, parseNanoUsd } from "../../ledger/money.ts";
-import { LEAST_TOP_UP, MOST_TOP_UP } from "./top-up-form.ts";
+import { LEAST_TOP_UP, MAX_TOP_UP } from "./top-up-form.ts";
 
-const MOST_A_MONTH = 100_000_000_000_000n;
+const MAX_A_MONTH = 100_000_000_000_000n;
 
 const amount = z
   .string("Enter an amount.")
@@ -14,10 +14,10 @@ const autoTopUpForm = z
   .object({
     below: amount.refine((below) => below > 0n, "Enter an amount above zero."),
     charge: amount.refine(
-      (charge) => charge >= LEAST_TOP_UP && charge <= MOST_TOP_UP,
-      `Enter an amount from ${dollars(LEAST_TOP_UP)} to ${dollars(MOST_TOP_UP)}.`,
+      (charge) => charge >= LEAST_TOP_UP && charge <= MAX_TOP_UP,
+      `Enter an amount from ${dollars(LEAST_TOP_UP)} to ${dollars(MAX_TOP_UP)}.`,
     ),
-    monthly: amount.refine((monthly) => monthly <= MOST_A_MONTH, `Enter at most ${dollars(MOST_A_MONTH)}.`),
+    monthly: amount.refine((monthly) => monthly <= MAX_A_MONTH, `Enter at most ${dollars(MAX_A_MONTH)}.`),
   })
   .refine(({ below, charge }) => charge >= below, {
     path: ["charge"],

@@ -6,7 +6,7 @@ import type { CardNotice, PaymentNotice } from "./provider.ts";
 /** A cent, Stripe's unit of USD. */
 export const NANO_PER_CENT = 10_000_000n;
 /** A notice that was caught and is sent again later is too old. */
-const MOST_AGE_S = 300;
+const MAX_AGE_S = 300;
 /** In a payment intent's metadata. */
 export const CHARGE_ID = "auto_top_up";
 
@@ -28,7 +28,7 @@ function verify(body: Buffer, signature: string, secret: string): unknown {
   // The empty text is a key that everybody knows.
   if (secret === "") throw new Error("A webhook needs a secret.");
   try {
-    return Stripe.webhooks.constructEvent(body, signature, secret, MOST_AGE_S);
+    return Stripe.webhooks.constructEvent(body, signature, secret, MAX_AGE_S);
   } catch (cause) {
     throw new GatewayError("invalid_request", "The signature of this event is not valid.", { cause });
   }

@@ -7,8 +7,8 @@ import { DAY_MS } from "../../contract/days.ts";
 
 const DAYS_180_MS = 180 * DAY_MS;
 /** Who shares a browser with more signs in as from a new one. */
-const MOST_PEOPLE = 5;
-const browserSchema = z.strictObject({ id: z.uuid(), personIds: z.array(z.uuid()).max(MOST_PEOPLE) });
+const MAX_PEOPLE = 5;
+const browserSchema = z.strictObject({ id: z.uuid(), personIds: z.array(z.uuid()).max(MAX_PEOPLE) });
 
 /**
  * The cookie by which a browser is known in which somebody has signed in before. It opens nothing: guesses from other
@@ -29,7 +29,7 @@ export function knownBrowsers({ publicBaseUrl, pepper }: { publicBaseUrl: string
     read,
     remember(request, reply, personId) {
       const { id, personIds } = read(request) ?? { id: randomUUID(), personIds: [] };
-      const others = personIds.filter((other) => other !== personId).slice(0, MOST_PEOPLE - 1);
+      const others = personIds.filter((other) => other !== personId).slice(0, MAX_PEOPLE - 1);
       reply.setCookie(name, notes.write({ id, personIds: [personId, ...others] }), options);
     },
   };

@@ -1,6 +1,6 @@
 const DAYS = 7n;
 /** Beyond this nobody plans. */
-const MOST_DAYS = 999n;
+const MAX_DAYS = 999n;
 
 /**
  * How many whole days a balance lasts at the pace of the last seven days.
@@ -9,7 +9,7 @@ const MOST_DAYS = 999n;
 export function daysLeft(balanceNanoUsd: bigint, lastSevenDaysNanoUsd: bigint): number | undefined {
   if (balanceNanoUsd <= 0n || lastSevenDaysNanoUsd <= 0n) return undefined;
   const days = (balanceNanoUsd * DAYS) / lastSevenDaysNanoUsd;
-  return Number(days > MOST_DAYS ? MOST_DAYS : days);
+  return Number(days > MAX_DAYS ? MAX_DAYS : days);
 }
 
 /** The same in words. */

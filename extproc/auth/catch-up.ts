@@ -17,7 +17,7 @@ export interface CatchUpDeps {
   clock: { nowMs(): number };
   /** How often the feed is asked to read before its time. */
   hurry: Pace;
-  mostWaiting: number;
+  maxWaiting: number;
   withinMs?: number;
 }
 
@@ -26,12 +26,12 @@ const WITHIN_MS = 2_000;
 /** A person who uses a new key is served at once; in a flood the feed reads a little more often than by itself. */
 export const HURRY = { perSecond: 5, burst: 10 };
 
-export function createCatchUp({ feed, clock, hurry, mostWaiting, withinMs = WITHIN_MS }: CatchUpDeps): CatchUp {
+export function createCatchUp({ feed, clock, hurry, maxWaiting, withinMs = WITHIN_MS }: CatchUpDeps): CatchUp {
   let waiting = 0;
 
   return {
     async wait() {
-      if (waiting >= mostWaiting) throw cannotCheck();
+      if (waiting >= maxWaiting) throw cannotCheck();
       waiting += 1;
       const late = Promise.withResolvers<never>();
       const timer = setTimeout(() => late.reject(cannotCheck()), withinMs);

@@ -55,7 +55,7 @@ export interface CreditDeps {
   waitMs?: number;
 }
 
-const MOST_CLOSING_ATTEMPTS = 5;
+const MAX_CLOSING_ATTEMPTS = 5;
 const CLOSING_RETRY = { firstMs: 100, maxMs: 1_000 };
 
 export function createCredit(deps: CreditDeps): Credit {
@@ -103,7 +103,7 @@ export function createCredit(deps: CreditDeps): Credit {
 
   /** The first statement after a restart of the database often finds a dead connection: that is no reason to keep credit. */
   async function giveBackAll(): Promise<void> {
-    for (let attempts = 1; attempts <= MOST_CLOSING_ATTEMPTS; attempts++) {
+    for (let attempts = 1; attempts <= MAX_CLOSING_ATTEMPTS; attempts++) {
       try {
         return await bank.giveBackAll();
       } catch (error) {

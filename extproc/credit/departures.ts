@@ -20,7 +20,7 @@ const ALLOWANCE_NANO_USD = 100_000_000n;
 /** A used allowance is whole again after so long. */
 const REFILL_MS = 3_600_000;
 /** More accounts than this leave prompts behind in an hour only by attack; those that left one longest ago are forgotten then. */
-const MOST_ACCOUNTS = 10_000;
+const MAX_ACCOUNTS = 10_000;
 
 interface Bucket {
   usedNanoUsd: bigint;
@@ -47,7 +47,7 @@ export function createDepartures({ clock, allowanceNanoUsd = ALLOWANCE_NANO_USD,
       buckets.delete(accountId);
       buckets.set(accountId, { usedNanoUsd: used, atMs: nowMs });
       const [oldest] = buckets.keys();
-      if (buckets.size > MOST_ACCOUNTS && oldest !== undefined) buckets.delete(oldest);
+      if (buckets.size > MAX_ACCOUNTS && oldest !== undefined) buckets.delete(oldest);
       return true;
     },
   };

@@ -43,7 +43,7 @@ export interface WalletDeps {
 }
 
 const WAIT_MS = 2_000;
-const MOST_WAITING = 2_000;
+const MAX_WAITING = 2_000;
 /** How long "nothing is free" and "the database is away" are believed before they are asked again. */
 const EMPTY_FOR_MS = 250;
 const AWAY_FOR_MS = 1_000;
@@ -110,7 +110,7 @@ export function createWallet(deps: WalletDeps): Wallet {
         return hold;
       }
     }
-    if (waiting.size >= MOST_WAITING) throw heldByOthers();
+    if (waiting.size >= MAX_WAITING) throw heldByOthers();
     return wait(size, signal);
   }
 

@@ -45,8 +45,8 @@ function admitCaller(context: ExchangeContext, caller: Caller, { endpoint, heade
   context.load = load;
   switch (endpoint.kind) {
     case "usage":
-      context.place = deps.freeRequests.report(load);
-      context.closers.push(context.place.leave);
+      context.slot = deps.freeRequests.report(load);
+      context.closers.push(context.slot.release);
       return answerRoute({ endpoint, caller, requestId, deps }).then(answered);
     case "models":
     case "balance":
@@ -62,9 +62,9 @@ function admitCaller(context: ExchangeContext, caller: Caller, { endpoint, heade
   deps.limits.check(caller, protocol);
   deps.credit.check(caller.account);
   checkBodyComes({ headers, interface: protocol }, isEnd);
-  context.place = deps.admission.enter(load);
-  context.closers.push(context.place.leave);
+  context.slot = deps.admission.enter(load);
+  context.closers.push(context.slot.release);
   context.heldBytes = deps.byteAdmission.enter(caller.account.accountId, readLength(headers));
-  context.closers.push(context.heldBytes.leave);
+  context.closers.push(context.heldBytes.release);
   return { reply: reply.continueToBody(), next: { kind: "admitted", caller, endpoint, headers } };
 }

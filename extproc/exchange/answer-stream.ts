@@ -31,7 +31,7 @@ const FIRST_CHUNK_WITHIN_MS = 200;
 
 /** Usage, `[DONE]` and the end of the connection follow an answer's ending within milliseconds. */
 const ENDS_WITHIN_MS = 5_000;
-const MOST_ENDING_BYTES = 64 * 1024;
+const MAX_ENDING_BYTES = 64 * 1024;
 
 export interface AnswerStreamStart {
   machine: StreamTranslation;
@@ -104,7 +104,7 @@ export function createAnswerStream({ machine, run, keepAlive, noteFailure, push 
       ending.receivedBytes = 0;
       ending.timer.refresh();
     }
-    return ending.receivedBytes > MOST_ENDING_BYTES;
+    return ending.receivedBytes > MAX_ENDING_BYTES;
   }
 
   /** The model server sends no more, for whatever reason. @returns what the client still gets. */

@@ -2,10 +2,10 @@ import type { ErrorCode } from "../../contract/errors.ts";
 import type { Interface } from "../../contract/protocol.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import type { BrokenAnswer } from "../broken-answers.ts";
-import type { Way } from "../fallback/way.ts";
+import type { Dispatch } from "../fallback/dispatch.ts";
 import type { AccountLoad } from "../load/account-load.ts";
 import type { HeldBytes } from "../load/byte-admission.ts";
-import type { Place } from "../load/place.ts";
+import type { Slot } from "../load/slot.ts";
 import type { Run } from "../meter/run.ts";
 import type { Reply } from "../reply.ts";
 import type { AnswerStream } from "./answer-stream.ts";
@@ -24,7 +24,7 @@ export interface ExchangeContext {
   caller: Caller | undefined;
   /** Of the account that pays; null until its key is known. */
   load: AccountLoad | null;
-  place: Place | undefined;
+  slot: Slot | undefined;
   heldBytes: HeldBytes | undefined;
   requestBytes: number;
   /** Undefined until the request is sent to a model server, to be answered. */
@@ -40,7 +40,7 @@ export interface ExchangeContext {
 /** A request on its way to a model server, and the answer on its way back. */
 export interface Forwarded {
   readonly run: Run;
-  readonly way: Way;
+  readonly dispatch: Dispatch;
   readonly deadlines: Deadlines;
   /** Null until its headers have come. */
   answer: Answer | null;
@@ -67,7 +67,7 @@ export function createContext(deps: ExchangeDeps, push: (reply: Reply) => void):
     protocol: "chat",
     caller: undefined,
     load: null,
-    place: undefined,
+    slot: undefined,
     heldBytes: undefined,
     requestBytes: 0,
     forwarded: undefined,

@@ -1,6 +1,6 @@
 import type { Caller } from "../auth/authenticate.ts";
 import { orRelease, release, reserve, type Reservation } from "../credit/reservation.ts";
-import { planWay, type Way } from "../fallback/way.ts";
+import { planDispatch, type Dispatch } from "../fallback/dispatch.ts";
 import { sizeRequest, type RequestSize } from "../meter/request-size.ts";
 import { startRun } from "../meter/run.ts";
 import { parseBody } from "../protocol/json/parse-body.ts";
@@ -58,17 +58,17 @@ function send(context: ExchangeContext, request: ReadRequest, reservation: Reser
   const { wantsStream } = size;
   const nowSeconds = Math.floor(context.startedMs / 1000);
   const keyId = caller.key.publicId;
-  const way = orRelease(reservation, () =>
-    planWay({ body, headers, model, outputTokens, requestId, nowSeconds, client, wantsStream, keyId }, deps),
+  const dispatch = orRelease(reservation, () =>
+    planDispatch({ body, headers, model, outputTokens, requestId, nowSeconds, client, wantsStream, keyId }, deps),
   );
-  context.closers.push(way.close);
-  const forwarded = start(context, { way, caller, model, wantsStream, meter: size.meter(outputTokens), reservation });
+  context.closers.push(dispatch.close);
+  const forwarded = start(context, { dispatch, caller, model, wantsStream, meter: size.meter(outputTokens), reservation });
   context.forwarded = forwarded;
-  return { reply: way.forward(), next: { kind: "forwarded", forwarded } };
+  return { reply: dispatch.forward(), next: { kind: "forwarded", forwarded } };
 }
 
 interface Start {
-  way: Way;
+  dispatch: Dispatch;
   caller: Caller;
   model: WorldModel;
   wantsStream: boolean;
@@ -77,16 +77,16 @@ interface Start {
 }
 
 /** Apart from the request's body: the closures made here live as long as the answer, and would keep the prompt with them. */
-function start(context: ExchangeContext, { way, caller, model, wantsStream, meter, reservation }: Start): Forwarded {
+function start(context: ExchangeContext, { dispatch, caller, model, wantsStream, meter, reservation }: Start): Forwarded {
   const { deps, requestId, protocol, startedMs } = context;
-  const backend = way.backend();
+  const backend = dispatch.backend();
   const run = startRun(
     { requestId, caller, model, backend, protocol, isStream: wantsStream, startedMs, meter, reservation },
     deps,
   );
-  const { isByAttempt } = way;
+  const { isByAttempt } = dispatch;
   const deadlines = startDeadlines({ timeouts: model.timeouts, isByAttempt, onPassed: () => late(context) });
   context.closers.push(deadlines.over);
   deps.brokenAnswers.watch(requestId, (report) => brokenOff(context, report));
-  return { run, way, deadlines, answer: null, upstreamStatus: null, earlyReport: null, isBroken: false };
+  return { run, dispatch, deadlines, answer: null, upstreamStatus: null, earlyReport: null, isBroken: false };
 }

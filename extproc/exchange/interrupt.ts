@@ -47,7 +47,7 @@ export function fail(context: ExchangeContext, forwarded: Forwarded): void {
 /** One of the Model's time-outs has passed. What was produced is charged (S28). */
 export function late(context: ExchangeContext): void {
   const { forwarded } = context;
-  const error = forwarded?.way.described(tooLate()) ?? tooLate();
+  const error = forwarded?.dispatch.described(tooLate()) ?? tooLate();
   const answer = forwarded?.answer;
   if (answer?.kind === "stream" && answer.stream.fail(error) === "told") return;
   context.push(refuse(context, error));
@@ -66,10 +66,10 @@ export interface UpstreamErrorAnswer {
 
 export function upstreamError(
   { protocol: client }: ExchangeContext,
-  { run, way }: Forwarded,
+  { run, dispatch }: Forwarded,
   { status, headers, body }: UpstreamErrorAnswer,
 ): GatewayError {
   const { upstreamModel, protocol: upstream } = run.backend();
   const model = { upstream: upstreamModel, client: run.model.name };
-  return way.described(readUpstreamError({ status, headers, body, upstream, client, model }));
+  return dispatch.described(readUpstreamError({ status, headers, body, upstream, client, model }));
 }

@@ -17,7 +17,7 @@ export function refuse(context: ExchangeContext, thrown: unknown): Reply {
 /** The same for a request that was not sent upstream: floods of those wait for their refusals. */
 export function refuseSlowly(context: ExchangeContext, thrown: unknown): Reply | Promise<Reply> {
   const refusal = refuse(context, thrown);
-  context.place?.leave();
+  context.slot?.release();
   return context.deps.refusals.hold(context.load)?.then(() => refusal) ?? refusal;
 }
 

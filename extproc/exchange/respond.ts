@@ -19,17 +19,17 @@ export function respond(
   forwarded: Forwarded,
   { headers, isEnd }: { headers: ReadonlyMap<string, string>; isEnd: boolean },
 ): Reply {
-  const { run, way } = forwarded;
+  const { run, dispatch } = forwarded;
   const status = Number(headers.get(":status"));
-  run.moveTo(way.backend());
+  run.moveTo(dispatch.backend());
   const madeByRelay = headers.get(HEADERS.localReply);
-  const failure = madeByRelay === undefined ? way.failure() : localReplyError(status, madeByRelay);
-  if (failure !== null) throw way.described(failure);
+  const failure = madeByRelay === undefined ? dispatch.failure() : localReplyError(status, madeByRelay);
+  if (failure !== null) throw dispatch.described(failure);
   // Envoy passes it on over HTTP/1.1, where answers below 200 have no body: the end of this one would never come.
   if (!(status >= 200)) throw new GatewayError("upstream_error", "The model server's answer has no valid status code.");
   forwarded.upstreamStatus = status;
 
-  const translation = way.translation();
+  const translation = dispatch.translation();
   const isGood = status < 300;
   if (status === 206) throw new GatewayError("upstream_error", "The model server gave a part of an answer.");
   // Clients read no body after it.
@@ -59,10 +59,10 @@ export function respond(
   return isStream ? reply.streamResponseBody(changes) : reply.awaitResponseBody(changes);
 }
 
-function startStream(context: ExchangeContext, { run, way }: Forwarded): AnswerStream {
+function startStream(context: ExchangeContext, { run, dispatch }: Forwarded): AnswerStream {
   const { deps, protocol, push } = context;
   const stream = createAnswerStream({
-    machine: deps.redactor.stream(way.translation().stream(run.meter), errorEventOf(context)),
+    machine: deps.redactor.stream(dispatch.translation().stream(run.meter), errorEventOf(context)),
     run,
     keepAlive: keepAliveBytes(protocol),
     noteFailure: (thrown) => noteFailure(context, thrown),
@@ -74,12 +74,12 @@ function startStream(context: ExchangeContext, { run, way }: Forwarded): AnswerS
 
 /** Phase 4, for an answer that came in one piece. @throws GatewayError for an answer that cannot be passed on. */
 export function respondWhole(context: ExchangeContext, forwarded: Forwarded, body: Buffer): Reply {
-  const { run, way, answer } = forwarded;
+  const { run, dispatch, answer } = forwarded;
   if (answer === null) throw new Error("a response body came before its headers");
   if (answer.kind === "upstream_error") throw upstreamError(context, forwarded, { ...answer, body });
   const asStream = answer.kind === "stream" || answer.asStream;
   const { redactor } = context.deps;
-  return finishWhole({ body, asStream, translation: way.translation(), run, redactor, errorEvent: errorEventOf(context) });
+  return finishWhole({ body, asStream, translation: dispatch.translation(), run, redactor, errorEvent: errorEventOf(context) });
 }
 
 function errorEventOf({ protocol, requestId }: ExchangeContext) {

@@ -34,7 +34,7 @@ export interface JournalOptions {
   worker?: number;
   segmentBytes?: number;
   /** More than this, and no request is admitted. */
-  mostBytes?: number;
+  maxBytes?: number;
   /** The disk refuses records, or fails otherwise. Called once for each time that it begins to refuse. */
   onFailed(error: unknown): void;
   /** All that it refused is written. */
@@ -57,7 +57,7 @@ export async function openJournal({
   holder,
   worker = 0,
   segmentBytes = 4 * 2 ** 20,
-  mostBytes = 512 * 2 ** 20,
+  maxBytes = 512 * 2 ** 20,
   onFailed,
   onRestored = () => {},
   files,
@@ -127,7 +127,7 @@ export async function openJournal({
   return {
     start(run) {
       if (unwritten.size > 0) throw full(new Error("The journal's disk refuses records."));
-      if (segments.bytes >= mostBytes) throw full(new Error("The journal has reached its cap."));
+      if (segments.bytes >= maxBytes) throw full(new Error("The journal has reached its cap."));
       const noted: Noted = { encodedRun: encodeRun(run), segments: [] };
       try {
         append(run.requestId, noted, encodeFrame(encodeStart(noted.encodedRun)));

@@ -1,7 +1,7 @@
 import { GatewayError } from "../../contract/errors.ts";
 import type { AccountLoad, AccountLoads } from "./account-load.ts";
 import type { Lateness } from "./lateness.ts";
-import { createPlace, type Place } from "./place.ts";
+import { createSlot, type Slot } from "./slot.ts";
 import { waitedMs } from "./turns.ts";
 
 /**
@@ -14,7 +14,7 @@ export interface Admission {
    * @throws GatewayError `rate_limited` if the account takes more than its part of a process that is busy, `overloaded` if the
    * process is full or late through no one account's doing.
    */
-  enter(load: AccountLoad): Place;
+  enter(load: AccountLoad): Slot;
 }
 
 /** Why a request was not admitted, for metrics. */
@@ -23,7 +23,7 @@ export type AdmissionRefusal = "full" | "late" | "places" | "work";
 export interface AdmissionDeps {
   loads: Pick<AccountLoads, "size" | "workMs">;
   /** Most requests at once. */
-  mostOpen: number;
+  maxOpen: number;
   /** Monotonic. */
   clock: { nowMs(): number };
   lateness: Pick<Lateness, "meanMs" | "busyPart">;
@@ -39,8 +39,8 @@ const STRAINED_MS = 20;
  * Of all work. Accounts that all have something waiting take turns of the same length (turns.ts), so one that has had more than
  * this has had it beside accounts that asked for less.
  */
-const MOST_PART = 4 / 5;
-const MOST_EVEN_PARTS = 2;
+const MAX_PART = 4 / 5;
+const MAX_EVEN_PARTS = 2;
 /** By then a refusal takes as long as an answer should. */
 const LATE_MS = 250;
 /** By then even those who ask for little are better off with an answer at once. */
@@ -58,9 +58,9 @@ const ALONE_AFTER_MS = 2_000;
 
 const COME_AGAIN = { headers: { "retry-after": "1" } };
 
-export function createAdmission({ loads, mostOpen, clock, lateness, onRefused }: AdmissionDeps): Admission {
-  const busyFrom = Math.ceil(mostOpen * BUSY_FROM);
-  const accountPlaces = Math.max(1, Math.floor(mostOpen * ACCOUNT_PLACES));
+export function createAdmission({ loads, maxOpen, clock, lateness, onRefused }: AdmissionDeps): Admission {
+  const busyFrom = Math.ceil(maxOpen * BUSY_FROM);
+  const accountPlaces = Math.max(1, Math.floor(maxOpen * ACCOUNT_PLACES));
   let open = 0;
   let lastAsker: AccountLoad | undefined;
   let lastAskedMs = -Infinity;
@@ -71,7 +71,7 @@ export function createAdmission({ loads, mostOpen, clock, lateness, onRefused }:
     const { open: own, share } = load;
     const { workMs } = share;
     const late = lateness.meanMs;
-    if (open >= mostOpen || late >= STUCK_MS) return overloaded(open >= mostOpen ? "full" : "late");
+    if (open >= maxOpen || late >= STUCK_MS) return overloaded(open >= maxOpen ? "full" : "late");
     if (open >= busyFrom && own >= accountPlaces) {
       onRefused("places");
       return new GatewayError(
@@ -86,7 +86,7 @@ export function createAdmission({ loads, mostOpen, clock, lateness, onRefused }:
     const part = allWorkMs === 0 ? 0 : workMs / allWorkMs;
     const isStrained = Math.max(late, waitedMs(share, nowMs)) >= STRAINED_MS;
     const evenPart = 1 / Math.max(1, loads.size);
-    if (isStrained && workMs >= MUCH_WORK_MS && part > Math.min(MOST_PART, MOST_EVEN_PARTS * evenPart) && !isAlone(load, nowMs)) {
+    if (isStrained && workMs >= MUCH_WORK_MS && part > Math.min(MAX_PART, MAX_EVEN_PARTS * evenPart) && !isAlone(load, nowMs)) {
       onRefused("work");
       return new GatewayError(
         "rate_limited",
@@ -123,7 +123,7 @@ export function createAdmission({ loads, mostOpen, clock, lateness, onRefused }:
       if (refusal !== null) throw refusal;
       open += 1;
       load.open += 1;
-      return createPlace(() => {
+      return createSlot(() => {
         open -= 1;
         load.open -= 1;
       });

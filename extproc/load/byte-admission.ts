@@ -20,8 +20,8 @@ export interface ByteAdmission {
 export interface HeldBytes {
   /** So much it really is, with what has come to be held since. Never refused: it is there already. */
   resize(bytes: number): void;
-  /** Once is enough, more often does no harm. */
-  leave(): void;
+  /** Idempotent. */
+  release(): void;
 }
 
 /** Bodies of conversations, which are small, have room left when large ones have taken theirs. */
@@ -34,7 +34,7 @@ const ACCOUNT_SHARE = 1 / 4;
 const COME_AGAIN = { headers: { "retry-after": "2" } };
 const MEBIBYTE = 1024 * 1024;
 
-export function createByteAdmission({ mostBytes }: { mostBytes: number }): ByteAdmission {
+export function createByteAdmission({ maxBytes }: { maxBytes: number }): ByteAdmission {
   const byAccount = new Map<string, number>();
   let total = 0;
 
@@ -46,7 +46,7 @@ export function createByteAdmission({ mostBytes }: { mostBytes: number }): ByteA
   }
 
   function check(accountId: string, bytes: number): void {
-    const most = bytes >= LARGE_FROM_BYTES ? mostBytes * LARGE_SHARE : mostBytes;
+    const most = bytes >= LARGE_FROM_BYTES ? maxBytes * LARGE_SHARE : maxBytes;
     // Alone, any body that is allowed at all has room.
     if (total > 0 && total + bytes > most)
       throw new GatewayError(
@@ -55,7 +55,7 @@ export function createByteAdmission({ mostBytes }: { mostBytes: number }): ByteA
         COME_AGAIN,
       );
     const own = byAccount.get(accountId) ?? 0;
-    if (own > 0 && total + bytes > mostBytes * BUSY_FROM && own + bytes > mostBytes * ACCOUNT_SHARE)
+    if (own > 0 && total + bytes > maxBytes * BUSY_FROM && own + bytes > maxBytes * ACCOUNT_SHARE)
       throw new GatewayError(
         "rate_limited",
         `Your account's requests under way have ${Math.ceil(own / MEBIBYTE)} MiB, its share of what the gateway holds at once. Wait for some of them to end.`,
@@ -81,7 +81,7 @@ export function createByteAdmission({ mostBytes }: { mostBytes: number }): ByteA
       };
       return {
         resize,
-        leave() {
+        release() {
           resize(0);
           isHere = false;
         },

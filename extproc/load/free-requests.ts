@@ -1,13 +1,13 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { LOOKUPS, REPORTS, type AccountLoad } from "./account-load.ts";
-import { createPlace, type Place } from "./place.ts";
+import { createSlot, type Slot } from "./slot.ts";
 
 /** What costs its caller nothing has limits of its own: each account may ask so often, with all of its keys together. */
 export interface FreeRequests {
   /** Models, balance, a token count. @throws GatewayError `rate_limited`. */
   lookUp(load: AccountLoad): void;
   /** A usage report, which the database makes. @throws GatewayError `rate_limited`; `overloaded` if others wait for theirs. */
-  report(load: AccountLoad): Place;
+  report(load: AccountLoad): Slot;
 }
 
 export type FreeRequestRefusal = "lookups" | "reports" | "reports_of_all";
@@ -19,8 +19,8 @@ export interface FreeRequestsDeps {
 }
 
 /** Of the database connections that settlements and leases need, too. */
-const MOST_REPORTS = 4;
-const MOST_REPORTS_OF_ACCOUNT = 2;
+const MAX_REPORTS = 4;
+const MAX_REPORTS_OF_ACCOUNT = 2;
 const COME_AGAIN = { headers: { "retry-after": "1" } };
 
 export function createFreeRequests({ clock, onRefused }: FreeRequestsDeps): FreeRequests {
@@ -40,15 +40,15 @@ export function createFreeRequests({ clock, onRefused }: FreeRequestsDeps): Free
         );
     },
     report(load) {
-      if (load.openReports >= MOST_REPORTS_OF_ACCOUNT)
+      if (load.openReports >= MAX_REPORTS_OF_ACCOUNT)
         refuse("reports", `Your account waits for ${load.openReports} usage reports already. Ask again when they have come.`);
       if (!load.reports.take(clock.nowMs()))
         refuse("reports", `Your account asks for usage more than ${REPORTS.perSecond} times a second. Ask less often.`);
-      if (openReports >= MOST_REPORTS)
+      if (openReports >= MAX_REPORTS)
         refuse("reports_of_all", "The gateway is making as many usage reports as it can. Ask again in a moment.");
       openReports += 1;
       load.openReports += 1;
-      return createPlace(() => {
+      return createSlot(() => {
         openReports -= 1;
         load.openReports -= 1;
       });

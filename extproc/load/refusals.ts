@@ -15,13 +15,13 @@ export interface RefusalsDeps {
   /** Monotonic. */
   clock: { nowMs(): number };
   /** Most refusals held at once; what is beyond leaves at once. */
-  mostHeld: number;
+  maxHeld: number;
   /** Calls back later. */
   wait(delayMs: number): Promise<unknown>;
   onHeld(): void;
 }
 
-export function createRefusals({ clock, mostHeld, wait, onHeld }: RefusalsDeps): Refusals {
+export function createRefusals({ clock, maxHeld, wait, onHeld }: RefusalsDeps): Refusals {
   const strangers = createPace(REFUSALS);
   let held = 0;
 
@@ -35,7 +35,7 @@ export function createRefusals({ clock, mostHeld, wait, onHeld }: RefusalsDeps):
   return {
     hold(load) {
       const delayMs = (load?.refusals ?? strangers).delayMs(clock.nowMs());
-      return delayMs < 1 || held >= mostHeld ? null : holdFor(delayMs);
+      return delayMs < 1 || held >= maxHeld ? null : holdFor(delayMs);
     },
   };
 }

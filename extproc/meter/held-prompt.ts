@@ -53,7 +53,7 @@ const REFERENCES = [
   "file_ids",
   "attachments",
 ];
-const MOST_DEPTH = 4;
+const MAX_DEPTH = 4;
 
 /**
  * The prompt in tokens as credit is held for it (S30): its bytes, and a floor for each part whose tokens do not follow from them.
@@ -80,8 +80,8 @@ function countTurns(turns: unknown, found: Found): void {
   if (!Array.isArray(turns)) return;
   for (const turn of turns) {
     if (!isObject(turn)) continue;
-    countParts(turn["content"], found, MOST_DEPTH);
-    countParts(turn["output"], found, MOST_DEPTH);
+    countParts(turn["content"], found, MAX_DEPTH);
+    countParts(turn["output"], found, MAX_DEPTH);
     // Of an earlier answer, which the server has and the client names.
     if (isObject(turn["audio"])) found.references += 1;
   }

@@ -51,13 +51,13 @@ const BYTES_PER_TOKEN = 4;
  * The most characters that a token of text carries, a run of one character counted once. Every token of o200k_base has fewer
  * (26 at most), and all but four of cl100k_base's 100,000, which are names in user interface libraries.
  */
-const MOST_CHARACTERS_PER_TOKEN = 32;
+const MAX_CHARACTERS_PER_TOKEN = 32;
 
 /** A prompt falls if it becomes less than this part of what was said before, and of our own count. */
 const LEAST_PROMPT_PART = 1 / 4;
 
 /** What a Model that names no limits may be told: the largest context window in common use, and a long answer. */
-export const MOST_TOKENS = 2_000_000;
+export const MAX_TOKENS = 2_000_000;
 
 export function estimateTokens(bytes: number): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN);
@@ -90,8 +90,8 @@ export interface MeterBounds {
 
 /** @param promptTokens our own count of the prompt, charged if none is reported. */
 export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Meter {
-  const { tokens: mostTokens = MOST_TOKENS, outputTokens: mostOutputTokens = Infinity } = bounds;
-  const ownPrompt = Math.min(Math.max(0, Math.ceil(promptTokens)), mostTokens);
+  const { tokens: maxTokens = MAX_TOKENS, outputTokens: maxOutputTokens = Infinity } = bounds;
+  const ownPrompt = Math.min(Math.max(0, Math.ceil(promptTokens)), maxTokens);
   const doubts = new Set<Doubt>();
   let prompt: ReportedPrompt | undefined;
   let output: ReportedOutput | undefined;
@@ -102,7 +102,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
 
   function reportPrompt({ inputTokens, cachedInputTokens = 0, cacheWriteTokens = 0 }: Partial<Usage>): void {
     const sum = (inputTokens ?? 0) + cachedInputTokens + cacheWriteTokens;
-    const isPossible = [inputTokens ?? 0, cachedInputTokens, cacheWriteTokens].every(isCount) && sum <= mostTokens;
+    const isPossible = [inputTokens ?? 0, cachedInputTokens, cacheWriteTokens].every(isCount) && sum <= maxTokens;
     if (!isPossible) doubts.add("impossible");
     else if (sum === 0) doubts.add("empty");
     else {
@@ -112,7 +112,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
   }
 
   function reportOutput(outputTokens: number, reasoningTokens = 0): void {
-    if (!isCount(outputTokens) || promptSum() + outputTokens > mostTokens) {
+    if (!isCount(outputTokens) || promptSum() + outputTokens > maxTokens) {
       doubts.add("impossible");
       return;
     }
@@ -152,12 +152,12 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
 
   function outputTokens(): number {
     const own = estimateTokens(bytes);
-    if (output === undefined) return Math.min(own, mostTokens);
+    if (output === undefined) return Math.min(own, maxTokens);
     const isReplaced = isFalling(output) || isShort(output) || !output.isConsistent;
     // Nobody asked for more than the limit; what was delivered beyond it is charged all the same.
-    const believed = Math.min(output.outputTokens, Math.max(mostOutputTokens, estimateTokens(output.atBytes)));
+    const believed = Math.min(output.outputTokens, Math.max(maxOutputTokens, estimateTokens(output.atBytes)));
     const told = believed + estimateTokens(bytes - output.atBytes);
-    return Math.min(isReplaced ? Math.max(told, own) : told, mostTokens);
+    return Math.min(isReplaced ? Math.max(told, own) : told, maxTokens);
   }
 
   /** Which of the reports is true nobody knows. */
@@ -166,11 +166,11 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
   }
 
   function isShort(last: ReportedOutput): boolean {
-    return last.outputTokens < Math.ceil(last.atCharacters / MOST_CHARACTERS_PER_TOKEN);
+    return last.outputTokens < Math.ceil(last.atCharacters / MAX_CHARACTERS_PER_TOKEN);
   }
 
   function isOverLimit(last: ReportedOutput): boolean {
-    return last.outputTokens > mostOutputTokens;
+    return last.outputTokens > maxOutputTokens;
   }
 
   function isStale(last: ReportedOutput): boolean {

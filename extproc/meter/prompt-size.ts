@@ -21,11 +21,11 @@ const FILE_PARTS: ReadonlySet<unknown> = new Set(["document", "file", "input_fil
 /** Files that are text are counted as text. */
 const TEXT_SOURCES: ReadonlySet<unknown> = new Set(["text", "content"]);
 /** A result of a tool holds parts, as the message does in which it stands. */
-const MOST_DEPTH = 4;
+const MAX_DEPTH = 4;
 
 export function sizePrompt({ bytes, outline, media }: Pick<RequestBody, "bytes" | "outline" | "media">): PromptSize {
   const found = { images: 0, files: 0 };
-  for (const list of [outline["messages"], outline["input"]]) countParts(list, found, MOST_DEPTH);
+  for (const list of [outline["messages"], outline["input"]]) countParts(list, found, MAX_DEPTH);
   const textBytes = bytes.length - media.bytes;
   const tokens = estimateTokens(textBytes) + found.images * IMAGE_TOKENS + Math.max(found.files, media.pages) * PAGE_TOKENS;
   return { textBytes, ...found, tokens };

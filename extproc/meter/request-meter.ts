@@ -1,5 +1,5 @@
 import type { CatalogueModel } from "../../contract/catalogue.ts";
-import { createMeter, MOST_TOKENS, type Meter } from "./meter.ts";
+import { createMeter, MAX_TOKENS, type Meter } from "./meter.ts";
 
 export interface RequestMeterInput {
   /** Our own count of the prompt (prompt-size.ts). */
@@ -21,7 +21,7 @@ export function createRequestMeter(input: RequestMeterInput): Meter {
   const { contextWindow, maxOutputTokens } = input.model;
   const promptTokens = Math.min(likelyPromptTokens, heldPromptTokens, contextWindow ?? Infinity);
   return createMeter(promptTokens, {
-    tokens: (contextWindow ?? MOST_TOKENS) + maxOutputTokens * answers,
+    tokens: (contextWindow ?? MAX_TOKENS) + maxOutputTokens * answers,
     outputTokens: outputTokens * (isCompacting ? answers + 1 : answers),
   });
 }

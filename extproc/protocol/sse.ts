@@ -44,7 +44,7 @@ interface Block {
 
 /** Names of events: protocols have a dozen short ones. */
 const MAX_NAME_LENGTH = 64;
-const MOST_NAMES = 16;
+const MAX_NAMES = 16;
 
 export const MAX_EVENT_BYTES = 32 * 1024 * 1024;
 
@@ -173,7 +173,7 @@ export function createSseParser(): SseParser {
 
   function isEventName(name: string): boolean {
     if (names.has(name)) return true;
-    if (name.length > MAX_NAME_LENGTH || names.size === MOST_NAMES) return false;
+    if (name.length > MAX_NAME_LENGTH || names.size === MAX_NAMES) return false;
     names.add(name);
     return true;
   }

@@ -45,7 +45,7 @@ const LONGEST_ASKED_MS = 600_000;
 /** The end of a probe that nobody hears of. */
 const PROBE_MS = 60_000;
 /** Clusters come and go with their Models; those that never answered again are forgotten, oldest first. */
-const MOST_REMEMBERED = 1_000;
+const MAX_REMEMBERED = 1_000;
 
 export interface BackendHealthDeps {
   /** Monotonic or wall. */
@@ -76,7 +76,7 @@ export function createBackendHealth({ clock, tell = () => {} }: BackendHealthDep
     troubles.delete(cluster);
     troubles.set(cluster, { failures, untilMs, isAsked, probeUntilMs: 0 });
     const [oldest] = troubles.keys();
-    if (troubles.size > MOST_REMEMBERED && oldest !== undefined) troubles.delete(oldest);
+    if (troubles.size > MAX_REMEMBERED && oldest !== undefined) troubles.delete(oldest);
   }
 
   return {

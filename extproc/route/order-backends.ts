@@ -12,7 +12,7 @@ export interface BackendOrder {
 }
 
 /** More would keep a client waiting for what fails everywhere. */
-const MOST_ATTEMPTS = 4;
+const MAX_ATTEMPTS = 4;
 
 /**
  * The backends to try, in order: by priority, among equals by rendezvous hashing, in which each backend has the share of its
@@ -28,7 +28,7 @@ export function orderBackends(backends: readonly Backend[], { affinity, health, 
     .sort((first, second) => first.backend.priority - second.backend.priority || first.place - second.place);
   const awake = ordered.filter(({ rest }) => rest === null);
   if (ordered.length === 0) throw noneAvailable();
-  if (awake.length > 0) return awake.slice(0, MOST_ATTEMPTS).map(({ backend }) => backend);
+  if (awake.length > 0) return awake.slice(0, MAX_ATTEMPTS).map(({ backend }) => backend);
 
   const untilMs = Math.min(...ordered.map(({ rest }) => rest?.untilMs ?? nowMs));
   const unasked = ordered.filter(({ rest }) => rest?.isAsked === false).sort((a, b) => untilOf(a) - untilOf(b));

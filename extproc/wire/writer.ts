@@ -18,8 +18,8 @@ export interface Writer {
 }
 
 const FIRST_BYTES = 512;
-const MOST_BYTES_A_CHARACTER = 3;
-const MOST_HEADER_BYTES = 12;
+const MAX_BYTES_A_CHARACTER = 3;
+const MAX_HEADER_BYTES = 12;
 /** Node's own copy is faster from here on. */
 const LONG_TEXT = 48;
 
@@ -70,7 +70,7 @@ export function createWriter(roomFor = 0): Writer {
   return {
     length,
     text(field, value) {
-      reserve(value.length * MOST_BYTES_A_CHARACTER + MOST_HEADER_BYTES);
+      reserve(value.length * MAX_BYTES_A_CHARACTER + MAX_HEADER_BYTES);
       const end = at;
       if (!putAscii(value)) {
         at = end;
@@ -81,7 +81,7 @@ export function createWriter(roomFor = 0): Writer {
       putHeader(field, end - at);
     },
     bytes(field, value) {
-      reserve(value.length + MOST_HEADER_BYTES);
+      reserve(value.length + MAX_HEADER_BYTES);
       at -= value.length;
       buffer.set(value, at);
       putHeader(field, value.length);
@@ -92,12 +92,12 @@ export function createWriter(roomFor = 0): Writer {
       putHeader(field, bytes);
     },
     varint(field, value) {
-      reserve(2 * MOST_HEADER_BYTES);
+      reserve(2 * MAX_HEADER_BYTES);
       putVarint(value);
       putVarint(field * 8 + VARINT);
     },
     message(field, from) {
-      reserve(MOST_HEADER_BYTES);
+      reserve(MAX_HEADER_BYTES);
       putHeader(field, length() - from);
     },
     finish(headerBytes) {

@@ -19,7 +19,7 @@ export interface SupervisorConfig extends Pick<WorkerOptions, "program" | "envir
 const SETTLE_MS = 28_000;
 const LOOK_EVERY_MS = 3_000;
 /** One that has been silent for this many looks in a row finishes no request either. Envoy asks it nothing meanwhile. */
-const MOST_SILENT_LOOKS = 3;
+const MAX_SILENT_LOOKS = 3;
 
 /**
  * Runs extproc as several processes, each a replica of its own to the ledger: leases, journal, limits. This process carries
@@ -91,7 +91,7 @@ export async function startSupervisor(
     } catch {
       const looks = (silentLooks.get(worker) ?? 0) + 1;
       silentLooks.set(worker, looks);
-      if (looks < MOST_SILENT_LOOKS) return;
+      if (looks < MAX_SILENT_LOOKS) return;
       log.error({ worker: worker.number }, "a worker does not answer any more; it is killed");
       worker.kill();
     }

@@ -50,9 +50,9 @@ export interface World {
 /** Without news for longer than this, the database is away: what is known stays in force, and what is not known may exist. */
 const CURRENT_FOR_MS = 10_000;
 /** About 2 MB of them, and as many that were used before. */
-const MOST_RECENT_KEYS = 4_096;
+const MAX_RECENT_KEYS = 4_096;
 
-const MOST_FINGERPRINTS = 10_000;
+const MAX_FINGERPRINTS = 10_000;
 
 export interface WorldDeps {
   /** When the feed last heard from the database, Unix ms; null before the first load. */
@@ -62,7 +62,7 @@ export interface WorldDeps {
 export function createWorld({ lastHeardMs }: WorldDeps): World {
   const keys = createKeyTable();
   /** Most requests come with a key that was used a moment ago: nothing is made for it again. */
-  const recentKeys = createRecentMap<WorldKey>(MOST_RECENT_KEYS);
+  const recentKeys = createRecentMap<WorldKey>(MAX_RECENT_KEYS);
   const accounts = new Map<string, WorldAccount>();
   const limits = createInterner<Limits>((value) => JSON.stringify(value));
   const byName = new Map<string, WorldModel>();
@@ -135,7 +135,7 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
       seenFingerprints.set(fingerprint.hash, fingerprint);
     }
     for (const hash of seenFingerprints.keys()) {
-      if (seenFingerprints.size <= MOST_FINGERPRINTS) break;
+      if (seenFingerprints.size <= MAX_FINGERPRINTS) break;
       seenFingerprints.delete(hash);
     }
     fingerprints = byLength(seenFingerprints.values());

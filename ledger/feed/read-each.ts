@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { UnreadableKind, UnreadableRow } from "./rows.ts";
 
 /** Enough to name the field. */
-const MOST_REASON_LENGTH = 300;
+const MAX_REASON_LENGTH = 300;
 
 interface RowReading<Row, Read> {
   kind: UnreadableKind;
@@ -23,7 +23,7 @@ export function readEach<Row, Read>(
   for (const row of rows) {
     const read = schema.safeParse(row);
     if (read.success) readable.push(read.data);
-    else unreadable.push({ kind, id: idOf(row), reason: z.prettifyError(read.error).slice(0, MOST_REASON_LENGTH) });
+    else unreadable.push({ kind, id: idOf(row), reason: z.prettifyError(read.error).slice(0, MAX_REASON_LENGTH) });
   }
   return { readable, unreadable };
 }

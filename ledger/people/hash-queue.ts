@@ -9,14 +9,14 @@ export type HashWork = "check" | "make";
 const CONCURRENCY = Math.max(1, availableParallelism() - 1);
 const PRIORITY: Record<HashWork, number> = { check: 1, make: 0 };
 /** Waiting ones. A flood of sign-ups leaves places for those who sign in. */
-const MOST_WAITING: Record<HashWork, number> = { check: 32, make: 16 };
+const MAX_WAITING: Record<HashWork, number> = { check: 32, make: 16 };
 const RETRY_AFTER_SECONDS = 5;
 
 /** Password hashes, a bounded number at a time: past the bound, callers are refused rather than kept waiting. */
 export function createHashQueue(concurrency = CONCURRENCY): <T>(work: HashWork, hash: () => Promise<T>) => Promise<T> {
   const queue = new PQueue({ concurrency });
   return async (work, hash) => {
-    if (queue.size >= MOST_WAITING[work]) throw busy();
+    if (queue.size >= MAX_WAITING[work]) throw busy();
     return queue.add(hash, { priority: PRIORITY[work] });
   };
 }

@@ -16,7 +16,7 @@ export interface MadeThings {
 }
 
 /** More are not listed; revoking takes all. */
-const MOST_LISTED = 100;
+const MAX_LISTED = 100;
 
 /** By audit log: keys that the person, or a token of theirs, made or gave a new value, so that they may know it. */
 const KNOWN_KEYS = `FROM api_key WHERE account_id = $1 AND revoked_at IS NULL AND public_id IN (
@@ -27,12 +27,12 @@ const TOKENS = "FROM management_token WHERE account_id = $1 AND created_by = $2 
 /** Keys and management tokens of the account whose value the person may know. */
 export async function listMadeThings(database: Queryable, { accountId, personId }: Maker): Promise<MadeThings> {
   const keys = await database.query({
-    text: `SELECT public_id AS "publicId", name ${KNOWN_KEYS} ORDER BY created_at DESC, public_id LIMIT ${MOST_LISTED}`,
+    text: `SELECT public_id AS "publicId", name ${KNOWN_KEYS} ORDER BY created_at DESC, public_id LIMIT ${MAX_LISTED}`,
     values: [accountId, personId],
     row: z.strictObject({ publicId: z.string(), name: z.string() }),
   });
   const tokens = await database.query({
-    text: `SELECT id, name ${TOKENS} ORDER BY id DESC LIMIT ${MOST_LISTED}`,
+    text: `SELECT id, name ${TOKENS} ORDER BY id DESC LIMIT ${MAX_LISTED}`,
     values: [accountId, personId],
     row: z.strictObject({ id: z.string(), name: z.string() }),
   });

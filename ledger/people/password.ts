@@ -5,7 +5,7 @@ import { createHashQueue } from "./hash-queue.ts";
 /** OWASP's first choice of 2025: 46 MiB, one pass. argon2id is the package's default. */
 const COST = { memoryCost: 47_104, timeCost: 1, parallelism: 1 };
 const LEAST_CHARACTERS = 10;
-const MOST_CHARACTERS = 200;
+const MAX_CHARACTERS = 200;
 
 /** Of the whole process: cores and memory are shared by all who sign in. */
 const queued = createHashQueue();
@@ -22,8 +22,8 @@ export async function hashPassword(password: string): Promise<string> {
 export function checkLength(password: string): void {
   if (password.length < LEAST_CHARACTERS)
     throw new GatewayError("invalid_request", `A password has at least ${LEAST_CHARACTERS} characters.`, { field: "password" });
-  if (password.length > MOST_CHARACTERS)
-    throw new GatewayError("invalid_request", `A password has at most ${MOST_CHARACTERS} characters.`, { field: "password" });
+  if (password.length > MAX_CHARACTERS)
+    throw new GatewayError("invalid_request", `A password has at most ${MAX_CHARACTERS} characters.`, { field: "password" });
 }
 
 /** A password that is in use already: what a new one must have is not asked of it. */
@@ -41,7 +41,7 @@ export function isOutdated(stored: string): boolean {
  * @throws GatewayError `overloaded` while too many wait.
  */
 export async function isPassword(password: string, stored: string | undefined): Promise<boolean> {
-  const isRight = await queued("check", async () => verify(stored ?? (await decoy()), password.slice(0, MOST_CHARACTERS)));
+  const isRight = await queued("check", async () => verify(stored ?? (await decoy()), password.slice(0, MAX_CHARACTERS)));
   return isRight && stored !== undefined;
 }
 

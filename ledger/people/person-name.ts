@@ -1,6 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
 
-const MOST_CHARACTERS = 100;
+const MAX_CHARACTERS = 100;
 /** Line breaks and the like, and marks that nobody sees or that turn the direction of what follows. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]+/gu;
 /** What mail programs make a link of: a scheme, or words with a dot between them. "J. R. R." is none. */
@@ -13,7 +13,7 @@ const LINK = /[a-z][a-z0-9+.-]*:\/\/|\bwww\.|[\p{L}\p{N}_-]\.[\p{L}][\p{L}\p{N}-
  */
 export function checkPersonName(text: string): string {
   const name = text.trim();
-  if (name === "" || name.length > MOST_CHARACTERS) throw wrong(`A name has 1 to ${MOST_CHARACTERS} characters.`);
+  if (name === "" || name.length > MAX_CHARACTERS) throw wrong(`A name has 1 to ${MAX_CHARACTERS} characters.`);
   if (name.search(INVISIBLE) !== -1) throw wrong("A name is one line, without invisible characters.");
   if (LINK.test(name)) throw wrong("A name holds no link or web address. Put a space after a dot that is none.");
   return name;
@@ -23,7 +23,7 @@ export function checkPersonName(text: string): string {
 export function toPersonName(text: string): string {
   let name = text.replaceAll(INVISIBLE, " ").replaceAll(/:\/\//g, " ");
   while (LINK.test(name)) name = name.replace(LINK, (found) => found.replaceAll(".", " "));
-  return name.replaceAll(/\s+/g, " ").trim().slice(0, MOST_CHARACTERS).trim();
+  return name.replaceAll(/\s+/g, " ").trim().slice(0, MAX_CHARACTERS).trim();
 }
 
 function wrong(message: string): GatewayError {

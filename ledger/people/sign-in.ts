@@ -26,7 +26,7 @@ export interface KnownBrowser {
 
 const RESET_FOR = "interval '1 hour'";
 /** Within that hour: whoever types in a stranger's address must not fill their mailbox. */
-const MOST_RESETS = 5;
+const MAX_RESETS = 5;
 
 /**
  * @throws GatewayError `permission_denied` for a wrong address or password, in the same words and time for both;
@@ -68,7 +68,7 @@ export async function requestReset(database: Queryable, email: string): Promise<
   const isMade = await database.execute(
     `INSERT INTO password_reset (token_hash, person_id, expires_at) SELECT $1, $2, now() + ${RESET_FOR}
      WHERE (SELECT count(*) FROM password_reset WHERE person_id = $2 AND expires_at > now()) < $3`,
-    [hash, person.id, MOST_RESETS],
+    [hash, person.id, MAX_RESETS],
   );
   if (isMade === 0) return undefined;
   return { person, token };

@@ -50,7 +50,7 @@ const CONNECT_WITHIN_MS = 5_000;
 const CANCEL_GRACE_MS = 3_000;
 const ROLLBACK_WITHIN_MS = 2_000;
 const IDLE_IN_TRANSACTION_MS = 30_000;
-const MOST_ATTEMPTS = 6;
+const MAX_ATTEMPTS = 6;
 const RETRY = { firstMs: 10, maxMs: 500 } as const;
 
 /** A pool of connections to one Postgres. It connects when first used; a lost connection never ends the process. */
@@ -109,7 +109,7 @@ export function createDatabase({
         try {
           return await attempt(work, options);
         } catch (error) {
-          if (!isSerializationFailure(error) || attempts === MOST_ATTEMPTS) throw error;
+          if (!isSerializationFailure(error) || attempts === MAX_ATTEMPTS) throw error;
           log.info({ err: error, attempts }, "a transaction is tried again");
           await new Promise((resolve) => setTimeout(resolve, backOffMs(RETRY, attempts, Math.random())));
         }

@@ -38,8 +38,8 @@ export const SETTLEMENT_COLUMNS: readonly SettlementColumn[] = [
   { name: "first_token_ms", type: "integer", read: ({ firstTokenMs }) => (firstTokenMs === null ? null : wholeMs(firstTokenMs)) },
 ];
 
-const MOST_MS = 2 ** 31 - 1;
+const MAX_MS = 2 ** 31 - 1;
 
 function wholeMs(ms: number): number {
-  return Math.min(MOST_MS, Math.max(0, Math.round(ms)));
+  return Math.min(MAX_MS, Math.max(0, Math.round(ms)));
 }

@@ -101,11 +101,11 @@ export const storedDifference = z.strictObject({
 export type StoredDifference = z.infer<typeof storedDifference>;
 
 /** The other numbers are known to differ as well, but nobody reads so many. */
-const MOST_STORED = 200;
+const MAX_STORED = 200;
 
 export function storeDifferences(differences: readonly Difference[]): StoredDifference[] {
   return differences
-    .slice(0, MOST_STORED)
+    .slice(0, MAX_STORED)
     .map(({ check, subject, expected, found }) => ({ check, subject, expected: String(expected), found: String(found) }));
 }
 

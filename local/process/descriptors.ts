@@ -7,7 +7,7 @@ const reportSchema = z.object({
 
 /** Envoy's own: listeners, logs, extproc, the operator, the dashboard, and what connections to name servers take. */
 const RESERVED = 256;
-const MOST_CONNECTIONS = 50_000;
+const MAX_CONNECTIONS = 50_000;
 const FEWEST_CONNECTIONS = 16;
 
 /**
@@ -16,7 +16,7 @@ const FEWEST_CONNECTIONS = 16;
  */
 export function connectionsWithin(descriptors: number): number {
   const connections = Math.floor((descriptors - RESERVED) / 2);
-  return Math.max(FEWEST_CONNECTIONS, Math.min(MOST_CONNECTIONS, connections));
+  return Math.max(FEWEST_CONNECTIONS, Math.min(MAX_CONNECTIONS, connections));
 }
 
 /** File descriptors that a process started by this one may open: Envoy raises its own limit to that. Infinity where there is none. */

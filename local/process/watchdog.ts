@@ -16,7 +16,7 @@ export interface Watchdog {
 const EVERY_MS = 2_000;
 const ANSWER_WITHIN_MS = 3_000;
 /** A process that waits for a core on a busy machine misses one or two. */
-const MOST_SILENT_LOOKS = 4;
+const MAX_SILENT_LOOKS = 4;
 
 /** Asks a process from outside whether it still does anything: one that hangs does not end, so nothing else would restart it. */
 export function startWatchdog(options: WatchdogOptions): Watchdog {
@@ -25,9 +25,9 @@ export function startWatchdog(options: WatchdogOptions): Watchdog {
   let silentLooks = 0;
 
   async function look(): Promise<void> {
-    if (silentLooks >= MOST_SILENT_LOOKS) return;
+    if (silentLooks >= MAX_SILENT_LOOKS) return;
     silentLooks = (await answers()) ? 0 : silentLooks + 1;
-    if (silentLooks === MOST_SILENT_LOOKS && !stopping.signal.aborted) onSilent();
+    if (silentLooks === MAX_SILENT_LOOKS && !stopping.signal.aborted) onSilent();
   }
 
   async function answers(): Promise<boolean> {

@@ -37,7 +37,7 @@ export type Applied =
   | { kind: "gone" };
 
 /** More steps than any ApiKey takes. */
-const MOST_STEPS = 12;
+const MAX_STEPS = 12;
 
 /** Does what an ApiKey needs, step by step, each decided from what is there. */
 export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource: ApiKeyResource): Promise<Applied> {
@@ -131,7 +131,7 @@ export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource:
     }
   }
 
-  for (let steps = 0; steps < MOST_STEPS; steps++) {
+  for (let steps = 0; steps < MAX_STEPS; steps++) {
     if (!deps.isLeader()) return { kind: "gone" };
     const step = nextStep(observation);
     if (step.kind === "wait") return step;

@@ -21,7 +21,7 @@ import { PRIVATE_HEADERS, UNBELIEVED_HEADERS } from "./upstream-route.ts";
 const LISTENER = "attempts";
 
 /** More than backends in a Model: the processor says when the last one was tried. */
-const MOST_RETRIES = 16;
+const MAX_RETRIES = 16;
 
 /**
  * The clients' routes to the listener: its answer is sent on, or thrown away for another attempt. The answer of a stream is not
@@ -45,7 +45,7 @@ function attemptsRoute(name: string, further: EnvoyConfig[]): Route {
       retry_policy: {
         retry_on: "retriable-headers",
         retriable_headers: [{ name: HEADERS.tryNext, present_match: true }],
-        num_retries: MOST_RETRIES,
+        num_retries: MAX_RETRIES,
         // It goes to another server: there is nothing to wait for.
         retry_back_off: { base_interval: "0.005s", max_interval: "0.05s" },
       },

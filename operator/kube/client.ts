@@ -46,14 +46,14 @@ export interface KubeClientDeps {
 
 const DEFAULT_REQUEST_TIMEOUT_MS = 15_000;
 /** Watches stay beside them. */
-const MOST_CONNECTIONS = 64;
+const MAX_CONNECTIONS = 64;
 
 /**
  * The few calls that the operator makes, on connections that are kept. The library's own requests open a connection
  * each, and its watches end for ever at the first fault (docs/decisions/0013).
  */
 export function createKubeClient({ access, events, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS }: KubeClientDeps): KubeClient {
-  const agent = new Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS, timeout: 0 });
+  const agent = new Agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, timeout: 0 });
 
   async function open({ method, path, query = {}, body }: KubeRequest, signal: AbortSignal): Promise<IncomingMessage> {
     const url = new URL(path, access.server);

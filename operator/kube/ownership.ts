@@ -37,7 +37,7 @@ const FIELD_MANAGER = "model-gateway-claim";
 /** A release whose operators have not renewed their Lease for so long is gone: they do every two seconds. */
 const GONE_AFTER_MS = 300_000;
 const FRESH_MS = 10_000;
-const MOST_LEASES = 1_000;
+const MAX_LEASES = 1_000;
 
 const claimSchema = z.object({ [CLAIM_FIELD]: z.object({ lease: z.string(), uid: z.string() }) });
 const renewalSchema = leaseSchema.transform(({ metadata, spec }) => ({ uid: metadata.uid, renewTime: spec.renewTime ?? "" }));
@@ -49,7 +49,7 @@ export function createOwnership({ client, lease, leaseUid, clock }: OwnershipDep
   async function isGone(claimed: { lease: string; uid: string }): Promise<boolean> {
     const known = judged.get(claimed.uid);
     if (known !== undefined && clock.nowMs() - known.atMs < FRESH_MS) return known.isGone;
-    if (judged.size >= MOST_LEASES) judged.clear();
+    if (judged.size >= MAX_LEASES) judged.clear();
     const verdict = await askForLease(claimed);
     judged.set(claimed.uid, { isGone: verdict, atMs: clock.nowMs() });
     return verdict;

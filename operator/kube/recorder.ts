@@ -32,9 +32,9 @@ export interface RecorderDeps {
 
 /** The same is told once in this time. */
 const QUIET_MS = 600_000;
-const MOST_REMEMBERED = 10_000;
+const MAX_REMEMBERED = 10_000;
 /** More than this at one time is a storm, which the API server is spared. */
-const MOST_WAITING = 200;
+const MAX_WAITING = 200;
 const LONGEST_NOTE = 1_024;
 
 export function createRecorder({ client, apiVersion, instance, clock, events }: RecorderDeps): Recorder {
@@ -69,8 +69,8 @@ export function createRecorder({ client, apiVersion, instance, clock, events }: 
       const { metadata, reason, note } = occurrence;
       const same = `${metadata.uid} ${reason} ${note}`;
       const nowMs = clock.nowMs();
-      if (nowMs - (toldAtMs.get(same) ?? -Infinity) < QUIET_MS || waiting >= MOST_WAITING) return;
-      if (toldAtMs.size >= MOST_REMEMBERED) toldAtMs.clear();
+      if (nowMs - (toldAtMs.get(same) ?? -Infinity) < QUIET_MS || waiting >= MAX_WAITING) return;
+      if (toldAtMs.size >= MAX_REMEMBERED) toldAtMs.clear();
       toldAtMs.set(same, nowMs);
       waiting += 1;
       last = last.then(() => write(occurrence)).finally(() => void (waiting -= 1));

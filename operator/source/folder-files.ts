@@ -10,7 +10,7 @@ const MAX_FILE_BYTES = 256 * 1024;
 const MAX_FILES = 500;
 
 const UNSETTLED = "was written to while it was read; it is read again when that is over";
-const MOST_ATTEMPTS = 3;
+const MAX_ATTEMPTS = 3;
 const PAUSE_MS = 20;
 
 /** The YAML files of a folder: of each its text, or why it has none. */
@@ -29,7 +29,7 @@ export async function readFolderFiles(folder: string): Promise<FolderFile[]> {
 async function readSettled(folder: string, name: string): Promise<FolderFile | null> {
   for (let attempt = 1; ; attempt++) {
     const file = await readOne(folder, name);
-    if (file === null || !("problem" in file) || file.problem !== UNSETTLED || attempt === MOST_ATTEMPTS) return file;
+    if (file === null || !("problem" in file) || file.problem !== UNSETTLED || attempt === MAX_ATTEMPTS) return file;
     await sleep(PAUSE_MS);
   }
 }

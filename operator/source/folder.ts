@@ -22,7 +22,7 @@ export interface FolderDeps {
 
 const DEFAULT_DEBOUNCE_MS = 150;
 /** A file that is written to without a pause must not keep the others from being read. */
-const MOST_DEBOUNCE_MS = 2_000;
+const MAX_DEBOUNCE_MS = 2_000;
 
 /**
  * Models and Secrets from the YAML files of a folder, watched.
@@ -66,7 +66,7 @@ export async function startFolderSource(options: FolderOptions, { events, onChan
   watcher.on("all", () => {
     clearTimeout(timer);
     waitingSince ??= performance.now();
-    const leftMs = MOST_DEBOUNCE_MS - (performance.now() - waitingSince);
+    const leftMs = MAX_DEBOUNCE_MS - (performance.now() - waitingSince);
     timer = setTimeout(
       () => {
         waitingSince = undefined;

@@ -46,9 +46,9 @@ export interface LoadOptions {
 /** A huge answer comes in large pieces, and one that is on its way may pass an account's bound (docs/billing.md). */
 const SMALL = UPSTREAM_FAULTS.filter(({ name }) => name !== HUGE);
 const USUAL_WORDS = 60;
-const MOST_PAUSE_MS = 40;
+const MAX_PAUSE_MS = 40;
 /** As SDKs do. */
-const MOST_PAUSE_AFTER_FAILURE_MS = 400;
+const MAX_PAUSE_AFTER_FAILURE_MS = 400;
 
 export function createLoad({ baseUrl, customers, random, createAgent }: LoadOptions): Load {
   const asked: Asked[] = [];
@@ -77,7 +77,7 @@ export function createLoad({ baseUrl, customers, random, createAgent }: LoadOpti
     const caller = createCaller(baseUrl, createAgent?.());
     while (!signal.aborted) {
       const result = await askOne(caller, customer, only);
-      await sleep(below(random, result === "answered" ? MOST_PAUSE_MS : MOST_PAUSE_AFTER_FAILURE_MS));
+      await sleep(below(random, result === "answered" ? MAX_PAUSE_MS : MAX_PAUSE_AFTER_FAILURE_MS));
     }
     caller.close();
   }

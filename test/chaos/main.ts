@@ -13,7 +13,7 @@ const { rows, unexplained } = await runChaos({
   seed,
   workers,
   loadMs: minutes * 60_000,
-  mostAwayMs: 15_000,
+  maxAwayMs: 15_000,
   quietMs: 3_000,
   onProgress: tell,
 });

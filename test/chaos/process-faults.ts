@@ -36,13 +36,13 @@ export interface ProcessFaultsOptions {
   stack: SupervisedStack;
   random: Random;
   /** How long one is away or stopped at most. */
-  mostAwayMs: number;
+  maxAwayMs: number;
   /** Between two of them. */
   quietMs: number;
   onProgress: (line: string) => void;
 }
 
-export function createProcessFaults({ stack, random, mostAwayMs, quietMs, onProgress }: ProcessFaultsOptions): ProcessFaults {
+export function createProcessFaults({ stack, random, maxAwayMs, quietMs, onProgress }: ProcessFaultsOptions): ProcessFaults {
   const happened: ProcessFault[] = [];
   const [plane] = stack.planes;
   if (plane === undefined) throw new Error("the stack has no data plane");
@@ -56,7 +56,7 @@ export function createProcessFaults({ stack, random, mostAwayMs, quietMs, onProg
 
   async function inflict({ member: name, kind }: (typeof ALL)[number]): Promise<void> {
     const member = members[name];
-    const awayMs = below(random, mostAwayMs);
+    const awayMs = below(random, maxAwayMs);
     const fault: ProcessFault = {
       name: nameOf({ member: name, kind }),
       member: name,

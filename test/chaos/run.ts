@@ -22,7 +22,7 @@ export interface ChaosOptions {
   /** Requests at once. */
   workers: number;
   /** How long a process is away or stopped at most. */
-  mostAwayMs: number;
+  maxAwayMs: number;
   /** Between two processes. */
   quietMs: number;
   onProgress: (line: string) => void;

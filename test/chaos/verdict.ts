@@ -14,7 +14,7 @@ export interface Verdict {
 
 const ROWS = [...UPSTREAM_FAULTS.map(({ name }) => name), "client leaves", "client reads slowly", THIN.row, ...PROCESS_FAULTS];
 /** A refusal under strain is documented; a gateway that refuses all it gets is none. */
-const MOST_STRAINED = 0.05;
+const MAX_STRAINED = 0.05;
 
 /** Of all requests and pages. */
 export function reachVerdict(sides: Sides, pages: readonly JudgedPage[]): Verdict {
@@ -45,6 +45,6 @@ function rowOf({ fault, manner, isThin }: Asked, disturbances: readonly ProcessF
 
 function judgeStrain(rows: readonly Row[]): string[] {
   const undisturbed = rows.find(({ name }) => name === NO_FAULT);
-  if (undisturbed === undefined || undisturbed.results.refused <= undisturbed.requests * MOST_STRAINED) return [];
+  if (undisturbed === undefined || undisturbed.results.refused <= undisturbed.requests * MAX_STRAINED) return [];
   return [`${undisturbed.results.refused} of ${undisturbed.requests} requests were refused although nothing was wrong`];
 }

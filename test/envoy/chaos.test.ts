@@ -18,7 +18,7 @@ test(
       seed,
       workers: 12,
       loadMs: LOAD_MS,
-      mostAwayMs: 4_000,
+      maxAwayMs: 4_000,
       quietMs: 800,
       onProgress: (line) => lines.push(line),
     });

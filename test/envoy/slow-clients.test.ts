@@ -31,8 +31,8 @@ let server: RecordingUpstream;
 let talking = 0;
 
 /** A stream that is as long as it is taken, or of so many bytes. */
-function talk(response: ServerResponse, mostBytes = Infinity): void {
-  let leftBytes = mostBytes;
+function talk(response: ServerResponse, maxBytes = Infinity): void {
+  let leftBytes = maxBytes;
   talking += 1;
   response.once("close", () => {
     talking -= 1;

@@ -21,8 +21,8 @@ const CLIENTS = 3;
  * Of one stream, in Envoy's buffers and on their way through extproc: about 1.5 MiB. What the model server has got rid of says less, for
  * the kernel's sockets hold as much as the machine allows them.
  */
-const MOST_HELD_BYTES = 3 * MEBIBYTE;
-const MOST_GROWTH_MIB = 512;
+const MAX_HELD_BYTES = 3 * MEBIBYTE;
+const MAX_GROWTH_MIB = 512;
 
 let upstream: RecordingUpstream;
 let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
@@ -123,9 +123,9 @@ test.for([
       },
       { withinMs: 120_000, everyMs: 3_000 },
     );
-    expect((await heldBytes()) - heldBefore).toBeLessThan(CLIENTS * MOST_HELD_BYTES);
+    expect((await heldBytes()) - heldBefore).toBeLessThan(CLIENTS * MAX_HELD_BYTES);
     expect(await openStreams()).toBe(CLIENTS);
-    expect((await readFacts(pid)).memoryMiB).toBeLessThan(before.memoryMiB + MOST_GROWTH_MIB);
+    expect((await readFacts(pid)).memoryMiB).toBeLessThan(before.memoryMiB + MAX_GROWTH_MIB);
 
     // Who reads on after all gets on.
     const [first] = sockets;
@@ -135,7 +135,7 @@ test.for([
     for (const socket of sockets) socket.destroy();
     await eventually(async () => expect(await openStreams()).toBe(0), { withinMs: 60_000 });
     await stack.idle();
-    expect((await readFacts(pid)).memoryMiB).toBeLessThan(before.memoryMiB + MOST_GROWTH_MIB);
+    expect((await readFacts(pid)).memoryMiB).toBeLessThan(before.memoryMiB + MAX_GROWTH_MIB);
   },
 );
 
@@ -158,7 +158,7 @@ test("while extproc stands still, the model server waits", { timeout: 120_000 },
       { withinMs: 60_000, everyMs: 2_000 },
     );
     expect(seen).toHaveLength(CLIENTS);
-    expect((await heldBytes()) - heldBefore).toBeLessThan(CLIENTS * MOST_HELD_BYTES);
+    expect((await heldBytes()) - heldBefore).toBeLessThan(CLIENTS * MAX_HELD_BYTES);
   } finally {
     process.kill(pid, "SIGCONT");
     for (const socket of sockets) socket.destroy();

@@ -8,7 +8,7 @@ import { startTestStack, type TestStack } from "../support/stack.ts";
 
 /** Uploads are admitted by their length, at their headers: what nobody has room for is never held (S40, docs/decisions/0031). */
 const MEBIBYTE = 1024 * 1024;
-const MOST_MIB = 64;
+const MAX_MIB = 64;
 const BEGUN = Buffer.alloc(MEBIBYTE, " ");
 const PATHS = ["/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens"] as const;
 
@@ -17,7 +17,7 @@ let small: DataPlane;
 const keys = new Map<string, string>();
 beforeAll(async () => {
   stack = await startTestStack();
-  small = await startDataPlane(stack, { MOST_BODY_MIB: String(MOST_MIB) });
+  small = await startDataPlane(stack, { MOST_BODY_MIB: String(MAX_MIB) });
   for (const name of ["flood", "second", "payer", "beggar"]) {
     const { apiKey } = await stack.createAccount({ name, creditNanoUsd: name === "beggar" ? 0n : 1_000_000_000n });
     keys.set(name, apiKey);

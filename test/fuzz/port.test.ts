@@ -17,7 +17,7 @@ const STATUSES = new Set([200, 302, 303, 304, 400, 401, 403, 404, 405, 408, 413,
 const PATIENCE_MS = 5_000;
 /** After the first bytes of an answer. */
 const SILENCE_MS = 300;
-const MOST_WAITING = 64;
+const MAX_WAITING = 64;
 
 test("whatever bytes come to Envoy's port are answered as documented, or not at all (S17, S21)", async () => {
   const corpus = readCorpus("port", { key: stack.apiKey });
@@ -33,7 +33,7 @@ test("whatever bytes come to Envoy's port are answered as documented, or not at 
       expect(isGoOn || STATUSES.has(Number(status)), words).toBe(true);
     }
     expect(answer.toString("latin1")).not.toMatch(/\bat .*\.ts:\d+|node_modules|postgres:\/\/|ECONN/);
-  }, MOST_WAITING);
+  }, MAX_WAITING);
   expect(answered).toBeGreaterThan(tries / 4);
   await expectSound(stack);
 });

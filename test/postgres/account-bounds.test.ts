@@ -16,8 +16,8 @@ import { eventually } from "../support/eventually.ts";
 import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();
-const { keys: MOST_KEYS } = ACCOUNT_BOUNDS;
-const TOO_MANY = new RegExp(`at most ${MOST_KEYS} keys.*deleted in the last 24 hours.*Delete keys`);
+const { keys: MAX_KEYS } = ACCOUNT_BOUNDS;
+const TOO_MANY = new RegExp(`at most ${MAX_KEYS} keys.*deleted in the last 24 hours.*Delete keys`);
 
 async function start() {
   const { database } = await postgres.migrated();
@@ -31,7 +31,7 @@ async function start() {
 describe("an account's keys", () => {
   test("are bounded, those deleted within a day counted; the refusal names the bound and the remedy", async () => {
     const { database, accountId, ann, program } = await start();
-    await insertKeys(database, { accountId, from: 0, count: MOST_KEYS - 1 });
+    await insertKeys(database, { accountId, from: 0, count: MAX_KEYS - 1 });
     expect((await program.call("POST", "/api/v1/keys", { name: "last" })).statusCode).toBe(201);
 
     const refused = await program.call("POST", "/api/v1/keys", { name: "one more" });
@@ -51,7 +51,7 @@ describe("an account's keys", () => {
 
   test("are no more than the bound when many are made at the same moment", async () => {
     const { database, accountId } = await start();
-    await insertKeys(database, { accountId, from: 0, count: MOST_KEYS - 2 });
+    await insertKeys(database, { accountId, from: 0, count: MAX_KEYS - 2 });
     const made = await Promise.allSettled(
       Array.from({ length: 8 }, () =>
         database.transaction((transaction) => createApiKey(transaction, { accountId, name: "one more", pepper: PEPPER })),
@@ -62,7 +62,7 @@ describe("an account's keys", () => {
 
   test("take no room from another account's", async () => {
     const { database, accountId, owner } = await start();
-    await insertKeys(database, { accountId, from: 0, count: MOST_KEYS });
+    await insertKeys(database, { accountId, from: 0, count: MAX_KEYS });
     const bob = await owner("bob@example.com");
     expect((await bob.post("/dashboard/keys/new", { name: "bob's" })).statusCode).toBe(200);
   });

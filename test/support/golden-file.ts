@@ -46,7 +46,7 @@ interface Run {
 }
 
 /** More calls than any fixture has. */
-const MOST_CALLS = 16;
+const MAX_CALLS = 16;
 /** Seconds that `created` may lie in the past. */
 const JUST_NOW_SECONDS = 600;
 
@@ -64,7 +64,7 @@ export function toGolden(text: string, { requestId, model, goldenModel }: Run): 
     .replaceAll(/"(created|created_at)":(\d+)/g, (written, name, seconds) =>
       isNow(Number(seconds)) ? `"${name}":${GOLDEN_NOW_SECONDS}` : written,
     );
-  for (let index = 0; index < MOST_CALLS; index += 1) {
+  for (let index = 0; index < MAX_CALLS; index += 1) {
     for (const derive of [mintedCall, mintedUse, salted]) {
       golden = golden.replaceAll(derive({ requestId, index }), derive({ requestId: GOLDEN_REQUEST_ID, index }));
     }

@@ -5,7 +5,7 @@ import type { AppDeps } from "../../app-deps.ts";
 import { applyNotice } from "../../payments/notice.ts";
 import type { CardNotice, PaymentNotice, PaymentProvider } from "../../payments/provider.ts";
 
-const MOST_BYTES = 256 * 1024;
+const MAX_BYTES = 256 * 1024;
 const headersSchema = z.object({ "stripe-signature": z.string().optional() });
 
 /** Where a provider tells of payments. What is not answered with 2xx it sends again. */
@@ -13,7 +13,7 @@ export function webhookRoutes(app: FastifyInstance, { database, log }: AppDeps, 
   // Of its own, because here a body stays the bytes that were signed.
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser("*", { parseAs: "buffer", bodyLimit: MOST_BYTES }, (_request, body, done) => done(null, body));
+    scope.addContentTypeParser("*", { parseAs: "buffer", bodyLimit: MAX_BYTES }, (_request, body, done) => done(null, body));
     scope.post(`/dashboard/webhooks/${provider.name}`, { config: { isWebhook: true } }, async (request, reply) => {
       if (!Buffer.isBuffer(request.body)) throw new GatewayError("invalid_request", "An event has a body.");
       const notice = provider.readNotice(request.body, headersSchema.parse(request.headers)["stripe-signature"]);

@@ -112,7 +112,7 @@ const SCHEMA = /schema|json|grammar/;
 /** Notes that observability tools keep beside a request (`litellm_metadata`). */
 const NOTES = /metadata$/;
 /** No server looks for a request's fields below this. */
-const MOST_DEPTH = 8;
+const MAX_DEPTH = 8;
 /** Every duplicate of these goes on with the value that the gateway reads, whichever the server does. */
 const WRITTEN_ANEW = new Set(["model", "stream"]);
 
@@ -152,7 +152,7 @@ interface Place {
 
 /** Servers and proxies look for further request fields in objects such as `extra_body`, `options` and `generation_config`. */
 function checkWithin(value: unknown, { name, path, depth }: Place): void {
-  if (typeof value !== "object" || value === null || depth === MOST_DEPTH || isPlain(name)) return;
+  if (typeof value !== "object" || value === null || depth === MAX_DEPTH || isPlain(name)) return;
   if (Array.isArray(value)) {
     for (const [index, element] of value.entries()) checkWithin(element, { name, path: `${path}.${index}`, depth: depth + 1 });
     return;

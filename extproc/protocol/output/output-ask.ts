@@ -16,12 +16,12 @@ export interface OutputAsk {
   wantsStream: boolean;
 }
 
-const MOST_ANSWERS = 128;
+const MAX_ANSWERS = 128;
 const limit = z.int({ error: "a positive integer" }).positive({ error: "a positive integer" }).nullish();
 const answers = z
-  .int({ error: `a whole number from 1 to ${MOST_ANSWERS}` })
-  .min(1, { error: `a whole number from 1 to ${MOST_ANSWERS}` })
-  .max(MOST_ANSWERS, { error: `a whole number from 1 to ${MOST_ANSWERS}` })
+  .int({ error: `a whole number from 1 to ${MAX_ANSWERS}` })
+  .min(1, { error: `a whole number from 1 to ${MAX_ANSWERS}` })
+  .max(MAX_ANSWERS, { error: `a whole number from 1 to ${MAX_ANSWERS}` })
   .nullish();
 const stream = z.boolean({ error: "true or false" }).nullish();
 

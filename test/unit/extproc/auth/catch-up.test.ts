@@ -2,14 +2,14 @@ import { expect, test } from "vitest";
 import { createCatchUp, HURRY } from "../../../../extproc/auth/catch-up.ts";
 import { createPace } from "../../../../extproc/load/pace.ts";
 
-function start({ mostWaiting = 10_000, withinMs = 60_000 } = {}) {
+function start({ maxWaiting = 10_000, withinMs = 60_000 } = {}) {
   let nowMs = 0;
   let reading = Promise.withResolvers<void>();
   const feed = { hurried: 0, caughtUp: () => reading.promise, readSoon: () => void (feed.hurried += 1) };
   const clock = { nowMs: () => nowMs };
   return {
     feed,
-    catchUp: createCatchUp({ feed, clock, hurry: createPace(HURRY), mostWaiting, withinMs }),
+    catchUp: createCatchUp({ feed, clock, hurry: createPace(HURRY), maxWaiting, withinMs }),
     pass: (ms: number) => (nowMs += ms),
     /** Ends the reading that everybody waits for. */
     read(): void {
@@ -54,7 +54,7 @@ test("nobody waits for ever for a database that does not answer", async () => {
 });
 
 test("who finds too many waiting comes again; who waited makes room", async () => {
-  const { catchUp, read } = start({ mostWaiting: 2 });
+  const { catchUp, read } = start({ maxWaiting: 2 });
   const waits = [catchUp.wait(), catchUp.wait()];
   await expect(catchUp.wait()).rejects.toMatchObject(refused);
   read();

@@ -111,7 +111,7 @@ test("a segment goes when everything in it is committed, and not before", async 
 });
 
 test("past its cap nothing starts, and what runs can still end", async () => {
-  const { journal, directory, failures } = await open({ mostBytes: 100, segmentBytes: 1 });
+  const { journal, directory, failures } = await open({ maxBytes: 100, segmentBytes: 1 });
   const first = settlementOf(customer);
   journal.start(startOf(first));
   expect(() => journal.start(startOf(settlementOf(customer)))).toThrow(expect.objectContaining({ code: "billing_unavailable" }));

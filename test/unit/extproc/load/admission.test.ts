@@ -9,12 +9,12 @@ interface Work {
 
 /** A process on which the accounts have done so much in the last seconds. */
 function setUp({
-  mostOpen = 1_000,
+  maxOpen = 1_000,
   lateMs = () => 0,
   busyPart = () => 1,
   work = {},
 }: {
-  mostOpen?: number;
+  maxOpen?: number;
   lateMs?: () => number;
   busyPart?: () => number;
   work?: Work;
@@ -37,7 +37,7 @@ function setUp({
         return [...loads.values()].reduce((sum, { share }) => sum + share.workMs, 0);
       },
     },
-    mostOpen,
+    maxOpen,
     clock: { nowMs: () => nowMs },
     lateness: {
       get meanMs() {
@@ -58,16 +58,16 @@ function setUp({
 }
 
 test("a full process refuses, with a time to come back, until somebody leaves", () => {
-  const { enter, refusals } = setUp({ mostOpen: 8 });
-  const places = ["a", "b", "c", "d"].flatMap((account) => enter(account, 2));
+  const { enter, refusals } = setUp({ maxOpen: 8 });
+  const slots = ["a", "b", "c", "d"].flatMap((account) => enter(account, 2));
   expect(() => enter("e")).toThrow(expect.objectContaining({ code: "overloaded", status: 503, headers: { "retry-after": "1" } }));
-  places[0]?.leave();
+  slots[0]?.release();
   expect(() => enter("e")).not.toThrow();
   expect(refusals).toEqual(["full"]);
 });
 
-test("one account fills half of the places at most, and leaves the others theirs", () => {
-  const { enter } = setUp({ mostOpen: 16 });
+test("one account fills half of the slots at most, and leaves the others theirs", () => {
+  const { enter } = setUp({ maxOpen: 16 });
   enter("flood", 8);
   expect(() => enter("flood")).toThrow(
     expect.objectContaining({ code: "rate_limited", message: expect.stringContaining("8 requests under way") }),
@@ -79,10 +79,10 @@ test("one account fills half of the places at most, and leaves the others theirs
 });
 
 test("a place is left once, however often that is said", () => {
-  const { enter } = setUp({ mostOpen: 2 });
+  const { enter } = setUp({ maxOpen: 2 });
   const [first] = enter("a");
-  first?.leave();
-  first?.leave();
+  first?.release();
+  first?.release();
   enter("a");
   enter("b");
   expect(() => enter("c")).toThrow(expect.objectContaining({ code: "overloaded" }));
@@ -132,7 +132,7 @@ test("an account that is alone may strain the process, until somebody else asks;
   expect(() => enter("alone", 100)).not.toThrow();
   const [visit] = enter("other");
   expect(() => enter("alone")).toThrow(expect.objectContaining({ code: "rate_limited" }));
-  visit?.leave();
+  visit?.release();
   pass(2_000);
   expect(() => enter("alone")).toThrow(expect.objectContaining({ code: "rate_limited" }));
   pass(1);

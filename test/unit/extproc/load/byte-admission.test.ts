@@ -4,7 +4,7 @@ import { MAX_REQUEST_BYTES } from "../../../../contract/headers.ts";
 import { createByteAdmission } from "../../../../extproc/load/byte-admission.ts";
 
 const MEBIBYTE = 1024 * 1024;
-const setUp = () => createByteAdmission({ mostBytes: 128 * MEBIBYTE });
+const setUp = () => createByteAdmission({ maxBytes: 128 * MEBIBYTE });
 
 function refusal(enter: () => unknown): [string, string | undefined] {
   try {
@@ -20,8 +20,8 @@ test("a body is counted from its headers until its request ends, once", () => {
   const admission = setUp();
   const held = admission.enter("a", 10 * MEBIBYTE);
   expect(admission.bytes).toBe(10 * MEBIBYTE);
-  held.leave();
-  held.leave();
+  held.release();
+  held.release();
   held.resize(MEBIBYTE);
   expect(admission.bytes).toBe(0);
 });
@@ -45,7 +45,7 @@ test("an account may fill half alone; then it waits, and others get in", () => {
   expect(refusal(() => admission.enter("flood", MEBIBYTE))).toEqual(["rate_limited", "2"]);
   expect(refusal(() => admission.enter("flood", 1))).toEqual(["rate_limited", "2"]);
   admission.enter("other", 30 * MEBIBYTE);
-  first.leave();
+  first.release();
   expect(refusal(() => admission.enter("flood", 32 * MEBIBYTE))).toEqual(["rate_limited", "2"]);
 });
 
@@ -62,12 +62,12 @@ test("what is there already is counted whatever it is, and keeps others out", ()
   const held = admission.enter("a", 10);
   held.resize(128 * MEBIBYTE);
   expect(refusal(() => admission.enter("b", 1000))).toEqual(["overloaded", "2"]);
-  held.leave();
+  held.release();
   expect(admission.enter("b", null)).toBeDefined();
 });
 
 test("a process with room for less than the largest body still takes one at a time", () => {
-  const admission = createByteAdmission({ mostBytes: 8 * MEBIBYTE });
+  const admission = createByteAdmission({ maxBytes: 8 * MEBIBYTE });
   admission.enter("a", MAX_REQUEST_BYTES);
   expect(refusal(() => admission.enter("b", 1))).toEqual(["overloaded", "2"]);
 });

@@ -27,12 +27,12 @@ test("an account may look up 200 things at once and 100 a second, and its flood 
 test("an account waits for two usage reports at once at most, all accounts for four", () => {
   const { free, refusals } = setUp();
   const [flood, second, third] = [createAccountLoad(), createAccountLoad(), createAccountLoad()];
-  const places = [free.report(flood), free.report(flood)];
+  const slots = [free.report(flood), free.report(flood)];
   expect(() => free.report(flood)).toThrow(limited("waits for 2 usage reports"));
-  places.push(free.report(second), free.report(second));
+  slots.push(free.report(second), free.report(second));
   expect(() => free.report(third)).toThrow(expect.objectContaining({ code: "overloaded", status: 503 }));
-  places[0]?.leave();
-  places[0]?.leave();
+  slots[0]?.release();
+  slots[0]?.release();
   expect(() => free.report(third)).not.toThrow();
   expect(() => free.report(third)).toThrow(expect.objectContaining({ code: "overloaded" }));
   expect(refusals).toEqual(["reports", "reports_of_all", "reports_of_all"]);
@@ -41,6 +41,6 @@ test("an account waits for two usage reports at once at most, all accounts for f
 test("an account may ask for 20 usage reports a second, one after another", () => {
   const { free } = setUp();
   const account = createAccountLoad();
-  for (let index = 0; index < 40; index++) free.report(account).leave();
+  for (let index = 0; index < 40; index++) free.report(account).release();
   expect(() => free.report(account)).toThrow(limited("20 times a second"));
 });

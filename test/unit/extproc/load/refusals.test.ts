@@ -2,13 +2,13 @@ import { expect, test } from "vitest";
 import { createAccountLoad } from "../../../../extproc/load/account-load.ts";
 import { createRefusals } from "../../../../extproc/load/refusals.ts";
 
-function setUp(mostHeld = 1_000) {
+function setUp(maxHeld = 1_000) {
   let nowMs = 0;
   const waits: { delayMs: number; resolve: () => void }[] = [];
   let held = 0;
   const refusals = createRefusals({
     clock: { nowMs: () => nowMs },
-    mostHeld,
+    maxHeld,
     wait(delayMs) {
       const { promise, resolve } = Promise.withResolvers<void>();
       waits.push({ delayMs, resolve });

@@ -13,8 +13,8 @@ import type { AnswerTranslation, Translation, TranslationInput } from "../transl
 import { startAttempts, withTried, type AttemptsDeps, type SentRequest } from "./attempts.ts";
 import type { OpenAttempts } from "./open-attempts.ts";
 
-/** A request's way to its Model's servers: straight to the only one, or to several, one after the other. */
-export interface Way {
+/** How a request is sent to its Model's servers: straight to the only one, or to several, one after the other. */
+export interface Dispatch {
   /** The one that answers; before any does, the one that is asked first. */
   backend(): Backend;
   translation(): AnswerTranslation;
@@ -29,14 +29,14 @@ export interface Way {
   close(): void;
 }
 
-export interface WayPlan extends Omit<TranslationInput, "backend"> {
+export interface DispatchPlan extends Omit<TranslationInput, "backend"> {
   client: Interface;
   wantsStream: boolean;
   /** Public id of the caller's key. */
   keyId: string;
 }
 
-export interface WayDeps extends AttemptsDeps {
+export interface DispatchDeps extends AttemptsDeps {
   health: BackendHealth;
   openAttempts: Pick<OpenAttempts, "add" | "remove">;
   /** Number of this process among those of one Envoy. */
@@ -45,13 +45,13 @@ export interface WayDeps extends AttemptsDeps {
 }
 
 /** @throws GatewayError where no backend is to be had, or the request cannot be said in the protocol of any. */
-export function planWay(plan: WayPlan, deps: WayDeps): Way {
+export function planDispatch(plan: DispatchPlan, deps: DispatchDeps): Dispatch {
   const isChoice = plan.model.backends.filter(({ weight }) => weight > 0).length > 1;
   return isChoice ? throughSeveral(plan, deps) : straight(plan, deps);
 }
 
 /** Without a detour: most Models have one backend. */
-function straight(plan: WayPlan, { random }: WayDeps): Way {
+function straight(plan: DispatchPlan, { random }: DispatchDeps): Dispatch {
   const { client, headers, model, requestId } = plan;
   const backend = chooseBackend(model.backends, random());
   const { upstream, ...translation } = createTranslation(client, { ...plan, backend });
@@ -81,7 +81,7 @@ function straight(plan: WayPlan, { random }: WayDeps): Way {
   };
 }
 
-function throughSeveral(plan: WayPlan, deps: WayDeps): Way {
+function throughSeveral(plan: DispatchPlan, deps: DispatchDeps): Dispatch {
   const { headers, model, requestId, wantsStream: isStream } = plan;
   const backends = orderBackends(model.backends, {
     affinity: affinityOf(plan),
@@ -106,7 +106,7 @@ function throughSeveral(plan: WayPlan, deps: WayDeps): Way {
   };
 }
 
-/** A closure of its own: those of a way live as long as the answer, and would keep the prompt with them. */
-function translator(plan: WayPlan): (backend: Backend) => Translation {
+/** A closure of its own: those of a dispatch live as long as the answer, and would keep the prompt with them. */
+function translator(plan: DispatchPlan): (backend: Backend) => Translation {
   return (backend) => createTranslation(plan.client, { ...plan, backend });
 }

@@ -1,0 +1,16 @@
+/** What a request takes up until it ends. */
+export interface Slot {
+  /** Idempotent. */
+  release(): void;
+}
+
+export function createSlot(onReleased: () => void): Slot {
+  let isReleased = false;
+  return {
+    release() {
+      if (isReleased) return;
+      isReleased = true;
+      onReleased();
+    },
+  };
+}
