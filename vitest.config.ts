@@ -1,7 +1,8 @@
 import { defineConfig } from "vitest/config";
+import { whyNoCluster } from "./test/support/cluster/prerequisites.ts";
 import { createProject, RUN } from "./test/support/projects.ts";
 
-/** Every promise of the product, in about ten minutes. `npm run test:night` takes more time and other seeds. */
+/** Every promise of the product, in about twelve minutes. `npm run test:night` takes more time and other seeds. */
 export default defineConfig({
   test: {
     ...RUN,
@@ -16,6 +17,7 @@ export default defineConfig({
       createProject("clients"),
       createProject("kube"),
       createProject("chart"),
+      ...(whyNoCluster() === undefined ? [createProject("cluster")] : []),
     ],
   },
 });

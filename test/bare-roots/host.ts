@@ -15,7 +15,8 @@ export interface HostSettings {
   writeInto(root: string): Promise<void>;
 }
 
-const AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt";
+/** Whom a Debian trusts on the web. */
+export const AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt";
 const FILES = ["/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", AUTHORITIES];
 const VARIABLES =
   /^(?:(?:https?|all|no)_proxy|(?:NODE_EXTRA|CURL|REQUESTS|PIP|SSL|GIT_SSL)_\w*CA\w*|(?:SSL|PIP)_CERT\w*|PIP_(?:INDEX|EXTRA|TRUSTED|DEFAULT)\w*|GO(?:PROXY|SUMDB|NOSUMDB|NOSUMCHECK|TOOLCHAIN))$/i;

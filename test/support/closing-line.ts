@@ -1,5 +1,6 @@
 import path from "node:path";
 import process from "node:process";
+import { whyNoCluster } from "./cluster/prerequisites.ts";
 import type { Reporter, TestModule, TestRunEndReason, TestSuite } from "vitest/node";
 
 const SLOWEST = 10;
@@ -13,7 +14,7 @@ export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[], reason: TestRunEndReason): void {
     const passed = modules.flatMap((module) => [...module.children.allTests("passed")]).length;
     const failed = modules.map(countFailed).reduce((sum, count) => sum + count, unhandledErrors.length);
-    process.stdout.write(slowestFiles(modules) + missingPrerequisites(modules));
+    process.stdout.write(slowestFiles(modules) + missingPrerequisites(modules) + leftOut());
     // A run whose set-up failed has neither tests nor errors.
     const atLeast = reason === "passed" ? 0 : 1;
     process.stdout.write(`\n${passed} passed, ${Math.max(failed, atLeast)} failed\n`);
@@ -47,6 +48,12 @@ function missingPrerequisites(modules: readonly TestModule[]): string {
   if (files.size === 0) return "";
   const lines = [...files].map(([message, count]) => `  ${message} (${count} ${count === 1 ? "file" : "files"})`);
   return ["\nMissing on this machine:", ...lines, ""].join("\n");
+}
+
+/** What this user cannot run is said at the end of each run, so that nobody takes it for tested. */
+function leftOut(): string {
+  const why = whyNoCluster();
+  return why === undefined ? "" : `\nLeft out: the project cluster, because ${why}.\n`;
 }
 
 function slowestFiles(modules: readonly TestModule[]): string {

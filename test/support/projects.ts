@@ -8,6 +8,9 @@ const KUBE_TOOLS = "./test/support/kube/global-setup.ts";
 /** Fetches the coding tools and SDKs where they are not yet. */
 const CLIENT_PACKAGES = "./test/support/clients/global-setup.ts";
 
+/** Builds images, and starts a cluster of one node. */
+const CLUSTER = "./test/support/cluster/global-setup.ts";
+
 /** Hooks wait for tools that the global set-up is still building or fetching, behind the tests that run meanwhile. */
 const TOOLS_WITHIN_MS = 1_800_000;
 
@@ -22,6 +25,7 @@ const PROJECTS = {
   clients: { testTimeout: 120_000, hookTimeout: TOOLS_WITHIN_MS, setupFiles: PROPERTY_SEED, globalSetup: CLIENT_PACKAGES },
   kube: { testTimeout: 120_000, hookTimeout: TOOLS_WITHIN_MS, setupFiles: PROPERTY_SEED, globalSetup: KUBE_TOOLS },
   chart: { testTimeout: 120_000, hookTimeout: TOOLS_WITHIN_MS, globalSetup: KUBE_TOOLS },
+  cluster: { testTimeout: 300_000, hookTimeout: TOOLS_WITHIN_MS, globalSetup: CLUSTER },
 } as const;
 
 /** Most files wait for processes more than they compute. Each starts its own: up to 1 GiB at once for each file. */

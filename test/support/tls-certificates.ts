@@ -14,8 +14,11 @@ export interface TlsCertificates {
 }
 
 export interface Authority {
-  /** A certificate made out to one name and IP address, for both sides of a connection where no use is named. */
-  issue(name: string, options?: { address?: string; usage?: "serverAuth" | "clientAuth" }): Promise<TlsCertificates>;
+  /** A certificate made out to one name and its IP addresses, for both sides of a connection where no use is named. */
+  issue(
+    name: string,
+    options?: { address?: string | readonly string[]; usage?: "serverAuth" | "clientAuth" },
+  ): Promise<TlsCertificates>;
   remove(): Promise<void>;
 }
 
@@ -44,7 +47,8 @@ export async function makeAuthority(): Promise<Authority> {
       const prefix = `${issued++}`;
       const [key, request, extensions, certificate] = ["key", "csr", "names", "crt"].map((suffix) => file(`${prefix}.${suffix}`));
       await openssl(["req", ...CURVE, "-subj", `/CN=${name}`, "-keyout", key ?? "", "-out", request ?? ""]);
-      const names = `subjectAltName=DNS:${name}${address === undefined ? "" : `,IP:${address}`}\n`;
+      const addresses = [address ?? []].flat().map((each) => `,IP:${each}`);
+      const names = `subjectAltName=DNS:${name}${addresses.join("")}\n`;
       await writeFile(extensions ?? "", names + (usage === undefined ? "" : `extendedKeyUsage=${usage}\n`));
       const signing = [
         "-CA",

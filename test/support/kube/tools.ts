@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { MissingPrerequisite } from "../prerequisite.ts";
 import { findGoTools, type FindGoToolsOptions } from "../go-tools/go-tools.ts";
 import type { GoTools } from "../go-tools/programs.ts";
+import { kubernetesVersion, linkedKubernetes } from "./linked.ts";
 
 /** Paths of the programs that make a Kubernetes API without a cluster. */
 export interface KubeTools {
@@ -75,13 +76,10 @@ async function checkGiven(directory: string): Promise<KubeTools> {
  * says which Kubernetes it needs; without Kubernetes' version, `helm template` takes the cluster for a 1.20.
  */
 async function linkedVersions(): Promise<GoTools["linked"]> {
-  const goMod = await readFile(path.join(MODULE, "go.mod"), "utf8");
-  const [, kubernetes, major, minor] = /k8s\.io\/kubernetes (v(\d+)\.(\d+)\.\d+)/.exec(goMod) ?? [];
-  const [, helm] = /helm\.sh\/helm\/v3 (v\S+)/.exec(goMod) ?? [];
+  const { major, minor } = await kubernetesVersion(MODULE);
+  const [, helm] = /helm\.sh\/helm\/v3 (v\S+)/.exec(await readFile(path.join(MODULE, "go.mod"), "utf8")) ?? [];
   return {
-    "k8s.io/component-base/version.gitVersion": kubernetes,
-    "k8s.io/component-base/version.gitMajor": major,
-    "k8s.io/component-base/version.gitMinor": minor,
+    ...(await linkedKubernetes(MODULE)),
     "helm.sh/helm/v3/internal/version.version": helm,
     "helm.sh/helm/v3/pkg/lint/rules.k8sVersionMajor": major,
     "helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor": minor,

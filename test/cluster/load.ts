@@ -1,0 +1,102 @@
+import { Agent, request } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+
+export interface LoadOptions {
+  url: string;
+  key: string;
+  model: string;
+  perSecond: number;
+}
+
+export interface Result {
+  /** When the request was sent, since the load began. */
+  sentMs: number;
+  /** When it ended. */
+  endedMs: number;
+  /** "whole", or what the client saw instead. */
+  outcome: string;
+}
+
+export interface Load {
+  /** Milliseconds since it began. */
+  nowMs(): number;
+  /** Sends no more, and waits for all answers. */
+  stop(): Promise<Result[]>;
+}
+
+const MOST_CONNECTIONS = 64;
+
+/**
+ * Asks at an even rate over connections that are kept, one half for a stream, whether earlier requests have been answered or
+ * not. A request is never sent twice.
+ */
+export function startLoad({ url, key, model, perSecond }: LoadOptions): Load {
+  const agent = new Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS });
+  const startedMs = performance.now();
+  const nowMs = () => performance.now() - startedMs;
+  const running: Promise<Result>[] = [];
+  const stopping = new AbortController();
+
+  async function ask(isStream: boolean): Promise<Result> {
+    const sentMs = nowMs();
+    const body = JSON.stringify({
+      model,
+      stream: isStream,
+      messages: [{ role: "user", content: "Say hello. [[sim tokens=5]]" }],
+    });
+    const outcome = await send(new URL("/v1/chat/completions", url), {
+      agent,
+      key,
+      body,
+      end: isStream ? "[DONE]" : "completion_tokens",
+    });
+    return { sentMs, endedMs: nowMs(), outcome };
+  }
+
+  const sending = (async () => {
+    for (let sent = 0; !stopping.signal.aborted;) {
+      for (const due = (nowMs() / 1000) * perSecond; sent < due; sent++) running.push(ask(sent % 2 === 0));
+      await sleep(1000 / perSecond);
+    }
+  })();
+
+  return {
+    nowMs,
+    async stop() {
+      stopping.abort();
+      await sending;
+      const results = await Promise.all(running);
+      agent.destroy();
+      return results;
+    },
+  };
+}
+
+export function failures(results: readonly Result[]): Result[] {
+  return results.filter(({ outcome }) => outcome !== "whole");
+}
+
+interface SendOptions {
+  agent: Agent;
+  key: string;
+  body: string;
+  /** What a whole answer says last. */
+  end: string;
+}
+
+function send(url: URL, { agent, key, body, end }: SendOptions): Promise<string> {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  return new Promise((resolve) => {
+    const sent = request(url, { method: "POST", agent, headers }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+      response.on("error", (error) => resolve(`a broken answer: ${error.message}`));
+      response.on("end", () => {
+        const isWhole = response.statusCode === 200 && text.includes(end);
+        resolve(isWhole ? "whole" : `${response.statusCode} ${text.slice(0, 200)}`);
+      });
+    });
+    sent.on("error", (error) => resolve(`a broken connection: ${error.message}${sent.reusedSocket ? " (kept)" : ""}`));
+    sent.end(body);
+  });
+}

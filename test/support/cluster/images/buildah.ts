@@ -1,0 +1,67 @@
+import { execFile } from "node:child_process";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const BUILD_WITHIN_MS = 30 * 60_000;
+/** Layers of earlier sources stay until there are this many images; then all that no name refers to go. */
+const MOST_IMAGES = 60;
+
+export interface Build {
+  reference: string;
+  dockerfile: string;
+  /** Its build context. */
+  context: string;
+  /** Files of this machine that its commands see: [outside, inside]. */
+  mounts?: readonly (readonly [string, string])[];
+}
+
+/** Builds images from Dockerfiles, without a daemon or a registry, in a storage of its own. */
+export interface Buildah {
+  build(build: Build): Promise<void>;
+  /** Builds it if what it was made from has changed since. */
+  buildOnce(fingerprint: string, prepare: () => Promise<Build>): Promise<void>;
+  /** Writes an image as `docker save` does. */
+  save(reference: string, file: string): Promise<void>;
+}
+
+export function createBuildah(directory: string): Buildah {
+  const storage = path.join(directory, "storage");
+
+  /** In a mount namespace of its own: what an interrupted build had mounted goes with it. */
+  async function buildah(words: readonly string[]): Promise<string> {
+    const options = ["--root", storage, "--runroot", path.join(directory, "storage-run"), "--storage-driver", "overlay"];
+    const entered = ["--mount", "--propagation", "private", "buildah", ...options, ...words];
+    try {
+      const { stdout } = await run("unshare", entered, { maxBuffer: 64 * 1024 * 1024, timeout: BUILD_WITHIN_MS });
+      return stdout;
+    } catch (error) {
+      const complaint = error instanceof Error && "stderr" in error ? String(error.stderr) : String(error);
+      throw new Error(`buildah ${words[0]} failed:\n${complaint.split("\n").slice(-25).join("\n")}`, { cause: error });
+    }
+  }
+
+  async function build({ reference, dockerfile, context, mounts = [] }: Build): Promise<void> {
+    const all = (await buildah(["images", "--all", "--quiet"])).split("\n");
+    if (all.length > MOST_IMAGES) await buildah(["rmi", "--prune"]);
+    const volumes = mounts.flatMap(([outside, inside]) => ["--volume", `${outside}:${inside}:ro`]);
+    const settings = ["--isolation", "chroot", "--network", "host", "--pull-never", "--layers", ...volumes];
+    await buildah(["build", ...settings, "--file", dockerfile, "--tag", reference, context]);
+  }
+
+  return {
+    build,
+    async buildOnce(fingerprint, prepare) {
+      const marker = path.join(directory, "built", encodeURIComponent(fingerprint.split("@")[0] ?? ""));
+      if ((await readFile(marker, "utf8").catch(() => "")) === fingerprint) return;
+      await build(await prepare());
+      await mkdir(path.dirname(marker), { recursive: true });
+      await writeFile(marker, fingerprint);
+    },
+    async save(reference, file) {
+      await rm(file, { force: true });
+      await buildah(["push", "--quiet", reference, `docker-archive:${file}:${reference}`]);
+    },
+  };
+}

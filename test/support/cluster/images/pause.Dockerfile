@@ -1,0 +1,3 @@
+# Holds a pod's network namespace.
+FROM docker.io/library/debian:bookworm-slim
+ENTRYPOINT ["sleep", "infinity"]
