@@ -11,6 +11,8 @@ import { HUGE } from "./upstream-faults.ts";
 /** An account that asks for nothing but trouble (docs/decisions/0031 and 0033). */
 export interface Attack {
   name: string;
+  /** Where the others ask meanwhile, if not as usual. */
+  baseUrl?: string;
   /** Until the signal aborts; then all of its connections are closed. */
   run(signal: AbortSignal): Promise<void>;
 }

@@ -25,6 +25,8 @@ export interface Customer {
   isThin: boolean;
   /** Requests at once. */
   workers: number;
+  /** Where it asks, if not where the others do. */
+  baseUrl?: string;
   /** Of an answer. */
   mostWords?: number;
 }
@@ -74,7 +76,7 @@ export function createLoad({ baseUrl, customers, random, createAgent }: LoadOpti
   }
 
   async function work(signal: AbortSignal, customer: Customer, only?: string): Promise<void> {
-    const caller = createCaller(baseUrl, createAgent?.());
+    const caller = createCaller(customer.baseUrl ?? baseUrl, createAgent?.());
     while (!signal.aborted) {
       const result = await askOne(caller, customer, only);
       await sleep(below(random, result === "answered" ? MAX_PAUSE_MS : MAX_PAUSE_AFTER_FAILURE_MS));

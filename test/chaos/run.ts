@@ -1,6 +1,6 @@
 import { seeded } from "../fuzz/harness-mutate.ts";
 import { startSupervisedStack, type SupervisedStack } from "../support/supervised/supervised-stack.ts";
-import { createAttacks } from "./attackers.ts";
+import { createAttacks, type Attack } from "./attackers.ts";
 import { auditBooks, readBooked } from "./books.ts";
 import type { Seen } from "./caller.ts";
 import { createCustomers, feedThin, OVERDRAFT_NANO_USD } from "./customers.ts";
@@ -41,7 +41,12 @@ export async function runChaos(options: ChaosOptions): Promise<Verdict> {
   const complaints: string[] = [];
   const onComplaint = (part: string, message: string) => void complaints.push(`${part}: ${message}`);
   try {
-    const stack = await startSupervisedStack({ planes: 1, manifestsDirectory: models.directory, onComplaint });
+    const stack = await startSupervisedStack({
+      planes: 1,
+      hasFullLogDisk: true,
+      manifestsDirectory: models.directory,
+      onComplaint,
+    });
     try {
       const { rows, unexplained } = await wreak(stack, upstream, options);
       return { rows, unexplained: [...unexplained, ...complaints.filter(isBug)] };
@@ -57,8 +62,8 @@ export async function runChaos(options: ChaosOptions): Promise<Verdict> {
 async function wreak(stack: SupervisedStack, upstream: Upstream, options: ChaosOptions): Promise<Verdict> {
   const { seed, loadMs, workers, onProgress } = options;
   const { database } = stack;
-  const [plane] = stack.planes;
-  if (plane === undefined) throw new Error("the stack has no data plane");
+  const [plane, planeWithFullLogDisk] = stack.planes;
+  if (plane === undefined || planeWithFullLogDisk === undefined) throw new Error("the stack has too few data planes");
   const members = [stack.postgres, stack.operator, stack.dashboard, plane.extproc, plane.envoy];
   const holders = { members, postgres: stack.postgres, database };
   const customers = await createCustomers(stack, plane.baseUrl, workers);
@@ -70,14 +75,22 @@ async function wreak(stack: SupervisedStack, upstream: Upstream, options: ChaosO
   onProgress("warming up");
   await load.run(AbortSignal.timeout(WARM_UP_MS), NO_FAULT);
   const losses: string[] = [];
-  for (const { name, run } of await createAttacks(stack, plane.baseUrl)) {
+  const attacks: Attack[] = [
+    ...(await createAttacks(stack, plane.baseUrl)),
+    { name: "a full log disk", baseUrl: planeWithFullLogDisk.baseUrl, run: async () => {} },
+  ];
+  for (const { name, run, baseUrl } of attacks) {
     onProgress(name);
     const earlier = load.asked.length;
     const attackTime = AbortSignal.timeout(ATTACK_MS);
-    const paying = { apiKey: stack.apiKey, isThin: false, workers: PAYING_WORKERS };
+    const elsewhere = baseUrl === undefined ? {} : { baseUrl };
+    const paying = { apiKey: stack.apiKey, isThin: false, workers: PAYING_WORKERS, ...elsewhere };
     await Promise.all([run(attackTime), load.run(attackTime, NO_FAULT, [paying])]);
     losses.push(...lossesBeside(name, load.asked.slice(earlier)));
   }
+  await planeWithFullLogDisk.envoy.stop();
+  const end = await planeWithFullLogDisk.extproc.end("SIGTERM");
+  if (!end.endsWith("code 0")) losses.push(`with a full log disk, extproc did not end as it was told: ${end}`);
   await untilAtRest(stack, plane, upstream);
   const before = await readHoldings(holders);
 

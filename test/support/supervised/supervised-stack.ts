@@ -36,6 +36,8 @@ export interface SupervisedStack {
 
 export interface SupervisedStackOptions {
   planes: number;
+  /** One plane more, the last one: the disk of its extproc's log is full. */
+  hasFullLogDisk?: boolean;
   manifestsDirectory: string;
   /** What stands in for the addresses of the simulated model server. */
   upstreams?: object;
@@ -107,7 +109,7 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
 
   const binary = await findEnvoy({ environment: process.env, onProgress: (line) => console.log(line) });
 
-  async function startPlane(name: string): Promise<Plane> {
+  async function startPlane(name: string, { isLogDiskFull = false } = {}): Promise<Plane> {
     const logs = path.join(directory.logs, name);
     await mkdir(logs, { recursive: true });
     const [port = 0, envoyAdmin = 0, extprocPort = 0, extprocAdmin = 0] = await freePorts(4);
@@ -115,7 +117,8 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
     const place = { databaseUrl, pepper, baseUrl, ports: [extprocPort], adminPort: extprocAdmin, traces: undefined };
     const part = extprocPart({ ...place, journalDirectory: path.join(root, `journal of ${name}`) });
     const environment = { ...part.environment, ...options.extprocSettings };
-    const extproc = await begin(member({ ...part, environment }, logs));
+    const program = isLogDiskFull ? intoFullDisk(part) : part;
+    const extproc = await begin(member({ ...part, ...program, environment }, logs));
     const ports = { port, adminPort: envoyAdmin, extprocPorts: [extprocPort], xdsSocket, dashboardPort };
     const configFile = path.join(logs, "envoy.yaml");
     const envoy = await begin(member(await envoyPart({ binary, logs, configFile, traces: undefined, ...ports }), logs));
@@ -125,6 +128,7 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
 
   const planes: Plane[] = [];
   while (planes.length < options.planes) planes.push(await startPlane(`plane-${planes.length}`));
+  if (options.hasFullLogDisk === true) planes.push(await startPlane("plane with a full log disk", { isLogDiskFull: true }));
   return { planes, postgres, operator, dashboard, database, pepper, apiKey };
 }
 
@@ -133,6 +137,11 @@ function memberOf(part: Part, context: PartContext): Member {
   return createMember(part.name, (onStarted) =>
     startPart({ ...part, beforeStop: undefined, aliveUrl: undefined }, context, onStarted),
   );
+}
+
+/** The same process, whose every log line meets ENOSPC. */
+function intoFullDisk({ program, parameters }: Part): Pick<Part, "program" | "parameters"> {
+  return { program: "/bin/sh", parameters: ["-c", 'exec "$0" "$@" >/dev/full', program, ...parameters] };
 }
 
 function contextFor(logs: string, onComplaint: SupervisedStackOptions["onComplaint"] = () => {}): PartContext {
