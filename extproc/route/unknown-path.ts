@@ -14,6 +14,14 @@ const BASE_ADDRESSES = "An Anthropic-style client takes the base address without
 /** What other services have at such a path, and what there is here instead. */
 const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
   [
+    /^(\/v1)?\/responses\/input_tokens$/,
+    "Tokens of a Responses request are not counted here. POST /v1/messages/count_tokens counts those of messages.",
+  ],
+  [
+    /^(\/v1)?\/responses\/compact$/,
+    "Conversations are not compacted here. Shorten `input` in the client, and POST /v1/responses.",
+  ],
+  [
     /^\/v1\/responses\/(?!.*\/(completions|messages|responses)$)/,
     "No responses are stored here, so there is none to ask for. POST /v1/responses with the whole conversation in `input`.",
   ],

@@ -23,8 +23,13 @@ const FINISH_REASONS = [
   "tool_calls",
   "function_call",
   "content_filter",
+  "MAX_TOKENS",
+  "model_length",
+  "SAFETY",
+  "sensitive",
   "error",
   "abort",
+  "network_error",
   "insufficient_system_resource",
   "something new",
 ];

@@ -13,6 +13,8 @@ export interface ChatAnswer {
   id: string;
   /** The first choice; null in a chunk that only carries usage. */
   part: AnswerPart | null;
+  /** The part is a whole message: in a stream it repeats what the pieces before it said (MiniMax). */
+  isWhole: boolean;
   usage: Partial<Usage> | undefined;
 }
 
@@ -42,6 +44,7 @@ export function parseChatAnswer(json: string, options: ChatAnswerOptions): ChatA
   return {
     id: typeof id === "string" ? id : "",
     part: choice === null ? null : partOf(choice),
+    isWhole: choice !== null && !isObject(choice["delta"]),
     usage: chatUsage(parsed, options),
   };
 }

@@ -48,7 +48,8 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
   }
 
   function readChunk(data: string): ChatAnswer {
-    const answer = parseChatAnswer(data, options);
+    const parsed = parseChatAnswer(data, options);
+    const answer = parsed.isWhole && hasSpoken && parsed.part !== null ? { ...parsed, part: endOnly(parsed.part) } : parsed;
     if (answer.part !== null && !isSilent(answer.part)) hasSpoken = true;
     else if (!hasSpoken) isUnread ||= saysUnread(data);
     return answer;
@@ -102,6 +103,11 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
 function refuseUnread({ part }: ChatAnswer, json: string): void {
   if (part !== null && !isSilent(part)) return;
   if (saysUnread(json)) throw unread();
+}
+
+/** How a message ends whose words are known. */
+function endOnly({ finishReason, matchedStop }: AnswerPart): AnswerPart {
+  return { reasoning: "", text: "", refusal: "", tools: [], finishReason, matchedStop };
 }
 
 function saysUnread(json: string): boolean {

@@ -11,17 +11,45 @@ export interface FinishFacts {
   hasRefusal: boolean;
 }
 
+/** Servers' own words beside the protocol's, in small letters. What is not here is an ordinary end: calls are told by themselves. */
+const REASONS: ReadonlyMap<string, StopReason> = new Map([
+  ["length", "limit"],
+  // Gemini, Cohere and others.
+  ["max_tokens", "limit"],
+  ["max_output_tokens", "limit"],
+  ["token_limit", "limit"],
+  // Mistral: the context was full.
+  ["model_length", "limit"],
+  ["model_context_window_exceeded", "limit"],
+  ["context_length_exceeded", "limit"],
+  ["content_filter", "refusal"],
+  ["content_filtered", "refusal"],
+  ["refusal", "refusal"],
+  // Zhipu.
+  ["sensitive", "refusal"],
+  // Gemini.
+  ["safety", "refusal"],
+  ["recitation", "refusal"],
+  ["blocklist", "refusal"],
+  ["prohibited_content", "refusal"],
+  ["spii", "refusal"],
+]);
+/** The server failed in the middle of its answer. */
+const FAILURES: ReadonlySet<string> = new Set(["error", "abort", "network_error"]);
+
 /** @throws GatewayError where the reason says that the server failed. */
 export function readFinishReason({ finishReason, matchedStop, stopSequences, hasRefusal }: FinishFacts): Ending {
-  if (finishReason === "error" || finishReason === "abort") {
+  const said = finishReason?.toLowerCase() ?? "";
+  if (FAILURES.has(said)) {
     throw new GatewayError("upstream_error", "The model server broke off the answer. Try again.");
   }
-  if (finishReason === "insufficient_system_resource") {
+  if (said === "insufficient_system_resource") {
     throw new GatewayError("overloaded", "The model server is overloaded. Try again later.");
   }
   const plain = { stopSequence: null, explanation: null };
-  if (finishReason === "length") return { ...plain, reason: "limit" };
-  if (finishReason === "content_filter" || hasRefusal) return { ...plain, reason: "refusal" };
+  const reason = REASONS.get(said);
+  if (reason === "limit") return { ...plain, reason };
+  if (reason === "refusal" || hasRefusal) return { ...plain, reason: "refusal" };
   if (matchedStop !== null && stopSequences.includes(matchedStop))
     return { ...plain, reason: "stop_sequence", stopSequence: matchedStop };
   return { ...plain, reason: "end" };

@@ -1,9 +1,11 @@
 import * as z from "zod";
 import type { Backend } from "../../../contract/catalogue.ts";
+import { GatewayError } from "../../../contract/errors.ts";
 import type { Protocol } from "../../../contract/protocol.ts";
 import { ANSWER_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { write } from "../../protocol/json/splice.ts";
+import { readUpstreamError } from "../../protocol/upstream-error.ts";
 import { estimateInputTokens } from "./estimate.ts";
 import { messagesHeaders } from "../passthrough/messages.ts";
 import type { Translation } from "../translation.ts";
@@ -12,7 +14,10 @@ import type { Translation } from "../translation.ts";
 export interface TokenCount {
   /** What goes upstream; null where the upstream's protocol cannot count. */
   readonly upstream: Translation["upstream"] | null;
-  /** The upstream's own count, or our estimate where it gave none. */
+  /**
+   * The upstream's own count, or our estimate where it gave none.
+   * @throws GatewayError `invalid_request` for what the upstream refuses about the request (S22).
+   */
   answer(status: number, body: Buffer): { input_tokens: number };
   estimate(): { input_tokens: number };
 }
@@ -23,15 +28,25 @@ export interface TokenCountInput {
   backend: Backend;
 }
 
+const NO_HEADERS: ReadonlyMap<string, string> = new Map();
 const countSchema = z.object({ input_tokens: z.int().nonnegative() });
 
 /** A messages upstream is asked itself, byte-true but for the model's name; for the others the gateway estimates. */
+/** @throws GatewayError `invalid_request` for a request without messages: what else it has is no prompt. */
 export function createTokenCount({ body, headers, backend }: TokenCountInput): TokenCount {
+  if (!Array.isArray(body.outline["messages"]) || body.outline["messages"].length === 0)
+    throw new GatewayError("invalid_request", "`messages` is missing. Send an array with at least one message.", {
+      field: "messages",
+    });
   // Made where it is needed: it reads all of the prompt.
   const estimate = () => ({ input_tokens: estimateInputTokens(body.whole()) });
   return {
     upstream: QUESTIONS[backend.protocol]({ body, headers, backend }),
-    answer: (status, counted) => (status === 200 ? readCount(counted) : undefined) ?? estimate(),
+    answer(status, counted) {
+      if (status === 400)
+        throw readUpstreamError({ status, headers: NO_HEADERS, body: counted, upstream: backend.protocol, client: "messages" });
+      return (status === 200 ? readCount(counted) : undefined) ?? estimate();
+    },
     estimate,
   };
 }

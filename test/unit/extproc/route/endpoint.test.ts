@@ -72,6 +72,8 @@ test.for([
   ["/v1/embeddings", "That part of the interface is not served here"],
   ["/v1/images/generations", "That part of the interface is not served here"],
   ["/v1/messages/batches", "That part of the interface is not served here"],
+  ["/v1/responses/input_tokens", "Tokens of a Responses request are not counted here"],
+  ["/v1/responses/compact", "Conversations are not compacted here"],
   ["/v1/responses/resp_1/cancel", "No responses are stored here"],
   ["/v1beta/models/gemini:generateContent", "Gemini's interface is not served."],
   ["/openai/deployments/x/chat/completions", "Addresses of deployments are another service's."],

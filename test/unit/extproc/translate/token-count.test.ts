@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import { PROFILES } from "../../../../contract/profile.ts";
+import { PROTOCOLS, type Protocol } from "../../../../contract/protocol.ts";
+import type { JsonObject } from "../../../../extproc/protocol/json/object.ts";
 import { parsedBody } from "../../../../extproc/protocol/json/request-body.ts";
 import { createTokenCount } from "../../../../extproc/translate/count-tokens/token-count.ts";
 
@@ -15,9 +17,9 @@ const backend = {
   profile: PROFILES.anthropic,
 };
 
-const ask = (protocol: "chat" | "messages") =>
+const ask = (protocol: Protocol, request: JsonObject = parsed) =>
   createTokenCount({
-    body: parsedBody(body, parsed),
+    body: parsedBody(body, request),
     headers: new Map([["anthropic-version", "2026-10-21"]]),
     backend: { ...backend, protocol },
   });
@@ -33,6 +35,27 @@ test("a chat upstream cannot count: nothing is sent, the estimate answers", () =
   const count = ask("chat");
   expect(count.upstream).toBeNull();
   expect(count.estimate()).toEqual({ input_tokens: 12 });
+});
+
+test("a Responses upstream is not asked: the estimate answers", () => {
+  expect(ask("responses").upstream).toBeNull();
+});
+
+test.for([{}, { messages: [] }, { messages: "hi" }, { tools: [{ name: "f" }] }])(
+  "%j has no messages to count: 400 that names them (S21)",
+  (request) => {
+    for (const protocol of PROTOCOLS)
+      expect(() => ask(protocol, { model: "m", ...request })).toThrow(
+        expect.objectContaining({ status: 400, field: "messages" }),
+      );
+  },
+);
+
+test("what the server refuses about the request, the client reads (S22)", () => {
+  const refusal = Buffer.from('{"type":"error","error":{"type":"invalid_request_error","message":"messages.0: no role"}}');
+  expect(() => ask("messages").answer(400, refusal)).toThrow(
+    expect.objectContaining({ status: 400, message: "messages.0: no role" }),
+  );
 });
 
 test.for([

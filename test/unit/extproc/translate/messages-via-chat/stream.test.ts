@@ -33,6 +33,23 @@ describe("text goes on as it comes (S14)", () => {
   });
 });
 
+describe("a last chunk that repeats the whole message", () => {
+  const message = { role: "assistant", content: "Good day", tool_calls: [{ id: "a", function: { name: "f", arguments: "{}" } }] };
+  const last = { ...chunk({}), object: "chat.completion", choices: [{ index: 0, message, finish_reason: "tool_calls" }] };
+
+  test("shows nothing twice", () => {
+    const { text, outcome } = play([chunk({ content: "Good" }), chunk({ content: " day" }), chunk(call(0, "a", "{}")), last]);
+    expect(text.match(/text_delta/g)).toHaveLength(2);
+    expect(text.match(/"type":"tool_use"/g)).toHaveLength(1);
+    expect(text).toContain('"stop_reason":"tool_use"');
+    expect(outcome).toBe("complete");
+  });
+
+  test("is the answer where nothing came before it", () => {
+    expect(play([last]).text).toContain("Good day");
+  });
+});
+
 describe("a stream ends exactly once", () => {
   test("nothing follows the ending, whatever the upstream still sends", () => {
     const played = play([
@@ -169,6 +186,11 @@ describe("whole answers", () => {
     ["stop", {}, "end_turn"],
     ["length", {}, "max_tokens"],
     ["content_filter", {}, "refusal"],
+    ["MAX_TOKENS", {}, "max_tokens"],
+    ["model_length", {}, "max_tokens"],
+    ["model_context_window_exceeded", {}, "max_tokens"],
+    ["SAFETY", {}, "refusal"],
+    ["sensitive", {}, "refusal"],
     ["tool_calls", {}, "end_turn"],
     ["eos_token", {}, "end_turn"],
     [null, {}, "end_turn"],

@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { createSigner } from "../../../../../extproc/translate/conversation/signature.ts";
+import { sealReasoning } from "../../../../../extproc/translate/conversation/sealed-reasoning.ts";
+import { createTranslation } from "../../../../../extproc/translate/choose.ts";
+import { inputFor } from "../input.ts";
+
+/** What a messages server gets of a conversation that another model began. */
+function sent(content: readonly object[]): unknown {
+  const messages = [
+    { role: "user", content: "a" },
+    { role: "assistant", content },
+    { role: "user", content: "b" },
+  ];
+  const request = { model: "upstream-model", max_tokens: 50, messages };
+  const { upstream } = createTranslation(
+    "messages",
+    inputFor(request, { upstream: "messages", upstreamModel: "upstream-model" }),
+  );
+  const body: { messages: unknown } = JSON.parse(upstream.body.toString());
+  return body.messages;
+}
+
+const SAID = { type: "text", text: "said" };
+const OWN = { type: "thinking", thinking: "A", signature: createSigner("modelx-v4-pro").sign() };
+const SEALED = { type: "thinking", thinking: "B", signature: sealReasoning({ model: "m", id: "rs_1", encrypted: "gAAAA" }) };
+const UNSIGNED = { type: "thinking", thinking: "C", signature: "" };
+const SIGNED = { type: "thinking", thinking: "D", signature: "EqQBCgIYAhIM" };
+
+test("thinking that the gateway signed, sealed, or that nobody signed, is left out of a messages passthrough", () => {
+  expect(sent([OWN, SEALED, UNSIGNED, SIGNED, SAID])).toEqual([
+    { role: "user", content: "a" },
+    { role: "assistant", content: [SIGNED, SAID] },
+    { role: "user", content: "b" },
+  ]);
+});
+
+test("a turn that said nothing else is left out", () => {
+  expect(sent([OWN])).toEqual([
+    { role: "user", content: "a" },
+    { role: "user", content: "b" },
+  ]);
+});
+
+test("a conversation of one server passes byte for byte", () => {
+  const request = `{"model":"upstream-model", "max_tokens":50,"messages":[ {"role":"assistant","content":[${JSON.stringify(SIGNED)} ]}]}`;
+  const input = inputFor(request, { upstream: "messages", upstreamModel: "upstream-model" });
+  expect(createTranslation("messages", input).upstream.body.toString()).toBe(request);
+});
