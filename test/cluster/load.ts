@@ -24,14 +24,14 @@ export interface Load {
   stop(): Promise<Result[]>;
 }
 
-const MOST_CONNECTIONS = 64;
+const MAX_CONNECTIONS = 64;
 
 /**
  * Asks at an even rate over connections that are kept, one half for a stream, whether earlier requests have been answered or
  * not. A request is never sent twice.
  */
 export function startLoad({ url, key, model, perSecond }: LoadOptions): Load {
-  const agent = new Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS });
+  const agent = new Agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS });
   const startedMs = performance.now();
   const nowMs = () => performance.now() - startedMs;
   const running: Promise<Result>[] = [];

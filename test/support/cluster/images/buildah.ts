@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const BUILD_WITHIN_MS = 30 * 60_000;
 /** Layers of earlier sources stay until there are this many images; then all that no name refers to go. */
-const MOST_IMAGES = 60;
+const MAX_IMAGES = 60;
 
 export interface Build {
   reference: string;
@@ -44,7 +44,7 @@ export function createBuildah(directory: string): Buildah {
 
   async function build({ reference, dockerfile, context, mounts = [] }: Build): Promise<void> {
     const all = (await buildah(["images", "--all", "--quiet"])).split("\n");
-    if (all.length > MOST_IMAGES) await buildah(["rmi", "--prune"]);
+    if (all.length > MAX_IMAGES) await buildah(["rmi", "--prune"]);
     const volumes = mounts.flatMap(([outside, inside]) => ["--volume", `${outside}:${inside}:ro`]);
     const settings = ["--isolation", "chroot", "--network", "host", "--pull-never", "--layers", ...volumes];
     await buildah(["build", ...settings, "--file", dockerfile, "--tag", reference, context]);
