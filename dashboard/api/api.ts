@@ -40,7 +40,7 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
       scope.setSerializerCompiler(serializerCompiler);
       scope.setErrorHandler((error, request, reply) => answerApiError({ error, request, reply, log: deps.log }));
       scope.setNotFoundHandler(() => {
-        throw new GatewayError("not_found", `There is no such method and path. ${PREFIX}/openapi.json has all that there are.`);
+        throw new GatewayError("not_found", `Unknown method and path. See ${PREFIX}/openapi.json for all operations.`);
       });
       recognizeCallers(scope, deps);
       await scope.register(swagger, describeApi(deps.publicBaseUrl));

@@ -22,7 +22,7 @@ export interface Caller {
   mustProveEmail: boolean;
 }
 
-const WHERE = "Make a management token under API tokens in the dashboard and send it as `Authorization: Bearer mgmt_…`.";
+const WHERE = "Create a management token in the dashboard and send it as `Authorization: Bearer mgmt_…`.";
 
 /** Knows the caller of each request of this scope; refuses those that have none before anything else is looked at. */
 export function recognizeCallers(scope: FastifyInstance, deps: GuardDeps): void {
@@ -46,7 +46,10 @@ export function callerOf({ caller }: FastifyRequest, permission: Permission = "s
   if (caller === null) throw refused(WHERE);
   if (!isAllowed(caller.role, permission)) {
     const { least } = PERMISSIONS[permission];
-    throw new GatewayError("permission_denied", `This takes the role ${least} or more; the caller's is ${caller.role}.`);
+    throw new GatewayError(
+      "permission_denied",
+      `This requires the ${least} role or higher; the caller has the ${caller.role} role.`,
+    );
   }
   return caller;
 }
@@ -59,9 +62,9 @@ function readCredential({ headers }: FastifyRequest): string | undefined {
 }
 
 async function callerOfToken(database: Database, credential: string): Promise<Caller> {
-  if (credential.startsWith("sk-mg-")) throw refused(`This is an API key: it calls models, and manages nothing. ${WHERE}`);
+  if (credential.startsWith("sk-mg-")) throw refused(`This is an API key, which can only call models. ${WHERE}`);
   const token = isManagementToken(credential) ? await findManagementToken(database, credential) : undefined;
-  if (token === undefined) throw refused(`This token is not valid: it was revoked, ran out, or never was. ${WHERE}`);
+  if (token === undefined) throw refused(`This token is not valid: it was revoked, has expired, or never existed. ${WHERE}`);
   return { id: token.id, accountId: token.accountId, role: token.role, personId: null, tokenId: token.id, mustProveEmail: false };
 }
 
@@ -71,11 +74,11 @@ async function callerOfSession(
 ): Promise<Caller> {
   const { publicBaseUrl } = deps;
   const visitor = await readVisitor(deps, token);
-  if (visitor === null) throw refused(`This needs a token. ${WHERE}`);
+  if (visitor === null) throw refused(`Authentication required. ${WHERE}`);
   const isRead = request.method === "GET" || request.method === "HEAD";
   // A browser sends its cookies along with what another site asks for; a header of a program's own it does not.
   if (!isRead && !(isFromOwnPage(request, publicBaseUrl) && isJson(request)))
-    throw new GatewayError("permission_denied", "With a session, only pages of this dashboard may send this, as JSON.");
+    throw new GatewayError("permission_denied", "With a session cookie, only pages of this dashboard can send this, as JSON.");
   if (visitor.mustProveFactor)
     throw new GatewayError(
       "permission_denied",

@@ -18,8 +18,8 @@ export function describeApi(publicBaseUrl: string): FastifyDynamicSwaggerOptions
       servers: [{ url: publicBaseUrl }],
       tags: [
         { name: "Account" },
-        { name: "Keys", description: "API keys, with which models are called." },
-        { name: "Usage", description: "What was used, and what it cost." },
+        { name: "Keys", description: "API keys for calling models." },
+        { name: "Usage", description: "Usage and charges." },
         { name: "Credit" },
         { name: "Models" },
       ],

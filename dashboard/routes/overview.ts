@@ -58,6 +58,13 @@ export function overviewRoutes(app: FastifyInstance, { database, publicBaseUrl, 
     ]);
     const publicIds = requests.map(({ keyId }) => keyId);
     const keyNames = await readKeyNames(database, { accountId, publicIds });
-    return { ...range, bars: days.map(({ day, ...usage }) => ({ ...usage, column: day })), byKey, requests, keyNames, keys };
+    return {
+      ...range,
+      bars: days.map(({ day, model, ...usage }) => ({ ...usage, group: model, bucket: day })),
+      byKey,
+      requests,
+      keyNames,
+      keys,
+    };
   }
 }

@@ -34,6 +34,18 @@ export function addUsage(a: UsageSums, b: UsageSums): UsageSums {
   };
 }
 
+export function subtractUsage(a: UsageSums, b: UsageSums): UsageSums {
+  return {
+    requests: a.requests - b.requests,
+    inputTokens: a.inputTokens - b.inputTokens,
+    cachedInputTokens: a.cachedInputTokens - b.cachedInputTokens,
+    cacheWriteTokens: a.cacheWriteTokens - b.cacheWriteTokens,
+    outputTokens: a.outputTokens - b.outputTokens,
+    reasoningTokens: a.reasoningTokens - b.reasoningTokens,
+    chargeNanoUsd: a.chargeNanoUsd - b.chargeNanoUsd,
+  };
+}
+
 /** Tokens add up far below 2^53, and are shown as JSON numbers; money stays bigint. */
 export const wholeNumber = z.bigint().transform(Number);
 

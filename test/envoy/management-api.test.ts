@@ -95,7 +95,7 @@ test("a management token calls no model, and an API key manages nothing; each is
   for (const headers of inBothHeaders(stack.apiKey)) {
     const refused = await call("/api/v1/keys", headers);
     expect([refused.status, refused.headers.get("content-type")]).toEqual([401, "application/json; charset=utf-8"]);
-    expect(refused.text).toContain("This is an API key: it calls models, and manages nothing. Make a management token");
+    expect(refused.text).toContain("This is an API key, which can only call models. Create a management token");
   }
 });
 

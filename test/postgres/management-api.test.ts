@@ -200,7 +200,7 @@ test("a token of a lesser role is refused with the role that it takes", async ()
     403,
     "permission_denied",
     null,
-    "This takes the role member or more; the caller's is viewer.",
+    "This requires the member role or higher; the caller has the viewer role.",
   ]);
 });
 
@@ -214,10 +214,10 @@ test("without a token, with a revoked or expired one, and with an API key it is 
   await revokeManagementToken(database, { accountId, id: program.tokenId });
 
   const strangers: [Client, RegExp][] = [
-    [guest, /^This needs a token\. Make a management token/],
+    [guest, /^Authentication required\. Create a management token/],
     [program, /^This token is not valid/],
     [ended, /^This token is not valid/],
-    [client({ authorization: `Bearer ${made.value}` }), /^This is an API key: it calls models, and manages nothing\./],
+    [client({ authorization: `Bearer ${made.value}` }), /^This is an API key, which can only call models\./],
     [client({ "x-api-key": made.value }), /^This is an API key/],
     [client({ authorization: "Basic YTpi" }), /^This token is not valid/],
   ];

@@ -111,17 +111,35 @@ test.for([
     expect((await ann.get(`/dashboard/${path}?${query}`)).statusCode).toBe(200);
 });
 
+test("usage is drawn by key and by class of tokens, and one series alone; what cannot be chosen counts as the default", async () => {
+  const { ann, keys, use } = await open();
+  await use(keys[0]);
+  await use(keys[0]);
+  await use(keys[1]);
+  const get = async (query: string) => (await ann.get(`/dashboard/usage?${query}`)).body;
+  for (const range of ["today", "7d", "30d"]) {
+    const byKey = await get(`range=${range}&unit=requests&by=key`);
+    expect(byKey).toMatch(/laptop: 2\nserver: 1\nTotal: 3/);
+  }
+  expect(await get("unit=tokens&by=class")).toMatch(/Input: 300\nOutput: 150\nTotal: 450/);
+  const one = await get("unit=requests&by=key&only=server");
+  expect(one).toMatch(/\d{4}\nserver: 1</);
+  expect(one).not.toContain("laptop: 2");
+  expect(await get("unit=money&by=class")).toContain("USD by day and model");
+  expect(await get("unit=sold&by=nobody&only=x")).toContain("USD by day and model");
+});
+
 test("a single day is drawn by hour, more by day, and the unit stays when the days change", async () => {
   const { ann, keys, use } = await open();
   await use(keys[0]);
   const today = (await ann.get("/dashboard/usage?range=today&unit=tokens")).body;
   expect(today).toContain("Tokens by hour and model");
-  expect(today).toContain(`${new Date().toISOString().slice(11, 13)}:00, modelx-v4-pro: 150`);
+  expect(today).toMatch(new RegExp(`${new Date().toISOString().slice(11, 13)}:00 UTC\nmodelx-v4-pro: 150`));
   expect(plain(today)).toContain("range=7d&unit=tokens");
   expect(today).toMatch(/name="unit" value="tokens"/);
   const week = (await ann.get("/dashboard/usage?range=7d")).body;
   expect(week).toContain("USD by day and model");
-  expect(week).toContain(`${new Date().toISOString().slice(0, 10)}, modelx-v4-pro`);
+  expect(week).toMatch(/\d{4}\nmodelx-v4-pro: \$0\.00009/);
   const yesterday = new Date(Date.now() - DAY_MS).toISOString().slice(0, 10);
   expect((await ann.get(`/dashboard/usage?range=custom&from=${yesterday}&to=${yesterday}`)).body).toContain(
     "No usage in this period",

@@ -16,23 +16,27 @@ const account = z
     name: z.string(),
     status: z.enum(["active", "suspended"]),
     created_at: moment,
-    caller: z.object({ role, is_token: z.boolean() }).meta({ description: "Who asks" }),
+    caller: z.object({ role, is_token: z.boolean() }).meta({ description: "The caller" }),
   })
   .meta({ id: "Account" });
 const member = z.object({ id: z.string(), email: z.string(), name: z.string(), role, since: moment }).meta({ id: "Member" });
 
 export function accountApi(api: Api, { database }: AppDeps): void {
-  api.get("/account", { schema: { tags, summary: "The account", response: { 200: account, ...failures } } }, async (request) => {
-    const { accountId, role, tokenId } = callerOf(request);
-    const found = await findAccount(database, accountId);
-    if (found === undefined) throw new GatewayError("not_found", "This account is not there.");
-    const { id, name, status, createdAt } = found;
-    return { id, name, status, created_at: showMoment(createdAt), caller: { role, is_token: tokenId !== null } };
-  });
+  api.get(
+    "/account",
+    { schema: { tags, summary: "Get the account", response: { 200: account, ...failures } } },
+    async (request) => {
+      const { accountId, role, tokenId } = callerOf(request);
+      const found = await findAccount(database, accountId);
+      if (found === undefined) throw new GatewayError("not_found", "This account does not exist.");
+      const { id, name, status, createdAt } = found;
+      return { id, name, status, created_at: showMoment(createdAt), caller: { role, is_token: tokenId !== null } };
+    },
+  );
 
   api.get(
     "/members",
-    { schema: { tags, summary: "Who is in the account", response: { 200: z.object({ data: z.array(member) }), ...failures } } },
+    { schema: { tags, summary: "List members", response: { 200: z.object({ data: z.array(member) }), ...failures } } },
     async (request) => {
       const members = await listMembers(database, callerOf(request).accountId);
       const data = members.map(({ personId, email, name, role, since }) => ({

@@ -16,7 +16,7 @@ const entry = z
   .object({
     id: z.string(),
     kind: z.enum(["grant", "topup", "adjust", "refund", "code", "expire", "payment_refund", "dispute"]),
-    amount: usd.meta({ description: "Below zero where it took away" }),
+    amount: usd.meta({ description: "Negative for deductions" }),
     note: z.string().nullable(),
     created_at: moment,
   })
@@ -28,8 +28,8 @@ export function creditApi(api: Api, { database, pepper }: AppDeps): void {
     {
       schema: {
         tags,
-        summary: "The balance",
-        description: "`held` is a part of `balance`: the most that is set aside for requests that run now.",
+        summary: "Get the balance",
+        description: "`held` is part of `balance`: at most this much is reserved for requests in progress.",
         response: { 200: z.object({ currency, balance: usd, held: usd, overdraft: usd }), ...failures },
       },
     },
@@ -49,7 +49,7 @@ export function creditApi(api: Api, { database, pepper }: AppDeps): void {
     {
       schema: {
         tags,
-        summary: "What changed the balance other than use, newest first",
+        summary: "List credit entries other than usage, newest first",
         querystring: z.strictObject(pageQuery),
         response: { 200: z.object({ data: z.array(entry), next_cursor: nextCursor }), ...failures },
       },
@@ -76,14 +76,14 @@ export function creditApi(api: Api, { database, pepper }: AppDeps): void {
       schema: {
         tags,
         summary: "Redeem a code",
-        description: "The same code again adds nothing. Takes the role member.",
+        description: "Redeeming the same code again adds nothing. Requires the member role.",
         body: z.strictObject({ code: words("A code", 100) }),
         response: {
           200: z.object({
             currency,
             amount: usd,
             balance: usd,
-            is_new: z.boolean().meta({ description: "false: this account had redeemed it before" }),
+            is_new: z.boolean().meta({ description: "false if this account had already redeemed it" }),
           }),
           ...failures,
         },

@@ -48,8 +48,8 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
     {
       schema: {
         tags,
-        summary: "Keys, newest first",
-        description: "Deleted ones are left out.",
+        summary: "List keys, newest first",
+        description: "Deleted keys are not included.",
         querystring: z.strictObject(pageQuery),
         response: { 200: z.object({ data: z.array(key), next_cursor: nextCursor }), ...failures },
       },
@@ -68,8 +68,8 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
     {
       schema: {
         tags,
-        summary: "Make a key",
-        description: "The answer is the only one that ever has the key's full value. Takes the role member.",
+        summary: "Create a key",
+        description: "Only this response contains the key's full value. Requires the member role.",
         body: newKey,
         response: { 201: keyWithValue, ...failures },
       },
@@ -96,7 +96,7 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
     },
   );
 
-  api.get("/keys/:id", { schema: { tags, summary: "One key", params, response: { 200: key, ...failures } } }, async (request) =>
+  api.get("/keys/:id", { schema: { tags, summary: "Get a key", params, response: { 200: key, ...failures } } }, async (request) =>
     showKey(await keyOf(callerOf(request), request.params.id)),
   );
 
@@ -105,8 +105,8 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
     {
       schema: {
         tags,
-        summary: "Change a key",
-        description: "Takes the role member.",
+        summary: "Update a key",
+        description: "Requires the member role.",
         params,
         body: keyChange,
         response: { 200: key, ...failures },
@@ -130,9 +130,8 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
     {
       schema: {
         tags,
-        summary: "Give a key a new value",
-        description:
-          "Its id, its limits and its usage stay. The answer is the only one that ever has the new value. Takes the role member.",
+        summary: "Rotate a key",
+        description: "Its ID, limits and usage stay. Only this response contains the new value. Requires the member role.",
         params,
         body: rotation,
         response: { 200: keyWithValue, ...failures },
@@ -158,9 +157,9 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
       schema: {
         tags,
         summary: "Delete a key",
-        description: "Whatever uses it is refused within a second. Takes the role member.",
+        description: "Requests with it are refused within a second. Requires the member role.",
         params,
-        response: { 204: z.null().meta({ description: "It is gone." }), ...failures },
+        response: { 204: z.null().meta({ description: "Deleted." }), ...failures },
       },
     },
     async (request, reply) => {

@@ -7,7 +7,7 @@ import { callerOf } from "../caller.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
 
-const price = z.string().meta({ description: "USD for a million tokens, as a decimal string", examples: ["0.30"] });
+const price = z.string().meta({ description: "USD per million tokens, as a decimal string", examples: ["0.30"] });
 const listedModel = z
   .object({
     name: z.string(),
@@ -25,7 +25,7 @@ export function modelApi(api: Api, { database }: AppDeps): void {
     {
       schema: {
         tags: ["Models"],
-        summary: "The models that are served, with the prices in force",
+        summary: "List available models and their current prices",
         response: { 200: z.object({ currency: z.literal("USD"), data: z.array(listedModel) }), ...failures },
       },
     },

@@ -24,7 +24,7 @@ export function usageApi(api: Api, { database }: AppDeps): void {
     {
       schema: {
         tags,
-        summary: "Usage by day and model",
+        summary: "Get usage by day and model",
         querystring: z.strictObject(rangeQuery),
         response: {
           200: z.object({ ...daysShape, data: z.array(z.object({ day: z.string(), model: z.string(), ...sumsShape })) }),
@@ -46,7 +46,7 @@ export function usageApi(api: Api, { database }: AppDeps): void {
     {
       schema: {
         tags,
-        summary: "Usage by key, the dearest first",
+        summary: "Get usage by key, highest charge first",
         querystring: z.strictObject({ ...rangeQuery, ...pageQuery }),
         response: {
           200: z.object({
@@ -80,7 +80,7 @@ export function usageApi(api: Api, { database }: AppDeps): void {
     {
       schema: {
         tags,
-        summary: "Usage of today, the last 7 and 30 days, and this month",
+        summary: "Get usage of today, the last 7 and 30 days, and this month",
         response: {
           200: z.object({ currency, today: sums, last_7_days: sums, last_30_days: sums, this_month: sums }),
           ...failures,
@@ -105,7 +105,7 @@ export function usageApi(api: Api, { database }: AppDeps): void {
     {
       schema: {
         tags,
-        summary: "Every request, newest first",
+        summary: "List requests, newest first",
         querystring: z.strictObject({ ...rangeQuery, ...filterQuery, outcome: outcome.optional(), ...pageQuery }),
         response: { 200: z.object({ data: z.array(listedRequest), next_cursor: nextCursor }), ...failures },
       },

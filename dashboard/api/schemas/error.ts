@@ -4,8 +4,8 @@ const apiError = z
   .object({
     error: z.object({
       type: z.string().meta({ examples: ["invalid_request"] }),
-      message: z.string().meta({ description: "What is wrong, and what to do about it" }),
-      field: z.string().nullable().meta({ description: "The field at fault" }),
+      message: z.string().meta({ description: "What went wrong, and how to fix it" }),
+      field: z.string().nullable().meta({ description: "The field that caused the error" }),
     }),
   })
   .meta({ id: "Error" });

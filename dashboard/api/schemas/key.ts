@@ -5,10 +5,10 @@ import type { KeySettings } from "../../../ledger/keys/key-settings.ts";
 import { keyId, model, moment, showMoment, showMomentOrNull, showMoney, usd, words } from "./values.ts";
 
 const count = z
-  .int("Write a whole number above 0.")
-  .min(1, "Write a whole number above 0.")
+  .int("Enter a whole number above 0.")
+  .min(1, "Enter a whole number above 0.")
   .max(1_000_000_000, "At most 1000000000.");
-const amount = z.string('Write an amount in USD such as "5.00".').regex(USD_AMOUNT, 'Write an amount in USD such as "5.00".');
+const amount = z.string('Enter an amount in USD, such as "5.00".').regex(USD_AMOUNT, 'Enter an amount in USD, such as "5.00".');
 
 const limits = z
   .strictObject(
@@ -16,7 +16,7 @@ const limits = z
       LIMIT_NAMES.map((name) => [toSnakeCase(name), COUNT_LIMITS.includes(name) ? count.optional() : amount.optional()]),
     ),
   )
-  .meta({ description: "What is not named is not limited. Days and months are UTC." });
+  .meta({ description: "Omitted limits do not apply. Days and months are UTC." });
 
 export const key = z
   .object({
@@ -29,7 +29,7 @@ export const key = z
     expires_at: moment.nullable(),
     allowed_models: z.array(z.string()).nullable().meta({ description: "null: all models" }),
     limits,
-    previous_value_until: moment.nullable().meta({ description: "How long the value before the last rotation still works" }),
+    previous_value_until: moment.nullable().meta({ description: "Until when the value before the last rotation still works" }),
     spent: z.object({ today: usd, this_month: usd, total: usd }),
   })
   .meta({ id: "Key" });
@@ -37,7 +37,7 @@ export const key = z
 export const keyWithValue = z
   .object({
     ...key.shape,
-    value: z.string().meta({ description: "The full value. It is in this answer, and never in another one." }),
+    value: z.string().meta({ description: "The full value. Only this response contains it." }),
   })
   .meta({ id: "NewKey" });
 
@@ -60,17 +60,17 @@ export const keyChange = z
     name: name.optional(),
     allowed_models: allowedModels.optional(),
     expires_at: expiresAt.optional(),
-    limits: limits.optional().meta({ description: "Replaces all limits that the key has." }),
+    limits: limits.optional().meta({ description: "Replaces all limits of the key." }),
     disabled: z.boolean("Write true or false.").optional(),
   })
-  .meta({ description: "What is not named stays as it is." });
+  .meta({ description: "Omitted fields stay unchanged." });
 
 export const rotation = z
   .strictObject({
     overlap_hours: z.int("Write a whole number.").min(0, "At least 0.").max(168, "At most 168.").optional(),
   })
   .nullish()
-  .meta({ description: "The former value goes on to work for so many hours; 24 where not named." });
+  .meta({ description: "How many hours the previous value keeps working; default 24." });
 
 export function readKeyChange(change: z.infer<typeof keyChange>): Partial<KeySettings> {
   return {

@@ -11,14 +11,14 @@ export const tokens = z.object({
   cached_input: z.int(),
   cache_write: z.int(),
   output: z.int(),
-  reasoning: z.int().meta({ description: "A part of `output`" }),
+  reasoning: z.int().meta({ description: "Included in `output`" }),
 });
 
 export const sumsShape = { requests: z.int(), tokens, amount: usd };
 
 export const rangeQuery = {
-  from: day.optional().meta({ description: "First UTC day; 30 days up to `to` where not named" }),
-  to: day.optional().meta({ description: "Last UTC day; today where not named" }),
+  from: day.optional().meta({ description: "First UTC day; default: 30 days up to `to`" }),
+  to: day.optional().meta({ description: "Last UTC day; default: today" }),
 };
 
 export const filterQuery = {
@@ -32,7 +32,7 @@ export function showSums(sums: UsageSums) {
 
 export const listedRequest = z
   .object({
-    id: z.string().meta({ description: "`x-request-id` of the answer" }),
+    id: z.string().meta({ description: "`x-request-id` of the response" }),
     attempt: z.int(),
     key_id: keyId,
     model: z.string(),
@@ -43,13 +43,13 @@ export const listedRequest = z
     is_stream: z.boolean(),
     http_status: z.int(),
     outcome: z.enum(OUTCOMES),
-    is_estimated: z.boolean().meta({ description: "The model server told no usage: it was counted here." }),
+    is_estimated: z.boolean().meta({ description: "The model server did not report usage, so the gateway counted the tokens." }),
     tokens,
     amount: usd,
     price: z
       .object({ input: z.string(), cached_input: z.string(), cache_write: z.string(), output: z.string() })
-      .meta({ description: "That it was charged at: USD for a million tokens, as decimal strings" }),
-    price_version: z.int().meta({ description: "Of the model's prices" }),
+      .meta({ description: "Prices charged, in USD per million tokens, as decimal strings" }),
+    price_version: z.int().meta({ description: "Version of the model's prices" }),
   })
   .meta({ id: "Request" });
 

@@ -23,7 +23,7 @@ export function words(what: string, most: number) {
 export const keyId = z
   .string()
   .regex(/^[0-9A-Za-z]{12}$/, "An id of a key has 12 letters and digits.")
-  .meta({ description: "The key's public id", examples: ["AbCd5678WxYz"] });
+  .meta({ description: "The key's public ID", examples: ["AbCd5678WxYz"] });
 
 export const model = words("A model's name", 128);
 
@@ -40,10 +40,10 @@ export const pageQuery = {
     .string()
     .regex(/^[\w-]{1,200}$/, "This cursor is none of this API's.")
     .optional()
-    .meta({ description: "`next_cursor` of the page before" }),
+    .meta({ description: "`next_cursor` of the previous page" }),
 };
 
-export const nextCursor = z.string().nullable().meta({ description: "null: this is the last page" });
+export const nextCursor = z.string().nullable().meta({ description: "null on the last page" });
 
 export function showMoment(at: Date): string {
   return at.toISOString();

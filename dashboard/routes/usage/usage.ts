@@ -1,19 +1,26 @@
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
+import { dayOf, momentsOf } from "../../../contract/days.ts";
 import { readBalance } from "../../../ledger/accounts/accounts.ts";
-import { usageByHour, usageByKey, usageByModelAndDay, usageTotals } from "../../../ledger/usage/reports.ts";
+import { usageOfKeys } from "../../../ledger/usage/key-series.ts";
+import { usageByHour, usageByKey, usageByModelAndDay, usageTotals, type KeyUsagePage } from "../../../ledger/usage/reports.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import type { Bar } from "../../charts/model-series.ts";
+import { bucketOf, stepOf } from "../../charts/buckets.ts";
+import { MAX_SERIES, restOf, type Bar } from "../../charts/series.ts";
 import { sendPage } from "../../reply.ts";
 import { memberOf } from "../../session/guard.ts";
 import { daysLeft } from "../../usage/days-left.ts";
 import { readRange, type DayRange } from "../../usage/range.ts";
+import type { ChartChoice } from "../../views/usage/usage-chart.ts";
 import { usagePage } from "../../views/usage/usage.ts";
-import { dayOf, momentsOf } from "../../../contract/days.ts";
 
 /** The dearest ones; a file has all. */
 const SHOWN_KEYS = 50;
-const unitSchema = z.object({ unit: z.enum(["money", "tokens"]).catch("money") });
+const choiceSchema = z.object({
+  unit: z.enum(["money", "requests", "tokens"]).catch("money"),
+  by: z.enum(["model", "key", "class"]).catch("model"),
+  only: z.string().optional().catch(undefined),
+});
 
 /** Billing & Usage (S27). All of a view is in its address: it can be kept and sent. */
 export function usageRoutes(app: FastifyInstance, { database }: AppDeps): void {
@@ -21,24 +28,51 @@ export function usageRoutes(app: FastifyInstance, { database }: AppDeps): void {
     const visitor = memberOf(request);
     const { accountId } = visitor.membership;
     const range = readRange(request.query, dayOf(Date.now()));
-    const { unit } = unitSchema.parse(request.query ?? {});
+    const choice = readChoice(request.query);
     const [balance, bars, byKey, totals] = await Promise.all([
       readBalance(database, accountId),
       readBars(accountId, range),
       usageByKey(database, { accountId, ...range, limit: SHOWN_KEYS }),
       usageTotals(database, { accountId, today: dayOf(Date.now()) }),
     ]);
+    const keyBars = choice.by === "key" ? await readKeyBars(accountId, { range, byKey, bars }) : [];
     const lastsDays = daysLeft(balance.postedNanoUsd, totals.last7Days.chargeNanoUsd);
-    return sendPage(reply, usagePage({ visitor, range, unit, balance, lastsDays, bars, byKey }));
+    return sendPage(reply, usagePage({ visitor, range, choice, balance, lastsDays, bars, keyBars, byKey }));
   });
 
-  /** One for each day and model, or, of a single day, for each hour. */
+  /** By bucket and model. */
   async function readBars(accountId: string, range: DayRange): Promise<Bar[]> {
-    if (range.fromDay !== range.toDay) {
-      const days = await usageByModelAndDay(database, { accountId, ...range });
-      return days.map(({ day, ...usage }) => ({ ...usage, column: day }));
+    const step = stepOf(range);
+    if (step === "hour") {
+      const hours = await usageByHour(database, { accountId, ...momentsOf(range) });
+      return hours.map(({ hour, model, ...usage }) => ({ ...usage, group: model, bucket: bucketOf(hour.toISOString(), step) }));
     }
-    const hours = await usageByHour(database, { accountId, ...momentsOf(range) });
-    return hours.map(({ hour, ...usage }) => ({ ...usage, column: hour.toISOString().slice(11, 16) }));
+    const days = await usageByModelAndDay(database, { accountId, ...range });
+    return days.map(({ day, model, ...usage }) => ({ ...usage, group: model, bucket: bucketOf(day, step) }));
   }
+
+  /** By bucket and key, of as many keys as have a colour; the rest together. */
+  async function readKeyBars(
+    accountId: string,
+    { range, byKey: { keys }, bars }: { range: DayRange; byKey: KeyUsagePage; bars: readonly Bar[] },
+  ): Promise<Bar[]> {
+    const hasRest = keys.length > MAX_SERIES;
+    const drawn = keys.slice(0, hasRest ? MAX_SERIES - 1 : MAX_SERIES);
+    const names = new Map(drawn.map(({ keyId, name }) => [keyId, name]));
+    const step = stepOf(range);
+    const asked = { accountId, ...range, keyIds: [...names.keys()], step: step === "hour" ? step : "day" } as const;
+    const rows = await usageOfKeys(database, asked);
+    const ofKeys = rows.map(({ keyId, start, ...usage }) => ({
+      ...usage,
+      group: names.get(keyId) ?? keyId,
+      bucket: bucketOf(start, step),
+    }));
+    return hasRest ? [...ofKeys, ...restOf(bars, ofKeys, "Other keys")] : ofKeys;
+  }
+}
+
+/** What makes no sense counts as not chosen. */
+function readChoice(query: unknown): ChartChoice {
+  const { unit, by, only } = choiceSchema.parse(query ?? {});
+  return { metric: unit, by: by === "class" && unit !== "tokens" ? "model" : by, only: only === "" ? undefined : only };
 }

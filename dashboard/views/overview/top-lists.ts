@@ -1,6 +1,6 @@
 import { html } from "ghtml";
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../../ledger/usage/sums.ts";
-import { tokensOf } from "../../charts/model-series.ts";
+import { tokensOf } from "../../charts/series.ts";
 import { compactCell, usd } from "../figures.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import type { Activity } from "./overview-view.ts";
@@ -9,7 +9,7 @@ const MOST = 5;
 
 export function topModels({ bars }: Activity): string {
   const sums = new Map<string, UsageSums>();
-  for (const bar of bars) sums.set(bar.model, addUsage(sums.get(bar.model) ?? NO_USAGE_SUMS, bar));
+  for (const bar of bars) sums.set(bar.group, addUsage(sums.get(bar.group) ?? NO_USAGE_SUMS, bar));
   const rows = [...sums]
     .map(([model, usage]) => ({ name: model, link: `model=${encodeURIComponent(model)}`, usage }))
     .sort((a, b) => Number(b.usage.chargeNanoUsd - a.usage.chargeNanoUsd));

@@ -2,75 +2,68 @@ import { html } from "ghtml";
 import type { Balance } from "../../../ledger/accounts/accounts.ts";
 import type { KeyUsagePage } from "../../../ledger/usage/reports.ts";
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../../ledger/usage/sums.ts";
-import { modelSeries, tokensOf, type Bar, type Unit } from "../../charts/model-series.ts";
-import { legend, stackedBars } from "../../charts/stacked-bars.ts";
+import { bucketsOf, stepOf } from "../../charts/buckets.ts";
+import { tokensOf, type Bar } from "../../charts/series.ts";
 import type { Member } from "../../session/visitor.ts";
-import { daysOf, type DayRange } from "../../usage/range.ts";
 import { runway } from "../../usage/days-left.ts";
+import type { DayRange } from "../../usage/range.ts";
 import { empty } from "../empty.ts";
 import { compact, compactCell, figure, usd } from "../figures.ts";
 import { layout } from "../layout.ts";
-import { rangePicker, rangeQuery } from "./range-picker.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
+import { rangePicker, rangeQuery } from "./range-picker.ts";
+import { choiceQuery, usageChart, type ChartChoice } from "./usage-chart.ts";
 
 export interface UsageView {
   visitor: Member;
   range: DayRange;
-  unit: Unit;
+  choice: ChartChoice;
   balance: Balance;
   /** At the pace of the last seven days, where there is one. */
   lastsDays: number | undefined;
-  /** By day and model, or, of one day, by hour. */
+  /** By bucket and model. */
   bars: readonly Bar[];
+  /** By bucket and name of the key, of the keys that spent most; the rest together. Empty where it is not drawn. */
+  keyBars: readonly Bar[];
   byKey: KeyUsagePage;
 }
 
-export function usagePage({ visitor, range, unit, balance, lastsDays, bars, byKey }: UsageView): string {
-  const models = sumBy(bars);
+export function usagePage(view: UsageView): string {
+  const { visitor, range, choice, balance, lastsDays, bars } = view;
   const all = bars.reduce<UsageSums>(addUsage, NO_USAGE_SUMS);
   const query = new URLSearchParams(rangeQuery(range)).toString();
   const body = html`<div class="title">
       <h1>Usage</h1>
       <a class="button" href="/dashboard/usage/requests?${query}">View logs</a>
     </div>
-    !${rangePicker("/dashboard/usage", range, unit === "money" ? {} : { unit })}
+    !${rangePicker("/dashboard/usage", range, choiceQuery(choice))}
     <div class="cards">
       !${figure({ name: "Balance", value: usd(balance.postedNanoUsd), note: balanceNote(balance, lastsDays) })}
       !${figure({ name: "Spend", value: usd(all.chargeNanoUsd) })} !${figure({ name: "Requests", value: compact(all.requests) })}
       !${figure({ name: "Tokens", value: compact(tokensOf(all)) })}
     </div>
-    !${all.requests === 0 ? nothing : charts({ range, unit, bars, models, byKey, query })}`;
+    !${all.requests === 0 ? nothing : sections(view, query)}`;
   return layout({ title: "Usage", visitor, path: "/dashboard/usage", body });
 }
 
 const nothing = empty("No usage in this period", { note: "Requests show up here a moment after they end." });
 
-interface Charts extends Pick<UsageView, "range" | "unit" | "bars" | "byKey"> {
-  models: readonly (UsageSums & { model: string })[];
-  query: string;
-}
-
-function charts({ range, unit, bars, models, byKey, query }: Charts): string {
-  const isOneDay = range.fromDay === range.toDay;
-  const columns = isOneDay ? HOURS : daysOf(range.fromDay, range.toDay);
-  const column = isOneDay ? "hour" : "day";
-  const series = modelSeries(bars, { columns, models: models.map(({ model }) => model), unit });
-  const byColumn = columns
-    .map((name) => ({ name, ...bars.filter((bar) => bar.column === name).reduce<UsageSums>(addUsage, NO_USAGE_SUMS) }))
+function sections({ range, choice, bars, keyBars, byKey }: UsageView, query: string): string {
+  const step = stepOf(range);
+  const models = sumBy(bars);
+  const drawn = choice.by === "key" ? keyBars : bars;
+  const byBucket = bucketsOf(range, step)
+    .map(({ id, name }) => ({
+      name: html`${name}`,
+      ...bars.filter(({ bucket }) => bucket === id).reduce<UsageSums>(addUsage, NO_USAGE_SUMS),
+    }))
     .filter(({ requests }) => requests > 0);
-  return html`<section aria-labelledby="by-day">
-      <h2 id="by-day">By ${column}</h2>
-      !${unitPicker(unit, query)}
-      <div class="card">
-        !${stackedBars({ title: `${UNITS[unit].axis} by ${column} and model; the table below has the numbers`, columns, series, showValue: UNITS[unit].show })}
-        !${legend(series.map(({ name }) => name))}
-      </div>
+  return html`<section aria-labelledby="by-time">
+      <h2 id="by-time">By ${step}</h2>
+      !${usageChart({ range, choice, bars: drawn, groups: sumBy(drawn).map(({ model }) => model) })}
       <details>
         <summary>As a table</summary>
-        !${table(
-          isOneDay ? "Hour (UTC)" : "Day",
-          byColumn.map(({ name, ...sums }) => ({ name: html`${name}`, ...sums })),
-        )}
+        !${table(HEADS[step], byBucket)}
       </details>
     </section>
     <section aria-labelledby="by-model">
@@ -129,38 +122,13 @@ function table(head: string, rows: readonly (UsageSums & { name: string })[]): s
 /** The dearest first. */
 function sumBy(rows: readonly Bar[]): (UsageSums & { model: string })[] {
   const sums = new Map<string, UsageSums>();
-  for (const row of rows) sums.set(row.model, addUsage(sums.get(row.model) ?? NO_USAGE_SUMS, row));
+  for (const row of rows) sums.set(row.group, addUsage(sums.get(row.group) ?? NO_USAGE_SUMS, row));
   return [...sums]
     .map(([model, sum]) => ({ model, ...sum }))
     .sort((a, b) => (a.chargeNanoUsd === b.chargeNanoUsd ? 0 : a.chargeNanoUsd > b.chargeNanoUsd ? -1 : 1));
 }
 
-const HOURS = Array.from({ length: 24 }, (_, hour) => `${String(hour).padStart(2, "0")}:00`);
-
-const UNITS: Record<Unit, { name: string; axis: string; show: (value: number) => string }> = {
-  money: {
-    name: "Spend",
-    axis: "USD",
-    // Small amounts to the nano-dollar: a day may cost less than a cent.
-    show: (value) =>
-      `$${value.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: value < 0.1 ? 9 : 2 })}`,
-  },
-  tokens: {
-    name: "Tokens",
-    axis: "Tokens",
-    show: (value) => value.toLocaleString("en-US", { notation: "compact", maximumFractionDigits: 1 }),
-  },
-};
-
-function unitPicker(unit: Unit, query: string): string {
-  const links = (["money", "tokens"] as const).map(
-    (each) =>
-      html`<a href="/dashboard/usage?${query}&unit=${each}" !${each === unit ? 'aria-current="true"' : ""}
-        >${UNITS[each].name}</a
-      >`,
-  );
-  return html`<nav class="switch" aria-label="Metric">!${links.join("")}</nav>`;
-}
+const HEADS = { hour: "Hour (UTC)", day: "Day", week: "Week", month: "Month" } as const;
 
 /** The same rows as files, with exact numbers. */
 function files(query: string): string {

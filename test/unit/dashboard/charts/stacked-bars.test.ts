@@ -1,41 +1,60 @@
 import { expect, test } from "vitest";
+import { bucketsOf } from "../../../../dashboard/charts/buckets.ts";
 import { legend, stackedBars, type StackedBars } from "../../../../dashboard/charts/stacked-bars.ts";
 
-const COLUMNS = ["2026-11-01", "2026-11-02", "2026-11-03"];
+const BUCKETS = bucketsOf({ fromDay: "2026-11-01", toDay: "2026-11-03" }, "day");
 
+/** The drawing for wide screens. */
 function draw(changes: Partial<StackedBars> = {}): string {
-  return stackedBars({
+  const chart = stackedBars({
     title: "Spent",
-    columns: COLUMNS,
+    buckets: BUCKETS,
     series: [
       { name: "pro", values: [1, 0, 2] },
       { name: "flash", values: [3, 0, 0] },
     ],
     showValue: (value) => `$${value}`,
+    showTick: (value) => `$${value}`,
     ...changes,
   });
+  return /<svg class="wide"[^]*?<\/svg>/.exec(chart)?.[0] ?? "";
 }
 
 /** Geometry of the bars, in the order in which they are drawn. */
-function bars(svg: string): { y: number; height: number; text: string }[] {
-  return [...svg.matchAll(/<rect[^>]*?\sy="([\d.]+)"[^>]*?height="([\d.]+)"[^>]*>\s*<title>([^<]*)</g)].map(
-    ([, y, height, text = ""]) => ({ y: Number(y), height: Number(height), text }),
+function bars(svg: string): { series: string; y: number; height: number }[] {
+  return [...svg.matchAll(/<rect\s+class="(series-\d)"[^>]*?\sy="([\d.]+)"[^>]*?height="([\d.]+)"/g)].map(
+    ([, series = "", y, height]) => ({ series, y: Number(y), height: Number(height) }),
   );
 }
 
+/** Lines of each column's tooltip. */
+function tooltips(svg: string): string[][] {
+  return [...svg.matchAll(/<title>([^<]*)<\/title>/g)].map(([, text = ""]) => text.split("\n"));
+}
+
 test("bars stand on those of the series before, as high as their values, and nothing is drawn for nothing", () => {
-  const [pro, proLater, flash, ...more] = bars(draw());
+  const [pro, flash, proLater, ...more] = bars(draw());
   expect(more).toEqual([]);
-  expect([pro?.text, proLater?.text, flash?.text]).toEqual([
-    "2026-11-01, pro: $1",
-    "2026-11-03, pro: $2",
-    "2026-11-01, flash: $3",
-  ]);
+  expect([pro?.series, flash?.series, proLater?.series]).toEqual(["series-0", "series-1", "series-0"]);
   const unit = pro?.height ?? 0;
   expect(unit).toBeGreaterThan(0);
-  expect(proLater?.height).toBeCloseTo(2 * unit, 1);
   expect(flash?.height).toBeCloseTo(3 * unit, 1);
+  expect(proLater?.height).toBeCloseTo(2 * unit, 1);
   expect((flash?.y ?? 0) + (flash?.height ?? 0)).toBeCloseTo(pro?.y ?? 0, 1);
+});
+
+test("a column's tooltip has its name, each series in it, and their sum", () => {
+  expect(tooltips(draw())).toEqual([
+    ["Nov 1, 2026", "pro: $1", "flash: $3", "Total: $4"],
+    ["Nov 2, 2026", "Total: $0"],
+    ["Nov 3, 2026", "pro: $2"],
+  ]);
+});
+
+test("a single series is drawn alone, in its own colour and on an axis of its own", () => {
+  const svg = draw({ only: "flash" });
+  expect(bars(svg).map(({ series }) => series)).toEqual(["series-1"]);
+  expect(bars(draw({ only: "pro" }))[1]?.height).toBeGreaterThan(bars(draw())[2]?.height ?? 0);
 });
 
 test("a range in which nothing was used has an axis and no bars", () => {
@@ -47,13 +66,16 @@ test("a range in which nothing was used has an axis and no bars", () => {
 
 test("names that are markup stay text", () => {
   const svg = draw({ title: '"><script>', series: [{ name: "<b>", values: [1, 1, 1] }] });
-  expect(svg + legend(["<b>"])).not.toMatch(/<script>|<b>/);
-  expect(legend(["<b>"])).toContain("&#60;b&#62;");
+  const names = legend(["<b>"], undefined, (name) => `/?only=${name ?? ""}`);
+  expect(svg + names).not.toMatch(/<script>|<b>/);
+  expect(names).toContain("&#60;b&#62;");
 });
 
-test("a long range has at most five labels, and styles come from classes alone", () => {
-  const columns = Array.from({ length: 31 }, (_, index) => `2026-10-${String(index + 1).padStart(2, "0")}`);
-  const svg = draw({ columns, series: [{ name: "pro", values: columns.map(() => 1) }] });
-  expect(svg.match(/class="middle"/g)).toHaveLength(5);
+test("labels have room beside one another, and styles come from classes alone", () => {
+  const buckets = bucketsOf({ fromDay: "2026-10-01", toDay: "2026-10-31" }, "day");
+  const svg = draw({ buckets, series: [{ name: "pro", values: buckets.map(() => 1) }] });
+  const places = [...svg.matchAll(/class="middle" x="([\d.]+)"/g)].map(([, x]) => Number(x));
+  expect(places.length).toBeGreaterThan(5);
+  for (const [index, place] of places.slice(1).entries()) expect(place - (places[index] ?? 0)).toBeGreaterThanOrEqual(60);
   expect(svg).not.toContain("style=");
 });

@@ -1,0 +1,82 @@
+import { addUsage, NO_USAGE_SUMS, subtractUsage, type UsageSums } from "../../ledger/usage/sums.ts";
+
+export const METRICS = { money: "Spend", requests: "Requests", tokens: "Tokens" } as const;
+export type Metric = keyof typeof METRICS;
+
+/** What one group, a model or a key, used in one bucket. */
+export interface Bar extends UsageSums {
+  /** What it belongs to. */
+  group: string;
+  /** Id of the bucket. */
+  bucket: string;
+}
+
+export interface Series {
+  name: string;
+  /** One for each bucket: for a chart's geometry. */
+  values: number[];
+}
+
+/** More colours than this are not told apart. */
+export const MAX_SERIES = 6;
+const NANO = 1e9;
+
+/**
+ * Usage as the series of a chart; the smallest of many groups are put together.
+ * @param groups all that are in `rows`, the largest first.
+ */
+export function groupSeries(
+  rows: readonly Bar[],
+  { buckets, groups, metric }: { buckets: readonly string[]; groups: readonly string[]; metric: Metric },
+): Series[] {
+  const amounts = new Map<string, number>();
+  for (const row of rows) {
+    const place = `${row.bucket} ${row.group}`;
+    amounts.set(place, (amounts.get(place) ?? 0) + amountOf(row, metric));
+  }
+  const all = groups.map((name) => ({ name, values: buckets.map((bucket) => amounts.get(`${bucket} ${name}`) ?? 0) }));
+  if (all.length <= MAX_SERIES) return all;
+  const small = all.slice(MAX_SERIES - 1);
+  const together = buckets.map((_, index) => small.reduce((sum, { values }) => sum + (values[index] ?? 0), 0));
+  return [...all.slice(0, MAX_SERIES - 1), { name: `${small.length} others`, values: together }];
+}
+
+const CLASSES = [
+  ["Input", ({ inputTokens }: UsageSums) => inputTokens],
+  ["Cached input", ({ cachedInputTokens }: UsageSums) => cachedInputTokens],
+  ["Cache write", ({ cacheWriteTokens }: UsageSums) => cacheWriteTokens],
+  ["Output", ({ outputTokens }: UsageSums) => outputTokens],
+] as const;
+
+/** Tokens by the class that they are charged as. */
+export function classSeries(rows: readonly Bar[], buckets: readonly string[]): Series[] {
+  return CLASSES.map(([name, read]) => {
+    const amounts = new Map<string, number>();
+    for (const row of rows) amounts.set(row.bucket, (amounts.get(row.bucket) ?? 0) + read(row));
+    return { name, values: buckets.map((bucket) => amounts.get(bucket) ?? 0) };
+  });
+}
+
+/** What is in all of the usage and in none of the parts, as one group. */
+export function restOf(all: readonly Bar[], parts: readonly Bar[], group: string): Bar[] {
+  const buckets = [...new Set(all.map(({ bucket }) => bucket))];
+  const sumIn = (bars: readonly Bar[], id: string) =>
+    bars.filter(({ bucket }) => bucket === id).reduce<UsageSums>(addUsage, NO_USAGE_SUMS);
+  return buckets.map((bucket) => ({ ...subtractUsage(sumIn(all, bucket), sumIn(parts, bucket)), group, bucket }));
+}
+
+/** All that are charged; reasoning is a part of the output. */
+export function tokensOf({ inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens }: UsageSums): number {
+  return inputTokens + cachedInputTokens + cacheWriteTokens + outputTokens;
+}
+
+function amountOf(usage: UsageSums, metric: Metric): number {
+  switch (metric) {
+    case "money":
+      return Number(usage.chargeNanoUsd) / NANO;
+    case "requests":
+      return usage.requests;
+    case "tokens":
+      return tokensOf(usage);
+  }
+}

@@ -1,0 +1,90 @@
+import { html } from "ghtml";
+import { bucketsOf, stepOf } from "../../charts/buckets.ts";
+import { classSeries, groupSeries, METRICS, type Bar, type Metric, type Series } from "../../charts/series.ts";
+import { legend, stackedBars } from "../../charts/stacked-bars.ts";
+import type { DayRange } from "../../usage/range.ts";
+import { rangeQuery } from "./range-picker.ts";
+
+const GROUPINGS = { model: "Model", key: "Key", class: "Token class" } as const;
+type Grouping = keyof typeof GROUPINGS;
+
+/** What of the usage is drawn; all of it is in the page's address. */
+export interface ChartChoice {
+  metric: Metric;
+  by: Grouping;
+  /** Name of the one series to draw; undefined: all. */
+  only: string | undefined;
+}
+
+export interface UsageChart {
+  range: DayRange;
+  choice: ChartChoice;
+  /** Of the chosen grouping. */
+  bars: readonly Bar[];
+  /** Names of its groups, the largest first. */
+  groups: readonly string[];
+}
+
+const PATH = "/dashboard/usage";
+
+export function usageChart({ range, choice, bars, groups }: UsageChart): string {
+  const { metric, by } = choice;
+  const step = stepOf(range);
+  const buckets = bucketsOf(range, step);
+  const ids = buckets.map(({ id }) => id);
+  const series: readonly Series[] = by === "class" ? classSeries(bars, ids) : groupSeries(bars, { buckets: ids, groups, metric });
+  const names = series.map(({ name }) => name);
+  const only = names.find((name) => name === choice.only);
+  const linkTo = (changes: Partial<Record<"unit" | "by" | "only", string>>) =>
+    `${PATH}?${new URLSearchParams({ ...rangeQuery(range), ...choiceQuery(choice), ...changes }).toString()}`;
+  const title = `${UNITS[metric].axis} by ${step} and ${GROUPINGS[by].toLowerCase()}; the table below has the numbers`;
+  return html`<div class="card">
+    <div class="chart-bar">!${metricPicker(choice, range)} !${groupPicker(choice, range)}</div>
+    !${stackedBars({ title, buckets, series, only, showValue: UNITS[metric].show, showTick: UNITS[metric].tick })}
+    !${legend(names, only, (name) => linkTo({ only: name ?? "" }))}
+  </div>`;
+}
+
+/** A page's query for a choice. */
+export function choiceQuery({ metric, by }: ChartChoice): Record<string, string> {
+  return { ...(metric === "money" ? {} : { unit: metric }), ...(by === "model" ? {} : { by }) };
+}
+
+function metricPicker({ metric, by }: ChartChoice, range: DayRange): string {
+  const links = (["money", "requests", "tokens"] as const).map((each) => {
+    const next = { metric: each, by: by === "class" && each !== "tokens" ? "model" : by, only: undefined } as const;
+    return choiceLink(METRICS[each], next, { range, isChosen: each === metric });
+  });
+  return html`<nav class="switch" aria-label="Metric">!${links.join("")}</nav>`;
+}
+
+function groupPicker({ metric, by }: ChartChoice, range: DayRange): string {
+  const offered = metric === "tokens" ? (["model", "key", "class"] as const) : (["model", "key"] as const);
+  const links = offered.map((each) =>
+    choiceLink(GROUPINGS[each], { metric, by: each, only: undefined }, { range, isChosen: each === by }),
+  );
+  return html`<nav class="switch" aria-label="Group by">!${links.join("")}</nav>`;
+}
+
+function choiceLink(words: string, choice: ChartChoice, { range, isChosen }: { range: DayRange; isChosen: boolean }): string {
+  const query = new URLSearchParams({ ...rangeQuery(range), ...choiceQuery(choice) }).toString();
+  return html`<a href="${PATH}?${query}" !${isChosen ? 'aria-current="true"' : ""}>${words}</a>`;
+}
+
+const short = (value: number) => value.toLocaleString("en-US", { notation: "compact", maximumFractionDigits: 1 });
+
+const UNITS: Record<Metric, { axis: string; show: (value: number) => string; tick: (value: number) => string }> = {
+  money: { axis: "USD", show: showDollars, tick: tickDollars },
+  requests: { axis: "Requests", show: (value) => value.toLocaleString("en-US"), tick: short },
+  tokens: { axis: "Tokens", show: (value) => value.toLocaleString("en-US"), tick: short },
+};
+
+/** Small amounts to the nano-dollar: a day may cost less than a cent. */
+export function showDollars(value: number): string {
+  return `$${value.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: value < 0.1 ? 9 : 2 })}`;
+}
+
+export function tickDollars(value: number): string {
+  if (value >= 10_000) return `$${short(value)}`;
+  return `$${value.toLocaleString("en-US", value < 0.1 ? { maximumSignificantDigits: 3 } : { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
+}

@@ -1,0 +1,118 @@
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { publishModels } from "../../ledger/models/catalogue.ts";
+import { catalogueModel, PRICE } from "../support/ledger.ts";
+import { PASSWORD } from "../support/people.ts";
+import { useForAMonth } from "./harness-month.ts";
+import { useService } from "./harness-service.ts";
+import { makeKey, openAccountMenu, signIn } from "./harness-steps.ts";
+import type { VisitOptions } from "./harness-visit.ts";
+
+/** What all pages share: navigation, theme, menus, toasts and charts. */
+const openService = useService();
+const EMAIL = "ann@example.com";
+
+async function open(options: Omit<VisitOptions, "baseUrl"> = {}) {
+  const service = await openService();
+  const { accountId } = await service.owner(EMAIL);
+  const made = await service.visit(options);
+  await signIn(made.page, EMAIL, PASSWORD);
+  await made.page.waitForURL("**/dashboard");
+  return { ...service, ...made, accountId };
+}
+
+const themeOf = (page: Page) => page.evaluate<string>("getComputedStyle(document.documentElement).colorScheme");
+
+test("a chosen theme holds on other pages and after signing out, whatever the system's", async () => {
+  const { page, look } = await open({ scheme: "dark" });
+  expect(await themeOf(page)).toBe("light dark");
+  await page.getByRole("button", { name: "Light theme" }).click();
+  expect(await themeOf(page)).toBe("light");
+  await page.goto("/dashboard/keys");
+  expect(await themeOf(page)).toBe("light");
+  await openAccountMenu(page);
+  await look("account-menu");
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.waitForURL("**/dashboard/sign-in");
+  expect(await themeOf(page)).toBe("light");
+  await page.getByRole("button", { name: "System theme" }).click();
+  expect(await themeOf(page)).toBe("light dark");
+});
+
+test("a row's menu opens and closes, and what its form did is said once, on the page after it", async () => {
+  const { page, look, complaints } = await open();
+  await makeKey(page, "laptop");
+  await page.goto("/dashboard/keys");
+  const disable = page.getByRole("button", { name: "Disable laptop" });
+  await page.getByLabel("Actions for laptop").click();
+  await look("row-menu");
+  await page.keyboard.press("Escape");
+  expect(await disable.isVisible()).toBe(false);
+  await page.getByLabel("Actions for laptop").click();
+  await disable.click();
+  const toast = page.getByText("Key “laptop” disabled.");
+  await toast.waitFor();
+  await look("toast");
+  await page.getByRole("button", { name: "Dismiss" }).click();
+  expect(await toast.count()).toBe(0);
+  await page.reload();
+  expect(await toast.count()).toBe(0);
+  expect(complaints).toEqual([]);
+});
+
+test.for([true, false])("on a phone the navigation is behind a button; with scripts: %s", async (hasScript) => {
+  const { page, look } = await open({ device: "phone", hasScript });
+  const link = page.getByRole("link", { name: "API keys" });
+  expect(await link.isVisible()).toBe(false);
+  await page.getByRole("button", { name: "Menu" }).click();
+  await look(`navigation-${hasScript}`);
+  await link.click();
+  await page.waitForURL("**/dashboard/keys");
+  expect(await link.isVisible()).toBe(false);
+});
+
+test("a chart says what its columns stand for to keys, mouse and touch, and its legend shows one series alone", async () => {
+  const { page, context, database, accountId, look, complaints } = await open();
+  await publishModels(
+    database,
+    ["modelx-v4-pro", "modelx-flash"].map((name) => ({ model: catalogueModel(name), price: PRICE })),
+  );
+  await useForAMonth(database, accountId, ["laptop", "server"]);
+  await page.goto("/dashboard/usage?unit=requests");
+  const chart = page.getByRole("img", { name: /Requests by day and model/ });
+  const tooltip = page.locator(".tooltip");
+  await chart.focus();
+  const last = await tooltip.innerText();
+  expect(last).toMatch(/^\w{3} \d+, \d{4}\n/);
+  await page.keyboard.press("ArrowLeft");
+  expect(await tooltip.innerText()).not.toBe(last);
+  await look("chart-by-keyboard");
+  await page.keyboard.press("Escape");
+  expect(await tooltip.isVisible()).toBe(false);
+  await chart.locator(".column").nth(3).hover();
+  expect(await tooltip.innerText()).toMatch(/Total: \d+$/);
+
+  const legend = page.getByRole("list", { name: "Series" });
+  await legend.getByRole("link", { name: "modelx-flash" }).click();
+  await page.waitForURL(/only=modelx-flash/);
+  expect(await chart.locator("rect.series-0, rect.series-1").count()).toBeGreaterThan(0);
+  expect(
+    new Set(await chart.locator("rect[class^=series]").evaluateAll((bars) => bars.map((bar) => bar.getAttribute("class")))).size,
+  ).toBe(1);
+  await legend.getByRole("link", { name: "Show all" }).click();
+  await page.getByRole("navigation", { name: "Group by" }).getByRole("link", { name: "Key" }).click();
+  await legend.getByRole("link", { name: "laptop" }).waitFor();
+  await look("chart-by-key");
+  expect(complaints).toEqual([]);
+
+  const phone = await context.browser()?.newContext({
+    viewport: { width: 390, height: 844 },
+    hasTouch: true,
+    storageState: await context.storageState(),
+  });
+  const touched = await phone?.newPage();
+  await touched?.goto(page.url());
+  await touched?.locator(".chart svg.small .column").nth(5).tap();
+  expect(await touched?.locator(".tooltip").innerText()).toMatch(/\d{4}\n/);
+  await phone?.close();
+});

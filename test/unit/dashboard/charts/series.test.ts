@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { classSeries, groupSeries, restOf } from "../../../../dashboard/charts/series.ts";
+import { NO_USAGE_SUMS } from "../../../../ledger/usage/sums.ts";
+
+const BUCKETS = ["2026-11-01", "2026-11-02"];
+const row = (bucket: string, group: string, dollars: number) => ({
+  ...NO_USAGE_SUMS,
+  bucket,
+  group,
+  requests: 1,
+  inputTokens: 10 * dollars,
+  cachedInputTokens: 1,
+  outputTokens: 5,
+  reasoningTokens: 5,
+  chargeNanoUsd: BigInt(dollars) * 1_000_000_000n,
+});
+
+test("each group has a value for each bucket, nothing where it was not used, and rows of one bucket add up", () => {
+  const rows = [row("2026-11-01", "pro", 2), row("2026-11-01", "pro", 1), row("2026-11-02", "flash", 1)];
+  expect(groupSeries(rows, { buckets: BUCKETS, groups: ["pro", "flash"], metric: "money" })).toEqual([
+    { name: "pro", values: [3, 0] },
+    { name: "flash", values: [0, 1] },
+  ]);
+  expect(groupSeries(rows, { buckets: BUCKETS, groups: ["pro"], metric: "requests" })).toEqual([{ name: "pro", values: [2, 0] }]);
+});
+
+test("tokens are those of every class that is charged, and reasoning is not counted twice", () => {
+  const rows = [row("2026-11-01", "pro", 2)];
+  expect(groupSeries(rows, { buckets: BUCKETS, groups: ["pro"], metric: "tokens" })).toEqual([{ name: "pro", values: [26, 0] }]);
+});
+
+test("tokens by class add up over all groups", () => {
+  const rows = [row("2026-11-01", "pro", 2), row("2026-11-01", "flash", 1), row("2026-11-02", "pro", 1)];
+  expect(classSeries(rows, BUCKETS)).toEqual([
+    { name: "Input", values: [30, 10] },
+    { name: "Cached input", values: [2, 1] },
+    { name: "Cache write", values: [0, 0] },
+    { name: "Output", values: [10, 5] },
+  ]);
+});
+
+test("of many groups the smallest are put together, and the whole stays the same", () => {
+  const groups = ["a", "b", "c", "d", "e", "f", "g", "h"];
+  const rows = groups.map((group, index) => row("2026-11-02", group, groups.length - index));
+  const series = groupSeries(rows, { buckets: BUCKETS, groups, metric: "money" });
+  expect(series.map(({ name }) => name)).toEqual(["a", "b", "c", "d", "e", "3 others"]);
+  expect(series.at(-1)?.values).toEqual([0, 6]);
+  expect(series.reduce((sum, { values }) => sum + (values[1] ?? 0), 0)).toBe(36);
+});
+
+test("the rest of the usage is what no part has", () => {
+  const all = [row("2026-11-01", "pro", 5), row("2026-11-02", "pro", 1)];
+  const [first, second] = restOf(all, [row("2026-11-01", "laptop", 2)], "Other keys");
+  expect(first).toMatchObject({ group: "Other keys", bucket: "2026-11-01", requests: 0, chargeNanoUsd: 3_000_000_000n });
+  expect(second).toMatchObject({ requests: 1, chargeNanoUsd: 1_000_000_000n });
+});
