@@ -4,6 +4,8 @@ import type { Database } from "../postgres/database.ts";
 import { postCreditIn, type PostedCredit } from "./entries.ts";
 
 export interface Refund {
+  /** That paid for it. */
+  accountId: string;
   requestId: string;
   /** The whole charge where not given. */
   amountNanoUsd?: bigint;
@@ -12,28 +14,29 @@ export interface Refund {
   note?: string;
 }
 
-const chargeRow = z.strictObject({ accountId: z.string(), chargedNanoUsd: z.bigint() });
+const chargeRow = z.strictObject({ chargedNanoUsd: z.bigint() });
 const refundedRow = z.strictObject({ refundedNanoUsd: z.bigint() });
 
 /**
- * Gives the charge of a request back, or a part of it, to the account that paid; all refunds of a request together never
- * more than its charge.
- * @throws GatewayError `not_found` where nothing was charged; `invalid_request` for more than is left of the charge.
+ * Returns a request's charge, or a part of it, to the account that paid: all refunds together are at most the charge.
+ * @throws GatewayError `not_found` if nothing was charged; `invalid_request` for more than is left of the charge.
  */
 export async function refundRequest(
   database: Database,
-  { requestId, amountNanoUsd, reference, note }: Refund,
+  { accountId, requestId, amountNanoUsd, reference, note }: Refund,
 ): Promise<PostedCredit> {
   return database.transaction(async (transaction) => {
     const [charge] = await transaction.query({
-      text: `SELECT account_id AS "accountId", (-sum(amount_nano_usd))::bigint AS "chargedNanoUsd"
-             FROM ledger_entry WHERE request_id = $1 GROUP BY account_id`,
-      values: [requestId],
+      text: `SELECT (-sum(amount_nano_usd))::bigint AS "chargedNanoUsd"
+             FROM ledger_entry WHERE request_id = $1 AND account_id = $2 GROUP BY account_id`,
+      values: [requestId, accountId],
       row: chargeRow,
     });
     if (charge === undefined)
-      throw new GatewayError("not_found", `Nothing was charged for the request \`${requestId}\`.`, { field: "requestId" });
-    const { accountId, chargedNanoUsd } = charge;
+      throw new GatewayError("not_found", `Account \`${accountId}\` was charged nothing for the request \`${requestId}\`.`, {
+        field: "requestId",
+      });
+    const { chargedNanoUsd } = charge;
     // Two refunds of one request at once: the second sees the first.
     await transaction.execute("SELECT FROM account_balance WHERE account_id = $1 FOR NO KEY UPDATE", [accountId]);
     const prefix = `refund:${requestId}:`;

@@ -26,7 +26,6 @@ export interface KubeEvents {
   peersUnreachable(failure: { error: unknown }): void;
   /** A key was revoked because its ApiKey is gone, without the operator having been asked. */
   orphanRevoked(orphan: { namespace: string; name: string }): void;
-  roundFailed(failure: { round: string; error: unknown }): void;
 }
 
 export function createKubeEvents({ log, metrics }: { log: Logger; metrics: Registry }): KubeEvents {
@@ -120,9 +119,6 @@ export function createKubeEvents({ log, metrics }: { log: Logger; metrics: Regis
     orphanRevoked({ namespace, name }) {
       orphans.inc();
       log.warn({ namespace, name }, `the key of ApiKey ${namespace}/${name} is revoked: the ApiKey is gone`);
-    },
-    roundFailed({ round, error }) {
-      log.warn({ round, err: error }, `${round} failed; trying again later`);
     },
   };
 }

@@ -5,6 +5,8 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { runAccountCommand } from "../../ledger/account-command/command.ts";
 import { readBalance } from "../../ledger/accounts/accounts.ts";
+import { settle } from "../../ledger/settlement/settle.ts";
+import { seedLedger, settlementOf } from "../support/ledger.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { usePostgres } from "../support/postgres.ts";
 
@@ -86,6 +88,20 @@ describe("ledger/account-command", () => {
     await runAccountCommand(words, { database, print: (line) => lines.push(line) });
     return lines;
   }
+
+  test("returns a request's charge to the account that paid, once for each reference", async () => {
+    const { database } = await postgres.migrated();
+    const customer = await seedLedger(database);
+    const settlement = settlementOf(customer);
+    await settle(database, [settlement]);
+    const { postedNanoUsd: before } = await readBalance(database, customer.accountId);
+    const words = [customer.accountId, "--refund-request", settlement.requestId, "--reference", "ticket 4"];
+    expect(await account(database, words)).toContain("Refunded.");
+    expect(await account(database, words)).toContain("That reference was refunded before: nothing moved.");
+    const { postedNanoUsd: after } = await readBalance(database, customer.accountId);
+    expect(after - before).toBe(settlement.chargeNanoUsd);
+    await expect(account(database, ["stranger", ...words.slice(1)])).rejects.toMatchObject({ code: "not_found" });
+  });
 
   test("makes an account with credit; the same command again moves nothing", async () => {
     const { url, database } = await postgres.migrated();

@@ -104,13 +104,24 @@ test("a refund gives back at most what was charged, however it is cut, and once 
   const settlement = settlementOf(customer);
   await settle(database, [settlement]);
   const { requestId } = settlement;
-  expect(await refundRequest(database, { requestId, amountNanoUsd: 40_000n, reference: "a" })).toMatchObject({ isNew: true });
-  expect(await refundRequest(database, { requestId, amountNanoUsd: 40_000n, reference: "a" })).toMatchObject({ isNew: false });
-  await expect(refundRequest(database, { requestId, amountNanoUsd: 50_001n, reference: "b" })).rejects.toMatchObject({
+  expect(
+    await refundRequest(database, { accountId: customer.accountId, requestId, amountNanoUsd: 40_000n, reference: "a" }),
+  ).toMatchObject({ isNew: true });
+  expect(
+    await refundRequest(database, { accountId: customer.accountId, requestId, amountNanoUsd: 40_000n, reference: "a" }),
+  ).toMatchObject({ isNew: false });
+  await expect(
+    refundRequest(database, { accountId: customer.accountId, requestId, amountNanoUsd: 50_001n, reference: "b" }),
+  ).rejects.toMatchObject({
     code: "invalid_request",
   });
-  expect(await refundRequest(database, { requestId, reference: "b" })).toEqual({ isNew: true, postedNanoUsd: 0n });
-  await expect(refundRequest(database, { requestId: uuidv7(), reference: "c" })).rejects.toMatchObject({ code: "not_found" });
+  expect(await refundRequest(database, { accountId: customer.accountId, requestId, reference: "b" })).toEqual({
+    isNew: true,
+    postedNanoUsd: 0n,
+  });
+  await expect(
+    refundRequest(database, { accountId: customer.accountId, requestId: uuidv7(), reference: "c" }),
+  ).rejects.toMatchObject({ code: "not_found" });
   expect(await checkLedger(database)).toEqual([]);
 });
 
