@@ -60,22 +60,32 @@ export async function installRelease(cluster: Cluster, { name, values = {} }: Re
   const namespaces = [namespace, modelNamespace, teamNamespace].map((each) => namespaceObject(each, teamNamespace));
   await cluster.kubectl(["apply", "--filename", "-"], namespaces.map((each) => stringify(each)).join("---\n"));
   await kubectl(["create", "secret", "generic", "ledger-app", `--from-literal=uri=${database}`]);
+  await installChart(cluster, { name, values });
+  const fullname = `${name}-model-gateway`;
+  await Promise.all([rolledOut(kubectl, fullname), serveModel(cluster, { kubectl, fullname, modelNamespace, teamNamespace })]);
+  const url = await serviceUrl(cluster, { name, namespace });
+  const key = await readKey(kubectl, teamNamespace);
+  await eventually(() => expectAnswer(url, key), { withinMs: 60_000, everyMs: 250 });
+  return { name, namespace, fullname, modelNamespace, teamNamespace, url, key, kubectl };
+}
+
+/** Runs Helm, in namespaces and with a database that are there. */
+export async function installChart(cluster: Cluster, { name, values = {} }: ReleaseOptions): Promise<void> {
   const settings = {
     image: { repository: "images.example/model-gateway" },
     database: { existingSecret: "ledger-app" },
     publicBaseUrl: "https://gateway.example",
-    watchNamespaces: [modelNamespace, teamNamespace],
+    watchNamespaces: [`${name}-models`, `${name}-team`],
     crds: { enabled: false },
   };
-  const files = ["--values", "-"];
-  const install = ["upgrade", "--install", name, CHART, "--namespace", namespace, ...files];
+  const install = ["upgrade", "--install", name, CHART, "--namespace", name, "--values", "-"];
   await cluster.helm(install, mergedValues(SITE_VALUES, settings, values));
-  const fullname = `${name}-model-gateway`;
-  await Promise.all([rolledOut(kubectl, fullname), serveModel(cluster, { kubectl, fullname, modelNamespace, teamNamespace })]);
-  const url = await cluster.forward(await kubectl(["get", "service", fullname, "--output", "jsonpath={.spec.clusterIP}"]), 80);
-  const key = await readKey(kubectl, teamNamespace);
-  await eventually(() => expectAnswer(url, key), { withinMs: 60_000, everyMs: 250 });
-  return { name, namespace, fullname, modelNamespace, teamNamespace, url, key, kubectl };
+}
+
+/** Leads to the Service that is there now. */
+export async function serviceUrl(cluster: Cluster, { name, namespace }: Pick<Release, "name" | "namespace">): Promise<string> {
+  const get = ["get", "service", `${name}-model-gateway`, "--namespace", namespace, "--output", "jsonpath={.spec.clusterIP}"];
+  return await cluster.forward(await cluster.kubectl(get), 80);
 }
 
 type Kubectl = Release["kubectl"];

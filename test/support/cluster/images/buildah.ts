@@ -5,8 +5,11 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 const BUILD_WITHIN_MS = 30 * 60_000;
-/** Layers of earlier sources stay until there are this many images; then all that no name refers to go. */
-const MAX_IMAGES = 60;
+/**
+ * Layers of earlier sources stay until there are this many of them; then all go that no name refers to. A change of sources
+ * leaves a dozen.
+ */
+const MAX_LAYERS = 400;
 
 export interface Build {
   reference: string;
@@ -43,8 +46,12 @@ export function createBuildah(directory: string): Buildah {
   }
 
   async function build({ reference, dockerfile, context, mounts = [] }: Build): Promise<void> {
-    const all = (await buildah(["images", "--all", "--quiet"])).split("\n");
-    if (all.length > MAX_IMAGES) await buildah(["rmi", "--prune"]);
+    const layers = (await buildah(["images", "--all", "--quiet"])).split("\n");
+    if (layers.length > MAX_LAYERS) {
+      // Of builds that were interrupted: a layer that one stands on cannot be removed.
+      await buildah(["rm", "--all"]);
+      await buildah(["rmi", "--prune"]);
+    }
     const volumes = mounts.flatMap(([outside, inside]) => ["--volume", `${outside}:${inside}:ro`]);
     const settings = ["--isolation", "chroot", "--network", "host", "--pull-never", "--layers", ...volumes];
     await buildah(["build", ...settings, "--file", dockerfile, "--tag", reference, context]);
