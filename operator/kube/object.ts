@@ -9,8 +9,11 @@ const metadataSchema = z.looseObject({
   creationTimestamp: z.string().optional(),
   deletionTimestamp: z.string().optional(),
   finalizers: z.array(z.string()).default([]),
-  /** Who set what is of no use here, and larger than all the rest. */
-  managedFields: z.unknown().transform(() => undefined),
+  /** Who set what is of no use here, and larger than all the rest. An object may have none: anyone who may patch it can clear them. */
+  managedFields: z
+    .unknown()
+    .transform(() => undefined)
+    .optional(),
 });
 
 /** Any object as the API server gives it. */
