@@ -155,6 +155,10 @@ export const modelSpecs = object(
       },
       [],
     ),
+    streaming: object(
+      { keepAlive: mostly(["1s", "15s", "1h", "59m60s"], ["999ms", "0s", "1h1ms", "1d", "-1s", "", 15, true]) },
+      [],
+    ),
     limits: object({ contextWindow: mostly([200_000, 2 ** 53 - 1], [5, 0, "1"]), maxOutputTokens: counts }, []),
     pricing: object(
       {
