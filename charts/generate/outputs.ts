@@ -4,13 +4,12 @@ import { parse, stringify } from "yaml";
 import { addressesFile } from "./addresses.ts";
 import { bootstrapTemplate, clientTlsFile, internalTlsFiles } from "./bootstrap.ts";
 import { customResourceTemplate } from "./custom-resources.ts";
-import { valuesTable } from "./values-table.ts";
+import { valuesTable, withTable } from "./values-table.ts";
 
 export const ROOT = path.join(import.meta.dirname, "../..");
 const CHART = "charts/model-gateway";
 /** Pages with the table of values: the guide, and what a packaged chart has of it. */
 const PAGES = ["docs/kubernetes.md", `${CHART}/README.md`];
-const TABLE = /(<!-- values: begin -->\n)[\s\S]*(<!-- values: end -->)/;
 
 export interface Output {
   /** Below the repository's root. */
@@ -53,7 +52,7 @@ async function pages(): Promise<Output[]> {
   return Promise.all(
     PAGES.map(async (file) => ({
       file,
-      text: (await read(file)).replace(TABLE, (_whole, begin: string, end: string) => `${begin}${table}\n${end}`),
+      text: withTable(await read(file), table),
     })),
   );
 }

@@ -34,6 +34,13 @@ export function valuesTable(schema: unknown, values: unknown): string {
   return ["| Value | Default | Meaning |", "|---|---|---|", ...rows].join("\n");
 }
 
+const TABLE = /(<!-- values: begin -->\n)[\s\S]*(<!-- values: end -->)/;
+
+/** A page with this table of values in the place of its own. */
+export function withTable(page: string, table: string): string {
+  return page.replace(TABLE, (_whole, begin: string, end: string) => `${begin}${table}\n${end}`);
+}
+
 interface Place {
   name: string;
   schema: Schema;

@@ -1,0 +1,167 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { cp, mkdtemp, readdir, readFile, rm, symlink, utimes } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { parse, stringify } from "yaml";
+import * as z from "zod";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ROOT } from "../../charts/generate/outputs.ts";
+import { stamp } from "../../charts/release/stamp.ts";
+import { useKubeApi } from "../support/kube/use-kube-api.ts";
+import { REPOSITORY } from "../support/repository-files.ts";
+import { podsOf } from "./harness-pods.ts";
+import { CHART, EXTERNAL_DATABASE, parseObjects } from "./harness-render.ts";
+
+/** What `.ci/release` makes of a commit, without the image. */
+const run = promisify(execFile);
+const api = useKubeApi();
+const INPUTS = [".ci", ".npmrc", "LICENSE", "charts", "fetch-node.cjs", "node-path.cjs", "package.json", "package-lock.json"];
+const COMMIT = { GIT_AUTHOR_DATE: "2026-01-02T03:04:05Z", GIT_COMMITTER_DATE: "2026-01-02T03:04:05Z" };
+let directory = "";
+let version = "";
+
+beforeAll(async () => {
+  directory = await mkdtemp(path.join(tmpdir(), "gateway-release-"));
+  ({ version } = z.object({ version: z.string() }).parse(JSON.parse(await readFile(path.join(ROOT, "package.json"), "utf8"))));
+  await release("first", { mask: "022", at: new Date("2026-03-04T05:06:07Z") });
+  await release("second", { mask: "077", at: new Date("2026-05-06T07:08:09Z") });
+}, 600_000);
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+/** In a clone of its own, as two people would do it at two times. */
+async function release(name: string, { mask, at }: { mask: string; at: Date }): Promise<void> {
+  const clone = path.join(directory, name);
+  for (const input of INPUTS) await cp(path.join(ROOT, input), path.join(clone, input), { recursive: true });
+  await symlink(path.join(ROOT, "node_modules"), path.join(clone, "node_modules"));
+  await utimes(path.join(clone, "charts/model-gateway/values.yaml"), at, at);
+  const git = async (...words: string[]) =>
+    run("git", ["-c", "user.name=Test", "-c", "user.email=test@example.com", "-C", clone, ...words], {
+      env: { ...process.env, ...COMMIT },
+    });
+  await git("init", "--quiet");
+  await git("add", ...INPUTS);
+  await git("commit", "--quiet", "--message", "One commit");
+  const parameters = ["--output", path.join(clone, "out"), "--registry", "registry.example/team", "--no-image"];
+  const script = `umask ${mask} && .ci/release "$@"`;
+  await run("bash", ["-c", script, "bash", ...parameters, "--source", "https://git.example/model-gateway"], { cwd: clone });
+}
+
+const made = (name: string, file: string) => path.join(directory, name, "out", file);
+const chart = () => made("first", `model-gateway-${version}.tgz`);
+const digestOf = async (file: string) =>
+  createHash("sha256")
+    .update(await readFile(file))
+    .digest("hex");
+
+test("two runs on one commit give the same chart, bill of materials and checksums, byte by byte", async () => {
+  const files = [`model-gateway-${version}.cdx.json`, `model-gateway-${version}.tgz`, "SHA256SUMS"];
+  for (const name of ["first", "second"]) expect((await readdir(path.join(directory, name, "out"))).sort()).toEqual(files.sort());
+  for (const file of files) expect(await digestOf(made("second", file)), file).toBe(await digestOf(made("first", file)));
+  const sums = await readFile(made("first", "SHA256SUMS"), "utf8");
+  expect(sums).toContain(`${await digestOf(chart())}  model-gateway-${version}.tgz\n`);
+});
+
+test("the packaged chart passes Helm's lint, and installs the release's image from its registry", async () => {
+  const input = stringify(EXTERNAL_DATABASE);
+  expect(await api().helm(["lint", "--strict", chart(), "--values", "-"], { input })).toContain("0 chart(s) failed");
+  const objects = parseObjects(await api().helm(["template", "gw", chart(), "--values", "-"], { input }));
+  const images = new Set(podsOf(objects).flatMap(({ containers }) => containers.map(({ image }) => image)));
+  expect([...images].filter((image) => !image.includes("envoy"))).toEqual([`registry.example/team/model-gateway:${version}`]);
+});
+
+test("the packaged chart holds every file that templates read, and its licence", async () => {
+  const { stdout } = await run("tar", ["--list", "--file", chart()]);
+  const packed = stdout.split("\n").filter((name) => name !== "" && !name.endsWith("/"));
+  const files = await readdir(CHART, { recursive: true, withFileTypes: true });
+  const expected = files
+    .filter((entry) => entry.isFile() && entry.name !== ".helmignore")
+    .map(({ parentPath, name }) => path.join("model-gateway", path.relative(CHART, parentPath), name));
+  expect(packed.sort()).toEqual([...expected, "model-gateway/LICENSE"].sort());
+});
+
+test("a commit's release refuses changes that no commit has", async () => {
+  const clone = path.join(directory, "second");
+  await run("bash", ["-c", "echo '# more' >> charts/model-gateway/values.yaml"], { cwd: clone });
+  const again = run(path.join(clone, ".ci/release"), ["--output", path.join(clone, "again"), "--no-image"], { cwd: clone });
+  await expect(again).rejects.toThrow("commit or stash them");
+});
+
+test("a stamped chart names the image by its digest wherever it is named", async () => {
+  const read = (file: string) => readFile(path.join(CHART, file), "utf8");
+  const digest = `sha256:${"a".repeat(64)}`;
+  const stamped = stamp(
+    { "Chart.yaml": await read("Chart.yaml"), "values.yaml": await read("values.yaml"), "README.md": await read("README.md") },
+    JSON.parse(await read("values.schema.json")),
+    { registry: "registry.example:5000/team/llm", digest, source: "https://git.example/model-gateway" },
+  );
+  const image = { registry: "registry.example:5000", repository: "team/llm/model-gateway", tag: "", digest };
+  expect(parse(stamped["values.yaml"])).toMatchObject({ image });
+  expect(parse(stamped["files/defaults.yaml"])).toEqual(parse(stamped["values.yaml"]));
+  expect(stamped["README.md"]).toContain(`| \`image.digest\` | \`"${digest}"\` |`);
+  expect(parse(stamped["Chart.yaml"])).toMatchObject({ sources: ["https://git.example/model-gateway"] });
+  expect(stamped["Chart.yaml"]).toContain(`image: registry.example:5000/team/llm/model-gateway@${digest}\n`);
+});
+
+const chartSchema = z.object({
+  version: z.string(),
+  icon: z.string(),
+  home: z.url(),
+  kubeVersion: z.string(),
+  keywords: z.array(z.string()).min(3),
+  maintainers: z.array(z.object({ name: z.string() })).min(1),
+  annotations: z.record(z.string(), z.string()),
+});
+const metadata = async () => chartSchema.parse(parse(await readFile(path.join(CHART, "Chart.yaml"), "utf8")));
+
+test("Artifact Hub is told of each kind that the chart defines, with an example that the API server takes", async () => {
+  const { annotations } = await metadata();
+  const told = z
+    .array(z.object({ kind: z.string(), version: z.string(), name: z.string() }))
+    .parse(parse(annotations["artifacthub.io/crds"] ?? ""));
+  const names = await readdir(path.join(ROOT, "crds"));
+  const defined = await Promise.all(
+    names.map(async (name) => {
+      const { spec, metadata: about } = z
+        .object({
+          metadata: z.object({ name: z.string() }),
+          spec: z.object({ names: z.object({ kind: z.string() }), versions: z.array(z.object({ name: z.string() })) }),
+        })
+        .parse(parse(await readFile(path.join(ROOT, "crds", name), "utf8")));
+      return { kind: spec.names.kind, version: spec.versions.at(-1)?.name, name: about.name };
+    }),
+  );
+  expect(new Set(told)).toEqual(new Set(defined));
+  await api().kubectl(["apply", "--filename", path.join(ROOT, "crds")]);
+  await api().kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  for (const name of ["models", "team-a"]) await api().kubectl(["create", "namespace", name]);
+  const examples = z.array(z.record(z.string(), z.unknown())).parse(parse(annotations["artifacthub.io/crdsExamples"] ?? ""));
+  const input = examples.map((example) => stringify(example)).join("---\n");
+  const report = await api().kubectl(["apply", "--dry-run=server", "--validate=strict", "--filename", "-"], { input });
+  expect(report.trim().split("\n")).toHaveLength(defined.length);
+});
+
+test("Artifact Hub is told of each image that the chart can run", async () => {
+  const { annotations } = await metadata();
+  const told = z.array(z.object({ image: z.string() })).parse(parse(annotations["artifacthub.io/images"] ?? ""));
+  const yaml = await api().helm(["template", "gw", CHART, "--set", "postgres.enabled=true"]);
+  const images = podsOf(parseObjects(yaml)).flatMap(({ containers }) => containers.map(({ image }) => image));
+  expect(new Set(told.map(({ image }) => image))).toEqual(new Set(images));
+});
+
+test("the chart's icon is the dashboard's", async () => {
+  const [, data = ""] = (await metadata()).icon.split("base64,");
+  const icon = await readFile(path.join(REPOSITORY, "dashboard/assets/icon.svg"), "utf8");
+  expect(Buffer.from(data, "base64").toString()).toBe(icon.trim());
+});
+
+test("the chart's README needs nothing outside of the package, and names its version and minimum", async () => {
+  const readme = await readFile(path.join(CHART, "README.md"), "utf8");
+  const targets = [...readme.matchAll(/\]\(([^)]+)\)/g)].map(([, target = ""]) => target);
+  expect(targets.filter((target) => !/^(https:|#)/.test(target))).toEqual([]);
+  const chartMetadata = await metadata();
+  const [, minimum = "?"] = />=(\d+\.\d+)/.exec(chartMetadata.kubeVersion) ?? [];
+  expect(readme).toContain(`model-gateway-${chartMetadata.version}.tgz`);
+  expect(readme).toContain(`Kubernetes ${minimum} or later`);
+});
