@@ -45,6 +45,8 @@ export const catalogueModelSchema = z.strictObject({
   timeouts: timeoutsSchema.optional(),
   /** How long a stream may be silent before its client gets a sign of life; 15 seconds where absent. */
   keepAliveMs: z.int().positive().optional(),
+  /** How long a stream waits for its model server before the gateway answers in its place; for ever where absent. */
+  answerAfterMs: z.int().positive().optional(),
   /** That the model will go, in Unix seconds: answers carry it as `deprecation` and `sunset` headers. */
   deprecation: z.strictObject({ sinceSeconds: z.int().optional(), sunsetSeconds: z.int().optional() }).optional(),
 });

@@ -9,6 +9,13 @@ export const HEADERS = {
   timed: "x-gateway-timed",
   /** Request, extproc → Envoy's route: the answer will be a stream (docs/decisions/0034). */
   streamed: "x-gateway-streamed",
+  /**
+   * Request, extproc → Envoy's route: extproc relays this request and may answer before the model server does
+   * (docs/decisions/0048). Response, relay → exchange: this is that early answer.
+   */
+  earlyAnswer: "x-gateway-early-answer",
+  /** Request or gRPC metadata, → the extproc cluster: the address of the worker that has the request. */
+  worker: "x-gateway-worker",
   /** Response, relay → extproc: Envoy made this reply itself. The value is Envoy's reason. */
   localReply: "x-gateway-local-reply",
   /** Request of an attempt, extproc → a filter behind it: the new body's `content-length`, which Envoy takes off there. */

@@ -20,6 +20,8 @@ import type { AccessLogChoice } from "./access-log.ts";
 import { createAnswers } from "./answers/answer.ts";
 import { createCatchUp, HURRY } from "./auth/catch-up.ts";
 import { createBrokenAnswers } from "./broken-answers.ts";
+import { createEarlyAnswers } from "./early-answers/early-answers.ts";
+import { relayTarget } from "./early-answers/relay.ts";
 import { createEvents } from "./events.ts";
 import { createExchange } from "./exchange/exchange.ts";
 import { createAttemptExchange } from "./fallback/attempt-exchange.ts";
@@ -55,6 +57,8 @@ export interface ExtprocConfig {
   databaseUrl: string;
   /** `host:port` or `unix:/path`, where Envoy calls. */
   listen: string;
+  /** Where Envoy takes streams that may be answered early, in the same form; null: none are. */
+  earlyAnswersAddress: string | null;
   /** Where the admin port opens. A worker has none: it answers its supervisor. */
   admin: { host: string; port: number } | "supervisor";
   /** This process's number among those of one Envoy, from 0, and how many there are. */
@@ -168,6 +172,9 @@ export async function startExtproc(
   const runWatch = startRunWatch({ clock: monotonic, log });
   const pepper = createSecretKey(config.pepper);
   const brokenAnswers = createBrokenAnswers();
+  const { earlyAnswersAddress } = config;
+  const earlyAnswers =
+    earlyAnswersAddress === null ? null : createEarlyAnswers({ target: relayTarget(earlyAnswersAddress), worker: config.listen });
   const deps: ExchangeDeps = {
     world,
     credit,
@@ -197,6 +204,7 @@ export async function startExtproc(
     health: createBackendHealth({ clock, ...(supervisor === undefined ? {} : { tell: supervisor.tell }) }),
     openAttempts: createOpenAttempts(),
     brokenAnswers,
+    earlyAnswers,
     worker: config.worker.number,
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
     pepper,
@@ -259,6 +267,7 @@ export async function startExtproc(
     },
     createAttempt: (push) => createAttemptExchange({ openAttempts: deps.openAttempts, push }),
     turns: createTurns({ clock: monotonic, defer: setImmediate }),
+    earlyAnswers,
     log,
   });
   server = opened;

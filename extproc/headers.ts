@@ -25,10 +25,19 @@ export interface RequestChangesInput {
   isTimed?: boolean;
   /** The answer will be a stream: it takes the relay. */
   isStream?: boolean;
+  /** The request passes this process, which may answer early. */
+  early?: EarlyRelay | null;
+}
+
+/** Leads a request to the process that relays it. */
+export interface EarlyRelay {
+  /** That process's address. */
+  worker: string;
 }
 
 /** Turns the client's request headers into those of the upstream request. */
-export function requestChanges({ headers, backend, upstream, requestId, isTimed, isStream }: RequestChangesInput): HeaderChanges {
+export function requestChanges(input: RequestChangesInput): HeaderChanges {
+  const { headers, backend, upstream, requestId, isTimed = false, isStream = false, early = null } = input;
   const set: Record<string, string> = {
     ":path": backend.basePath + upstream.path,
     [HEADERS.backend]: backend.cluster,
@@ -37,10 +46,15 @@ export function requestChanges({ headers, backend, upstream, requestId, isTimed,
     // Compressed answers could be neither read nor metered.
     "accept-encoding": "identity",
     ...upstream.headers,
+    ...earlyHeaders(early),
   };
-  if (isTimed === true) set[HEADERS.timed] = "1";
-  if (isStream === true) set[HEADERS.streamed] = "1";
+  if (isTimed) set[HEADERS.timed] = "1";
+  if (isStream && early === null) set[HEADERS.streamed] = "1";
   return { set, remove: namesToRemove(headers, (name) => PASSED_UPSTREAM.has(name) || Object.hasOwn(set, name)) };
+}
+
+function earlyHeaders(early: EarlyRelay | null): Readonly<Record<string, string>> {
+  return early === null ? {} : { [HEADERS.earlyAnswer]: "1", [HEADERS.worker]: early.worker };
 }
 
 interface AttemptsChangesInput extends Pick<RequestChangesInput, "headers" | "requestId"> {
@@ -48,15 +62,17 @@ interface AttemptsChangesInput extends Pick<RequestChangesInput, "headers" | "re
   isStream: boolean;
   /** This process's number. */
   worker: number;
+  early: EarlyRelay | null;
 }
 
 /** Sends a request to where each attempt names its backend; that turns what is left here into the upstream's headers. */
-export function attemptsChanges({ headers, requestId, worker, isStream }: AttemptsChangesInput): HeaderChanges {
+export function attemptsChanges({ headers, requestId, worker, isStream, early }: AttemptsChangesInput): HeaderChanges {
   const set = {
     ":path": attemptPath(worker),
     [HEADERS.backend]: ATTEMPTS_CLUSTER,
     [HEADERS.requestId]: requestId,
     ...(isStream ? { [HEADERS.streamed]: "1" } : {}),
+    ...earlyHeaders(early),
   };
   return { set, remove: namesToRemove(headers, (name) => PASSED_UPSTREAM.has(name) || Object.hasOwn(set, name)) };
 }

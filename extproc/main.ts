@@ -15,6 +15,8 @@ const environment = readEnv(
     DATABASE_URL: z.string().min(1),
     // One worker for each address.
     EXTPROC_LISTEN: z.string().min(1).default("127.0.0.1:9002"),
+    // Where Envoy takes streams that this process may answer before their model server does: `host:port` or `unix:/path`.
+    EARLY_ANSWERS_ADDRESS: z.string().min(1).optional(),
     // Set by the supervisor: the number of this worker.
     WORKER: z.coerce.number().int().nonnegative().optional(),
     ADMIN_HOST: z.string().default("127.0.0.1"),
@@ -69,6 +71,7 @@ async function serve(): Promise<void> {
     {
       databaseUrl: environment.DATABASE_URL,
       listen: addresses[worker ?? 0] ?? "",
+      earlyAnswersAddress: environment.EARLY_ANSWERS_ADDRESS ?? null,
       admin: worker === undefined ? admin : "supervisor",
       worker: { number: worker ?? 0, of: addresses.length },
       pepper: Buffer.from(environment.KEY_PEPPER, "base64"),

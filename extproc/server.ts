@@ -1,5 +1,5 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import { MAX_REQUEST_BYTES, STAGE } from "../contract/headers.ts";
+import { HEADERS, MAX_REQUEST_BYTES, STAGE } from "../contract/headers.ts";
 import {
   startGrpcStreams,
   type GrpcHandler,
@@ -10,6 +10,7 @@ import {
 import { StreamAccessLogsMessageSchema } from "../runtime/gen/envoy/service/accesslog/v3/als_pb.js";
 import type { Logger } from "../runtime/log.ts";
 import type { BrokenAnswer } from "./broken-answers.ts";
+import type { EarlyAnswers } from "./early-answers/early-answers.ts";
 import type { Exchange } from "./exchange/exchange.ts";
 import type { Turns } from "./load/turns.ts";
 import { createProcessingRequestReader, type ProcessingRequest } from "./processing-request.ts";
@@ -27,6 +28,8 @@ export interface ServerDeps {
   turns: Turns;
   /** Envoy's report of an answer that its model server did not finish. */
   onBrokenAnswer(broken: BrokenAnswer): void;
+  /** Streams that may be answered early, to be relayed to their model servers. */
+  earlyAnswers: Pick<EarlyAnswers, "serve"> | null;
   log: Logger;
 }
 
@@ -50,6 +53,7 @@ export function startServer(address: string, deps: ServerDeps): Promise<ExtprocS
       [METHOD]: { open: (stream, metadata) => serve(stream, metadata, { ...deps, read }) },
       [REPORTS_METHOD]: { isBackground: true, open: (stream) => serveReports(stream, deps) },
     },
+    ...(deps.earlyAnswers === null ? {} : { http: { header: HEADERS.earlyAnswer, serve: deps.earlyAnswers.serve } }),
     maxMessageBytes: MAX_REQUEST_BYTES + MESSAGE_SLACK_BYTES,
     silentMs: SILENT_MS,
     onError: (error) => deps.log.error({ err: error }, "a connection of Envoy's failed"),

@@ -5,8 +5,10 @@ import path from "node:path";
 import { stringify } from "yaml";
 import { MAX_REQUEST_BYTES } from "../contract/headers.ts";
 import { buildBootstrap } from "../operator/bootstrap/bootstrap.ts";
+import type { ExtprocAddress } from "../operator/bootstrap/extproc-cluster.ts";
 import type { TraceCollector } from "../operator/bootstrap/tracing.ts";
 import { drainEnvoy } from "../runtime/envoy-drain.ts";
+import { addressText } from "./extproc-addresses.ts";
 import type { Part } from "./process/part.ts";
 import { connectionsWithin, descriptorLimit } from "./process/descriptors.ts";
 import { LOOPBACK } from "./process/ports.ts";
@@ -79,7 +81,9 @@ export function extprocPart(options: {
   pepper: Buffer;
   baseUrl: string;
   /** One worker for each. */
-  ports: readonly number[];
+  listen: readonly ExtprocAddress[];
+  /** Unix socket on which Envoy takes streams that extproc may answer early. */
+  earlyAnswersSocket: string;
   adminPort: number;
   journalDirectory: string;
   traces: TraceCollector | undefined;
@@ -93,7 +97,8 @@ export function extprocPart(options: {
       DATABASE_URL: options.databaseUrl,
       KEY_PEPPER: options.pepper.toString("base64"),
       PUBLIC_BASE_URL: options.baseUrl,
-      EXTPROC_LISTEN: options.ports.map((port) => `${LOOPBACK}:${port}`).join(","),
+      EXTPROC_LISTEN: options.listen.map(addressText).join(","),
+      EARLY_ANSWERS_ADDRESS: `unix:${options.earlyAnswersSocket}`,
       ADMIN_PORT: String(options.adminPort),
       JOURNAL_DIRECTORY: options.journalDirectory,
       ...(options.traces === undefined
@@ -148,8 +153,9 @@ export async function envoyPart(options: {
   host?: string;
   port: number;
   adminPort: number;
-  extprocPorts: readonly number[];
+  extproc: readonly ExtprocAddress[];
   xdsSocket: string;
+  earlyAnswersSocket: string;
   dashboardPort: number;
   traces: TraceCollector | undefined;
 }): Promise<Part> {
@@ -157,8 +163,9 @@ export async function envoyPart(options: {
     nodeId: "local",
     listen: { host: options.host ?? LOOPBACK, port: options.port },
     admin: { host: LOOPBACK, port: options.adminPort },
-    extproc: options.extprocPorts.map((port) => ({ host: LOOPBACK, port })),
+    extproc: options.extproc,
     xds: { path: options.xdsSocket },
+    earlyAnswers: { path: options.earlyAnswersSocket },
     dashboard: { host: LOOPBACK, port: options.dashboardPort },
     maxRequestBytes: MAX_REQUEST_BYTES,
     maxConnections: connectionsWithin(descriptorLimit()),

@@ -7,6 +7,7 @@ import { openDataDirectory, type DataDirectory } from "./data-directory.ts";
 import { prepareDemo, readPepper, type Demo } from "./demo.ts";
 import { readDestinations, type Destinations } from "./destinations.ts";
 import { findEnvoy } from "./envoy.ts";
+import { extprocAddresses } from "./extproc-addresses.ts";
 import { chooseManifests } from "./manifests-directory.ts";
 import { takeLock } from "./process/lock.ts";
 import { openLineLog } from "./process/line-log.ts";
@@ -187,9 +188,10 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   const sockets = await chooseSocketDirectory(directory.sockets);
   onStopped(sockets.remove);
   const xdsSocket = path.join(sockets.path, "xds.sock");
+  const earlyAnswersSocket = path.join(sockets.path, "early.sock");
   const [simulatorPort = 0, operatorAdmin = 0, extprocAdmin = 0, envoyAdmin = 0, dashboardPort = 0, dashboardAdmin = 0] =
     await freePorts(6);
-  const extprocPorts = await freePorts(options.workers ?? 1);
+  const extproc = await extprocAddresses(options.workers ?? 1, sockets.path);
   const traces = readTraceCollector(options.environment["OTEL_EXPORTER_OTLP_ENDPOINT"]);
   const simulatorUrl = `http://${LOOPBACK}:${simulatorPort}`;
 
@@ -202,7 +204,8 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
       databaseUrl,
       pepper,
       baseUrl,
-      ports: extprocPorts,
+      listen: extproc,
+      earlyAnswersSocket,
       adminPort: extprocAdmin,
       journalDirectory: directory.journal,
       traces,
@@ -220,8 +223,9 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
       host,
       port,
       adminPort: envoyAdmin,
-      extprocPorts,
+      extproc,
       xdsSocket,
+      earlyAnswersSocket,
       dashboardPort,
       traces,
     }),

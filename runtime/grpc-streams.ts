@@ -50,6 +50,8 @@ export interface GrpcStreamsOptions {
   address: string;
   /** By path: `/package.Service/Method`. */
   methods: Readonly<Record<string, GrpcMethod>>;
+  /** Takes other requests of the same client's: those with this header. They are streams like any other at a stop. */
+  http?: { header: string; serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void };
   maxMessageBytes: number;
   /** A stream is reset if at two checks, this long apart, it has sent no message yet, or has not ended after we did. */
   silentMs: number;
@@ -108,6 +110,8 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
     stream.on("error", ignore);
     if (headers[":path"] === HEALTH_CHECK) return respondServing(stream);
     const method = methods.get(headers[":path"]);
+    if (method === undefined && options.http !== undefined && headers[options.http.header] !== undefined)
+      return options.http.serve(stream, headers);
     if (method === undefined) return respondOnly(stream, UNIMPLEMENTED, "there is no such method");
     if (method.isBackground === true) {
       const served = serve(stream, headers, { ...options, ...method, onClosed: () => background.delete(served) });

@@ -22,7 +22,7 @@ export const INTERNAL_TLS: InternalTls = {
 };
 
 /** The ports that the pod's containers open. */
-const PORTS = { clients: 8080, xds: 9004, dashboard: 8090, envoyAdmin: 9901, envoyStatus: 9902 } as const;
+const PORTS = { clients: 8080, xds: 9004, dashboard: 8090, envoyAdmin: 9901, envoyStatus: 9902, earlyAnswers: 9903 } as const;
 
 const LOOPBACK = "127.0.0.1";
 
@@ -87,6 +87,7 @@ export function bootstrapTemplate(): string {
     xds: { host: OPERATOR_HOST.standIn, port: PORTS.xds },
     dashboard: { host: DASHBOARD_HOST.standIn, port: PORTS.dashboard },
     admin: { host: LOOPBACK, port: PORTS.envoyAdmin },
+    earlyAnswers: { host: LOOPBACK, port: PORTS.earlyAnswers },
     status: { host: BIND_ADDRESS.standIn, port: PORTS.envoyStatus },
     clientTls: CLIENT_TLS,
     internalTls: INTERNAL_TLS,

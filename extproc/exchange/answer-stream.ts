@@ -11,17 +11,21 @@ export interface AnswerStream {
   outcome(): StreamOutcome;
   /** Bytes of the body, as the model server sent it. */
   receivedBytes(): number;
+  /** The gateway has answered, and the model server has not. */
+  isWaiting(): boolean;
   /** A chunk from the model server. @returns what the client gets for it; undefined if that is nothing. */
   pass(chunk: Buffer, isEnd: boolean): Reply | undefined;
   /** The model server ended the answer with trailers. */
   endWithTrailers(): void;
+  /** The model server answers at last: what comes from now on is its own. */
+  serverBegan(): void;
   /**
    * The model server broke off. Envoy's report may overtake the first chunk, with which the stream ends then.
    * @param lost called if no chunk comes: Envoy takes no bytes for the client.
    */
   breakOff(lost: () => void): void;
   /** The gateway ends the answer. @returns "too_early" if Envoy takes no bytes for the client yet. */
-  fail(error: GatewayError): "told" | "too_early";
+  fail(thrown: unknown): "told" | "too_early";
   /** Nothing more is sent. */
   close(): void;
 }
@@ -34,7 +38,12 @@ const ENDS_WITHIN_MS = 5_000;
 const MAX_ENDING_BYTES = 64 * 1024;
 
 export interface AnswerStreamStart {
-  machine: StreamTranslation;
+  /** Which server answers, and so in which protocol, may be known only when it does. */
+  createMachine(): StreamTranslation;
+  /** The gateway has answered in the model server's place (docs/decisions/0048). */
+  isEarly: boolean;
+  /** Called once: from now on Envoy takes bytes for the client. */
+  onBegun(): void;
   run: Run;
   /** What the client gets while the model server is silent. */
   keepAlive: Buffer;
@@ -47,7 +56,10 @@ export interface AnswerStreamStart {
 /** Balancers close connections that are silent for a minute, some for half a minute. */
 const DEFAULT_KEEP_ALIVE_MS = 15_000;
 
-export function createAnswerStream({ machine, run, keepAlive, noteFailure, push }: AnswerStreamStart): AnswerStream {
+export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
+  const { createMachine, isEarly, onBegun, run, keepAlive, noteFailure, push } = start;
+  let isWaiting = isEarly;
+  let machine = isEarly ? undefined : createMachine();
   /** Envoy takes no bytes before it has sent a chunk. */
   let hasBegun = false;
   let isOver = false;
@@ -59,9 +71,12 @@ export function createAnswerStream({ machine, run, keepAlive, noteFailure, push 
 
   function begin(): void {
     hasBegun = true;
+    onBegun();
     const everyMs = run.model.keepAliveMs ?? DEFAULT_KEEP_ALIVE_MS;
     timer = setInterval(() => push(reply.streamChunk(keepAlive, false)), everyMs);
   }
+
+  const theMachine = (): StreamTranslation => (machine ??= createMachine());
 
   function close(): void {
     isOver = true;
@@ -76,6 +91,7 @@ export function createAnswerStream({ machine, run, keepAlive, noteFailure, push 
   }
 
   function translate(chunk: Buffer, isEnd: boolean): Reply | undefined {
+    const machine = theMachine();
     const pushed = chunk.length === 0 ? "unchanged" : machine.push(chunk);
     const bytes = pushed === "unchanged" ? chunk : pushed;
     const next = run.noteOutput(bytes.length);
@@ -95,7 +111,7 @@ export function createAnswerStream({ machine, run, keepAlive, noteFailure, push 
 
   /** A server that goes on after its ending is not read for ever. Text that the client still gets is charged, and has its time. */
   function isOverdue(receivedBytes: number): boolean {
-    if (!machine.isEnding()) return false;
+    if (!theMachine().isEnding()) return false;
     const outputBytes = run.meter.outputBytes();
     ending ??= { outputBytes, receivedBytes: 0, timer: setTimeout(() => push(last(guarded(end))), ENDS_WITHIN_MS) };
     ending.receivedBytes += receivedBytes;
@@ -109,6 +125,7 @@ export function createAnswerStream({ machine, run, keepAlive, noteFailure, push 
 
   /** The model server sends no more, for whatever reason. @returns what the client still gets. */
   function end(): Buffer {
+    const machine = theMachine();
     const bytes = machine.end();
     const outcome = endOutcome(machine);
     run.settle(outcome, 200);
@@ -119,18 +136,21 @@ export function createAnswerStream({ machine, run, keepAlive, noteFailure, push 
   function failed(thrown: unknown): Buffer {
     const error = noteFailure(thrown);
     run.settle("failed", 200);
-    return machine.fail(error);
+    return theMachine().fail(error);
   }
 
   return {
-    outcome: () => machine.outcome(),
     receivedBytes: () => receivedBytes,
+    isWaiting: () => isWaiting,
+    outcome: () => machine?.outcome() ?? "open",
     pass(chunk, isEnd) {
       receivedBytes += chunk.length;
       // The client has its end: what the model server had sent before it was cut off is nobody's.
       if (isOver) return undefined;
       if (!hasBegun) begin();
       try {
+        // What began the answer is no part of the model server's.
+        if (isWaiting && !isEnd && !isBroken) return reply.streamChunk(keepAlive, false);
         return translate(chunk, isEnd || isBroken);
       } catch (thrown) {
         // The status line is gone: only the protocol's own error event can tell the client.
@@ -147,10 +167,13 @@ export function createAnswerStream({ machine, run, keepAlive, noteFailure, push 
       if (hasBegun) push(last(guarded(end)));
       else firstChunk = setTimeout(lost, FIRST_CHUNK_WITHIN_MS);
     },
-    fail(error) {
+    serverBegan() {
+      isWaiting = false;
+    },
+    fail(thrown) {
       if (isOver) return "told";
       if (!hasBegun) return "too_early";
-      push(last(machine.outcome() === "open" ? failed(error) : guarded(end)));
+      push(last(theMachine().outcome() === "open" ? failed(thrown) : guarded(end)));
       return "told";
     },
     close,

@@ -2,6 +2,7 @@ import type { ErrorCode } from "../../contract/errors.ts";
 import type { Interface } from "../../contract/protocol.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import type { BrokenAnswer } from "../broken-answers.ts";
+import type { RelayedAnswer } from "../early-answers/relay.ts";
 import type { Dispatch } from "../fallback/dispatch.ts";
 import type { AccountLoad } from "../load/account-load.ts";
 import type { HeldBytes } from "../load/byte-admission.ts";
@@ -49,6 +50,8 @@ export interface Forwarded {
   /** Envoy's report of an attempt that broke off: it may overtake the answer's headers. */
   earlyReport: BrokenAnswer | null;
   isBroken: boolean;
+  /** Null unless it may be answered before its model server answers. */
+  relayed: RelayedAnswer | null;
 }
 
 type Answer =

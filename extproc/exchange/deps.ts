@@ -2,6 +2,7 @@ import type { AnswerDeps, Answers } from "../answers/answer.ts";
 import type { Pepper } from "../../ledger/keys/keys.ts";
 import type { CatchUp } from "../auth/catch-up.ts";
 import type { BrokenAnswers } from "../broken-answers.ts";
+import type { EarlyAnswers } from "../early-answers/early-answers.ts";
 import type { Events } from "../events.ts";
 import type { OpenAttempts } from "../fallback/open-attempts.ts";
 import type { AccountLoads } from "../load/account-load.ts";
@@ -30,6 +31,8 @@ export interface ExchangeDeps extends RunDeps, AnswerDeps {
   health: BackendHealth;
   openAttempts: OpenAttempts;
   brokenAnswers: BrokenAnswers;
+  /** Null: no stream is answered early. */
+  earlyAnswers: EarlyAnswers | null;
   /** Number of this process among those of one Envoy, from 0. */
   worker: number;
   /** HMAC key of the stored key hashes. */

@@ -5,6 +5,7 @@ import type { AccountLoad } from "../load/account-load.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import { admit } from "./admit.ts";
+import { emptyAnswer } from "./answer-kind.ts";
 import { close } from "./close.ts";
 import { createContext } from "./context.ts";
 import { answerCount } from "./count-tokens.ts";
@@ -12,7 +13,7 @@ import type { ExchangeDeps } from "./deps.ts";
 import { forward } from "./forward.ts";
 import type { Phase, Step } from "./phase.ts";
 import { noteUpstream, refuse, refuseSlowly } from "./refuse.ts";
-import { emptyAnswer, respond, respondWhole } from "./respond.ts";
+import { respond, respondWhole } from "./respond.ts";
 
 /**
  * One request's life: admit → forward → respond → close. Envoy sends one message a step and waits for its reply; `closed`

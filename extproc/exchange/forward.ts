@@ -1,5 +1,6 @@
 import type { Caller } from "../auth/authenticate.ts";
 import { orRelease, release, reserve, type Reservation } from "../credit/reservation.ts";
+import type { EarlyAnswers } from "../early-answers/early-answers.ts";
 import { planDispatch, type Dispatch } from "../fallback/dispatch.ts";
 import { sizeRequest, type RequestSize } from "../meter/request-size.ts";
 import { startRun } from "../meter/run.ts";
@@ -13,6 +14,7 @@ import type { ExchangeContext, Forwarded } from "./context.ts";
 import { countTokens } from "./count-tokens.ts";
 import { startDeadlines } from "./deadlines.ts";
 import { brokenOff, late } from "./interrupt.ts";
+import { createRelayedAnswer } from "./relayed-answer.ts";
 import { answered, type Admitted, type Step } from "./phase.ts";
 
 interface ReadRequest {
@@ -58,12 +60,14 @@ function send(context: ExchangeContext, request: ReadRequest, reservation: Reser
   const { wantsStream } = size;
   const nowSeconds = Math.floor(context.startedMs / 1000);
   const keyId = caller.key.publicId;
+  const early = wantsStream && model.answerAfterMs !== undefined ? deps.earlyAnswers : null;
   const dispatch = orRelease(reservation, () =>
-    planDispatch({ body, headers, model, outputTokens, requestId, nowSeconds, client, wantsStream, keyId }, deps),
+    planDispatch({ body, headers, model, outputTokens, requestId, nowSeconds, client, wantsStream, keyId, early }, deps),
   );
   context.closers.push(dispatch.close);
   const forwarded = start(context, { dispatch, caller, model, wantsStream, meter: size.meter(outputTokens), reservation });
   context.forwarded = forwarded;
+  if (early !== null) expectRelay(context, forwarded, early);
   return { reply: dispatch.forward(), next: { kind: "forwarded", forwarded } };
 }
 
@@ -88,5 +92,13 @@ function start(context: ExchangeContext, { dispatch, caller, model, wantsStream,
   const deadlines = startDeadlines({ timeouts: model.timeouts, isByAttempt, onPassed: () => late(context) });
   context.closers.push(deadlines.over);
   deps.brokenAnswers.watch(requestId, (report) => brokenOff(context, report));
-  return { run, dispatch, deadlines, answer: null, upstreamStatus: null, earlyReport: null, isBroken: false };
+  return { run, dispatch, deadlines, answer: null, upstreamStatus: null, earlyReport: null, isBroken: false, relayed: null };
+}
+
+function expectRelay(context: ExchangeContext, forwarded: Forwarded, earlyAnswers: EarlyAnswers): void {
+  const { requestId } = context;
+  const relayed = createRelayedAnswer(context, forwarded, forwarded.run.model.answerAfterMs ?? 0);
+  forwarded.relayed = relayed;
+  earlyAnswers.expect(requestId, relayed);
+  context.closers.push(() => earlyAnswers.forget(requestId));
 }

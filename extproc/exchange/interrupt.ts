@@ -15,10 +15,11 @@ const NOTHING = Buffer.alloc(0);
 export function brokenOff(context: ExchangeContext, report: BrokenAnswer): void {
   const { forwarded } = context;
   if (forwarded === undefined) return;
-  if (forwarded.answer === null) forwarded.earlyReport = report;
+  const { answer } = forwarded;
+  if (answer === null || (answer.kind === "stream" && answer.stream.isWaiting())) forwarded.earlyReport = report;
   else if (forwarded.run.settlement() === null && [forwarded.run.backend().cluster, ...HOPS].includes(report.cluster)) {
     if (isUnread(forwarded, report)) forwarded.run.leave();
-    else breakOff(context, forwarded);
+    else serverBroke(context, forwarded);
   }
 }
 
@@ -28,6 +29,17 @@ export function brokenOff(context: ExchangeContext, report: BrokenAnswer): void 
  */
 function isUnread({ answer }: Forwarded, { silentAfterBytes }: BrokenAnswer): boolean {
   return answer?.kind === "stream" && silentAfterBytes !== null && silentAfterBytes > answer.stream.receivedBytes();
+}
+
+/** Was the answer that begins now reported before? An earlier attempt's report says another server, or another status. */
+export function isReportedBroken({ run, earlyReport }: Forwarded, status: number): boolean {
+  return earlyReport?.cluster === run.backend().cluster && earlyReport.status === status;
+}
+
+/** The relay, if there is one, makes sure that the client can be told. */
+export function serverBroke(context: ExchangeContext, forwarded: Forwarded): void {
+  if (forwarded.relayed === null) breakOff(context, forwarded);
+  else forwarded.relayed.serverBroke();
 }
 
 export function breakOff(context: ExchangeContext, forwarded: Forwarded): void {

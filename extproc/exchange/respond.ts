@@ -1,13 +1,13 @@
-import { GatewayError } from "../../contract/errors.ts";
+import type { GatewayError } from "../../contract/errors.ts";
 import { HEADERS } from "../../contract/headers.ts";
-import { localReplyError } from "../fallback/attempts.ts";
-import { isCompressed, isEventStream, responseChanges } from "../headers.ts";
+import { responseChanges } from "../headers.ts";
 import { encodeErrorEvent } from "../protocol/error-event.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
+import { emptyAnswer, judgeAnswer } from "./answer-kind.ts";
 import { createAnswerStream, keepAliveBytes, type AnswerStream } from "./answer-stream.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
-import { answerIsBroken, breakOff, upstreamError } from "./interrupt.ts";
+import { answerIsBroken, isReportedBroken, serverBroke, upstreamError } from "./interrupt.ts";
 import { noteFailure } from "./refuse.ts";
 import { finishWhole } from "./whole-answer.ts";
 
@@ -19,50 +19,40 @@ export function respond(
   forwarded: Forwarded,
   { headers, isEnd }: { headers: ReadonlyMap<string, string>; isEnd: boolean },
 ): Reply {
-  const { run, dispatch } = forwarded;
+  const { run, dispatch, relayed } = forwarded;
   const status = Number(headers.get(":status"));
-  run.moveTo(dispatch.backend());
-  const madeByRelay = headers.get(HEADERS.localReply);
-  const failure = madeByRelay === undefined ? dispatch.failure() : localReplyError(status, madeByRelay);
-  if (failure !== null) throw dispatch.described(failure);
-  // Envoy passes it on over HTTP/1.1, where answers below 200 have no body: the end of this one would never come.
-  if (!(status >= 200)) throw new GatewayError("upstream_error", "The model server's answer has no valid status code.");
-  forwarded.upstreamStatus = status;
-
-  const translation = dispatch.translation();
-  const isGood = status < 300;
-  if (status === 206) throw new GatewayError("upstream_error", "The model server gave a part of an answer.");
-  // Clients read no body after it.
-  if (status === 205) throw emptyAnswer();
-  if (isGood && isCompressed(headers))
-    throw new GatewayError("upstream_error", "The model server's answer is compressed, although it was asked not to be.");
-  const isStream = isGood && translation.wantsStream && isEventStream(headers);
+  // The model server may answer later (relayed-answer.ts).
+  const isEarly = relayed !== null && headers.has(HEADERS.earlyAnswer);
+  const kind = isEarly ? "stream" : judgeAnswer(forwarded, headers);
+  const isStream = kind === "stream";
   const changes = responseChanges({
     headers,
     isStream,
     requestId: context.requestId,
-    dropped: translation.dropped,
+    dropped: dispatch.translation().dropped,
     limits: run.limitHeaders,
     notice: run.model.notice,
   });
-  if (!isGood) forwarded.answer = { kind: "upstream_error", status, headers };
-  else if (isStream) forwarded.answer = { kind: "stream", stream: startStream(context, forwarded) };
-  else forwarded.answer = { kind: "whole", asStream: translation.wantsStream };
-  forwarded.deadlines.began(isStream);
-  if (isEnd) throw isGood ? emptyAnswer() : upstreamError(context, forwarded, { status, headers, body: NOTHING });
-  // An earlier attempt's report says another server, or another status.
-  const { earlyReport } = forwarded;
-  if (earlyReport?.cluster === run.backend().cluster && earlyReport.status === status) {
+  if (kind === "upstream_error") forwarded.answer = { kind, status, headers };
+  else if (isStream) forwarded.answer = { kind, stream: startStream(context, forwarded, isEarly) };
+  else forwarded.answer = { kind, asStream: dispatch.translation().wantsStream };
+  if (!isStream) relayed?.ready();
+  if (!isEarly) forwarded.deadlines.began(isStream);
+  if (isEnd)
+    throw kind === "upstream_error" ? upstreamError(context, forwarded, { status, headers, body: NOTHING }) : emptyAnswer();
+  if (!isEarly && isReportedBroken(forwarded, status)) {
     if (!isStream) throw answerIsBroken(context, forwarded);
-    breakOff(context, forwarded);
+    serverBroke(context, forwarded);
   }
   return isStream ? reply.streamResponseBody(changes) : reply.awaitResponseBody(changes);
 }
 
-function startStream(context: ExchangeContext, { run, dispatch }: Forwarded): AnswerStream {
+function startStream(context: ExchangeContext, { run, dispatch, relayed }: Forwarded, isEarly: boolean): AnswerStream {
   const { deps, protocol, push } = context;
   const stream = createAnswerStream({
-    machine: deps.redactor.stream(dispatch.translation().stream(run.meter), errorEventOf(context)),
+    createMachine: () => deps.redactor.stream(dispatch.translation().stream(run.meter), errorEventOf(context)),
+    isEarly,
+    onBegun: () => relayed?.ready(),
     run,
     keepAlive: keepAliveBytes(protocol),
     noteFailure: (thrown) => noteFailure(context, thrown),
@@ -84,8 +74,4 @@ export function respondWhole(context: ExchangeContext, forwarded: Forwarded, bod
 
 function errorEventOf({ protocol, requestId }: ExchangeContext) {
   return (error: GatewayError) => encodeErrorEvent(protocol, error, requestId);
-}
-
-export function emptyAnswer(): GatewayError {
-  return new GatewayError("upstream_error", "The model server's answer is empty.");
 }

@@ -1,7 +1,7 @@
 import type { Backend } from "../../contract/catalogue.ts";
 import type { GatewayError } from "../../contract/errors.ts";
 import type { Interface } from "../../contract/protocol.ts";
-import { attemptsChanges, requestChanges } from "../headers.ts";
+import { attemptsChanges, requestChanges, type EarlyRelay } from "../headers.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import { affinityOf } from "../route/affinity.ts";
@@ -34,6 +34,8 @@ export interface DispatchPlan extends Omit<TranslationInput, "backend"> {
   wantsStream: boolean;
   /** Public id of the caller's key. */
   keyId: string;
+  /** Null: the answer begins when the model server begins it. */
+  early: EarlyRelay | null;
 }
 
 export interface DispatchDeps extends AttemptsDeps {
@@ -73,6 +75,7 @@ function straight(plan: DispatchPlan, { random }: DispatchDeps): Dispatch {
         requestId,
         isTimed: model.timeouts !== undefined,
         isStream: translation.wantsStream,
+        early: plan.early,
       });
       return reply.forwardRequest(isAsReceived ? "unchanged" : upstream.body, changes);
     },
@@ -82,7 +85,7 @@ function straight(plan: DispatchPlan, { random }: DispatchDeps): Dispatch {
 }
 
 function throughSeveral(plan: DispatchPlan, deps: DispatchDeps): Dispatch {
-  const { headers, model, requestId, wantsStream: isStream } = plan;
+  const { headers, model, requestId, early, wantsStream: isStream } = plan;
   const backends = orderBackends(model.backends, {
     affinity: affinityOf(plan),
     health: deps.health,
@@ -96,7 +99,7 @@ function throughSeveral(plan: DispatchPlan, deps: DispatchDeps): Dispatch {
     failure: () => attempts.failure(),
     forward() {
       deps.openAttempts.add(requestId, attempts);
-      return reply.forwardRequest("unchanged", attemptsChanges({ headers, requestId, worker: deps.worker, isStream }));
+      return reply.forwardRequest("unchanged", attemptsChanges({ headers, requestId, worker: deps.worker, isStream, early }));
     },
     described: (error) => withTried(error, attempts),
     close() {

@@ -14,6 +14,7 @@ export function composeBootstrap(): EnvoyConfig {
     listen: { host: EVERY_ADDRESS, port: 8080 },
     admin: { host: LOOPBACK, port: 9901 },
     extproc: [{ path: `${SOCKETS}/extproc.sock` }],
+    earlyAnswers: { path: `${SOCKETS}/early.sock` },
     xds: { path: `${SOCKETS}/xds.sock` },
     dashboard: { host: "dashboard", port: 8090 },
     maxRequestBytes: MAX_REQUEST_BYTES,

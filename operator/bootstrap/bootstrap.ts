@@ -1,5 +1,6 @@
 import { accessLog } from "./access-log.ts";
 import { attemptsCluster, attemptsListener } from "./attempts.ts";
+import { earlyAnswersListener } from "./early-answers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { dashboardCluster } from "./dashboard-route.ts";
 import { EXTPROC_CLUSTER, extprocCluster, MAX_EXTPROC_STREAMS, type ExtprocAddress } from "./extproc-cluster.ts";
@@ -23,6 +24,8 @@ export interface BootstrapOptions {
   xds: EndpointAddress;
   /** Envoy's admin interface; it can stop the process and read its config, so the loopback only. */
   admin: SocketAddress;
+  /** Where extproc sends streams that it may answer early (early-answers.ts); such streams are not relayed where absent. */
+  earlyAnswers?: EndpointAddress;
   /** Largest request body in bytes; one byte more is a 413 (S21). */
   maxRequestBytes: number;
   /** Name of this Envoy in the operator's logs. */
@@ -84,6 +87,9 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
           ...traces,
         }),
         relayListener(options),
+        ...(options.earlyAnswers === undefined
+          ? []
+          : [earlyAnswersListener({ address: options.earlyAnswers, maxRequestBytes: options.maxRequestBytes })]),
         ...(options.status === undefined ? [] : [statusListener(options.status)]),
       ],
       clusters: [

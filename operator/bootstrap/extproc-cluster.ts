@@ -1,3 +1,4 @@
+import { HEADERS } from "../../contract/headers.ts";
 import { EXTPROC_WINDOW_BYTES } from "./buffers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { endpointAddress, type EndpointAddress } from "./socket-address.ts";
@@ -6,8 +7,6 @@ import { endpointAddress, type EndpointAddress } from "./socket-address.ts";
 export type ExtprocAddress = EndpointAddress;
 
 export const EXTPROC_CLUSTER = "extproc";
-/** gRPC metadata that names the worker, by its address, that has the request of an attempt. */
-export const WORKER_HEADER = "x-gateway-worker";
 
 /** The worker's name to Envoy among several. */
 export function nameOfWorker(address: ExtprocAddress): string {
@@ -86,7 +85,7 @@ const amongWorkers: EnvoyConfig = {
         name: "envoy.load_balancing_policies.override_host",
         typed_config: {
           "@type": "type.googleapis.com/envoy.extensions.load_balancing_policies.override_host.v3.OverrideHost",
-          override_host_sources: [{ header: WORKER_HEADER }],
+          override_host_sources: [{ header: HEADERS.worker }],
           fallback_policy: {
             policies: [
               {

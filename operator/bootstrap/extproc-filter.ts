@@ -1,7 +1,6 @@
-import { STAGE } from "../../contract/headers.ts";
+import { HEADERS, STAGE } from "../../contract/headers.ts";
 import { SPAN_METADATA } from "../../contract/span-attributes.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
-import { WORKER_HEADER } from "./extproc-cluster.ts";
 
 export const EXTPROC_FILTER = "envoy.filters.http.ext_proc";
 
@@ -86,7 +85,7 @@ export function attemptsOfWorker(worker: string): EnvoyConfig {
   return {
     [EXTPROC_FILTER]: {
       "@type": "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExtProcPerRoute",
-      overrides: { grpc_initial_metadata: [{ key: WORKER_HEADER, value: worker }] },
+      overrides: { grpc_initial_metadata: [{ key: HEADERS.worker, value: worker }] },
     },
   };
 }

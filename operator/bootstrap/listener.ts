@@ -7,6 +7,7 @@ import { CLIENT_WINDOW_BYTES, CONNECTION_BUFFER_BYTES } from "./buffers.ts";
 import { clientMetadataFilter } from "./client-metadata.ts";
 import { clientTransport, type ClientTls } from "./client-tls.ts";
 import { dashboardRoutes } from "./dashboard-route.ts";
+import { earlyAnswerRoute } from "./early-answers.ts";
 import { extprocEnabled, extprocFilter, type ExtprocFilterOptions } from "./extproc-filter.ts";
 import { localReplies } from "./local-replies.ts";
 import { plainHttpChain, TLS_INSPECTOR, WITH_TLS } from "./plain-http.ts";
@@ -151,6 +152,7 @@ const routes = ({ hasDashboard, maxRequestBytes }: ListenerOptions): EnvoyConfig
       request_body_buffer_limit: maxRequestBytes,
       routes: [
         ...(hasDashboard ? dashboardRoutes() : []),
+        earlyAnswerRoute(),
         ...attemptsRoutes({ maxRequestBytes }),
         relayRoute(),
         ...backendRoutes(),

@@ -49,16 +49,20 @@ export function relayCluster(): EnvoyConfig {
 
 /** @param maxRequestBytes a request is kept until its answer begins, to be sent again where no server has seen it. */
 export function relayListener({ maxRequestBytes }: { maxRequestBytes: number }): EnvoyConfig {
-  return internalListener(LISTENER, connectionManager(maxRequestBytes));
+  return internalListener(LISTENER, {
+    ...relayConnectionManager("relay", { routes: backendRoutes({ request_body_buffer_limit: maxRequestBytes }) }),
+    delayed_close_timeout: BROKEN_STAYS_OPEN,
+    access_log: [brokenAnswerLog()],
+  });
 }
 
-function connectionManager(maxRequestBytes: number): EnvoyConfig {
+/** Sends requests that extproc has prepared to model servers. Replies of Envoy's own are marked for extproc. */
+export function relayConnectionManager(name: string, virtualHost: EnvoyConfig): EnvoyConfig {
   return {
     "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
-    stat_prefix: "relay",
+    stat_prefix: name,
     codec_type: "HTTP1",
     max_request_headers_kb: 64,
-    delayed_close_timeout: BROKEN_STAYS_OPEN,
     // The routes have times of their own.
     stream_idle_timeout: "0s",
     normalize_path: false,
@@ -68,15 +72,14 @@ function connectionManager(maxRequestBytes: number): EnvoyConfig {
     generate_request_id: false,
     request_id_extension: REQUEST_ID_AS_IT_IS,
     scheme_header_transformation: { match_upstream: true },
-    access_log: [brokenAnswerLog()],
     http_filters: [ROUTER_FILTER],
     route_config: {
-      name: "relay",
+      name,
       virtual_hosts: [
         {
-          name: "relay",
+          name,
           domains: ["*"],
-          routes: backendRoutes({ request_body_buffer_limit: maxRequestBytes }),
+          ...virtualHost,
         },
       ],
     },

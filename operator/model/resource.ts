@@ -187,8 +187,15 @@ const streaming = z
         description:
           "How long a stream may be silent before its client gets a comment or a ping, so that no proxy on the way closes the connection: from 1s to 1h; 15s where absent.",
       }).optional(),
+      answerAfter: durationSchema({
+        minimumMs: 1_000,
+        maximumMs: 3_600_000,
+        claim: "from 1s to 1h",
+        description:
+          "How long a stream waits for the first byte of the model server. Then the gateway answers 200 and sends keep-alives; an error that comes later is an event of the stream. From 1s to 1h; where absent, the gateway waits for the server.",
+      }).optional(),
     },
-    must("hold keepAlive"),
+    must("hold keepAlive and answerAfter"),
   )
   .describe("How streamed answers reach the client.");
 

@@ -43,7 +43,7 @@ export function serveModel(
       createdSeconds,
       backends: backends.map((backend) => toCatalogue(backend, modelName)),
       ...toTimeouts(resource.spec.timeouts),
-      ...(resource.spec.streaming.keepAlive === undefined ? {} : { keepAliveMs: resource.spec.streaming.keepAlive }),
+      ...toStreaming(resource.spec.streaming),
       ...toDeprecation(resource.spec.deprecation),
     },
     price: toPrice(pricing),
@@ -66,6 +66,13 @@ function toTimeouts({ firstByte, idle, whole }: SourcedModel["resource"]["spec"]
       ...(idle === undefined ? {} : { idleMs: idle }),
       ...(whole === undefined ? {} : { wholeMs: whole }),
     },
+  };
+}
+
+function toStreaming({ keepAlive, answerAfter }: SourcedModel["resource"]["spec"]["streaming"]) {
+  return {
+    ...(keepAlive === undefined ? {} : { keepAliveMs: keepAlive }),
+    ...(answerAfter === undefined ? {} : { answerAfterMs: answerAfter }),
   };
 }
 

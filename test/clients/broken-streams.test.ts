@@ -12,8 +12,8 @@ import { findClientPackages, type ClientPackages } from "../support/clients/pack
 import { startTestStack, type TestStack } from "../support/stack.ts";
 
 /**
- * What users of the official SDKs see if a model server is silent for a while, and then breaks off (S22, S41): the keep-alive
- * disturbs nobody, and the error is the SDK's own, not an exception of its HTTP library.
+ * What users of the official SDKs see if a model server is silent for a while, and then breaks off or refuses (S22, S41): the
+ * keep-alive disturbs nobody, and the error is the SDK's own, not an exception of its HTTP library.
  */
 let stack: TestStack;
 let packages: ClientPackages;
@@ -21,6 +21,8 @@ let server: Server;
 let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
 
 const MODEL = "breaks-off";
+/** Refuses the request after the gateway has answered 200. */
+const LATE = "fails-late";
 /** Longer than the Model's keep-alive. */
 const SILENT_MS = 2_500;
 
@@ -28,6 +30,13 @@ beforeAll(async () => {
   packages = await findClientPackages({ environment: process.env, onProgress: (line) => console.log(line) });
   server = createServer((request, response) => {
     request.resume();
+    if (request.url?.startsWith("/late") === true) {
+      const error = { message: "Too many requests of this kind.", type: "rate_limit_error" };
+      setTimeout(() => {
+        response.writeHead(429, { "content-type": "application/json", "retry-after": "1" }).end(JSON.stringify({ error }));
+      }, SILENT_MS);
+      return;
+    }
     response.writeHead(200, { "content-type": "text/event-stream" });
     const chunk = { id: "c", object: "chat.completion.chunk", created: 1, model: "m" };
     const choice = { index: 0, delta: { role: "assistant", content: "one two three" }, finish_reason: null };
@@ -40,7 +49,11 @@ beforeAll(async () => {
   const address = server.address();
   if (typeof address !== "object" || address === null) throw new Error("the upstream has no port");
   const backend = { name: "only", protocol: "chat", url: `http://127.0.0.1:${address.port}` } as const;
-  manifests = await makeBackendManifests([{ name: MODEL, backends: [backend], streaming: { keepAlive: "1s" } }]);
+  const late = { ...backend, url: `${backend.url}/late` };
+  manifests = await makeBackendManifests([
+    { name: MODEL, backends: [backend], streaming: { keepAlive: "1s" } },
+    { name: LATE, backends: [late], streaming: { keepAlive: "1s", answerAfter: "1s" } },
+  ]);
   stack = await startTestStack({ manifestsDirectory: manifests.directory });
 });
 afterAll(async () => {
@@ -93,4 +106,38 @@ test("Node: anthropic throws its own error behind the text", async () => {
   expect(text).toBe("one two three");
   expect(error).toBeInstanceOf(AnthropicError);
   expect(String(error)).toMatch(ERROR);
+});
+
+const LATE_ERROR = /too many requests|takes no more requests|rate limit/i;
+
+test.for(["openai", "openai-responses", "anthropic"])("Python: %s has an error of its own for one behind a 200", async (sdk) => {
+  const program = path.join(import.meta.dirname, "python/broken_stream.py");
+  const ran = await inPython(packages.sdkProgram("python"), [program, sdk, stack.baseUrl, stack.apiKey, LATE]);
+  const { text, error } = seenSchema.parse(JSON.parse(ran.stdout));
+  expect(text).toBe("");
+  expect(error?.message).toMatch(LATE_ERROR);
+});
+
+test("Node: openai throws its own error for one behind a 200", async () => {
+  const client = new OpenAI({ baseURL: `${stack.baseUrl}/v1`, apiKey: stack.apiKey });
+  const stream = await client.chat.completions.create({
+    model: LATE,
+    stream: true,
+    messages: [{ role: "user", content: "Hello" }],
+  });
+  let chunks = 0;
+  const error: unknown = await (async () => {
+    for await (const _ of stream) chunks += 1;
+  })().catch((thrown: unknown) => thrown);
+  expect(chunks).toBe(0);
+  expect(error).toBeInstanceOf(OpenAIError);
+  expect(String(error)).toMatch(LATE_ERROR);
+});
+
+test("Node: anthropic throws its own error for one behind a 200", async () => {
+  const client = new Anthropic({ baseURL: stack.baseUrl, apiKey: stack.apiKey });
+  const stream = client.messages.stream({ model: LATE, max_tokens: 100, messages: [{ role: "user", content: "Hello" }] });
+  const error: unknown = await stream.finalMessage().catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(AnthropicError);
+  expect(String(error)).toMatch(LATE_ERROR);
 });

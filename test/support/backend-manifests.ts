@@ -23,7 +23,7 @@ export interface TestModelOfMany {
   backends: readonly TestBackend[];
   /** As a manifest names them. */
   timeouts?: Partial<Record<"connect" | "firstByte" | "idle" | "whole", string>>;
-  streaming?: { keepAlive: string };
+  streaming?: { keepAlive: string; answerAfter?: string };
   maxOutputTokens?: number;
   /** US dollars a million tokens. */
   pricing?: { inputPerMillion: string; outputPerMillion: string };

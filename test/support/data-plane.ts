@@ -51,7 +51,7 @@ export async function startDataPlane(
   { workers = 1, stdout, edit = (bootstrap) => bootstrap }: DataPlaneOptions = {},
 ): Promise<DataPlane> {
   const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-data-plane-"));
-  const [port = 0, envoyAdmin = 0, extprocAdmin = 0] = await freePorts(3);
+  const [port = 0, envoyAdmin = 0, extprocAdmin = 0, earlyAnswers = 0] = await freePorts(4);
   const extprocPorts = await freePorts(workers);
   const baseUrl = `http://127.0.0.1:${port}`;
   const extprocAdminUrl = `http://127.0.0.1:${extprocAdmin}`;
@@ -74,6 +74,7 @@ export async function startDataPlane(
         KEY_PEPPER: pepper,
         PUBLIC_BASE_URL: baseUrl,
         EXTPROC_LISTEN: extprocPorts.map((each) => `127.0.0.1:${each}`).join(","),
+        EARLY_ANSWERS_ADDRESS: `127.0.0.1:${earlyAnswers}`,
         ADMIN_PORT: String(extprocAdmin),
         DRAIN_SECONDS: "30",
         JOURNAL_DIRECTORY: journalDirectory,
@@ -99,6 +100,7 @@ export async function startDataPlane(
     listen: { host: "127.0.0.1", port },
     admin: { host: "127.0.0.1", port: envoyAdmin },
     extproc: extprocPorts.map((each) => ({ host: "127.0.0.1", port: each })),
+    earlyAnswers: { host: "127.0.0.1", port: earlyAnswers },
     xds: { path: stack.xdsSocket },
     maxRequestBytes: MAX_REQUEST_BYTES,
     accessLogPath,

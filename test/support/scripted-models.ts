@@ -15,6 +15,7 @@ export type ModelAnswer = (request: IncomingMessage, response: ServerResponse, b
 export function useScriptedModels(
   answer: ModelAnswer,
   models: (url: string) => readonly TestModelOfMany[] = eachProtocol,
+  { workers = 1 }: { workers?: number } = {},
 ): () => TestStack {
   let stack: TestStack | undefined;
   const stops: (() => Promise<void>)[] = [];
@@ -24,7 +25,7 @@ export function useScriptedModels(
     stops.push(upstream.stop);
     const manifests = await makeBackendManifests([...models(`http://127.0.0.1:${upstream.port}`)]);
     stops.push(manifests.remove);
-    stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
+    stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n, workers });
     stops.push(stack.stop);
   });
   afterAll(async () => {

@@ -114,12 +114,27 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
     await mkdir(logs, { recursive: true });
     const [port = 0, envoyAdmin = 0, extprocPort = 0, extprocAdmin = 0] = await freePorts(4);
     const baseUrl = `http://${LOOPBACK}:${port}`;
-    const place = { databaseUrl, pepper, baseUrl, ports: [extprocPort], adminPort: extprocAdmin, traces: undefined };
-    const part = extprocPart({ ...place, journalDirectory: path.join(root, `journal of ${name}`) });
+    const earlyAnswersSocket = path.join(directory.sockets, `early-${planes.length}.sock`);
+    const place = {
+      databaseUrl,
+      pepper,
+      baseUrl,
+      listen: [{ host: LOOPBACK, port: extprocPort }],
+      adminPort: extprocAdmin,
+      traces: undefined,
+    };
+    const part = extprocPart({ ...place, earlyAnswersSocket, journalDirectory: path.join(root, `journal of ${name}`) });
     const environment = { ...part.environment, ...options.extprocSettings };
     const program = isLogDiskFull ? intoFullDisk(part) : part;
     const extproc = await begin(member({ ...part, ...program, environment }, logs));
-    const ports = { port, adminPort: envoyAdmin, extprocPorts: [extprocPort], xdsSocket, dashboardPort };
+    const ports = {
+      port,
+      adminPort: envoyAdmin,
+      extproc: [{ host: LOOPBACK, port: extprocPort }],
+      xdsSocket,
+      earlyAnswersSocket,
+      dashboardPort,
+    };
     const configFile = path.join(logs, "envoy.yaml");
     const envoy = await begin(member(await envoyPart({ binary, logs, configFile, traces: undefined, ...ports }), logs));
     const [envoyAdminUrl, extprocAdminUrl] = [`http://${LOOPBACK}:${envoyAdmin}`, `http://${LOOPBACK}:${extprocAdmin}`];

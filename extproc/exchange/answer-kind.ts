@@ -1,0 +1,36 @@
+import { GatewayError } from "../../contract/errors.ts";
+import { HEADERS } from "../../contract/headers.ts";
+import { localReplyError } from "../fallback/attempts.ts";
+import { isCompressed, isEventStream } from "../headers.ts";
+import type { Forwarded } from "./context.ts";
+
+/** A JSON error, an answer that streams, or one in a piece. */
+export type AnswerKind = "upstream_error" | "stream" | "whole";
+
+/**
+ * What the model server's answer is, by its headers, which the run then names as its backend.
+ * @throws GatewayError for an answer that cannot be passed on.
+ */
+export function judgeAnswer(forwarded: Forwarded, headers: ReadonlyMap<string, string>): AnswerKind {
+  const { run, dispatch } = forwarded;
+  const status = Number(headers.get(":status"));
+  run.moveTo(dispatch.backend());
+  const madeByRelay = headers.get(HEADERS.localReply);
+  const failure = madeByRelay === undefined ? dispatch.failure() : localReplyError(status, madeByRelay);
+  if (failure !== null) throw dispatch.described(failure);
+  // Envoy passes it on over HTTP/1.1, where answers below 200 have no body: the end of this one would never come.
+  if (!(status >= 200)) throw new GatewayError("upstream_error", "The model server's answer has no valid status code.");
+  forwarded.upstreamStatus = status;
+
+  if (status === 206) throw new GatewayError("upstream_error", "The model server gave a part of an answer.");
+  // Clients read no body after it.
+  if (status === 205) throw emptyAnswer();
+  if (status >= 300) return "upstream_error";
+  if (isCompressed(headers))
+    throw new GatewayError("upstream_error", "The model server's answer is compressed, although it was asked not to be.");
+  return dispatch.translation().wantsStream && isEventStream(headers) ? "stream" : "whole";
+}
+
+export function emptyAnswer(): GatewayError {
+  return new GatewayError("upstream_error", "The model server's answer is empty.");
+}

@@ -1,0 +1,65 @@
+import { HEADERS } from "../../contract/headers.ts";
+import { attemptsRoutes } from "./attempts.ts";
+import { backendRoutes } from "./backend-route.ts";
+import { brokenAnswerLog } from "./broken-answer-log.ts";
+import { CONNECTION_BUFFER_BYTES } from "./buffers.ts";
+import type { EnvoyConfig } from "./envoy-config.ts";
+import { EXTPROC_CLUSTER } from "./extproc-cluster.ts";
+import { relayConnectionManager } from "./relay.ts";
+import { socketAddress, type EndpointAddress } from "./socket-address.ts";
+import { PRIVATE_HEADERS } from "./upstream-route.ts";
+
+/**
+ * A stream whose Model names `streaming.answerAfter` passes extproc twice (docs/decisions/0048): Envoy sends the request to
+ * extproc as if to a model server, and extproc sends it to this listener, which leads to the model server. So extproc can begin
+ * the answer before the model server does.
+ */
+
+/** The clients' route to extproc. */
+export function earlyAnswerRoute(): EnvoyConfig {
+  return {
+    name: "early-answer",
+    match: { prefix: "/", headers: [{ name: HEADERS.earlyAnswer, present_match: true }] },
+    request_headers_to_remove: PRIVATE_HEADERS,
+    // The limit stays what it was for the body: the whole of an answer is not held here.
+    request_body_buffer_limit: CONNECTION_BUFFER_BYTES,
+    // The routes to model servers measure their silence.
+    route: { cluster: EXTPROC_CLUSTER, timeout: "0s", idle_timeout: "3600s" },
+  };
+}
+
+export interface EarlyAnswersListenerOptions {
+  /** Whoever reaches it uses the providers' credentials: a Unix socket that only this user can use, or a pod's loopback. */
+  address: EndpointAddress;
+  maxRequestBytes: number;
+}
+
+/** The port for extproc alone. It has a connection for each request, and closes it with the request. */
+export function earlyAnswersListener({ address, maxRequestBytes }: EarlyAnswersListenerOptions): EnvoyConfig {
+  return {
+    name: "early-answers",
+    address: "path" in address ? { pipe: { path: address.path, mode: 0o600 } } : socketAddress(address),
+    // Its connections are those of clients that were counted already.
+    ignore_global_conn_limit: true,
+    per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
+    filter_chains: [
+      {
+        filters: [
+          {
+            name: "envoy.filters.network.http_connection_manager",
+            typed_config: {
+              ...relayConnectionManager("early_answers", {
+                request_body_buffer_limit: maxRequestBytes,
+                routes: [...attemptsRoutes({ maxRequestBytes }), ...backendRoutes()],
+              }),
+              // extproc may still be writing when a server has answered: its write must not fail before it has read the answer.
+              delayed_close_timeout: "1s",
+              // So it hears of a server that breaks off before the connection ends.
+              access_log: [brokenAnswerLog()],
+            },
+          },
+        ],
+      },
+    ],
+  };
+}
