@@ -8,6 +8,7 @@ import { createAccessLog, type AccessLogChoice, type RefusedRequest } from "./ac
 import type { AdmissionRefusal } from "./load/admission.ts";
 import type { FreeRequestRefusal } from "./load/free-requests.ts";
 import type { Doubt } from "./meter/meter.ts";
+import { logText } from "./protocol/upstream-error-text.ts";
 import { createRequestMetrics } from "./request-metrics.ts";
 
 /** One function a business event; each writes its log line and counts. Labels are closed sets. */
@@ -32,6 +33,8 @@ export interface Events {
   }): void;
   /** A model server's report of usage was not charged as it stands (meter/meter.ts). */
   usageDoubted(report: { requestId: string; model: string; backend: string; doubt: Doubt }): void;
+  /** The client of another protocol read a plain end for it. */
+  stopReasonUnknown(stop: { requestId: string; model: string; backend: string; reason: string }): void;
   upstreamFailed(failure: {
     requestId: string;
     model: string;
@@ -118,6 +121,12 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     labelNames: ["model", "doubt"],
     registers,
   });
+  const unknownReasons = new Counter({
+    name: "gateway_unknown_stop_reasons_total",
+    help: "Translated answers whose model server gave a stop reason that the gateway does not know, by model.",
+    labelNames: ["model"],
+    registers,
+  });
   metrics.registerMetric(
     gauge("gateway_body_bytes", "Bytes of bodies under way, set aside by their length; full, it refuses.", gauges.bodyBytes),
   );
@@ -199,6 +208,10 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     usageDoubted(report) {
       doubtedReports.inc({ model: report.model, doubt: report.doubt });
       log.warn(report, "the upstream's report of usage is not charged as it stands");
+    },
+    stopReasonUnknown({ reason, ...stop }) {
+      unknownReasons.inc({ model: stop.model });
+      log.warn({ ...stop, reason: logText(reason) }, "the upstream ended an answer for an unknown reason");
     },
     upstreamFailed(failure) {
       upstreamFailures.inc({ model: failure.model, code: failure.code });

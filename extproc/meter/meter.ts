@@ -36,6 +36,10 @@ export interface Meter {
   producedBytes(bytes: number, characters: number): void;
   /** What the upstream has produced. Token counts alone do not say so: messages streams begin with a placeholder. */
   outputBytes(): number;
+  /** The server ended its answer for a reason that no table has: it may be cut, and the client reads a plain end. */
+  noteUnknownReason(reason: string): void;
+  /** The last one that was noted, cut to a length for logs. */
+  unknownReason(): string | null;
   final(): MeteredUsage;
   /** What is wrong with the reports by now. */
   doubts(): readonly Doubt[];
@@ -52,6 +56,9 @@ const BYTES_PER_TOKEN = 4;
  * (26 at most), and all but four of cl100k_base's 100,000, which are names in user interface libraries.
  */
 const MAX_CHARACTERS_PER_TOKEN = 32;
+
+/** A server may write anything there; known reasons have 30 characters at most. */
+const MAX_REASON_LENGTH = 64;
 
 /** A prompt falls if it becomes less than this part of what was said before, and of our own count. */
 const LEAST_PROMPT_PART = 1 / 4;
@@ -99,6 +106,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
   let highestOutput = 0;
   let bytes = 0;
   let characters = 0;
+  let unknownReason: string | null = null;
 
   function reportPrompt({ inputTokens, cachedInputTokens = 0, cacheWriteTokens = 0 }: Partial<Usage>): void {
     const sum = (inputTokens ?? 0) + cachedInputTokens + cacheWriteTokens;
@@ -202,6 +210,10 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
       characters += moreCharacters;
     },
     outputBytes: () => bytes,
+    noteUnknownReason(reason) {
+      unknownReason = reason.slice(0, MAX_REASON_LENGTH).toWellFormed();
+    },
+    unknownReason: () => unknownReason,
     final() {
       const total = outputTokens();
       const isOutputOwn = output === undefined || outputDoubts(output).length > 0;

@@ -159,6 +159,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
     guard(() => settler.add(settlement));
     guard(() => events.requestSettled(settlement));
     guard(() => noteDoubts(outcome));
+    guard(noteUnknownReason);
   }
 
   function draw(outcome: Settlement["outcome"]): Bill {
@@ -188,6 +189,11 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
       if (doubt === "stale" && outcome !== "complete") continue;
       events.usageDoubted({ requestId, model: model.name, backend: backend.name, doubt });
     }
+  }
+
+  function noteUnknownReason(): void {
+    const reason = meter.unknownReason();
+    if (reason !== null) events.stopReasonUnknown({ requestId, model: model.name, backend: backend.name, reason });
   }
 
   function guard<Value>(step: () => Value): Value | undefined {

@@ -11,7 +11,7 @@ import { bytesOf, chatOutput } from "../readable-output.ts";
 import { createAnswerBlocks } from "./answer-blocks.ts";
 import { createArgumentGrowth } from "./argument-growth.ts";
 import { findChunkText } from "./chunk-text.ts";
-import { readFinishReason } from "./stop-reason.ts";
+import { isUnknownReason, readFinishReason } from "./stop-reason.ts";
 import { createToolCallIds } from "../conversation/tool-call-ids.ts";
 
 export interface ChatAnswerContext extends ReadAnswerContext {
@@ -68,6 +68,7 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
   function finish(): AnswerEvent[] {
     if (isUnread && !hasSpoken) throw unread();
     const ending = readFinishReason({ finishReason, matchedStop, stopSequences, hasRefusal });
+    if (finishReason !== null && isUnknownReason(finishReason)) meter.noteUnknownReason(finishReason);
     // What the client reads is what is charged: the meter's numbers, counted by us where the server gave none (S28).
     return [...blocks.end(), { type: "stop", ending, usage: meter.final().usage }];
   }

@@ -11,8 +11,20 @@ export interface FinishFacts {
   hasRefusal: boolean;
 }
 
-/** Servers' own words beside the protocol's, in small letters. What is not here is an ordinary end: calls are told by themselves. */
+/** The protocol's reasons and servers' own, in lower case. Any other reads as "end" and is logged (`isUnknownReason`). */
 const REASONS: ReadonlyMap<string, StopReason> = new Map([
+  ["stop", "end"],
+  ["tool_calls", "end"],
+  ["function_call", "end"],
+  // Servers of other protocols and their proxies.
+  ["end_turn", "end"],
+  ["tool_use", "end"],
+  ["stop_sequence", "end"],
+  ["completed", "end"],
+  ["complete", "end"],
+  // Text Generation Inference, Cohere and others.
+  ["eos", "end"],
+  ["eos_token", "end"],
   ["length", "limit"],
   // Gemini, Cohere and others.
   ["max_tokens", "limit"],
@@ -36,6 +48,14 @@ const REASONS: ReadonlyMap<string, StopReason> = new Map([
 ]);
 /** The server failed in the middle of its answer. */
 const FAILURES: ReadonlySet<string> = new Set(["error", "abort", "network_error"]);
+/** DeepSeek. */
+const OVERLOADED = "insufficient_system_resource";
+
+/** Is this a reason that no table has? */
+export function isUnknownReason(finishReason: string): boolean {
+  const said = finishReason.toLowerCase();
+  return said !== "" && !REASONS.has(said) && !FAILURES.has(said) && said !== OVERLOADED;
+}
 
 /** @throws GatewayError where the reason says that the server failed. */
 export function readFinishReason({ finishReason, matchedStop, stopSequences, hasRefusal }: FinishFacts): Ending {
@@ -43,7 +63,7 @@ export function readFinishReason({ finishReason, matchedStop, stopSequences, has
   if (FAILURES.has(said)) {
     throw new GatewayError("upstream_error", "The model server broke off the answer. Try again.");
   }
-  if (said === "insufficient_system_resource") {
+  if (said === OVERLOADED) {
     throw new GatewayError("overloaded", "The model server is overloaded. Try again later.");
   }
   const plain = { stopSequence: null, explanation: null };

@@ -6,7 +6,7 @@ import type { AnswerReader, ReadAnswerContext } from "../conversation/answer.ts"
 import type { AnswerEvent } from "../conversation/answer-event.ts";
 import type { ToolNames } from "../conversation/names.ts";
 import { createAnswerUnwrapper } from "./answer-tool.ts";
-import { readStopReason } from "./stop-reason.ts";
+import { isUnknownReason, readStopReason } from "./stop-reason.ts";
 import { createStreamUsage } from "./stream-usage.ts";
 
 export interface MessagesAnswerContext extends ReadAnswerContext {
@@ -147,7 +147,9 @@ export function createAnswerReader(context: MessagesAnswerContext): AnswerReader
     if (hasUnread && meter.outputBytes() === 0)
       throw new GatewayError("upstream_error", "The model server's answer has no text where a messages answer has it.");
     const closed = [...open.keys()].flatMap(closeBlock);
-    const reason = readStopReason(stop?.stopReason ?? null);
+    const said = stop?.stopReason ?? null;
+    if (said !== null && isUnknownReason(said)) meter.noteUnknownReason(said);
+    const reason = readStopReason(said);
     const stopSequence = reason === "stop_sequence" ? (stop?.stopSequence ?? null) : null;
     const ending = { reason, stopSequence, explanation: stop?.explanation ?? null };
     return [...closed, { type: "stop", ending, usage: meter.final().usage }];

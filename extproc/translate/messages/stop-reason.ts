@@ -1,13 +1,22 @@
 import type { Stop } from "../../protocol/messages/encode-event.ts";
 import type { Ending, StopReason } from "../conversation/answer-event.ts";
 
-/** Messages' stop reasons. What is not here, known or not, is an ordinary end: calls are told by their blocks. */
+/** Messages' stop reasons. Any other reads as "end" and is logged (`isUnknownReason`). */
 const STOP_REASONS: ReadonlyMap<string, StopReason> = new Map([
+  ["end_turn", "end"],
+  ["tool_use", "end"],
+  ["pause_turn", "end"],
+  ["compaction", "end"],
   ["stop_sequence", "stop_sequence"],
   ["max_tokens", "limit"],
   ["model_context_window_exceeded", "limit"],
   ["refusal", "refusal"],
 ]);
+
+/** Is this a reason that the table lacks? */
+export function isUnknownReason(stopReason: string): boolean {
+  return stopReason !== "" && !STOP_REASONS.has(stopReason);
+}
 
 export function readStopReason(stopReason: string | null): StopReason {
   return STOP_REASONS.get(stopReason ?? "") ?? "end";

@@ -9,7 +9,7 @@ import type { AnswerEvent } from "../conversation/answer-event.ts";
 import type { ToolNames } from "../conversation/names.ts";
 import { bytesOf, messagesOutput } from "../readable-output.ts";
 import { createAnswerItems } from "./answer-items.ts";
-import { readStopReason } from "./stop-reason.ts";
+import { isUnknownReason, readStopReason } from "./stop-reason.ts";
 
 export interface ResponsesAnswerContext extends ReadAnswerContext {
   names: ToolNames;
@@ -71,6 +71,7 @@ export function createAnswerReader(context: ResponsesAnswerContext): AnswerReade
     if (meter.outputBytes() === 0 && bytesOf(messagesOutput({ output })) > 0)
       throw new GatewayError("upstream_error", "The model server's answer has no text where a response has it.");
     meter.report(responsesUsage(usage) ?? {});
+    if (reason !== null && isUnknownReason({ status, reason })) meter.noteUnknownReason(reason);
     const ending = {
       reason: readStopReason({ status, reason, hasRefusal: items.hasRefusal() }),
       stopSequence: null,

@@ -15,6 +15,11 @@ const REASONS: ReadonlyMap<string, StopReason> = new Map([
   ["content_filter", "refusal"],
 ]);
 
+/** Did the server cut its answer for a reason that the table lacks? */
+export function isUnknownReason({ status, reason }: { status: string; reason: string }): boolean {
+  return status === "incomplete" && reason !== "" && !REASONS.has(reason);
+}
+
 /** An answer that its server calls incomplete is never a whole one, whatever the reason: without a known one, it was cut. */
 export function readStopReason({
   status,
