@@ -76,13 +76,15 @@ test("only the loopback address is published, and of Envoy alone", () => {
 });
 
 test("Envoy and Postgres are those of the chart", async () => {
-  const image = z.object({ repository: z.string(), tag: z.string() });
+  const image = z
+    .object({ registry: z.string(), repository: z.string(), tag: z.string() })
+    .transform(({ registry, repository, tag }) => `${registry}/${repository}:${tag}`);
   const values = z
     .object({ gateway: z.object({ envoy: z.object({ image }) }), postgres: z.object({ image }) })
     .parse(parse(await readFile(path.join(REPOSITORY, "charts/model-gateway/values.yaml"), "utf8")));
   const { envoy, postgres } = compose.services;
-  expect(envoy?.image).toBe(`${values.gateway.envoy.image.repository}:${values.gateway.envoy.image.tag}`);
-  expect(postgres?.image).toBe(`${values.postgres.image.repository}:${values.postgres.image.tag}`);
+  expect(envoy?.image).toBe(values.gateway.envoy.image);
+  expect(postgres?.image).toBe(values.postgres.image);
 });
 
 test("no secret stands in the file", () => {
