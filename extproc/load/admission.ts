@@ -47,6 +47,9 @@ const LATE_MS = 250;
 const STUCK_MS = 1_000;
 /** Of the last seconds, as account-load.ts counts: about a tenth of the process. Less strains nobody. */
 const MUCH_WORK_MS = 200;
+/** An account with fewer requests under way is no flood, and is refused only if it takes half of the process. */
+const FLOOD_OPEN = 16;
+const MUCH_WORK_OF_FEW_MS = 1_000;
 /** Whoever has had less is served even if the process is late: it takes next to nothing. */
 const LITTLE_WORK_MS = 20;
 /** Of an even part. Whoever has had less did not make it late. */
@@ -86,7 +89,8 @@ export function createAdmission({ loads, maxOpen, clock, lateness, onRefused }: 
     const part = allWorkMs === 0 ? 0 : workMs / allWorkMs;
     const isStrained = Math.max(late, waitedMs(share, nowMs)) >= STRAINED_MS;
     const evenPart = 1 / Math.max(1, loads.size);
-    if (isStrained && workMs >= MUCH_WORK_MS && part > Math.min(MAX_PART, MAX_EVEN_PARTS * evenPart) && !isAlone(load, nowMs)) {
+    const muchWorkMs = own >= FLOOD_OPEN ? MUCH_WORK_MS : MUCH_WORK_OF_FEW_MS;
+    if (isStrained && workMs >= muchWorkMs && part > Math.min(MAX_PART, MAX_EVEN_PARTS * evenPart) && !isAlone(load, nowMs)) {
       onRefused("work");
       return new GatewayError(
         "rate_limited",

@@ -62,6 +62,8 @@ interface Ports {
   clients: number;
   envoyAdmin: number;
   envoyStatus: number;
+  /** Streams that extproc relays. */
+  relayed: number;
 }
 
 /** Starts what the release's pods would run, with this machine's addresses in the place of a pod's own. */
@@ -122,6 +124,7 @@ async function startPods(ports: Ports): Promise<void> {
     [8090, at(ports.dashboard)],
     [9901, at(ports.envoyAdmin)],
     [9902, at(ports.envoyStatus)],
+    [9903, at(ports.relayed)],
   ]);
   const bootstrap = z.record(z.string(), z.unknown()).parse(withSockets(parse(here(data["envoy.yaml"])), places));
   envoy = await startEnvoyProcess({ bootstrap, adminPort: ports.envoyAdmin, accessLogPath: "" });
@@ -130,7 +133,7 @@ async function startPods(ports: Ports): Promise<void> {
 test("the guide's commands lead from nothing to the first paid request", async () => {
   const { url, database } = await postgres.empty();
   const [xds = 0, operatorAdmin = 0, extproc = 0, extprocAdmin = 0, dashboard = 0, dashboardAdmin = 0] = await freePorts(6);
-  const [clients = 0, envoyAdmin = 0, envoyStatus = 0] = await freePorts(3);
+  const [clients = 0, envoyAdmin = 0, envoyStatus = 0, relayed = 0] = await freePorts(4);
   const shell = await createShell(api(), {
     directory,
     variables: { DATABASE_URL: url, PROVIDER_KEY: "provider-key", GATEWAY_URL: `http://${LOOPBACK}:${clients}` },
@@ -147,7 +150,8 @@ test("the guide's commands lead from nothing to the first paid request", async (
   await api().kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
   await shell.run(backUp);
   expect((await stat(path.join(directory, "pepper-backup.yaml"))).mode & 0o777).toBe(0o600);
-  await startPods({ xds, operatorAdmin, extproc, extprocAdmin, dashboard, dashboardAdmin, clients, envoyAdmin, envoyStatus });
+  const programs = { xds, operatorAdmin, extproc, extprocAdmin, dashboard, dashboardAdmin };
+  await startPods({ ...programs, clients, envoyAdmin, envoyStatus, relayed });
 
   // The one thing that is not word for word: the model server that stands for the reader's own.
   await shell.run(model.replace("https://provider.example/v1", `${simulator.url}/v1`));

@@ -90,11 +90,11 @@ test("a place is left once, however often that is said", () => {
 
 test("a strained process refuses the account that most of its work was for, and says how much; open requests count for nothing", () => {
   let lateMs = 0;
-  const { enter, refusals } = setUp({ lateMs: () => lateMs, work: { "fast stream": 900, "many slow streams": 100 } });
-  enter("fast stream", 1);
+  const { enter, refusals } = setUp({ lateMs: () => lateMs, work: { "fast streams": 900, "many slow streams": 100 } });
+  enter("fast streams", 16);
   enter("many slow streams", 300);
   lateMs = 20;
-  expect(() => enter("fast stream")).toThrow(
+  expect(() => enter("fast streams")).toThrow(
     expect.objectContaining({
       code: "rate_limited",
       headers: { "retry-after": "1" },
@@ -114,7 +114,10 @@ test("accounts that share the work evenly are not refused, nor is one that has m
 
 test("of many accounts one is refused that has more than two even parts", () => {
   const others = Object.fromEntries(Array.from({ length: 9 }, (_, number) => [`other ${number}`, 150]));
-  const { enter } = setUp({ lateMs: () => 20, work: { ...others, flood: 400 } });
+  let lateMs = 0;
+  const { enter } = setUp({ lateMs: () => lateMs, work: { ...others, flood: 400 } });
+  enter("flood", 16);
+  lateMs = 20;
   for (const account of Object.keys(others)) expect(() => enter(account)).not.toThrow();
   expect(() => enter("flood")).toThrow(expect.objectContaining({ code: "rate_limited" }));
 });
@@ -122,6 +125,7 @@ test("of many accounts one is refused that has more than two even parts", () => 
 test("an account whose own messages wait is refused before the process is late", () => {
   const { enter, of } = setUp({ work: { flood: 900, customer: 10 } });
   enter("customer");
+  enter("flood", 16);
   of("flood").share.waiting.push({ sinceMs: -20, next: () => false });
   expect(() => enter("flood")).toThrow(expect.objectContaining({ code: "rate_limited" }));
   expect(() => enter("customer")).not.toThrow();
@@ -148,9 +152,18 @@ test("a machine that is slow for other reasons refuses nobody who takes little o
 test("a process that is late on a slow machine, and has little to do, refuses nobody", () => {
   let busy = 0.89;
   const { enter } = setUp({ lateMs: () => 400, busyPart: () => busy, work: { customer: 900, other: 100 } });
-  for (const account of ["other", "customer"]) expect(() => enter(account, 10)).not.toThrow();
+  for (const account of ["other", "customer"]) expect(() => enter(account, 16)).not.toThrow();
   busy = 0.9;
   expect(() => enter("customer")).toThrow(expect.objectContaining({ code: "rate_limited" }));
+});
+
+test("an account with few requests under way is refused only if it takes half of the process", () => {
+  const { enter, of } = setUp({ lateMs: () => 200, work: { "a few at once": 999, other: 1 } });
+  enter("other");
+  expect(() => enter("a few at once", 16)).not.toThrow();
+  expect(() => enter("a few at once")).toThrow(expect.objectContaining({ code: "rate_limited" }));
+  of("heavy").share.workMs = 5_000;
+  expect(() => enter("heavy")).toThrow(expect.objectContaining({ code: "rate_limited" }));
 });
 
 test("a process that is far behind refuses those it works for, and still takes those it has hardly worked for", () => {
