@@ -1,18 +1,19 @@
 import { html } from "ghtml";
+import { DAY_MS, dayOf, HOUR_MS } from "../../contract/days.ts";
 
 const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
-  ["day", 86_400_000],
-  ["hour", 3_600_000],
+  ["day", DAY_MS],
+  ["hour", HOUR_MS],
   ["minute", 60_000],
 ];
 /** Older than this, a date says more. */
-const RELATIVE_FOR_MS = 30 * 86_400_000;
+const RELATIVE_FOR_MS = 30 * DAY_MS;
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
 /** How long ago, or how soon; the exact moment is in its title. */
 export function moment(at: Date): string {
   return html`<time class="nowrap" datetime="${at.toISOString()}" title="${exact(at)}"
-    >${ago(at.getTime() - Date.now()) ?? dayOf(at)}</time
+    >${ago(at.getTime() - Date.now()) ?? dayOf(at.getTime())}</time
   >`;
 }
 
@@ -23,7 +24,8 @@ export function exactMoment(at: Date): string {
 
 /** A UTC day. */
 export function day(at: Date): string {
-  return html`<time class="nowrap" datetime="${dayOf(at)}" title="${dayOf(at)}, UTC">${dayOf(at)}</time>`;
+  const written = dayOf(at.getTime());
+  return html`<time class="nowrap" datetime="${written}" title="${written}, UTC">${written}</time>`;
 }
 
 /** @param ms from now. @returns undefined for what is too far away. */
@@ -31,10 +33,6 @@ function ago(ms: number): string | undefined {
   if (Math.abs(ms) > RELATIVE_FOR_MS) return undefined;
   const [unit, unitMs] = UNITS.find(([, length]) => Math.abs(ms) >= length) ?? [];
   return unit === undefined || unitMs === undefined ? "just now" : relative.format(Math.trunc(ms / unitMs), unit);
-}
-
-function dayOf(at: Date): string {
-  return at.toISOString().slice(0, 10);
 }
 
 function exact(at: Date): string {
