@@ -50,7 +50,7 @@ interface Form {
 }
 
 /** A stream whose events differ in more than their text, or hardly ever, costs no more than so many tries. */
-const MOST_LESSONS = 16;
+const MAX_LESSONS = 16;
 
 const QUOTE = 34;
 const BACKSLASH = 92;
@@ -71,7 +71,7 @@ export function createEventTemplate(findText: FindText): EventTemplate {
   let lessons = 0;
 
   function learn({ event, bytes, editedData, frame }: EventSample): void {
-    if (lessons === MOST_LESSONS || event.dataRange === null) return;
+    if (lessons === MAX_LESSONS || event.dataRange === null) return;
     lessons += 1;
     const dataAt = event.dataRange.start - event.start;
     const dataEnd = event.dataRange.end - event.start;
@@ -118,7 +118,7 @@ export function createEventTemplate(findText: FindText): EventTemplate {
     forget() {
       received = undefined;
     },
-    isLearning: () => lessons < MOST_LESSONS,
+    isLearning: () => lessons < MAX_LESSONS,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Profile } from "../../../contract/profile.ts";
 import type { Encodable } from "../../protocol/json/raw.ts";
-import { documentText, noPdf } from "../conversation/media.ts";
+import { writeDocument as writeDocumentParts } from "../conversation/media.ts";
 import type { DocumentBlock, ImageBlock } from "../conversation/turn.ts";
 
 /** One part of a chat message's content. */
@@ -31,24 +31,8 @@ export function writeImage({ source }: ImageBlock): Part {
   }
 }
 
-/**
- * Documents are text to most chat servers.
- * @throws GatewayError `invalid_request` for a PDF where the server takes no files.
- */
-export function writeDocument({ source, title, context, at }: DocumentBlock, { files }: Profile): Part[] {
-  switch (source.kind) {
-    case "text":
-      return [textPart(documentText(source.text, title, context))];
-    case "blocks": {
-      const texts = source.content.flatMap((block) => (block.type === "text" ? [block.text] : []));
-      const images = source.content.flatMap((block) => (block.type === "image" ? [writeImage(block)] : []));
-      return [textPart(documentText(texts.join("\n"), title, context)), ...images];
-    }
-    case "data": {
-      if (!files) throw noPdf(at);
-      const fileData = `data:${source.mediaType};base64,${source.base64}`;
-      const file: Part = { type: "file", file: { filename: title ?? "document.pdf", file_data: fileData } };
-      return context ? [textPart(context), file] : [file];
-    }
-  }
+/** @throws GatewayError `invalid_request` for a PDF where the server takes no files. */
+export function writeDocument(block: DocumentBlock, profile: Profile): Part[] {
+  const file = (name: string, data: string): Part => ({ type: "file", file: { filename: name, file_data: data } });
+  return writeDocumentParts(block, profile, { text: textPart, image: writeImage, file });
 }

@@ -3,21 +3,11 @@ import type { Tool as WireTool, ToolChoice as WireChoice } from "../../protocol/
 import { isObject } from "../../protocol/json/object.ts";
 import type { Encodable } from "../../protocol/json/raw.ts";
 import { rawMember, scanElements } from "../../protocol/json/scan.ts";
-import type { Conversation, Omitted } from "../conversation/conversation.ts";
+import type { Conversation } from "../conversation/conversation.ts";
 import { below, fieldPath } from "../conversation/field-path.ts";
 import type { ToolNames } from "../conversation/names.ts";
-import { isStrictSchema } from "../conversation/strict-schema.ts";
-import {
-  anyTool,
-  AUTO,
-  FREE_TEXT,
-  namedTool,
-  readParameters,
-  withProperties,
-  type Tool,
-  type ToolChoice,
-} from "../conversation/tool.ts";
-import type { Profile } from "../../../contract/profile.ts";
+import { anyTool, AUTO, FREE_TEXT, namedTool, readParameters, type Tool, type ToolChoice } from "../conversation/tool.ts";
+import { asksForSerialCalls, describeTools, type WriteToolsContext } from "../conversation/write-tools.ts";
 import { readCacheMark, type ContentContext } from "./read-content.ts";
 
 /** The tools of a request, whichever way the client wrote them. */
@@ -100,30 +90,21 @@ function legacyChoice(choice: ChatRequest["function_call"], tools: readonly Tool
   return namedTool(choice.name, tools, fieldPath("function_call"));
 }
 
-export interface WriteToolsContext {
-  names: ToolNames;
-  profile: Profile;
-  omitted: Omitted;
-}
-
 type Members = { readonly [name: string]: Encodable };
 
 /** `tools`, `tool_choice` and `parallel_tool_calls`; none of them where there is no tool, for servers refuse empty lists. */
 export function writeTools(
-  { tools, choice, isSerial, words }: Pick<Conversation, "tools" | "choice" | "isSerial" | "words">,
-  { names, profile, omitted }: WriteToolsContext,
+  conversation: Pick<Conversation, "tools" | "choice" | "isSerial" | "words">,
+  context: WriteToolsContext,
 ): Members {
+  const { tools, choice, isSerial } = conversation;
   if (tools.length === 0) return {};
-  const functions = tools.map(({ name, description, schema, strict: wantsStrict }) => {
-    const isStrict = wantsStrict && isStrictSchema(schema.parsed);
-    if (wantsStrict && !isStrict) omitted.tools.add(words.strictTool);
-    return {
-      name: names.toUpstream(name),
-      ...(description ? { description } : {}),
-      parameters: withProperties(schema),
-      ...(isStrict ? { strict: true } : {}),
-    };
-  });
+  const functions = describeTools(conversation, context).map(({ name, description, parameters, isStrict }) => ({
+    name,
+    ...(description === undefined ? {} : { description }),
+    parameters,
+    ...(isStrict ? { strict: true } : {}),
+  }));
   return {
     tools: functions.map((described) => ({ type: "function", function: described })),
     ...writeChoice(),
@@ -131,12 +112,11 @@ export function writeTools(
 
   function writeChoice(): Members {
     if (choice?.type === "none") return { tool_choice: "none" };
-    const takesSerial = !profile.rejects.includes("parallel_tool_calls");
-    if (isSerial && !takesSerial && words.serialCalls !== null) omitted.tools.add(words.serialCalls);
+    const isSerialAsked = asksForSerialCalls(conversation, context);
     const chosen = choice ?? (isSerial ? AUTO : null);
     return {
-      ...(chosen === null ? {} : { tool_choice: choiceOf(chosen, names) }),
-      ...(isSerial && takesSerial ? { parallel_tool_calls: false } : {}),
+      ...(chosen === null ? {} : { tool_choice: choiceOf(chosen, context.names) }),
+      ...(isSerialAsked ? { parallel_tool_calls: false } : {}),
     };
   }
 }

@@ -1,3 +1,4 @@
+import type { Profile } from "../../../contract/profile.ts";
 import { fieldError, type FieldPath } from "./field-path.ts";
 import { parseDataUrl } from "./data-url.ts";
 import type { DocumentBlock, ImageBlock } from "./turn.ts";
@@ -29,13 +30,40 @@ export function readFileData(fileData: string, at: FieldPath): DocumentBlock["so
   throw fieldError(at, " is not a data URL of type application/pdf or text/plain.");
 }
 
-/** A document as text, for servers that take none. */
-export function documentText(text: string, title: string | null, context: string | null): string {
-  const attributes = `${title ? ` title=${JSON.stringify(title)}` : ""}${context ? ` context=${JSON.stringify(context)}` : ""}`;
-  return `<document${attributes}>\n${text}\n</document>`;
+/** How a protocol writes the parts of a message. */
+interface PartWriter<Part> {
+  text(text: string): Part;
+  image(block: ImageBlock): Part;
+  /** @param data a data URL. */
+  file(name: string, data: string): Part;
 }
 
-/** For servers that take no files. */
-export function noPdf(at: FieldPath): Error {
-  return fieldError(at, ": This model reads no PDF. Send the document's text.");
+/**
+ * Documents are text to most servers.
+ * @throws GatewayError `invalid_request` for a PDF where the server takes no files.
+ */
+export function writeDocument<Part>(
+  { source, title, context, at }: DocumentBlock,
+  { files }: Pick<Profile, "files">,
+  write: PartWriter<Part>,
+): Part[] {
+  switch (source.kind) {
+    case "text":
+      return [write.text(documentText(source.text, title, context))];
+    case "blocks": {
+      const texts = source.content.flatMap((block) => (block.type === "text" ? [block.text] : []));
+      const images = source.content.flatMap((block) => (block.type === "image" ? [write.image(block)] : []));
+      return [write.text(documentText(texts.join("\n"), title, context)), ...images];
+    }
+    case "data": {
+      if (!files) throw fieldError(at, ": This model reads no PDF. Send the document's text.");
+      const file = write.file(title ?? "document.pdf", `data:${source.mediaType};base64,${source.base64}`);
+      return context ? [write.text(context), file] : [file];
+    }
+  }
+}
+
+function documentText(text: string, title: string | null, context: string | null): string {
+  const attributes = `${title ? ` title=${JSON.stringify(title)}` : ""}${context ? ` context=${JSON.stringify(context)}` : ""}`;
+  return `<document${attributes}>\n${text}\n</document>`;
 }

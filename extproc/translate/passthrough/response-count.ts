@@ -27,8 +27,8 @@ const ECHOED = [
 /** What a server may add to each of these: `strict`, defaults, the names of them. */
 const ADDED_BYTES = 256;
 /** A stream has the request where the response is created, queued, begun and over. */
-const MOST_ECHOES = 4;
-const MOST_ERRORS = 2;
+const MAX_ECHOES = 4;
+const MAX_ERRORS = 2;
 /** What its normal form may be longer. */
 const LONGER = 2;
 
@@ -68,7 +68,7 @@ function createCount(meter: Meter, mostEchoed: ReadonlyMap<string, number>): Res
   }
 
   function freeEcho(response: JsonObject): number {
-    const echoed = echoes < MOST_ECHOES ? echoBytes(response, mostEchoed) : 0;
+    const echoed = echoes < MAX_ECHOES ? echoBytes(response, mostEchoed) : 0;
     if (echoed > 0) echoes += 1;
     return echoed;
   }
@@ -77,7 +77,7 @@ function createCount(meter: Meter, mostEchoed: ReadonlyMap<string, number>): Res
   function freeError({ error, type }: JsonObject): number {
     if (type !== "error" && !isObject(error)) return 0;
     errors += 1;
-    return errors <= MOST_ERRORS ? FREE_ERROR_BYTES : 0;
+    return errors <= MAX_ERRORS ? FREE_ERROR_BYTES : 0;
   }
 
   return {

@@ -1,11 +1,11 @@
 import { ERRORS, type GatewayError } from "../../../contract/errors.ts";
 import type { Usage } from "../../../contract/usage.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
-import { encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
+import { RawJson, type Encodable } from "../../protocol/json/raw.ts";
 import { rawMembers } from "../../protocol/json/raw-members.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
+import { encodeRawEvent } from "../../protocol/responses/raw-event.ts";
 import { encodeError, encodeUsage } from "../../protocol/responses/response.ts";
-import { encodeSseEvent } from "../../protocol/sse.ts";
 
 /** What has come of a response whose stream the gateway may have to end itself. */
 export interface ResponseSoFar {
@@ -70,7 +70,7 @@ export function createResponseSoFar(model: string | null): ResponseSoFar {
 
   function event(type: string, members: Record<string, Encodable>): string {
     next += 1;
-    return encodeSseEvent(type, encodeJson({ type, sequence_number: next - 1, ...members }).replaceAll(LINE_BREAKS, " "));
+    return encodeRawEvent(type, next - 1, members);
   }
 
   return {
@@ -91,8 +91,6 @@ export function createResponseSoFar(model: string | null): ResponseSoFar {
     },
   };
 }
-
-const LINE_BREAKS = /[\r\n]+/g;
 
 /** By the events that bring them, the pieces of an item's text. */
 const KINDS: ReadonlyMap<string, string> = new Map([

@@ -31,15 +31,15 @@ export interface StreamRules {
 }
 
 /** Events of one chunk that are read one by one to learn their form: each costs another look at the rest of the chunk. */
-const MOST_LESSONS_PER_CHUNK = 8;
+const MAX_LESSONS_PER_CHUNK = 8;
 
 /** Comments, ids and fields that the format has not are counted by nobody: a stream passes so much of them, and no more. */
-const MOST_UNCOUNTED_BYTES = 4 * 1024;
+const MAX_UNCOUNTED_BYTES = 4 * 1024;
 /** What stands before an event's data, where that is nothing but the event's name. */
 const PLAIN_LEAD = /^(?:event: ?[\w.]{0,64}\n)?data: ?$/;
 
 /** White space in front of a stream or an answer. Whoever sends more sends no answer. */
-const MOST_LEAD_BYTES = 4 * 1024;
+const MAX_LEAD_BYTES = 4 * 1024;
 
 const LF = 10;
 const OPEN_BRACE = 123;
@@ -73,8 +73,8 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
   function begin(chunk: Buffer): Buffer | "unchanged" {
     const lead = countLead(chunk);
     const leadBytes = answer.length() + lead;
-    if (lead === chunk.length && leadBytes <= MOST_LEAD_BYTES) return collect(chunk);
-    isWholeAnswer = chunk[lead] === OPEN_BRACE && leadBytes <= MOST_LEAD_BYTES;
+    if (lead === chunk.length && leadBytes <= MAX_LEAD_BYTES) return collect(chunk);
+    isWholeAnswer = chunk[lead] === OPEN_BRACE && leadBytes <= MAX_LEAD_BYTES;
     const before = Buffer.from(answer.view());
     answer.drop(before.length);
     if (isWholeAnswer) return collect(chunk.subarray(lead));
@@ -97,7 +97,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     const outputs: Buffer[] = [];
     let isUnchanged = true;
     let lessons = 0;
-    for (let at = 0, part = first; ; part = passFront(chunk.subarray(at), lessons < MOST_LESSONS_PER_CHUNK)) {
+    for (let at = 0, part = first; ; part = passFront(chunk.subarray(at), lessons < MAX_LESSONS_PER_CHUNK)) {
       lessons += part.isKnown ? 0 : 1;
       if (part.output === "unchanged") outputs.push(chunk.subarray(at, at + part.bytes));
       else outputs.push(part.output);
@@ -166,7 +166,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
   }
 
   function isStripped(): boolean {
-    return parser.otherBytes() > MOST_UNCOUNTED_BYTES;
+    return parser.otherBytes() > MAX_UNCOUNTED_BYTES;
   }
 
   /** Everything settled, edits in place. */

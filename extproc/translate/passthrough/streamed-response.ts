@@ -1,10 +1,11 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { EVENT_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
 import { isObject } from "../../protocol/json/object.ts";
-import { encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
+import { RawJson, type Encodable } from "../../protocol/json/raw.ts";
 import { rawMembers } from "../../protocol/json/raw-members.ts";
 import { rawMember, scanElements } from "../../protocol/json/scan.ts";
-import { encodeSseEvent, type SseEvent } from "../../protocol/sse.ts";
+import { encodeRawEvent } from "../../protocol/responses/raw-event.ts";
+import type { SseEvent } from "../../protocol/sse.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
 
 const NOTHING = Buffer.alloc(0);
@@ -48,9 +49,7 @@ export function eventsOfResponse(response: Buffer): string {
     ...items.flatMap((item, index) => itemSteps(item, index)),
     [`response.${status}`, { response: new RawJson(response.toString("utf8")) }],
   ];
-  return steps
-    .map(([type, members], number) => encodeSseEvent(type, oneLine(encodeJson({ type, sequence_number: number, ...members }))))
-    .join("");
+  return steps.map(([type, members], number) => encodeRawEvent(type, number, members)).join("");
 }
 
 function itemSteps(item: Buffer, index: number): [string, Members][] {
@@ -127,9 +126,4 @@ function summarySteps(part: Buffer, place: Members): [string, Members][] {
     ["response.reasoning_summary_text.done", { ...place, text }],
     ["response.reasoning_summary_part.done", { ...place, part: new RawJson(part.toString("utf8")) }],
   ];
-}
-
-/** Line breaks of indented JSON stand between its tokens only, and would break an event into lines. */
-function oneLine(json: string): string {
-  return json.replaceAll(/[\r\n]+/g, " ");
 }

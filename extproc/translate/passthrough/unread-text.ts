@@ -10,14 +10,14 @@ const FREE_ANSWER_BYTES = 4 * 1024;
 export const FREE_ERROR_BYTES = 64 * 1024;
 
 /** Strings that an answer repeats in every event, such as its id and the names of members. */
-const MOST_KNOWN = 96;
+const MAX_KNOWN = 96;
 const LONGEST_KNOWN = 256;
 
 /** A second of speech is some twenty tokens and, as base64, 64 KB. */
 const SEALED_BYTES_PER_TEXT_BYTE = 256;
 
 /** The most that a client may ask for with `top_logprobs`. */
-const MOST_ALTERNATIVES = 20;
+const MAX_ALTERNATIVES = 20;
 const LONGEST_TOKEN = 64;
 
 /** One event, or a whole answer. */
@@ -51,7 +51,7 @@ export function createUnreadText(): UnreadText {
       const written = data.slice(open + 1, close);
       open = data.indexOf('"', close + 1);
       if (written === "" || known.has(written) || here.has(written)) continue;
-      if (known.size < MOST_KNOWN && written.length <= LONGEST_KNOWN) known.add(written);
+      if (known.size < MAX_KNOWN && written.length <= LONGEST_KNOWN) known.add(written);
       else here.add(written);
       bytes += Buffer.byteLength(written.includes("\\") ? String(JSON.parse(`"${written}"`)) : written);
     }
@@ -94,7 +94,7 @@ export function logprobBytes(choices: unknown, textBytes: number): number {
     if (!isObject(logprobs)) continue;
     const tokens = [...objectsIn(logprobs["content"]), ...objectsIn(logprobs["refusal"])];
     for (const token of tokens.slice(0, textBytes))
-      for (const each of [token, ...objectsIn(token["top_logprobs"]).slice(0, MOST_ALTERNATIVES)]) bytes += tokenBytes(each);
+      for (const each of [token, ...objectsIn(token["top_logprobs"]).slice(0, MAX_ALTERNATIVES)]) bytes += tokenBytes(each);
   }
   return bytes;
 }

@@ -1,5 +1,5 @@
 import type { Profile } from "../../../contract/profile.ts";
-import { documentText, noPdf } from "../conversation/media.ts";
+import { writeDocument as writeDocumentParts } from "../conversation/media.ts";
 import type { DocumentBlock, ImageBlock, ResultBlock } from "../conversation/turn.ts";
 
 /** One part of what the user says, or of the result of a call. */
@@ -33,20 +33,7 @@ function writeImage({ source }: ImageBlock): Part {
   }
 }
 
-function writeDocument({ source, title, context, at }: DocumentBlock, { files }: Profile): Part[] {
-  switch (source.kind) {
-    case "text":
-      return [textPart(documentText(source.text, title, context))];
-    case "blocks": {
-      const texts = source.content.flatMap((block) => (block.type === "text" ? [block.text] : []));
-      const images = source.content.flatMap((block) => (block.type === "image" ? [writeImage(block)] : []));
-      return [textPart(documentText(texts.join("\n"), title, context)), ...images];
-    }
-    case "data": {
-      if (!files) throw noPdf(at);
-      const fileData = `data:${source.mediaType};base64,${source.base64}`;
-      const file: Part = { type: "input_file", filename: title ?? "document.pdf", file_data: fileData };
-      return context ? [textPart(context), file] : [file];
-    }
-  }
+function writeDocument(block: DocumentBlock, profile: Profile): Part[] {
+  const file = (name: string, data: string): Part => ({ type: "input_file", filename: name, file_data: data });
+  return writeDocumentParts(block, profile, { text: textPart, image: writeImage, file });
 }

@@ -2,21 +2,12 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { rawMember, scanElements } from "../../protocol/json/scan.ts";
 import type { ResponsesRequest } from "../../protocol/responses/request.ts";
 import type { Tool as WireTool, ToolChoice as WireChoice, ToolOf } from "../../protocol/responses/request-tool.ts";
-import type { Profile } from "../../../contract/profile.ts";
 import type { Encodable } from "../../protocol/json/raw.ts";
 import type { Conversation, Omitted } from "../conversation/conversation.ts";
 import { fieldPath } from "../conversation/field-path.ts";
 import type { ToolNames } from "../conversation/names.ts";
-import { isStrictSchema } from "../conversation/strict-schema.ts";
-import {
-  anyTool,
-  FREE_TEXT,
-  namedTool,
-  readParameters,
-  withProperties,
-  type Tool,
-  type ToolChoice,
-} from "../conversation/tool.ts";
+import { anyTool, FREE_TEXT, namedTool, readParameters, type Tool, type ToolChoice } from "../conversation/tool.ts";
+import { asksForSerialCalls, describeTools, type WriteToolsContext } from "../conversation/write-tools.ts";
 
 /** A tool as the client knows it. */
 export interface ClientTool {
@@ -98,37 +89,21 @@ function readChoice(choice: WireChoice | null | undefined, tools: readonly Tool[
   return namedTool(flatToolName(choice.name, choice.namespace), tools, at);
 }
 
-export interface WriteToolsContext {
-  names: ToolNames;
-  profile: Profile;
-  omitted: Omitted;
-}
-
 type Members = { readonly [name: string]: Encodable };
 
 /** `tools`, `tool_choice` and `parallel_tool_calls`; none of them where there is no tool. */
 export function writeTools(
-  { tools, choice, isSerial, words }: Pick<Conversation, "tools" | "choice" | "isSerial" | "words">,
-  { names, profile, omitted }: WriteToolsContext,
+  conversation: Pick<Conversation, "tools" | "choice" | "isSerial" | "words">,
+  context: WriteToolsContext,
 ): Members {
+  const { tools, choice } = conversation;
   if (tools.length === 0) return {};
-  const takesSerial = !profile.rejects.includes("parallel_tool_calls");
-  if (isSerial && !takesSerial && words.serialCalls !== null) omitted.tools.add(words.serialCalls);
+  const isSerialAsked = asksForSerialCalls(conversation, context);
   return {
-    tools: tools.map(({ name, description, schema, strict: wantsStrict }) => {
-      const strict = wantsStrict && isStrictSchema(schema.parsed);
-      if (wantsStrict && !strict) omitted.tools.add(words.strictTool);
-      // Left out, `strict` would be true, and the server would change the schema or refuse it.
-      return {
-        type: "function",
-        name: names.toUpstream(name),
-        description: description || undefined,
-        parameters: withProperties(schema),
-        strict,
-      };
-    }),
-    tool_choice: choice === null ? undefined : writeChoice(choice, names),
-    parallel_tool_calls: isSerial && takesSerial ? false : undefined,
+    // Left out, `strict` would be true, and the server would change the schema or refuse it.
+    tools: describeTools(conversation, context).map(({ isStrict, ...tool }) => ({ type: "function", ...tool, strict: isStrict })),
+    tool_choice: choice === null ? undefined : writeChoice(choice, context.names),
+    parallel_tool_calls: isSerialAsked ? false : undefined,
   };
 }
 
