@@ -32,4 +32,7 @@ export const ACCOUNT_BOUNDS = {
   requestsWaiting: 16,
   /** Files that an account downloads at once from one process of the dashboard. */
   downloads: 2,
+  /** Responses that Models with `responses.storeHours` keep; further ones are answered and not stored. */
+  storedResponsesAnHour: 5_000,
+  storedMebibytesAnHour: 256,
 } as const;

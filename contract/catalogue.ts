@@ -47,6 +47,8 @@ export const catalogueModelSchema = z.strictObject({
   keepAliveMs: z.int().positive().optional(),
   /** How long a stream waits for its model server before the gateway answers in its place; for ever where absent. */
   answerAfterMs: z.int().positive().optional(),
+  /** How long responses are stored after their last use; they are not where absent. */
+  storeHours: z.int().positive().optional(),
   /** That the model will go, in Unix seconds: answers carry it as `deprecation` and `sunset` headers. */
   deprecation: z.strictObject({ sinceSeconds: z.int().optional(), sunsetSeconds: z.int().optional() }).optional(),
 });

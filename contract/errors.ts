@@ -12,6 +12,7 @@ export const ERRORS = {
   insufficient_balance: row(402, "insufficient_quota", "insufficient_balance", "billing_error"),
   permission_denied: row(403, "permission_error", "insufficient_permissions", "permission_error"),
   model_not_found: row(404, "invalid_request_error", "model_not_found", "not_found_error"),
+  previous_response_not_found: row(404, "invalid_request_error", "previous_response_not_found", "not_found_error"),
   not_found: row(404, "invalid_request_error", "not_found", "not_found_error"),
   method_not_allowed: row(405, "invalid_request_error", "method_not_allowed", "invalid_request_error"),
   request_too_large: row(413, "invalid_request_error", "request_too_large", "request_too_large"),

@@ -8,6 +8,7 @@ import { createAccessLog, type AccessLogChoice, type RefusedRequest } from "./ac
 import type { AdmissionRefusal } from "./load/admission.ts";
 import type { FreeRequestRefusal } from "./load/free-requests.ts";
 import type { Doubt } from "./meter/meter.ts";
+import type { StoreResult } from "./stored-responses/write-queue.ts";
 import { logText } from "./protocol/upstream-error-text.ts";
 import { createRequestMetrics } from "./request-metrics.ts";
 
@@ -35,6 +36,8 @@ export interface Events {
   usageDoubted(report: { requestId: string; model: string; backend: string; doubt: Doubt }): void;
   /** The client of another protocol read a plain end for it. */
   stopReasonUnknown(stop: { requestId: string; model: string; backend: string; reason: string }): void;
+  /** What became of responses that were to be stored. */
+  responsesStored(result: StoreResult, responses: number): void;
   upstreamFailed(failure: {
     requestId: string;
     model: string;
@@ -127,6 +130,12 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     labelNames: ["model"],
     registers,
   });
+  const storedResponses = new Counter({
+    name: "gateway_stored_responses_total",
+    help: "Responses that their Models' clients may continue by id, by whether they were stored.",
+    labelNames: ["result"],
+    registers,
+  });
   metrics.registerMetric(
     gauge("gateway_body_bytes", "Bytes of bodies under way, set aside by their length; full, it refuses.", gauges.bodyBytes),
   );
@@ -213,6 +222,7 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
       unknownReasons.inc({ model: stop.model });
       log.warn({ ...stop, reason: logText(reason) }, "the upstream ended an answer for an unknown reason");
     },
+    responsesStored: (result, responses) => storedResponses.inc({ result }, responses),
     upstreamFailed(failure) {
       upstreamFailures.inc({ model: failure.model, code: failure.code });
       log.warn(failure, "the upstream answered with an error");

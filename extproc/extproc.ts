@@ -48,6 +48,7 @@ import { createBackendHealth } from "./route/backend-health.ts";
 import { startServer, type ExtprocServer } from "./server.ts";
 import { createTracedExchange } from "./exchange/traced.ts";
 import { createRedactor } from "./redactor.ts";
+import { startStoredResponses } from "./stored-responses/start.ts";
 import { openSupervisorChannel, type News } from "./workers/channel.ts";
 import { createUnreadableRows } from "./world/unreadable-rows.ts";
 import { createWorld } from "./world/world.ts";
@@ -171,6 +172,7 @@ export async function startExtproc(
   const limits = createLimits({ clock, claim: (claims) => claimLimits(database, holder, claims) });
   const runWatch = startRunWatch({ clock: monotonic, log });
   const pepper = createSecretKey(config.pepper);
+  const storedResponses = startStoredResponses({ ...config, log, onResult: events.responsesStored });
   const brokenAnswers = createBrokenAnswers();
   const { earlyAnswersAddress } = config;
   const earlyAnswers =
@@ -211,6 +213,7 @@ export async function startExtproc(
     redactor: createRedactor({ fingerprints: world.fingerprints, pepper }),
     keysUrl: `${config.publicBaseUrl}/dashboard/keys`,
     modelsUrl: `${config.publicBaseUrl}/dashboard/models`,
+    responses: storedResponses.store,
     readUsage: (range) => usageByModelAndDay(database, range),
     newRequestId: createRequestIds(),
     random: Math.random,
@@ -281,6 +284,7 @@ export async function startExtproc(
   });
   lifecycle.onShutdown({ name: "decide who ended requests", deadlineMs: 1_000, run: () => brokenAnswers.close() });
   lifecycle.onShutdown({ name: "settle what is queued", deadlineMs: 15_000, run: () => settler.drain(14_000) });
+  lifecycle.onShutdown({ name: "store finished responses", deadlineMs: 5_000, run: () => storedResponses.drain(4_000) });
   lifecycle.onShutdown({
     name: "give back credit leases",
     deadlineMs: 3_000,
@@ -294,7 +298,11 @@ export async function startExtproc(
   });
   lifecycle.onShutdown({ name: "close the journal", deadlineMs: 2_000, run: () => journal.close() });
   lifecycle.onShutdown({ name: "stop the feed", deadlineMs: 2_000, run: () => feed.stop() });
-  lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
+  lifecycle.onShutdown({
+    name: "close the database",
+    deadlineMs: 2_000,
+    run: async () => void (await Promise.all([database.close(), storedResponses.close()])),
+  });
   lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin?.close() });
 }
 

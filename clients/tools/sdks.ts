@@ -38,7 +38,8 @@ export const openaiSdk: ServedTool = {
   afterwards: [AFTERWARDS, ". ~/.config/model-gateway/openai.sh"],
   limits: [
     "The SDKs do not read OPENAI_MODEL: your program must pass it as the model's name.",
-    "The Vercel AI SDK's OpenAI provider speaks the Responses interface. Set `store: false`: otherwise it refers to stored reasoning by id, and the gateway stores nothing.",
+    "The Vercel AI SDK's `openai(model)` speaks the Responses interface, and from its second turn on refers to earlier items by id. That works with Models that store responses (`spec.responses.storeHours`, off by default). With any other Model, set `providerOptions: { openai: { store: false } }`, or use `openai.chat(model)`.",
+    "The same holds for `previous_response_id` in OpenAI's SDKs: without stored responses, send the whole conversation in `input`.",
   ],
   otherHosts: [],
 };

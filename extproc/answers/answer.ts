@@ -6,7 +6,9 @@ import type { Endpoint } from "../route/endpoint.ts";
 import { describeBalance } from "./balance.ts";
 import { describeModels } from "./models.ts";
 import type { Credit } from "../credit/credit.ts";
+import type { ResponseStore } from "../stored-responses/store.ts";
 import type { World } from "../world/world.ts";
+import { answerStoredResponse } from "./stored-response.ts";
 import { describeUsage, type UsageReport } from "./usage.ts";
 
 /** Answers that the gateway itself gives, without an upstream. */
@@ -35,17 +37,18 @@ export interface AnswerDeps {
   world: World;
   credit: Credit;
   readUsage: UsageReport;
+  responses: ResponseStore;
   clock: { nowMs(): number };
 }
 
 export interface AnswerRouteInput {
-  endpoint: Extract<Endpoint, { kind: "models" | "balance" | "usage" }>;
+  endpoint: Extract<Endpoint, { kind: "models" | "balance" | "usage" | "stored_response" }>;
   caller: Caller;
   requestId: string;
   deps: AnswerDeps;
 }
 
-/** `/v1/models`, `/v1/balance` and `/v1/usage` (S10, S29). Only the last one asks the database. */
+/** `/v1/models`, `/v1/balance`, `/v1/usage` (S10, S29) and `/v1/responses/{id}`. Only the last two ask the database. */
 export async function answerRoute({ endpoint, caller, requestId, deps }: AnswerRouteInput): Promise<Reply> {
   switch (endpoint.kind) {
     case "models":
@@ -69,14 +72,20 @@ export async function answerRoute({ endpoint, caller, requestId, deps }: AnswerR
           await describeUsage({ query: endpoint.query, key: caller.key, readUsage: deps.readUsage, nowMs: deps.clock.nowMs() }),
         ),
       );
+    case "stored_response":
+      return reply.answerNow(encodeBody(requestId, await answerStoredResponse(endpoint, caller, deps.responses)));
   }
 }
 
 function encodeAnswer(requestId: string, value: unknown): reply.ImmediateAnswer {
+  return encodeBody(requestId, Buffer.from(JSON.stringify(value)));
+}
+
+function encodeBody(requestId: string, body: Buffer): reply.ImmediateAnswer {
   return {
     status: 200,
     headers: { "content-type": "application/json", ...requestIdHeaders(requestId) },
-    body: Buffer.from(JSON.stringify(value)),
+    body,
     details: "gateway_answer",
   };
 }

@@ -21,7 +21,12 @@ interface Arrived {
  */
 export function admit(context: ExchangeContext, headers: ReadonlyMap<string, string>, isEnd: boolean): Step | Promise<Step> {
   const { deps, requestId, startedMs } = context;
-  const line = { method: headers.get(":method") ?? "", path: headers.get(":path") ?? "", hasVersion: hasVersion(headers) };
+  const line = {
+    method: headers.get(":method") ?? "",
+    path: headers.get(":path") ?? "",
+    hasVersion: hasVersion(headers),
+    storesResponses: deps.world.storesResponses,
+  };
   context.protocol = protocolOf(line);
   const endpoint = findEndpoint(line);
   if (endpoint.kind === "generate") context.protocol = endpoint.protocol;
@@ -50,6 +55,7 @@ function admitCaller(context: ExchangeContext, caller: Caller, { endpoint, heade
       return answerRoute({ endpoint, caller, requestId, deps }).then(answered);
     case "models":
     case "balance":
+    case "stored_response":
       deps.freeRequests.lookUp(load);
       return answerRoute({ endpoint, caller, requestId, deps }).then(answered);
     case "count_tokens":

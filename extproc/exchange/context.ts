@@ -43,6 +43,8 @@ export interface Forwarded {
   readonly run: Run;
   readonly dispatch: Dispatch;
   readonly deadlines: Deadlines;
+  /** Takes the response that the client got; null if it is not to be stored. */
+  readonly keep: ((response: Buffer) => void) | null;
   /** Null until its headers have come. */
   answer: Answer | null;
   /** The model server's own status, for the operator's log; the client's may differ. */

@@ -5,7 +5,6 @@ import { planDispatch, type Dispatch } from "../fallback/dispatch.ts";
 import { sizeRequest, type RequestSize } from "../meter/request-size.ts";
 import { startRun } from "../meter/run.ts";
 import { parseBody } from "../protocol/json/parse-body.ts";
-import type { RequestBody } from "../protocol/json/request-body.ts";
 import * as reply from "../reply.ts";
 import { chooseBackend } from "../route/choose-backend.ts";
 import { chooseModel } from "../route/choose-model.ts";
@@ -16,9 +15,9 @@ import { startDeadlines } from "./deadlines.ts";
 import { brokenOff, late } from "./interrupt.ts";
 import { createRelayedAnswer } from "./relayed-answer.ts";
 import { answered, type Admitted, type Step } from "./phase.ts";
+import { recallTurn, type StoredTurn } from "./stored-turn.ts";
 
-interface ReadRequest {
-  body: RequestBody;
+interface ReadRequest extends StoredTurn {
   headers: ReadonlyMap<string, string>;
   caller: Caller;
   model: WorldModel;
@@ -40,8 +39,18 @@ export function forward(context: ExchangeContext, { caller, endpoint, headers }:
   if (endpoint.kind === "count_tokens")
     return countTokens(context, { body, headers, caller, backend: chooseBackend(model.backends, deps.random()) });
 
+  const recalled = recallTurn(context, { body, headers, caller, model });
+  return recalled instanceof Promise
+    ? recalled.then((turn) => hold(context, { ...turn, headers, caller, model }))
+    : hold(context, { ...recalled, headers, caller, model });
+}
+
+/** What the answer may cost is reserved before the request is sent. */
+function hold(context: ExchangeContext, turn: Omit<ReadRequest, "size">): Step | Promise<Step> {
+  const { deps, protocol } = context;
+  const { body, caller, model } = turn;
   const size = sizeRequest(body, { protocol, model });
-  const request = { body, headers, caller, model, size };
+  const request = { ...turn, size };
   const reserved = reserve(deps, { caller, protocol, size: size.hold, signal: context.client });
   return reserved instanceof Promise
     ? reserved.then((reservation) => send(context, request, reservation))
@@ -55,17 +64,25 @@ function send(context: ExchangeContext, request: ReadRequest, reservation: Reser
     return answered(reply.passBody());
   }
   const { deps, requestId, protocol: client } = context;
-  const { body, headers, caller, model, size } = request;
+  const { body, headers, caller, model, size, storage, keep } = request;
   const { outputTokens } = reservation;
   const { wantsStream } = size;
   const nowSeconds = Math.floor(context.startedMs / 1000);
   const keyId = caller.key.publicId;
   const early = wantsStream && model.answerAfterMs !== undefined ? deps.earlyAnswers : null;
   const dispatch = orRelease(reservation, () =>
-    planDispatch({ body, headers, model, outputTokens, requestId, nowSeconds, client, wantsStream, keyId, early }, deps),
+    planDispatch({ body, headers, model, outputTokens, requestId, nowSeconds, storage, client, wantsStream, keyId, early }, deps),
   );
   context.closers.push(dispatch.close);
-  const forwarded = start(context, { dispatch, caller, model, wantsStream, meter: size.meter(outputTokens), reservation });
+  const forwarded = start(context, {
+    dispatch,
+    caller,
+    model,
+    wantsStream,
+    meter: size.meter(outputTokens),
+    reservation,
+    keep,
+  });
   context.forwarded = forwarded;
   if (early !== null) expectRelay(context, forwarded, early);
   return { reply: dispatch.forward(), next: { kind: "forwarded", forwarded } };
@@ -78,10 +95,11 @@ interface Start {
   wantsStream: boolean;
   meter: ReturnType<RequestSize["meter"]>;
   reservation: Reservation;
+  keep: StoredTurn["keep"];
 }
 
 /** Apart from the request's body: the closures made here live as long as the answer, and would keep the prompt with them. */
-function start(context: ExchangeContext, { dispatch, caller, model, wantsStream, meter, reservation }: Start): Forwarded {
+function start(context: ExchangeContext, { dispatch, caller, model, wantsStream, meter, reservation, keep }: Start): Forwarded {
   const { deps, requestId, protocol, startedMs } = context;
   const backend = dispatch.backend();
   const run = startRun(
@@ -92,7 +110,17 @@ function start(context: ExchangeContext, { dispatch, caller, model, wantsStream,
   const deadlines = startDeadlines({ timeouts: model.timeouts, isByAttempt, onPassed: () => late(context) });
   context.closers.push(deadlines.over);
   deps.brokenAnswers.watch(requestId, (report) => brokenOff(context, report));
-  return { run, dispatch, deadlines, answer: null, upstreamStatus: null, earlyReport: null, isBroken: false, relayed: null };
+  return {
+    run,
+    dispatch,
+    deadlines,
+    keep,
+    answer: null,
+    upstreamStatus: null,
+    earlyReport: null,
+    isBroken: false,
+    relayed: null,
+  };
 }
 
 function expectRelay(context: ExchangeContext, forwarded: Forwarded, earlyAnswers: EarlyAnswers): void {

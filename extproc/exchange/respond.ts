@@ -8,6 +8,7 @@ import { emptyAnswer, judgeAnswer } from "./answer-kind.ts";
 import { createAnswerStream, keepAliveBytes, type AnswerStream } from "./answer-stream.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
 import { answerIsBroken, isReportedBroken, serverBroke, upstreamError } from "./interrupt.ts";
+import { withFinalResponse } from "./final-response.ts";
 import { noteFailure } from "./refuse.ts";
 import { finishWhole } from "./whole-answer.ts";
 
@@ -47,10 +48,13 @@ export function respond(
   return isStream ? reply.streamResponseBody(changes) : reply.awaitResponseBody(changes);
 }
 
-function startStream(context: ExchangeContext, { run, dispatch, relayed }: Forwarded, isEarly: boolean): AnswerStream {
+function startStream(context: ExchangeContext, { run, dispatch, relayed, keep }: Forwarded, isEarly: boolean): AnswerStream {
   const { deps, protocol, push } = context;
   const stream = createAnswerStream({
-    createMachine: () => deps.redactor.stream(dispatch.translation().stream(run.meter), errorEventOf(context)),
+    createMachine() {
+      const machine = deps.redactor.stream(dispatch.translation().stream(run.meter), errorEventOf(context));
+      return keep === null ? machine : withFinalResponse(machine, keep);
+    },
     isEarly,
     onBegun: () => relayed?.ready(),
     run,
@@ -64,12 +68,13 @@ function startStream(context: ExchangeContext, { run, dispatch, relayed }: Forwa
 
 /** Phase 4, for an answer that came in one piece. @throws GatewayError for an answer that cannot be passed on. */
 export function respondWhole(context: ExchangeContext, forwarded: Forwarded, body: Buffer): Reply {
-  const { run, dispatch, answer } = forwarded;
+  const { run, dispatch, answer, keep } = forwarded;
   if (answer === null) throw new Error("a response body came before its headers");
   if (answer.kind === "upstream_error") throw upstreamError(context, forwarded, { ...answer, body });
   const asStream = answer.kind === "stream" || answer.asStream;
   const { redactor } = context.deps;
-  return finishWhole({ body, asStream, translation: dispatch.translation(), run, redactor, errorEvent: errorEventOf(context) });
+  const errorEvent = errorEventOf(context);
+  return finishWhole({ body, asStream, translation: dispatch.translation(), run, redactor, errorEvent, keep });
 }
 
 function errorEventOf({ protocol, requestId }: ExchangeContext) {

@@ -1,5 +1,6 @@
 import type { GatewayError } from "../../contract/errors.ts";
 import { endOutcome } from "./answer-stream.ts";
+import { withFinalResponse } from "./final-response.ts";
 import type { Run } from "../meter/run.ts";
 import type { Redactor } from "../redactor.ts";
 import * as reply from "../reply.ts";
@@ -16,16 +17,20 @@ export interface WholeAnswer {
   redactor: Redactor;
   /** The client's protocol's. */
   errorEvent(error: GatewayError): string;
+  /** Takes a response that the client got; null if it is not to be stored. */
+  keep: ((response: Buffer) => void) | null;
 }
 
 /** An answer that came in one piece, in the caller's protocol; its run is settled. @throws GatewayError if it is none. */
-export function finishWhole({ body, asStream, translation, run, redactor, errorEvent }: WholeAnswer): Reply {
+export function finishWhole({ body, asStream, translation, run, redactor, errorEvent, keep }: WholeAnswer): Reply {
   if (!asStream) {
     const bytes = translation.response(body, run.meter);
     run.settle("complete", 200);
+    keep?.(bytes);
     return reply.finishResponse(bytes === body ? "unchanged" : bytes, {});
   }
-  const machine = redactor.stream(translation.stream(run.meter), errorEvent);
+  const redacted = redactor.stream(translation.stream(run.meter), errorEvent);
+  const machine = keep === null ? redacted : withFinalResponse(redacted, keep);
   const pushed = machine.push(body);
   const first = pushed === "unchanged" ? body : pushed;
   run.noteOutput(first.length);

@@ -9,13 +9,25 @@ export type Endpoint =
   | { kind: "models"; id: string | null; protocol: Dialect }
   | { kind: "balance"; protocol: "chat" }
   | { kind: "usage"; protocol: "chat"; query: URLSearchParams }
+  | StoredResponseEndpoint
   | { kind: "root"; protocol: "chat" };
+
+/** A response by its id. There are some only where a Model stores them. */
+export interface StoredResponseEndpoint {
+  kind: "stored_response";
+  protocol: "chat";
+  method: "GET" | "DELETE";
+  id: string;
+  query: URLSearchParams;
+}
 
 export interface RequestLine {
   method: string;
   /** `:path`, with its query. */
   path: string;
   hasVersion: boolean;
+  /** Does any Model store responses? */
+  storesResponses?: boolean;
 }
 
 /** The dialect that errors about a path are written in: that of the interface it belongs to (S17, S20). */
@@ -48,7 +60,22 @@ export function findEndpoint(line: RequestLine): Endpoint {
   }
   const modelId = /^\/v1\/models\/(.+)$/.exec(path)?.[1];
   if (modelId !== undefined) return only(line, "GET", { kind: "models", id: decode(modelId), protocol: protocolOf(line) });
+  const responseId = /^\/v1\/responses\/([^/]+)$/.exec(path)?.[1];
+  if (responseId !== undefined && line.storesResponses === true && !RESPONSES_PATHS.has(path))
+    return storedResponse(line, { id: decode(responseId), query: new URLSearchParams(query) });
   throw new GatewayError("not_found", describeUnknownPath(path));
+}
+
+/** Of the same interface elsewhere, and no responses. */
+const RESPONSES_PATHS: ReadonlySet<string> = new Set(["/v1/responses/input_tokens", "/v1/responses/compact"]);
+
+function storedResponse({ method }: RequestLine, named: Pick<StoredResponseEndpoint, "id" | "query">): Endpoint {
+  const endpoint = { kind: "stored_response", protocol: "chat", ...named } as const;
+  if (method === "GET" || method === "HEAD") return { ...endpoint, method: "GET" };
+  if (method === "DELETE") return { ...endpoint, method };
+  throw new GatewayError("method_not_allowed", `This path takes GET and DELETE, not ${described(method)}.`, {
+    headers: { allow: "GET, HEAD, DELETE" },
+  });
 }
 
 function only(line: RequestLine, method: "GET" | "POST", endpoint: Endpoint): Endpoint {

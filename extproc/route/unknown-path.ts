@@ -23,7 +23,7 @@ const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
   ],
   [
     /^\/v1\/responses\/(?!.*\/(completions|messages|responses)$)/,
-    "No responses are stored here, so there is none to ask for. POST /v1/responses with the whole conversation in `input`.",
+    "No model here stores responses, or not in this form. POST /v1/responses with the whole conversation in `input`.",
   ],
   [/^(\/v1)?\/(completions|engines\/.*)$/, "Text completions are not served. POST to /v1/chat/completions."],
   [/^(\/v1)?\/complete$/, "Text completions are not served. POST to /v1/messages."],

@@ -17,6 +17,14 @@ export interface TranslationInput {
   requestId: string;
   /** Unix seconds; chat's `created`. */
   nowSeconds: number;
+  /** Of a Model that stores responses; absent or null: nothing is stored, and nothing was referred to. */
+  storage?: Storage | null;
+}
+
+/** What a response says about its storage. What it continues is in the request's input by now. */
+export interface Storage {
+  isStored: boolean;
+  previousResponseId: string | null;
 }
 
 /** One request on its way through one pair of protocols. Its state dies with the response. */

@@ -32,6 +32,8 @@ export interface World {
   isUnreadableModel(name: string): boolean;
   /** All served models, by name. */
   models(): readonly WorldModel[];
+  /** Does any of them store responses? */
+  readonly storesResponses: boolean;
   /** Has the feed heard from the database lately enough for "unknown" to mean "does not exist"? */
   isCurrent(nowMs: number): boolean;
   /** How many keys there are that were not deleted. */
@@ -68,6 +70,7 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
   const byName = new Map<string, WorldModel>();
   let byNameOrAlias = new Map<string, WorldModel>();
   let sorted: readonly WorldModel[] = [];
+  let storesResponses = false;
   const unreadableAccounts = new Set<string>();
   const unreadableModels = new Set<string>();
   const seenFingerprints = new Map<string, Fingerprint>();
@@ -81,6 +84,7 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
     }
     learnFingerprints(rows);
     sorted = [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    storesResponses = sorted.some(({ storeHours }) => storeHours !== undefined);
     byNameOrAlias = new Map(sorted.flatMap((model) => model.aliases.map((alias) => [alias, model] as const)));
     // A name is stronger than another model's alias.
     for (const model of sorted) byNameOrAlias.set(model.name, model);
@@ -148,6 +152,9 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
     findModel: (name) => byNameOrAlias.get(name),
     isUnreadableModel: (name) => unreadableModels.has(name) && !byNameOrAlias.has(name),
     models: () => sorted,
+    get storesResponses() {
+      return storesResponses;
+    },
     get keys() {
       return keys.size;
     },

@@ -199,6 +199,24 @@ const streaming = z
   )
   .describe("How streamed answers reach the client.");
 
+const STORE_HOURS = "must be a whole number from 1 to 168";
+
+const responses = z
+  .strictObject(
+    {
+      storeHours: z
+        .int(must("be a whole number from 1 to 168"))
+        .min(1, STORE_HOURS)
+        .max(168, STORE_HOURS)
+        .optional()
+        .describe(
+          "For how many hours after their last use responses are stored, encrypted, so that clients can continue them by id: from 1 to 168. Where absent, nothing is stored.",
+        ),
+    },
+    must("hold storeHours"),
+  )
+  .describe("The Responses interface.");
+
 /** What an admin says of a Model. */
 export const modelSpecSchema = z
   .strictObject(
@@ -229,6 +247,7 @@ export const modelSpecSchema = z
       limits: limits.default({}),
       timeouts: timeouts.default({}),
       streaming: streaming.default({}),
+      responses: responses.default({}),
       pricing,
       deprecation: deprecation.optional(),
       backends: z

@@ -44,6 +44,7 @@ export function serveModel(
       backends: backends.map((backend) => toCatalogue(backend, modelName)),
       ...toTimeouts(resource.spec.timeouts),
       ...toStreaming(resource.spec.streaming),
+      ...toStorage(resource.spec.responses),
       ...toDeprecation(resource.spec.deprecation),
     },
     price: toPrice(pricing),
@@ -74,6 +75,10 @@ function toStreaming({ keepAlive, answerAfter }: SourcedModel["resource"]["spec"
     ...(keepAlive === undefined ? {} : { keepAliveMs: keepAlive }),
     ...(answerAfter === undefined ? {} : { answerAfterMs: answerAfter }),
   };
+}
+
+function toStorage({ storeHours }: SourcedModel["resource"]["spec"]["responses"]): Pick<CatalogueModel, "storeHours"> {
+  return storeHours === undefined ? {} : { storeHours };
 }
 
 function toDeprecation(deprecation: SourcedModel["resource"]["spec"]["deprecation"]): Pick<CatalogueModel, "deprecation"> {

@@ -1,17 +1,38 @@
+import { copyFile } from "node:fs/promises";
+import nodePath from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import * as z from "zod";
+import { makeManifests, SIMULATOR_URLS } from "../support/manifests-folder.ts";
 import { readOpenapi, type OpenapiDocument } from "../support/openapi.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
 
 /** What the product really answers, held against docs/openapi.yaml. */
 let stack: TestStack;
 let document: OpenapiDocument;
+let manifests: Awaited<ReturnType<typeof makeManifests>>;
+/** Of a response that was stored. */
+let storedPath: string;
 let emptyKey: string;
 beforeAll(async () => {
   document = await readOpenapi();
-  stack = await startTestStack();
+  manifests = await makeManifests([{ name: "storing", upstream: "chat", url: SIMULATOR_URLS.chat, storeHours: 1 }]);
+  await copyFile(
+    nodePath.join(import.meta.dirname, "../../local/manifests/models.yaml"),
+    nodePath.join(manifests.directory, "samples.yaml"),
+  );
+  stack = await startTestStack({ manifestsDirectory: manifests.directory });
+  storedPath = `/v1/responses/${await storeResponse()}`;
   emptyKey = (await stack.createAccount({ name: "no-credit", creditNanoUsd: 0n })).apiKey;
 });
-afterAll(() => stack.stop());
+afterAll(async () => {
+  await stack.stop();
+  await manifests.remove();
+});
+
+async function storeResponse(): Promise<string> {
+  const answer = await send({ id: "createResponse", body: { model: "storing", input: "Hello" } });
+  return z.object({ id: z.string() }).parse(await answer.json()).id;
+}
 
 const VERSION = { "anthropic-version": "2023-06-01" };
 const messages = [{ role: "user", content: "Hello" }];
@@ -59,6 +80,11 @@ const CASES: readonly Case[] = [
   { id: "createResponse", status: 401, body: response, key: "none" },
   { id: "createResponse", status: 402, body: response, key: "empty" },
   { id: "createResponse", status: 404, body: { ...response, model: "modelx-v4-flash" } },
+  { id: "getResponse", status: 200, path: "stored" },
+  { id: "getResponse", status: 401, path: "/v1/responses/resp_1", key: "none" },
+  { id: "getResponse", status: 404, path: "/v1/responses/resp_1" },
+  { id: "deleteResponse", status: 200, path: "stored" },
+  { id: "deleteResponse", status: 404, path: "/v1/responses/resp_1" },
   { id: "listModels", status: 200 },
   { id: "listModels", status: 200, headers: VERSION },
   { id: "listModels", status: 401, key: "none" },
@@ -74,7 +100,7 @@ const CASES: readonly Case[] = [
 ];
 
 test.for(CASES)("$id answers $status as described", async ({ id, status, body, path, method, headers = {}, key }) => {
-  const answer = await send({ id, body, path, method, headers, key });
+  const answer = await send({ id, body, path: path === "stored" ? storedPath : path, method, headers, key });
   expect(answer.status, await answer.clone().text()).toBe(status);
   expect(answer.headers.get("content-type")).toBe("application/json");
   const validate = document.validatorOf(operation(id), status);

@@ -13,6 +13,7 @@ export interface TestModel {
   maxOutputTokens?: number;
   /** All of them where not given; null leaves them to the product. */
   interfaces?: readonly string[] | null;
+  storeHours?: number;
   profile?: Partial<Profile> & { preset?: ProfileName };
 }
 
@@ -38,7 +39,16 @@ export const PROTOCOL_NAMES = { chat: "ChatCompletions", messages: "Messages", r
   string
 >;
 
-function toResource({ name, upstream, url, upstreamModel, maxOutputTokens, interfaces = EVERY, profile }: TestModel): object {
+function toResource({
+  name,
+  upstream,
+  url,
+  upstreamModel,
+  maxOutputTokens,
+  interfaces = EVERY,
+  storeHours,
+  profile,
+}: TestModel): object {
   const backend = {
     name: "primary",
     protocol: PROTOCOL_NAMES[upstream],
@@ -54,6 +64,7 @@ function toResource({ name, upstream, url, upstreamModel, maxOutputTokens, inter
       modelName: name,
       ...(interfaces === null ? {} : { interfaces }),
       ...(maxOutputTokens === undefined ? {} : { limits: { maxOutputTokens } }),
+      ...(storeHours === undefined ? {} : { responses: { storeHours } }),
       pricing: { inputPerMillion: "1.00", cachedInputPerMillion: "0.10", cacheWritePerMillion: "1.25", outputPerMillion: "4.00" },
       backends: [backend],
     },

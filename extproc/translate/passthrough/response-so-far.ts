@@ -4,6 +4,7 @@ import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { RawJson, type Encodable } from "../../protocol/json/raw.ts";
 import { rawMembers } from "../../protocol/json/raw-members.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
+import { editMembers, type MemberEdit } from "../../protocol/json/splice.ts";
 import { encodeRawEvent } from "../../protocol/responses/raw-event.ts";
 import { encodeError, encodeUsage } from "../../protocol/responses/response.ts";
 
@@ -28,8 +29,8 @@ const NOTHING = Buffer.alloc(0);
 /** What the gateway answers for where the server said nothing. */
 const NO_RESPONSE: Record<string, RawJson> = { object: new RawJson('"response"') };
 
-/** @param model the name to put into the response; null where the server's own is the same. */
-export function createResponseSoFar(model: string | null): ResponseSoFar {
+/** @param edits what differs from the server's own response; null if nothing does. */
+export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> | null): ResponseSoFar {
   let response = NO_RESPONSE;
   let next = 0;
   const items = new Map<unknown, Item>();
@@ -39,8 +40,11 @@ export function createResponseSoFar(model: string | null): ResponseSoFar {
     const { type } = json;
     if (type === "response.output_item.added" || type === "response.output_item.done") readItem(json, data);
     else if (typeof type === "string" && type.endsWith(".delta")) readDelta(json, type);
-    else if (isObject(json["response"])) response = rawMembers(rawMember(Buffer.from(data), "response") ?? NOTHING, ["output"]);
+    else if (isObject(json["response"]))
+      response = rawMembers(edited(rawMember(Buffer.from(data), "response") ?? NOTHING), ["output"]);
   }
+
+  const edited = (response: Buffer): Buffer => (edits === null ? response : editMembers(response, edits));
 
   function readItem({ type, output_index: index }: JsonObject, data: string): void {
     const written = rawMember(Buffer.from(data), "item") ?? NOTHING;
@@ -63,9 +67,8 @@ export function createResponseSoFar(model: string | null): ResponseSoFar {
   }
 
   function ending(type: string, members: Record<string, Encodable>): string {
-    const named: Record<string, Encodable> = model === null ? {} : { model };
     const output = [...items.values()].map(encodeItem);
-    return event(type, { response: { ...response, ...named, ...members, output } });
+    return event(type, { response: { ...response, ...members, output } });
   }
 
   function event(type: string, members: Record<string, Encodable>): string {

@@ -5,6 +5,7 @@ import type { Meter } from "../../meter/meter.ts";
 import { eventsInBody } from "../../protocol/body-sniffer.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
+import { scanElements } from "../../protocol/json/scan.ts";
 import { editMembers, replace, within, write, type MemberEdit } from "../../protocol/json/splice.ts";
 import { requestError } from "../../protocol/request-error.ts";
 import { responsesUsage } from "../../protocol/responses/usage.ts";
@@ -29,9 +30,12 @@ const envelopeSchema = z.object({
   stream: z.boolean({ error: "true or false" }).nullish(),
 });
 
+const OPEN_BRACKET = 91;
+const NULL = Buffer.from("null");
+
 interface AnswerRules {
-  /** The name to put into answers; null where the upstream's own is the same. */
-  model: string | null;
+  /** What differs from the server's own response; null if nothing does. */
+  edits: Readonly<Record<string, MemberEdit>> | null;
   /** A count for one answer, whole or streamed. */
   createCount(meter: Meter): ResponseCount;
 }
@@ -50,7 +54,7 @@ export function createResponsesPassthrough(input: TranslationInput): Translation
   refuseUnpriced(body, backend);
   refuseSeveralAnswers(body);
   const createCount = createResponseCount(body);
-  const rules: AnswerRules = { model: backend.upstreamModel === request.model ? null : request.model, createCount };
+  const rules: AnswerRules = { edits: responseEdits(input, request.model), createCount };
   return {
     upstream: { path: UPSTREAM_PATHS.responses, body: translateBody(input), headers: {} },
     dropped: [],
@@ -60,14 +64,37 @@ export function createResponsesPassthrough(input: TranslationInput): Translation
   };
 }
 
-function translateBody({ body, backend, outputTokens }: TranslationInput): Buffer {
+/** To the server nothing is stored, and no response is continued. */
+function responseEdits({ backend, storage = null }: TranslationInput, model: string): AnswerRules["edits"] {
+  const edits: Record<string, MemberEdit> = {
+    ...(backend.upstreamModel !== model && { model: replace(model) }),
+    ...(storage !== null && {
+      store: write(storage.isStored),
+      previous_response_id: write(storage.previousResponseId),
+    }),
+  };
+  return Object.keys(edits).length === 0 ? null : edits;
+}
+
+function translateBody({ body, backend, outputTokens, storage = null }: TranslationInput): Buffer {
+  const isSealed = storage?.isStored === true && backend.profile.thinkingControl === "reasoning_effort";
   return body.edit({
+    ...(isSealed && { include: includeSealedReasoning }),
     ...(typeof body.outline["stream"] === "boolean" && { stream: replace(body.outline["stream"]) }),
     model: write(backend.upstreamModel),
     store: write(false),
     ...limitEdits(body, { field: "max_output_tokens", tokens: outputTokens }),
     input: leaveOwnReasoning,
   });
+}
+
+/** A server that stores nothing takes reasoning back only in this form. */
+function includeSealedReasoning(include: Buffer | undefined): Buffer | undefined {
+  const sealed = '"reasoning.encrypted_content"';
+  if (include === undefined || include.equals(NULL)) return Buffer.from(`[${sealed}]`);
+  // What is no list is the server's to refuse.
+  if (include.at(0) !== OPEN_BRACKET || include.includes(sealed)) return include;
+  return Buffer.from(`[${[sealed, ...scanElements(include).map(String)].join(",")}]`);
 }
 
 function parseEnvelope(body: RequestBody): z.infer<typeof envelopeSchema> {
@@ -79,13 +106,13 @@ function parseEnvelope(body: RequestBody): z.infer<typeof envelopeSchema> {
   return result.data;
 }
 
-function passAnswer(body: Buffer, meter: Meter, { model, createCount }: AnswerRules): Buffer {
+function passAnswer(body: Buffer, meter: Meter, { edits, createCount }: AnswerRules): Buffer {
   const events = eventsInBody(body);
   const answer = events === null ? body : responseOf(events);
   const json = parseResponse(answer);
   createCount(meter).whole(json, answer.toString("utf8"));
   meter.report(responsesUsage(json["usage"]) ?? {});
-  return model === null ? answer : editMembers(answer, { model: replace(model) });
+  return edits === null ? answer : editMembers(answer, edits);
 }
 
 /** @throws GatewayError `upstream_error` when it is none, or not at its end; the upstream's own error when it is one. */
@@ -98,10 +125,10 @@ function parseResponse(body: Buffer): JsonObject {
   return json;
 }
 
-function createRules(meter: Meter, { model, createCount }: AnswerRules): StreamRules {
-  const renamed: Record<string, MemberEdit> | null = model === null ? null : { response: within({ model: replace(model) }) };
+function createRules(meter: Meter, { edits, createCount }: AnswerRules): StreamRules {
+  const edited: Record<string, MemberEdit> | null = edits === null ? null : { response: within(edits) };
   const count = createCount(meter);
-  const soFar = createResponseSoFar(model);
+  const soFar = createResponseSoFar(edits);
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
 
   function read(data: string, json: JsonObject | null): EventEdit {
@@ -115,7 +142,7 @@ function createRules(meter: Meter, { model, createCount }: AnswerRules): StreamR
     if (outcome === "open") outcome = outcomeOf(type, isForeignError);
     if (isForeignError) return readUpstreamErrorPayload(json, "responses");
     soFar.read(json, data);
-    return isObject(response) ? (renamed ?? "keep") : "keep";
+    return isObject(response) ? (edited ?? "keep") : "keep";
   }
 
   return {

@@ -37,7 +37,7 @@ export const CONTENT_POLICIES = [
     "another service's reasoning, or another model's: only its maker can read it",
     thinking({ summary: [], encrypted_content: "gAAAAA" }),
   ),
-  reject("input[].item_reference", "nothing is stored here. Send the item itself", {
+  reject("input[].item_reference", "this model stores no responses. Send the item itself", {
     input: [{ type: "item_reference", id: "msg_1" }],
   }),
   reject("input[].type", "items of tools and stores that other services run", {

@@ -37,9 +37,9 @@ export const FIELD_POLICIES = [
     droppedBy: { rejects: ["user"] },
   }),
   map("safety_identifier", "as user, unless user is there", "user-17", { droppedBy: { rejects: ["user"] } }),
-  reject("store", "nothing is stored here. Send false, or leave it out: it counts as false", true, [false]),
-  reject("previous_response_id", "nothing is stored here. Send the whole conversation in `input`", "resp_1"),
-  reject("conversation", "nothing is stored here. Send the whole conversation in `input`", "conv_1"),
+  reject("store", "this model stores no responses. Send false, or leave it out: it counts as false", true, [false]),
+  reject("previous_response_id", "this model stores no responses. Send the whole conversation in `input`", "resp_1"),
+  reject("conversation", "no conversations are stored here. Send the whole conversation in `input`", "conv_1"),
   reject("background", "a response is made while its request is open. Leave it out, and send `stream` for a long one", true, [
     false,
   ]),

@@ -7,7 +7,7 @@ import { below, fieldPath } from "../conversation/field-path.ts";
 import { opaqueUserId } from "../conversation/user-id.ts";
 import type { TextBlock } from "../conversation/turn.ts";
 import type { FormatWish, Wishes } from "../conversation/wish.ts";
-import type { TranslationInput } from "../translation.ts";
+import type { Storage, TranslationInput } from "../translation.ts";
 import { checkFields } from "./dropped-fields.ts";
 import { readTurns } from "./read-turns.ts";
 import { readThinking } from "./thinking.ts";
@@ -56,7 +56,8 @@ export function readRequest({
   body,
   model,
   backend,
-}: Pick<TranslationInput, "body" | "model" | "backend">): ReadResponsesRequest {
+  storage = null,
+}: Pick<TranslationInput, "body" | "model" | "backend" | "storage">): ReadResponsesRequest {
   const parsed = body.whole();
   const omitted = createOmitted(checkFields(parsed));
   const request = parseResponsesRequest(parsed);
@@ -80,8 +81,9 @@ export function readRequest({
     asked: {
       thinker: model.name,
       clientTools,
-      wantsEncryptedReasoning: request.include?.includes("reasoning.encrypted_content") ?? false,
-      echoed: echo(parsed, body.bytes),
+      // What is stored goes back to the model in a later turn.
+      wantsEncryptedReasoning: storage?.isStored === true || (request.include?.includes("reasoning.encrypted_content") ?? false),
+      echoed: { ...echo(parsed, body.bytes), ...(storage !== null && echoStorage(storage)) },
     },
   };
 }
@@ -128,6 +130,13 @@ function echo(parsed: JsonObject, body: Buffer): { readonly [name: string]: RawJ
   const there = ECHOED.filter((name) => (parsed[name] ?? null) !== null);
   const text = (name: string) => rawMember(body, name)?.toString("utf8").replaceAll(LINE_BREAKS, "") ?? "null";
   return Object.fromEntries(there.map((name) => [name, new RawJson(text(name))]));
+}
+
+function echoStorage({ isStored, previousResponseId }: Storage): { readonly [name: string]: RawJson } {
+  return {
+    store: new RawJson(String(isStored)),
+    previous_response_id: new RawJson(JSON.stringify(previousResponseId)),
+  };
 }
 
 /** In JSON they stand only between values, never inside a string. */

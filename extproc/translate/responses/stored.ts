@@ -28,7 +28,10 @@ export function refuseStored(outline: JsonObject): void {
 }
 
 export function storedItem(field: string): GatewayError {
-  return refuse(field, "refers to a stored item, and nothing is stored here. Send the item itself.");
+  return refuse(
+    field,
+    "refers to a stored item, and this model stores no responses. Send the item itself: SDKs do so with `store: false`.",
+  );
 }
 
 function refuse(field: string, sentence: string): GatewayError {

@@ -19,10 +19,15 @@ test("it is valid OpenAPI 3.1", () => {
 test("it has every path that the gateway serves, with its method, and no other", () => {
   const listed = document.operations.map(({ method, path }) => `${method} ${path}`);
   for (const { method, path } of document.operations)
-    expect(() => findEndpoint({ method, path: path.replace("{id}", "modelx-v4-pro"), hasVersion: false }), path).not.toThrow();
+    expect(
+      () => findEndpoint({ method, path: path.replace("{id}", "modelx-v4-pro"), hasVersion: false, storesResponses: true }),
+      path,
+    ).not.toThrow();
   const served = describeUnknownPath("/nowhere").match(/(?:GET|POST) [\w/]+/g) ?? [];
   expect(listed).toEqual(expect.arrayContaining(served));
-  expect(listed).toHaveLength(served.length + ["GET /", "GET /v1/models/{id}"].length);
+  expect(listed).toHaveLength(
+    served.length + ["GET /", "GET /v1/models/{id}", "GET /v1/responses/{id}", "DELETE /v1/responses/{id}"].length,
+  );
 });
 
 test("its error types and codes are those of the error table, in both dialects (S17)", () => {

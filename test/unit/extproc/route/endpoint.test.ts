@@ -74,7 +74,8 @@ test.for([
   ["/v1/messages/batches", "That part of the interface is not served here"],
   ["/v1/responses/input_tokens", "Tokens of a Responses request are not counted here"],
   ["/v1/responses/compact", "Conversations are not compacted here"],
-  ["/v1/responses/resp_1/cancel", "No responses are stored here"],
+  ["/v1/responses/resp_1/cancel", "No model here stores responses, or not in this form"],
+  ["/v1/responses/resp_1", "No model here stores responses"],
   ["/v1beta/models/gemini:generateContent", "Gemini's interface is not served."],
   ["/openai/deployments/x/chat/completions", "Addresses of deployments are another service's."],
   ["/api/chat", "Ollama's own interface is not served."],
@@ -83,4 +84,15 @@ test.for([
   const refusal = refusalOf(() => findEndpoint(post(path)));
   expect(refusal.status).toBe(404);
   expect(refusal.message).toContain(sentence);
+});
+
+test("a stored response is read and deleted by its id, if a Model stores them", () => {
+  const line = { path: "/v1/responses/resp_1?stream=true", hasVersion: false, storesResponses: true };
+  const endpoint = { kind: "stored_response", protocol: "chat", id: "resp_1", query: new URLSearchParams("stream=true") };
+  expect(findEndpoint({ ...line, method: "GET" })).toEqual({ ...endpoint, method: "GET" });
+  expect(findEndpoint({ ...line, method: "HEAD" })).toEqual({ ...endpoint, method: "GET" });
+  expect(findEndpoint({ ...line, method: "DELETE" })).toEqual({ ...endpoint, method: "DELETE" });
+  expect(refusalOf(() => findEndpoint({ ...line, method: "POST" })).headers["allow"]).toBe("GET, HEAD, DELETE");
+  for (const path of ["/v1/responses/input_tokens", "/v1/responses/compact", "/v1/responses/resp_1/input_items"])
+    expect(refusalOf(() => findEndpoint({ ...line, method: "GET", path })).status).toBe(404);
 });

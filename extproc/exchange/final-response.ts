@@ -1,0 +1,43 @@
+import { rawMember } from "../protocol/json/scan.ts";
+import { createSseParser } from "../protocol/sse.ts";
+import type { StreamTranslation } from "../translate/translation.ts";
+
+/** Of a response that its client has in full, or up to a limit. */
+const LAST_EVENTS = ["response.completed", "response.incomplete"];
+
+/** The same stream, which hands over the response in its last event as the client reads it. Each output has whole events only. */
+export function withFinalResponse(machine: StreamTranslation, onResponse: (response: Buffer) => void): StreamTranslation {
+  let isFound = false;
+
+  function look(output: Buffer): void {
+    if (isFound || !LAST_EVENTS.some((name) => output.includes(name))) return;
+    const parser = createSseParser();
+    for (const { data } of [...parser.push(output), ...parser.end()]) {
+      const event = Buffer.from(data);
+      const type = rawMember(event, "type")?.toString("utf8").slice(1, -1) ?? "";
+      const response = rawMember(event, "response");
+      if (isFound || response === undefined || !LAST_EVENTS.includes(type)) continue;
+      isFound = true;
+      onResponse(response);
+    }
+  }
+
+  return {
+    ...machine,
+    push(chunk) {
+      const output = machine.push(chunk);
+      look(output === "unchanged" ? chunk : output);
+      return output;
+    },
+    end() {
+      const output = machine.end();
+      look(output);
+      return output;
+    },
+    stopForCredit() {
+      const output = machine.stopForCredit();
+      look(output);
+      return output;
+    },
+  };
+}

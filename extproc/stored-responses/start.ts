@@ -1,0 +1,58 @@
+import { createDatabase } from "../../ledger/postgres/database.ts";
+import { dropExpiredResponses, writeResponses } from "../../ledger/responses/write-responses.ts";
+import { createSealer } from "../../ledger/sealer.ts";
+import type { Logger } from "../../runtime/log.ts";
+import { createOutage } from "../../runtime/outage.ts";
+import { startRounds } from "../../runtime/wait.ts";
+import { createResponseStore, describe, type ResponseStore } from "./store.ts";
+import { createWriteQueue, type WriteQueueDeps } from "./write-queue.ts";
+
+export interface StoredResponses {
+  store: ResponseStore;
+  /** Writes what is queued. */
+  drain(withinMs: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface StoredResponsesConfig {
+  databaseUrl: string;
+  pepper: Buffer;
+  log: Logger;
+  onResult: WriteQueueDeps["onResult"];
+}
+
+const MAX_CONNECTIONS = 3;
+const STATEMENT_TIMEOUT_MS = 5_000;
+const EXPIRE_EVERY_MS = 60_000;
+
+/** With connections of its own, so that settlements and leases never wait for what somebody stores. */
+export function startStoredResponses({ databaseUrl, pepper, log, onResult }: StoredResponsesConfig): StoredResponses {
+  const database = createDatabase({
+    url: databaseUrl,
+    applicationName: "extproc responses",
+    maxConnections: MAX_CONNECTIONS,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    log,
+  });
+  const outage = createOutage({ log, failing: "responses cannot be stored", over: "responses are stored again" });
+  const sealer = createSealer(pepper, "stored responses");
+  const queue = createWriteQueue({
+    write: (batch) => writeResponses(database, batch),
+    seal: (plain, about) => sealer.seal(plain, describe(about)),
+    onResult,
+    onFailed: outage.failed,
+    onWritten: outage.over,
+  });
+  const expiry = startRounds(async () => void (await dropExpiredResponses(database)), {
+    everyMs: EXPIRE_EVERY_MS,
+    onFailure: (error) => log.warn({ err: error }, "expired responses could not be deleted; it is tried again"),
+  });
+  return {
+    store: createResponseStore({ database, sealer, queue }),
+    drain: queue.drain,
+    async close() {
+      await expiry.stop();
+      await database.close();
+    },
+  };
+}

@@ -1,0 +1,211 @@
+import { GatewayError } from "../../contract/errors.ts";
+import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
+import {
+  deleteResponse,
+  findResponse,
+  readConversation,
+  readItems,
+  type StoredConversation,
+} from "../../ledger/responses/read-responses.ts";
+import type { Queryable } from "../../ledger/postgres/database.ts";
+import type { Sealer } from "../../ledger/sealer.ts";
+import { pause } from "../../runtime/wait.ts";
+import { outputOf, referencesIn, textMember, type OpenedTurn } from "./input.ts";
+import { isStorableId, type StoredNames } from "./names.ts";
+import type { FinishedResponse, SealedPart, WriteQueue } from "./write-queue.ts";
+
+/**
+ * Responses that clients continue by id (docs/decisions/0049). An account finds its own alone. Everything asked of it throws
+ * GatewayError `not_found` or `previous_response_not_found` for what is not there, and `overloaded` if the database does not answer.
+ */
+export interface ResponseStore {
+  /** Stores a response soon, if there is room. Never waits, never throws. */
+  keep(response: FinishedResponse): void;
+  /** @param own the request's own input. */
+  recall(accountId: string, names: StoredNames, own: Buffer): Promise<Recalled>;
+  find(accountId: string, responseId: string): Promise<Buffer>;
+  remove(accountId: string, responseId: string): Promise<void>;
+}
+
+/** What a request names. */
+export interface Recalled {
+  /** The conversation that it continues, the first turn first. */
+  turns: readonly OpenedTurn[];
+  items: ReadonlyMap<string, Buffer>;
+  usedResponseIds: readonly string[];
+}
+
+export interface ResponseStoreDeps {
+  database: Queryable;
+  sealer: Sealer;
+  queue: WriteQueue;
+}
+
+const MAX_TURNS = 500;
+const MAX_ITEMS = 5_000;
+const MAX_READS = 64;
+const MAX_READS_OF_ACCOUNT = 8;
+/** A response may still be on its way into the database from another process. */
+const LOOK_AGAIN_AFTER_MS = [50, 150, 400];
+const COME_AGAIN = { headers: { "retry-after": "1" } };
+
+export function createResponseStore({ database, sealer, queue }: ResponseStoreDeps): ResponseStore {
+  const readsOf = new Map<string, number>();
+  let reads = 0;
+
+  /** The database has few connections, and a missing response is looked for several times. */
+  async function read<Result>(accountId: string, work: () => Promise<Result>): Promise<Result> {
+    const own = readsOf.get(accountId) ?? 0;
+    if (own >= MAX_READS_OF_ACCOUNT)
+      throw new GatewayError(
+        "rate_limited",
+        `Your account has ${own} requests that wait for stored responses. Try again shortly.`,
+        COME_AGAIN,
+      );
+    if (reads >= MAX_READS) throw unreadable();
+    reads += 1;
+    readsOf.set(accountId, own + 1);
+    try {
+      await queue.written(accountId);
+      return await work();
+    } catch (error) {
+      throw error instanceof GatewayError ? error : unreadable(error);
+    } finally {
+      reads -= 1;
+      const left = (readsOf.get(accountId) ?? 0) - 1;
+      if (left === 0) readsOf.delete(accountId);
+      else readsOf.set(accountId, left);
+    }
+  }
+
+  async function readTurns(accountId: string, responseId: string): Promise<{ ids: string[]; turns: OpenedTurn[] }> {
+    const query = { accountId, responseId, maxResponses: MAX_TURNS, maxBytes: MAX_REQUEST_BYTES };
+    const found = await lookAgain<StoredConversation>(
+      () => readConversation(database, query),
+      ({ kind }) => kind === "missing",
+    );
+    switch (found.kind) {
+      case "missing":
+        throw previousMissing(responseId, found.missingId);
+      case "too_large":
+        throw tooLarge("previous_response_id");
+      case "found":
+        return {
+          ids: found.responses.map(({ responseId }) => responseId),
+          turns: found.responses.map(({ responseId, input, response }) => ({
+            input: open(input, { accountId, responseId, part: "input" }),
+            response: open(response, { accountId, responseId, part: "response" }),
+          })),
+        };
+    }
+  }
+
+  async function findItems(
+    accountId: string,
+    itemIds: readonly string[],
+    fields: ReadonlyMap<string, string>,
+  ): Promise<{ ids: string[]; items: Map<string, Buffer> }> {
+    const items = new Map<string, Buffer>();
+    if (itemIds.length === 0) return { ids: [], items };
+    if (itemIds.length > MAX_ITEMS) throw tooLarge("input");
+    const isIncomplete = (rows: readonly { itemIds: readonly string[] }[]) =>
+      new Set(rows.flatMap((row) => row.itemIds)).size < itemIds.length;
+    const rows = await lookAgain(() => readItems(database, { accountId, itemIds, maxBytes: MAX_REQUEST_BYTES }), isIncomplete);
+    const isAsked = new Set(itemIds);
+    const isAmbiguous = new Set<string>();
+    for (const { responseId, response } of rows) {
+      if (response === null) throw tooLarge("input");
+      for (const item of outputOf(open(response, { accountId, responseId, part: "response" }))) {
+        const id = textMember(item, "id") ?? "";
+        if (items.has(id)) isAmbiguous.add(id);
+        if (isAsked.has(id)) items.set(id, item);
+      }
+    }
+    for (const id of itemIds) if (!items.has(id) || isAmbiguous.has(id)) throw itemMissing(id, fields, isAmbiguous.has(id));
+    return { ids: rows.map(({ responseId }) => responseId), items };
+  }
+
+  const open = (sealed: Buffer, about: SealedPart): Buffer => {
+    const plain = sealer.unseal(sealed, describe(about));
+    if (plain === undefined) throw new Error("a stored response was sealed with another pepper, or changed");
+    return plain;
+  };
+
+  return {
+    keep: queue.add,
+    recall: (accountId, { previousResponseId: previous, items: fields }, own) =>
+      read(accountId, async () => {
+        if (previous !== null && !isStorableId(previous)) throw previousMissing(previous, previous);
+        const { ids, turns } = previous === null ? { ids: [], turns: [] } : await readTurns(accountId, previous);
+        const itemIds = new Set([...turns.map(({ input }) => input), own].flatMap(referencesIn));
+        for (const id of itemIds) if (!isStorableId(id)) throw itemMissing(id, fields, false);
+        const found = await findItems(accountId, [...itemIds], fields);
+        return { turns, items: found.items, usedResponseIds: [...new Set([...ids, ...found.ids])] };
+      }),
+    find: (accountId, responseId) =>
+      read(accountId, async () => {
+        const look = () => findResponse(database, { accountId, responseId });
+        const sealed = isStorableId(responseId) ? await lookAgain(look, (found) => found === undefined) : undefined;
+        if (sealed === undefined) throw responseMissing(responseId);
+        return open(sealed, { accountId, responseId, part: "response" });
+      }),
+    remove: (accountId, responseId) =>
+      read(accountId, async () => {
+        const look = () => deleteResponse(database, { accountId, responseId });
+        const isThere = isStorableId(responseId) && (await lookAgain(look, (deleted) => !deleted));
+        if (!isThere) throw responseMissing(responseId);
+      }),
+  };
+}
+
+/** What a sealed part is bound to: it opens as nothing else. */
+export function describe({ accountId, responseId, part }: SealedPart): string {
+  return JSON.stringify([accountId, responseId, part]);
+}
+
+async function lookAgain<Found>(look: () => Promise<Found>, isMissing: (found: Found) => boolean): Promise<Found> {
+  let found = await look();
+  for (const afterMs of LOOK_AGAIN_AFTER_MS) {
+    if (!isMissing(found)) break;
+    await pause(afterMs, new AbortController().signal);
+    found = await look();
+  }
+  return found;
+}
+
+const WHY_MISSING = "It may have expired, or may not have been stored.";
+const SEND_ALL = "Send the whole conversation in `input`.";
+
+function previousMissing(responseId: string, missingId: string): GatewayError {
+  const missing =
+    missingId === responseId ? "" : ` It continues the response ${quoted(missingId)}, which is not stored any more.`;
+  const message = `Previous response with id ${quoted(responseId)} not found.${missing || ` ${WHY_MISSING}`} ${SEND_ALL}`;
+  return new GatewayError("previous_response_not_found", message, { field: "previous_response_id" });
+}
+
+function itemMissing(id: string, fields: ReadonlyMap<string, string>, isAmbiguous: boolean): GatewayError {
+  const why = isAmbiguous ? "is in several responses" : "not found";
+  const advice = isAmbiguous ? "" : ` ${WHY_MISSING}`;
+  const field = fields.get(id) ?? "previous_response_id";
+  return new GatewayError("not_found", `Item with id ${quoted(id)} ${why}.${advice} Send the item itself.`, { field });
+}
+
+function responseMissing(id: string): GatewayError {
+  return new GatewayError("not_found", `Response with id ${quoted(id)} not found. ${WHY_MISSING}`);
+}
+
+function tooLarge(field: string): GatewayError {
+  const most = `${MAX_TURNS} turns or ${MAX_REQUEST_BYTES / 1024 / 1024} MiB`;
+  const message = `\`${field}\` refers to more than ${most} of stored items. Shorten the conversation, and send it in \`input\`.`;
+  return new GatewayError("request_too_large", message, { field });
+}
+
+function unreadable(cause?: unknown): GatewayError {
+  const message = "Stored responses cannot be read right now. Try again in a moment.";
+  return new GatewayError("overloaded", message, { ...COME_AGAIN, cause });
+}
+
+/** Clients' own words; only those that could be an id are repeated. */
+function quoted(id: string): string {
+  return isStorableId(id) ? `'${id}'` : "of that form";
+}

@@ -1,0 +1,37 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+
+/** Encrypts what only this installation may read: AES-256-GCM with a key derived from the pepper. */
+export interface Sealer {
+  /** @param about must be the same to open it again: whose it is, for instance. */
+  seal(plain: Buffer, about: string): Buffer;
+  /** @returns undefined for what was sealed about something else, under another pepper or for another purpose, or not at all. */
+  unseal(sealed: Buffer, about: string): Buffer | undefined;
+}
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+/** How much longer a text is when it is sealed. */
+const SEAL_BYTES = NONCE_BYTES + TAG_BYTES;
+
+/** @param purpose separates the keys that are derived from one pepper. */
+export function createSealer(pepper: Buffer, purpose: string): Sealer {
+  const key = Buffer.from(hkdfSync("sha256", pepper, "", purpose, 32));
+  return {
+    seal(plain, about) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(about));
+      return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
+    },
+    unseal(sealed, about) {
+      if (sealed.length < SEAL_BYTES) return undefined;
+      const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(0, NONCE_BYTES))
+        .setAAD(Buffer.from(about))
+        .setAuthTag(sealed.subarray(-TAG_BYTES));
+      try {
+        return Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}

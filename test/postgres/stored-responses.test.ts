@@ -1,0 +1,191 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
+import { createResponseStore, describe as about } from "../../extproc/stored-responses/store.ts";
+import { createWriteQueue, type FinishedResponse } from "../../extproc/stored-responses/write-queue.ts";
+import { createAccount } from "../../ledger/accounts/accounts.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
+import { dropExpiredResponses, writeResponses, type NewResponse } from "../../ledger/responses/write-responses.ts";
+import { createSealer } from "../../ledger/sealer.ts";
+import { PEPPER } from "../support/ledger.ts";
+import { usePostgres } from "../support/postgres.ts";
+
+const postgres = usePostgres();
+const MEBIBYTE = 1024 * 1024;
+const SECRET = "the launch is on Thursday";
+const NOTHING = Buffer.from("[]");
+
+async function storeFor(pepper = PEPPER, known?: Database) {
+  const database = known ?? (await postgres.migrated()).database;
+  for (const id of ["acme", "other"]) await createAccount(database, { id, name: id });
+  const sealer = createSealer(pepper, "test");
+  const results: string[] = [];
+  const queue = createWriteQueue({
+    write: (batch) => writeResponses(database, batch),
+    seal: (plain, part) => sealer.seal(plain, about(part)),
+    onResult: (result) => results.push(result),
+    onFailed: () => {},
+    onWritten: () => {},
+  });
+  return { database, results, store: createResponseStore({ database, sealer, queue }) };
+}
+
+function turn(id: string, changes: Partial<FinishedResponse> = {}): FinishedResponse {
+  const input = Buffer.from(JSON.stringify([{ role: "user", content: `question of ${id}` }]));
+  const response = Buffer.from(JSON.stringify({ id, output: [{ id: `msg_${id}`, text: SECRET }] }));
+  return { accountId: "acme", storeHours: 2, previousResponseId: null, usedResponseIds: [], input, response, ...changes };
+}
+
+const named = (previousResponseId: string | null, ...ids: string[]) => ({
+  previousResponseId,
+  items: new Map(ids.map((id, index) => [id, `input[${index}].id`])),
+});
+const referring = (...ids: string[]) => Buffer.from(JSON.stringify(ids.map((id) => ({ type: "item_reference", id }))));
+
+async function expire(database: Database, ...ids: string[]): Promise<void> {
+  await database.execute("UPDATE stored_response SET expires_at = now() WHERE response_id = ANY($1)", [ids]);
+}
+
+test("a conversation is found from its last response, in order, and its items by their ids", async () => {
+  const { store } = await storeFor();
+  store.keep(turn("r1"));
+  store.keep(turn("r2", { previousResponseId: "r1" }));
+  store.keep(turn("r3", { previousResponseId: "r2" }));
+  const { turns, usedResponseIds } = await store.recall("acme", named("r3"), NOTHING);
+  expect(turns.map(({ input }) => String(input))).toEqual(["r1", "r2", "r3"].map((id) => expect.stringContaining(`of ${id}`)));
+  expect(usedResponseIds).toEqual(["r1", "r2", "r3"]);
+  const { items } = await store.recall("acme", named(null, "msg_r2", "msg_r1"), referring("msg_r2", "msg_r1"));
+  expect(JSON.parse(String(items.get("msg_r2")))).toEqual({ id: "msg_r2", text: SECRET });
+  expect(items.size).toBe(2);
+});
+
+test("another account finds none of it, and can delete none of it", async () => {
+  const { store } = await storeFor();
+  store.keep(turn("r1"));
+  expect(String(await store.find("acme", "r1"))).toContain(SECRET);
+  await expect(store.find("other", "r1")).rejects.toMatchObject({ code: "not_found", status: 404 });
+  await expect(store.remove("other", "r1")).rejects.toMatchObject({ code: "not_found" });
+  await expect(store.recall("other", named("r1"), NOTHING)).rejects.toMatchObject({
+    code: "previous_response_not_found",
+    status: 404,
+    field: "previous_response_id",
+  });
+  await expect(store.recall("other", named(null, "msg_r1"), referring("msg_r1"))).rejects.toMatchObject({
+    code: "not_found",
+    field: "input[0].id",
+  });
+  await store.remove("acme", "r1");
+  await expect(store.find("acme", "r1")).rejects.toMatchObject({ status: 404 });
+});
+
+test("two accounts may have responses of one id, and each reads its own", async () => {
+  const { store } = await storeFor();
+  store.keep(turn("r1"));
+  store.keep(turn("r1", { accountId: "other", response: Buffer.from('{"id":"r1","output":[{"id":"msg_r1","text":"theirs"}]}') }));
+  expect(String(await store.find("acme", "r1"))).toContain(SECRET);
+  expect(String(await store.find("other", "r1"))).toContain("theirs");
+});
+
+test("the database has no text of it, and another pepper, account or row does not open it", async () => {
+  const { store, database } = await storeFor();
+  store.keep(turn("r1"));
+  store.keep(turn("r2"));
+  await store.find("acme", "r1");
+  const rows = await database.query({
+    text: "SELECT input, response FROM stored_response",
+    row: z.strictObject({ input: z.instanceof(Buffer), response: z.instanceof(Buffer) }),
+  });
+  const bytes = rows.flatMap(({ input, response }) => [String(input), String(response)]).join();
+  expect(bytes).not.toContain(SECRET);
+  expect(bytes).not.toContain("question");
+  const stranger = await storeFor(Buffer.alloc(32, 8), database);
+  await expect(stranger.store.find("acme", "r1")).rejects.toMatchObject({ status: 503 });
+  await database.execute(
+    "UPDATE stored_response SET response = (SELECT response FROM stored_response WHERE response_id = 'r2') WHERE response_id = 'r1'",
+  );
+  await expect(store.find("acme", "r1")).rejects.toMatchObject({ status: 503 });
+});
+
+test("an expired response is not found before it is deleted, and is deleted with its items", async () => {
+  const { store, database } = await storeFor();
+  store.keep(turn("r1"));
+  store.keep(turn("r2"));
+  await store.find("acme", "r2");
+  await expire(database, "r1");
+  await expect(store.find("acme", "r1")).rejects.toMatchObject({ status: 404 });
+  await expect(store.recall("acme", named(null, "msg_r1"), referring("msg_r1"))).rejects.toMatchObject({ status: 404 });
+  expect(await dropExpiredResponses(database)).toBe(1);
+  const items = await database.query({
+    text: 'SELECT item_id AS "itemId" FROM stored_item',
+    row: z.strictObject({ itemId: z.string() }),
+  });
+  expect(items).toEqual([{ itemId: "msg_r2" }]);
+});
+
+test("a conversation whose beginning is gone is refused, and says which response is missing", async () => {
+  const { store, database } = await storeFor();
+  store.keep(turn("r1"));
+  store.keep(turn("r2", { previousResponseId: "r1" }));
+  await store.find("acme", "r2");
+  await expire(database, "r1");
+  await expect(store.recall("acme", named("r2"), NOTHING)).rejects.toMatchObject({
+    code: "previous_response_not_found",
+    message: expect.stringContaining("'r1'"),
+  });
+});
+
+test("a response that is continued is kept as long again", async () => {
+  const { store, database } = await storeFor();
+  store.keep(turn("r1"));
+  await store.find("acme", "r1");
+  await database.execute("UPDATE stored_response SET expires_at = now() + interval '1 minute'");
+  store.keep(turn("r2", { previousResponseId: "r1", usedResponseIds: ["r1"] }));
+  await store.find("acme", "r2");
+  const rows = await database.query({
+    text: "SELECT count(*) AS renewed FROM stored_response WHERE expires_at > now() + interval '119 minutes'",
+    row: z.strictObject({ renewed: z.bigint() }),
+  });
+  expect(rows).toEqual([{ renewed: 2n }]);
+});
+
+test("an item id that is in two responses names neither", async () => {
+  const { store } = await storeFor();
+  const response = (id: string) => Buffer.from(JSON.stringify({ id, output: [{ id: "msg_0", text: id }] }));
+  for (const id of ["r1", "r2"]) store.keep(turn(id, { response: response(id) }));
+  await expect(store.recall("acme", named(null, "msg_0"), referring("msg_0"))).rejects.toMatchObject({
+    status: 404,
+    message: expect.stringContaining("several responses"),
+  });
+});
+
+test("a response that a model server names like an earlier one does not replace it", async () => {
+  const { store } = await storeFor();
+  store.keep(turn("r1"));
+  await store.find("acme", "r1");
+  store.keep(turn("r1", { response: Buffer.from('{"id":"r1","output":[]}') }));
+  expect(String(await store.find("acme", "r1"))).toContain(SECRET);
+});
+
+function sealed(accountId: string, responseId: string, bytes = 10): NewResponse {
+  const facts = { accountId, responseId, previousResponseId: null, itemIds: [], storeHours: 1, usedResponseIds: [] };
+  return { ...facts, input: Buffer.alloc(bytes), response: Buffer.alloc(0) };
+}
+
+test("an account stores so many responses and bytes in an hour, and others are not affected", async () => {
+  const { database } = await storeFor();
+  const many = Array.from({ length: 10 }, (_, index) => sealed("acme", `r${index}`));
+  expect(await writeResponses(database, many)).toEqual(new Set());
+  await database.execute("UPDATE stored_response_volume SET responses = $1", [ACCOUNT_BOUNDS.storedResponsesAnHour - 1]);
+  expect(await writeResponses(database, [sealed("acme", "last")])).toEqual(new Set());
+  expect(await writeResponses(database, [sealed("acme", "more"), sealed("other", "r1")])).toEqual(new Set(["acme"]));
+  await database.execute("UPDATE stored_response_volume SET responses = 0, bytes = $1", [
+    BigInt(ACCOUNT_BOUNDS.storedMebibytesAnHour * MEBIBYTE) - 100n,
+  ]);
+  expect(await writeResponses(database, [sealed("acme", "large", 101)])).toEqual(new Set(["acme"]));
+  expect(await writeResponses(database, [sealed("acme", "small", 100)])).toEqual(new Set());
+});
+
+test("an account that does not exist stores nothing, and spoils nobody's batch", async () => {
+  const { database } = await storeFor();
+  expect(await writeResponses(database, [sealed("nobody", "r1"), sealed("acme", "r1")])).toEqual(new Set(["nobody"]));
+});

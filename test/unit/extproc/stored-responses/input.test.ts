@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import { parseBody } from "../../../../extproc/protocol/json/parse-body.ts";
+import { joinInput, ownInput, referencesIn } from "../../../../extproc/stored-responses/input.ts";
+import { asksToStore, readStoredNames } from "../../../../extproc/stored-responses/names.ts";
+
+const bodyOf = (members: object) =>
+  parseBody(Buffer.from(JSON.stringify({ model: "m", ...members })), { headers: new Map(), interface: "responses" });
+const bytes = (value: unknown) => Buffer.from(JSON.stringify(value));
+const reference = (id: string) => ({ type: "item_reference", id });
+const LONG = "x".repeat(2_000);
+
+test("a text counts as one message of the user, a list as it is written", () => {
+  expect(JSON.parse(String(ownInput(bodyOf({ input: LONG }))))).toEqual([{ role: "user", content: LONG }]);
+  const items = [{ role: "user", content: LONG }, reference("msg_1")];
+  expect(JSON.parse(String(ownInput(bodyOf({ input: items }))))).toEqual(items);
+});
+
+test.for([{}, { input: "" }, { input: null }, { input: 7 }, { input: {} }])("%o has no items of its own", (members) => {
+  expect(ownInput(bodyOf(members))).toBeNull();
+});
+
+test("a conversation is its turns in their order and then the request, with each reference replaced, also in earlier turns", () => {
+  const items = new Map([
+    ["msg_1", bytes({ id: "msg_1", text: LONG })],
+    ["msg_2", bytes({ id: "msg_2" })],
+  ]);
+  const turns = [
+    { input: bytes([{ role: "user", content: "a" }]), response: bytes({ id: "r1", output: [{ id: "msg_0" }] }) },
+    { input: bytes([reference("msg_2"), { role: "user", content: "b" }]), response: bytes({ id: "r2", output: [] }) },
+  ];
+  const joined = joinInput(turns, bytes([{ id: "msg_1" }, { role: "user", content: "c" }]), items);
+  expect(JSON.parse(String(joined))).toEqual([
+    { role: "user", content: "a" },
+    { id: "msg_0" },
+    { id: "msg_2" },
+    { role: "user", content: "b" },
+    { id: "msg_1", text: LONG },
+    { role: "user", content: "c" },
+  ]);
+});
+
+test("big integers and unknown members of stored items stay as they were written", () => {
+  const written = '[{"role":"user","content":"a","n":12345678901234567890}]';
+  expect(String(joinInput([], Buffer.from(written), new Map()))).toBe(written);
+});
+
+test("references are found with and without a type, and messages are none", () => {
+  expect(
+    referencesIn(bytes([reference("a"), { id: "b" }, { id: "c", type: null }, { id: "d", role: "user", content: "" }])),
+  ).toEqual(["a", "b", "c"]);
+  const named = readStoredNames(
+    bodyOf({ previous_response_id: "resp_1", input: [{ role: "user", content: "" }, reference("a")] }),
+  );
+  expect(named).toEqual({ previousResponseId: "resp_1", items: new Map([["a", "input[1].id"]]) });
+});
+
+test.for([
+  [{ previous_response_id: 7, input: "a" }, "previous_response_id"],
+  [{ input: [{ type: "item_reference" }] }, "input[0].id"],
+  [{ input: Array.from({ length: 1_001 }, (_, index) => reference(`msg_${index}`)) }, "input"],
+] as const)("a name that is none is a 400 for its field (S21): %#", ([members, field]) => {
+  expect(() => readStoredNames(bodyOf(members))).toThrow(expect.objectContaining({ code: "invalid_request", field }));
+});
+
+test("responses are stored unless the client says otherwise", () => {
+  expect([{}, { store: null }, { store: true }, { store: false }].map((members) => asksToStore(bodyOf(members)))).toEqual([
+    true,
+    true,
+    true,
+    false,
+  ]);
+  expect(() => asksToStore(bodyOf({ store: "yes" }))).toThrow(expect.objectContaining({ field: "store" }));
+});
