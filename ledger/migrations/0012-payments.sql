@@ -1,6 +1,6 @@
 -- Money that a payment provider takes for an account, and what became of it (S26). Each change of credit that follows is
 -- an entry of its own, whose reference begins with 'payment:' and the payment's id: payments and entries are two records
--- of the same money, and are compared (ledger/upkeep/check.ts).
+-- of the same money, and are compared (ledger/check.ts).
 CREATE TABLE payment (
   id uuid PRIMARY KEY,
   account_id text COLLATE "C" NOT NULL REFERENCES account,

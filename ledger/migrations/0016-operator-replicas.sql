@@ -3,7 +3,7 @@
 -- row no longer counts. Nothing here needs to outlive a crash of the database.
 CREATE UNLOGGED TABLE operator_replica (
   replica text COLLATE "C" PRIMARY KEY,
-  -- ledger/leases/replicas.ts says what is in it.
+  -- ledger/replicas.ts says what is in it.
   standing jsonb NOT NULL,
   seen_at timestamptz NOT NULL
 );

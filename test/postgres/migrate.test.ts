@@ -34,6 +34,19 @@ test("a migration that was changed after it was applied is refused by name", asy
   await expect(migrate(database, folder)).rejects.toThrow("0002-accounts-and-keys.sql was changed after it was applied");
 });
 
+test("databases are accepted that were made while three migrations had other comments", async () => {
+  const { database } = await postgres.empty();
+  await migrate(database);
+  const others = {
+    "0010-price-schedule.sql": "9350aa11562feb1374cc2ceee94ddb50c18c33e0be7afce376909f64b239f46a",
+    "0012-payments.sql": "6105d71741bf116ce2c9ec3adaa4c55f9748a2243676fc2e6418cee72bd7a233",
+    "0016-operator-replicas.sql": "1490491764108611119eff7204f18073c5ebe239267d6253ff5840931752d90c",
+  };
+  for (const [name, checksum] of Object.entries(others))
+    expect(await database.execute("UPDATE schema_migration SET checksum = $2 WHERE name = $1", [name, checksum])).toBe(1);
+  expect(await migrate(database)).toEqual([]);
+});
+
 test("a migration that fails leaves nothing behind and is named", async () => {
   const { database } = await postgres.empty();
   const folder = await copyOfMigrations();
