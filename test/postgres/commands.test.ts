@@ -26,6 +26,36 @@ async function run(
   return stdout;
 }
 
+/** Exit code and output of a run that fails. */
+async function failureOf(
+  command: string,
+  databaseUrl: string,
+  words: readonly string[] = [],
+): Promise<{ code: number; output: string }> {
+  const error: unknown = await run(command, databaseUrl, words).catch((reason: unknown) => reason);
+  return failureSchema.transform(({ code, stdout, stderr }) => ({ code, output: stdout + stderr })).parse(error);
+}
+
+test.for([
+  ["account", ["team-a"]],
+  ["admin", ["grant", "ada@example.com"]],
+] as const)(
+  "the %s command says in one sentence that the database is out of reach or has no schema",
+  async ([command, words]) => {
+    const { url } = await postgres.empty();
+    expect(await failureOf(command, url, words)).toEqual({
+      code: 1,
+      output: expect.stringMatching(/^The migration has not run yet: relation "\w+" does not exist\.\n$/),
+    });
+    const nowhere = new URL(url);
+    nowhere.port = "1";
+    expect(await failureOf(command, nowhere.toString(), words)).toEqual({
+      code: 1,
+      output: expect.stringMatching(/^Postgres cannot be reached: .*ECONNREFUSED.*\.\n$/),
+    });
+  },
+);
+
 describe("ledger/migrate-command", () => {
   test("makes the schema in an empty database, and finds nothing to do the second time", async () => {
     const { url, database } = await postgres.empty();
@@ -42,12 +72,6 @@ describe("ledger/migrate-command", () => {
     expect(await run("migrate", url, [], { PGSSLMODE: "disable" })).toContain("The schema is up to date");
   });
 
-  /** Exit code and output of a run that fails. */
-  async function failure(databaseUrl: string): Promise<{ code: number; output: string }> {
-    const error: unknown = await run("migrate", databaseUrl).catch((reason: unknown) => reason);
-    return failureSchema.transform(({ code, stdout, stderr }) => ({ code, output: stdout + stderr })).parse(error);
-  }
-
   test("fails with one sentence and without the password; code 2 says that trying again cannot help", async () => {
     const { url } = await postgres.empty();
     const address = (change: (url: URL) => void) => {
@@ -55,7 +79,10 @@ describe("ledger/migrate-command", () => {
       change(changed);
       return changed.toString();
     };
-    const wrongPassword = await failure(address((each) => void (each.password = "not-the-password")));
+    const wrongPassword = await failureOf(
+      "migrate",
+      address((each) => void (each.password = "not-the-password")),
+    );
     expect(wrongPassword).toEqual({
       code: 2,
       output: expect.stringMatching(
@@ -63,11 +90,16 @@ describe("ledger/migrate-command", () => {
       ),
     });
     expect(wrongPassword.output).not.toContain("not-the-password");
-    expect(await failure(address((each) => void (each.pathname = "/nowhere")))).toEqual({
+    expect(
+      await failureOf(
+        "migrate",
+        address((each) => void (each.pathname = "/nowhere")),
+      ),
+    ).toEqual({
       code: 2,
       output: 'The migration failed. The database that DATABASE_URL names does not exist (database "nowhere" does not exist).\n',
     });
-    expect(await failure("postgresql://app:secret-word@127.0.0.1:1/app")).toEqual({
+    expect(await failureOf("migrate", "postgresql://app:secret-word@127.0.0.1:1/app")).toEqual({
       code: 1,
       output: "The migration failed. Postgres cannot be reached: connect ECONNREFUSED 127.0.0.1:1.\n",
     });

@@ -1,0 +1,37 @@
+import { DatabaseError } from "pg";
+import { errorCode } from "../../runtime/error-code.ts";
+
+export interface DatabaseFailure {
+  /** One sentence for an administrator. It holds no password. */
+  sentence: string;
+  /** Trying again cannot help: somebody has to correct the address or the role. */
+  isFinal: boolean;
+}
+
+/** By SQLSTATE, what an administrator has to correct. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  "28P01": "Postgres does not accept the password in DATABASE_URL",
+  "28000": "Postgres does not let this role in from here",
+  "3D000": "The database that DATABASE_URL names does not exist",
+  "42501": "The role in DATABASE_URL lacks rights: it must own the schema",
+};
+
+const UNREACHABLE = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH", "ECONNRESET"];
+const UNDEFINED_TABLE = "42P01";
+
+/** Why the database could not be used; undefined for every other error. */
+export function describeDatabaseFailure(error: unknown): DatabaseFailure | undefined {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  const code = cause instanceof DatabaseError ? cause.code : undefined;
+  const refusal = REFUSALS[code ?? ""];
+  if (refusal !== undefined) return { sentence: `${refusal} (${messageOf(cause)}).`, isFinal: true };
+  if (code === UNDEFINED_TABLE) return { sentence: `The migration has not run yet: ${messageOf(cause)}.`, isFinal: false };
+  if (!UNREACHABLE.includes(errorCode(cause) ?? "")) return undefined;
+  return { sentence: `Postgres cannot be reached: ${messageOf(cause)}.`, isFinal: false };
+}
+
+export function messageOf(error: unknown): string {
+  // A host with two addresses that both refuse has its reasons inside.
+  if (error instanceof AggregateError && error.message === "") return error.errors.map(messageOf).join(", ");
+  return (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, " ");
+}
