@@ -12,6 +12,8 @@ export const ACCOUNT_BOUNDS = {
   /** Management tokens that are not revoked, and those that were revoked within a day. */
   managementTokens: 50,
   members: 200,
+  /** One for the account, for a key and for a member each. */
+  budgets: 100,
   /** Invitations that nobody has accepted yet. */
   openInvitations: 100,
   invitationsADay: 50,

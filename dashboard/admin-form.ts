@@ -10,6 +10,8 @@ const amount = z
   .regex(USD_AMOUNT, AMOUNT)
   .transform(parseNanoUsd)
   .refine((nanoUsd) => nanoUsd > 0n, "Enter an amount above zero.");
+/** "" is none. */
+const optionalAmount = z.union([z.literal("").transform(() => null), amount]).default(null);
 const change = z
   .string(AMOUNT)
   .regex(/^[-−]?\d{1,9}(\.\d{1,9})?$/, "Enter an amount in USD, such as 5.00, or -5.00 to deduct.")
@@ -33,5 +35,11 @@ const wholeNumber = (most: number) =>
 
 /** Forms of the admin pages. Each throws a ZodError with a sentence for each field that is wrong. */
 export const grantForm = z.object({ amount, reason, expires: lastDay, attempt });
+export const refundForm = z.object({
+  requestId: z.uuid("Enter a request ID, such as 0199d8a0-0000-7000-8000-000000000000."),
+  amount: optionalAmount,
+  reason,
+  attempt,
+});
 export const adjustForm = z.object({ amount: change, reason, attempt });
 export const codesForm = z.object({ count: wholeNumber(500), amount, uses: wholeNumber(1_000_000), expires: lastDay, reason });

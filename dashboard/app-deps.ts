@@ -9,6 +9,7 @@ import type { Payments } from "./payments/payments.ts";
 import type { AdminSecondFactor } from "./second-factor-policy.ts";
 import type { SignUpRules } from "./sign-up-rules.ts";
 import type { TrustedProxies } from "./trusted-proxies.ts";
+import type { WebhookNetworks } from "./webhooks/networks.ts";
 
 /** What pages and the management API work with. */
 export interface AppDeps {
@@ -33,6 +34,8 @@ export interface AppDeps {
   payments?: Payments | undefined;
   /** Not given: none; who comes to Envoy is the client. */
   trustedProxies?: TrustedProxies | undefined;
+  /** Where webhooks may be; not given: on the public internet. */
+  webhookNetworks?: WebhookNetworks | undefined;
   /** Not given: plain HTTP. */
   serverFactory?: FastifyServerFactory | undefined;
   /** Told of each route, so that a test can try them all. */

@@ -5,6 +5,7 @@ import type { PaymentsConfig } from "./payments/payments.ts";
 import type { AdminSecondFactor } from "./second-factor-policy.ts";
 import type { SignUpRules } from "./sign-up-rules.ts";
 import type { TrustedProxies } from "./trusted-proxies.ts";
+import type { WebhookNetworks } from "./webhooks/networks.ts";
 
 export interface DashboardConfig {
   databaseUrl: string;
@@ -27,4 +28,5 @@ export interface DashboardConfig {
   providerDomains: ProviderDomains;
   payments: PaymentsConfig;
   trustedProxies: TrustedProxies;
+  webhookNetworks: WebhookNetworks;
 }

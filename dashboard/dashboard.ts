@@ -7,6 +7,7 @@ import { startTlsFiles, type TlsFiles } from "../runtime/tls-files.ts";
 import { registerLogMetrics } from "../runtime/log-metrics.ts";
 import type { CountedLog, Logger } from "../runtime/log.ts";
 import { createApp } from "./app.ts";
+import { startBudgetWatch } from "./budgets/watch.ts";
 import { startAutoTopUp } from "./auto-top-up.ts";
 import { checkConfig } from "./check-config.ts";
 import type { DashboardConfig } from "./dashboard-config.ts";
@@ -17,6 +18,7 @@ import { mutualTlsServer } from "./mutual-tls.ts";
 import { createPasskeys } from "./passkeys/passkeys.ts";
 import { relyingPartyOf } from "./passkeys/relying-party.ts";
 import { createPayments } from "./payments/payments.ts";
+import { startDeliveries } from "./webhooks/deliver.ts";
 
 /** Starts the pages and registers how they stop. Resolves when the ports are open. */
 export async function startDashboard(
@@ -45,6 +47,10 @@ export async function startDashboard(
   });
   log.info({ listen: config.listen, admin: admin.port }, "ready");
 
+  const budgets = startBudgetWatch({ ...config, database, mailer, log });
+  lifecycle.onShutdown({ name: "stop looking at budgets", deadlineMs: 5_000, run: () => budgets.stop() });
+  const deliveries = startDeliveries({ ...config, database, log });
+  lifecycle.onShutdown({ name: "finish webhook deliveries", deadlineMs: 12_000, run: () => deliveries.stop() });
   if (mailer !== undefined) {
     const lowBalances = startLowBalanceWatch({ ...config, database, mailer, log });
     lifecycle.onShutdown({ name: "stop looking for low balances", deadlineMs: 5_000, run: () => lowBalances.stop() });

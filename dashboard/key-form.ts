@@ -1,20 +1,14 @@
 import * as z from "zod";
-import { COUNT_LIMITS, LIMIT_NAMES, limitsSchema, USD_AMOUNT } from "../contract/limits.ts";
+import { limitsSchema } from "../contract/limits.ts";
 import type { KeySettings } from "../ledger/keys/key-settings.ts";
 import { endOfDay } from "../contract/days.ts";
-
-const amount = z.string().regex(USD_AMOUNT, "Enter an amount in USD, such as 5.00.").optional();
-const count = z
-  .string()
-  .regex(/^[1-9]\d{0,8}$/, "Enter a whole number above 0.")
-  .transform(Number)
-  .optional();
+import { filledIn, limitFields, writeLimitsForm } from "./limits/limits-form.ts";
 
 const keyForm = z.object({
   name: z.string("Give the key a name.").min(1, "Give the key a name.").max(100, "Use at most 100 characters."),
   models: z.string().optional(),
   expires: z.iso.date("Choose a day.").optional(),
-  ...Object.fromEntries(LIMIT_NAMES.map((name) => [name, COUNT_LIMITS.includes(name) ? count : amount])),
+  ...limitFields,
 });
 
 /**
@@ -22,8 +16,7 @@ const keyForm = z.object({
  * @throws ZodError with a sentence for each field that is wrong.
  */
 export function parseKeyForm(values: Readonly<Record<string, string>>): Omit<KeySettings, "isDisabled"> {
-  const filled = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
-  const { name, models, expires, ...limits } = keyForm.parse(filled);
+  const { name, models, expires, ...limits } = keyForm.parse(filledIn(values));
   const allowedModels = models?.split(",").filter((model) => model !== "") ?? [];
   return {
     name,
@@ -42,6 +35,5 @@ export function writeKeyForm({
   limits,
 }: Omit<KeySettings, "isDisabled">): Record<string, string> {
   const last = expiresAt === null ? "" : new Date(expiresAt.getTime() - 1).toISOString().slice(0, 10);
-  const texts = Object.entries(limits).map(([field, value]) => [field, String(value)] as const);
-  return { name, models: allowedModels?.join(",") ?? "", expires: last, ...Object.fromEntries(texts) };
+  return { name, models: allowedModels?.join(",") ?? "", expires: last, ...writeLimitsForm(limits) };
 }

@@ -10,6 +10,7 @@ import { PAYMENTS_VARIABLES, paymentsConfig } from "./payments/payments.ts";
 import { SECOND_FACTOR_VARIABLES } from "./second-factor-policy.ts";
 import { SIGN_UP_VARIABLES, signUpRules } from "./sign-up-rules.ts";
 import { TRUSTED_PROXY_VARIABLES, trustedProxies } from "./trusted-proxies.ts";
+import { WEBHOOK_VARIABLES } from "./webhooks/networks.ts";
 
 const environment = readEnv(
   {
@@ -29,6 +30,7 @@ const environment = readEnv(
     ...PAYMENTS_VARIABLES,
     ...SECOND_FACTOR_VARIABLES,
     ...TRUSTED_PROXY_VARIABLES,
+    ...WEBHOOK_VARIABLES,
     TERMS_FILE: z.string().min(1).optional(),
     LOG_LEVEL: z.string().default("info"),
   },
@@ -55,6 +57,7 @@ await startDashboard(
     providerDomains: providerDomains(environment, providers),
     payments: paymentsConfig(environment),
     trustedProxies: trustedProxies(environment),
+    webhookNetworks: environment.WEBHOOK_NETWORKS,
   },
   { ...counted, lifecycle },
 );

@@ -9,6 +9,7 @@ export const PERMISSIONS = {
   manageKeys: { least: "member", words: "Make, change, rotate, disable and delete API keys" },
   addCredit: { least: "member", words: "Pay for credit, and redeem codes" },
   setAlert: { least: "member", words: "Choose at which balance the owners are mailed" },
+  setLimits: { least: "owner", words: "Set the account's limits, budgets and webhook" },
   manageCard: { least: "owner", words: "Save and remove the card, and set automatic top-up" },
   manageMembers: { least: "owner", words: "Invite and remove people, change their roles, and require a second factor" },
   manageTokens: { least: "owner", words: "Make and revoke management tokens" },

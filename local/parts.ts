@@ -136,6 +136,7 @@ export function dashboardPart(options: {
       MAIL: "outbox",
       // Whoever starts it has the files, too.
       ADMIN_SECOND_FACTOR: "optional",
+      WEBHOOK_NETWORKS: "any",
       LOG_LEVEL: "info",
     },
     readyUrl: `http://${LOOPBACK}:${options.adminPort}/readyz`,

@@ -1,6 +1,6 @@
 import { getCACertificates } from "node:tls";
 import * as z from "zod";
-import { cidrsVariable } from "./address/cidr.ts";
+import { cidrsVariable } from "../runtime/address/cidr.ts";
 import { portVariable, readEnv } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createCountedLog } from "../runtime/log.ts";

@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
-import { matcherOf, parseCidr } from "../../operator/address/cidr.ts";
-import { NEVER_RANGES, PRIVATE_RANGES } from "../../operator/address/ranges.ts";
+import { matcherOf, parseCidr } from "../../runtime/address/cidr.ts";
+import { NEVER_RANGES, PRIVATE_RANGES } from "../../runtime/address/ranges.ts";
 
 /** The ranges of operator/address for the chart's NetworkPolicy, whose `except` may name only what lies in its `cidr`. */
 export function addressesFile(): string {

@@ -10,8 +10,10 @@ import { recognizeCallers } from "./caller.ts";
 import { describeApi } from "./describe.ts";
 import { answerApiError } from "./failure.ts";
 import { accountApi } from "./routes/account.ts";
+import { budgetApi } from "./routes/budgets.ts";
 import { creditApi } from "./routes/credit.ts";
 import { keyApi } from "./routes/keys.ts";
+import { limitApi } from "./routes/limits.ts";
 import { modelApi } from "./routes/models.ts";
 import { usageApi } from "./routes/usage.ts";
 
@@ -57,6 +59,8 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
       });
       const api = scope.withTypeProvider<ZodTypeProvider>();
       accountApi(api, deps);
+      limitApi(api, deps);
+      budgetApi(api, deps);
       keyApi(api, deps);
       usageApi(api, deps);
       creditApi(api, deps);

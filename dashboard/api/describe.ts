@@ -21,6 +21,7 @@ export function describeApi(publicBaseUrl: string): FastifyDynamicSwaggerOptions
         { name: "Keys", description: "API keys for calling models." },
         { name: "Usage", description: "Usage and charges." },
         { name: "Credit" },
+        { name: "Budgets", description: "Alerts about monthly spend, and where events are sent." },
         { name: "Models" },
       ],
       components: {

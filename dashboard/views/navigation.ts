@@ -38,6 +38,8 @@ const GROUPS: readonly Group[] = [
     sections: [
       { path: "/dashboard/usage", name: "Usage", icon: "usage" },
       { path: "/dashboard/usage/requests", name: "Logs", icon: "logs" },
+      { path: "/dashboard/limits", name: "Limits", icon: "limits" },
+      { path: "/dashboard/budgets", name: "Budgets", icon: "budgets" },
       { path: "/dashboard/credit", name: "Credits", icon: "credit" },
     ],
   },

@@ -1,8 +1,11 @@
 import { Command } from "commander";
+import { GatewayError } from "../../contract/errors.ts";
+import { LIMIT_NAMES, LIMITS, limitsSchema } from "../../contract/limits.ts";
 import { createAccount, readBalance } from "../accounts/accounts.ts";
 import type { Database } from "../postgres/database.ts";
 import { postCredit } from "../credit/entries.ts";
 import { refundRequest, type Refund } from "../credit/refunds.ts";
+import { readAccountLimits, setAccountLimits } from "../leases/account-limits.ts";
 import { formatNanoUsd, parseNanoUsd } from "../money.ts";
 
 export interface AccountCommandDeps {
@@ -11,25 +14,32 @@ export interface AccountCommandDeps {
 }
 
 /**
- * Makes an account, or finds the one that is there, and grants it credit; or refunds a request of the account. A grant's reference is posted once: the same
- * command again moves nothing.
+ * Makes an account, or finds the one that is there, grants it credit and limits it; or refunds a request of the account. A
+ * grant's reference is posted once: the same command again moves nothing.
  * @param words such as `team-a --grant-usd 20 --reference "order 17"`.
  * @throws GatewayError as `createAccount` and `postCredit` do.
  */
 export async function runAccountCommand(words: readonly string[], { database, print }: AccountCommandDeps): Promise<void> {
   const command = new Command("ledger/account-command")
-    .description("Makes an account where there is none of that id, and grants it credit; or refunds a request.")
+    .description("Creates an account unless it exists, grants it credit and sets its limits; or refunds a request.")
     .argument("<id>", "lower-case letters, digits and dashes")
     .option("--name <name>", "for people; the id where not given")
     .option("--grant-usd <amount>", "such as 20 or 0.50; needs --reference")
+    .option(
+      "--limit <name=value>",
+      `limits all keys together; "none" removes the limit; repeatable; names: ${LIMIT_NAMES.join(", ")}`,
+      (each: string, before: readonly string[]) => [...before, each],
+      [],
+    )
     .option("--refund-request <request id>", "returns the request's charge; needs --reference")
     .option("--refund-usd <amount>", "returns only a part of it")
     .option("--reference <text>", "what the credit or the refund is for; each is posted once")
     .allowExcessArguments(false);
   const [id = ""] = command.parse([...words], { from: "user" }).args;
-  const options: { name?: string; grantUsd?: string; refundRequest?: string; refundUsd?: string; reference?: string } =
-    command.opts();
-  const { refundRequest: requestId, refundUsd, reference } = options;
+  const options: Options = command.opts();
+  const { refundRequest: requestId, refundUsd, reference, limit = [] } = options;
+  const limitChanges = limit.map(readLimit);
+  if (limit.length > 0 && requestId !== undefined) command.error("--limit and --refund-request exclude each other.");
   if (options.grantUsd !== undefined && requestId !== undefined)
     command.error("--grant-usd and --refund-request exclude each other.");
   if (refundUsd !== undefined && requestId === undefined) command.error("--refund-usd needs --refund-request.");
@@ -51,12 +61,58 @@ export async function runAccountCommand(words: readonly string[], { database, pr
     const posted = await postCredit(database, { accountId: id, kind: "grant", amountNanoUsd, reference: options.reference });
     print(posted.isNew ? `Granted ${formatNanoUsd(amountNanoUsd)} USD.` : "That reference was granted before: nothing moved.");
   }
+  if (limitChanges.length > 0) await changeLimits();
   const { postedNanoUsd } = await readBalance(database, id);
   print(`Balance: ${formatNanoUsd(postedNanoUsd)} USD.`);
+
+  /** Changes the named ones, and leaves the others as they are. */
+  async function changeLimits(): Promise<void> {
+    const effective = await database.transaction(async (transaction) => {
+      const kept = await readAccountLimits(transaction, id);
+      const changed = { ...kept?.operator, ...Object.fromEntries(limitChanges) };
+      const named = Object.entries(changed).filter(([, value]) => value !== undefined);
+      await setAccountLimits(transaction, {
+        accountId: id,
+        by: "operator",
+        limits: limitsSchema.parse(Object.fromEntries(named)),
+      });
+      return (await readAccountLimits(transaction, id))?.effective ?? {};
+    });
+    for (const name of LIMIT_NAMES) if (effective[name] !== undefined) print(`Limit, ${LIMITS[name].label}: ${effective[name]}.`);
+  }
 
   async function printRefund(refund: Refund): Promise<void> {
     const refunded = await refundRequest(database, refund);
     print(refunded.isNew ? "Refunded." : "That reference was refunded before: nothing moved.");
     print(`Balance: ${formatNanoUsd(refunded.postedNanoUsd)} USD.`);
   }
+}
+
+interface Options {
+  name?: string;
+  grantUsd?: string;
+  limit?: readonly string[];
+  refundRequest?: string;
+  refundUsd?: string;
+  reference?: string;
+}
+
+/**
+ * @param text such as `requestsPerMinute=60`, `spendPerDayUsd=5.00` or `tokensPerMinute=none`.
+ * @throws GatewayError `invalid_request`.
+ */
+function readLimit(text: string): [string, number | string | undefined] {
+  const [, name = "", value = ""] = /^(\w+)=(.+)$/.exec(text) ?? [];
+  const known = LIMIT_NAMES.find((each) => each === name);
+  if (known === undefined)
+    throw new GatewayError("invalid_request", `--limit ${text}: write a name and a value, such as requestsPerMinute=60.`);
+  if (value === "none") return [known, undefined];
+  const isMoney = LIMITS[known].unit === "usd";
+  const parsed = limitsSchema.safeParse({ [known]: isMoney ? value : Number(value) });
+  if (!parsed.success)
+    throw new GatewayError(
+      "invalid_request",
+      `--limit ${text}: the value is ${isMoney ? "an amount in USD such as 5.00" : "a whole number"}, or none.`,
+    );
+  return [known, parsed.data[known]];
 }

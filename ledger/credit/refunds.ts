@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
-import type { Database } from "../postgres/database.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
 import { postCreditIn, type PostedCredit } from "./entries.ts";
 
 export interface Refund {
@@ -21,43 +21,54 @@ const refundedRow = z.strictObject({ refundedNanoUsd: z.bigint() });
  * Returns a request's charge, or a part of it, to the account that paid: all refunds together are at most the charge.
  * @throws GatewayError `not_found` if nothing was charged; `invalid_request` for more than is left of the charge.
  */
-export async function refundRequest(
-  database: Database,
+export async function refundRequest(database: Database, refund: Refund): Promise<PostedCredit> {
+  return database.transaction((transaction) => refundRequestIn(transaction, refund));
+}
+
+/** The same in a transaction of the caller's. */
+export async function refundRequestIn(
+  transaction: Queryable,
   { accountId, requestId, amountNanoUsd, reference, note }: Refund,
 ): Promise<PostedCredit> {
-  return database.transaction(async (transaction) => {
-    const [charge] = await transaction.query({
-      text: `SELECT (-sum(amount_nano_usd))::bigint AS "chargedNanoUsd"
-             FROM ledger_entry WHERE request_id = $1 AND account_id = $2 GROUP BY account_id`,
-      values: [requestId, accountId],
-      row: chargeRow,
+  if (!z.uuid().safeParse(requestId).success)
+    throw new GatewayError("invalid_request", "A request ID looks like 0199d8a0-0000-7000-8000-000000000000.", {
+      field: "requestId",
     });
-    if (charge === undefined)
-      throw new GatewayError("not_found", `Account \`${accountId}\` was charged nothing for the request \`${requestId}\`.`, {
-        field: "requestId",
-      });
-    const { chargedNanoUsd } = charge;
-    // Two refunds of one request at once: the second sees the first.
-    await transaction.execute("SELECT FROM account_balance WHERE account_id = $1 FOR NO KEY UPDATE", [accountId]);
-    const prefix = `refund:${requestId}:`;
-    const [others] = await transaction.query({
-      text: `SELECT coalesce(sum(amount_nano_usd), 0)::bigint AS "refundedNanoUsd" FROM ledger_entry
-             WHERE account_id = $1 AND kind = 'refund' AND starts_with(reference, $2) AND reference <> $3`,
-      values: [accountId, prefix, prefix + reference],
-      row: refundedRow,
+  const [charge] = await transaction.query({
+    text: `SELECT (-sum(amount_nano_usd))::bigint AS "chargedNanoUsd"
+           FROM ledger_entry WHERE request_id = $1 AND account_id = $2 GROUP BY account_id`,
+    values: [requestId, accountId],
+    row: chargeRow,
+  });
+  if (charge === undefined)
+    throw new GatewayError("not_found", `Account \`${accountId}\` was charged nothing for the request \`${requestId}\`.`, {
+      field: "requestId",
     });
-    const leftNanoUsd = chargedNanoUsd - (others?.refundedNanoUsd ?? 0n);
-    const wantedNanoUsd = amountNanoUsd ?? leftNanoUsd;
-    if (wantedNanoUsd > leftNanoUsd)
-      throw new GatewayError("invalid_request", "A refund is at most what is left of the request's charge.", {
-        field: "amountNanoUsd",
-      });
-    return postCreditIn(transaction, {
-      accountId,
-      kind: "refund",
-      amountNanoUsd: wantedNanoUsd,
-      reference: prefix + reference,
-      ...(note === undefined ? {} : { note }),
+  const { chargedNanoUsd } = charge;
+  // Two refunds of one request at once: the second sees the first.
+  await transaction.execute("SELECT FROM account_balance WHERE account_id = $1 FOR NO KEY UPDATE", [accountId]);
+  const prefix = `refund:${requestId}:`;
+  const [others] = await transaction.query({
+    text: `SELECT coalesce(sum(amount_nano_usd), 0)::bigint AS "refundedNanoUsd" FROM ledger_entry
+           WHERE account_id = $1 AND kind = 'refund' AND starts_with(reference, $2) AND reference <> $3`,
+    values: [accountId, prefix, prefix + reference],
+    row: refundedRow,
+  });
+  const leftNanoUsd = chargedNanoUsd - (others?.refundedNanoUsd ?? 0n);
+  if (leftNanoUsd === 0n)
+    throw new GatewayError("invalid_request", "The whole charge of this request has been refunded already.", {
+      field: "requestId",
     });
+  const wantedNanoUsd = amountNanoUsd ?? leftNanoUsd;
+  if (wantedNanoUsd > leftNanoUsd)
+    throw new GatewayError("invalid_request", "A refund is at most what is left of the request's charge.", {
+      field: "amountNanoUsd",
+    });
+  return postCreditIn(transaction, {
+    accountId,
+    kind: "refund",
+    amountNanoUsd: wantedNanoUsd,
+    reference: prefix + reference,
+    ...(note === undefined ? {} : { note }),
   });
 }

@@ -45,6 +45,15 @@ export interface KeyPage {
   next: string | null;
 }
 
+export interface KeyListing {
+  accountId: string;
+  limit: number;
+  /** Goes on after the key of this id. */
+  afterId?: string | undefined;
+  /** Only those that are limited. */
+  hasLimits?: boolean;
+}
+
 const SELECT = `SELECT public_id AS "publicId", name,
     CASE WHEN disabled_at IS NOT NULL THEN 'disabled' WHEN expires_at <= now() THEN 'expired' ELSE 'active' END AS status,
     created_at AS "createdAt", last_used_at AS "lastUsedAt", expires_at AS "expiresAt", allowed_models AS "allowedModels", limits,
@@ -62,19 +71,19 @@ const SELECT = `SELECT public_id AS "publicId", name,
 /**
  * A page of an account's keys; deleted ones are left out. What was spent is added up for the page's keys alone. Days and
  * months are UTC.
- * @param afterId goes on after the key of this id.
  */
 export async function listKeys(
   database: Queryable,
-  { accountId, limit, afterId }: { accountId: string; limit: number; afterId?: string | undefined },
+  { accountId, limit, afterId, hasLimits = false }: KeyListing,
 ): Promise<KeyPage> {
   const rows = await database.query({
     text: `WITH page AS (
              SELECT * FROM api_key WHERE account_id = $1 AND revoked_at IS NULL AND ($2::text IS NULL
                OR (created_at, public_id) < (SELECT created_at, public_id FROM api_key WHERE account_id = $1 AND public_id = $2))
+               AND (NOT $4 OR limits <> '{}')
              ORDER BY created_at DESC, public_id DESC LIMIT $3
            ) ${SELECT}`,
-    values: [accountId, afterId ?? null, limit + 1],
+    values: [accountId, afterId ?? null, limit + 1, hasLimits],
     row: keyRow,
   });
   const keys = rows.slice(0, limit).map(toListedKey);

@@ -186,19 +186,10 @@ export async function replaceSecret(
 
 /** Deletes a key for good; its row stays, because usage names it. @returns false when it was gone already. */
 export async function revokeApiKey(database: Queryable, publicId: string): Promise<boolean> {
-  return setOnce(database, publicId, "revoked_at");
-}
-
-/** Switches a key off. @returns false when it was off already, or is not there. */
-export async function disableApiKey(database: Queryable, publicId: string): Promise<boolean> {
-  return setOnce(database, publicId, "disabled_at");
-}
-
-async function setOnce(database: Queryable, publicId: string, column: "revoked_at" | "disabled_at"): Promise<boolean> {
-  const changed = await database.execute(`UPDATE api_key SET ${column} = now() WHERE public_id = $1 AND ${column} IS NULL`, [
+  const revoked = await database.execute("UPDATE api_key SET revoked_at = now() WHERE public_id = $1 AND revoked_at IS NULL", [
     publicId,
   ]);
-  return changed > 0;
+  return revoked > 0;
 }
 
 /** Bytes from 248 up are thrown away: 248 is the largest multiple of 62 in a byte, so each character is equally likely. */

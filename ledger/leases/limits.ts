@@ -7,11 +7,6 @@ export async function setKeyLimits(database: Queryable, publicId: string, limits
   return (await database.execute("UPDATE api_key SET limits = $2 WHERE public_id = $1", [publicId, JSON.stringify(limits)])) > 0;
 }
 
-/** Sets what all keys of an account may use together. @returns false when there is no such account. */
-export async function setAccountLimits(database: Queryable, accountId: string, limits: Limits): Promise<boolean> {
-  return (await database.execute("UPDATE account SET limits = $2 WHERE id = $1", [accountId, JSON.stringify(limits)])) > 0;
-}
-
 const KINDS_BY_MINUTE = LIMIT_NAMES.map((name) => LIMITS[name])
   .filter(({ period }) => period === "minute")
   .map(({ kind }) => kind);

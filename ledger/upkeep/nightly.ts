@@ -4,6 +4,7 @@ import { checkLedger, storeDifferences } from "./check.ts";
 import type { Database } from "../postgres/database.ts";
 import { expireGrants } from "../credit/grants.ts";
 import { dropOldLimitUse } from "../leases/limits.ts";
+import { dropOldDeliveries } from "../webhooks/deliveries.ts";
 import { dropExpired } from "../people/expired.ts";
 import { startRounds, type Rounds } from "../../runtime/wait.ts";
 
@@ -29,6 +30,7 @@ export function startNightly({ database, retentionDays, log, onChecked, everyMs 
     );
     await dropOldLimitUse(database);
     await dropExpired(database);
+    await dropOldDeliveries(database);
     if (retentionDays !== null) await dropUsage(database, retentionDays);
   }
 

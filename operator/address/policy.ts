@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
-import { matcherOf } from "./cidr.ts";
-import { NEVER_RANGES, PRIVATE_RANGES, type AddressRange } from "./ranges.ts";
+import { matcherOf } from "../../runtime/address/cidr.ts";
+import { NEVER_RANGES, PRIVATE_RANGES, type AddressRange } from "../../runtime/address/ranges.ts";
 
 /** Where backends of Models may be, besides the public internet. */
 export interface AddressPolicyOptions {

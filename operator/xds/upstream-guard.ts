@@ -4,7 +4,7 @@ import { RBAC_Action, type PermissionSchema } from "../../runtime/gen/envoy/conf
 import { RBACSchema } from "../../runtime/gen/envoy/extensions/filters/http/rbac/v3/rbac_pb.js";
 import type { HttpFilterSchema } from "../../runtime/gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.js";
 import { UpstreamIpPortMatcherSchema } from "../../runtime/gen/envoy/extensions/rbac/matchers/upstream_ip_port/v3/upstream_ip_port_matcher_pb.js";
-import { parseCidr } from "../address/cidr.ts";
+import { parseCidr } from "../../runtime/address/cidr.ts";
 import type { AddressGuard } from "../address/policy.ts";
 
 /**

@@ -30,6 +30,8 @@ const PAGES = [
   "",
   "/keys",
   "/keys/new",
+  "/limits",
+  "/budgets",
   "/usage",
   "/usage?range=today",
   "/usage/requests",
@@ -127,7 +129,8 @@ test.for(["light", "dark"] as const)(
     await signUpByMail(service, page, { name: NAME, email: EMAIL, password: PASSWORD });
     const accountId = await fill(service);
     const found: string[] = [];
-    for (const where of [...PAGES, `/admin/accounts/${accountId}`]) found.push(...(await lookAt(page, where, theme)));
+    for (const where of [...PAGES, ...["", "/limits", "/refund"].map((page) => `/admin/accounts/${accountId}${page}`)])
+      found.push(...(await lookAt(page, where, theme)));
     await service.database.execute("UPDATE person SET email_verified_at = NULL");
     await service.database.execute("UPDATE account SET status = 'suspended'");
     found.push(...(await lookAt(page, "/credit", theme)));

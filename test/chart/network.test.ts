@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { describe, expect, test } from "vitest";
-import { matcherOf } from "../../operator/address/cidr.ts";
+import { matcherOf } from "../../runtime/address/cidr.ts";
 import { createAddressPolicy } from "../../operator/address/policy.ts";
 import { useKubeApi } from "../support/kube/use-kube-api.ts";
 import { podsOf } from "./harness-pods.ts";

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { createProvider } from "../../dashboard/oidc/create-provider.ts";
 import { createPasskeys } from "../../dashboard/passkeys/passkeys.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
+import { setBudget } from "../../ledger/budgets/budgets.ts";
 import { createRedeemCode } from "../../ledger/credit/codes.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
@@ -272,6 +273,10 @@ async function make(thing: Thing, { database, people: { owner } }: World): Promi
       const providerPaymentId = `cs_test_${randomBytes(16).toString("hex")}`;
       await beginPayment(database, { accountId, provider: "test", providerPaymentId, amountNanoUsd: 5_000_000_000n });
       return providerPaymentId;
+    }
+    case "budget": {
+      const { publicId: keyId } = await createApiKey(database, { accountId, name: MARK, pepper: PEPPER });
+      return setBudget(database, { accountId, scope: "key", keyId, amountNanoUsd: 1n });
     }
     case "receipt": {
       const name = { provider: "test", providerPaymentId: `cs_test_${randomBytes(16).toString("hex")}` };

@@ -1,15 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createAccount, findAccount, readBalance } from "../../ledger/accounts/accounts.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
-import {
-  createApiKey,
-  disableApiKey,
-  isSecretOf,
-  parseApiKey,
-  replaceSecret,
-  revokeApiKey,
-  rotateApiKey,
-} from "../../ledger/keys/keys.ts";
+import { createApiKey, isSecretOf, parseApiKey, replaceSecret, revokeApiKey, rotateApiKey } from "../../ledger/keys/keys.ts";
 import { keptKey, readChanges } from "../support/changes.ts";
 import { countRows, createCustomer, PEPPER, wrongBalances } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
@@ -179,11 +171,9 @@ test("a key for an unknown account is refused", async () => {
   });
 });
 
-test("a key is revoked once and disabled once", async () => {
+test("a key is revoked once", async () => {
   const { database } = await postgres.migrated();
   const { keyId } = await createCustomer(database, "acme");
-  expect(await disableApiKey(database, keyId)).toBe(true);
-  expect(await disableApiKey(database, keyId)).toBe(false);
   expect(await revokeApiKey(database, keyId)).toBe(true);
   expect(await revokeApiKey(database, keyId)).toBe(false);
   expect(await revokeApiKey(database, "000000000000")).toBe(false);

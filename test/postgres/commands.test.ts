@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { runAccountCommand } from "../../ledger/account-command/command.ts";
 import { readBalance } from "../../ledger/accounts/accounts.ts";
+import { readAccountLimits } from "../../ledger/leases/account-limits.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import { seedLedger, settlementOf } from "../support/ledger.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
@@ -147,6 +148,17 @@ describe("ledger/account-command", () => {
       "Balance: 20.500000000 USD.",
     ]);
     expect((await readBalance(database, "team-a")).postedNanoUsd).toBe(20_500_000_000n);
+  });
+
+  test("limits an account, changes only the limits that are named, and refuses what is no limit", async () => {
+    const { database } = await postgres.migrated();
+    const limited = await account(database, ["team-a", "--limit", "requestsPerMinute=60", "--limit", "spendPerDayUsd=5.00"]);
+    expect(limited).toContain("Limit, Requests per minute: 60.");
+    await account(database, ["team-a", "--limit", "requestsPerMinute=none", "--limit", "concurrentRequests=3"]);
+    const limits = await readAccountLimits(database, "team-a");
+    expect(limits?.operator).toEqual({ spendPerDayUsd: "5.00", concurrentRequests: 3 });
+    for (const wrong of ["requestsPerHour=5", "requestsPerMinute=-1", "spendPerDayUsd=much", "requestsPerMinute"])
+      await expect(account(database, ["team-a", "--limit", wrong])).rejects.toMatchObject({ code: "invalid_request" });
   });
 
   test("refuses an id that is none, and a grant that is none", async () => {

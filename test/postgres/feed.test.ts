@@ -6,10 +6,11 @@ import type { Database } from "../../ledger/postgres/database.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
 import { startFeed, type Feed } from "../../ledger/feed/feed.ts";
 import type { AccountRow, KeyRow, ModelRow } from "../../ledger/feed/rows.ts";
-import { createApiKey, disableApiKey, revokeApiKey } from "../../ledger/keys/keys.ts";
+import { changeKey } from "../../ledger/keys/key-settings.ts";
+import { createApiKey, revokeApiKey } from "../../ledger/keys/keys.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import { eventually } from "../support/eventually.ts";
-import { catalogueModel, createCustomer, PEPPER, PRICE, seedLedger, settlementOf } from "../support/ledger.ts";
+import { catalogueModel, createCustomer, type Customer, PEPPER, PRICE, seedLedger, settlementOf } from "../support/ledger.ts";
 import { captureLog } from "../support/log.ts";
 import { usePostgres } from "../support/postgres.ts";
 
@@ -17,6 +18,8 @@ const postgres = usePostgres();
 /** So long that only a notice can have woken the feed. */
 const NEVER_POLLS = 600_000;
 const NEVER_HEARS = "UNLISTEN *";
+const disable = (database: Database, { accountId, keyId: publicId }: Customer) =>
+  changeKey(database, { accountId, publicId }, { isDisabled: true });
 
 describe("reading changes", () => {
   test("misses no transaction that began before the reading and committed after it", async () => {
@@ -60,7 +63,7 @@ describe("reading changes", () => {
       ...nothing,
       accounts: ["acme"],
     });
-    expect(await changesOf(() => disableApiKey(database, customer.keyId))).toEqual({ ...nothing, keys: 1 });
+    expect(await changesOf(() => disable(database, customer))).toEqual({ ...nothing, keys: 1 });
     expect(await changesOf(() => publishModels(database, []))).toEqual({ ...nothing, models: 1 });
     expect(await changesOf(() => readBalance(database, "acme"))).toEqual(nothing);
   });
@@ -161,11 +164,11 @@ describe("the feed", () => {
 
   test("polls where no notice comes", async () => {
     const { database, connect } = await postgres.migrated();
-    const { keyId } = await seedLedger(database);
+    const customer = await seedLedger(database);
     const deaf = connect("deaf");
     const { copy } = await follow({ ...deaf, listen: async () => void (await deaf.execute(NEVER_HEARS)) }, 100);
-    await disableApiKey(database, keyId);
-    await eventually(() => expect(keptKey(copy.keys.get(keyId)).isDisabled).toBe(true));
+    await disable(database, customer);
+    await eventually(() => expect(keptKey(copy.keys.get(customer.keyId)).isDisabled).toBe(true));
   });
 
   test("tells that a model was withdrawn", async () => {
@@ -178,7 +181,7 @@ describe("the feed", () => {
 
   test("sends a change again that its listener could not take", async () => {
     const { database } = await postgres.migrated();
-    const { keyId } = await seedLedger(database);
+    const customer = await seedLedger(database);
     const seen: boolean[] = [];
     const feed = startFeed({
       database,
@@ -190,7 +193,7 @@ describe("the feed", () => {
     });
     onTestFinished(() => feed.stop());
     await feed.ready;
-    await disableApiKey(database, keyId);
+    await disable(database, customer);
     await eventually(() => expect(seen.slice(0, 3)).toEqual([false, true, true]));
   });
 

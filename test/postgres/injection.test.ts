@@ -3,6 +3,7 @@ import * as z from "zod";
 import { createOutbox } from "../../dashboard/mail/outbox.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";
+import { setBudget } from "../../ledger/budgets/budgets.ts";
 import { createRedeemCode, redeemCode } from "../../ledger/credit/codes.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
@@ -73,7 +74,9 @@ async function openFull(name: string): Promise<Full> {
     [JSON.stringify({ check: name, subject: name, expected: name, found: name })],
   );
   await invite(database, { accountId, email: "new@example.com", role: "viewer", invitedBy: person.id });
+  const budget = await setBudget(database, { accountId, scope: "key", keyId: publicId, amountNanoUsd: 1n });
   const ids = {
+    budget,
     key: publicId,
     token: tokenId,
     account: accountId,

@@ -1,15 +1,12 @@
 import { expect, test } from "vitest";
+import * as z from "zod";
+import type { Limits } from "../../contract/limits.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { startFeed } from "../../ledger/feed/feed.ts";
 import type { Change } from "../../ledger/feed/rows.ts";
-import {
-  claimLimits,
-  dropOldLimitUse,
-  setAccountLimits,
-  setKeyLimits,
-  type LimitUse,
-  type OthersUse,
-} from "../../ledger/leases/limits.ts";
+import { claimLimits, dropOldLimitUse, setKeyLimits, type LimitUse, type OthersUse } from "../../ledger/leases/limits.ts";
+import { lowestLimits, readAccountLimits, setAccountLimits } from "../../ledger/leases/account-limits.ts";
+import { readCountsInUse } from "../../ledger/leases/limit-use.ts";
 import { keptKey } from "../support/changes.ts";
 import { eventually } from "../support/eventually.ts";
 import { seedLedger } from "../support/ledger.ts";
@@ -93,11 +90,57 @@ test("limits of keys and accounts reach whoever follows the feed", async () => {
   const feed = startFeed({ database, onChange: (change) => changes.push(change) });
   await feed.ready;
   expect(await setKeyLimits(database, keyId, { requestsPerMinute: 60, spendPerDayUsd: "1.50" })).toBe(true);
-  expect(await setAccountLimits(database, "acme", { concurrentRequests: 4 })).toBe(true);
+  expect(await setAccountLimits(database, { accountId: "acme", by: "operator", limits: { concurrentRequests: 4 } })).toBe(true);
   expect(await setKeyLimits(database, "nobody", {})).toBe(false);
   await eventually(() => {
     expect(keptKey(changes.flatMap(({ keys }) => keys).at(-1)).limits).toEqual({ requestsPerMinute: 60, spendPerDayUsd: "1.50" });
     expect(changes.flatMap(({ accounts }) => accounts).at(-1)?.limits).toEqual({ concurrentRequests: 4 });
   });
   await feed.stop();
+});
+
+test("owners and operators limit an account apart from one another, and the lower of each applies", async () => {
+  const { database } = await postgres.migrated();
+  await seedLedger(database);
+  const set = (by: "owner" | "operator", limits: Limits) => setAccountLimits(database, { accountId: "acme", by, limits });
+  await set("operator", { requestsPerMinute: 60, spendPerMonthUsd: "100" });
+  await set("owner", { requestsPerMinute: 600, spendPerMonthUsd: "99.999999999", concurrentRequests: 2 });
+  expect((await readAccountLimits(database, "acme"))?.effective).toEqual({
+    requestsPerMinute: 60,
+    spendPerMonthUsd: "99.999999999",
+    concurrentRequests: 2,
+  });
+  await set("owner", {});
+  const [stored] = await database.query({
+    text: "SELECT limits FROM account WHERE id = 'acme'",
+    row: z.strictObject({ limits: z.unknown() }),
+  });
+  expect(stored?.limits).toEqual({ requestsPerMinute: 60, spendPerMonthUsd: "100" });
+  expect(await setAccountLimits(database, { accountId: "nobody", by: "owner", limits: {} })).toBe(false);
+  expect(lowestLimits({ spendPerDayUsd: "9" }, { spendPerDayUsd: "10.0" })).toEqual({ spendPerDayUsd: "9" });
+});
+
+test("what is used of a limit is the sum of all processes, without those that are gone and minutes that are over", async () => {
+  const { database } = await postgres.migrated();
+  const running = requests(3n, { kind: "concurrent", periodStartMs: 0 });
+  const nowMs = Date.now();
+  const thisMinute = nowMs - (nowMs % 60_000);
+  const counted = (used: bigint) => requests(used, { periodStartMs: thisMinute });
+  await meet(database, "a", [counted(5n), running]);
+  await meet(database, "b", [counted(6n), running, requests(9n, { periodStartMs: thisMinute - 60_000 })]);
+  await meet(database, "c", [requests(1n, { subject: "key:other", periodStartMs: thisMinute })]);
+  const read = async () => (await readCountsInUse(database, ["key:one"], nowMs)).get("key:one");
+  expect(await read()).toEqual(
+    new Map([
+      ["requests", 11n],
+      ["concurrent", 6n],
+    ]),
+  );
+  await database.execute("UPDATE limit_holder SET seen_at = now() - interval '6 seconds' WHERE holder = 'a'");
+  expect(await read()).toEqual(
+    new Map([
+      ["requests", 11n],
+      ["concurrent", 3n],
+    ]),
+  );
 });

@@ -32,6 +32,7 @@ export type Thing =
   | "code"
   | "account"
   | "payment"
+  | "budget"
   | "receipt"
   | "request"
   | { text: string };
@@ -113,6 +114,18 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "POST /dashboard/keys/:publicId/delete": page("member", 303, { ids: KEY }),
 
   "GET /dashboard/playground": page("viewer", 200),
+
+  // Limits.
+  "GET /dashboard/limits": page("viewer", 200),
+  "POST /dashboard/limits": page("owner", 303, { body: { requestsPerMinute: "60" } }),
+
+  // Budgets.
+  "GET /dashboard/budgets": page("viewer", 200),
+  "POST /dashboard/budgets": page("owner", 303, { body: { covered: "account", amount: "5" } }),
+  "POST /dashboard/budgets/:id/delete": page("owner", 303, { ids: { id: "budget" } }),
+  "POST /dashboard/budgets/webhook": page("owner", 200, { body: { url: "https://example.com/hook" } }),
+  "POST /dashboard/budgets/webhook/test": page("owner", 303),
+  "POST /dashboard/budgets/webhook/remove": page("owner", 303),
 
   // Usage.
   "GET /dashboard/usage": page("viewer", 200),
@@ -196,6 +209,13 @@ export const ACCESS: Readonly<Record<string, Access>> = {
     ids: ACCOUNT,
     body: { amount: "-1", reason: "test", attempt: `${ATTEMPT}3` },
   }),
+  "GET /dashboard/admin/accounts/:accountId/limits": admin(200, { ids: ACCOUNT }),
+  "POST /dashboard/admin/accounts/:accountId/limits": admin(303, { ids: ACCOUNT, body: { spendPerDayUsd: "5" } }),
+  "GET /dashboard/admin/accounts/:accountId/refund": admin(200, { ids: ACCOUNT }),
+  "POST /dashboard/admin/accounts/:accountId/refund": admin(400, {
+    ids: ACCOUNT,
+    body: { requestId: "none", reason: "test", attempt: `${ATTEMPT}4` },
+  }),
   "POST /dashboard/admin/accounts/:accountId/suspend": admin(303, { ids: ACCOUNT }),
   "POST /dashboard/admin/accounts/:accountId/resume": admin(303, { ids: ACCOUNT }),
   "GET /dashboard/admin/codes": admin(200),
@@ -209,6 +229,14 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   // The management API. The same lines hold for tokens of these roles.
   "GET /api/v1/openapi.json": forAll(200),
   "GET /api/v1/account": api("viewer", 200),
+  "GET /api/v1/limits": api("viewer", 200),
+  "PUT /api/v1/limits": api("owner", 200, { body: { requests_per_minute: 60 } }),
+  "GET /api/v1/budgets": api("viewer", 200),
+  "PUT /api/v1/budgets": api("owner", 200, { body: { scope: "account", amount: "5" } }),
+  "DELETE /api/v1/budgets/:id": api("owner", 204, { ids: { id: "budget" } }),
+  "GET /api/v1/webhook": api("viewer", 200),
+  "PUT /api/v1/webhook": api("owner", 200, { body: { url: "https://example.com/hook" } }),
+  "DELETE /api/v1/webhook": api("owner", 204),
   "GET /api/v1/members": api("viewer", 200),
   "GET /api/v1/models": api("viewer", 200),
   "GET /api/v1/keys": api("viewer", 200),

@@ -13,7 +13,8 @@ import { callerOf, type Caller } from "../caller.ts";
 import { encodeCursor, readKeyCursor } from "../cursor.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
-import { key, keyChange, keyWithValue, newKey, readKeyChange, readLimits, rotation, showKey } from "../schemas/key.ts";
+import { key, keyChange, keyWithValue, newKey, readKeyChange, rotation, showKey } from "../schemas/key.ts";
+import { readLimits } from "../schemas/limits.ts";
 import { keyId, nextCursor, pageQuery } from "../schemas/values.ts";
 import { HOUR_MS } from "../../../contract/days.ts";
 

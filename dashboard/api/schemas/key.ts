@@ -1,22 +1,8 @@
 import * as z from "zod";
-import { COUNT_LIMITS, LIMIT_NAMES, limitsSchema, USD_AMOUNT, type Limits } from "../../../contract/limits.ts";
 import type { ListedKey } from "../../../ledger/keys/key-list.ts";
 import type { KeySettings } from "../../../ledger/keys/key-settings.ts";
+import { limits, readLimits, showLimits } from "./limits.ts";
 import { keyId, model, moment, showMoment, showMomentOrNull, showMoney, usd, words } from "./values.ts";
-
-const count = z
-  .int("Enter a whole number above 0.")
-  .min(1, "Enter a whole number above 0.")
-  .max(1_000_000_000, "At most 1000000000.");
-const amount = z.string('Enter an amount in USD, such as "5.00".').regex(USD_AMOUNT, 'Enter an amount in USD, such as "5.00".');
-
-const limits = z
-  .strictObject(
-    Object.fromEntries(
-      LIMIT_NAMES.map((name) => [toSnakeCase(name), COUNT_LIMITS.includes(name) ? count.optional() : amount.optional()]),
-    ),
-  )
-  .meta({ description: "Omitted limits do not apply. Days and months are UTC." });
 
 export const key = z
   .object({
@@ -100,17 +86,4 @@ export function showKey(listed: ListedKey): z.infer<typeof key> {
       total: showMoney(listed.spentNanoUsd),
     },
   };
-}
-
-export function readLimits(sent: z.infer<typeof limits>): Limits {
-  const named = LIMIT_NAMES.map((name) => [name, sent[toSnakeCase(name)]] as const);
-  return limitsSchema.parse(Object.fromEntries(named.filter(([, value]) => value !== undefined)));
-}
-
-function showLimits(kept: Limits): z.infer<typeof limits> {
-  return Object.fromEntries(LIMIT_NAMES.map((name) => [toSnakeCase(name), kept[name]]));
-}
-
-function toSnakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

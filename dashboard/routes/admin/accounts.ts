@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import { GatewayError } from "../../../contract/errors.ts";
 import { listAccounts } from "../../../ledger/accounts/account-list.ts";
-import { findAccount, readBalance, setAccountStatus, type Account } from "../../../ledger/accounts/accounts.ts";
+import { readBalance, setAccountStatus, type Account } from "../../../ledger/accounts/accounts.ts";
 import type { Queryable } from "../../../ledger/postgres/database.ts";
 import { postCreditIn } from "../../../ledger/credit/entries.ts";
 import { listEntries } from "../../../ledger/credit/entry-list.ts";
@@ -21,11 +20,9 @@ import { adminOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminAccountPage } from "../../views/admin/account.ts";
 import { adminAccountsPage } from "../../views/admin/accounts.ts";
-
-type AccountRequest = FastifyRequest<{ Params: { accountId: string } }>;
+import { ACCOUNT_ID_FORM, accountOf, type AccountRequest } from "./account-of.ts";
 
 const PAGE = 50;
-const ID_FORM = /^[a-z0-9-]{1,63}$/;
 const listQuery = z.object({
   // Postgres takes no NUL in a text.
   search: z
@@ -35,7 +32,7 @@ const listQuery = z.object({
     .regex(/^[^\0]*$/)
     .default("")
     .catch(""),
-  after: z.string().regex(ID_FORM).optional().catch(undefined),
+  after: z.string().regex(ACCOUNT_ID_FORM).optional().catch(undefined),
 });
 const entryQuery = z.object({
   after: z
@@ -49,12 +46,6 @@ const entryQuery = z.object({
 });
 
 export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps): void {
-  async function accountOf({ params }: AccountRequest): Promise<Account> {
-    const account = ID_FORM.test(params.accountId) ? await findAccount(database, params.accountId) : undefined;
-    if (account === undefined) throw new GatewayError("not_found", "There is no such account.");
-    return account;
-  }
-
   async function render(
     visitor: Member,
     account: Account,
@@ -99,12 +90,12 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
   app.get("/dashboard/admin/accounts/:accountId", async (request: AccountRequest, reply) => {
     const visitor = adminOf(request);
     const pages = entryQuery.parse(request.query ?? {});
-    return sendPage(reply, await render(visitor, await accountOf(request), {}, pages));
+    return sendPage(reply, await render(visitor, await accountOf(database, request), {}, pages));
   });
 
   app.post("/dashboard/admin/accounts/:accountId/grant", async (request: AccountRequest, reply) => {
     const visitor = adminOf(request);
-    const account = await accountOf(request);
+    const account = await accountOf(database, request);
     const values = readForm(request);
     const grant = await submitForm(values, async () => {
       const { amount: amountNanoUsd, reason, expires, attempt } = grantForm.parse(values);
@@ -121,7 +112,7 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
 
   app.post("/dashboard/admin/accounts/:accountId/adjust", async (request: AccountRequest, reply) => {
     const visitor = adminOf(request);
-    const account = await accountOf(request);
+    const account = await accountOf(database, request);
     const values = readForm(request);
     const adjust = await submitForm(values, async () => {
       const { amount: amountNanoUsd, reason, attempt } = adjustForm.parse(values);
@@ -140,7 +131,7 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
   ] as const) {
     app.post(`/dashboard/admin/accounts/:accountId/${verb}`, async (request: AccountRequest, reply) => {
       const { person } = adminOf(request);
-      const { id } = await accountOf(request);
+      const { id } = await accountOf(database, request);
       await database.transaction(async (transaction) => {
         if (await setAccountStatus(transaction, id, status))
           await noteAction(transaction, { accountId: id, personId: person.id, action, subject: id });

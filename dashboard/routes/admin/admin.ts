@@ -10,6 +10,8 @@ import { adminModelsPage } from "../../views/admin/models.ts";
 import { adminAccountRoutes } from "./accounts.ts";
 import { adminCheckRoutes } from "./check.ts";
 import { adminCodeRoutes } from "./codes.ts";
+import { adminLimitRoutes } from "./limits.ts";
+import { adminRefundRoutes } from "./refund.ts";
 
 const PAGE = 100;
 const auditQuery = z.object({
@@ -26,6 +28,8 @@ const auditQuery = z.object({
 export function adminRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database } = deps;
   adminAccountRoutes(app, deps);
+  adminLimitRoutes(app, deps);
+  adminRefundRoutes(app, deps);
   adminCodeRoutes(app, deps);
   adminCheckRoutes(app, deps);
 

@@ -36,7 +36,8 @@ export function adminAccountPage(view: AdminAccountView): string {
     </div>
     <p class="muted">
       <code>${account.id}</code> <span class="badge ${account.status}">${account.status}</span> Created
-      !${moment(account.createdAt)} · <a href="/dashboard/admin/audit?account=${account.id}">Audit log</a>
+      !${moment(account.createdAt)} · <a href="/dashboard/admin/audit?account=${account.id}">Audit log</a> ·
+      <a href="${path}/limits">Limits</a> · <a href="${path}/refund">Refund a request</a>
     </p>
     <div class="cards">
       !${figure({ name: "Balance", value: usd(balance.postedNanoUsd), note: html`Held: up to !${usd(balance.leasedNanoUsd)}. Overdraft limit: !${usd(balance.overdraftNanoUsd)}.` })}

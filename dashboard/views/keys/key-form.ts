@@ -1,5 +1,4 @@
 import { html } from "ghtml";
-import { COUNT_LIMITS, LIMITS, SPEND_LIMITS } from "../../../contract/limits.ts";
 import type { ListedKey } from "../../../ledger/keys/key-list.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import type { FormState } from "../../form.ts";
@@ -8,6 +7,7 @@ import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";
 import { field, formProblem } from "../field.ts";
 import { layout } from "../layout.ts";
+import { limitInputs } from "../limits/account-limits.ts";
 
 export interface KeyForm {
   visitor: Member;
@@ -36,13 +36,7 @@ export function keyFormPage({ visitor, form, models, key }: KeyForm): string {
       <fieldset>
         <legend>Limits</legend>
         <p class="help">Optional. Days and months start at midnight UTC.</p>
-        <div class="grid">
-          !${[...SPEND_LIMITS, ...COUNT_LIMITS]
-            .map((name) =>
-              field({ name, label: LIMITS[name].label, inputMode: LIMITS[name].unit === "usd" ? "decimal" : "numeric" }, form),
-            )
-            .join("")}
-        </div>
+        !${limitInputs(form)}
       </fieldset>
       !${mayChange ? buttons : html`<p class="muted">Your role can view keys, but not change them.</p>`}
     </form>`;

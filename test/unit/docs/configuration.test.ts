@@ -25,6 +25,7 @@ const PROCESSES = [
       "dashboard/second-factor-policy.ts",
       "dashboard/sign-up-rules.ts",
       "dashboard/trusted-proxies.ts",
+      "dashboard/webhooks/networks.ts",
     ],
   },
   { heading: "drain command", files: ["extproc/drain-command/main.ts"] },

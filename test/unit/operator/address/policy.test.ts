@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { cidrsVariable, matcherOf, parseCidr } from "../../../../operator/address/cidr.ts";
+import { cidrsVariable, matcherOf, parseCidr } from "../../../../runtime/address/cidr.ts";
 import { createNames } from "../../../../operator/address/names.ts";
 import { createAddressPolicy, type AddressPolicyOptions } from "../../../../operator/address/policy.ts";
 

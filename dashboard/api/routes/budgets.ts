@@ -1,0 +1,179 @@
+import * as z from "zod";
+import { GatewayError } from "../../../contract/errors.ts";
+import { deleteBudget, listBudgets, setBudget, type Budget, type BudgetScope } from "../../../ledger/budgets/budgets.ts";
+import { noteAction } from "../../../ledger/people/audit.ts";
+import type { Queryable } from "../../../ledger/postgres/database.ts";
+import { findWebhook, removeWebhook, setWebhook } from "../../../ledger/webhooks/webhooks.ts";
+import type { AppDeps } from "../../app-deps.ts";
+import { budgetAmount } from "../../budgets/budget-form.ts";
+import { showUsd } from "../../money.ts";
+import { checkWebhookUrl } from "../../webhooks/target.ts";
+import { callerOf } from "../caller.ts";
+import type { Api } from "../provider.ts";
+import { failures } from "../schemas/error.ts";
+import { keyId, moment, showMoment, showMoney, usd, words } from "../schemas/values.ts";
+
+const tags = ["Budgets"];
+const scope = z.enum(["account", "key", "member"]);
+const budget = z
+  .object({
+    id: z.string(),
+    scope,
+    key_id: keyId.nullable(),
+    member_id: z.string().nullable(),
+    amount: usd.meta({ description: "Of a UTC month" }),
+    spent_this_month: usd,
+    thresholds_reached: z.array(z.int()).meta({ description: "In percent: 50, 80, 100" }),
+  })
+  .meta({ id: "Budget" });
+const wanted = z
+  .strictObject({
+    scope: z.enum(["account", "key", "member"], "Write account, key or member."),
+    key_id: keyId.optional(),
+    member_id: z.uuid("Write the id of a member.").optional(),
+    amount: z.string('Enter an amount in USD, such as "100.00".'),
+  })
+  .meta({ description: "`key_id` with the scope `key`, `member_id` with the scope `member`" });
+const params = z.object({ id: z.uuid("Write the id of a budget.") });
+const noContent = { 204: z.null().meta({ description: "Done." }), ...failures };
+const webhook = z.object({ url: z.string(), created_at: moment }).meta({ id: "Webhook" });
+const newWebhook = webhook
+  .extend({ secret: z.string().meta({ description: "Signs events. Only this response contains it." }) })
+  .meta({ id: "NewWebhook" });
+
+export function budgetApi(api: Api, { database, pepper, webhookNetworks = "public" }: AppDeps): void {
+  async function show(queryable: Queryable, accountId: string, id: string): Promise<z.infer<typeof budget>> {
+    const found = (await listBudgets(queryable, accountId)).find((each) => each.id === id);
+    if (found === undefined) throw new GatewayError("not_found", "This account has no such budget.");
+    return showBudget(found);
+  }
+
+  api.get(
+    "/budgets",
+    { schema: { tags, summary: "List budgets", response: { 200: z.object({ data: z.array(budget) }), ...failures } } },
+    async (request) => ({ data: (await listBudgets(database, callerOf(request).accountId)).map(showBudget) }),
+  );
+
+  api.put(
+    "/budgets",
+    {
+      schema: {
+        tags,
+        summary: "Set the budget of the account, a key or a member",
+        description: "Replaces the budget of the same scope. Budgets alert and never stop requests. Requires the owner role.",
+        body: wanted,
+        response: { 200: budget, ...failures },
+      },
+    },
+    async (request) => {
+      const caller = callerOf(request, "setLimits");
+      const { accountId } = caller;
+      const covered = readScope(request.body);
+      const amountNanoUsd = readAmount(request.body.amount);
+      return database.transaction(async (transaction) => {
+        const id = await setBudget(transaction, { accountId, amountNanoUsd, ...covered });
+        const subject = `${showUsd(amountNanoUsd)} a month: ${id}`;
+        await noteAction(transaction, { ...caller, action: "account.budget_set", subject });
+        return show(transaction, accountId, id);
+      });
+    },
+  );
+
+  api.delete(
+    "/budgets/:id",
+    { schema: { tags, summary: "Delete a budget", description: "Requires the owner role.", params, response: noContent } },
+    async (request, reply) => {
+      const caller = callerOf(request, "setLimits");
+      const { id } = request.params;
+      await database.transaction(async (transaction) => {
+        await deleteBudget(transaction, { accountId: caller.accountId, id });
+        await noteAction(transaction, { ...caller, action: "account.budget_deleted", subject: id });
+      });
+      return reply.status(204).send(null);
+    },
+  );
+
+  api.get(
+    "/webhook",
+    {
+      schema: {
+        tags,
+        summary: "Get the webhook",
+        response: { 200: z.object({ webhook: webhook.nullable().meta({ description: "null: there is none" }) }), ...failures },
+      },
+    },
+    async (request) => {
+      const found = await findWebhook(database, callerOf(request).accountId);
+      return { webhook: found === undefined ? null : { url: found.url, created_at: showMoment(found.createdAt) } };
+    },
+  );
+
+  api.put(
+    "/webhook",
+    {
+      schema: {
+        tags,
+        summary: "Set the webhook",
+        description: "With a new secret. Events are signed as Standard Webhooks says. Requires the owner role.",
+        body: z.strictObject({ url: words("An address", 2_000) }),
+        response: { 200: newWebhook, ...failures },
+      },
+    },
+    async (request) => {
+      const caller = callerOf(request, "setLimits");
+      const { accountId } = caller;
+      const url = checkWebhookUrl(request.body.url, webhookNetworks);
+      return database.transaction(async (transaction) => {
+        const { secret } = await setWebhook(transaction, { accountId, url, pepper });
+        await noteAction(transaction, { ...caller, action: "account.webhook_set", subject: new URL(url).origin });
+        return { url, created_at: showMoment(new Date()), secret };
+      });
+    },
+  );
+
+  api.delete(
+    "/webhook",
+    { schema: { tags, summary: "Remove the webhook", description: "Requires the owner role.", response: noContent } },
+    async (request, reply) => {
+      const caller = callerOf(request, "setLimits");
+      await database.transaction(async (transaction) => {
+        if (await removeWebhook(transaction, caller.accountId))
+          await noteAction(transaction, { ...caller, action: "account.webhook_removed", subject: caller.accountId });
+      });
+      return reply.status(204).send(null);
+    },
+  );
+}
+
+function readScope({ scope, key_id: keyId, member_id: personId }: z.infer<typeof wanted>): BudgetScope {
+  const isOdd = (scope === "key") !== (keyId !== undefined) || (scope === "member") !== (personId !== undefined);
+  if (isOdd)
+    throw new GatewayError(
+      "invalid_request",
+      "Send key_id with the scope key, member_id with the scope member, and neither otherwise.",
+      {
+        field: "scope",
+      },
+    );
+  if (keyId !== undefined) return { scope: "key", keyId };
+  return personId === undefined ? { scope: "account" } : { scope: "member", personId };
+}
+
+function readAmount(text: string): bigint {
+  const { data, error } = budgetAmount.safeParse(text);
+  if (data === undefined)
+    throw new GatewayError("invalid_request", error?.issues[0]?.message ?? "Enter an amount in USD.", { field: "amount" });
+  return data;
+}
+
+function showBudget(kept: Budget): z.infer<typeof budget> {
+  return {
+    id: kept.id,
+    scope: kept.scope,
+    key_id: kept.keyId,
+    member_id: kept.personId,
+    amount: showMoney(kept.amountNanoUsd),
+    spent_this_month: showMoney(kept.spentNanoUsd),
+    thresholds_reached: kept.reached,
+  };
+}

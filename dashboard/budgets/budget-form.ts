@@ -1,0 +1,26 @@
+import * as z from "zod";
+import { USD_AMOUNT } from "../../contract/limits.ts";
+import type { BudgetScope } from "../../ledger/budgets/budgets.ts";
+import { parseNanoUsd } from "../../ledger/money.ts";
+
+const AMOUNT = "Enter an amount in USD, such as 100.00.";
+const CHOOSE = "Choose what the budget covers.";
+
+/** What a budget covers, as one word: `account`, `key:` or `member:` and the id. */
+const covered = z.string(CHOOSE).transform((text, context): BudgetScope => {
+  const [scope, id = ""] = text.split(":");
+  if (text === "account") return { scope: "account" };
+  if (scope === "key" && /^[0-9A-Za-z]{12}$/.test(id)) return { scope, keyId: id };
+  if (scope === "member" && z.uuid().safeParse(id).success) return { scope, personId: id };
+  context.addIssue({ code: "custom", message: CHOOSE });
+  return z.NEVER;
+});
+
+export const budgetAmount = z
+  .string(AMOUNT)
+  .regex(USD_AMOUNT, AMOUNT)
+  .transform(parseNanoUsd)
+  .refine((nanoUsd) => nanoUsd > 0n, "Enter an amount above zero.");
+
+/** Throws a ZodError with a sentence for each field that is wrong. */
+export const budgetForm = z.object({ covered, amount: budgetAmount });

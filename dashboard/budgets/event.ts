@@ -1,0 +1,20 @@
+import type { BudgetAlert } from "../../ledger/budgets/budget-alerts.ts";
+import { formatNanoUsd } from "../../ledger/money.ts";
+
+export const BUDGET_EVENT = "budget.threshold_reached";
+
+/** What a webhook is told of a budget. */
+export function budgetEventData(alert: BudgetAlert): Record<string, unknown> {
+  return {
+    account_id: alert.accountId,
+    budget_id: alert.budgetId,
+    scope: alert.scope,
+    key_id: alert.keyId,
+    member_id: alert.personId,
+    month: alert.month.slice(0, 7),
+    threshold_percent: alert.percent,
+    currency: "USD",
+    amount: formatNanoUsd(alert.amountNanoUsd),
+    spent: formatNanoUsd(alert.spentNanoUsd),
+  };
+}

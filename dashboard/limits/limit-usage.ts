@@ -1,0 +1,32 @@
+import { LIMIT_NAMES, LIMITS, type Limit, type Limits } from "../../contract/limits.ts";
+import { amountOf } from "../../ledger/leases/account-limits.ts";
+import type { CountsInUse } from "../../ledger/leases/limit-use.ts";
+
+/** A limit that applies, and how much of it is used now. */
+export interface LimitUsage {
+  name: (typeof LIMIT_NAMES)[number];
+  definition: Limit;
+  /** Counts, or nano-USD. */
+  limit: bigint;
+  used: bigint;
+}
+
+export interface UsedNow {
+  counts: CountsInUse | undefined;
+  spentTodayNanoUsd: bigint;
+  spentThisMonthNanoUsd: bigint;
+}
+
+export function limitUsage(limits: Limits, used: UsedNow): LimitUsage[] {
+  return LIMIT_NAMES.flatMap((name) => {
+    const limit = limits[name];
+    const definition: Limit = LIMITS[name];
+    return limit === undefined ? [] : [{ name, definition, limit: amountOf(limit), used: usedOf(definition, used) }];
+  });
+}
+
+/** Money counts when it is charged: what running requests may cost is not in it. */
+function usedOf({ kind, unit, period }: Limit, { counts, spentTodayNanoUsd, spentThisMonthNanoUsd }: UsedNow): bigint {
+  if (unit !== "usd") return counts?.get(kind) ?? 0n;
+  return period === "day" ? spentTodayNanoUsd : spentThisMonthNanoUsd;
+}

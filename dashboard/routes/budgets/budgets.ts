@@ -1,0 +1,107 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { deleteBudget, listBudgets, setBudget } from "../../../ledger/budgets/budgets.ts";
+import { listKeyNames } from "../../../ledger/keys/key-list.ts";
+import { noteAction } from "../../../ledger/people/audit.ts";
+import { listMembers } from "../../../ledger/people/members.ts";
+import { listDeliveries, queueEvent } from "../../../ledger/webhooks/deliveries.ts";
+import { findWebhook, removeWebhook, setWebhook } from "../../../ledger/webhooks/webhooks.ts";
+import type { AppDeps } from "../../app-deps.ts";
+import { budgetForm } from "../../budgets/budget-form.ts";
+import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
+import { showUsd } from "../../money.ts";
+import { goTo, sendPage } from "../../reply.ts";
+import { checkFresh } from "../../session/fresh.ts";
+import { memberOf } from "../../session/guard.ts";
+import type { Member } from "../../session/visitor.ts";
+import { BUDGETS_PATH, budgetsPage } from "../../views/budgets/budgets.ts";
+import { webhookSecretPage } from "../../views/budgets/webhook.ts";
+import { checkWebhookUrl } from "../../webhooks/target.ts";
+
+const SHOWN_DELIVERIES = 10;
+
+/** Budgets of the account, and where it is told of them. */
+export function budgetRoutes(app: FastifyInstance, { database, pepper, webhookNetworks = "public" }: AppDeps): void {
+  async function render(visitor: Member, forms: { budget?: FormState; webhook?: FormState } = {}): Promise<string> {
+    const { accountId } = visitor.membership;
+    const [budgets, keys, members, webhook, deliveries] = await Promise.all([
+      listBudgets(database, accountId),
+      listKeyNames(database, accountId),
+      listMembers(database, accountId),
+      findWebhook(database, accountId),
+      listDeliveries(database, { accountId, limit: SHOWN_DELIVERIES }),
+    ]);
+    return budgetsPage({
+      visitor,
+      budgets,
+      keys,
+      members,
+      webhook: { webhook, deliveries, form: forms.webhook ?? EMPTY_FORM },
+      form: forms.budget ?? EMPTY_FORM,
+    });
+  }
+
+  app.get(BUDGETS_PATH, async (request, reply) => sendPage(reply, await render(memberOf(request))));
+
+  app.post(BUDGETS_PATH, async (request, reply) => {
+    const visitor = memberOf(request, "setLimits");
+    const { accountId } = visitor.membership;
+    const values = readForm(request);
+    const budget = await submitForm(values, async () => {
+      const { covered, amount } = budgetForm.parse(values);
+      await database.transaction(async (transaction) => {
+        const id = await setBudget(transaction, { accountId, amountNanoUsd: amount, ...covered });
+        const subject = `${showUsd(amount)} a month: ${id}`;
+        await noteAction(transaction, { accountId, personId: visitor.person.id, action: "account.budget_set", subject });
+      });
+    });
+    if (budget !== undefined) return sendPage(reply, await render(visitor, { budget }), 400);
+    return goTo(reply, BUDGETS_PATH, "Budget saved.");
+  });
+
+  app.post(`${BUDGETS_PATH}/:id/delete`, async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
+    const visitor = memberOf(request, "setLimits");
+    const { accountId } = visitor.membership;
+    const { id } = request.params;
+    await database.transaction(async (transaction) => {
+      await deleteBudget(transaction, { accountId, id });
+      await noteAction(transaction, { accountId, personId: visitor.person.id, action: "account.budget_deleted", subject: id });
+    });
+    return goTo(reply, BUDGETS_PATH, "Budget deleted.");
+  });
+
+  app.post(`${BUDGETS_PATH}/webhook`, async (request, reply) => {
+    const visitor = memberOf(request, "setLimits");
+    checkFresh(visitor, BUDGETS_PATH);
+    const { accountId } = visitor.membership;
+    const values = readForm(request);
+    let secret = "";
+    const webhook = await submitForm(values, async () => {
+      const url = checkWebhookUrl(values["url"] ?? "", webhookNetworks);
+      await database.transaction(async (transaction) => {
+        ({ secret } = await setWebhook(transaction, { accountId, url, pepper }));
+        const subject = new URL(url).origin;
+        await noteAction(transaction, { accountId, personId: visitor.person.id, action: "account.webhook_set", subject });
+      });
+    });
+    if (webhook !== undefined) return sendPage(reply, await render(visitor, { webhook }), 400);
+    return sendPage(reply, webhookSecretPage({ visitor, secret }));
+  });
+
+  app.post(`${BUDGETS_PATH}/webhook/test`, async (request, reply) => {
+    const { accountId } = memberOf(request, "setLimits").membership;
+    const event = { accountId, type: "webhook.test", at: new Date(), data: { account_id: accountId } };
+    const isQueued = await queueEvent(database, event);
+    return goTo(reply, `${BUDGETS_PATH}#webhook`, isQueued ? "Test event queued." : "Save a webhook first.");
+  });
+
+  app.post(`${BUDGETS_PATH}/webhook/remove`, async (request, reply) => {
+    const visitor = memberOf(request, "setLimits");
+    const { accountId } = visitor.membership;
+    await database.transaction(async (transaction) => {
+      const isRemoved = await removeWebhook(transaction, accountId);
+      const action = "account.webhook_removed" as const;
+      if (isRemoved) await noteAction(transaction, { accountId, personId: visitor.person.id, action, subject: accountId });
+    });
+    return goTo(reply, `${BUDGETS_PATH}#webhook`, "Webhook removed.");
+  });
+}

@@ -1,0 +1,82 @@
+import { html } from "ghtml";
+import type { Budget } from "../../../ledger/budgets/budgets.ts";
+import type { NamedKey } from "../../../ledger/keys/key-list.ts";
+import type { Member as AccountMember } from "../../../ledger/people/members.ts";
+import type { FormState } from "../../form.ts";
+import { isAllowed } from "../../permissions.ts";
+import type { Member } from "../../session/visitor.ts";
+import { choice } from "../choice.ts";
+import { csrfField } from "../csrf-field.ts";
+import { empty } from "../empty.ts";
+import { field, formProblem } from "../field.ts";
+import { layout } from "../layout.ts";
+import { limitBar } from "../limits/limit-bar.ts";
+import { rowMenu } from "../menu.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
+import { webhookSection, type WebhookView } from "./webhook.ts";
+
+export interface BudgetsView {
+  visitor: Member;
+  budgets: readonly Budget[];
+  keys: readonly NamedKey[];
+  members: readonly AccountMember[];
+  webhook: WebhookView;
+  form: FormState;
+}
+
+export const BUDGETS_PATH = "/dashboard/budgets";
+
+export function budgetsPage(view: BudgetsView): string {
+  const { visitor, budgets, webhook } = view;
+  const maySet = isAllowed(visitor.membership.role, "setLimits");
+  const body = html`<h1>Budgets</h1>
+    <p class="muted">
+      Owners get an email and your webhook gets an event when the spend of a calendar month (UTC) reaches 50, 80 and 100% of a
+      budget. Budgets alert and never stop requests; to stop them, set a <a href="/dashboard/limits">limit</a>.
+    </p>
+    !${budgets.length === 0 ? empty("No budgets yet", { note: maySet ? "" : "Only owners of this account can set budgets." }) : table(budgets, visitor, maySet)}
+    !${maySet ? budgetForm(view) : ""} !${maySet ? webhookSection(visitor, webhook) : ""}`;
+  return layout({ title: "Budgets", visitor, path: BUDGETS_PATH, body });
+}
+
+function table(budgets: readonly Budget[], visitor: Member, maySet: boolean): string {
+  const rows = budgets.map((budget) => {
+    const name = nameOf(budget);
+    const remove = html`<form method="post" action="${BUDGETS_PATH}/${budget.id}/delete">
+      !${csrfField(visitor.csrf)}<button class="danger" aria-label="Delete the budget of ${name}">Delete budget</button>
+    </form>`;
+    return html`<tr>
+      <th scope="row" data-label="Covers">
+        <span>!${clipped(name)}<span class="sub">${SCOPES[budget.scope]}</span></span>
+      </th>
+      <td data-label="This month">!${limitBar({ used: budget.spentNanoUsd, limit: budget.amountNanoUsd, unit: "usd" })}</td>
+      <td data-label="Alerts sent">${budget.reached.map((percent) => `${percent}%`).join(", ") || "None"}</td>
+      !${maySet ? html`<td class="actions">!${rowMenu(name, [remove])}</td>` : ""}
+    </tr>`;
+  });
+  return responsiveTable(["Covers", "This month", "Alerts sent", ...(maySet ? [{ hidden: "Actions" }] : [])], rows, "narrow");
+}
+
+const SCOPES = { account: "All keys", key: "API key", member: "Keys that this member created" } as const;
+
+function nameOf({ scope, covers }: Budget): string {
+  return scope === "account" ? "Account" : (covers ?? "–");
+}
+
+function budgetForm({ visitor, keys, members, form }: BudgetsView): string {
+  const options = {
+    account: "Account: all keys",
+    ...Object.fromEntries(members.map(({ personId, email }) => [`member:${personId}`, `Member: ${email}`])),
+    ...Object.fromEntries(keys.map(({ publicId, name }) => [`key:${publicId}`, `Key: ${name}`])),
+  };
+  return html`<form method="post" action="${BUDGETS_PATH}" class="card stack">
+    <h2>Set a budget</h2>
+    !${formProblem(form)} !${csrfField(visitor.csrf)}
+    <div class="grid">
+      !${choice({ name: "covered", label: "Covers", options }, form)}
+      !${field({ name: "amount", label: "Monthly budget (USD)", inputMode: "decimal", placeholder: "100.00", isRequired: true }, form)}
+    </div>
+    <p class="help">An existing budget for the same key, member or account is replaced.</p>
+    <button class="primary">Save budget</button>
+  </form>`;
+}

@@ -1,0 +1,70 @@
+import { html } from "ghtml";
+import type { ListedDelivery } from "../../../ledger/webhooks/deliveries.ts";
+import type { Webhook } from "../../../ledger/webhooks/webhooks.ts";
+import type { FormState } from "../../form.ts";
+import type { Member } from "../../session/visitor.ts";
+import { csrfField } from "../csrf-field.ts";
+import { field } from "../field.ts";
+import { copyable } from "../keys/snippets.ts";
+import { layout } from "../layout.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
+import { moment } from "../time.ts";
+
+export interface WebhookView {
+  /** undefined: events go nowhere. */
+  webhook: Webhook | undefined;
+  deliveries: readonly ListedDelivery[];
+  form: FormState;
+}
+
+const PATH = "/dashboard/budgets/webhook";
+
+/** Where events are sent to, for owners. */
+export function webhookSection({ csrf }: Member, { webhook, deliveries, form }: WebhookView): string {
+  const shown = { ...form, values: { url: webhook?.url ?? "", ...form.values } };
+  const more = html`<button class="quiet" formaction="${PATH}/test" formnovalidate>Send test event</button>
+    <button class="quiet danger" formaction="${PATH}/remove" formnovalidate>Remove webhook</button>`;
+  return html`<h2 id="webhook">Webhook</h2>
+    <form method="post" action="${PATH}" class="card stack" aria-labelledby="webhook">
+      <p class="muted">
+        Events are posted as JSON and signed as <a href="https://www.standardwebhooks.com">Standard Webhooks</a> says, so any of
+        its libraries verifies them. A failed delivery is retried for about a day and a half.
+      </p>
+      !${csrfField(csrf)}
+      !${field({ name: "url", label: "Endpoint URL", placeholder: "https://example.com/webhooks", isRequired: true }, shown)}
+      <div class="buttons">
+        <button class="${webhook === undefined ? "primary" : ""}">
+          ${webhook === undefined ? "Save webhook" : "Save with a new secret"}
+        </button>
+        !${webhook === undefined ? "" : more}
+      </div>
+    </form>
+    !${deliveries.length === 0 ? "" : deliveryTable(deliveries)}`;
+}
+
+const BADGES = { delivered: "active", waiting: "warn", failed: "failed" } as const;
+
+function deliveryTable(deliveries: readonly ListedDelivery[]): string {
+  const rows = deliveries.map(
+    ({ type, createdAt, attempts, status, problem }) =>
+      html`<tr>
+        <th scope="row" data-label="Event"><code>${type}</code></th>
+        <td data-label="Created">!${moment(createdAt)}</td>
+        <td data-label="Status"><span class="badge ${BADGES[status]}">${status}</span></td>
+        <td data-label="Attempts" class="number">${attempts}</td>
+        <td data-label="Last problem">!${problem === null ? "–" : clipped(problem)}</td>
+      </tr>`,
+  );
+  return html`<h3>Recent deliveries</h3>
+    !${responsiveTable(["Event", "Created", "Status", { number: "Attempts" }, "Last problem"], rows)}`;
+}
+
+export function webhookSecretPage({ visitor, secret }: { visitor: Member; secret: string }): string {
+  const body = html`<h1>Webhook saved</h1>
+    <div class="card stack">
+      !${copyable({ id: "webhook-secret", text: secret, label: "Signing secret" })}
+      <p><strong>Copy it now: you will not see it again.</strong> Your endpoint needs it to verify that events come from here.</p>
+      <p><a class="button primary" href="/dashboard/budgets#webhook">I have copied it</a></p>
+    </div>`;
+  return layout({ title: "Webhook saved", visitor, path: "/dashboard/budgets", body, isNarrow: true });
+}

@@ -1,0 +1,91 @@
+import * as z from "zod";
+import type { Database, Queryable } from "../postgres/database.ts";
+import { SPENT_THIS_MONTH, THIS_MONTH, type Budget } from "./budgets.ts";
+
+/** Parts of a budget at which people and programs are told, in percent. */
+const THRESHOLDS = [50, 80, 100] as const;
+
+/** A budget whose spend has passed a threshold. */
+export interface BudgetAlert extends Omit<Budget, "id" | "reached"> {
+  budgetId: string;
+  accountId: string;
+  accountName: string;
+  /** First day of the UTC month. */
+  month: string;
+  percent: number;
+}
+
+const alertRow = z.strictObject({
+  budgetId: z.string(),
+  accountId: z.string(),
+  accountName: z.string(),
+  scope: z.enum(["account", "key", "member"]),
+  keyId: z.string().nullable(),
+  personId: z.string().nullable(),
+  covers: z.string().nullable(),
+  month: z.string(),
+  percent: z.int(),
+  amountNanoUsd: z.bigint(),
+  spentNanoUsd: z.bigint(),
+});
+
+const SELECT_ALERT = `SELECT budget_id AS "budgetId", account.id AS "accountId", account.name AS "accountName", scope, key_id AS "keyId",
+    budget.person_id AS "personId", coalesce(api_key.name, email) AS covers, month::text, percent::integer,
+    alert.amount_nano_usd AS "amountNanoUsd", alert.spent_nano_usd AS "spentNanoUsd"
+  FROM alert JOIN budget ON budget.id = budget_id JOIN account ON account.id = budget.account_id
+  LEFT JOIN api_key ON public_id = key_id LEFT JOIN person ON person.id = budget.person_id`;
+
+/**
+ * Notes the thresholds that spend has passed since the last look, each once a month, and does with each budget's highest
+ * one what `onReached` does, in the same transaction: spend that passes several at once is told once. Accounts that used
+ * nothing since yesterday are not looked at.
+ */
+export async function noteReachedBudgets(
+  database: Database,
+  onReached: (transaction: Queryable, alert: BudgetAlert) => Promise<void>,
+): Promise<void> {
+  await database.transaction(async (transaction) => {
+    const alerts = await transaction.query({
+      text: `WITH spent AS MATERIALIZED (
+               SELECT budget.id, amount_nano_usd AS amount, ${SPENT_THIS_MONTH} AS spent FROM budget
+               WHERE EXISTS (SELECT FROM usage_by_day AS recent WHERE recent.account_id = budget.account_id
+                 AND recent.day >= (now() AT TIME ZONE 'UTC')::date - 1)
+             ), passed AS (
+               SELECT id, amount, spent, percent, percent = max(percent) OVER (PARTITION BY id) AS is_highest
+               FROM spent CROSS JOIN unnest($1::smallint[]) AS percent WHERE spent * 100::numeric >= amount * percent::numeric
+             ), alert AS (
+               INSERT INTO budget_alert (budget_id, month, percent, spent_nano_usd, amount_nano_usd, is_mail_due)
+               SELECT id, ${THIS_MONTH}, percent, spent, amount, is_highest FROM passed
+               ON CONFLICT DO NOTHING RETURNING *
+             )
+             ${SELECT_ALERT} WHERE is_mail_due ORDER BY budget_id, percent`,
+      values: [THRESHOLDS],
+      row: alertRow,
+    });
+    for (const alert of alerts) await onReached(transaction, alert);
+  });
+}
+
+/** Alerts that nobody has been written to about, with those who are: each is given once, to one of several that ask. */
+export async function claimBudgetLetters(database: Queryable): Promise<(BudgetAlert & { readers: string[] })[]> {
+  return database.query({
+    text: `WITH alert AS (UPDATE budget_alert SET is_mail_due = false WHERE is_mail_due RETURNING *)
+           SELECT each.*, ARRAY(
+             SELECT email FROM member JOIN person ON person.id = member.person_id
+             WHERE member.account_id = each."accountId" AND (role = 'owner' OR member.person_id = each."personId") ORDER BY email
+           ) AS readers FROM (${SELECT_ALERT}) AS each`,
+    row: alertRow.extend({ readers: z.array(z.string()) }),
+  });
+}
+
+/** They could not be written to: the next who asks gets the alert again. */
+export async function returnBudgetLetter(
+  database: Queryable,
+  { budgetId, month, percent }: Pick<BudgetAlert, "budgetId" | "month" | "percent">,
+): Promise<void> {
+  await database.execute("UPDATE budget_alert SET is_mail_due = true WHERE budget_id = $1 AND month = $2 AND percent = $3", [
+    budgetId,
+    month,
+    percent,
+  ]);
+}

@@ -1,0 +1,113 @@
+import { v7 as uuidv7 } from "uuid";
+import * as z from "zod";
+import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
+import { GatewayError } from "../../contract/errors.ts";
+import type { Queryable } from "../postgres/database.ts";
+
+/** What a budget covers. */
+export type BudgetScope = { scope: "account" } | { scope: "key"; keyId: string } | { scope: "member"; personId: string };
+
+export interface Budget {
+  id: string;
+  scope: BudgetScope["scope"];
+  keyId: string | null;
+  personId: string | null;
+  /** The key's name, or the member's email address; null: the account. */
+  covers: string | null;
+  amountNanoUsd: bigint;
+  /** In the running UTC month. */
+  spentNanoUsd: bigint;
+  /** Thresholds that this month's spend has reached, in percent. */
+  reached: number[];
+}
+
+const budgetRow = z.strictObject({
+  id: z.string(),
+  scope: z.enum(["account", "key", "member"]),
+  keyId: z.string().nullable(),
+  personId: z.string().nullable(),
+  covers: z.string().nullable(),
+  amountNanoUsd: z.bigint(),
+  spentNanoUsd: z.bigint(),
+  reached: z.array(z.int()),
+});
+
+/** As SQL: the first day of the running UTC month. */
+export const THIS_MONTH = "date_trunc('month', now() AT TIME ZONE 'UTC')::date";
+
+/** As SQL, for a row of `budget`: what counts against it this month, from rollups. */
+export const SPENT_THIS_MONTH = `(
+  SELECT coalesce(sum(charge_nano_usd), 0)::bigint FROM usage_by_day AS usage
+  WHERE usage.account_id = budget.account_id AND day >= ${THIS_MONTH}
+    AND (scope <> 'key' OR usage.key_id = budget.key_id)
+    AND (scope <> 'member' OR EXISTS (
+      SELECT FROM audit_entry LEFT JOIN management_token ON management_token.id = token_id
+      WHERE subject = usage.key_id AND action = 'key.created' AND budget.person_id IN (audit_entry.person_id, created_by)
+    )))`;
+
+/** Of an account: itself first, then members, then keys. */
+export async function listBudgets(database: Queryable, accountId: string): Promise<Budget[]> {
+  return database.query({
+    text: `SELECT budget.id, scope, key_id AS "keyId", budget.person_id AS "personId", coalesce(api_key.name, email) AS covers,
+             amount_nano_usd AS "amountNanoUsd", ${SPENT_THIS_MONTH} AS "spentNanoUsd",
+             ARRAY(SELECT percent::integer FROM budget_alert WHERE budget_id = budget.id AND month = ${THIS_MONTH} ORDER BY percent) AS reached
+           FROM budget LEFT JOIN api_key ON public_id = key_id LEFT JOIN person ON person.id = budget.person_id
+           WHERE budget.account_id = $1 ORDER BY array_position(ARRAY['account', 'member', 'key'], scope), covers, budget.id`,
+    values: [accountId],
+    row: budgetRow,
+  });
+}
+
+/**
+ * Sets the budget of an account, a key or a member; there is one of each.
+ * @returns the budget's id.
+ * @throws GatewayError `not_found` for a key or a member that the account does not have; `invalid_request` for too many.
+ */
+export async function setBudget(
+  transaction: Queryable,
+  { accountId, amountNanoUsd, ...covered }: BudgetScope & { accountId: string; amountNanoUsd: bigint },
+): Promise<string> {
+  const keyId = covered.scope === "key" ? covered.keyId : null;
+  const personId = covered.scope === "member" ? covered.personId : null;
+  // One at a time: many at once would all find room.
+  await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+  await checkCovered(transaction, { accountId, keyId, personId });
+  const [row] = await transaction.query({
+    text: `INSERT INTO budget (id, account_id, scope, key_id, person_id, amount_nano_usd) VALUES ($1, $2, $3, $4, $5, $6)
+           ON CONFLICT (account_id, scope, key_id, person_id) DO UPDATE SET amount_nano_usd = excluded.amount_nano_usd
+           RETURNING id, (SELECT count(*)::integer FROM budget WHERE account_id = $2) AS before`,
+    values: [uuidv7(), accountId, covered.scope, keyId, personId, amountNanoUsd],
+    row: z.strictObject({ id: z.string(), before: z.int() }),
+  });
+  if (row === undefined) throw new Error("a budget was neither made nor changed");
+  if (row.before >= ACCOUNT_BOUNDS.budgets)
+    throw new GatewayError("invalid_request", `An account has at most ${ACCOUNT_BOUNDS.budgets} budgets. Delete one first.`);
+  // Of a budget that was raised, what is no longer reached is told again when it is.
+  await transaction.execute(
+    `DELETE FROM budget_alert USING budget WHERE budget_id = budget.id AND budget.id = $1 AND month = ${THIS_MONTH}
+       AND ${SPENT_THIS_MONTH} * 100::numeric < budget.amount_nano_usd * percent::numeric`,
+    [row.id],
+  );
+  return row.id;
+}
+
+/** @throws GatewayError `not_found` when the account has no such budget. */
+export async function deleteBudget(database: Queryable, { accountId, id }: { accountId: string; id: string }): Promise<void> {
+  const isId = z.uuid().safeParse(id).success;
+  const deleted = isId ? await database.execute("DELETE FROM budget WHERE account_id = $1 AND id = $2", [accountId, id]) : 0;
+  if (deleted === 0) throw new GatewayError("not_found", "This account has no such budget.");
+}
+
+async function checkCovered(
+  transaction: Queryable,
+  { accountId, keyId, personId }: { accountId: string; keyId: string | null; personId: string | null },
+): Promise<void> {
+  const [known] = await transaction.query({
+    text: `SELECT EXISTS (SELECT FROM api_key WHERE account_id = $1 AND public_id = $2 AND revoked_at IS NULL) AS "hasKey",
+             EXISTS (SELECT FROM member WHERE account_id = $1 AND person_id = $3) AS "hasMember"`,
+    values: [accountId, keyId, personId],
+    row: z.strictObject({ hasKey: z.boolean(), hasMember: z.boolean() }),
+  });
+  if (keyId !== null && known?.hasKey !== true) throw new GatewayError("not_found", "This account has no such key.");
+  if (personId !== null && known?.hasMember !== true) throw new GatewayError("not_found", "This account has no such member.");
+}

@@ -1,0 +1,60 @@
+import * as z from "zod";
+import { LIMIT_NAMES, limitsSchema, type Limits } from "../../contract/limits.ts";
+import { parseNanoUsd } from "../money.ts";
+import type { Queryable } from "../postgres/database.ts";
+
+/** Who set a limit of an account: its owners, or those who run the service. */
+export type LimitSetter = "owner" | "operator";
+
+export interface AccountLimits {
+  owner: Limits;
+  operator: Limits;
+  /** The lower of each: what requests are checked against. */
+  effective: Limits;
+}
+
+const row = z.strictObject({ owner: limitsSchema, operator: limitsSchema });
+const SELECT = "SELECT owner_limits AS owner, operator_limits AS operator FROM account WHERE id = $1";
+const COLUMNS = { owner: "owner_limits", operator: "operator_limits" } as const satisfies Record<LimitSetter, string>;
+
+/** @returns undefined when there is no such account. */
+export async function readAccountLimits(database: Queryable, accountId: string): Promise<AccountLimits | undefined> {
+  const [found] = await database.query({ text: SELECT, values: [accountId], row });
+  return found && { ...found, effective: lowestLimits(found.owner, found.operator) };
+}
+
+/**
+ * Replaces all limits that one side has set; the other side's stay in force.
+ * @param transaction two changes at once must not mix.
+ * @returns false when there is no such account.
+ */
+export async function setAccountLimits(
+  transaction: Queryable,
+  { accountId, by, limits }: { accountId: string; by: LimitSetter; limits: Limits },
+): Promise<boolean> {
+  const [kept] = await transaction.query({ text: `${SELECT} FOR NO KEY UPDATE`, values: [accountId], row });
+  if (kept === undefined) return false;
+  const effective = lowestLimits(limits, by === "owner" ? kept.operator : kept.owner);
+  await transaction.execute(`UPDATE account SET ${COLUMNS[by]} = $2, limits = $3 WHERE id = $1`, [
+    accountId,
+    JSON.stringify(limits),
+    JSON.stringify(effective),
+  ]);
+  return true;
+}
+
+/** Of each limit the lower one; one that only one side has set applies. */
+export function lowestLimits(one: Limits, other: Limits): Limits {
+  const lowest = LIMIT_NAMES.map((name) => [name, lower(one[name], other[name])] as const);
+  return limitsSchema.parse(Object.fromEntries(lowest.filter(([, value]) => value !== undefined)));
+}
+
+function lower<T extends number | string>(one: T | undefined, other: T | undefined): T | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return amountOf(one) <= amountOf(other) ? one : other;
+}
+
+/** A count, or nano-USD. */
+export function amountOf(limit: number | string): bigint {
+  return typeof limit === "number" ? BigInt(limit) : parseNanoUsd(limit);
+}

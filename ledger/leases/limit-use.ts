@@ -1,0 +1,40 @@
+import * as z from "zod";
+import { LIMIT_NAMES, LIMITS } from "../../contract/limits.ts";
+import type { Queryable } from "../postgres/database.ts";
+
+const MINUTE_MS = 60_000;
+const KINDS_BY_MINUTE: readonly string[] = LIMIT_NAMES.map((name) => LIMITS[name])
+  .filter(({ period }) => period === "minute")
+  .map(({ kind }) => kind);
+
+const useRow = z.strictObject({ subject: z.string(), kind: z.string(), used: z.bigint() });
+
+/** What is used now of limits on requests, tokens and concurrency, by kind; what is not used is left out. */
+export type CountsInUse = ReadonlyMap<string, bigint>;
+
+/**
+ * What these keys and accounts use in the running minute and at this moment, as all processes have last told each other:
+ * about a second ago. Only what is limited is counted. Spending is known from usage.
+ * @param subjects `key:` or `account:` and the id.
+ */
+export async function readCountsInUse(
+  database: Queryable,
+  subjects: readonly string[],
+  nowMs: number,
+): Promise<ReadonlyMap<string, CountsInUse>> {
+  const rows = await database.query({
+    text: `SELECT subject, kind, greatest(sum(used), 0)::bigint AS used
+           FROM limit_use LEFT JOIN limit_holder ON limit_holder.holder = limit_use.holder AND seen_at > now() - interval '5 seconds'
+           WHERE subject = ANY($1)
+             AND ((kind = ANY($2) AND period_start = $3) OR (kind = $4 AND period_start = 'epoch' AND seen_at IS NOT NULL))
+           GROUP BY subject, kind`,
+    values: [subjects, KINDS_BY_MINUTE, new Date(nowMs - (nowMs % MINUTE_MS)), LIMITS.concurrentRequests.kind],
+    row: useRow,
+  });
+  const bySubject = new Map<string, Map<string, bigint>>();
+  for (const { subject, kind, used } of rows) {
+    const counts = bySubject.get(subject) ?? new Map<string, bigint>();
+    bySubject.set(subject, counts.set(kind, used));
+  }
+  return bySubject;
+}
