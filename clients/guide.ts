@@ -83,9 +83,10 @@ function fileParts(tool: ServedTool, file: SettingsFile, { baseUrl, models }: Gu
   const usable = models.filter(({ interfaces }) => interfaces.includes(file.interface));
   const where = `${settingsPath(file)}${file.folderVariable === null ? "" : ` (${file.folderVariable} changes the folder)`}`;
   const speaks = tool.interfaces.length > 1 ? `For the ${INTERFACE_NAMES[file.interface]} interface, in ` : "In ";
-  if (usable.length === 0)
+  const [model] = usable;
+  if (model === undefined)
     return [{ kind: "text", text: `${speaks}${where}: no model is available on this interface at the moment.` }];
-  const text = exampleFile(file, { baseUrl, key: "<your key>", models: usable });
+  const text = exampleFile(file, { baseUrl, key: "<your key>", models: usable, model });
   return [
     { kind: "text", text: `${speaks}${where}:` },
     { kind: "code", language: LANGUAGES[file.format], text },

@@ -26,6 +26,7 @@ export function instructionMarkdown(input: GuideInput): string {
       "- Change nothing but the settings named here. Ask the user which tools to set up before you write.",
     ].join("\n"),
     "## Steps",
+    "The installer needs Node.js 18 or later. Without it, go on at “By hand” below.",
     "1. Find out what would change. This needs no key and changes nothing:",
     fence("sh", `curl -fsSL ${baseUrl}/install.sh | sh -s -- --dry-run`),
     "2. Run it for the tools that the user chose. With `--yes` it does not ask questions:",

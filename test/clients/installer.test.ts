@@ -92,6 +92,8 @@ test("it speaks to this service alone, once, and no program is given the key as 
     const script = `#!/bin/sh\nprintf '%s\\n' "${name} $*" >>"$HOME/work/arguments"\nexec /usr/bin/${name} "$@"\n`;
     await machine.write(`bin/${name}`, script, 0o755);
   }
+  const node = `#!/bin/sh\nprintf '%s\\n' "node $*" >>"$HOME/work/arguments"\nexec '${process.execPath}' "$@"\n`;
+  await machine.write("bin/node", node, 0o755);
   const forwarder = await startForwarder();
   const ran = await machine.run("sh", ["-s", "--", "--yes", "--tools", ALL.join(",")], {
     input: installer.script.replaceAll(stack.baseUrl, forwarder.url),
@@ -101,6 +103,7 @@ test("it speaks to this service alone, once, and no program is given the key as 
   expect(ran.code, ran.output).toBe(0);
   const started = await machine.read("work/arguments");
   expect(started.match(/^curl /gm)).toHaveLength(1);
+  expect(started).toMatch(/^node - --yes/m);
   expect(started).not.toContain(stack.apiKey);
   expect(ran.output).not.toContain(stack.apiKey);
   expect(ran.output).not.toContain(stack.apiKey.slice(18));
@@ -125,13 +128,48 @@ describe("a key that does not work changes nothing", () => {
 
 test("a service that cannot be reached changes nothing", async () => {
   const before = await machine.picture();
-  const script = installer.script.replace(/^base_url=.*$/m, "base_url='http://127.0.0.1:9'");
+  const script = installer.script.replaceAll(stack.baseUrl, "http://127.0.0.1:9");
   const ran = await machine.run("sh", ["-s", "--", "--yes", "--tools", "opencode"], {
     input: script,
     environment: { MODEL_GATEWAY_API_KEY: stack.apiKey },
   });
   expect([ran.code, ran.output.includes("cannot be reached")]).toEqual([1, true]);
   expect(await machine.picture()).toEqual(before);
+});
+
+describe("on a machine without", () => {
+  /** A PATH that leads to these programs only. */
+  async function pathWith(programs: Readonly<Record<string, string>>): Promise<string> {
+    await machine.write("bin/x", "");
+    for (const [name, file] of Object.entries(programs)) await symlink(file, path.join(machine.home, "bin", name));
+    return path.join(machine.home, "bin");
+  }
+
+  test.for([
+    ["Node.js", undefined],
+    ["a new enough Node.js", "#!/bin/sh\necho false\n"],
+  ] as const)("%s, it says how to go on by hand and changes nothing", async ([, node]) => {
+    const search = await pathWith({ cat: "/bin/cat" });
+    if (node !== undefined) await machine.write("bin/node", node, 0o755);
+    const before = await machine.picture();
+    const ran = await installer.run(machine, ["--yes", "--tools", "claude-code"], {
+      shell: ["/bin/sh"],
+      environment: { PATH: search },
+    });
+    expect([ran.code, ran.output.includes("Node.js 18 or later")], ran.output).toEqual([1, true]);
+    expect(ran.output).toContain(`${stack.baseUrl}/install.md`);
+    expect(await machine.picture()).toEqual(before);
+  });
+
+  test("curl, Node.js checks the key itself (S31)", async () => {
+    const environment = { PATH: await pathWith({ cat: "/bin/cat", node: process.execPath }) };
+    const options = { shell: ["/bin/sh"], environment };
+    const refused = await installer.run(machine, ["--yes", "--tools", "claude-code"], { ...options, key: "sk-mg-0000" });
+    expect([refused.code, refused.output.includes("does not know this key")], refused.output).toEqual([1, true]);
+    const ran = await installer.run(machine, ["--yes", "--tools", "claude-code"], options);
+    expect(ran.code, ran.output).toBe(0);
+    expect(await machine.read(".claude/settings.json")).toContain(stack.apiKey);
+  });
 });
 
 test("--dry-run says what it would write, needs no key, and changes nothing", async () => {
@@ -146,7 +184,7 @@ test("--dry-run says what it would write, needs no key, and changes nothing", as
 test("tools are found by their command and by their folder", async () => {
   await machine.write("bin/qwen", "#!/bin/sh\n", 0o755);
   await machine.write(".claude/history", "");
-  const environment = { PATH: `${machine.home}/bin:/usr/bin:/bin` };
+  const environment = { PATH: `${machine.home}/bin:${path.dirname(process.execPath)}:/usr/bin:/bin` };
   const ran = await installer.run(machine, ["--dry-run"], { environment });
   expect(ran.output.match(/^ {2}found: .*$/gm)).toEqual(["  found: Claude Code (claude-code)", "  found: Qwen Code (qwen-code)"]);
 });

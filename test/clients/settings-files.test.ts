@@ -1,8 +1,10 @@
-import { chmod, readdir, readFile } from "node:fs/promises";
+import { chmod, readdir } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
+import { editorOf } from "../../clients/install/program/edit/editors.ts";
+import type { Operation } from "../../clients/operations.ts";
 import { fetchInstaller, type Installer } from "../support/clients/installer.ts";
 import { createMachine, type Machine } from "../support/clients/machine.ts";
 import { findClientPackages, type ClientPackages } from "../support/clients/packages.ts";
@@ -10,7 +12,7 @@ import { startTestStack, type TestStack } from "../support/stack.ts";
 
 /**
  * Settings files as people have them. What comes out is valid, has every line that was there but those it had to change, and
- * goes back byte for byte (S33). The folders of files/ are home folders.
+ * goes back byte for byte (S31, S33).
  */
 let stack: TestStack;
 let installer: Installer;
@@ -92,10 +94,37 @@ const FILES: readonly {
     file: ".continue/config.yaml",
     text: `models:\n- name: A\n  provider: ollama\n  model: llama\nname: Mine\nversion: 1.0.0\nschema: v1\n`,
   },
+  {
+    tool: "claude-code",
+    name: "a byte order mark",
+    file: ".claude/settings.json",
+    text: `\uFEFF{\r\n  "theme": "dark"\r\n}\r\n`,
+    replaced: ['  "theme": "dark"\r'],
+  },
+  {
+    tool: "continue",
+    name: "a byte order mark",
+    file: ".continue/config.yaml",
+    text: `\uFEFFname: Mine\nversion: 1.0.0\nschema: v1\n`,
+  },
+  {
+    tool: "opencode",
+    name: "a comment behind the last value",
+    file: ".config/opencode/opencode.jsonc",
+    text: `{\n  "theme": "dark" // for the evening\n}\n`,
+    replaced: ['  "theme": "dark" // for the evening'],
+  },
+  {
+    tool: "claude-code",
+    name: "100 KB of it",
+    file: ".claude/settings.json",
+    text: `${JSON.stringify({ permissions: { allow: Array.from({ length: 4000 }, (_each, index) => `Bash(run ${index} "*")`) } }, null, 2)}\n`,
+    replaced: ["  }"],
+  },
 ];
 
 async function validated(file: string): Promise<unknown> {
-  const text = await machine.read(file);
+  const text = (await machine.read(file)).replace(/^\uFEFF/, "");
   if (!file.endsWith(".yml") && !file.endsWith(".yaml") && !file.endsWith(".jsonc")) return JSON.parse(text);
   // YAML reads JSON with trailing commas; its comments it does not.
   return parseYaml(file.endsWith("c") ? text.replaceAll(/\/\*.*?\*\/|\/\/ .*$/gm, "").replaceAll("\t", "  ") : text);
@@ -157,8 +186,8 @@ const REFUSED = [
   ["opencode", ".config/opencode/opencode.json", '{"a": "x\ny"}', "a string has no end, line 1"],
   ["opencode", ".config/opencode/opencode.json", "[1]", "does not begin with {"],
   ["qwen-code", ".qwen/settings.json", '{"modelProviders": {"openai": {}}}', "list"],
-  ["aider", ".aider.conf.yml", "{model: x}\n", "not valid YAML"],
-  ["aider", ".aider.conf.yml", "model: x\nmodel: y\n", "comes twice"],
+  ["aider", ".aider.conf.yml", "{model: x}\n", "lines of a name and a value"],
+  ["aider", ".aider.conf.yml", "model: x\nmodel: y\n", "Map keys must be unique"],
   ["continue", ".continue/config.yaml", "name: x\nmodels: [{name: a}]\n", "begin with a dash"],
   ["continue", ".continue/config.yaml", "name: x\n\tmodels: y\n", "not valid YAML"],
 ] as const;
@@ -192,14 +221,14 @@ test("a file that its tool writes anew is rid of the gateway's settings all the 
 });
 
 describe("TOML, as Codex has it", () => {
-  const OPS = [
-    ["set", "model", 'model = "modelx-v4-pro"'],
-    ["set", "model_provider", 'model_provider = "model-gateway"'],
-    [
-      "set",
-      "[model_providers.model-gateway]",
-      String.raw`[model_providers.model-gateway]\nname = "Model Gateway"\nexperimental_bearer_token = "@key@"`,
-    ],
+  const OPERATIONS: readonly Operation[] = [
+    { kind: "set", path: ["model"], value: 'model = "modelx-v4-pro"' },
+    { kind: "set", path: ["model_provider"], value: 'model_provider = "model-gateway"' },
+    {
+      kind: "set",
+      path: ["[model_providers.model-gateway]"],
+      value: '[model_providers.model-gateway]\nname = "Model Gateway"\nexperimental_bearer_token = "@key@"',
+    },
   ];
   const TEXTS = [
     "",
@@ -209,19 +238,7 @@ describe("TOML, as Codex has it", () => {
     '[model_providers.model-gateway]\nname = "an old one"\n\n[mcp_servers."a.b"]\ncommand = "x"\n',
   ];
 
-  async function edit(mode: string, text: string, before?: string) {
-    const marked = (each: string) => `${each}\u0001\n`;
-    const environment = {
-      MG_MODE: mode,
-      MG_FORMAT: "toml",
-      MG_KEY: "sk-mg-x",
-      MG_TEXT: await machine.write("text", marked(text)),
-      MG_OPS: await machine.write("ops", OPS.map((each) => `${each.join("\t")}\n`).join("")),
-      MG_BEFORE: before === undefined ? "" : await machine.write("before", marked(before)),
-      LC_ALL: "C",
-    };
-    return machine.run("awk", ["-f", path.join(import.meta.dirname, "../../clients/install/lines.awk")], { environment });
-  }
+  const codex = editorOf("toml");
 
   async function readToml(text: string): Promise<unknown> {
     const program = "import json, sys, tomllib; print(json.dumps(tomllib.loads(sys.stdin.read())))";
@@ -231,8 +248,7 @@ describe("TOML, as Codex has it", () => {
   }
 
   test.for(TEXTS)("%j gets its settings, keeps the rest, and loses them again", async (text) => {
-    const { stdout: written, code } = await edit("apply", text);
-    expect(code).toBe(0);
+    const written = codex.apply(text, OPERATIONS, "sk-mg-x");
     expect(await readToml(written)).toEqual({
       ...Object(await readToml(text)),
       model: "modelx-v4-pro",
@@ -242,26 +258,38 @@ describe("TOML, as Codex has it", () => {
         "model-gateway": { name: "Model Gateway", experimental_bearer_token: "sk-mg-x" },
       },
     });
-    expect((await edit("apply", written)).stdout).toBe(written);
-    expect((await edit("revert", written, text)).stdout).toBe(text);
+    expect(codex.apply(written, OPERATIONS, "sk-mg-x")).toBe(written);
+    expect(codex.revert(written, OPERATIONS, text)).toBe(text);
   });
 
   test.for([
-    ["model = ", "a value is missing"],
-    ["model = [1,", "a value has no end"],
-    ['model = "x', "a string has no end"],
-    ["just words", "a name and = are missing"],
-    ["[a]\n[a]", "comes twice"],
-    ['model_providers = { x = { name = "y" } }', "tables"],
-  ] as const)("%j is refused", async ([text, sentence]) => {
-    const ran = await edit("apply", text);
-    expect([ran.code, ran.output.includes(sentence)], ran.output).toEqual([3, true]);
+    '[model_providers]\nmodel-gateway.name = "an old one"\nmodel-gateway.wire_api = "chat"\nother.name = "x"\n\n[tools]\na = 1\n',
+    '[model_providers]\n"model-gateway" = { name = "an old one" }\n',
+    'model_providers.model-gateway.name = "an old one"\nmodel_providers.other.name = "x"\n',
+  ])("%j names the provider by dots or in one line: it becomes a table, with the same rest", async (text) => {
+    const before = Object(await readToml(text));
+    const written = codex.apply(text, OPERATIONS, "sk-mg-x");
+    const ours = { name: "Model Gateway", experimental_bearer_token: "sk-mg-x" };
+    expect(await readToml(written)).toEqual({
+      ...before,
+      model: "modelx-v4-pro",
+      model_provider: "model-gateway",
+      model_providers: { ...before.model_providers, "model-gateway": ours },
+    });
+    expect(codex.apply(written, OPERATIONS, "sk-mg-x")).toBe(written);
+    expect(await readToml(codex.revert(written, OPERATIONS, text))).toEqual(before);
   });
-});
 
-test("the programs are in the script as they lie in their files", async () => {
-  for (const name of ["json.awk", "lines.awk"]) {
-    const source = await readFile(path.join(import.meta.dirname, "../../clients/install", name), "utf8");
-    expect(installer.script).toContain(source.trimEnd());
-  }
+  test.for([
+    ["model = ", "not valid TOML"],
+    ["model = [1,", "not valid TOML"],
+    ['model = "x', "not valid TOML"],
+    ["just words", "not valid TOML"],
+    ["[a]\n[a]", "not valid TOML"],
+    ["[model]\nx = 1", "not valid TOML"],
+    ['model_providers = { x = { name = "y" } }', "tables"],
+    ['[[model_providers]]\nname = "y"', "tables"],
+  ] as const)("%j is refused", ([text, sentence]) => {
+    expect(() => codex.apply(text, OPERATIONS, "sk-mg-x")).toThrow(sentence);
+  });
 });

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import select
 import sys
 
@@ -23,7 +24,7 @@ while True:
     if not piece:
         break
     sys.stdout.write(piece)
-    shown += piece
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown + piece)
     if answers and answers[0][0] in shown and shown.rstrip(" ").endswith(("]", ":")):
         shown = ""
         os.write(terminal, (answers.pop(0)[1] + "\n").encode())

@@ -1,33 +1,10 @@
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import fc from "fast-check";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { editorOf } from "../../../clients/install/program/edit/editors.ts";
+import type { Operation } from "../../../clients/operations.ts";
 
 /** The JSON editor alone, with settings files that nobody has thought of. */
-const folder = mkdtempSync(path.join(tmpdir(), "model-gateway-editor-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-const PROGRAM = path.join(import.meta.dirname, "../../clients/install/json.awk");
-
-function edit(mode: "apply" | "revert", text: string, ops: readonly (readonly [string, unknown])[], before = ""): string {
-  const put = (name: string, content: string) => {
-    writeFileSync(path.join(folder, name), content);
-    return path.join(folder, name);
-  };
-  const env = {
-    PATH: "/usr/bin:/bin",
-    LC_ALL: "C",
-    MG_MODE: mode,
-    MG_COMMENTS: "1",
-    MG_KEY: "sk-mg-x",
-    MG_TEXT: put("text", `${text}\u0001\n`),
-    MG_BEFORE: put("before", `${before}\u0001\n`),
-    MG_OPS: put("ops", ops.map(([name, value]) => `set\t${name}\t${JSON.stringify(value)}\n`).join("")),
-  };
-  return execFileSync("awk", ["-f", PROGRAM], { env, encoding: "utf8", stdio: "pipe" });
-}
+const editor = editorOf("jsonc");
 
 const name = fc.constantFrom("env", "A", "provider", "models", "x y", 'quo"te', "back\\slash", "ünï", "");
 const { value } = fc.letrec<{ value: unknown; object: Record<string, unknown> }>((tie) => ({
@@ -49,11 +26,12 @@ const document = fc.record({
   ending: fc.constantFrom("", "\n", "\n\n"),
   isCommented: fc.boolean(),
 });
-const OPS = [
-  ["env/A", "new"],
-  ["provider/model-gateway", { url: "https://x/v1", models: { a: { n: [1, {}] } }, key: "@key@" }],
-  ["model", "m"],
-] as const;
+const PROVIDER = { url: "https://x/v1", models: { a: { n: [1, {}] } }, key: "@key@" };
+const OPERATIONS: readonly Operation[] = [
+  { kind: "set", path: ["env", "A"], value: JSON.stringify("new") },
+  { kind: "set", path: ["provider", "model-gateway"], value: JSON.stringify(PROVIDER) },
+  { kind: "set", path: ["model"], value: JSON.stringify("m") },
+];
 
 /** As people write: a comment after each line's end, where no string holds the end of a line. */
 function textOf({
@@ -85,23 +63,32 @@ test("the settings are set, all else is as it was, a second time changes nothing
       document.filter(({ object }) => isFit(object)),
       (each) => {
         const text = textOf(each);
-        const written = edit("apply", text, OPS);
+        const written = editor.apply(text, OPERATIONS, "sk-mg-x");
         expect(withoutComments(written)).toEqual({
           ...each.object,
           env: { ...Object(each.object["env"]), A: "new" },
-          provider: { ...Object(each.object["provider"]), "model-gateway": { ...OPS[1][1], key: "sk-mg-x" } },
+          provider: { ...Object(each.object["provider"]), "model-gateway": { ...PROVIDER, key: "sk-mg-x" } },
           model: "m",
         });
-        expect(edit("apply", written, OPS)).toBe(written);
-        expect(edit("revert", written, OPS, text)).toBe(text);
+        expect(editor.apply(written, OPERATIONS, "sk-mg-x")).toBe(written);
+        expect(editor.revert(written, OPERATIONS, text)).toBe(text);
       },
     ),
-    { numRuns: 150 },
+    { numRuns: 1000 },
   );
 });
 
 test("what is not JSON is refused, wherever it breaks off", () => {
   const text = '{"a": [1, {"b": "c"}], "env": {"A": null}}';
   for (let end = 1; end < text.length; end++)
-    expect(() => edit("apply", text.slice(0, end), OPS), text.slice(0, end)).toThrow("It is not valid JSON");
+    expect(() => editor.apply(text.slice(0, end), OPERATIONS, "sk-mg-x"), text.slice(0, end)).toThrow("It is not valid JSON");
+});
+
+test("a text that nests deeper than the parser can follow is refused", () => {
+  expect(() => editor.apply(`{"a": ${"[".repeat(200_000)}`, OPERATIONS, "sk-mg-x")).toThrow("nests too deep");
+});
+
+test("braces in strings do not count as depth", () => {
+  const text = JSON.stringify({ allow: Array.from({ length: 500 }, () => "Bash({") });
+  expect(JSON.parse(editor.apply(text, OPERATIONS, "sk-mg-x"))).toMatchObject({ model: "m" });
 });

@@ -1,0 +1,60 @@
+import { chooseTools } from "./choose.ts";
+import { shownCommand, type Context } from "./context.ts";
+import { checkKey, readKey } from "./key.ts";
+import { helpText, readOptions, type Options } from "./options.ts";
+import { createRecord, type ChangeRecord } from "./record.ts";
+import { Stopped } from "./refused.ts";
+import { setUpTool } from "./set-up.ts";
+import { openTerminal, type Terminal } from "./terminal.ts";
+import { uninstall } from "./uninstall.ts";
+import { clearVariables } from "./variables.ts";
+
+/** Runs the installer; returns its exit code. */
+export async function runInstaller(words: readonly string[], context: Context): Promise<number> {
+  try {
+    const options = readOptions(words);
+    const record = createRecord(context.state);
+    if (options.show === "help") context.say(helpText({ baseUrl: context.served.baseUrl, state: context.state }));
+    else if (options.show === "list") for (const { id, name } of context.served.tools) context.say(`${id.padEnd(14)} ${name}`);
+    else if (options.isUninstall) uninstall(context, record, options);
+    else await install(context, options, record);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof Stopped)) throw error;
+    context.warn(error.message);
+    return 1;
+  }
+}
+
+async function install(context: Context, options: Options, record: ChangeRecord): Promise<void> {
+  context.say(`Model Gateway at ${context.served.baseUrl}`);
+  // Opened at the first question, once.
+  let opened: Terminal | undefined;
+  const terminal = (): Terminal | undefined => (opened ??= openTerminal(context.platform));
+  try {
+    const choices = await chooseTools(context, options, () => {
+      const found = terminal();
+      if (found !== undefined) return found;
+      throw new Stopped(
+        "There is no terminal to ask at: run it with --yes, or name the tools with --tools and set MODEL_GATEWAY_API_KEY.",
+      );
+    });
+    if (choices.length === 0) {
+      context.say("No tool was chosen: nothing is changed.");
+      return;
+    }
+    const needsTerminal = !options.isDryRun && !context.environment["MODEL_GATEWAY_API_KEY"];
+    const key = options.isDryRun ? "" : await readKey(context, needsTerminal ? terminal() : undefined);
+    const usable = options.isDryRun ? undefined : await checkKey(context, key);
+    let failures = 0;
+    for (const choice of choices) failures += setUpTool(choice, { context, options, record, key, usable });
+    const names = [...new Set(choices.flatMap(({ tool }) => tool.clear))].sort();
+    const asks = !options.isYes && options.tools === "" && !options.isDryRun;
+    failures += await clearVariables({ context, options, record, names, terminal: asks ? terminal() : undefined });
+    if (failures > 0) throw new Stopped(`${failures} file(s) could not be written: what to do by hand is shown above.`);
+    if (options.isDryRun) context.say("This was a dry run: nothing is changed.");
+    else context.say(`Done. To undo it: ${shownCommand(context, { unix: "--uninstall", windows: "-Uninstall" })}`);
+  } finally {
+    opened?.close();
+  }
+}

@@ -1,0 +1,9 @@
+import type { Operation } from "../../operations.ts";
+
+/** A shell's statement about a variable, as PowerShell has it. */
+export function inPowerShell(operation: Operation): Operation {
+  const [, cleared] = /^unset (\w+)$/.exec(operation.value) ?? [];
+  if (cleared !== undefined) return { ...operation, value: `Remove-Item Env:${cleared} -ErrorAction SilentlyContinue` };
+  const [, name, value] = /^export (\w+)=(.*)$/.exec(operation.value) ?? [];
+  return name === undefined ? operation : { ...operation, value: `$env:${name} = '${value ?? ""}'` };
+}

@@ -1,0 +1,76 @@
+import { existsSync, readFileSync, rmdirSync, rmSync } from "node:fs";
+import type { Context } from "./context.ts";
+import { encodingOf } from "./encoding.ts";
+import { replaceFile, sumOf } from "./files.ts";
+import type { Entry, ChangeRecord } from "./record.ts";
+import { Stopped } from "./refused.ts";
+import { reasonOf } from "./set-up.ts";
+
+/** Restores every file. @throws Stopped if one could not be restored. */
+export function uninstall(context: Context, record: ChangeRecord, { isDryRun }: { isDryRun: boolean }): void {
+  const { entries, folders } = record.read();
+  if (entries.length === 0) {
+    context.say(`There is nothing to undo: ${context.state} has no record of changes.`);
+    return;
+  }
+  const failed = [...entries].reverse().filter((entry) => !restore(entry, { context, record, isDryRun }));
+  if (failed.length > 0) throw new Stopped(`${failed.length} file(s) could not be restored: ${context.state} is kept.`);
+  if (isDryRun) return;
+  rmSync(context.state, { recursive: true, force: true });
+  for (const folder of [...folders].reverse()) removeEmpty(folder);
+  context.say("Done: everything is as it was.");
+}
+
+function restore(
+  entry: Entry,
+  { context, record, isDryRun }: { context: Context; record: ChangeRecord; isDryRun: boolean },
+): boolean {
+  const { file } = entry;
+  if (!existsSync(file)) {
+    context.say(`  ${file} is gone already.`);
+    return true;
+  }
+  if (isDryRun) {
+    context.say(`  would restore ${file}`);
+    return true;
+  }
+  try {
+    if (sumOf(file) === entry.sum) putBack(entry, { context, record });
+    else takeOut(entry, { context, record });
+    return true;
+  } catch (error) {
+    const copy = entry.mode === undefined ? "" : ` Its copy from before: ${record.copyOf(entry)}`;
+    context.warn(`  ${file} is left as it is: ${reasonOf(error)}${copy}`);
+    return false;
+  }
+}
+
+function putBack(entry: Entry, { context, record }: { context: Context; record: ChangeRecord }): void {
+  if (entry.mode === undefined) {
+    rmSync(entry.file);
+    context.say(`  removed ${entry.file}`);
+    return;
+  }
+  replaceFile(entry.file, readFileSync(record.copyOf(entry)), entry.mode);
+  context.say(`  restored ${entry.file}`);
+}
+
+/** The file has changed since: only the installer's settings leave it. */
+function takeOut(entry: Entry, { context, record }: { context: Context; record: ChangeRecord }): void {
+  const text = record.reverted(entry);
+  if (entry.mode === undefined && ["", "{}"].includes(text.replaceAll(/\s/g, ""))) {
+    rmSync(entry.file);
+    context.say(`  removed ${entry.file}`);
+    return;
+  }
+  replaceFile(entry.file, Buffer.from(text, encodingOf(entry.format)), entry.mode ?? 0o600);
+  context.say(`  took the gateway's settings out of ${entry.file}, which was changed since`);
+}
+
+function removeEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // Somebody else's files are in it.
+  }
+}
