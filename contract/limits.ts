@@ -16,6 +16,20 @@ export const limitsSchema = z.strictObject({
   spendPerMonthUsd: usd,
 });
 export type Limits = z.infer<typeof limitsSchema>;
+
+/** As they are stored: a newer version may have written limits that this one does not know (docs/decisions/0042). */
+export const storedLimitsSchema = z.record(z.string(), z.unknown()).transform((stored): StoredLimits => {
+  const read = limitsSchema.safeParse(stored);
+  if (read.success) return { limits: read.data, unknownLimits: [] };
+  const unknownLimits = Object.keys(stored).filter((name) => !limitsSchema.safeParse({ [name]: stored[name] }).success);
+  const known = Object.entries(stored).filter(([name]) => !unknownLimits.includes(name));
+  return { limits: limitsSchema.parse(Object.fromEntries(known)), unknownLimits };
+});
+interface StoredLimits {
+  limits: Limits;
+  /** Their names. */
+  unknownLimits: string[];
+}
 type LimitName = keyof Limits;
 
 export interface LimitDefinition {

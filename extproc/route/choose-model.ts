@@ -25,7 +25,8 @@ export function chooseModel({ world, key, protocol, modelsUrl, name }: ModelWish
   const model = world.findModel(name);
   const usable = listUsable({ world, key, protocol });
   if (model !== undefined && usable.includes(model)) return model;
-  if (world.isUnreadableModel(name) && (key.allowedModels?.includes(name) ?? true))
+  const unreadable = world.findUnreadableModel(name);
+  if (unreadable !== undefined && (key.allowedModels?.includes(unreadable) ?? true))
     throw new GatewayError(
       "upstream_unavailable",
       `The model ${JSON.stringify(name)} cannot be served right now. Try again shortly.`,

@@ -28,8 +28,8 @@ export interface World {
   findAccount(accountId: string): WorldAccount | undefined;
   /** By name or alias. */
   findModel(name: string): WorldModel | undefined;
-  /** Is there a model of this name whose row a newer version wrote, and no older row of it? */
-  isUnreadableModel(name: string): boolean;
+  /** The model of this name or alias whose row a newer version wrote, if there is no older row of it: its name. */
+  findUnreadableModel(name: string): string | undefined;
   /** All served models, by name. */
   models(): readonly WorldModel[];
   /** Does any of them store responses? */
@@ -72,7 +72,8 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
   let sorted: readonly WorldModel[] = [];
   let storesResponses = false;
   const unreadableAccounts = new Set<string>();
-  const unreadableModels = new Set<string>();
+  /** With their aliases. */
+  const unreadableModels = new Map<string, readonly string[]>();
   const seenFingerprints = new Map<string, Fingerprint>();
   let fingerprints = byLength([]);
 
@@ -118,7 +119,7 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
     accounts.set(shared.accountId, isOlder ? { ...shared, ...balanceOf(known) } : shared);
   }
 
-  function applyUnreadable({ kind, id }: UnreadableRow): void {
+  function applyUnreadable({ kind, id, aliases = [] }: UnreadableRow): void {
     switch (kind) {
       case "account":
         return void unreadableAccounts.add(id);
@@ -127,7 +128,7 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
         return keys.set({ ...UNREADABLE_KEY, publicId: id });
       case "model":
         // One that was served stays as it was.
-        return void unreadableModels.add(id);
+        return void unreadableModels.set(id, aliases);
     }
   }
 
@@ -150,7 +151,11 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
     findKey,
     findAccount: (accountId) => (unreadableAccounts.has(accountId) ? undefined : accounts.get(accountId)),
     findModel: (name) => byNameOrAlias.get(name),
-    isUnreadableModel: (name) => unreadableModels.has(name) && !byNameOrAlias.has(name),
+    findUnreadableModel(name) {
+      if (byNameOrAlias.has(name)) return undefined;
+      if (unreadableModels.has(name)) return name;
+      return [...unreadableModels].find(([, aliases]) => aliases.includes(name))?.[0];
+    },
     models: () => sorted,
     get storesResponses() {
       return storesResponses;

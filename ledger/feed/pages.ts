@@ -136,6 +136,8 @@ function toKeyRow({ previousHash, previousUntil, ...row }: z.infer<typeof keyRow
   };
 }
 
+/** What even a row that cannot be read says of itself. */
+const modelHead = z.object({ spec: z.object({ aliases: z.array(z.string()) }) });
 const modelRow = z.strictObject({
   name: z.string(),
   spec: catalogueModelSchema,
@@ -158,5 +160,9 @@ export async function readModels(
   const served = rows.filter((row) => !row.isWithdrawn);
   const { readable, unreadable } = readEach(served, { kind: "model", schema: modelRow, idOf: (row) => row.name });
   const models = readable.map(({ name: _name, spec, isWithdrawn: _isWithdrawn, ...price }) => ({ model: spec, price }));
-  return { models: [...withdrawn, ...models], unreadable };
+  const aliasesOf = new Map(served.map((row) => [row.name, modelHead.safeParse(row).data?.spec.aliases ?? []]));
+  return {
+    models: [...withdrawn, ...models],
+    unreadable: unreadable.map((row) => ({ ...row, aliases: aliasesOf.get(row.id) ?? [] })),
+  };
 }

@@ -14,6 +14,8 @@ export interface Change {
 export interface UnreadableRow {
   kind: UnreadableKind;
   id: string;
+  /** Further names of a model. */
+  aliases?: readonly string[];
   reason: string;
 }
 export type UnreadableKind = "account" | "key" | "model";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
-import { limitsSchema, type Limits } from "../../contract/limits.ts";
+import { storedLimitsSchema, type Limits } from "../../contract/limits.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { maskApiKey } from "./keys.ts";
 
@@ -16,6 +16,8 @@ export interface ListedKey {
   /** null: all models. */
   allowedModels: string[] | null;
   limits: Limits;
+  /** Names of limits that a newer version has set: they hold there, and cannot be shown or changed here. */
+  unknownLimits: string[];
   /** While the secret before the last rotation still counts. */
   previousUntil: Date | null;
   spentTodayNanoUsd: bigint;
@@ -31,7 +33,7 @@ const keyRow = z.strictObject({
   lastUsedAt: z.date().nullable(),
   expiresAt: z.date().nullable(),
   allowedModels: z.array(z.string()).nullable(),
-  limits: limitsSchema,
+  limits: storedLimitsSchema,
   previousUntil: z.date().nullable(),
   spentTodayNanoUsd: z.bigint(),
   spentThisMonthNanoUsd: z.bigint(),
@@ -104,7 +106,7 @@ export async function findKey(
 }
 
 function toListedKey(row: z.infer<typeof keyRow>): ListedKey {
-  return { ...row, masked: maskApiKey(row.publicId) };
+  return { ...row, ...row.limits, masked: maskApiKey(row.publicId) };
 }
 
 /** What a key is called. */

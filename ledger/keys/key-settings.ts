@@ -1,6 +1,7 @@
 import { GatewayError } from "../../contract/errors.ts";
 import type { Limits } from "../../contract/limits.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { findKey } from "./key-list.ts";
 
 /** All that a key's owner decides about it. */
 export interface KeySettings {
@@ -14,13 +15,15 @@ export interface KeySettings {
 
 /**
  * Sets those that are named and leaves the others as they are: who renames a key must not undo that somebody disables it.
- * @throws GatewayError `not_found` when the account has no such key, or it was deleted.
+ * @throws GatewayError `not_found` when the account has no such key, or it was deleted; `invalid_request` when limits are set and
+ * the key has one that only a newer version knows: it would be lost.
  */
 export async function changeKey(
   database: Queryable,
   { accountId, publicId }: { accountId: string; publicId: string },
   { name, allowedModels, expiresAt, limits, isDisabled }: Partial<KeySettings>,
 ): Promise<void> {
+  if (limits !== undefined) await checkLimitsAreKnown(database, { accountId, publicId });
   const changed = await database.execute(
     `UPDATE api_key SET name = coalesce($3, name), limits = coalesce($4::jsonb, limits),
        allowed_models = CASE WHEN $5::boolean THEN $6::text[] ELSE allowed_models END, expires_at = CASE WHEN $7::boolean THEN $8::timestamptz ELSE expires_at END,
@@ -39,4 +42,13 @@ export async function changeKey(
     ],
   );
   if (changed === 0) throw new GatewayError("not_found", "This account has no such key.");
+}
+
+async function checkLimitsAreKnown(database: Queryable, key: { accountId: string; publicId: string }): Promise<void> {
+  const { unknownLimits = [] } = (await findKey(database, key)) ?? {};
+  if (unknownLimits.length > 0)
+    throw new GatewayError(
+      "invalid_request",
+      `This key has a limit that a newer version of the gateway has set (${unknownLimits.join(", ")}). Its limits can be changed when the upgrade is complete.`,
+    );
 }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { limitsSchema, type Limits } from "../../contract/limits.ts";
+import { storedLimitsSchema, type Limits } from "../../contract/limits.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { hasRoomForResourceKey } from "./key-bounds.ts";
 import { hashSecret, replaceSecret } from "./keys.ts";
@@ -17,6 +17,8 @@ export interface ResourceKey {
   /** ms since it was revoked; null where it was not. By the database's clock, as all replicas read it. */
   revokedForMs: number | null;
   settings: ResourceKeySettings;
+  /** Names of limits that a newer version has set. */
+  unknownLimits: string[];
   /** UTC day and month until now. */
   spent: { dayNanoUsd: bigint; monthNanoUsd: bigint };
 }
@@ -51,7 +53,7 @@ const keyRow = z.strictObject({
   isDisabled: z.boolean(),
   expiresAt: z.date().nullable(),
   allowedModels: z.array(z.string()).nullable(),
-  limits: limitsSchema,
+  limits: storedLimitsSchema,
   dayNanoUsd: z.bigint(),
   monthNanoUsd: z.bigint(),
 });
@@ -85,8 +87,10 @@ const SPENT = `
   FROM usage_by_day WHERE key_id = api_key.public_id AND day >= date_trunc('month', now() AT TIME ZONE 'UTC')::date`;
 
 function toResourceKey(row: z.infer<typeof keyRow>): ResourceKey {
-  const { name, isDisabled, expiresAt, allowedModels, limits, dayNanoUsd, monthNanoUsd, ...key } = row;
-  return { ...key, settings: { name, isDisabled, expiresAt, allowedModels, limits }, spent: { dayNanoUsd, monthNanoUsd } };
+  const { name, isDisabled, expiresAt, allowedModels, limits: stored, dayNanoUsd, monthNanoUsd, ...key } = row;
+  const { limits, unknownLimits } = stored;
+  const settings = { name, isDisabled, expiresAt, allowedModels, limits };
+  return { ...key, settings, unknownLimits, spent: { dayNanoUsd, monthNanoUsd } };
 }
 
 export interface NewResourceKey extends ResourceIdentity {

@@ -62,7 +62,9 @@ export function nextStep(observation: Observation): Step {
   const wanted = resource.spec.rotation?.generation ?? 0;
   if (key === null) return stepToFirst(observation, wanted);
   if (key.revokedForMs !== null) return { kind: "done", secretProblem: null };
-  if (key.origin !== observation.origin || !areSettingsSame(key.settings, toSettings(resource)))
+  // Written here, they would lose what a newer version has set and this one cannot read.
+  const isReadable = key.unknownLimits.length === 0;
+  if (isReadable && (key.origin !== observation.origin || !areSettingsSame(key.settings, toSettings(resource))))
     return { kind: "change settings" };
 
   const isRotationDue = wanted > key.rotation;

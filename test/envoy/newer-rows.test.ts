@@ -92,6 +92,7 @@ test(
   { timeout: 120_000 },
   async () => {
     const { database } = stack;
+    await database.execute(`UPDATE model SET spec = spec || '{"aliases": ["flash"]}' WHERE name = 'modelx-v4-flash'`);
     const publish = (spec: string) => database.execute(`UPDATE model SET spec = ${spec} WHERE name = 'modelx-v4-flash'`);
     await publish(`spec || '{"ofTheFuture": 1}'`);
     await eventually(async () => expect(await metrics()).toContain('gateway_unreadable_rows{kind="model"} 1'));
@@ -100,7 +101,8 @@ test(
 
     await restartExtproc();
     await eventually(async () => expect((await ask(neighbour.apiKey)).status).toBe(200), { withinMs: 60_000 });
-    expect(await ask(neighbour.apiKey, "modelx-v4-flash")).toMatchObject({ status: 503, retryAfter: "5" });
+    for (const name of ["modelx-v4-flash", "flash"])
+      expect(await ask(neighbour.apiKey, name)).toMatchObject({ status: 503, retryAfter: "5" });
 
     await publish("spec - 'ofTheFuture'");
     await eventually(async () => expect((await ask(neighbour.apiKey, "modelx-v4-flash")).status).toBe(200));

@@ -58,6 +58,35 @@ test("a key goes through its whole life on the pages, and each step is noted (S2
   );
 });
 
+test("a limit that a newer version has set is shown by name, and only the key's limits cannot be changed", async () => {
+  const { database } = await postgres.migrated();
+  const { accountId, personId } = await ownerOf(database, "ann@example.com");
+  const ann = await browse(database, { personId, accountId });
+  const { publicId } = await createApiKey(database, { accountId, name: "newer", pepper: PEPPER });
+  await createApiKey(database, { accountId, name: "other", pepper: PEPPER });
+  await database.execute(
+    `UPDATE api_key SET limits = '{"requestsPerMinute": 7, "imagesPerMinute": 5, "spendPerDayUsd": {"of": "the future"}}' WHERE public_id = $1`,
+    [publicId],
+  );
+  const page = `/dashboard/keys/${publicId}`;
+  const shown = async () => (await listAllKeys(database, { accountId, publicId }))[0];
+  expect((await ann.open("/dashboard/keys")).body).toContain("imagesPerMinute");
+  expect((await ann.open("/dashboard")).statusCode).toBe(200);
+  const refused = await ann.send(page, { name: "renamed", requestsPerMinute: "100" });
+  expect(refused.statusCode).toBe(400);
+  expect(refused.body).toContain("imagesPerMinute");
+  expect(await shown()).toMatchObject({
+    name: "newer",
+    limits: { requestsPerMinute: 7 },
+    // As jsonb orders them.
+    unknownLimits: ["spendPerDayUsd", "imagesPerMinute"],
+  });
+  await ann.send(`${page}/disable`, {});
+  expect(await shown()).toMatchObject({ status: "disabled", unknownLimits: ["spendPerDayUsd", "imagesPerMinute"] });
+  await ann.send(`${page}/delete`, {});
+  expect(await shown()).toBeUndefined();
+});
+
 test("each page of another account's key answers as if there were none, and changes nothing", async () => {
   const { database } = await postgres.migrated();
   const ann = await ownerOf(database, "ann@example.com");

@@ -27,6 +27,7 @@ test("a key is listed with what it was made with, masked, and nothing of its sec
     expiresAt,
     allowedModels,
     limits: {},
+    unknownLimits: [],
     previousUntil: null,
     spentTodayNanoUsd: 0n,
     spentThisMonthNanoUsd: 0n,

@@ -59,6 +59,7 @@ test("a resource's key is stored once, however often it is added", async () => {
     origin: "here",
     revokedForMs: null,
     settings: key.settings,
+    unknownLimits: [],
     spent: { dayNanoUsd: 0n, monthNanoUsd: 0n },
   });
   const { nextXid } = await readChanges(database, 0n);

@@ -136,10 +136,14 @@ describe("the world", () => {
     test("a model is told apart from one that does not exist", () => {
       const here = world();
       here.apply(unreadable("model", "large"));
-      expect(here.isUnreadableModel("large")).toBe(true);
-      expect(here.isUnreadableModel("small")).toBe(false);
+      expect(here.findUnreadableModel("large")).toBe("large");
+      expect(here.findUnreadableModel("small")).toBe(undefined);
       here.apply({ ...NOTHING, models: [{ name: "large", isWithdrawn: true }] });
-      expect(here.isUnreadableModel("large")).toBe(false);
+      expect(here.findUnreadableModel("large")).toBe(undefined);
+      here.apply({ ...NOTHING, unreadable: [{ kind: "model", id: "large", aliases: ["big"], reason: "of the future" }] });
+      expect(here.findUnreadableModel("big")).toBe("large");
+      here.apply({ ...NOTHING, models: [{ name: "large", isWithdrawn: true }] });
+      expect(here.findUnreadableModel("big")).toBe(undefined);
       expect(here.unreadable.model).toBe(0);
     });
   });

@@ -33,6 +33,7 @@ function stored(changes: Partial<ResourceKey> = {}, of: ApiKeyResource = resourc
     origin: "here",
     revokedForMs: null,
     settings: toSettings(of),
+    unknownLimits: [],
     spent: { dayNanoUsd: 0n, monthNanoUsd: 0n },
     ...changes,
   };
@@ -177,4 +178,10 @@ describe("a deleted ApiKey", () => {
   test("does not need its account for that", () => {
     expect(step({ isDeleting: true, hasAccount: false, key: stored() })).toEqual({ kind: "revoke" });
   });
+});
+
+test("limits that a newer version has set are not overwritten, and such a key can be deleted", () => {
+  const key = stored({ unknownLimits: ["imagesPerMinute"], settings: { ...toSettings(resource()), name: "before" } });
+  expect(step({ key, secret: owned() })).toEqual({ kind: "done", secretProblem: null });
+  expect(step({ key, isDeleting: true })).toEqual({ kind: "revoke" });
 });
