@@ -10,9 +10,9 @@ export interface BrokenAnswers {
   forget(requestId: string): void;
   /**
    * Envoy's stream of this request is over, with its answer unfinished. A report may be a moment behind.
-   * @param clientLeft called if none comes; then the request is forgotten.
+   * @param decide called if none comes; then the request is forgotten. Judged once more, it is decided as told last.
    */
-  judge(requestId: string, clientLeft: () => void): void;
+  judge(requestId: string, decide: () => void, withinMs?: number): void;
   /** Envoy's report. @returns false if the request is not, or no longer, this process's. */
   report(broken: BrokenAnswer): boolean;
   /** Requests that wait for a report. */
@@ -29,6 +29,8 @@ export interface BrokenAnswer {
   status: number;
   /** Where Envoy gave up waiting: how much of the answer's body it had taken from the model server. */
   silentAfterBytes: number | null;
+  /** Where the answer was not wanted any more, and its server has not failed: the same. */
+  leftAfterBytes: number | null;
 }
 
 /** The first report on a new stream came 0.8 ms behind (docs/decisions/0003); reports to another process pass two more. */
@@ -52,18 +54,23 @@ export function createBrokenAnswers(): BrokenAnswers {
   return {
     watch: (requestId, brokenOff) => watched.set(requestId, brokenOff),
     forget,
-    judge(requestId, clientLeft) {
-      if (watched.get(requestId) === undefined) return clientLeft();
+    judge(requestId, decideIt, withinMs = REPORT_WITHIN_MS) {
+      if (watched.get(requestId) === undefined) return decideIt();
+      clearTimeout(undecided.get(requestId)?.timer);
       const decide = () => {
         forget(requestId);
-        clientLeft();
+        decideIt();
       };
-      undecided.set(requestId, { timer: setTimeout(decide, REPORT_WITHIN_MS), decide });
+      undecided.set(requestId, { timer: setTimeout(decide, withinMs), decide });
     },
     report(report) {
       const { requestId } = report;
       const brokenOff = watched.get(requestId);
       if (brokenOff === undefined) return false;
+      if (report.leftAfterBytes !== null) {
+        brokenOff(report);
+        return true;
+      }
       // An open request stays watched: the next attempt's server may break off, too.
       if (undecided.has(requestId)) forget(requestId);
       brokenOff(report);

@@ -69,12 +69,14 @@ function serveReports(stream: GrpcStream, { onBrokenAnswer }: ServerDeps): GrpcH
       for (const { request, response, commonProperties } of logEntries.value.logEntry) {
         if (request === undefined) continue;
         const cluster = commonProperties?.upstreamCluster ?? "";
-        const isSilence = commonProperties?.responseFlags?.streamIdleTimeout ?? false;
+        const { streamIdleTimeout = false, downstreamConnectionTermination = false } = commonProperties?.responseFlags ?? {};
+        const bodyBytes = Number(response?.responseBodyBytes ?? 0n);
         onBrokenAnswer({
           requestId: request.requestId,
           cluster,
           status: response?.responseCode ?? 0,
-          silentAfterBytes: isSilence ? Number(response?.responseBodyBytes ?? 0n) : null,
+          silentAfterBytes: streamIdleTimeout ? bodyBytes : null,
+          leftAfterBytes: downstreamConnectionTermination ? bodyBytes : null,
         });
       }
     },

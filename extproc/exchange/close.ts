@@ -16,6 +16,11 @@ export function close(context: ExchangeContext, isEnded: boolean): void {
 function end(context: ExchangeContext, forwarded: Forwarded, isEnded: boolean): void {
   const { run, answer } = forwarded;
   const { brokenAnswers } = context.deps;
+  if (forwarded.blameServer !== null) {
+    // The client has taken its end. Envoy's report may be a moment behind.
+    if (run.settlement() === null) brokenAnswers.judge(context.requestId, forwarded.blameServer);
+    return;
+  }
   // A client may hang up on the last event, before the upstream closes: that is no abort.
   const outcome = answer?.kind === "stream" ? answer.stream.outcome() : "open";
   if (run.settlement() !== null || outcome !== "open" || !isEnded) {

@@ -52,6 +52,8 @@ export interface Forwarded {
   /** Envoy's report of an attempt that broke off: it may overtake the answer's headers. */
   earlyReport: BrokenAnswer | null;
   isBroken: boolean;
+  /** Null unless the answer was given up for its silence, and it is not known yet whose it was: settles it as the server's. */
+  blameServer: (() => void) | null;
   /** Null unless it may be answered before its model server answers. */
   relayed: RelayedAnswer | null;
 }

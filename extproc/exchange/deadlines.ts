@@ -20,19 +20,19 @@ export interface DeadlinesStart {
   timeouts: Timeouts | undefined;
   /** The time to the first byte is each backend's own (fallback/attempt-exchange.ts). */
   isByAttempt: boolean;
-  /** Called once, by whichever time passes first. */
-  onPassed(): void;
+  /** Called once, by whichever time passes first: that of silence, or of the whole answer. */
+  onPassed(time: "silence" | "whole"): void;
 }
 
 export function startDeadlines({ timeouts, isByAttempt, onPassed }: DeadlinesStart): Deadlines {
   if (timeouts === undefined && !isByAttempt) return KEPT_BY_ENVOY;
   const { firstByteMs = DEFAULT_FIRST_BYTE_MS, idleMs = DEFAULT_IDLE_MS, wholeMs } = timeouts ?? {};
-  const whole = wholeMs === undefined ? undefined : setTimeout(pass, wholeMs);
-  let silence = isByAttempt ? undefined : setTimeout(pass, firstByteMs);
+  const whole = wholeMs === undefined ? undefined : setTimeout(pass, wholeMs, "whole");
+  let silence = isByAttempt ? undefined : setTimeout(pass, firstByteMs, "silence");
 
-  function pass(): void {
+  function pass(time: "silence" | "whole"): void {
     over();
-    onPassed();
+    onPassed(time);
   }
 
   function over(): void {
@@ -46,7 +46,7 @@ export function startDeadlines({ timeouts, isByAttempt, onPassed }: DeadlinesSta
     began(isStream) {
       clearTimeout(silence);
       // What is not streamed comes here at once: between its headers and its end there is nothing to hear.
-      silence = setTimeout(pass, isStream ? idleMs : firstByteMs);
+      silence = setTimeout(pass, isStream ? idleMs : firstByteMs, "silence");
     },
     heard: () => void silence?.refresh(),
     over,

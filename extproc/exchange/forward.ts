@@ -107,7 +107,7 @@ function start(context: ExchangeContext, { dispatch, caller, model, wantsStream,
     deps,
   );
   const { isByAttempt } = dispatch;
-  const deadlines = startDeadlines({ timeouts: model.timeouts, isByAttempt, onPassed: () => late(context) });
+  const deadlines = startDeadlines({ timeouts: model.timeouts, isByAttempt, onPassed: (time) => late(context, time) });
   context.closers.push(deadlines.over);
   deps.brokenAnswers.watch(requestId, (report) => brokenOff(context, report));
   return {
@@ -119,6 +119,7 @@ function start(context: ExchangeContext, { dispatch, caller, model, wantsStream,
     upstreamStatus: null,
     earlyReport: null,
     isBroken: false,
+    blameServer: null,
     relayed: null,
   };
 }

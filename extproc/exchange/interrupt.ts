@@ -5,7 +5,9 @@ import { tooLate } from "../fallback/attempts.ts";
 import { readUpstreamError } from "../protocol/upstream-error.ts";
 import { BROKEN_OFF } from "./answer-stream.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
-import { refuse } from "./refuse.ts";
+import * as reply from "../reply.ts";
+import { encodeRefusal } from "./refusal.ts";
+import { noteFailure, refuse } from "./refuse.ts";
 
 /** Envoy's own, which serve an answer that is passed on. */
 const HOPS: readonly string[] = [ATTEMPTS_CLUSTER, RELAY_CLUSTER];
@@ -16,6 +18,7 @@ export function brokenOff(context: ExchangeContext, report: BrokenAnswer): void 
   const { forwarded } = context;
   if (forwarded === undefined) return;
   const { answer } = forwarded;
+  if (report.leftAfterBytes !== null) return noteLeft(context, forwarded, report.leftAfterBytes);
   if (answer === null || (answer.kind === "stream" && answer.stream.isWaiting())) forwarded.earlyReport = report;
   else if (forwarded.run.settlement() === null && [forwarded.run.backend().cluster, ...HOPS].includes(report.cluster)) {
     if (isUnread(forwarded, report)) forwarded.run.leave();
@@ -29,6 +32,14 @@ export function brokenOff(context: ExchangeContext, report: BrokenAnswer): void 
  */
 function isUnread({ answer }: Forwarded, { silentAfterBytes }: BrokenAnswer): boolean {
   return answer?.kind === "stream" && silentAfterBytes !== null && silentAfterBytes > answer.stream.receivedBytes();
+}
+
+/** The gateway has given the answer up for its silence: the same comparison. */
+function noteLeft({ deps, requestId }: ExchangeContext, { answer, blameServer, run }: Forwarded, bytes: number): void {
+  if (blameServer === null || answer?.kind !== "stream") return;
+  deps.brokenAnswers.forget(requestId);
+  if (bytes > answer.stream.receivedBytes()) run.leave();
+  else blameServer();
 }
 
 /** Was the answer that begins now reported before? An earlier attempt's report says another server, or another status. */
@@ -57,13 +68,32 @@ export function fail(context: ExchangeContext, forwarded: Forwarded): void {
 }
 
 /** One of the Model's time-outs has passed. What was produced is charged (S28). */
-export function late(context: ExchangeContext): void {
+export function late(context: ExchangeContext, time: "silence" | "whole"): void {
   const { forwarded } = context;
   const error = forwarded?.dispatch.described(tooLate()) ?? tooLate();
   const answer = forwarded?.answer;
-  if (answer?.kind === "stream" && answer.stream.fail(error) === "told") return;
+  if (forwarded !== undefined && answer?.kind === "stream") {
+    const said = time === "silence" ? answer.stream.giveUp(error) : answer.stream.fail(error);
+    if (said === "undecided") judgeSilence(context, forwarded, error);
+    if (said !== "too_early") return;
+  }
   context.push(refuse(context, error));
 }
+
+/**
+ * Envoy has the answer's end. If the client takes it, Envoy closes its connection inside and reports how much had come from the
+ * server by then. If not, the client reads nothing, and is cut off.
+ */
+function judgeSilence(context: ExchangeContext, forwarded: Forwarded, error: GatewayError): void {
+  forwarded.blameServer = () => void noteFailure(context, error);
+  const clientLeft = () => {
+    forwarded.run.leave();
+    context.push(reply.answerNow(encodeRefusal(context.protocol, error, context.requestId)));
+  };
+  context.deps.brokenAnswers.judge(context.requestId, clientLeft, CLIENT_TAKES_END_WITHIN_MS);
+}
+
+const CLIENT_TAKES_END_WITHIN_MS = 2_000;
 
 export function answerIsBroken(context: ExchangeContext, forwarded: Forwarded): GatewayError {
   const { answer } = forwarded;

@@ -35,6 +35,7 @@ const messageSchema: z.ZodType<Message> = z.discriminatedUnion("type", [
           cluster: z.string(),
           status: z.number(),
           silentAfterBytes: z.number().nullable(),
+          leftAfterBytes: z.number().nullable(),
         }),
       }),
     ]),

@@ -97,7 +97,7 @@ function connectionManager({ extprocCluster, workers, maxRequestBytes, traces }:
     stream_idle_timeout: "0s",
     // As in the relay: extproc ends the stream of a client whose server broke off.
     delayed_close_timeout: BROKEN_STAYS_OPEN,
-    access_log: [brokenAnswerLog()],
+    access_log: [brokenAnswerLog({ isInside: true })],
     normalize_path: false,
     merge_slashes: false,
     path_with_escaped_slashes_action: "KEEP_UNCHANGED",

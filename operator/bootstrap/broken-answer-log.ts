@@ -3,12 +3,14 @@ import { EXTPROC_CLUSTER } from "./extproc-cluster.ts";
 
 /**
  * Reports to extproc, over gRPC, each answer that the model server did not finish. ext_proc itself cannot tell a server that
- * breaks off from a client that leaves. Requests that end well, and clients that leave, are not reported.
+ * breaks off from a client that leaves. Requests that end well are not reported.
+ * @param isInside on a listener inside this Envoy: answers that end from the client's side are reported, too. Of one that extproc
+ * gave up for its silence, the report says how much the server had sent.
  */
-export function brokenAnswerLog(): EnvoyConfig {
+export function brokenAnswerLog({ isInside = false } = {}): EnvoyConfig {
   return {
     name: "envoy.access_loggers.http_grpc",
-    filter: { response_flag_filter: { flags: BROKEN_BY_UPSTREAM } },
+    filter: { response_flag_filter: { flags: isInside ? [...BROKEN_BY_UPSTREAM, ENDED_BY_CLIENT] : BROKEN_BY_UPSTREAM } },
     typed_config: {
       "@type": "type.googleapis.com/envoy.extensions.access_loggers.grpc.v3.HttpGrpcAccessLogConfig",
       common_config: {
@@ -24,3 +26,5 @@ export function brokenAnswerLog(): EnvoyConfig {
 
 /** Connection closed, reset by the server, protocol error, reset by Envoy, silent for too long. */
 const BROKEN_BY_UPSTREAM = ["UC", "UR", "UPE", "LR", "SI"];
+/** The connection that the request came on was closed. */
+const ENDED_BY_CLIENT = "DC";

@@ -55,7 +55,7 @@ export function earlyAnswersListener({ address, maxRequestBytes }: EarlyAnswersL
               // extproc may still be writing when a server has answered: its write must not fail before it has read the answer.
               delayed_close_timeout: "1s",
               // So it hears of a server that breaks off before the connection ends.
-              access_log: [brokenAnswerLog()],
+              access_log: [brokenAnswerLog({ isInside: true })],
             },
           },
         ],

@@ -52,7 +52,7 @@ export function relayListener({ maxRequestBytes }: { maxRequestBytes: number }):
   return internalListener(LISTENER, {
     ...relayConnectionManager("relay", { routes: backendRoutes({ request_body_buffer_limit: maxRequestBytes }) }),
     delayed_close_timeout: BROKEN_STAYS_OPEN,
-    access_log: [brokenAnswerLog()],
+    access_log: [brokenAnswerLog({ isInside: true })],
   });
 }
 

@@ -29,11 +29,17 @@ beforeAll(async () => {
   const backend = (name: string, path: string) =>
     ({ name, protocol: "chat", url: `http://127.0.0.1:${upstream.port}/${path}` }) as const;
   const pricing = { inputPerMillion: "0.0001", outputPerMillion: "0.0001" };
+  // extproc measures the silence of such Models itself.
+  const timeouts = { idle: "4s" };
   const limits = { maxOutputTokens: 500_000_000, pricing };
   manifests = await makeBackendManifests([
     ...["unread-one", "unread-patient"].map((name) => ({ name, ...limits, backends: [backend("only", "endless")] })),
     { name: "unread-two", ...limits, backends: [backend("first", "endless"), backend("second", "endless")] },
     { name: "silent", ...limits, backends: [backend("only", "silent")] },
+    { name: "unread-timed", ...limits, timeouts, backends: [backend("only", "endless")] },
+    { name: "unread-timed-two", ...limits, timeouts, backends: [backend("first", "endless"), backend("second", "endless")] },
+    { name: "silent-timed", ...limits, timeouts, backends: [backend("only", "silent")] },
+    { name: "silent-timed-two", ...limits, timeouts, backends: [backend("first", "silent"), backend("second", "silent")] },
   ]);
   stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
   plane = await startDataPlane(stack, {}, { edit: (bootstrap) => changed(bootstrap, CONNECTIONS) });
@@ -132,14 +138,28 @@ test.for(["unread-one", "unread-two"])(
   },
 );
 
-test("a client that does not read one stream of its connection has left, too", { timeout: 120_000 }, async () => {
-  askWithoutReadingByHttp2(patient.baseUrl, "unread-patient");
-  expect(await endOf("unread-patient")).toEqual({ outcome: "aborted", httpStatus: 499 });
-  expect(await failuresOf(patient, "unread-patient")).toEqual([]);
-  await eventually(async () =>
-    expect([...(await patient.envoyStats("^http.relay.downstream_rq_active$")).values()]).toEqual([0]),
-  );
-});
+test.for(["unread-patient", "unread-timed", "unread-timed-two"])(
+  "a client that does not read one stream of its connection has left, too: %s",
+  { timeout: 120_000 },
+  async (model) => {
+    askWithoutReadingByHttp2(patient.baseUrl, model);
+    expect(await endOf(model)).toEqual({ outcome: "aborted", httpStatus: 499 });
+    expect(await failuresOf(patient, model)).toEqual([]);
+    await eventually(async () =>
+      expect([...(await patient.envoyStats("^http.relay.downstream_rq_active$")).values()]).toEqual([0]),
+    );
+  },
+);
+
+test.for(["silent-timed", "silent-timed-two"])(
+  "a model server that falls silent for as long as its Model allows has failed: %s",
+  { timeout: 120_000 },
+  async (model) => {
+    ask(patient.baseUrl, model, { isRead: true });
+    expect(await endOf(model)).toEqual({ outcome: "failed", httpStatus: 504 });
+    expect(await failuresOf(patient, model)).toEqual([expect.stringMatching(/ 1$/)]);
+  },
+);
 
 test("a model server that falls silent in its stream has failed", { timeout: 120_000 }, async () => {
   ask(patient.baseUrl, "silent", { isRead: true });
