@@ -4,6 +4,7 @@ import { createDatabase } from "../ledger/postgres/database.ts";
 import { startAdmin } from "../runtime/admin.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import { startTlsFiles, type TlsFiles } from "../runtime/tls-files.ts";
+import { watchDescriptors } from "../runtime/descriptor-watch.ts";
 import { registerLogMetrics } from "../runtime/log-metrics.ts";
 import type { CountedLog, Logger } from "../runtime/log.ts";
 import { createApp } from "./app.ts";
@@ -29,6 +30,7 @@ export async function startDashboard(
   const metrics = new Registry();
   collectDefaultMetrics({ register: metrics });
   registerLogMetrics(metrics, droppedLines);
+  const descriptorWatch = watchDescriptors({ log, metrics });
   const database = createDatabase({ url: config.databaseUrl, applicationName: "dashboard", log });
   const mailer = createMailer(config.mail);
   const terms = config.termsFile === undefined ? undefined : await readFile(config.termsFile, "utf8");
@@ -63,6 +65,7 @@ export async function startDashboard(
   lifecycle.onShutdown({ name: "stop looking for certificates", deadlineMs: 1_000, run: () => tls?.stop() });
   lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
   lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin.close() });
+  lifecycle.onShutdown({ name: "stop watching descriptors", deadlineMs: 1_000, run: () => descriptorWatch.stop() });
 }
 
 async function startTls(directory: string, log: Logger): Promise<TlsFiles> {

@@ -20,6 +20,10 @@ export interface Events {
   limited(reason: AdmissionRefusal | FreeRequestRefusal): void;
   /** Beside `requestRefused`: the answer waits, because too many of them were asked for. */
   refusalHeld(): void;
+  /** A request waits to begin: its account has many under way beside those of others. */
+  startDelayed(): void;
+  /** The gateway answered a stream before its model server did. */
+  answeredEarly(model: string): void;
   /** A bug: something threw that no caller can act on. */
   exchangeFailed(failure: { requestId: string; error: unknown }): void;
   /** One of several backends gave no answer; where it was not the last, another is asked. */
@@ -94,6 +98,17 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
   const heldRefusals = new Counter({
     name: "gateway_held_refusals_total",
     help: "Refusals that were held back, because their clients came again faster than refusals are given out.",
+    registers,
+  });
+  const delayedStarts = new Counter({
+    name: "gateway_delayed_starts_total",
+    help: "Requests that waited to begin, because their account had many under way beside those of others.",
+    registers,
+  });
+  const earlyAnswers = new Counter({
+    name: "gateway_early_answers_total",
+    help: "Streams that the gateway answered before their model server did, by model.",
+    labelNames: ["model"],
     registers,
   });
   const failures = new Counter({
@@ -206,6 +221,8 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     },
     limited: (reason) => limited.inc({ reason }),
     refusalHeld: () => heldRefusals.inc(),
+    startDelayed: () => delayedStarts.inc(),
+    answeredEarly: (model) => earlyAnswers.inc({ model }),
     exchangeFailed({ requestId, error }) {
       failures.inc();
       log.error({ requestId, err: error }, "an exchange failed inside the gateway");

@@ -4,6 +4,7 @@ import { Registry, collectDefaultMetrics } from "prom-client";
 import { v7 as uuidv7 } from "uuid";
 import { startAdmin } from "../runtime/admin.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
+import { watchDescriptors } from "../runtime/descriptor-watch.ts";
 import { registerLogMetrics } from "../runtime/log-metrics.ts";
 import type { CountedLog } from "../runtime/log.ts";
 import { createOutage } from "../runtime/outage.ts";
@@ -38,6 +39,7 @@ import { startLimitExchange } from "./limits/limit-exchange.ts";
 import { createLimits } from "./limits/limits.ts";
 import { createPace } from "./load/pace.ts";
 import { createRefusals } from "./load/refusals.ts";
+import { createStarts } from "./load/starts.ts";
 import { createTurns } from "./load/turns.ts";
 import { createCredit } from "./credit/credit.ts";
 import { createDepartures } from "./credit/departures.ts";
@@ -102,6 +104,7 @@ export async function startExtproc(
   const labels = supervisor !== undefined ? { worker: String(config.worker.number) } : {};
   collectDefaultMetrics({ register: metrics, labels });
   registerLogMetrics(metrics, droppedLines);
+  const descriptorWatch = watchDescriptors({ log, metrics });
   const clock = { nowMs: () => Date.now() };
   const database = createDatabase({ url: config.databaseUrl, applicationName: "extproc", log });
 
@@ -169,6 +172,22 @@ export async function startExtproc(
     credit.note(change.accounts);
   }
   const loads = startAccountLoads();
+  const admission = createAdmission({
+    loads,
+    maxOpen: config.maxOpenRequests,
+    clock: monotonic,
+    lateness,
+    onRefused: events.limited,
+  });
+  const starts = createStarts({
+    loads,
+    clock: monotonic,
+    lateness,
+    isAlone: admission.isAlone,
+    onDelayed: events.startDelayed,
+    onRefused: events.limited,
+    defer: deferBy,
+  });
   const limits = createLimits({ clock, claim: (claims) => claimLimits(database, holder, claims) });
   const runWatch = startRunWatch({ clock: monotonic, log });
   const pepper = createSecretKey(config.pepper);
@@ -184,13 +203,8 @@ export async function startExtproc(
     byteAdmission,
     loads,
     catchUp: createCatchUp({ feed, clock: monotonic, hurry: createPace(HURRY), maxWaiting: config.maxOpenRequests }),
-    admission: createAdmission({
-      loads,
-      maxOpen: config.maxOpenRequests,
-      clock: monotonic,
-      lateness,
-      onRefused: events.limited,
-    }),
+    admission,
+    starts,
     freeRequests: createFreeRequests({ clock: monotonic, onRefused: events.limited }),
     refusals: createRefusals({
       clock: monotonic,
@@ -291,6 +305,7 @@ export async function startExtproc(
     async run() {
       lateness.stop();
       loads.stop();
+      starts.stop();
       runWatch.stop();
       await Promise.all([recoveries.stop(), leaseRenewal.stop(), limitExchange.stop(), nightly.stop()]);
       await credit.close();
@@ -304,6 +319,12 @@ export async function startExtproc(
     run: async () => void (await Promise.all([database.close(), storedResponses.close()])),
   });
   lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin?.close() });
+  lifecycle.onShutdown({ name: "stop watching descriptors", deadlineMs: 1_000, run: () => descriptorWatch.stop() });
+}
+
+function deferBy(callback: () => void, afterMs: number): () => void {
+  const timer = setTimeout(callback, afterMs);
+  return () => clearTimeout(timer);
 }
 
 function describeLoading(loading: Feed["loading"]): string {

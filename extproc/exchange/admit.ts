@@ -72,5 +72,9 @@ function admitCaller(context: ExchangeContext, caller: Caller, { endpoint, heade
   context.closers.push(context.slot.release);
   context.heldBytes = deps.byteAdmission.enter(caller.account.accountId, readLength(headers));
   context.closers.push(context.heldBytes.release);
-  return { reply: reply.continueToBody(), next: { kind: "admitted", caller, endpoint, headers } };
+  const admitted: Step = { reply: reply.continueToBody(), next: { kind: "admitted", caller, endpoint, headers } };
+  const wait = deps.starts.wait(load);
+  if (wait === null) return admitted;
+  context.closers.push(wait.cancel);
+  return wait.begun.then(() => admitted);
 }

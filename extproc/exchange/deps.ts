@@ -11,6 +11,7 @@ import type { ByteAdmission } from "../load/byte-admission.ts";
 import type { FreeRequests } from "../load/free-requests.ts";
 import type { Limits } from "../limits/limits.ts";
 import type { Refusals } from "../load/refusals.ts";
+import type { Starts } from "../load/starts.ts";
 import type { RunDeps } from "../meter/run.ts";
 import type { Redactor } from "../redactor.ts";
 import type { BackendHealth } from "../route/backend-health.ts";
@@ -21,6 +22,7 @@ export interface ExchangeDeps extends RunDeps, AnswerDeps {
   /** For keys that are about to be refused. */
   catchUp: CatchUp;
   admission: Admission;
+  starts: Pick<Starts, "wait">;
   byteAdmission: ByteAdmission;
   freeRequests: FreeRequests;
   refusals: Refusals;

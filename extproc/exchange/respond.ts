@@ -24,6 +24,7 @@ export function respond(
   const status = Number(headers.get(":status"));
   // The model server may answer later (relayed-answer.ts).
   const isEarly = relayed !== null && headers.has(HEADERS.earlyAnswer);
+  if (isEarly) context.deps.events.answeredEarly(run.model.name);
   const kind = isEarly ? "stream" : judgeAnswer(forwarded, headers);
   const isStream = kind === "stream";
   const changes = responseChanges({

@@ -1,4 +1,5 @@
 import { createPace, type Pace } from "./pace.ts";
+import { correctCost, createStartPace, type StartPace } from "./start-pace.ts";
 import { createShare, type Share } from "./turns.ts";
 
 /** What one account is making this process do. */
@@ -7,8 +8,12 @@ export interface AccountLoad {
   open: number;
   /** Usage reports under way. */
   openReports: number;
+  /** Its work when that last faded, ms. */
+  rememberedWorkMs: number;
   /** Its part of the process's time, and how much of it it has had lately. */
   readonly share: Share;
+  /** How fast its requests begin. */
+  readonly starts: StartPace;
   readonly reports: Pace;
   readonly lookups: Pace;
   readonly refusals: Pace;
@@ -46,7 +51,9 @@ export function startAccountLoads(): AccountLoads {
     workMs = 0;
     size = 0;
     for (const [accountId, load] of loads) {
+      correctCost(load.starts, load.share.workMs - load.rememberedWorkMs);
       load.share.workMs *= REMAINING;
+      load.rememberedWorkMs = load.share.workMs;
       workMs += load.share.workMs;
       if (load.share.workMs >= COUNTED_MS) size += 1;
       if (load.open === 0 && load.openReports === 0 && load.share.workMs < NEGLIGIBLE_MS) loads.delete(accountId);
@@ -76,7 +83,9 @@ export function createAccountLoad(): AccountLoad {
   return {
     open: 0,
     openReports: 0,
+    rememberedWorkMs: 0,
     share: createShare(),
+    starts: createStartPace(),
     reports: createPace(REPORTS),
     lookups: createPace(LOOKUPS),
     refusals: createPace(REFUSALS),

@@ -15,6 +15,8 @@ export interface Admission {
    * process is full or late through no one account's doing.
    */
   enter(load: AccountLoad): Slot;
+  /** No other account has asked for anything lately, or has anything under way. */
+  isAlone(load: AccountLoad): boolean;
 }
 
 /** Why a request was not admitted, for metrics. */
@@ -109,9 +111,8 @@ export function createAdmission({ loads, maxOpen, clock, lateness, onRefused }: 
     lastAskedMs = nowMs;
   }
 
-  /** Only of the account that asks now. */
-  function isAlone({ open: own }: AccountLoad, nowMs: number): boolean {
-    return own === open && nowMs - lastOfOthersMs > ALONE_AFTER_MS;
+  function isAlone(load: AccountLoad, nowMs: number): boolean {
+    return load.open === open && nowMs - (load === lastAsker ? lastOfOthersMs : lastAskedMs) > ALONE_AFTER_MS;
   }
 
   function overloaded(reason: "full" | "late"): GatewayError {
@@ -132,5 +133,6 @@ export function createAdmission({ loads, maxOpen, clock, lateness, onRefused }: 
         load.open -= 1;
       });
     },
+    isAlone: (load) => isAlone(load, clock.nowMs()),
   };
 }

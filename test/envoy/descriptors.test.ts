@@ -1,11 +1,9 @@
-import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { readdir } from "node:fs/promises";
 import { connect } from "node:net";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { takeDescriptors } from "../support/descriptors.ts";
 import { eventually } from "../support/eventually.ts";
-import { MissingPrerequisite } from "../support/prerequisite.ts";
+import { scrape } from "../support/metrics.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
 
 /** extproc and the dashboard run out of file descriptors: nobody waits for an answer without end, and the process goes on. */
@@ -15,26 +13,8 @@ beforeAll(async () => {
 });
 afterAll(() => stack.stop());
 
-const run = promisify(execFile);
 const MANY = 40;
 const PATIENCE_MS = 20_000;
-
-/** Leaves the process as many descriptors as it has open, until the test is over. */
-async function takeDescriptors(pid: number): Promise<{ giveBack(): Promise<void> }> {
-  const open = (await readdir(`/proc/${pid}/fd`)).map(Number);
-  const setLimit = async (limit: string) => {
-    await run("prlimit", ["--pid", String(pid), `--nofile=${limit}:`]).catch((error: unknown) => {
-      throw new MissingPrerequisite("This test needs prlimit, of the package util-linux.", { cause: error });
-    });
-  };
-  // What opens next would get the lowest number that is free.
-  let free = 0;
-  while (open.includes(free)) free += 1;
-  await setLimit(String(free));
-  const giveBack = () => setLimit("4096");
-  onTestFinished(giveBack);
-  return { giveBack };
-}
 
 /** Resolves when the other side has closed the connection. */
 async function refused(url: string): Promise<void> {
@@ -45,6 +25,12 @@ async function refused(url: string): Promise<void> {
   socket.resume();
   await once(socket, "close", { signal: AbortSignal.timeout(PATIENCE_MS) });
 }
+
+/** Resolves when the process' log says it. */
+const reported = (part: string) =>
+  eventually(() =>
+    expect(stack.complaints).toContainEqual(expect.stringMatching(new RegExp(`^${part}: .*no file descriptors left`))),
+  );
 
 const pidOf = (part: string) => stack.pids[part] ?? 0;
 
@@ -74,7 +60,9 @@ test("extproc without descriptors goes on answering, and settles what it answere
   await refused(stack.extprocAdminUrl);
   const statuses = await many((index) => ask(`Without ${index}.`));
   for (const status of statuses) expect([200, 503]).toContain(status);
+  await reported("extproc");
   await giveBack();
+  await eventually(async () => expect((await scrape(stack.extprocAdminUrl)).get("gateway_descriptors_exhausted")).toBe(0));
   await eventually(async () => expect(await ask("After.")).toBe(200), { withinMs: 30_000 });
   await stack.idle();
   expect(await stack.balanceNanoUsd()).toBe(await stack.sumOfEntries());
@@ -88,6 +76,7 @@ test("the dashboard without descriptors refuses what it cannot take, and serves 
   const statuses = await many(() => open("/dashboard/sign-in"));
   for (const status of statuses) expect([200, 503]).toContain(status);
   expect(statuses).toContain(503);
+  await reported("dashboard");
   await giveBack();
   await eventually(async () => expect(new Set(await many(() => open("/dashboard/sign-in")))).toEqual(new Set([200])), {
     withinMs: 30_000,

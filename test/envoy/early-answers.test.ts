@@ -1,4 +1,6 @@
+import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
+import { takeDescriptors } from "../support/descriptors.ts";
 import { eventually } from "../support/eventually.ts";
 import { onlyRow } from "../support/settlement.ts";
 import { DEAR, useScriptedModels, type ModelAnswer } from "../support/scripted-models.ts";
@@ -17,12 +19,15 @@ const stack = useScriptedModels(
       { name: "single", backends: [only], pricing: DEAR, streaming },
       { name: "several", backends: [only, { ...only, name: "spare", priority: 1 }], pricing: DEAR, streaming },
       { name: "hurried", backends: [only], pricing: DEAR, streaming, timeouts: { firstByte: "3s" } },
+      { name: "cheap", backends: [only], pricing: CHEAP, streaming, maxOutputTokens: 500_000_000 },
       { name: "patient", backends: [only], pricing: DEAR, streaming: { keepAlive: "1s", answerAfter: "1h" } },
     ];
   },
   // Each request has to find the worker that has it.
   { workers: 2 },
 );
+
+const CHEAP = { inputPerMillion: "0.0001", outputPerMillion: "0.0001" };
 
 interface Asked {
   /** What the model server does. */
@@ -53,7 +58,9 @@ function ask({
     body: JSON.stringify({
       model,
       stream: isStream,
-      ...(path === "/v1/responses" ? { input: text } : { max_tokens: 1_000, messages: [{ role: "user", content: text }] }),
+      ...(path === "/v1/responses"
+        ? { input: text }
+        : { max_tokens: model === "cheap" ? 400_000_000 : 1_000, messages: [{ role: "user", content: text }] }),
     }),
     ...(signal === undefined ? {} : { signal }),
   });
@@ -249,6 +256,31 @@ function streams(model: string, paths: typeof PATHS): void {
   });
 }
 
+test("the longest prompt that is allowed arrives whole", { timeout: 120_000 }, async () => {
+  let received = 0;
+  const answer: ModelAnswer = (_request, response, body) => {
+    received = body.length;
+    response.writeHead(200, STREAM).end(WHOLE_STREAM);
+  };
+  const response = await ask({ answer, model: "cheap", content: "words ".repeat(5_580_000) });
+  expect(await response.text()).toContain("[DONE]");
+  expect(received).toBeGreaterThan(5_580_000 * 6);
+});
+
+test("without file descriptors for the relay, the client is told to come again", { timeout: 120_000 }, async () => {
+  const answer: ModelAnswer = (_request, response) => void response.writeHead(200, STREAM).end(WHOLE_STREAM);
+  const supervisor = stack().pids["extproc"] ?? 0;
+  const children = await readFile(`/proc/${supervisor}/task/${supervisor}/children`, "utf8");
+  const workers = children.trim().split(" ").map(Number);
+  expect(workers).toHaveLength(2);
+  const taken = await Promise.all(workers.map(takeDescriptors));
+  const refused = await ask({ answer, model: "cheap" });
+  expect(refused.status).toBe(503);
+  expect(await refused.text()).toContain("error");
+  for (const { giveBack } of taken) await giveBack();
+  expect(await (await ask({ answer, model: "cheap" })).text()).toContain("[DONE]");
+});
+
 // Last: servers that asked for time are not asked for a while.
 test.each(["single", "several"])("a %s server that answers in time keeps its status code and its retry-after", async (model) => {
   const answer: ModelAnswer = (_request, response) =>
@@ -274,6 +306,12 @@ test("a server that fails in time is a status code, and no header of its own mak
     void response.writeHead(200, { ...STREAM, "x-gateway-early-answer": "1" }).end(WHOLE_STREAM);
   const response = await ask({ answer: begins, model: "patient" });
   expect(await response.text()).toContain("one two three");
+});
+
+test("early answers are counted", async () => {
+  const page = await (await fetch(`${stack().extprocAdminUrl}/metrics`)).text();
+  expect(page).toMatch(/^gateway_early_answers_total\{.*model="single".*\} [1-9]/m);
+  expect(page).not.toMatch(/^gateway_early_answers_total\{.*model="patient"/m);
 });
 
 test("nothing is left behind", async () => {

@@ -1,0 +1,34 @@
+/** How fast one account's requests begin (starts.ts). */
+export interface StartPace {
+  /** When the next start is due. */
+  dueMs: number;
+  /** Mean work of one of its requests, ms. */
+  costMs: number;
+  /** Starts since the cost was last corrected. */
+  count: number;
+  /** The first is next. */
+  readonly waiting: WaitingStart[];
+}
+
+interface WaitingStart {
+  readonly sinceMs: number;
+  begin(): void;
+  refuse(): void;
+}
+
+const FIRST_COST_MS = 1;
+/** Weight of the newest correction. */
+const NEWEST = 0.3;
+/** Work for streams that began long ago says little about what a new request costs. */
+const MAX_COST_MS = 50;
+
+export function createStartPace(): StartPace {
+  return { dueMs: -Infinity, costMs: FIRST_COST_MS, count: 0, waiting: [] };
+}
+
+/** @param spentMs the account's work since the last call. */
+export function correctCost(pace: StartPace, spentMs: number): void {
+  if (pace.count === 0) return;
+  pace.costMs += NEWEST * (Math.min(spentMs / pace.count, MAX_COST_MS) - pace.costMs);
+  pace.count = 0;
+}

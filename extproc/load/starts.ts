@@ -1,0 +1,158 @@
+import { GatewayError } from "../../contract/errors.ts";
+import type { AccountLoad, AccountLoads } from "./account-load.ts";
+import type { Lateness } from "./lateness.ts";
+
+/**
+ * Paces how fast one account's requests begin while others use the process too. What has begun is in Envoy's and this process's
+ * queues, in front of everybody who comes later; a request that waits at its headers costs them nothing. So an account with many
+ * requests under way begins only as many as leave part of the process idle, and the rest wait here, first come first served.
+ */
+export interface Starts {
+  /** @returns null if the request may begin at once. */
+  wait(load: AccountLoad): Wait | null;
+  stop(): void;
+}
+
+interface Wait {
+  /** Rejects with GatewayError `rate_limited` if that takes too long. */
+  readonly begun: Promise<void>;
+  /** The client has left. Idempotent. */
+  cancel(): void;
+}
+
+export interface StartsDeps {
+  loads: Pick<AccountLoads, "size" | "workMs">;
+  /** Monotonic. */
+  clock: { nowMs(): number };
+  lateness: Pick<Lateness, "meanMs">;
+  /** Has nobody else asked for anything lately? */
+  isAlone(load: AccountLoad): boolean;
+  onDelayed(): void;
+  onRefused(reason: "work"): void;
+  /** Calls back later. @returns what cancels that. */
+  defer(callback: () => void, afterMs: number): () => void;
+}
+
+/** An account with fewer requests under way waits for their answers anyway. */
+const FLOOD_OPEN = 16;
+/** Of the process's time, for all accounts: what is left keeps queues short. */
+const MAX_PART = 0.8;
+/** While the process is late all the same, for its machine has other work, the part shrinks to this. */
+const MIN_PART = 0.15;
+const LATE_MS = 4;
+const SHRINK = 0.7;
+const GROW = 0.01;
+const ADAPT_EVERY_MS = 100;
+/** Work of the last seconds that fills the process, as account-load.ts counts. */
+const FULL_WORK_MS = 2_000;
+/** Starts that may come at once, as time at the pace. */
+const AHEAD_MS = 20;
+/** What has waited for longer is refused: not all at once, for the clients of a flood come back at once, unless Envoy would soon give up (10 s). */
+const MAX_WAIT_MS = 5_000;
+const REFUSE_EVERY_MS = 10;
+const MAX_WAIT_OF_ALL_MS = 8_000;
+const LOOK_EVERY_MS = 2;
+
+const COME_AGAIN = { headers: { "retry-after": "1" } };
+
+export function createStarts({ loads, clock, lateness, isAlone, onDelayed, onRefused, defer }: StartsDeps): Starts {
+  /** Accounts whose requests wait. */
+  const delayed = new Set<AccountLoad>();
+  let cancelLook: (() => void) | undefined;
+
+  let part = MAX_PART;
+  let adaptedMs = clock.nowMs();
+  let refusedMs = -Infinity;
+
+  function adapt(nowMs: number): void {
+    const steps = Math.floor((nowMs - adaptedMs) / ADAPT_EVERY_MS);
+    if (steps === 0) return;
+    adaptedMs = nowMs;
+    part = lateness.meanMs > LATE_MS ? Math.max(MIN_PART, part * SHRINK) : Math.min(MAX_PART, part + steps * GROW);
+  }
+
+  /** What the others leave, and an even part at least. */
+  function partFor({ share }: AccountLoad): number {
+    const others = Math.max(0, loads.workMs - share.workMs) / FULL_WORK_MS;
+    return Math.max(part - others, part / Math.max(1, loads.size), MIN_PART);
+  }
+
+  const intervalMs = (load: AccountLoad) => load.starts.costMs / partFor(load);
+
+  function mayBegin(load: AccountLoad, nowMs: number): boolean {
+    return load.open < FLOOD_OPEN || load.starts.dueMs - AHEAD_MS <= nowMs || isAlone(load);
+  }
+
+  function noteStart(load: AccountLoad, nowMs: number): void {
+    const { starts } = load;
+    starts.count += 1;
+    starts.dueMs = Math.min(Math.max(starts.dueMs, nowMs) + intervalMs(load), nowMs + MAX_WAIT_MS);
+  }
+
+  function isOverdue(sinceMs: number, nowMs: number): boolean {
+    const waitedMs = nowMs - sinceMs;
+    return waitedMs > MAX_WAIT_OF_ALL_MS || (waitedMs > MAX_WAIT_MS && nowMs - refusedMs >= REFUSE_EVERY_MS);
+  }
+
+  function lookLater(): void {
+    cancelLook ??= defer(look, LOOK_EVERY_MS);
+  }
+
+  function look(): void {
+    cancelLook = undefined;
+    const nowMs = clock.nowMs();
+    adapt(nowMs);
+    for (const load of delayed) {
+      const { waiting } = load.starts;
+      for (let [next] = waiting; next !== undefined; [next] = waiting) {
+        const mayStart = mayBegin(load, nowMs);
+        if (!mayStart && !isOverdue(next.sinceMs, nowMs)) break;
+        waiting.shift();
+        if (mayStart) {
+          noteStart(load, nowMs);
+          next.begin();
+        } else {
+          refusedMs = nowMs;
+          next.refuse();
+        }
+      }
+      if (waiting.length === 0) delayed.delete(load);
+    }
+    if (delayed.size > 0) lookLater();
+  }
+
+  function tooMany({ open }: AccountLoad): GatewayError {
+    onRefused("work");
+    return new GatewayError(
+      "rate_limited",
+      `The gateway is busy, and your account has ${open} requests under way, more than it can begin beside those of others. Send less at once, or wait a moment.`,
+      COME_AGAIN,
+    );
+  }
+
+  return {
+    wait(load) {
+      const nowMs = clock.nowMs();
+      adapt(nowMs);
+      const { waiting } = load.starts;
+      if (waiting.length === 0 && mayBegin(load, nowMs)) {
+        noteStart(load, nowMs);
+        return null;
+      }
+      onDelayed();
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const start = { sinceMs: nowMs, begin: resolve, refuse: () => reject(tooMany(load)) };
+      waiting.push(start);
+      delayed.add(load);
+      lookLater();
+      return {
+        begun: promise,
+        cancel() {
+          const index = waiting.indexOf(start);
+          if (index >= 0) waiting.splice(index, 1);
+        },
+      };
+    },
+    stop: () => cancelLook?.(),
+  };
+}

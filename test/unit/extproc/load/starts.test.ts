@@ -1,0 +1,165 @@
+import { expect, test } from "vitest";
+import { createAccountLoad, type AccountLoad } from "../../../../extproc/load/account-load.ts";
+import { correctCost } from "../../../../extproc/load/start-pace.ts";
+import { createStarts } from "../../../../extproc/load/starts.ts";
+
+/** Work that fills the process, as account-load.ts counts it. */
+const FULL_WORK_MS = 2_000;
+
+function setUp({ accounts = { flood: 0.8, other: 0.1 }, isAlone = false, lateMs = 0 }: Partial<Options> = {}) {
+  const loads = new Map<string, AccountLoad>();
+  for (const [account, part] of Object.entries(accounts)) {
+    const load = createAccountLoad();
+    load.share.workMs = part * FULL_WORK_MS;
+    loads.set(account, load);
+  }
+  let nowMs = 0;
+  let looks: (() => void)[] = [];
+  const counts = { delayed: 0, refused: 0 };
+  const starts = createStarts({
+    loads: { size: loads.size, workMs: [...loads.values()].reduce((sum, { share }) => sum + share.workMs, 0) },
+    clock: { nowMs: () => nowMs },
+    lateness: { meanMs: lateMs },
+    isAlone: () => isAlone,
+    onDelayed: () => (counts.delayed += 1),
+    onRefused: () => (counts.refused += 1),
+    defer(callback) {
+      looks.push(callback);
+      return () => (looks = looks.filter((each) => each !== callback));
+    },
+  });
+  const of = (account: string) => loads.get(account) ?? createAccountLoad();
+  return {
+    counts,
+    of,
+    /** A request that has been admitted. */
+    arrive(account: string) {
+      const load = of(account);
+      load.open += 1;
+      return starts.wait(load);
+    },
+    async pass(ms: number) {
+      for (const untilMs = nowMs + ms; nowMs < untilMs; nowMs += 1) for (const look of looks.splice(0)) look();
+      await Promise.resolve();
+    },
+    starts,
+  };
+}
+
+interface Options {
+  /** Parts of the process that accounts have had in the last seconds. */
+  accounts: Record<string, number>;
+  isAlone: boolean;
+  /** How late the process is. */
+  lateMs: number;
+}
+
+type Arrived = ReturnType<ReturnType<typeof setUp>["arrive"]>;
+
+/** How many of these have begun by now. */
+function countBegun(waits: readonly Arrived[]) {
+  const found = { begun: 0, refused: 0 };
+  for (const wait of waits)
+    wait?.begun.then(
+      () => (found.begun += 1),
+      () => (found.refused += 1),
+    );
+  return found;
+}
+
+test("an account with few requests under way never waits", () => {
+  const { arrive, counts } = setUp();
+  expect(Array.from({ length: 15 }, () => arrive("flood"))).toEqual(Array.from({ length: 15 }, () => null));
+  expect(counts.delayed).toBe(0);
+});
+
+test("an account that is alone never waits", () => {
+  const { arrive } = setUp({ isAlone: true });
+  expect(Array.from({ length: 600 }, () => arrive("flood")).every((wait) => wait === null)).toBe(true);
+});
+
+test("beside others, an account's requests begin as fast as its part of the process allows", async () => {
+  const { arrive, counts, pass, of } = setUp();
+  of("flood").starts.costMs = 2;
+  const waits = Array.from({ length: 600 }, () => arrive("flood")).filter((wait) => wait !== null);
+  expect(counts.delayed).toBe(waits.length);
+  const found = countBegun(waits);
+  await pass(1_000);
+  // The others have had a tenth, and a fifth stays idle: seven tenths, at 2 ms a request.
+  expect(found.begun).toBeGreaterThan(330);
+  expect(found.begun).toBeLessThan(365);
+});
+
+test("while the process is late, they begin more slowly", async () => {
+  const { arrive, pass } = setUp({ lateMs: 30 });
+  await pass(100);
+  const found = countBegun(Array.from({ length: 600 }, () => arrive("flood")));
+  await pass(2_000);
+  const after = found.begun;
+  await pass(1_000);
+  expect(found.begun - after).toBeGreaterThan(130);
+  expect(found.begun - after).toBeLessThan(170);
+});
+
+test("another account's requests begin at once meanwhile", () => {
+  const { arrive } = setUp();
+  for (let index = 0; index < 600; index++) arrive("flood");
+  expect(arrive("other")).toBe(null);
+});
+
+test("accounts that want more than there is get even parts", async () => {
+  const { arrive, pass } = setUp({ accounts: { one: 0.6, two: 0.6 } });
+  const found = ["one", "two"].map((account) => countBegun(Array.from({ length: 600 }, () => arrive(account))));
+  await pass(1_000);
+  for (const { begun } of found) {
+    expect(begun).toBeGreaterThan(370);
+    expect(begun).toBeLessThan(430);
+  }
+});
+
+test("what has waited for five seconds is refused, a hundred a second, and after eight seconds at once", async () => {
+  const { arrive, counts, pass, of } = setUp();
+  of("flood").starts.costMs = 35;
+  const found = countBegun(Array.from({ length: 1_000 }, () => arrive("flood")));
+  await pass(4_900);
+  expect(found.refused).toBe(0);
+  await pass(1_100);
+  expect(found.refused).toBeGreaterThan(80);
+  expect(found.refused).toBeLessThan(110);
+  await pass(2_200);
+  // A start every 50 ms, and the rest.
+  expect(found.refused).toBeGreaterThan(800);
+  expect(counts.refused).toBe(found.refused);
+});
+
+test("a refusal says whose doing it is, and when to come again", async () => {
+  const { arrive, of, pass } = setUp();
+  of("flood").starts.costMs = 50;
+  const waits = Array.from({ length: 200 }, () => arrive("flood"));
+  const last = waits.at(-1)?.begun.catch((error: unknown) => error);
+  countBegun(waits);
+  await pass(8_100);
+  expect(await last).toMatchObject({ code: "rate_limited", status: 429, headers: { "retry-after": "1" } });
+});
+
+test("a client that leaves makes room for the next", async () => {
+  const { arrive, pass, of } = setUp();
+  of("flood").starts.costMs = 40;
+  const waits = Array.from({ length: 80 }, () => arrive("flood")).filter((wait) => wait !== null);
+  const last = countBegun(waits.slice(-1));
+  for (const wait of waits.slice(0, -1)) wait.cancel();
+  // Without them it is next: the last start that was made counts.
+  await pass(1_000);
+  expect(last.begun).toBe(1);
+});
+
+test("a request's cost follows the account's work", () => {
+  const { starts } = createAccountLoad();
+  for (let round = 0; round < 30; round++) {
+    starts.count = 10;
+    correctCost(starts, 40);
+  }
+  expect(starts.costMs).toBeCloseTo(4, 1);
+  correctCost(starts, 1_000);
+  expect(starts.costMs).toBeCloseTo(4, 1);
+});
