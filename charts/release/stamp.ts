@@ -39,7 +39,10 @@ export function stamp(
   if (digest !== undefined) values.setIn(["image", "digest"], digest);
 
   const chart = parseDocument(files["Chart.yaml"]);
-  if (source !== undefined) chart.setIn(["sources"], [source]);
+  if (source !== undefined) {
+    chart.setIn(["home"], source);
+    chart.setIn(["sources"], [source]);
+  }
   const { appVersion, annotations } = chartSchema.parse(chart.toJS());
   const name = registry === undefined ? repository : `${host}/${repository}`;
   const image = digest === undefined ? `${name}:${appVersion}` : `${name}@${digest}`;

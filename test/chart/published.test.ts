@@ -100,14 +100,16 @@ test("a stamped chart names the image by its digest wherever it is named", async
   expect(parse(stamped["values.yaml"])).toMatchObject({ image });
   expect(parse(stamped["files/defaults.yaml"])).toEqual(parse(stamped["values.yaml"]));
   expect(stamped["README.md"]).toContain(`| \`image.digest\` | \`"${digest}"\` |`);
-  expect(parse(stamped["Chart.yaml"])).toMatchObject({ sources: ["https://git.example/model-gateway"] });
+  expect(parse(stamped["Chart.yaml"])).toMatchObject({
+    home: "https://git.example/model-gateway",
+    sources: ["https://git.example/model-gateway"],
+  });
   expect(stamped["Chart.yaml"]).toContain(`image: registry.example:5000/team/llm/model-gateway@${digest}\n`);
 });
 
 const chartSchema = z.object({
   version: z.string(),
   icon: z.string(),
-  home: z.url(),
   kubeVersion: z.string(),
   keywords: z.array(z.string()).min(3),
   maintainers: z.array(z.object({ name: z.string() })).min(1),
@@ -148,6 +150,12 @@ test("Artifact Hub is told of each image that the chart can run", async () => {
   const yaml = await api().helm(["template", "gw", CHART, "--set", "postgres.enabled=true"]);
   const images = podsOf(parseObjects(yaml)).flatMap(({ containers }) => containers.map(({ image }) => image));
   expect(new Set(told.map(({ image }) => image))).toEqual(new Set(images));
+});
+
+test("the chart names no address of the project that its publisher has not set", async () => {
+  const chart: unknown = parse(await readFile(path.join(CHART, "Chart.yaml"), "utf8"));
+  expect(chart).not.toHaveProperty("home");
+  expect(chart).not.toHaveProperty("sources");
 });
 
 test("the chart's icon is the dashboard's", async () => {
