@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { DATABASE_VARIABLES, databaseUrl } from "../ledger/postgres/database-url.ts";
 import { portVariable, readEnv } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createCountedLog } from "../runtime/log.ts";
@@ -14,7 +15,7 @@ import { WEBHOOK_VARIABLES } from "./webhooks/networks.ts";
 
 const environment = readEnv(
   {
-    DATABASE_URL: z.string().min(1),
+    ...DATABASE_VARIABLES,
     KEY_PEPPER: z.base64().min(44, "must be at least 32 random bytes in base64"),
     PUBLIC_BASE_URL: z.url(),
     DASHBOARD_HOST: z.string().default("127.0.0.1"),
@@ -43,7 +44,7 @@ exitOnSignals(lifecycle);
 
 await startDashboard(
   {
-    databaseUrl: environment.DATABASE_URL,
+    databaseUrl: databaseUrl(environment),
     pepper: Buffer.from(environment.KEY_PEPPER, "base64"),
     publicBaseUrl: environment.PUBLIC_BASE_URL.replace(/\/+$/, ""),
     listen: { host: environment.DASHBOARD_HOST, port: environment.DASHBOARD_PORT },

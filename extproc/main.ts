@@ -4,6 +4,7 @@ import { portVariable, readEnv } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createGatheringLog } from "../runtime/log.ts";
 import { parseNanoUsd } from "../ledger/money.ts";
+import { DATABASE_VARIABLES, databaseUrl } from "../ledger/postgres/database-url.ts";
 import { ACCESS_LOG_CHOICES } from "./access-log.ts";
 
 const usdVariable = z
@@ -12,7 +13,7 @@ const usdVariable = z
   .transform(parseNanoUsd);
 const environment = readEnv(
   {
-    DATABASE_URL: z.string().min(1),
+    ...DATABASE_VARIABLES,
     // One worker for each address.
     EXTPROC_LISTEN: z.string().min(1).default("127.0.0.1:9002"),
     // Where Envoy takes streams that this process may answer before their model server does: `host:port` or `unix:/path`.
@@ -69,7 +70,7 @@ async function serve(): Promise<void> {
   const { startExtproc } = await import("./extproc.ts");
   await startExtproc(
     {
-      databaseUrl: environment.DATABASE_URL,
+      databaseUrl: databaseUrl(environment),
       listen: addresses[worker ?? 0] ?? "",
       earlyAnswersAddress: environment.EARLY_ANSWERS_ADDRESS ?? null,
       admin: worker === undefined ? admin : "supervisor",

@@ -1,5 +1,6 @@
 import { getCACertificates } from "node:tls";
 import * as z from "zod";
+import { DATABASE_VARIABLES, databaseUrl } from "../ledger/postgres/database-url.ts";
 import { cidrsVariable } from "../runtime/address/cidr.ts";
 import { portVariable, readEnv } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
@@ -18,7 +19,7 @@ const hoursVariable = z.coerce.number().positive();
 
 const environment = readEnv(
   {
-    DATABASE_URL: z.string().min(1),
+    ...DATABASE_VARIABLES,
     /** Where Models come from: a folder of manifests on one machine, or the cluster that this Pod runs in. */
     GATEWAY_SOURCE: z.enum(["folder", "kubernetes"]).default("folder"),
     GATEWAY_MANIFESTS: z.string().min(1).optional(),
@@ -68,7 +69,7 @@ exitOnSignals(lifecycle);
 
 await startOperator(
   {
-    databaseUrl: environment.DATABASE_URL,
+    databaseUrl: databaseUrl(environment),
     source: readSource(),
     xds: readDiscovery(),
     admin: { host: environment.ADMIN_HOST, port: environment.ADMIN_PORT },

@@ -1,13 +1,13 @@
 import process from "node:process";
-import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { readEnv } from "../../runtime/env.ts";
+import { DATABASE_VARIABLES, databaseUrl } from "../postgres/database-url.ts";
 import { createDatabase } from "../postgres/database.ts";
 import { describeDatabaseFailure } from "../postgres/failure.ts";
 import { runAccountCommand } from "./command.ts";
 
-const environment = readEnv({ DATABASE_URL: z.string().min(1) }, process.env);
-const database = createDatabase({ url: environment.DATABASE_URL, applicationName: "ledger account" });
+const environment = readEnv({ ...DATABASE_VARIABLES }, process.env);
+const database = createDatabase({ url: databaseUrl(environment), applicationName: "ledger account" });
 try {
   await runAccountCommand(process.argv.slice(2), { database, print: (line) => console.log(line) });
 } catch (error) {

@@ -1,11 +1,11 @@
 import process from "node:process";
-import * as z from "zod";
 import { readEnv } from "../../runtime/env.ts";
 import { checkLedger } from "../upkeep/check.ts";
+import { DATABASE_VARIABLES, databaseUrl } from "../postgres/database-url.ts";
 import { createDatabase } from "../postgres/database.ts";
 
-const environment = readEnv({ DATABASE_URL: z.string().min(1) }, process.env);
-const database = createDatabase({ url: environment.DATABASE_URL, applicationName: "ledger check" });
+const environment = readEnv({ ...DATABASE_VARIABLES }, process.env);
+const database = createDatabase({ url: databaseUrl(environment), applicationName: "ledger check" });
 try {
   const differences = await checkLedger(database);
   for (const { check, subject, expected, found } of differences)

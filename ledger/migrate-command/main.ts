@@ -1,6 +1,6 @@
 import process from "node:process";
-import * as z from "zod";
 import { readEnv } from "../../runtime/env.ts";
+import { DATABASE_VARIABLES, databaseUrl } from "../postgres/database-url.ts";
 import { createDatabase } from "../postgres/database.ts";
 import { migrate } from "../postgres/migrate.ts";
 import { describeMigrationFailure } from "./failure.ts";
@@ -12,8 +12,8 @@ const FINAL_FAILURE = 2;
  * Brings the schema to this program's version. Repeating it does nothing, and any number may run at once.
  * Exit codes: 0, done; 1, trying again may help; 2, it cannot.
  */
-const environment = readEnv({ DATABASE_URL: z.string().min(1) }, process.env);
-const database = createDatabase({ url: environment.DATABASE_URL, applicationName: "ledger migration" });
+const environment = readEnv({ ...DATABASE_VARIABLES }, process.env);
+const database = createDatabase({ url: databaseUrl(environment), applicationName: "ledger migration" });
 try {
   const applied = await migrate(database);
   for (const name of applied) console.log(`applied ${name}`);

@@ -176,6 +176,37 @@ test.for([
   }
 });
 
+test("the database's authority vouches for the database alone", async () => {
+  const database = { existingSecret: "ledger-app", tls: { mode: "verify-full", caSecret: "ledger-ca" } };
+  for (const { pod, container } of programs(await rendered({ database }))) {
+    const variables = new Map(container.env.map(({ name, value }) => [name, value]));
+    expect(variables.get("PGSSLROOTCERT"), pod.owner).toBe("/etc/database-ca/ca.crt");
+    expect(variables.has("NODE_EXTRA_CA_CERTS"), pod.owner).toBe(false);
+    expect(pod.spec["volumes"], pod.owner).toContainEqual({ name: "database-ca", secret: { secretName: "ledger-ca" } });
+  }
+});
+
+test("the database's authority and the platform's are trusted side by side", async () => {
+  const database = { existingSecret: "ledger-app", tls: { mode: "verify-full", caSecret: "ledger-ca" } };
+  for (const { pod, container } of programs(await rendered({ database, trustedCa: { configMap: "roots" } })))
+    expect(
+      container.env.filter(({ name }) => /CERTS?$/.test(name)).map(({ name, value }) => [name, value]),
+      pod.owner,
+    ).toEqual([
+      ["PGSSLROOTCERT", "/etc/database-ca/ca.crt"],
+      ["NODE_EXTRA_CA_CERTS", "/etc/trusted-ca/ca.crt"],
+    ]);
+});
+
+test.for(["disable", "no-verify"])("with mode %s, no authority makes Postgres' certificate checked", async (mode) => {
+  const database = { existingSecret: "ledger-app", tls: { mode, caSecret: "ledger-ca" } };
+  for (const { pod, container } of programs(await rendered({ database })))
+    expect(
+      container.env.map(({ name }) => name),
+      pod.owner,
+    ).not.toContain("PGSSLROOTCERT");
+});
+
 const imagesOf = (objects: readonly KubeObject[]) =>
   new Set(podsOf(objects).flatMap(({ containers }) => containers.map(({ image }) => image)));
 

@@ -67,11 +67,6 @@ const cases: { name: string; values: object; message: RegExp }[] = [
     message: /trustedCa\.configMap and trustedCa\.secret exclude each other/,
   },
   {
-    name: "a bundle beside the database's own",
-    values: { trustedCa: { configMap: "a" }, database: { existingSecret: "a", tls: { caSecret: "b" } } },
-    message: /add the database's authority to the bundle of trustedCa/,
-  },
-  {
     name: "an operator without an account of its own",
     values: { operator: { serviceAccount: { create: false } } },
     message: /needs operator\.serviceAccount\.name/,

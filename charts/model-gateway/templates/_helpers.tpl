@@ -238,19 +238,15 @@ key: {{ .Values.database.key }}
 - name: PGSSLMODE
   value: {{ . }}
 {{- end }}
-{{- with include "model-gateway.trustedCaFile" . }}
-- name: NODE_EXTRA_CA_CERTS
-  value: {{ . }}
+{{- /* For the database alone: what Node trusts for it would also be trusted for model servers. */ -}}
+{{- if and .Values.database.tls.caSecret (not (has .Values.database.tls.mode (list "disable" "no-verify"))) }}
+- name: PGSSLROOTCERT
+  value: /etc/database-ca/{{ .Values.database.tls.caKey }}
 {{- end }}
-{{- end -}}
-
-{{/* Where the programs find further authorities; empty if there are none. Node reads one file: validate.yaml refuses two. */}}
-{{- define "model-gateway.trustedCaFile" -}}
-{{- if include "model-gateway.trustedCaVolume" . -}}
-/etc/trusted-ca/{{ .Values.trustedCa.key }}
-{{- else if .Values.database.tls.caSecret -}}
-/etc/database-ca/{{ .Values.database.tls.caKey }}
-{{- end -}}
+{{- if include "model-gateway.trustedCaVolume" . }}
+- name: NODE_EXTRA_CA_CERTS
+  value: /etc/trusted-ca/{{ .Values.trustedCa.key }}
+{{- end }}
 {{- end -}}
 
 {{- define "model-gateway.trustedCaVolume" -}}
