@@ -12,6 +12,7 @@ import { extprocEnabled, extprocFilter, type ExtprocFilterOptions } from "./extp
 import { localReplies } from "./local-replies.ts";
 import { plainHttpChain, TLS_INSPECTOR, WITH_TLS } from "./plain-http.ts";
 import { ROUTER_FILTER } from "./router-filter.ts";
+import { reconnectFilter } from "./reconnect.ts";
 import { relayRoute } from "./relay.ts";
 import { REQUEST_ID_AS_IT_IS, requestIdFilter } from "./request-id.ts";
 import { socketAddress, type SocketAddress } from "./socket-address.ts";
@@ -78,7 +79,7 @@ function connectionManager(options: ListenerOptions): EnvoyConfig {
     ...limits,
     ...paths,
     ...identity,
-    http_filters: [requestIdFilter(), clientMetadataFilter(), extprocFilter(options.extproc), ROUTER_FILTER],
+    http_filters: [requestIdFilter(), reconnectFilter(), clientMetadataFilter(), extprocFilter(options.extproc), ROUTER_FILTER],
     route_config: routes(options),
     local_reply_config: localReplies(options.maxRequestBytes),
   };

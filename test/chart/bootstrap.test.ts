@@ -44,7 +44,7 @@ async function bootstrapOf(values: Values): Promise<EnvoyConfig> {
 const expected = {
   nodeId: `${NAME}-gateway`,
   listen: { host: "0.0.0.0", port: 8080 },
-  extproc: [{ host: "127.0.0.1", port: 9010 }],
+  extproc: [9010, 9011].map((port) => ({ host: "127.0.0.1", port })),
   xds: { host: `${NAME}-operator.${NAMESPACE}.svc`, port: 9004 },
   dashboard: { host: `${NAME}-dashboard.${NAMESPACE}.svc`, port: 8090 },
   admin: { host: "127.0.0.1", port: 9901 },
@@ -85,7 +85,8 @@ const CPU = [
   { name: "one for each core that the limit begins", extproc: { resources: { limits: { cpu: "2500m" } } }, workers: 3 },
   { name: "the limit as a number", extproc: { resources: { limits: { cpu: 2 } } }, workers: 2 },
   { name: "without a limit, the request", extproc: { resources: { requests: { cpu: "4" } } }, workers: 4 },
-  { name: "at least one", extproc: { resources: { limits: { cpu: "100m" } } }, workers: 1 },
+  { name: "at least two", extproc: { resources: { limits: { cpu: "100m" } } }, workers: 2 },
+  { name: "one, if one is named", extproc: { workers: 1 }, workers: 1 },
 ];
 
 test.for(CPU)("extproc's workers, where Envoy finds them and where they listen: $name", async ({ extproc, workers }) => {

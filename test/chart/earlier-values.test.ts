@@ -62,7 +62,7 @@ test("entries of resources and labels can be removed, and others not", async () 
     monitoring: { dashboards: { enabled: true, labels: { grafana_dashboard: null, found: "it" } } },
   });
   const gateway = JSON.stringify(only(objects, "StatefulSet", NAME));
-  expect(gateway).toContain('"resources":{"limits":{},"requests":{"cpu":"500m","memory":"256Mi"}}');
+  expect(gateway).toContain('"resources":{"limits":{},"requests":{"cpu":"500m","memory":"512Mi"}}');
   expect(gateway).toContain('{"name":"LEASE_SECONDS","value":"90"}');
   expect(only(objects, "ConfigMap", `${NAME}-dashboard-money`).metadata.labels).not.toHaveProperty("grafana_dashboard");
 });

@@ -20,6 +20,8 @@ export interface Result {
 export interface Load {
   /** Milliseconds since it began. */
   nowMs(): number;
+  /** Requests sent so far. */
+  sent(): number;
   /** Sends no more, and waits for all answers. */
   stop(): Promise<Result[]>;
 }
@@ -62,6 +64,7 @@ export function startLoad({ url, key, model, perSecond }: LoadOptions): Load {
 
   return {
     nowMs,
+    sent: () => running.length,
     async stop() {
       stopping.abort();
       await sending;
@@ -71,6 +74,9 @@ export function startLoad({ url, key, model, perSecond }: LoadOptions): Load {
     },
   };
 }
+
+/** Of an answer after which the connection is not used again. */
+export const CLOSED = " (closed)";
 
 export function failures(results: readonly Result[]): Result[] {
   return results.filter(({ outcome }) => outcome !== "whole");
@@ -93,7 +99,8 @@ function send(url: URL, { agent, key, body, end }: SendOptions): Promise<string>
       response.on("error", (error) => resolve(`a broken answer: ${error.message}`));
       response.on("end", () => {
         const isWhole = response.statusCode === 200 && text.includes(end);
-        resolve(isWhole ? "whole" : `${response.statusCode} ${text.slice(0, 200)}`);
+        const closed = response.headers.connection === "close" ? CLOSED : "";
+        resolve(isWhole ? "whole" : `${response.statusCode}${closed} ${text.slice(0, 200)}`);
       });
     });
     sent.on("error", (error) => resolve(`a broken connection: ${error.message}${sent.reusedSocket ? " (kept)" : ""}`));

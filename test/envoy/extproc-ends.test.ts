@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
@@ -114,6 +116,31 @@ test("killed in the middle of a stream: the client sees a broken connection, not
     }
   };
   await expect(rest()).rejects.toThrow(/terminated/);
+});
+
+test("without extproc, each 503 closes its connection: the next one may reach another gateway", async () => {
+  const session = connectHttp2(plane.baseUrl);
+  try {
+    // It is open from before.
+    await once(session, "connect");
+    await plane.endExtproc("SIGKILL");
+    const answers = await Promise.all(["One.", "Two.", "Three."].map((text) => send(text)));
+    expect(answers.map(({ status, headers }) => [status, headers.get("connection")])).toEqual(answers.map(() => [503, "close"]));
+    const goneAway = once(session, "goaway");
+    session.request({ ":path": "/v1/models" }).end();
+    await goneAway;
+  } finally {
+    session.destroy();
+  }
+});
+
+test("a 503 that is no fault of extproc keeps the connection", async () => {
+  const response = await fetch(`${plane.baseUrl}/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
+    body: JSON.stringify({ model: "modelx-v4-flash", messages: [{ role: "user", content: "Fail. [[sim status=503]]" }] }),
+  });
+  expect([response.status, response.headers.get("connection")]).toEqual([503, null]);
 });
 
 test("told to end: the open stream finishes and is charged, then the process exits cleanly", async () => {

@@ -108,7 +108,7 @@ imagePullSecrets:
 {{- ternary "true" "" $isOpenshift -}}
 {{- end -}}
 
-{{- /* Processes of extproc in a pod. auto: one for each core that its CPU limit, else its request, begins. */ -}}
+{{- /* Processes of extproc in a pod. auto: one for each core that its CPU limit, else its request, begins; two at least (docs/decisions/0053). */ -}}
 {{- define "model-gateway.extproc.workers" -}}
 {{- $extproc := .Values.gateway.extproc -}}
 {{- if ne (toString $extproc.workers) "auto" -}}
@@ -119,7 +119,7 @@ imagePullSecrets:
 {{- if hasSuffix "m" $cpu -}}
 {{- $cores = divf $cores 1000 -}}
 {{- end -}}
-{{- min 64 (max 1 (int (ceil $cores))) -}}
+{{- min 64 (max 2 (int (ceil $cores))) -}}
 {{- end -}}
 {{- end -}}
 
