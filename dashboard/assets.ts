@@ -1,18 +1,27 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import fastifyStatic from "@fastify/static";
 import type { FastifyInstance } from "fastify";
 
 const FOLDER = path.join(import.meta.dirname, "assets");
 const PREFIX = "/dashboard/assets/";
-const SHEET = "style.css";
 
-/** The design system in the order of its files, as one: a page loads one style sheet. */
-const styles = filesOf(path.join(import.meta.dirname, "styles")).join("\n");
+/** Files that are made of others, or come with a package. */
+const MADE = {
+  /** The design system in the order of its files, as one: a page loads one style sheet. */
+  "style.css": { type: "text/css", text: filesOf(path.join(import.meta.dirname, "styles")).join("\n") },
+  /** Reads Markdown for the playground. */
+  "marked.js": { type: "text/javascript", text: readFileSync(fileURLToPath(import.meta.resolve("marked")), "utf8") },
+} as const;
 
 /** Changes with any file: a browser may keep what it has for as long as it likes. */
-const VERSION = [styles, ...readdirSync(FOLDER).sort(), ...filesOf(FOLDER)]
+const VERSION = [
+  ...Object.values(MADE).map(({ text }) => text),
+  ...namesOf(FOLDER).map((file) => path.relative(FOLDER, file)),
+  ...filesOf(FOLDER),
+]
   .reduce((hash, text) => hash.update(text), createHash("sha256"))
   .digest("hex")
   .slice(0, 12);
@@ -27,18 +36,26 @@ export async function serveAssets(app: FastifyInstance): Promise<void> {
     immutable: true,
     maxAge: "1y",
   });
-  app.get(asset(SHEET), (_request, reply) =>
-    reply.type("text/css; charset=utf-8").header("cache-control", `public, max-age=${YEAR_SECONDS}, immutable`).send(styles),
-  );
+  for (const [name, { type, text }] of Object.entries(MADE)) {
+    app.get(asset(name), (_request, reply) =>
+      reply.type(`${type}; charset=utf-8`).header("cache-control", `public, max-age=${YEAR_SECONDS}, immutable`).send(text),
+    );
+  }
 }
 
-/** The address of a file in assets/, or of the style sheet. */
+/** The address of a file in assets/, of the style sheet, or of a library. */
 export function asset(name: string): string {
   return `${PREFIX}${VERSION}/${name}`;
 }
 
+/** Files of a folder and of those in it. */
+function namesOf(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name))
+    .sort();
+}
+
 function filesOf(folder: string): string[] {
-  return readdirSync(folder)
-    .sort()
-    .map((name) => readFileSync(path.join(folder, name), "utf8"));
+  return namesOf(folder).map((file) => readFileSync(file, "utf8"));
 }

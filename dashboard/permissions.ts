@@ -7,6 +7,7 @@ import type { Role } from "../ledger/people/members.ts";
 export const PERMISSIONS = {
   see: { least: "viewer", words: "See keys, usage, credit, members and tokens" },
   manageKeys: { least: "member", words: "Make, change, rotate, disable and delete API keys" },
+  usePlayground: { least: "member", words: "Use the playground, which spends the account's credit" },
   addCredit: { least: "member", words: "Pay for credit, and redeem codes" },
   setAlert: { least: "member", words: "Choose at which balance the owners are mailed" },
   setLimits: { least: "owner", words: "Set the account's limits, budgets and webhook" },

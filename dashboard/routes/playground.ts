@@ -1,14 +1,43 @@
 import type { FastifyInstance } from "fastify";
+import * as z from "zod";
+import { GatewayError } from "../../contract/errors.ts";
+import { issuePlaygroundKey } from "../../ledger/keys/playground-key.ts";
 import { listModels } from "../../ledger/models/model-list.ts";
 import type { AppDeps } from "../app-deps.ts";
 import { sendPage } from "../reply.ts";
 import { memberOf } from "../session/guard.ts";
-import { playgroundPage } from "../views/playground.ts";
+import { playgroundPage } from "../views/playground/playground.ts";
 
-/** A page that asks a model with the user's own key: the browser calls the interfaces, this process never sees the key. */
-export function playgroundRoutes(app: FastifyInstance, { database }: AppDeps): void {
+const query = z.object({ model: z.string().optional().catch(undefined) });
+
+/** The page calls `/v1` itself, with a key of an hour that it gets here: no prompt and no answer passes this process (docs/decisions/0054). */
+export function playgroundRoutes(app: FastifyInstance, { database, pepper, publicBaseUrl }: AppDeps): void {
   app.get("/dashboard/playground", async (request, reply) => {
     const visitor = memberOf(request);
-    return sendPage(reply, playgroundPage({ visitor, models: await listModels(database, Date.now()) }));
+    const { model } = query.parse(request.query ?? {});
+    const models = await listModels(database, Date.now());
+    return sendPage(reply, playgroundPage({ visitor, models, chosen: model, baseUrl: publicBaseUrl }));
+  });
+
+  app.post("/dashboard/playground/key", async (request, reply) => {
+    const { person, membership } = memberOf(request, "usePlayground");
+    try {
+      const { value, expiresAt } = await database.transaction((transaction) =>
+        issuePlaygroundKey(transaction, {
+          accountId: membership.accountId,
+          personId: person.id,
+          personName: person.name,
+          pepper,
+        }),
+      );
+      return reply.send({ value, expires_at: expiresAt.toISOString() });
+    } catch (error) {
+      // For the page's script: it shows the sentence where the answer would be.
+      if (!(error instanceof GatewayError)) throw error;
+      return reply
+        .status(error.status)
+        .headers({ ...error.headers })
+        .send({ problem: error.message });
+    }
   });
 }

@@ -23,6 +23,8 @@ export interface ListedKey {
   spentTodayNanoUsd: bigint;
   spentThisMonthNanoUsd: bigint;
   spentNanoUsd: bigint;
+  /** The gateway made it for a member's playground; its value changes with every use of that page. */
+  isPlayground: boolean;
 }
 
 const keyRow = z.strictObject({
@@ -38,6 +40,7 @@ const keyRow = z.strictObject({
   spentTodayNanoUsd: z.bigint(),
   spentThisMonthNanoUsd: z.bigint(),
   spentNanoUsd: z.bigint(),
+  isPlayground: z.boolean(),
 });
 
 export interface KeyPage {
@@ -61,7 +64,8 @@ const SELECT = `SELECT public_id AS "publicId", name,
     created_at AS "createdAt", last_used_at AS "lastUsedAt", expires_at AS "expiresAt", allowed_models AS "allowedModels", limits,
     CASE WHEN previous_until > now() THEN previous_until END AS "previousUntil",
     coalesce(today, 0)::bigint AS "spentTodayNanoUsd", coalesce(month, 0)::bigint AS "spentThisMonthNanoUsd",
-    coalesce(total, 0)::bigint AS "spentNanoUsd"
+    coalesce(total, 0)::bigint AS "spentNanoUsd",
+    EXISTS (SELECT FROM playground_key WHERE playground_key.public_id = page.public_id) AS "isPlayground"
   FROM page LEFT JOIN LATERAL (
     SELECT sum(charge_nano_usd) AS total,
       sum(charge_nano_usd) FILTER (WHERE day = (now() AT TIME ZONE 'UTC')::date) AS today,
@@ -138,10 +142,13 @@ export async function readKeyNames(
   });
 }
 
-/** How many keys an account has that are not deleted. */
+/** Of rows of `api_key`: not a playground's. */
+export const IS_MADE_BY_HAND = "NOT EXISTS (SELECT FROM playground_key WHERE playground_key.public_id = api_key.public_id)";
+
+/** How many keys an account has that are not deleted, without those of playgrounds. */
 export async function countKeys(database: Queryable, accountId: string): Promise<number> {
   const [row] = await database.query({
-    text: "SELECT count(*)::int AS keys FROM api_key WHERE account_id = $1 AND revoked_at IS NULL",
+    text: `SELECT count(*)::int AS keys FROM api_key WHERE account_id = $1 AND revoked_at IS NULL AND ${IS_MADE_BY_HAND}`,
     values: [accountId],
     row: z.strictObject({ keys: z.int() }),
   });

@@ -1,7 +1,7 @@
 import { GatewayError } from "../../contract/errors.ts";
 import type { Limits } from "../../contract/limits.ts";
 import type { Queryable } from "../postgres/database.ts";
-import { findKey } from "./key-list.ts";
+import { findKey, IS_MADE_BY_HAND } from "./key-list.ts";
 
 /** All that a key's owner decides about it. */
 export interface KeySettings {
@@ -15,6 +15,7 @@ export interface KeySettings {
 
 /**
  * Sets those that are named and leaves the others as they are: who renames a key must not undo that somebody disables it.
+ * A playground's key keeps its hour.
  * @throws GatewayError `not_found` when the account has no such key, or it was deleted; `invalid_request` when limits are set and
  * the key has one that only a newer version knows: it would be lost.
  */
@@ -26,7 +27,8 @@ export async function changeKey(
   if (limits !== undefined) await checkLimitsAreKnown(database, { accountId, publicId });
   const changed = await database.execute(
     `UPDATE api_key SET name = coalesce($3, name), limits = coalesce($4::jsonb, limits),
-       allowed_models = CASE WHEN $5::boolean THEN $6::text[] ELSE allowed_models END, expires_at = CASE WHEN $7::boolean THEN $8::timestamptz ELSE expires_at END,
+       allowed_models = CASE WHEN $5::boolean THEN $6::text[] ELSE allowed_models END,
+       expires_at = CASE WHEN $7::boolean AND ${IS_MADE_BY_HAND} THEN $8::timestamptz ELSE expires_at END,
        disabled_at = CASE $9::boolean WHEN true THEN coalesce(disabled_at, now()) WHEN false THEN NULL ELSE disabled_at END
      WHERE account_id = $1 AND public_id = $2 AND revoked_at IS NULL`,
     [

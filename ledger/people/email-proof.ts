@@ -1,4 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
+import { IS_MADE_BY_HAND } from "../keys/key-list.ts";
 import type { Queryable } from "../postgres/database.ts";
 
 /** Somebody opened a link that was mailed to their address. */
@@ -14,7 +15,10 @@ export async function markEmailProved(database: Queryable, { id, email }: { id: 
  * @throws GatewayError `permission_denied` where the account has one already.
  */
 export async function checkFirstKey(database: Queryable, accountId: string): Promise<void> {
-  const found = await database.execute("SELECT FROM api_key WHERE account_id = $1 AND revoked_at IS NULL LIMIT 1", [accountId]);
+  const found = await database.execute(
+    `SELECT FROM api_key WHERE account_id = $1 AND revoked_at IS NULL AND ${IS_MADE_BY_HAND} LIMIT 1`,
+    [accountId],
+  );
   if (found > 0)
     throw new GatewayError(
       "permission_denied",

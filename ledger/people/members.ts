@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
+import { expirePlaygroundKey } from "../keys/expire-playground-key.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 
 /** "viewer" sees everything and changes nothing; "owner" decides who is a member, too. */
@@ -113,6 +114,7 @@ export async function changeRole(
 ): Promise<void> {
   await changeMember(database, accountId, async (transaction) => {
     if (role !== "owner") await revokeSent(transaction, { accountId, personId });
+    if (role === "viewer") await expirePlaygroundKey(transaction, { accountId, personId });
     return transaction.execute("UPDATE member SET role = $3 WHERE account_id = $1 AND person_id = $2", [
       accountId,
       personId,
@@ -129,6 +131,7 @@ export async function removeMember(
   await changeMember(database, accountId, async (transaction) => {
     await transaction.execute("DELETE FROM session WHERE account_id = $1 AND person_id = $2", [accountId, personId]);
     await revokeSent(transaction, { accountId, personId });
+    await expirePlaygroundKey(transaction, { accountId, personId });
     return transaction.execute("DELETE FROM member WHERE account_id = $1 AND person_id = $2", [accountId, personId]);
   });
 }

@@ -37,6 +37,17 @@ export async function keyOnPage(page: Page): Promise<string> {
   return value;
 }
 
+/** Waits for the playground's answer. @returns what stands below it: tokens, cost and times. */
+export async function answered(page: Page): Promise<string> {
+  // It sends nothing while an answer is on its way.
+  await page.locator("#send:enabled").waitFor();
+  const facts = page.getByText(/\d+ tokens in.* · \d+ out · \$0\.\d+ · first token/).last();
+  const problem = page.locator("#playground .problem:visible");
+  await facts.or(problem.first()).waitFor();
+  expect(await problem.allTextContents()).toEqual([]);
+  return await facts.innerText();
+}
+
 /** Calls both interfaces, until the new key is known and its credit counts. */
 export async function callBoth(baseUrl: string, key: string): Promise<void> {
   for (const path of ["/v1/chat/completions", "/v1/messages"]) {

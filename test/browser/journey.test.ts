@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { callBoth, makeKey, signUp, topUp } from "./harness-steps.ts";
+import { answered, callBoth, makeKey, signUp, topUp } from "./harness-steps.ts";
 import { useStage } from "./harness-stage.ts";
 import type { Device, Scheme } from "./harness-visit.ts";
 
@@ -63,10 +63,12 @@ describe.each(LOOKS)("on a %s, %s", (device, scheme) => {
     await look("requests");
     for (const each of ["Chat completions", "Messages"]) {
       await page.goto("/dashboard/playground");
-      await page.getByLabel("API key").fill(key);
+      const settings = page.getByText("Settings", { exact: true }).last();
+      if (!(await page.getByLabel("Interface").isVisible())) await settings.click();
       await page.getByLabel("Interface").selectOption(each);
+      await page.getByLabel("Message").fill("What can you do?");
       await page.getByRole("button", { name: "Send" }).click();
-      await page.getByText(/\d+ tokens in, \d+ out; \$0\.\d+; first word after/).waitFor();
+      await answered(page);
       await look(`playground-${each.split(" ")[0]?.toLowerCase()}`);
     }
     for (const path of PAGES) {

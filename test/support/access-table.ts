@@ -79,6 +79,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   // For everybody.
   "GET /dashboard/assets/*": forAll(200, { ids: { "*": { text: "icon.svg" } } }),
   "GET /dashboard/assets/style.css": forAll(200),
+  "GET /dashboard/assets/marked.js": forAll(200),
   "GET /dashboard/models": forAll(200),
   "GET /install.sh": forAll(200),
   "GET /install.ps1": forAll(200),
@@ -114,6 +115,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "POST /dashboard/keys/:publicId/delete": page("member", 303, { ids: KEY }),
 
   "GET /dashboard/playground": page("viewer", 200),
+  "POST /dashboard/playground/key": page("member", 200),
 
   // Limits.
   "GET /dashboard/limits": page("viewer", 200),

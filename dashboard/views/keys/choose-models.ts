@@ -1,16 +1,14 @@
 import type { Protocol } from "../../../contract/protocol.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
+import { defaultModel } from "../default-model.ts";
 
-/** The one to begin with (S7), where it is served. */
-const RECOMMENDED = "modelx-v4-pro";
+/** In examples while nothing is served. */
+const EXAMPLE = "modelx-v4-pro";
 
-/** A model to show examples with, for each interface. */
+/** A model to show examples with, for each interface; the same one where a model has both. */
 export function chooseModels(models: readonly ListedModel[]): { chatModel: string; messagesModel: string } {
-  const first = (wanted: Protocol) => models.find(({ model }) => model.interfaces.includes(wanted))?.model.name;
-  const both = models.filter(({ model }) => model.interfaces.includes("chat") && model.interfaces.includes("messages"));
-  const preferred = (both.find(({ model }) => model.name === RECOMMENDED) ?? both[0])?.model.name;
-  return {
-    chatModel: preferred ?? first("chat") ?? RECOMMENDED,
-    messagesModel: preferred ?? first("messages") ?? RECOMMENDED,
-  };
+  const having = (...wanted: Protocol[]) =>
+    defaultModel(models.filter(({ model }) => wanted.every((each) => model.interfaces.includes(each))))?.model.name;
+  const both = having("chat", "messages");
+  return { chatModel: both ?? having("chat") ?? EXAMPLE, messagesModel: both ?? having("messages") ?? EXAMPLE };
 }

@@ -23,6 +23,8 @@ export function keysPage({ visitor, keys, next }: { visitor: Member } & KeyPage)
 
 const CREATE = html`<a class="button primary" href="/dashboard/keys/new">Create key</a>`;
 
+const PLAYGROUND = html`<span class="sub">Made by the playground, renewed hourly</span>`;
+
 function noKeys(mayChange: boolean): string {
   const note = mayChange
     ? "Create one for each tool or server: each has its own limits, and can be deleted without touching the others."
@@ -51,7 +53,7 @@ function table(keys: readonly ListedKey[], visitor: Member, mayChange: boolean):
 function row(key: ListedKey, visitor: Member, mayChange: boolean): string {
   const path = `/dashboard/keys/${key.publicId}`;
   return html`<tr>
-    <th scope="row" data-label="Name"><a href="${path}">!${clipped(key.name)}</a></th>
+    <th scope="row" data-label="Name"><a href="${path}">!${clipped(key.name)}</a>!${key.isPlayground ? PLAYGROUND : ""}</th>
     <td data-label="Key"><code>${key.masked}</code></td>
     <td data-label="Status"><span class="badge ${key.status}">${key.status}</span></td>
     <td data-label="Created">!${moment(key.createdAt)}</td>
@@ -63,11 +65,11 @@ function row(key: ListedKey, visitor: Member, mayChange: boolean): string {
   </tr>`;
 }
 
-function actions({ name, status }: ListedKey, path: string, { csrf }: Member): string[] {
+function actions({ name, status, isPlayground }: ListedKey, path: string, { csrf }: Member): string[] {
   const [verb, action] = status === "disabled" ? ["Enable", "enable"] : ["Disable", "disable"];
   return [
     html`<a href="${path}" aria-label="Edit ${name}">Edit</a>`,
-    html`<a href="${path}/rotate" aria-label="Rotate ${name}">Rotate</a>`,
+    ...(isPlayground ? [] : [html`<a href="${path}/rotate" aria-label="Rotate ${name}">Rotate</a>`]),
     html`<form method="post" action="${path}/${action}">
       !${csrfField(csrf)}<button aria-label="${verb} ${name}">${verb}</button>
     </form>`,

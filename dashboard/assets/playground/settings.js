@@ -1,0 +1,57 @@
+// What is set beside the conversation.
+const part = (id) => document.getElementById(id);
+
+const NAME = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** @returns tools in one shape, whichever of the protocols' shapes they were written in. @throws Error that says what is wrong. */
+export function parseTools(text) {
+  if (text.trim() === "") return [];
+  let list;
+  try {
+    list = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`This is not JSON: ${error.message}`, { cause: error });
+  }
+  if (!Array.isArray(list)) throw new Error("Write a list: [ … ].");
+  return list.map((each, index) => parseTool(each?.function ?? each, index + 1));
+}
+
+function parseTool(tool, position) {
+  if (typeof tool !== "object" || tool === null) throw new Error(`Tool ${position} is not an object.`);
+  const { name, description = "", input_schema: inputSchema, parameters } = tool;
+  if (typeof name !== "string" || !NAME.test(name))
+    throw new Error(`Tool ${position} needs a name of letters, digits, _ and -, at most 64 characters.`);
+  const schema = inputSchema ?? parameters ?? { type: "object", properties: {} };
+  if (typeof schema !== "object" || schema === null || schema.type !== "object")
+    throw new Error(`The input_schema of ${name} needs "type": "object".`);
+  return { name, description: String(description), schema };
+}
+
+const numberOf = (id) => (part(id).value === "" ? null : Number(part(id).value));
+
+/** @throws Error for tools that cannot be sent. */
+export function readSettings() {
+  return {
+    system: part("system").value.trim(),
+    effort: part("effort").value,
+    maxTokens: numberOf("max-tokens"),
+    temperature: numberOf("temperature"),
+    topP: numberOf("top-p"),
+    tools: parseTools(part("tools").value),
+  };
+}
+
+/** The problem with the tools stands below them as soon as they are written. */
+export function watchTools() {
+  part("tools").addEventListener("input", () => {
+    let problem = "";
+    try {
+      parseTools(part("tools").value);
+    } catch (error) {
+      problem = error.message;
+    }
+    part("tools-problem").textContent = problem;
+    part("tools-problem").hidden = problem === "";
+    part("tools").toggleAttribute("aria-invalid", problem !== "");
+  });
+}

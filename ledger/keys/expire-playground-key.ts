@@ -1,0 +1,13 @@
+import type { Queryable } from "../postgres/database.ts";
+
+/** For somebody who may not use the playground any more: what their pages still hold stops working. */
+export async function expirePlaygroundKey(
+  transaction: Queryable,
+  { accountId, personId }: { accountId: string; personId: string },
+): Promise<void> {
+  await transaction.execute(
+    `UPDATE api_key SET expires_at = now()
+     WHERE expires_at > now() AND public_id = (SELECT public_id FROM playground_key WHERE account_id = $1 AND person_id = $2)`,
+    [accountId, personId],
+  );
+}
