@@ -16,6 +16,7 @@ import { startLowBalanceWatch } from "./low-balance.ts";
 import { createMailer } from "./mail/mailer.ts";
 import { createProvider } from "./oidc/create-provider.ts";
 import { mutualTlsServer } from "./mutual-tls.ts";
+import { startModelHoursWatch } from "./model-hours-watch.ts";
 import { createPasskeys } from "./passkeys/passkeys.ts";
 import { relyingPartyOf } from "./passkeys/relying-party.ts";
 import { createPayments } from "./payments/payments.ts";
@@ -57,6 +58,8 @@ export async function startDashboard(
     const lowBalances = startLowBalanceWatch({ ...config, database, mailer, log });
     lifecycle.onShutdown({ name: "stop looking for low balances", deadlineMs: 5_000, run: () => lowBalances.stop() });
   }
+  const modelHours = startModelHoursWatch({ database, log });
+  lifecycle.onShutdown({ name: "stop adding up the models' hours", deadlineMs: 5_000, run: () => modelHours.stop() });
   if (payments !== undefined) {
     const autoTopUps = startAutoTopUp({ ...config, database, provider: payments, mailer, log });
     lifecycle.onShutdown({ name: "finish automatic top-ups", deadlineMs: 10_000, run: () => autoTopUps.stop() });

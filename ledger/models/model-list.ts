@@ -2,12 +2,15 @@ import * as z from "zod";
 import { catalogueModelSchema, type CatalogueModel } from "../../contract/catalogue.ts";
 import type { Queryable } from "../postgres/database.ts";
 import type { Price } from "../money.ts";
-import { priceAt, scheduleColumn } from "./price-schedule.ts";
+import { priceAt, scheduleColumn, type PriceRule } from "./price-schedule.ts";
 
 /** A served model, with the price that is in force now. */
 export interface ListedModel {
   model: CatalogueModel;
   price: Price;
+  /** What it costs where no rule of the schedule applies. */
+  standardPrice: Price;
+  schedule: PriceRule[];
 }
 
 const modelRow = z.strictObject({
@@ -29,6 +32,8 @@ export async function listModels(database: Queryable, nowMs: number): Promise<Li
   });
   return rows.flatMap(({ spec, schedule, ...price }) => {
     const model = catalogueModelSchema.safeParse(spec);
-    return model.success ? [{ model: model.data, price: priceAt({ price, schedule }, nowMs) }] : [];
+    return model.success
+      ? [{ model: model.data, price: priceAt({ price, schedule }, nowMs), standardPrice: price, schedule }]
+      : [];
   });
 }

@@ -44,6 +44,7 @@ const PAGES = [
   "/settings/second-factor",
   "/settings/passkeys/new",
   "/models",
+  `/models/${LONG_MODEL}?language=python`,
   "/clients",
   "/playground",
   "/status",

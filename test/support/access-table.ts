@@ -81,6 +81,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "GET /dashboard/assets/style.css": forAll(200),
   "GET /dashboard/assets/marked.js": forAll(200),
   "GET /dashboard/models": forAll(200),
+  "GET /dashboard/models/*": forAll(404, { ids: { "*": { text: "vendor/none" } } }),
   "GET /install.sh": forAll(200),
   "GET /install.ps1": forAll(200),
   "GET /install.md": forAll(200),

@@ -1,0 +1,73 @@
+import { html } from "ghtml";
+import type { CatalogueModel } from "../../../contract/catalogue.ts";
+import { dayOf } from "../../../contract/days.ts";
+import type { ListedModel } from "../../../ledger/models/model-list.ts";
+import type { ModelDay } from "../../../ledger/usage/model-hours.ts";
+import type { Member } from "../../session/visitor.ts";
+import { isLegacy } from "../default-model.ts";
+import { INTERFACE_NAMES } from "../interface-names.ts";
+import { layout } from "../layout.ts";
+import { quickstart, type Language } from "../quickstart.ts";
+import { UPTIME_DAYS, uptimeBars, uptimeOf } from "../uptime.ts";
+import { LEGACY, modelPath } from "./models.ts";
+import { prices } from "./prices.ts";
+
+export interface ModelView {
+  visitor: Member | null;
+  listed: ListedModel;
+  /** Of the last 30 days. */
+  days: readonly ModelDay[];
+  baseUrl: string;
+  language: Language;
+  nowMs: number;
+}
+
+export function modelPage({ visitor, listed, days, baseUrl, language, nowMs }: ModelView): string {
+  const { model } = listed;
+  const body = html`<p class="crumb"><a href="/dashboard/models">Models</a></p>
+    <div class="title">
+      <h1>${model.name} !${isLegacy(model, nowMs) ? LEGACY : ""}</h1>
+      <a class="button primary" href="/dashboard/playground?model=${encodeURIComponent(model.name)}">Try it</a>
+    </div>
+    !${retirement(model, nowMs)}
+    <dl class="facts card">!${facts(model).map(([term, words]) => fact(term, words))}</dl>
+    !${prices(listed)}
+    <section aria-labelledby="uptime">
+      <h2 id="uptime">Uptime</h2>
+      <p>
+        !${uptimeOf(days) === undefined ? `No requests in the last ${UPTIME_DAYS} days.` : html`<strong>${uptimeOf(days)}</strong> of requests in the last ${UPTIME_DAYS} days succeeded.`}
+        <span class="muted">Measured on the requests of all accounts, up to the last full hour.</span>
+      </p>
+      !${uptimeBars(days, nowMs)}
+    </section>
+    <section aria-labelledby="code">
+      <h2 id="code">Use it</h2>
+      !${quickstart({ baseUrl, model, language, path: modelPath(model.name) })}
+    </section>`;
+  return layout({ title: model.name, visitor, path: "/dashboard/models", body });
+}
+
+function facts({ contextWindow, maxOutputTokens, interfaces, aliases }: CatalogueModel): [string, string][] {
+  return [
+    ["Context", contextWindow === null ? "Not stated" : `${contextWindow.toLocaleString("en-US")} tokens`],
+    ["Max output", `${maxOutputTokens.toLocaleString("en-US")} tokens`],
+    ["Interfaces", interfaces.map((each) => INTERFACE_NAMES[each]).join(", ")],
+    ...(aliases.length === 0 ? [] : [["Aliases", aliases.join(", ")] satisfies [string, string]]),
+  ];
+}
+
+function fact(term: string, words: string): string {
+  return html`<div>
+    <dt>${term}</dt>
+    <dd>${words}</dd>
+  </div>`;
+}
+
+/** That the model will go; also while that lies ahead. */
+function retirement({ deprecation }: CatalogueModel, nowMs: number): string {
+  if (deprecation === undefined) return "";
+  const { sinceSeconds, sunsetSeconds } = deprecation;
+  const since = sinceSeconds === undefined || sinceSeconds * 1000 <= nowMs ? "" : ` from ${dayOf(sinceSeconds * 1000)}`;
+  const end = sunsetSeconds === undefined ? "" : ` It will be retired on ${dayOf(sunsetSeconds * 1000)}.`;
+  return html`<p class="alert" role="status">This model is deprecated${since}.${end} Choose another one for new work.</p>`;
+}

@@ -1,0 +1,74 @@
+import { html } from "ghtml";
+import type { ListedModel } from "../../../ledger/models/model-list.ts";
+import { showPrice } from "../../money.ts";
+import type { Member } from "../../session/visitor.ts";
+import { isLegacy } from "../default-model.ts";
+import { empty } from "../empty.ts";
+import { compact } from "../figures.ts";
+import { INTERFACE_NAMES } from "../interface-names.ts";
+import { layout } from "../layout.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
+
+const PATH = "/dashboard/models";
+
+export function modelsPage({
+  visitor,
+  models,
+  baseUrl,
+}: {
+  visitor: Member | null;
+  models: readonly ListedModel[];
+  baseUrl: string;
+}): string {
+  // Those that people should move away from come last.
+  const sorted = [...models.filter(({ model }) => !isLegacy(model)), ...models.filter(({ model }) => isLegacy(model))];
+  const body = html`<h1>Models</h1>
+    <p class="muted">
+      Prices are in USD per million tokens. Base URL: <code>${baseUrl}/v1</code> for OpenAI clients, <code>${baseUrl}</code> for
+      Anthropic clients.
+    </p>
+    !${models.length === 0 ? empty("No models available") : table(sorted)}`;
+  return layout({ title: "Models", visitor, path: PATH, body });
+}
+
+/** The page of one model; names may hold slashes. */
+export function modelPath(name: string): string {
+  return `${PATH}/${name.split("/").map(encodeURIComponent).join("/")}`;
+}
+
+export const LEGACY = html`<span class="badge warn">legacy</span>`;
+
+function table(models: readonly ListedModel[]): string {
+  return responsiveTable(
+    [
+      "Model",
+      "Interfaces",
+      { number: "Input" },
+      { number: "Cached input" },
+      { number: "Cache write" },
+      { number: "Output" },
+      { number: "Context" },
+      { number: "Max output" },
+    ],
+    models.map(row),
+    "widest",
+  );
+}
+
+function row({ model, price, schedule }: ListedModel): string {
+  return html`<tr>
+    <th scope="row" data-label="Model">
+      <span
+        ><a href="${modelPath(model.name)}"><code>!${clipped(model.name)}</code></a> !${isLegacy(model) ? LEGACY : ""}
+        !${schedule.length === 0 ? "" : html`<span class="sub">Prices vary by time</span>`}</span
+      >
+    </th>
+    <td class="wrap" data-label="Interfaces">${model.interfaces.map((each) => INTERFACE_NAMES[each]).join(", ")}</td>
+    <td data-label="Input" class="number">${showPrice(price.inputPicoUsd)}</td>
+    <td data-label="Cached input" class="number">${showPrice(price.cachedInputPicoUsd)}</td>
+    <td data-label="Cache write" class="number">${showPrice(price.cacheWritePicoUsd)}</td>
+    <td data-label="Output" class="number">${showPrice(price.outputPicoUsd)}</td>
+    <td data-label="Context" class="number">!${model.contextWindow === null ? "–" : compact(model.contextWindow)}</td>
+    <td data-label="Max output" class="number">!${compact(model.maxOutputTokens)}</td>
+  </tr>`;
+}
