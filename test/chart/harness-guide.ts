@@ -9,8 +9,19 @@ import { findKubeTools } from "../support/kube/tools.ts";
 
 /** The commands of docs/kubernetes.md that are marked to be run, in order, word for word. */
 export async function guideSteps(): Promise<string[]> {
+  return await markedSteps("run");
+}
+
+/** The commands that install a trial, with a Postgres of its own. */
+export async function trialStep(): Promise<string> {
+  const [step = ""] = await markedSteps("trial");
+  return step;
+}
+
+async function markedSteps(mark: string): Promise<string[]> {
   const text = await readFile(path.join(ROOT, "docs/kubernetes.md"), "utf8");
-  return [...text.matchAll(/^<!-- run -->\n```sh\n([\s\S]*?)^```$/gm)].map(([, step = ""]) => step);
+  const marked = new RegExp(`^<!-- ${mark} -->\\n\`\`\`sh\\n([\\s\\S]*?)^\`\`\`$`, "gm");
+  return [...text.matchAll(marked)].map(([, step = ""]) => step);
 }
 
 export interface Shell {

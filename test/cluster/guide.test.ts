@@ -1,4 +1,4 @@
-import { mkdir, stat, symlink, writeFile } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { ROOT } from "../../charts/generate/outputs.ts";
@@ -6,7 +6,8 @@ import { guideSteps } from "../chart/harness-guide.ts";
 import { NODE_ADDRESS } from "../support/cluster/addresses.ts";
 import { useCluster } from "../support/cluster/use-cluster.ts";
 import { eventually } from "../support/eventually.ts";
-import { createDatabase, mergedValues, MODEL, rolledOut, SIMULATOR_URL, SITE_VALUES } from "./release.ts";
+import { createDatabase, MODEL, rolledOut, SIMULATOR_URL } from "./release.ts";
+import { createShell } from "./shell.ts";
 import { readAvailable, streamChat, streamMessages } from "./streams.ts";
 
 const cluster = useCluster();
@@ -16,30 +17,14 @@ const WITHIN = { withinMs: 60_000, everyMs: 250 };
 
 const kubectl = (words: readonly string[]) => cluster().kubectl(["--namespace", NAMESPACE, ...words]);
 
-/** Runs steps as a reader does who has a shell in a checkout; only `helm upgrade` is told what this small node needs. */
-async function createShell(variables: Readonly<Record<string, string>>): Promise<(script: string) => Promise<string>> {
-  const { facts, room } = cluster();
-  const directory = path.join(facts.directory, "reader");
-  await mkdir(directory);
-  await symlink(path.join(ROOT, "charts"), path.join(directory, "charts"));
-  await writeFile(path.join(directory, "site.yaml"), mergedValues(SITE_VALUES));
-  const settings = Object.entries(variables).map(([name, value]) => `export ${name}='${value}'\n`);
-  const prelude = `cd '${directory}'
-    export KUBECONFIG='${facts.kubeconfig}'
-    kubectl() { '${facts.kubectl}' "$@"; }
-    helm() { if [[ "$1" == upgrade ]]; then '${facts.helm}' "$@" --values site.yaml; else '${facts.helm}' "$@"; fi; }
-    ${settings.join("")}`;
-  return (script) => room.run(["bash", "-euo", "pipefail", "-c", `${prelude}\n${script}`]);
-}
-
 test("the guide's commands lead from nothing to pods that answer paid requests", async () => {
-  const { facts } = cluster();
-  const shell = await createShell({ DATABASE_URL: await createDatabase(cluster(), "guide"), PROVIDER_KEY: "provider-key" });
+  const variables = { DATABASE_URL: await createDatabase(cluster(), "guide"), PROVIDER_KEY: "provider-key" };
+  const { directory, run: shell } = await createShell(cluster(), { variables });
   const [prepare = "", install = "", backUp = "", model = "", account = "", request = ""] = await guideSteps();
   await shell(prepare);
   expect(await shell(install)).toContain("Base address: https://gateway.example\n");
   await shell(backUp);
-  expect((await stat(path.join(facts.directory, "reader/pepper-backup.yaml"))).mode & 0o777).toBe(0o600);
+  expect((await stat(path.join(directory, "pepper-backup.yaml"))).mode & 0o777).toBe(0o600);
   // The model server that stands for the reader's own.
   await shell(model.replace("https://provider.example/v1", SIMULATOR_URL));
   await rolledOut(kubectl, NAME);

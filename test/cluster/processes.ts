@@ -1,4 +1,4 @@
-import type { Cluster } from "../support/cluster/use-cluster.ts";
+import type { Cluster } from "../support/cluster/access.ts";
 import type { Release } from "./release.ts";
 
 /** A process of a pod, by its id on the node. */

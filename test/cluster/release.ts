@@ -3,12 +3,12 @@ import { stringify } from "yaml";
 import { ROOT } from "../../charts/generate/outputs.ts";
 import { SIMULATOR_PORT } from "../support/cluster/addresses.ts";
 import { POSTGRES } from "../support/cluster/postgres.ts";
-import type { Cluster } from "../support/cluster/use-cluster.ts";
+import type { Cluster } from "../support/cluster/access.ts";
 import { eventually } from "../support/eventually.ts";
 
 export const MODEL = "modelx-v4-pro";
 export const SIMULATOR_URL = `http://simulator.inference.svc:${SIMULATOR_PORT}/v1`;
-const CHART = path.join(ROOT, "charts/model-gateway");
+export const CHART = path.join(ROOT, "charts/model-gateway");
 const READY_WITHIN = "180s";
 
 /** What this node needs besides what docs/kubernetes.md says: it has few processors, and the model server is inside. */
@@ -28,14 +28,19 @@ export interface ReleaseOptions {
   values?: object;
 }
 
-/** A release that serves one Model to one key. */
-export interface Release {
+/** Where a release and its resources are. */
+export interface Place {
+  /** Of the release. */
   readonly name: string;
   readonly namespace: string;
   /** Of the objects that the chart makes. */
   readonly fullname: string;
   readonly modelNamespace: string;
   readonly teamNamespace: string;
+}
+
+/** A release that serves one Model to one key. */
+export interface Release extends Place {
   /** Leads to its Service. */
   readonly url: string;
   readonly key: string;
@@ -54,37 +59,64 @@ export async function createDatabase(cluster: Cluster, name: string): Promise<st
 
 /** Installs the chart and waits until all pods are ready and the key is served. */
 export async function installRelease(cluster: Cluster, { name, values = {} }: ReleaseOptions): Promise<Release> {
-  const [namespace, modelNamespace, teamNamespace] = [name, `${name}-models`, `${name}-team`];
-  const kubectl = (words: readonly string[], input?: string) => cluster.kubectl(["--namespace", namespace, ...words], input);
-  const database = await createDatabase(cluster, name);
+  const place = placeOf(name);
+  await makeNamespaces(cluster, place);
+  await nameDatabase(cluster, name, await createDatabase(cluster, name));
+  await installChart(cluster, { name, values });
+  return await startServing(cluster, place);
+}
+
+export function placeOf(name: string): Place {
+  const fullname = `${name}-model-gateway`;
+  return { name, namespace: name, fullname, modelNamespace: `${name}-models`, teamNamespace: `${name}-team` };
+}
+
+export async function makeNamespaces(cluster: Cluster, place: Place): Promise<void> {
+  const { namespace, modelNamespace, teamNamespace } = place;
   const namespaces = [namespace, modelNamespace, teamNamespace].map((each) => namespaceObject(each, teamNamespace));
   await cluster.kubectl(["apply", "--filename", "-"], namespaces.map((each) => stringify(each)).join("---\n"));
-  await kubectl(["create", "secret", "generic", "ledger-app", `--from-literal=uri=${database}`]);
-  await installChart(cluster, { name, values });
-  const fullname = `${name}-model-gateway`;
-  await Promise.all([rolledOut(kubectl, fullname), serveModel(cluster, { kubectl, fullname, modelNamespace, teamNamespace })]);
-  const url = await serviceUrl(cluster, { name, namespace });
-  const key = await readKey(kubectl, teamNamespace);
-  await eventually(() => expectAnswer(url, key), { withinMs: 60_000, everyMs: 250 });
-  return { name, namespace, fullname, modelNamespace, teamNamespace, url, key, kubectl };
+}
+
+/** Makes the Secret that the chart is told of. */
+export async function nameDatabase(cluster: Cluster, namespace: string, url: string): Promise<void> {
+  const secret = ["create", "secret", "generic", "ledger-app", `--from-literal=uri=${url}`];
+  await cluster.kubectl([...secret, "--namespace", namespace]);
 }
 
 /** Runs Helm, in namespaces and with a database that are there. */
 export async function installChart(cluster: Cluster, { name, values = {} }: ReleaseOptions): Promise<void> {
+  const install = ["upgrade", "--install", name, CHART, "--namespace", name, "--values", "-"];
+  await cluster.helm(install, releaseValues(placeOf(name), { database: { existingSecret: "ledger-app" } }, values));
+}
+
+/** What every release here is told, and more. */
+export function releaseValues({ modelNamespace, teamNamespace }: Place, ...more: readonly object[]): string {
   const settings = {
     image: { repository: "images.example/model-gateway" },
-    database: { existingSecret: "ledger-app" },
     publicBaseUrl: "https://gateway.example",
-    watchNamespaces: [`${name}-models`, `${name}-team`],
+    watchNamespaces: [modelNamespace, teamNamespace],
     crds: { enabled: false },
   };
-  const install = ["upgrade", "--install", name, CHART, "--namespace", name, "--values", "-"];
-  await cluster.helm(install, mergedValues(SITE_VALUES, settings, values));
+  return mergedValues(SITE_VALUES, settings, ...more);
+}
+
+/** Makes an account, a Model and an ApiKey for a release, and waits until all pods are ready and the key is served. */
+export async function startServing(cluster: Cluster, place: Place): Promise<Release> {
+  const kubectl = (words: readonly string[], input?: string) =>
+    cluster.kubectl(["--namespace", place.namespace, ...words], input);
+  await Promise.all([rolledOut(kubectl, place.fullname), serveModel(cluster, { ...place, kubectl })]);
+  const url = await serviceUrl(cluster, place);
+  const key = await readKey(kubectl, place.teamNamespace);
+  await eventually(() => expectAnswer(url, key), { withinMs: 60_000, everyMs: 250 });
+  return { ...place, url, key, kubectl };
 }
 
 /** Leads to the Service that is there now. */
-export async function serviceUrl(cluster: Cluster, { name, namespace }: Pick<Release, "name" | "namespace">): Promise<string> {
-  const get = ["get", "service", `${name}-model-gateway`, "--namespace", namespace, "--output", "jsonpath={.spec.clusterIP}"];
+export async function serviceUrl(
+  cluster: Cluster,
+  { fullname, namespace }: Pick<Place, "fullname" | "namespace">,
+): Promise<string> {
+  const get = ["get", "service", fullname, "--namespace", namespace, "--output", "jsonpath={.spec.clusterIP}"];
   return await cluster.forward(await cluster.kubectl(get), 80);
 }
 
@@ -109,15 +141,18 @@ async function serveModel(
 ): Promise<void> {
   await kubectl(["rollout", "status", `deployment/${fullname}-operator`, `--timeout=${READY_WITHIN}`]);
   const account = ["team", "--name", "Team", "--grant-usd", "20", "--reference", "first credit"];
-  await kubectl(["exec", `deployment/${fullname}-operator`, "--", "node", "ledger/account-command/main.ts", ...account]);
+  const grant = ["exec", `deployment/${fullname}-operator`, "--", "node", "ledger/account-command/main.ts", ...account];
+  // A trial's Postgres starts beside the operator.
+  await eventually(() => kubectl(grant), { withinMs: 120_000, everyMs: 1_000 });
   const secret = ["create", "secret", "generic", "my-provider", "--from-literal=api-key=provider-key"];
   await cluster.kubectl([...secret, "--namespace", modelNamespace]);
   const objects = [modelObject(modelNamespace), apiKeyObject(teamNamespace)];
   await cluster.kubectl(["apply", "--filename", "-"], objects.map((each) => stringify(each)).join("---\n"));
 }
 
-async function readKey(kubectl: Kubectl, teamNamespace: string): Promise<string> {
-  const words = ["get", "secret", "my-key", "--namespace", teamNamespace, "--output", "jsonpath={.data.api-key}"];
+/** Waits for the Secret of an ApiKey. @returns the key. */
+async function readKey(kubectl: Kubectl, teamNamespace: string, name = "my-key"): Promise<string> {
+  const words = ["get", "secret", name, "--namespace", teamNamespace, "--output", "jsonpath={.data.api-key}"];
   const encoded = await eventually(() => kubectl(words), { withinMs: 60_000, everyMs: 250 });
   return Buffer.from(encoded, "base64").toString();
 }
@@ -140,13 +175,13 @@ function namespaceObject(name: string, teamNamespace: string): object {
   return { apiVersion: "v1", kind: "Namespace", metadata: { name, labels } };
 }
 
-function modelObject(namespace: string): object {
+export function modelObject(namespace: string, { name = MODEL, url = SIMULATOR_URL } = {}): object {
   return {
     apiVersion: "modelgateway.dev/v1alpha1",
     kind: "Model",
-    metadata: { name: MODEL, namespace },
+    metadata: { name, namespace },
     spec: {
-      modelName: MODEL,
+      modelName: name,
       interfaces: ["ChatCompletions", "Messages"],
       limits: { contextWindow: 200_000, maxOutputTokens: 64_000 },
       pricing: { inputPerMillion: "3.00", cachedInputPerMillion: "0.30", outputPerMillion: "15.00" },
@@ -154,7 +189,7 @@ function modelObject(namespace: string): object {
         {
           name: "primary",
           protocol: "ChatCompletions",
-          url: SIMULATOR_URL,
+          url,
           upstreamModel: "some-model",
           credentialRef: { name: "my-provider" },
         },
@@ -163,12 +198,12 @@ function modelObject(namespace: string): object {
   };
 }
 
-function apiKeyObject(namespace: string): object {
+function apiKeyObject(namespace: string, name = "my-key"): object {
   return {
     apiVersion: "modelgateway.dev/v1alpha1",
     kind: "ApiKey",
-    metadata: { name: "my-key", namespace },
-    spec: { account: "team", secretRef: { name: "my-key" } },
+    metadata: { name, namespace },
+    spec: { account: "team", secretRef: { name } },
   };
 }
 

@@ -5,3 +5,5 @@ COPY native /usr/local/postgres
 COPY --chmod=755 postgres-entrypoint.sh /entrypoint.sh
 RUN groupadd --gid 999 postgres && useradd --uid 999 --gid 999 --no-create-home postgres
 ENTRYPOINT ["/entrypoint.sh"]
+# As the official image: SIGTERM would wait until all clients have gone.
+STOPSIGNAL SIGINT
