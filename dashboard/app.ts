@@ -48,7 +48,9 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   await serveAssets(app);
   const inFlight = boundInFlight(app);
   guard(app, { ...deps, inFlight });
-  app.setErrorHandler((error, request, reply) => answerError({ error, request, reply, log: deps.log }));
+  app.setErrorHandler((error, request, reply) =>
+    answerError({ error, request, reply, log: deps.log, publicBaseUrl: deps.publicBaseUrl }),
+  );
   app.setNotFoundHandler((request, reply) => answerNotFound(request, reply));
   registerRoutes(app, deps);
   await serveApi(app, { ...deps, inFlight });

@@ -1,21 +1,13 @@
 import { Readable } from "node:stream";
 import { stringify } from "csv-stringify/sync";
-
-/** Numbers and money come as decimal texts made by us; all else is text that a customer or an admin has written. */
-export type Cell = { text: string } | { number: string };
-
-export interface CsvFile {
-  columns: readonly string[];
-  /** Rows in portions, each read when the one before it is on its way. */
-  portions: AsyncIterable<readonly (readonly Cell[])[]>;
-}
+import type { Cell, TableFile } from "./table-file.ts";
 
 /** A file of any length, never whole in memory. */
-export function streamCsv({ columns, portions }: CsvFile): Readable {
+export function streamCsv({ columns, portions }: TableFile): Readable {
   return Readable.from(lines(columns, portions), { objectMode: false });
 }
 
-async function* lines(columns: CsvFile["columns"], portions: CsvFile["portions"]): AsyncGenerator<string> {
+async function* lines(columns: TableFile["columns"], portions: TableFile["portions"]): AsyncGenerator<string> {
   yield encodeRows([columns]);
   for await (const rows of portions) {
     if (rows.length > 0) yield encodeRows(rows.map((row) => row.map(cellText)));

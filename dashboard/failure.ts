@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError, toGatewayError } from "../contract/errors.ts";
 import type { Logger } from "../runtime/log.ts";
+import { readForm } from "./form.ts";
+import { pageOfForm } from "./session/draft.ts";
 import { FreshSignInNeeded } from "./session/fresh.ts";
 import { NO_SUCH_PAGE, SecondFactorNeeded, SignInNeeded } from "./session/guard.ts";
 import { failurePage } from "./views/failure.ts";
@@ -11,13 +13,20 @@ export function answerError({
   request,
   reply,
   log,
+  publicBaseUrl,
 }: {
   error: unknown;
   request: FastifyRequest;
   reply: FastifyReply;
   log: Logger;
+  publicBaseUrl: string;
 }) {
-  if (error instanceof SignInNeeded) return reply.redirect(`/dashboard/sign-in?next=${encodeURIComponent(request.url)}`, 303);
+  if (error instanceof SignInNeeded) {
+    // A form leads back to its page, with what was typed: its own address is none that can be opened.
+    const page = request.method === "GET" ? request.url : pageOfForm(request, publicBaseUrl);
+    if (request.method === "POST") request.draft = { page, action: request.url, fields: readForm(request) };
+    return reply.redirect(`/dashboard/sign-in?next=${encodeURIComponent(page)}`, 303);
+  }
   if (error instanceof FreshSignInNeeded)
     return reply.redirect(`/dashboard/confirm-identity?next=${encodeURIComponent(error.next)}`, 303);
   if (error instanceof SecondFactorNeeded) return reply.redirect(wayToFactor(request), 303);

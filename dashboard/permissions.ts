@@ -13,6 +13,7 @@ export const PERMISSIONS = {
   setLimits: { least: "owner", words: "Set the account's limits, budgets and webhook" },
   manageCard: { least: "owner", words: "Save and remove the card, and set automatic top-up" },
   manageMembers: { least: "owner", words: "Invite and remove people, change their roles, and require a second factor" },
+  renameAccount: { least: "owner", words: "Rename the account" },
   manageTokens: { least: "owner", words: "Make and revoke management tokens" },
 } as const satisfies Record<string, { least: Role; words: string }>;
 

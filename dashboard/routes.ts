@@ -33,7 +33,7 @@ import { signInPasskeyRoutes } from "./routes/people/sign-in-passkey.ts";
 import { signInRoutes } from "./routes/people/sign-in.ts";
 import { signUpRoutes } from "./routes/people/sign-up.ts";
 import { tokenRoutes } from "./routes/keys/tokens.ts";
-import { usageCsvRoutes } from "./routes/usage/csv.ts";
+import { usageFileRoutes } from "./routes/usage/files.ts";
 import { usageRoutes } from "./routes/usage/usage.ts";
 
 export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
@@ -61,7 +61,7 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   budgetRoutes(app, deps);
   usageRoutes(app, deps);
   requestRoutes(app, deps);
-  usageCsvRoutes(app, deps);
+  usageFileRoutes(app, deps);
   creditRoutes(app, deps);
   receiptRoutes(app, deps);
   modelRoutes(app, deps);

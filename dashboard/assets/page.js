@@ -32,3 +32,19 @@ for (const toast of document.querySelectorAll(".toast")) {
   button.hidden = false;
   button.addEventListener("click", () => toast.remove());
 }
+
+// What was typed before a session ended.
+const draft = document.querySelector("[data-draft]");
+if (draft !== null) {
+  const fields = JSON.parse(draft.dataset.fields);
+  for (const form of document.querySelectorAll("form[method=post]")) {
+    if (form.getAttribute("action") !== draft.dataset.draft) continue;
+    for (const element of form.elements) {
+      if (element.type === "hidden" || !(element.name in fields)) continue;
+      const value = fields[element.name];
+      if (element.type === "checkbox") element.checked = value.split(",").includes(element.value);
+      else if (element.type === "radio") element.checked = element.value === value;
+      else element.value = value;
+    }
+  }
+}

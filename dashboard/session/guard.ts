@@ -12,6 +12,7 @@ import type { AdminSecondFactor } from "../second-factor-policy.ts";
 import { sessionCookie } from "./cookie.ts";
 import { checkForm, csrfToken } from "./csrf.ts";
 import { canProveAddresses } from "./requirements.ts";
+import { createDrafts } from "./draft.ts";
 import { createToasts } from "./toast.ts";
 import type { Member } from "./visitor.ts";
 
@@ -57,6 +58,7 @@ export async function readVisitor(
     onlyProvider,
     csrf: csrfToken(token, membership.accountId),
     toast: null,
+    draft: null,
   };
 }
 
@@ -65,13 +67,14 @@ export function guard(app: FastifyInstance, deps: GuardDeps): void {
   const { publicBaseUrl, inFlight } = deps;
   const cookies = sessionCookie(publicBaseUrl);
   const toasts = createToasts(app, deps);
+  const drafts = createDrafts(app, deps);
   app.decorateRequest("visitor", null);
 
   app.addHook("preHandler", async (request) => {
     if (request.routeOptions.config.isApi === true) return;
     const token = cookies.read(request);
     const known = await readVisitor(deps, token);
-    const visitor = known && { ...known, toast: toasts.read(request, known.person) };
+    const visitor = known && { ...known, toast: toasts.read(request, known.person), draft: drafts.read(request) };
     request.visitor = visitor;
     await inFlight.enter(request, visitor?.membership.accountId);
     const isForm = request.method !== "GET" && request.method !== "HEAD" && request.routeOptions.config.isWebhook !== true;

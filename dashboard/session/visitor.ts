@@ -1,3 +1,4 @@
+import type { Draft } from "./draft.ts";
 import type { ProviderId } from "../oidc/config.ts";
 import type { Membership } from "../../ledger/people/members.ts";
 import type { Person } from "../../ledger/people/persons.ts";
@@ -19,6 +20,8 @@ export interface Member {
   csrf: string;
   /** What the form did that led here; null: nothing to say. */
   toast: string | null;
+  /** What they had typed on this page before their session ended; null: nothing. */
+  draft: Draft | null;
 }
 
 declare module "fastify" {

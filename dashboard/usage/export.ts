@@ -3,7 +3,7 @@ import { formatNanoUsd } from "../../ledger/money.ts";
 import { usageByKey, usageByModelAndDay, type KeyUsagePosition } from "../../ledger/usage/reports.ts";
 import { listRequests, type ListedRequest, type RequestPosition } from "../../ledger/usage/request-list.ts";
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../ledger/usage/sums.ts";
-import type { Cell, CsvFile } from "../csv.ts";
+import type { Cell, TableFile } from "../table-file.ts";
 import { listingOf, type RequestFilter } from "./filter.ts";
 import type { DayRange } from "./range.ts";
 import { momentsOf } from "../../contract/days.ts";
@@ -28,7 +28,7 @@ const SUMS = [
 ];
 
 /** By UTC day and model, oldest day first. */
-export function exportDays(database: Queryable, selection: UsageSelection): CsvFile {
+export function exportDays(database: Queryable, selection: UsageSelection): TableFile {
   async function* portions(): AsyncGenerator<Cell[][]> {
     const rows = await readDays(database, selection);
     yield rows.map(({ day, model, ...sums }) => [{ number: day }, { text: model }, ...sumCells(sums)]);
@@ -36,7 +36,7 @@ export function exportDays(database: Queryable, selection: UsageSelection): CsvF
   return { columns: ["day", "model", ...SUMS], portions: portions() };
 }
 
-export function exportModels(database: Queryable, selection: UsageSelection): CsvFile {
+export function exportModels(database: Queryable, selection: UsageSelection): TableFile {
   async function* portions(): AsyncGenerator<Cell[][]> {
     const byModel = new Map<string, UsageSums>();
     for (const row of await readDays(database, selection))
@@ -47,7 +47,7 @@ export function exportModels(database: Queryable, selection: UsageSelection): Cs
 }
 
 /** All keys that were used, those that are deleted by now too. */
-export function exportKeys(database: Queryable, { accountId, range }: UsageSelection): CsvFile {
+export function exportKeys(database: Queryable, { accountId, range }: UsageSelection): TableFile {
   async function* portions(): AsyncGenerator<Cell[][]> {
     const { fromDay, toDay } = range;
     let after: KeyUsagePosition | null | undefined;
@@ -66,14 +66,15 @@ export function exportKeys(database: Queryable, { accountId, range }: UsageSelec
 }
 
 /** Every request, newest first, read page by page. */
-export function exportRequests(database: Queryable, { accountId, range, filter }: UsageSelection): CsvFile {
+export function exportRequests(database: Queryable, { accountId, range, filter }: UsageSelection): TableFile {
   async function* portions(): AsyncGenerator<Cell[][]> {
+    const listing = await listingOf(database, accountId, filter);
     let after: RequestPosition | null | undefined;
     while (after !== null) {
       const page = await listRequests(database, {
         accountId,
         ...momentsOf(range),
-        ...listingOf(filter),
+        ...listing,
         limit: PORTION,
         ...(after === undefined ? {} : { after }),
       });

@@ -56,6 +56,20 @@ export function seconds(ms: number | null): string {
   return ms === null ? "–" : `${(ms / 1000).toFixed(2)} s`;
 }
 
+/** How fast the output came after its first token; of an answer that is too short to tell, none. */
+export function tokensPerSecond({
+  outputTokens,
+  durationMs,
+  firstTokenMs,
+}: {
+  outputTokens: number;
+  durationMs: number;
+  firstTokenMs: number | null;
+}): string {
+  const ms = durationMs - (firstTokenMs ?? 0);
+  return ms < 100 || outputTokens < 2 ? "–" : Math.round((outputTokens * 1000) / ms).toLocaleString("en-US");
+}
+
 /** A number under its name, at the head of a page. @param figure.value HTML; @param figure.note HTML. */
 export function figure({ name, value, note = "" }: { name: string; value: string; note?: string }): string {
   return html`<div class="card figure">

@@ -1,5 +1,6 @@
 import { html } from "ghtml";
 import { asset } from "../assets.ts";
+import type { Draft } from "../session/draft.ts";
 import type { Member } from "../session/visitor.ts";
 import { csrfField } from "./csrf-field.ts";
 import { guestNavigation, memberNavigation } from "./navigation.ts";
@@ -34,7 +35,7 @@ export function layout({ title, visitor, path, body, isNarrow = false }: Page): 
         <a class="skip" href="#main">Skip to content</a>
         !${visitor === null ? guestNavigation(path) : memberNavigation(visitor, path)}
         <div class="page">
-          !${visitor === null ? "" : banners(visitor)}
+          !${visitor === null ? "" : banners(visitor)} !${visitor?.draft == null ? "" : draftNote(visitor.draft)}
           <main id="main" class="${isNarrow ? "narrow" : ""}">!${body}</main>
           <footer class="muted small">
             <a href="/dashboard/models">Models</a> <a href="/dashboard/status">Status</a> <a href="/dashboard/terms">Terms</a>
@@ -50,6 +51,13 @@ export function layout({ title, visitor, path, body, isNarrow = false }: Page): 
 function toast(text: string): string {
   return html`<p class="toast" role="status">
     <span>${text}</span><button type="button" class="quiet" aria-label="Dismiss" hidden>×</button>
+  </p>`;
+}
+
+/** Scripts put what was typed back into its form. */
+function draftNote({ action, fields }: Draft): string {
+  return html`<p class="banner" role="status" data-draft="${action}" data-fields="${JSON.stringify(fields)}">
+    You were signed out before the form was sent, so nothing was saved. Check it, then submit it again.
   </p>`;
 }
 

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
+import { checkPersonName } from "../people/person-name.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 
 export interface NewAccount {
@@ -80,6 +81,11 @@ export async function findAccount(database: Queryable, id: string): Promise<Acco
  */
 export async function setAccountStatus(database: Queryable, id: string, status: Account["status"]): Promise<boolean> {
   return (await database.execute("UPDATE account SET status = $2 WHERE id = $1 AND status <> $2", [id, status])) > 0;
+}
+
+/** @throws GatewayError `invalid_request` for a name that is none. */
+export async function renameAccount(database: Queryable, id: string, name: string): Promise<void> {
+  await database.execute("UPDATE account SET name = $2 WHERE id = $1", [id, checkPersonName(name)]);
 }
 
 /** @throws GatewayError `not_found` when there is no such account. */

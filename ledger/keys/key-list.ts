@@ -2,6 +2,7 @@ import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { storedLimitsSchema, type Limits } from "../../contract/limits.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { CREATED_BY } from "./key-creators.ts";
 import { maskApiKey } from "./keys.ts";
 
 /** A key as its account's page shows it (S24): never anything of the secret. */
@@ -25,6 +26,8 @@ export interface ListedKey {
   spentNanoUsd: bigint;
   /** The gateway made it for a member's playground; its value changes with every use of that page. */
   isPlayground: boolean;
+  /** Email address of who created it; null: an ApiKey resource, or the service itself. */
+  createdBy: string | null;
 }
 
 const keyRow = z.strictObject({
@@ -41,6 +44,7 @@ const keyRow = z.strictObject({
   spentThisMonthNanoUsd: z.bigint(),
   spentNanoUsd: z.bigint(),
   isPlayground: z.boolean(),
+  createdBy: z.string().nullable(),
 });
 
 export interface KeyPage {
@@ -59,7 +63,7 @@ export interface KeyListing {
   hasLimits?: boolean;
 }
 
-const SELECT = `SELECT public_id AS "publicId", name,
+const SELECT = `SELECT public_id AS "publicId", name, (SELECT email FROM person WHERE person.id = (${CREATED_BY})) AS "createdBy",
     CASE WHEN disabled_at IS NOT NULL THEN 'disabled' WHEN expires_at <= now() THEN 'expired' ELSE 'active' END AS status,
     created_at AS "createdAt", last_used_at AS "lastUsedAt", expires_at AS "expiresAt", allowed_models AS "allowedModels", limits,
     CASE WHEN previous_until > now() THEN previous_until END AS "previousUntil",
@@ -71,8 +75,8 @@ const SELECT = `SELECT public_id AS "publicId", name,
       sum(charge_nano_usd) FILTER (WHERE day = (now() AT TIME ZONE 'UTC')::date) AS today,
       sum(charge_nano_usd) FILTER (WHERE day >= date_trunc('month', now() AT TIME ZONE 'UTC')::date) AS month
     FROM usage_by_day WHERE key_id = public_id
-  ) AS spent ON true
-  ORDER BY created_at DESC, public_id DESC`;
+  ) AS spent ON true`;
+const NEWEST_FIRST = "ORDER BY created_at DESC, public_id DESC";
 
 /**
  * A page of an account's keys; deleted ones are left out. What was spent is added up for the page's keys alone. Days and
@@ -88,12 +92,54 @@ export async function listKeys(
                OR (created_at, public_id) < (SELECT created_at, public_id FROM api_key WHERE account_id = $1 AND public_id = $2))
                AND (NOT $4 OR limits <> '{}')
              ORDER BY created_at DESC, public_id DESC LIMIT $3
-           ) ${SELECT}`,
+           ) ${SELECT} ${NEWEST_FIRST}`,
     values: [accountId, afterId ?? null, limit + 1, hasLimits],
     row: keyRow,
   });
   const keys = rows.slice(0, limit).map(toListedKey);
   return { keys, next: rows.length > limit ? (keys.at(-1)?.publicId ?? null) : null };
+}
+
+/** What a list of keys is sorted by: the newest, by name, the last used, or the dearest of the UTC month first. */
+export const KEY_ORDERS = ["created", "name", "used", "spend"] as const;
+export type KeyOrder = (typeof KEY_ORDERS)[number];
+
+const ORDERS = {
+  created: "created_at DESC, public_id DESC",
+  name: "lower(name), public_id",
+  used: "last_used_at DESC NULLS LAST, public_id",
+  spend: `coalesce((SELECT sum(charge_nano_usd) FROM usage_by_day WHERE key_id = public_id
+    AND day >= date_trunc('month', now() AT TIME ZONE 'UTC')::date), 0) DESC, public_id`,
+} as const satisfies Record<KeyOrder, string>;
+
+export interface KeySearch {
+  accountId: string;
+  /** Part of a name, or a key as it is shown or sent: its secret is not looked at. "": all. */
+  search: string;
+  order: KeyOrder;
+  limit: number;
+  /** How many keys the pages before had. */
+  offset: number;
+}
+
+/** A page of an account's keys that match; deleted ones are left out. An account has a bounded number of keys. */
+export async function searchKeys(
+  database: Queryable,
+  { accountId, search, order, limit, offset }: KeySearch,
+): Promise<{ keys: ListedKey[]; hasMore: boolean }> {
+  const [, head, tail] = /^sk-mg-([0-9A-Za-z]{4})(?:\*{4}|[0-9A-Za-z]{4})([0-9A-Za-z]{4})/.exec(search) ?? [];
+  const pattern = `%${search.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
+  const rows = await database.query({
+    text: `WITH page AS (
+             SELECT *, row_number() OVER (ORDER BY ${ORDERS[order]}) AS position FROM api_key
+             WHERE account_id = $1 AND revoked_at IS NULL
+               AND (name ILIKE $2 OR public_id = $3 OR (left(public_id, 4) = $4 AND right(public_id, 4) = $5))
+             ORDER BY position LIMIT $6 OFFSET $7
+           ) ${SELECT} ORDER BY position`,
+    values: [accountId, pattern, search, head ?? null, tail ?? null, limit + 1, offset],
+    row: keyRow,
+  });
+  return { keys: rows.slice(0, limit).map(toListedKey), hasMore: rows.length > limit };
 }
 
 /** One of an account's keys; undefined where it has no such key, or it was deleted. */

@@ -1,3 +1,4 @@
+import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Limits } from "../../contract/limits.ts";
 import type { Queryable } from "../postgres/database.ts";
@@ -11,6 +12,20 @@ export interface KeySettings {
   expiresAt: Date | null;
   limits: Limits;
   isDisabled: boolean;
+}
+
+/** Disables those of the keys that are enabled. @returns their ids. */
+export async function disableKeys(
+  database: Queryable,
+  { accountId, publicIds }: { accountId: string; publicIds: readonly string[] },
+): Promise<string[]> {
+  const rows = await database.query({
+    text: `UPDATE api_key SET disabled_at = now()
+           WHERE account_id = $1 AND public_id = ANY($2) AND revoked_at IS NULL AND disabled_at IS NULL RETURNING public_id AS "publicId"`,
+    values: [accountId, publicIds],
+    row: z.strictObject({ publicId: z.string() }),
+  });
+  return rows.map(({ publicId }) => publicId);
 }
 
 /**

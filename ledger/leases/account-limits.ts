@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { LIMIT_NAMES, limitsSchema, type Limits } from "../../contract/limits.ts";
+import { GatewayError } from "../../contract/errors.ts";
+import { LIMIT_NAMES, limitsSchema, storedLimitsSchema, type Limits } from "../../contract/limits.ts";
 import { parseNanoUsd } from "../money.ts";
 import type { Queryable } from "../postgres/database.ts";
 
@@ -13,20 +14,23 @@ export interface AccountLimits {
   effective: Limits;
 }
 
-const row = z.strictObject({ owner: limitsSchema, operator: limitsSchema });
+const row = z.strictObject({ owner: storedLimitsSchema, operator: storedLimitsSchema });
 const SELECT = "SELECT owner_limits AS owner, operator_limits AS operator FROM account WHERE id = $1";
 const COLUMNS = { owner: "owner_limits", operator: "operator_limits" } as const satisfies Record<LimitSetter, string>;
 
 /** @returns undefined when there is no such account. */
 export async function readAccountLimits(database: Queryable, accountId: string): Promise<AccountLimits | undefined> {
   const [found] = await database.query({ text: SELECT, values: [accountId], row });
-  return found && { ...found, effective: lowestLimits(found.owner, found.operator) };
+  if (found === undefined) return undefined;
+  const [owner, operator] = [found.owner.limits, found.operator.limits];
+  return { owner, operator, effective: lowestLimits(owner, operator) };
 }
 
 /**
  * Replaces all limits that one side has set; the other side's stay in force.
  * @param transaction two changes at once must not mix.
  * @returns false when there is no such account.
+ * @throws GatewayError `invalid_request` when the account has a limit that only a newer version knows: it would be lost.
  */
 export async function setAccountLimits(
   transaction: Queryable,
@@ -34,7 +38,13 @@ export async function setAccountLimits(
 ): Promise<boolean> {
   const [kept] = await transaction.query({ text: `${SELECT} FOR NO KEY UPDATE`, values: [accountId], row });
   if (kept === undefined) return false;
-  const effective = lowestLimits(limits, by === "owner" ? kept.operator : kept.owner);
+  const unknown = [...kept.owner.unknownLimits, ...kept.operator.unknownLimits];
+  if (unknown.length > 0)
+    throw new GatewayError(
+      "invalid_request",
+      `This account has a limit that a newer version of the gateway has set (${unknown.join(", ")}). Its limits can be changed when the upgrade is complete.`,
+    );
+  const effective = lowestLimits(limits, (by === "owner" ? kept.operator : kept.owner).limits);
   await transaction.execute(`UPDATE account SET ${COLUMNS[by]} = $2, limits = $3 WHERE id = $1`, [
     accountId,
     JSON.stringify(limits),

@@ -45,7 +45,8 @@ export interface RequestListing {
   /** Of the moment in which a request began: `from` is included, `to` is not. */
   from: Date;
   to: Date;
-  keyId?: string;
+  /** Only of these keys. */
+  keyIds?: readonly string[];
   model?: string;
   outcome?: Outcome;
   limit: number;
@@ -156,7 +157,7 @@ async function readGroups(
 
 /** What did not complete has an index of its own. */
 async function readIncomplete(database: Queryable, listing: RequestListing): Promise<ListedRow[]> {
-  const { accountId, from, to, outcome, keyId, model, limit } = listing;
+  const { accountId, from, to, outcome, keyIds, model, limit } = listing;
   const after = positionAfter(listing);
   return database.query({
     text: `
@@ -164,7 +165,7 @@ async function readIncomplete(database: Queryable, listing: RequestListing): Pro
         SELECT * FROM usage_event
         WHERE account_id = $1 AND outcome COLLATE "C" = $2 AND outcome <> 'complete' AND day BETWEEN $3 AND $4
           AND request_id >= $5 AND request_id < $6 AND (request_id, attempt) < ($7::uuid, $8::smallint)
-          AND ($9::text IS NULL OR key_id = $9) AND ($10::text IS NULL OR model = $10)
+          AND ($9::text[] IS NULL OR key_id = ANY($9)) AND ($10::text IS NULL OR model = $10)
         ORDER BY day DESC, request_id DESC, attempt DESC LIMIT $11
       ) ${SELECT_PAGE}`,
     values: [
@@ -176,7 +177,7 @@ async function readIncomplete(database: Queryable, listing: RequestListing): Pro
       lowestIdAt(to.getTime()),
       after.requestId,
       after.attempt,
-      keyId ?? null,
+      keyIds ?? null,
       model ?? null,
       limit,
     ],

@@ -12,7 +12,8 @@ export interface UsedGroup {
 
 interface GroupSearch {
   accountId: string;
-  keyId?: string;
+  /** Only of these keys. */
+  keyIds?: readonly string[];
   model?: string;
   fromMs: number;
   /** Periods that begin at this moment or later are left out. */
@@ -38,18 +39,18 @@ const groupRow = z.strictObject({ start: z.date(), keyId: z.string(), model: z.s
 
 /** The newest groups that hold so many requests: whole periods, newest first. */
 export async function findUsedGroups(database: Queryable, search: GroupSearch): Promise<FoundGroups> {
-  const { accountId, keyId, model, requests } = search;
-  const { table, column, start, ms } = keyId === undefined && model === undefined ? BY_HOUR : BY_DAY;
+  const { accountId, keyIds, model, requests } = search;
+  const { table, column, start, ms } = keyIds === undefined && model === undefined ? BY_HOUR : BY_DAY;
   const rows = await database.query({
     text: `SELECT ${start} AS start, key_id AS "keyId", model, requests FROM ${table}
            WHERE account_id = $1 AND ${column} >= $2 AND ${column} < $3
-             AND ($4::text IS NULL OR key_id = $4) AND ($5::text IS NULL OR model = $5)
+             AND ($4::text[] IS NULL OR key_id = ANY($4)) AND ($5::text IS NULL OR model = $5)
            ORDER BY ${column} DESC FETCH FIRST $6 ROWS WITH TIES`,
     values: [
       accountId,
       new Date(Math.floor(search.fromMs / ms) * ms).toISOString(),
       new Date(Math.ceil(search.beforeMs / ms) * ms).toISOString(),
-      keyId ?? null,
+      keyIds ?? null,
       model ?? null,
       requests,
     ],

@@ -1,7 +1,8 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { publishModels } from "../../ledger/models/catalogue.ts";
-import { catalogueModel, PRICE } from "../support/ledger.ts";
+import { settle } from "../../ledger/settlement/settle.ts";
+import { catalogueModel, PRICE, settlementOf } from "../support/ledger.ts";
 import { PASSWORD } from "../support/people.ts";
 import { useForAMonth } from "./harness-month.ts";
 import { useService } from "./harness-service.ts";
@@ -115,4 +116,53 @@ test("a chart says what its columns stand for to keys, mouse and touch, and its 
   await touched?.locator(".chart svg.small .column").nth(5).tap();
   expect(await touched?.locator(".tooltip").innerText()).toMatch(/\d{4}\n/);
   await phone?.close();
+});
+
+test("logs follow new requests while Live is on, and a key's value is done with once somebody says it is copied", async () => {
+  const { page, database, accountId, look, complaints } = await open();
+  await publishModels(database, [{ model: catalogueModel("modelx-v4-pro"), price: PRICE }]);
+  await page.goto("/dashboard/keys/new");
+  await page.getByLabel("Name", { exact: true }).fill("laptop");
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.getByText("you will not see it again").waitFor();
+  await look("key-value");
+  await page.getByRole("button", { name: "Done" }).click();
+  expect(page.url()).toMatch(/\/keys\/new$/);
+  await page.getByLabel("I have copied it").check();
+  await page.getByRole("button", { name: "Done" }).click();
+  await page.waitForURL(/\/dashboard\/keys\??$/);
+  const keyId = (await page.getByRole("checkbox", { name: "Select laptop" }).getAttribute("value")) ?? "";
+
+  await page.goto("/dashboard/usage/requests?range=today");
+  await page.getByText("No matching requests").waitFor();
+  await page.getByRole("button", { name: "Live" }).click();
+  await settle(database, [settlementOf({ accountId, keyId }, { outcome: "failed", chargeNanoUsd: 0n })]);
+  await page.getByRole("table").getByText("failed").waitFor();
+  await look("logs-live");
+  await page.getByRole("button", { name: "Live" }).click();
+  expect(await page.getByRole("button", { name: "Live" }).getAttribute("aria-pressed")).toBe("false");
+  expect(complaints).toEqual([]);
+});
+
+test("what was typed when a session had ended is on the form again after signing in, without secrets", async () => {
+  const { page, database, look, complaints } = await open();
+  await page.goto("/dashboard/keys/new");
+  await page.getByLabel("Name", { exact: true }).fill("nightly evaluation");
+  await page.getByLabel("Daily spend (USD)").fill("2.50");
+  await database.execute("DELETE FROM session");
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.waitForURL("**/dashboard/sign-in?next=**");
+  await page.getByLabel("Email").fill(EMAIL);
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await page.waitForURL("**/dashboard/keys/new");
+  await page.getByText("You were signed out before the form was sent").waitFor();
+  expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("nightly evaluation");
+  expect(await page.getByLabel("Daily spend (USD)").inputValue()).toBe("2.50");
+  await look("draft");
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.getByText("you will not see it again").waitFor();
+  await page.goto("/dashboard/keys/new");
+  expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("");
+  expect(complaints).toEqual([]);
 });

@@ -6,11 +6,17 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { publishModels } from "../../ledger/models/catalogue.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
+import { DAY_MS } from "../../contract/days.ts";
+import { setBudget } from "../../ledger/budgets/budgets.ts";
+import { rotateApiKey } from "../../ledger/keys/keys.ts";
+import { setAccountLimits } from "../../ledger/leases/account-limits.ts";
 import { setKeyLimits } from "../../ledger/leases/limits.ts";
+import { claimDeliveries, noteUndelivered, queueEvent } from "../../ledger/webhooks/deliveries.ts";
+import { setWebhook } from "../../ledger/webhooks/webhooks.ts";
 import { invite } from "../../ledger/people/invitations.ts";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
-import { catalogueModel, PRICE, settlementOf } from "../support/ledger.ts";
+import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
 import { useForAMonth } from "./harness-month.ts";
 import { signUpByMail, useService, type TestService } from "./harness-service.ts";
 import { PASSWORD } from "./harness-steps.ts";
@@ -29,6 +35,7 @@ const LONG_MODEL = "modelx-v4-pro-experimental-preview-with-extended-reasoning-2
 const PAGES = [
   "",
   "/keys",
+  "/keys?search=nothing",
   "/keys/new",
   "/limits",
   "/budgets",
@@ -77,6 +84,16 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
   await createManagementToken(database, { accountId, name: NAME, role: "owner", createdBy: personId, expiresAt: null });
   const [first = "", second = ""] = await useForAMonth(database, accountId, ["laptop", NAME, "nightly evaluation"]);
   await setKeyLimits(database, first, { spendPerDayUsd: "1.000000001", spendPerMonthUsd: "1234567.89" });
+  const limits = { spendPerMonthUsd: "123456789.987654321", requestsPerMinute: 999_999_999, concurrentRequests: 4 };
+  await setAccountLimits(database, { accountId, by: "operator", limits });
+  await setAccountLimits(database, { accountId, by: "owner", limits: { spendPerDayUsd: "0.02", requestsPerMinute: 60 } });
+  for (const covered of [{ scope: "account" }, { scope: "key", keyId: second }, { scope: "member", personId }] as const)
+    await setBudget(database, { accountId, amountNanoUsd: 1_234_567_890_123_456n, ...covered });
+  await setWebhook(database, { accountId, url: `https://${EMAIL.replace("@", ".")}/hooks/${"long".repeat(20)}`, pepper: PEPPER });
+  await queueEvent(database, { accountId, type: "budget.threshold_reached", at: new Date(), data: {} });
+  for (const { id } of await claimDeliveries(database, 1))
+    await noteUndelivered(database, { id, attempts: 7 }, `The endpoint could not be reached: ${NAME}.`);
+  await rotateApiKey(database, { publicId: second, pepper: PEPPER, previousUntil: new Date(Date.now() + DAY_MS) });
   // Nearly nothing, and more than fits.
   await settle(database, [
     settlementOf({ accountId, keyId: second }, { chargeNanoUsd: 1n }),

@@ -147,10 +147,12 @@ describe("lists of keys", () => {
 
     const first = (await ann.get("/dashboard/keys")).body;
     expect(first.match(/data-label="Key"/g)).toHaveLength(50);
-    const [, next = ""] = /href="([^"]+)">Older keys/.exec(first) ?? [];
-    const second = (await ann.get(next)).body;
+    const nextOf = (body: string) =>
+      (/href="([^"]+)">Next/.exec(body)?.[1] ?? "").replaceAll("&#61;", "=").replaceAll(/&#38;|&amp;/g, "&");
+    const second = (await ann.get(nextOf(first))).body;
     expect(second.match(/data-label="Key"/g)).toHaveLength(50);
-    expect((await ann.get(/href="([^"]+)">Older keys/.exec(second)?.[1] ?? "")).body).not.toContain("Older keys");
+    const third = (await ann.get(nextOf(second))).body;
+    expect([third.match(/data-label="Key"/g)?.length, nextOf(third)]).toEqual([20, ""]);
   });
 
   test("refuse a cursor that is none of theirs, and a page longer than the longest", async () => {

@@ -3,11 +3,13 @@ import { createApp } from "../../dashboard/app.ts";
 import { CSRF_FIELD, csrfToken } from "../../dashboard/session/csrf.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
-import { createApiKey } from "../../ledger/keys/keys.ts";
+import { HOUR_MS } from "../../contract/days.ts";
+import { createApiKey, isKeyInForce } from "../../ledger/keys/keys.ts";
+import { settle } from "../../ledger/settlement/settle.ts";
 import { listActions } from "../../ledger/people/audit.ts";
 import { startSession } from "../../ledger/people/sessions.ts";
 import { createLog } from "../../runtime/log.ts";
-import { catalogueModel, PEPPER, PRICE } from "../support/ledger.ts";
+import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
 import { listAllKeys } from "../support/listed-keys.ts";
 import { createMember, createPerson } from "../support/people.ts";
 import { usePostgres } from "../support/postgres.ts";
@@ -85,6 +87,52 @@ test("a limit that a newer version has set is shown by name, and only the key's 
   expect(await shown()).toMatchObject({ status: "disabled", unknownLimits: ["spendPerDayUsd", "imagesPerMinute"] });
   await ann.send(`${page}/delete`, {});
   expect(await shown()).toBeUndefined();
+});
+
+test("keys are found by name and by their masked form, sorted, shown with their creator, and disabled together", async () => {
+  const { database } = await postgres.migrated();
+  const { accountId, personId } = await ownerOf(database, "ann@example.com");
+  const ann = await browse(database, { personId, accountId });
+  const ids: string[] = [];
+  for (const name of ["Zebra", "50%_off", "apple"]) {
+    const { body } = await ann.send("/dashboard/keys/new", { name });
+    ids.push(/sk-mg-([0-9A-Za-z]{12})/.exec(body)?.[1] ?? "");
+  }
+  const [zebra = "", percent = "", apple = ""] = ids;
+  const foreign = await createApiKey(database, {
+    accountId: (await ownerOf(database, "eve@example.com")).accountId,
+    name: "eve's",
+    pepper: PEPPER,
+  });
+  await settle(database, [settlementOf({ accountId, keyId: percent })]);
+  const open = async (query: string) => (await ann.open(`/dashboard/keys?${query}`)).body;
+  const listed = async (query: string) => [...(await open(query)).matchAll(/name="keys" value="(\w{12})"/g)].map(([, id]) => id);
+  expect(await listed("")).toEqual([apple, percent, zebra]);
+  expect(await listed("sort=name")).toEqual([percent, apple, zebra]);
+  expect((await listed("sort=spend"))[0]).toBe(percent);
+  expect(await listed("search=ZEB")).toEqual([zebra]);
+  expect(await listed("search=%25_")).toEqual([percent]);
+  expect(await listed(`search=sk-mg-${zebra.slice(0, 4)}****${zebra.slice(-4)}`)).toEqual([zebra]);
+  expect(await open("search=eve")).toContain("No matching keys");
+  expect((await open("")).match(/ann@example\.com/g)?.length).toBeGreaterThanOrEqual(3);
+
+  const stop = await ann.send("/dashboard/keys/disable", { keys: `${zebra},${apple},${foreign.publicId},nonsense` });
+  expect(stop.statusCode).toBe(303);
+  const status = async (each: string) => (await listAllKeys(database, { accountId, publicId: each }))[0]?.status;
+  expect([await status(zebra), await status(apple), await status(percent)]).toEqual(["disabled", "disabled", "active"]);
+  expect(await isKeyInForce(database, { value: foreign.value, pepper: PEPPER })).toBe(true);
+  const actions = await listActions(database, { accountId, limit: 2 });
+  expect(actions.map(({ action }) => action)).toEqual(["key.disabled", "key.disabled"]);
+
+  for (const [overlap, hours] of [
+    ["1", 1],
+    ["168", 168],
+    ["0", null],
+  ] as const) {
+    await ann.send(`/dashboard/keys/${percent}/rotate`, { overlap });
+    const until = (await listAllKeys(database, { accountId, publicId: percent }))[0]?.previousUntil ?? null;
+    expect(until === null ? null : Math.round((until.getTime() - Date.now()) / HOUR_MS)).toBe(hours);
+  }
 });
 
 test("each page of another account's key answers as if there were none, and changes nothing", async () => {

@@ -33,6 +33,7 @@ test("a key is listed with what it was made with, masked, and nothing of its sec
     spentThisMonthNanoUsd: 0n,
     spentNanoUsd: 0n,
     isPlayground: false,
+    createdBy: null,
   });
   const secret = value.slice(-43);
   expect(Object.values(key ?? {}).join(" ")).not.toContain(secret.slice(0, 6));

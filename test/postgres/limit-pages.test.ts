@@ -88,3 +88,33 @@ test("an administrator refunds a request once, at most its charge, and says why"
   const actions = await listActions(database, { accountId, limit: 5 });
   expect(actions.map(({ subject }) => subject)).toEqual([`${settlement.requestId}: ticket 7`]);
 });
+
+test("a grant that is sent again with another amount says that the first one was posted", async () => {
+  const { root, accountId, database } = await open();
+  const path = `/dashboard/admin/accounts/${accountId}/grant`;
+  const form = { amount: "5", reason: "welcome", attempt: "0199d8a0-0000-4000-8000-000000000009" };
+  expect((await root.post(path, form)).statusCode).toBe(303);
+  const again = await root.post(path, { ...form, amount: "7" });
+  expect([again.statusCode, again.body.includes("This form was already sent with another amount")]).toEqual([400, true]);
+  expect((await readBalance(database, accountId)).postedNanoUsd).toBe(5_000_000_000n);
+});
+
+test("an owner renames the account; a name that is none is told beside its field", async () => {
+  const { owner, inAccount, accountId } = await open();
+  expect((await owner.post("/dashboard/settings/account", { accountName: "Acme & Sons" })).statusCode).toBe(303);
+  expect((await owner.get("/dashboard/settings")).body).toMatch(/Acme &(?:amp|#38); Sons/);
+  const wrong = await owner.post("/dashboard/settings/account", { accountName: "visit http://evil.example" });
+  expect([wrong.statusCode, wrong.body.includes('id="accountName-problem"')]).toEqual([400, true]);
+  const member = await inAccount(accountId, "member");
+  expect((await member.post("/dashboard/settings/account", { accountName: "mine" })).statusCode).toBe(403);
+});
+
+test("a limit that a newer version has set on an account is no failure of the page, and is not overwritten", async () => {
+  const { database, owner, accountId } = await open();
+  await database.execute(`UPDATE account SET operator_limits = '{"imagesPerMinute": 5, "requestsPerMinute": 7}' WHERE id = $1`, [
+    accountId,
+  ]);
+  expect((await owner.get("/dashboard/limits")).body).toContain("Service limit: 7");
+  const refused = await owner.post("/dashboard/limits", { spendPerDayUsd: "5" });
+  expect([refused.statusCode, refused.body.includes("imagesPerMinute")]).toEqual([400, true]);
+});

@@ -72,7 +72,7 @@ test("whatever a list is narrowed to and however long its pages are, each reques
               (outcome === undefined || each.outcome === outcome),
           );
           const narrowed = {
-            ...(keyId === undefined ? {} : { keyId }),
+            ...(keyId === undefined ? {} : { keyIds: [keyId] }),
             ...(model === undefined ? {} : { model }),
             ...(outcome === undefined ? {} : { outcome }),
           };

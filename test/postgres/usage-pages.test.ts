@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from "uuid";
 import { expect, test } from "vitest";
 import { publishModels } from "../../ledger/models/catalogue.ts";
 import { createApiKey } from "../../ledger/keys/keys.ts";
+import { noteAction } from "../../ledger/people/audit.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import { openDashboard } from "../support/dashboard.ts";
@@ -28,7 +29,7 @@ async function open() {
     await settle(database, [settlement]);
     return settlement.requestId;
   };
-  return { ...dashboard, ann, keys, use };
+  return { ...dashboard, database, ann, keys, use };
 }
 
 /** Without the entities that attributes are written with. */
@@ -144,4 +145,50 @@ test("a single day is drawn by hour, more by day, and the unit stays when the da
   expect((await ann.get(`/dashboard/usage?range=custom&from=${yesterday}&to=${yesterday}`)).body).toContain(
     "No usage in this period",
   );
+});
+
+test("a request is found by its id; an id of nobody's, or of another account's, is said to be none", async () => {
+  const { ann, keys, use, owner } = await open();
+  const id = await use(keys[0]);
+  const path = "/dashboard/usage/requests";
+  const found = await ann.get(`${path}?search=%20${id.toUpperCase()}`);
+  expect([found.statusCode, found.headers["location"]]).toEqual([303, `${path}/${id}`]);
+  const eve = await owner("eve@example.com");
+  for (const [client, search] of [
+    [eve, id],
+    [ann, uuidv7()],
+    [ann, "no id"],
+  ] as const) {
+    const { statusCode, body } = await client.get(`${path}?search=${encodeURIComponent(search)}`);
+    expect([statusCode, body.includes("This account has no request with this ID.")]).toEqual([200, true]);
+  }
+});
+
+test("requests are narrowed to keys that a member, or a token of theirs, created; the files hold the same, as CSV and JSON", async () => {
+  const { ann, keys, use, database, inAccount, program } = await open();
+  const [laptop = ""] = keys;
+  const { accountId } = ann;
+  const ben = await inAccount(accountId, "member", "ben@example.com");
+  const { call, tokenId } = await program(accountId, ben.personId, "member");
+  const { id: byToken } = (await call("POST", "/api/v1/keys", { name: "made by a token" })).json();
+  await noteAction(database, { accountId, personId: ben.personId, action: "key.created", subject: laptop });
+  expect(tokenId).not.toBe("");
+  const [one, other, third] = [await use(laptop), await use(byToken, { firstTokenMs: 120 }), await use(keys[1])];
+  const path = "/dashboard/usage/requests";
+  const query = `member=${ben.personId}`;
+  expect(listed((await ann.get(`${path}?${query}`)).body)).toEqual([other, one]);
+  expect(listed((await ann.get(`${path}?${query}&key=${keys[1]}`)).body)).toEqual([]);
+  expect(listed((await ann.get(`${path}?member=${ann.personId}`)).body)).toEqual([]);
+  const api = (await call("GET", `/api/v1/usage/requests?${query}`)).json();
+  expect(api.data.map(({ id }: { id: string }) => id)).toEqual([other, one]);
+
+  const file = await ann.get(`/dashboard/usage/json/requests?${query}`);
+  expect(file.headers["content-disposition"]).toMatch(/usage-requests-.*\.json"$/);
+  expect(file.json()).toEqual([
+    expect.objectContaining({ request_id: other, first_token_ms: 120, is_stream: false, charge_usd: "0.000090000" }),
+    expect.objectContaining({ request_id: one, first_token_ms: null, input_tokens: 100, input_usd_per_million: "0.300000" }),
+  ]);
+  expect((await ann.get(`/dashboard/usage/json/requests?member=${uuidv7()}`)).json()).toEqual([]);
+  expect((await ann.get(`/dashboard/usage/csv/requests?${query}`)).body).not.toContain(third);
+  expect((await ann.get("/dashboard/usage/json/requests?member=nobody")).statusCode).toBe(400);
 });

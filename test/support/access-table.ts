@@ -108,6 +108,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "POST /dashboard/keys/new": page("member", 200, { body: { name: "new" } }),
   "GET /dashboard/keys/:publicId": page("viewer", 200, { ids: KEY }),
   "POST /dashboard/keys/:publicId": page("member", 303, { ids: KEY, body: { name: "changed" } }),
+  "POST /dashboard/keys/disable": page("member", 303, { body: { keys: "AbCd5678WxYz" } }),
   "POST /dashboard/keys/:publicId/disable": page("member", 303, { ids: KEY }),
   "POST /dashboard/keys/:publicId/enable": page("member", 303, { ids: KEY }),
   "GET /dashboard/keys/:publicId/rotate": page("member", 200, { ids: KEY }),
@@ -135,6 +136,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "GET /dashboard/usage/requests": page("viewer", 200),
   "GET /dashboard/usage/requests/:requestId": page("viewer", 200, { ids: { requestId: "request" } }),
   "GET /dashboard/usage/csv/:view": page("viewer", 200, { ids: { view: { text: "requests" } }, stranger: 200, admin: 200 }),
+  "GET /dashboard/usage/json/:view": page("viewer", 200, { ids: { view: { text: "requests" } }, stranger: 200, admin: 200 }),
 
   // Credit.
   "GET /dashboard/credit": page("viewer", 200),
@@ -177,6 +179,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "POST /dashboard/confirm-identity": page("viewer", 400, { body: { current: "wrong password" } }),
   "POST /dashboard/confirm-identity/passkey": page("viewer", 400, { body: { challenge: "none", credential: "none" } }),
   "POST /dashboard/settings/name": page("viewer", 303, { body: { name: "new name" } }),
+  "POST /dashboard/settings/account": page("owner", 303, { body: { accountName: "new name" } }),
   "POST /dashboard/settings/password": page("viewer", 400, { body: { current: "wrong", password: "correct horse battery" } }),
   "POST /dashboard/settings/sessions/:id/end": { ...forAll(404, { ids: { id: "session" } }), guest: 303, owner: 303 },
   "POST /dashboard/settings/sessions/end-others": page("viewer", 303),

@@ -3,6 +3,7 @@ import { usageByKey, usageByModelAndDay, usageTotals } from "../../../ledger/usa
 import { listRequests } from "../../../ledger/usage/request-list.ts";
 import { OUTCOMES } from "../../../ledger/settlement/settlement.ts";
 import type { AppDeps } from "../../app-deps.ts";
+import { listingOf } from "../../usage/filter.ts";
 import { callerOf } from "../caller.ts";
 import { encodeKeyUsageCursor, encodeRequestCursor, readKeyUsageCursor, readRequestCursor } from "../cursor.ts";
 import type { Api } from "../provider.ts";
@@ -106,20 +107,24 @@ export function usageApi(api: Api, { database }: AppDeps): void {
       schema: {
         tags,
         summary: "List requests, newest first",
-        querystring: z.strictObject({ ...rangeQuery, ...filterQuery, outcome: outcome.optional(), ...pageQuery }),
+        querystring: z.strictObject({
+          ...rangeQuery,
+          ...filterQuery,
+          member: z.uuid("Write the id of a member.").optional().meta({ description: "Who created the key" }),
+          outcome: outcome.optional(),
+          ...pageQuery,
+        }),
         response: { 200: z.object({ data: z.array(listedRequest), next_cursor: nextCursor }), ...failures },
       },
     },
     async (request) => {
       const { accountId } = callerOf(request);
-      const { key, model, outcome, limit, cursor, ...range } = request.query;
+      const { key, member, model, outcome, limit, cursor, ...range } = request.query;
       const page = await listRequests(database, {
         accountId,
         ...momentsOf(readDays(range, Date.now())),
         limit,
-        ...(key === undefined ? {} : { keyId: key }),
-        ...(model === undefined ? {} : { model }),
-        ...(outcome === undefined ? {} : { outcome }),
+        ...(await listingOf(database, accountId, { key, member, model, outcome })),
         ...(cursor === undefined ? {} : { after: readRequestCursor(cursor) }),
       });
       return {

@@ -106,7 +106,7 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
           : postExpiringGrantIn(transaction, { ...credit, expiresAt: expires }),
       );
     });
-    if (grant !== undefined) return sendPage(reply, await render(visitor, account, { grant }), 400);
+    if (grant !== undefined) return sendPage(reply, await render(visitor, account, { grant: explainReplay(grant) }), 400);
     return goTo(reply, `/dashboard/admin/accounts/${account.id}`, "Credit granted.");
   });
 
@@ -121,7 +121,7 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
         postCreditIn(transaction, { ...credit, kind: "adjust" }),
       );
     });
-    if (adjust !== undefined) return sendPage(reply, await render(visitor, account, { adjust }), 400);
+    if (adjust !== undefined) return sendPage(reply, await render(visitor, account, { adjust: explainReplay(adjust) }), 400);
     return goTo(reply, `/dashboard/admin/accounts/${account.id}`, "Balance adjusted.");
   });
 
@@ -139,4 +139,12 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
       return goTo(reply, `/dashboard/admin/accounts/${id}`, status === "active" ? "Account reactivated." : "Account suspended.");
     });
   }
+}
+
+/** The form was sent before, with another amount, and that one was posted. */
+function explainReplay(form: FormState): FormState {
+  if (form.problems["reference"] === undefined) return form;
+  const words =
+    "This form was already sent with another amount, which was posted. Check the history below, then submit again to add this one.";
+  return { ...form, problems: { "": words } };
 }

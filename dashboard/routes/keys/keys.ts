@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
+import { HOUR_MS } from "../../../contract/days.ts";
 import { GatewayError } from "../../../contract/errors.ts";
 import type { Queryable } from "../../../ledger/postgres/database.ts";
 import { checkModelNames } from "../../../ledger/keys/key-bounds.ts";
-import { findKey, listKeys, type ListedKey } from "../../../ledger/keys/key-list.ts";
-import { changeKey } from "../../../ledger/keys/key-settings.ts";
+import { findKey, KEY_ORDERS, searchKeys, type ListedKey } from "../../../ledger/keys/key-list.ts";
+import { changeKey, disableKeys } from "../../../ledger/keys/key-settings.ts";
 import { createApiKey, isPublicId, revokeApiKey, rotateApiKey } from "../../../ledger/keys/keys.ts";
 import { setKeyLimits } from "../../../ledger/leases/limits.ts";
 import { listModels } from "../../../ledger/models/model-list.ts";
@@ -21,12 +22,22 @@ import { keysPage } from "../../views/keys/keys.ts";
 import { confirmKeyPage, keyValuePage } from "../../views/keys/key-value.ts";
 
 type KeyRequest = FastifyRequest<{ Params: { publicId: string } }>;
-const OVERLAP_HOURS = 24;
 const PAGE = 50;
-const pageQuery = z.object({
-  /** Id of the last key of the page before. */
-  after: z.string().refine(isPublicId).optional().catch(undefined),
+/** Of the keys that an account may have, the last page. */
+const MAX_PAGE = 300;
+const listQuery = z.object({
+  search: z
+    .string()
+    .trim()
+    .max(100)
+    .regex(/^[^\0]*$/)
+    .default("")
+    .catch(""),
+  sort: z.enum(KEY_ORDERS).default("created").catch("created"),
+  page: z.coerce.number().int().min(1).max(MAX_PAGE).default(1).catch(1),
 });
+/** How long a key's former value keeps working, in hours. */
+const overlapSchema = z.enum(["0", "1", "24", "168"]).default("24").catch("24").transform(Number);
 
 export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUrl }: AppDeps): void {
   /** @throws GatewayError `not_found` for a key that is not the account's: whose it is stays untold. */
@@ -59,8 +70,29 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
   app.get("/dashboard/keys", async (request, reply) => {
     const visitor = memberOf(request);
     const { accountId } = visitor.membership;
-    const { after } = pageQuery.parse(request.query ?? {});
-    return sendPage(reply, keysPage({ visitor, ...(await listKeys(database, { accountId, limit: PAGE, afterId: after })) }));
+    const { search, sort, page } = listQuery.parse(request.query ?? {});
+    const asked = { accountId, search, order: sort, limit: PAGE, offset: (page - 1) * PAGE };
+    return sendPage(reply, keysPage({ visitor, search, sort, page, ...(await searchKeys(database, asked)) }));
+  });
+
+  /** Stopping keys needs no leave: whoever wants to stop one can. */
+  app.post("/dashboard/keys/disable", async (request, reply) => {
+    const { membership, person } = memberOf(request, "manageKeys");
+    const { accountId } = membership;
+    const publicIds = (readForm(request)["keys"] ?? "").split(",").filter(isPublicId).slice(0, PAGE);
+    const disabled = await database.transaction(async (transaction) => {
+      const ids = await disableKeys(transaction, { accountId, publicIds });
+      for (const subject of ids)
+        await noteAction(transaction, { accountId, personId: person.id, action: "key.disabled", subject });
+      return ids.length;
+    });
+    const words =
+      publicIds.length === 0
+        ? "Select the keys to disable first."
+        : disabled === 1
+          ? "1 key disabled."
+          : `${disabled} keys disabled.`;
+    return goTo(reply, "/dashboard/keys", words);
   });
 
   app.get("/dashboard/keys/new", async (request, reply) => {
@@ -140,17 +172,15 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
   for (const action of ["rotate", "delete"] as const) {
     app.get(`/dashboard/keys/:publicId/${action}`, async (request: KeyRequest, reply) => {
       const visitor = memberOf(request, "manageKeys");
-      return sendPage(
-        reply,
-        confirmKeyPage({ visitor, key: await keyOf(request, visitor), action, overlapHours: OVERLAP_HOURS }),
-      );
+      return sendPage(reply, confirmKeyPage({ visitor, key: await keyOf(request, visitor), action }));
     });
   }
 
   app.post("/dashboard/keys/:publicId/rotate", async (request: KeyRequest, reply) => {
     const visitor = memberOf(request, "manageKeys");
     const { publicId } = await keyOf(request, visitor);
-    const previousUntil = readForm(request)["overlap"] === "none" ? null : new Date(Date.now() + OVERLAP_HOURS * 3_600_000);
+    const hours = overlapSchema.parse(readForm(request)["overlap"]);
+    const previousUntil = hours === 0 ? null : new Date(Date.now() + hours * HOUR_MS);
     const { value } = await change(visitor, "key.rotated", async (transaction) => {
       await admitKeyChange(transaction, visitor.membership.accountId);
       return { publicId, ...(await rotateApiKey(transaction, { publicId, pepper, previousUntil })) };

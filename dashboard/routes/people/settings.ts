@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
 import * as z from "zod";
+import { renameAccount } from "../../../ledger/accounts/accounts.ts";
 import { listActions, listOwnActions, noteAction, type Action } from "../../../ledger/people/audit.ts";
 import { renamePerson, setPassword } from "../../../ledger/people/persons.ts";
 import { listPasskeys } from "../../../ledger/people/passkeys.ts";
@@ -60,6 +61,23 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
     });
     if (failed !== undefined) return sendPage(reply, await render(visitor, failed), 400);
     return goTo(reply, "/dashboard/settings", "Name saved.");
+  });
+
+  app.post("/dashboard/settings/account", async (request, reply) => {
+    const visitor = memberOf(request, "renameAccount");
+    const { accountId, accountName } = visitor.membership;
+    const values = readForm(request);
+    const failed = await submitForm(values, async () => {
+      const name = values["accountName"] ?? "";
+      await database.transaction(async (transaction) => {
+        await renameAccount(transaction, accountId, name);
+        const subject = `${accountName} → ${name}`;
+        await noteAction(transaction, { accountId, personId: visitor.person.id, action: "account.renamed", subject });
+      });
+    });
+    if (failed === undefined) return goTo(reply, "/dashboard/settings", "Account renamed.");
+    const { name: problem = "", ...others } = failed.problems;
+    return sendPage(reply, await render(visitor, { ...failed, problems: { ...others, accountName: problem } }), 400);
   });
 
   app.post("/dashboard/settings/password", PERSONAL, async (request, reply) => {

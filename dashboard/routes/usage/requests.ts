@@ -2,11 +2,13 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { listKeyNames, readKeyNames } from "../../../ledger/keys/key-list.ts";
+import { listMembers } from "../../../ledger/people/members.ts";
 import { usageByModelAndDay } from "../../../ledger/usage/reports.ts";
-import { listRequests, readRequest } from "../../../ledger/usage/request-list.ts";
+import { listRequests, readRequest, type ListedRequest } from "../../../ledger/usage/request-list.ts";
 import { msOfId } from "../../../ledger/usage/request-id-time.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { sendPage } from "../../reply.ts";
+import { readQuery } from "../../form.ts";
+import { goTo, sendPage } from "../../reply.ts";
 import { memberOf } from "../../session/guard.ts";
 import { listingOf, readFilter } from "../../usage/filter.ts";
 import { readRange } from "../../usage/range.ts";
@@ -33,31 +35,43 @@ export function requestRoutes(app: FastifyInstance, { database }: AppDeps): void
     const range = readRange(request.query, dayOf(Date.now()));
     const filter = readFilter(request.query);
     const { after } = afterSchema.parse(request.query ?? {});
-    const [page, keys, used] = await Promise.all([
+    const search = readQuery(request, "search").trim().toLowerCase();
+    if (search !== "" && (await findRequest(accountId, search)).length > 0)
+      return goTo(reply, `/dashboard/usage/requests/${search}`);
+    const listing = await listingOf(database, accountId, filter);
+    const [page, keys, members, used] = await Promise.all([
       listRequests(database, {
         accountId,
         ...momentsOf(range),
-        ...listingOf(filter),
+        ...listing,
         limit: PAGE,
         ...(after === undefined ? {} : { after }),
       }),
       listKeyNames(database, accountId),
+      listMembers(database, accountId),
       usageByModelAndDay(database, { accountId, ...range }),
     ]);
     const models = [...new Set(used.map(({ model }) => model))].toSorted();
-    return sendPage(reply, requestsPage({ visitor, range, page, keys, models, filter }));
+    return sendPage(
+      reply,
+      requestsPage({ visitor, range, page, keys, members, models, filter, search, isFirst: after === undefined }),
+    );
   });
 
   app.get("/dashboard/usage/requests/:requestId", async (request: FastifyRequest<{ Params: { requestId: string } }>, reply) => {
     const visitor = memberOf(request);
     const { accountId } = visitor.membership;
     const { requestId } = request.params;
-    const attempts = isRequestId(requestId) ? await readRequest(database, { accountId, requestId }) : [];
+    const attempts = await findRequest(accountId, requestId);
     if (attempts.length === 0)
       throw new GatewayError("not_found", "This account has no such request. One that is running shows up when it has ended.");
     const keys = await readKeyNames(database, { accountId, publicIds: attempts.map(({ keyId }) => keyId) });
     return sendPage(reply, requestPage({ visitor, attempts, keys }));
   });
+
+  async function findRequest(accountId: string, requestId: string): Promise<ListedRequest[]> {
+    return isRequestId(requestId) ? readRequest(database, { accountId, requestId }) : [];
+  }
 }
 
 /** Only ids of this version hold the day that a request is found by; none is of tomorrow. */

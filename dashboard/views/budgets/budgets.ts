@@ -54,7 +54,7 @@ function table(budgets: readonly Budget[], visitor: Member, maySet: boolean): st
       !${maySet ? html`<td class="actions">!${rowMenu(name, [remove])}</td>` : ""}
     </tr>`;
   });
-  return responsiveTable(["Covers", "This month", "Alerts sent", ...(maySet ? [{ hidden: "Actions" }] : [])], rows, "narrow");
+  return responsiveTable(["Covers", "This month", "Alerts sent", ...(maySet ? [{ hidden: "Actions" }] : [])], rows);
 }
 
 const SCOPES = { account: "All keys", key: "API key", member: "Keys that this member created" } as const;

@@ -55,7 +55,7 @@ function deliveryTable(deliveries: readonly ListedDelivery[]): string {
         <td data-label="Last problem">!${problem === null ? "–" : clipped(problem)}</td>
       </tr>`,
   );
-  return html`<h3>Recent deliveries</h3>
+  return html`<h2>Recent deliveries</h2>
     !${responsiveTable(["Event", "Created", "Status", { number: "Attempts" }, "Last problem"], rows)}`;
 }
 

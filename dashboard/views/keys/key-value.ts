@@ -24,7 +24,10 @@ export function keyValuePage({ visitor, title, value, models, baseUrl }: KeyValu
         <strong>Copy it now: you will not see it again.</strong> Anyone who has it can spend this account's credit, so store it
         like a password. The gateway keeps only a hash.
       </p>
-      <p><a class="button primary" href="/dashboard/keys">I have copied it</a></p>
+      <form method="get" action="/dashboard/keys" class="stack">
+        <label class="check"><input type="checkbox" required />I have copied it</label>
+        <button class="primary">Done</button>
+      </form>
     </div>
     <h2>Use it</h2>
     !${snippets({ baseUrl, key: value, ...chooseModels(models) })}`;
@@ -35,17 +38,16 @@ export interface KeyConfirmation {
   visitor: Member;
   key: ListedKey;
   action: "rotate" | "delete";
-  overlapHours: number;
 }
 
-export function confirmKeyPage({ visitor, key, action, overlapHours }: KeyConfirmation): string {
+export function confirmKeyPage({ visitor, key, action }: KeyConfirmation): string {
   const isDelete = action === "delete";
   const title = isDelete ? `Delete ${key.name}?` : `Rotate ${key.name}?`;
   const body = html`<h1>${title}</h1>
     <form method="post" action="/dashboard/keys/${key.publicId}/${action}" class="card stack">
       !${csrfField(visitor.csrf)}
       <p><code>${key.masked}</code></p>
-      !${isDelete ? deleteWords : rotateWords(overlapHours)}
+      !${isDelete ? deleteWords : rotateWords}
       <div class="buttons">
         <button class="${isDelete ? "danger" : "primary"}">${isDelete ? "Delete key" : "Rotate key"}</button>
         <a class="button quiet" href="/dashboard/keys">Cancel</a>
@@ -58,13 +60,22 @@ const deleteWords = html`<p>
   Requests with this key are refused within a second. This cannot be undone. Past usage stays in your reports.
 </p>`;
 
-function rotateWords(overlapHours: number): string {
-  return html`<p>The key gets a new value. Its name, limits and usage stay.</p>
-    <fieldset>
-      <legend>Current value</legend>
-      <label class="check"
-        ><input type="radio" name="overlap" value="some" checked />Keeps working for ${overlapHours} hours</label
-      >
-      <label class="check"><input type="radio" name="overlap" value="none" />Stops working immediately</label>
-    </fieldset>`;
-}
+const OVERLAPS = [
+  { hours: 24, words: "Keeps working for 24 hours" },
+  { hours: 1, words: "Keeps working for 1 hour" },
+  { hours: 168, words: "Keeps working for 7 days" },
+  { hours: 0, words: "Stops working immediately" },
+] as const;
+
+const overlaps = OVERLAPS.map(
+  ({ hours, words }) =>
+    html`<label class="check"
+      ><input type="radio" name="overlap" value="${hours}" !${hours === 24 ? "checked" : ""} />${words}</label
+    >`,
+).join("");
+
+const rotateWords = html`<p>The key gets a new value. Its name, limits and usage stay.</p>
+  <fieldset>
+    <legend>Current value</legend>
+    !${overlaps}
+  </fieldset>`;

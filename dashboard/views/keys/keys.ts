@@ -1,5 +1,6 @@
 import { html } from "ghtml";
-import type { KeyPage, ListedKey } from "../../../ledger/keys/key-list.ts";
+import type { KeyOrder, ListedKey } from "../../../ledger/keys/key-list.ts";
+import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";
@@ -10,20 +11,63 @@ import { clipped, responsiveTable } from "../responsive-table.ts";
 import { day, moment } from "../time.ts";
 import { spendLimits } from "./spend-limits.ts";
 
-export function keysPage({ visitor, keys, next }: { visitor: Member } & KeyPage): string {
-  const mayChange = visitor.membership.role !== "viewer";
+export interface KeysView {
+  visitor: Member;
+  search: string;
+  sort: KeyOrder;
+  /** From 1. */
+  page: number;
+  keys: readonly ListedKey[];
+  hasMore: boolean;
+}
+
+const PATH = "/dashboard/keys";
+/** The form that disables what is selected; its fields stand in the table. */
+const BULK = "selected-keys";
+
+export function keysPage(view: KeysView): string {
+  const { visitor, search, keys } = view;
+  const mayChange = isAllowed(visitor.membership.role, "manageKeys");
+  const none = search === "" ? noKeys(mayChange) : empty("No matching keys", { note: "Try another part of the name." });
   const body = html`<div class="title">
       <h1>API keys</h1>
       !${mayChange ? CREATE : ""}
     </div>
-    !${keys.length === 0 ? noKeys(mayChange) : table(keys, visitor, mayChange)}
-    !${next === null ? "" : html`<p class="more"><a class="button" href="/dashboard/keys?after=${next}">Older keys</a></p>`}`;
-  return layout({ title: "API keys", visitor, path: "/dashboard/keys", body });
+    !${keys.length === 0 && search === "" ? "" : searchForm(view)} !${keys.length === 0 ? none : table(keys, visitor, mayChange)}
+    !${mayChange && keys.length > 0 ? bulkForm(visitor) : ""} !${pages(view)}`;
+  return layout({ title: "API keys", visitor, path: PATH, body });
 }
 
 const CREATE = html`<a class="button primary" href="/dashboard/keys/new">Create key</a>`;
 
 const PLAYGROUND = html`<span class="sub">Made by the playground, renewed hourly</span>`;
+
+const SORTS: Record<KeyOrder, string> = {
+  created: "Newest first",
+  name: "Name",
+  used: "Last used",
+  spend: "Spend this month",
+};
+
+function searchForm({ search, sort }: KeysView): string {
+  const options = Object.entries(SORTS).map(
+    ([value, words]) => html`<option value="${value}" !${value === sort ? "selected" : ""}>${words}</option>`,
+  );
+  return html`<form method="get" action="${PATH}" class="filters" role="search">
+    <label
+      ><span class="hidden">Name or masked key</span
+      ><input type="search" name="search" value="${search}" placeholder="Name or sk-mg-AbCd****WxYz"
+    /></label>
+    <label
+      ><span class="hidden">Sort by</span
+      ><select name="sort">
+        !${options.join("")}
+      </select></label
+    >
+    <button>Apply</button>
+    !${search === "" ? "" : html`<a href="${PATH}">Clear search</a>`}
+  </form>`;
+}
 
 function noKeys(mayChange: boolean): string {
   const note = mayChange
@@ -32,9 +76,25 @@ function noKeys(mayChange: boolean): string {
   return empty("No API keys yet", { note });
 }
 
+function bulkForm({ csrf }: Member): string {
+  return html`<form method="post" action="${PATH}/disable" id="${BULK}" class="more">
+    !${csrfField(csrf)}<button>Disable selected keys</button>
+  </form>`;
+}
+
+function pages({ search, sort, page, hasMore }: KeysView): string {
+  const link = (to: number, words: string) => {
+    const query = new URLSearchParams({ ...(search === "" ? {} : { search }), sort, page: String(to) });
+    return html`<a class="button" href="${PATH}?${query.toString()}">${words}</a>`;
+  };
+  const links = [...(page > 1 ? [link(page - 1, "Previous")] : []), ...(hasMore ? [link(page + 1, "Next")] : [])];
+  return links.length === 0 ? "" : html`<p class="more">!${links.join(" ")}</p>`;
+}
+
 function table(keys: readonly ListedKey[], visitor: Member, mayChange: boolean): string {
   return responsiveTable(
     [
+      ...(mayChange ? [{ hidden: "Select" }] : []),
       "Name",
       "Key",
       "Status",
@@ -51,17 +111,43 @@ function table(keys: readonly ListedKey[], visitor: Member, mayChange: boolean):
 }
 
 function row(key: ListedKey, visitor: Member, mayChange: boolean): string {
-  const path = `/dashboard/keys/${key.publicId}`;
+  const {
+    publicId,
+    name,
+    masked,
+    status,
+    createdAt,
+    createdBy,
+    lastUsedAt,
+    spentNanoUsd,
+    expiresAt,
+    previousUntil,
+    isPlayground,
+  } = key;
+  const path = `${PATH}/${publicId}`;
+  const box = html`<td data-label="Select">
+    <input type="checkbox" name="keys" value="${publicId}" form="${BULK}" aria-label="Select ${name}" />
+  </td>`;
+  const overlap = html`<span class="sub" title="The value before the last rotation"
+    >Old value ends !${moment(previousUntil ?? createdAt)}</span
+  >`;
   return html`<tr>
-    <th scope="row" data-label="Name"><a href="${path}">!${clipped(key.name)}</a>!${key.isPlayground ? PLAYGROUND : ""}</th>
-    <td data-label="Key"><code>${key.masked}</code></td>
-    <td data-label="Status"><span class="badge ${key.status}">${key.status}</span></td>
-    <td data-label="Created">!${moment(key.createdAt)}</td>
-    <td data-label="Last used">!${key.lastUsedAt === null ? "Never" : moment(key.lastUsedAt)}</td>
-    <td data-label="Spend" class="number">!${usd(key.spentNanoUsd)}</td>
+    !${mayChange ? box : ""}
+    <th scope="row" data-label="Name">
+      <span><a href="${path}">!${clipped(name)}</a>!${isPlayground ? PLAYGROUND : ""}</span>
+    </th>
+    <td data-label="Key"><code>${masked}</code></td>
+    <td data-label="Status">
+      <span><span class="badge ${status}">${status}</span>!${previousUntil === null || isPlayground ? "" : overlap}</span>
+    </td>
+    <td data-label="Created">
+      <span>!${moment(createdAt)}!${createdBy === null ? "" : html`<span class="sub">!${clipped(createdBy)}</span>`}</span>
+    </td>
+    <td data-label="Last used">!${lastUsedAt === null ? "Never" : moment(lastUsedAt)}</td>
+    <td data-label="Spend" class="number">!${usd(spentNanoUsd)}</td>
     <td data-label="Limits">!${spendLimits(key)}</td>
-    <td data-label="Expires">!${key.expiresAt === null ? "Never" : day(new Date(key.expiresAt.getTime() - 1))}</td>
-    !${mayChange ? html`<td class="actions">!${rowMenu(key.name, actions(key, path, visitor))}</td>` : ""}
+    <td data-label="Expires">!${expiresAt === null ? "Never" : day(new Date(expiresAt.getTime() - 1))}</td>
+    !${mayChange ? html`<td class="actions">!${rowMenu(name, actions(key, path, visitor))}</td>` : ""}
   </tr>`;
 }
 

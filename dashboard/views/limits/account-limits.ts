@@ -21,13 +21,13 @@ export function accountLimitTable({ usage, owner, operator, effective }: Account
         <td data-label="Set by">${setter(name)}</td>
       </tr>`,
   );
-  return responsiveTable(["Limit", "Used", "Resets", "Set by"], rows, "narrow");
+  return responsiveTable(["Limit", "Used", "Resets", "Set by"], rows, "wide");
 }
 
 const RESETS = {
   minute: "Every minute",
   day: "Daily at 00:00 UTC",
-  month: "Monthly on the 1st, 00:00 UTC",
+  month: "Monthly at 00:00 UTC",
   none: "As requests end",
 } as const;
 

@@ -3,6 +3,7 @@ import type { ListedAction } from "../../../ledger/people/audit.ts";
 import type { Session } from "../../../ledger/people/sessions.ts";
 import { msOfId } from "../../../ledger/usage/request-id-time.ts";
 import type { FormState } from "../../form.ts";
+import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { browserName } from "./browser-name.ts";
 import { field, formProblem } from "../field.ts";
@@ -26,7 +27,7 @@ export interface SettingsView {
 
 export function settingsPage({ visitor, sessions, actions, secondFactors, form }: SettingsView): string {
   const body = html`<h1>Settings</h1>
-    !${formProblem(form)} !${nameForm(visitor, form)}
+    !${formProblem(form)} !${nameForm(visitor, form)} !${accountForm(visitor, form)}
     !${visitor.person.hasPassword && visitor.onlyProvider === null ? passwordForm(visitor, form) : ""}
     !${secondFactorSection(visitor, secondFactors)}
     <h2>Active sessions</h2>
@@ -45,6 +46,19 @@ function nameForm({ csrf, person }: Member, form: FormState): string {
     !${field({ name: "name", label: "Name", autocomplete: "name", isRequired: true }, shown)}
     <button>Save</button>
   </form>`;
+}
+
+function accountForm({ csrf, membership }: Member, form: FormState): string {
+  if (!isAllowed(membership.role, "renameAccount")) return "";
+  const { accountName } = membership;
+  const shown = "accountName" in form.values ? form : { ...form, values: { ...form.values, accountName } };
+  return html`<h2>Account</h2>
+    <form method="post" action="${PATH}/account" class="card stack">
+      !${csrfField(csrf)}
+      <p class="muted">Account ID: <code>${membership.accountId}</code></p>
+      !${field({ name: "accountName", label: "Account name", help: "Shown to its members, in emails and on receipts.", isRequired: true }, shown)}
+      <button>Save account name</button>
+    </form>`;
 }
 
 function passwordForm({ csrf, person }: Member, form: FormState): string {

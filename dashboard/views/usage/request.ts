@@ -5,6 +5,7 @@ import type { ListedRequest } from "../../../ledger/usage/request-list.ts";
 import { showPrice } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
+import { tokensPerSecond } from "../figures.ts";
 import { layout } from "../layout.ts";
 import { OUTCOME_NAMES, OUTCOME_NOTES } from "./outcome-names.ts";
 import { responsiveTable } from "../responsive-table.ts";
@@ -39,6 +40,7 @@ function card(request: ListedRequest, { keys, isOnly }: { keys: readonly NamedKe
     ["Result", `${OUTCOME_NAMES[outcome]}. ${OUTCOME_NOTES[outcome]}`],
     ["Duration", `${(durationMs / 1000).toFixed(3)} s`],
     ["Time to first token", firstTokenMs === null ? "–" : `${(firstTokenMs / 1000).toFixed(3)} s`],
+    ["Tokens per second", tokensPerSecond(request)],
     ["Price version", String(request.priceVersion)],
   ];
   return html`<section class="card">

@@ -1,12 +1,14 @@
 import { html } from "ghtml";
 import type { NamedKey } from "../../../ledger/keys/key-list.ts";
 import type { ListedRequest, RequestPage } from "../../../ledger/usage/request-list.ts";
+import type { Member as AccountMember } from "../../../ledger/people/members.ts";
+import { asset } from "../../assets.ts";
 import type { Member } from "../../session/visitor.ts";
 import { filterQuery, type RequestFilter } from "../../usage/filter.ts";
 import type { DayRange } from "../../usage/range.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
 import { empty } from "../empty.ts";
-import { compactCell, seconds, usd } from "../figures.ts";
+import { compactCell, seconds, tokensPerSecond, usd } from "../figures.ts";
 import { layout } from "../layout.ts";
 import { OUTCOME_BADGES, OUTCOME_NAMES } from "./outcome-names.ts";
 import { hiddenFields, rangePicker, rangeQuery } from "./range-picker.ts";
@@ -19,34 +21,71 @@ export interface RequestsView {
   keys: readonly NamedKey[];
   /** That were used in these days. */
   models: readonly string[];
+  members: readonly AccountMember[];
   filter: RequestFilter;
+  /** A request id that was looked for in vain; "": none. */
+  search: string;
+  /** The newest requests: the page can follow what comes. */
+  isFirst: boolean;
 }
 
 const PATH = "/dashboard/usage/requests";
 
-export function requestsPage({ visitor, range, page, keys, models, filter }: RequestsView): string {
+export function requestsPage(view: RequestsView): string {
+  const { visitor, range, page, keys, filter, search, isFirst } = view;
   const names = new Map(keys.map(({ publicId, name }) => [publicId, name]));
   const kept = { ...rangeQuery(range), ...filterQuery(filter) };
   const next =
     page.next === null ? "" : new URLSearchParams({ ...kept, after: `${page.next.requestId}.${page.next.attempt}` }).toString();
   const body = html`<div class="title">
       <h1>Logs</h1>
-      <a class="button" href="/dashboard/usage/csv/requests?${new URLSearchParams(kept).toString()}" download>Export CSV</a>
+      <div class="buttons">
+        !${isFirst ? liveButtons(`${PATH}?${new URLSearchParams(kept).toString()}`) : ""}
+        <a class="button" href="/dashboard/usage/csv/requests?${new URLSearchParams(kept).toString()}" download>Export CSV</a>
+        <a class="button" href="/dashboard/usage/json/requests?${new URLSearchParams(kept).toString()}" download>Export JSON</a>
+      </div>
     </div>
-    !${rangePicker(PATH, range, filterQuery(filter))} !${filters({ range, keys, models, filter })}
-    !${page.requests.length === 0 ? empty("No matching requests", { note: "Try a longer date range or fewer filters." }) : table(page.requests, names)}
+    !${searchForm(search)} !${rangePicker(PATH, range, filterQuery(filter))} !${filters(view)}
+    <div data-live-part>
+      !${page.requests.length === 0 ? empty("No matching requests", { note: "Try a longer date range or fewer filters." }) : table(page.requests, names)}
+    </div>
     !${next === "" ? "" : html`<p class="more"><a class="button" href="${PATH}?${next}">Older requests</a></p>`}`;
   return layout({ title: "Logs", visitor, path: PATH, body });
 }
 
-function filters({ range, keys, models, filter }: Pick<RequestsView, "range" | "keys" | "models" | "filter">): string {
+/** "Live" needs scripts, which show it; without them there is the plain link. */
+function liveButtons(path: string): string {
+  return html`<script type="module" src="${asset("live.js")}"></script>
+    <button type="button" data-live aria-pressed="false" hidden>Live</button> <a class="button" href="${path}">Refresh</a>`;
+}
+
+function searchForm(search: string): string {
+  const problem = html`<p class="problem" id="search-problem" role="alert">This account has no request with this ID.</p>`;
+  return html`<form method="get" action="${PATH}" class="filters" role="search">
+    <label
+      ><span class="hidden">Request ID</span
+      ><input
+        type="search"
+        name="search"
+        value="${search}"
+        placeholder="Request ID"
+        !${search === "" ? "" : 'aria-invalid="true" aria-describedby="search-problem"'}
+    /></label>
+    <button>Find</button>
+    !${search === "" ? "" : problem}
+  </form>`;
+}
+
+function filters({ range, keys, members, models, filter }: RequestsView): string {
   const ofKeys = Object.fromEntries(keys.map(({ publicId, name }) => [publicId, name]));
+  const ofMembers = Object.fromEntries(members.map(({ personId, email }) => [personId, email]));
   const ofModels = Object.fromEntries(models.map((model) => [model, model]));
   const isNarrowed = Object.values(filter).some((value) => value !== undefined);
   const all = new URLSearchParams(rangeQuery(range)).toString();
   return html`<form method="get" action="${PATH}" class="filters">
     !${hiddenFields(rangeQuery(range))}
     !${select({ name: "key", label: "Key", all: "All keys", options: ofKeys, chosen: filter.key })}
+    !${select({ name: "member", label: "Member who created the key", all: "All members", options: ofMembers, chosen: filter.member })}
     !${select({ name: "model", label: "Model", all: "All models", options: ofModels, chosen: filter.model })}
     !${select({ name: "outcome", label: "Status", all: "All statuses", options: OUTCOME_NAMES, chosen: filter.outcome })}
     <button>Filter</button>
@@ -88,6 +127,7 @@ function table(requests: readonly ListedRequest[], names: ReadonlyMap<string, st
       { number: "Cached" },
       { number: "Output" },
       { number: "TTFT" },
+      { number: "Tokens/s" },
       { number: "Duration" },
       { number: "Cost" },
     ],
@@ -122,6 +162,7 @@ function row(request: ListedRequest, names: ReadonlyMap<string, string>): string
     <td data-label="Cached" class="number">!${compactCell(request.cachedInputTokens + request.cacheWriteTokens)}</td>
     <td data-label="Output" class="number">!${compactCell(request.outputTokens)}</td>
     <td data-label="TTFT" class="number">${seconds(request.firstTokenMs)}</td>
+    <td data-label="Tokens/s" class="number">${tokensPerSecond(request)}</td>
     <td data-label="Duration" class="number">${seconds(request.durationMs)}</td>
     <td data-label="Cost" class="number">!${usd(request.chargeNanoUsd, "micros")}</td>
   </tr>`;

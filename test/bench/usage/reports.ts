@@ -78,13 +78,13 @@ const LISTS: Record<string, Read> = {
     const { next } = await listRequests(database, { ...wholeListing(subject), ...twoDays(subject) });
     return listRequests(database, { ...wholeListing(subject), ...(next === null ? {} : { after: next }) });
   },
-  "requests, one key": list(({ accountId }) => ({ keyId: keyOf(accountId, 1) })),
+  "requests, one key": list(({ accountId }) => ({ keyIds: [keyOf(accountId, 1)] })),
   "requests, the rarest model": list(() => ({ model: "modelx-reasoner" })),
-  "requests, the rarest model of a key": list(({ accountId }) => ({ keyId: keyOf(accountId, 1), model: "modelx-reasoner" })),
+  "requests, the rarest model of a key": list(({ accountId }) => ({ keyIds: [keyOf(accountId, 1)], model: "modelx-reasoner" })),
   "requests, a model that was never used": list(() => ({ model: "modelx-none" })),
   "requests, complete": list(() => ({ outcome: "complete" })),
   "requests, failed": list(() => ({ outcome: "failed" })),
-  "requests, failed with one key": list(({ accountId }) => ({ outcome: "failed", keyId: keyOf(accountId, 1) })),
+  "requests, failed with one key": list(({ accountId }) => ({ outcome: "failed", keyIds: [keyOf(accountId, 1)] })),
   "requests, lost": list(() => ({ outcome: "lost" })),
   "requests, failed in 30 days": list(({ lastDay }) => ({ outcome: "failed", from: new Date(dayBefore(lastDay, 29)) })),
   "requests, 1,000 for an export": list(() => ({ limit: EXPORT_PAGE })),

@@ -1,0 +1,46 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { GatewayError } from "../../../contract/errors.ts";
+import type { AppDeps } from "../../app-deps.ts";
+import { streamCsv } from "../../csv.ts";
+import { streamJson } from "../../json-file.ts";
+import type { TableFile } from "../../table-file.ts";
+import { memberOf } from "../../session/guard.ts";
+import { exportDays, exportKeys, exportModels, exportRequests, type UsageSelection } from "../../usage/export.ts";
+import { readStrictFilter } from "../../usage/filter.ts";
+import { readRange } from "../../usage/range.ts";
+import { dayOf } from "../../../contract/days.ts";
+
+type FileRequest = FastifyRequest<{ Params: { view: string } }>;
+type Export = (database: AppDeps["database"], selection: UsageSelection) => TableFile;
+const EXPORTS = new Map<string, Export>([
+  ["days", exportDays],
+  ["models", exportModels],
+  ["keys", exportKeys],
+  ["requests", exportRequests],
+]);
+const FORMATS = {
+  csv: { type: "text/csv; charset=utf-8", write: streamCsv },
+  json: { type: "application/json; charset=utf-8", write: streamJson },
+} as const;
+
+/** Each view of usage as a file, with all of its rows (S27). */
+export function usageFileRoutes(app: FastifyInstance, { database }: AppDeps): void {
+  const config = { isDownload: true };
+  for (const [format, { type, write }] of Object.entries(FORMATS)) {
+    app.get(`/dashboard/usage/${format}/:view`, { config }, async (request: FileRequest, reply) => {
+      const { accountId } = memberOf(request).membership;
+      const { view } = request.params;
+      const make = EXPORTS.get(view);
+      if (make === undefined) throw new GatewayError("not_found", "There is no such file.");
+      const range = readRange(request.query, dayOf(Date.now()));
+      // A filter that cannot be read must not become a file of everything.
+      const filter = readStrictFilter(request.query);
+      if (filter === undefined) throw new GatewayError("invalid_request", "This filter could not be read.");
+      const name = `usage-${view}-${range.fromDay}-${range.toDay}.${format}`;
+      return reply
+        .type(type)
+        .header("content-disposition", `attachment; filename="${name}"`)
+        .send(write(make(database, { accountId, range, filter })));
+    });
+  }
+}
