@@ -1,5 +1,6 @@
 import type { Backend } from "../../contract/catalogue.ts";
 import type { GatewayError } from "../../contract/errors.ts";
+import { HELD_BODY } from "../../contract/held-body.ts";
 import type { Interface } from "../../contract/protocol.ts";
 import { attemptsChanges, requestChanges, type EarlyRelay } from "../headers.ts";
 import * as reply from "../reply.ts";
@@ -49,14 +50,23 @@ export interface DispatchDeps extends AttemptsDeps {
 /** @throws GatewayError where no backend is to be had, or the request cannot be said in the protocol of any. */
 export function planDispatch(plan: DispatchPlan, deps: DispatchDeps): Dispatch {
   const isChoice = plan.model.backends.filter(({ weight }) => weight > 0).length > 1;
-  return isChoice ? throughSeveral(plan, deps) : straight(plan, deps);
+  if (isChoice) return throughSeveral(plan, deps);
+  const backend = chooseBackend(plan.model.backends, deps.random());
+  const translated = createTranslation(plan.client, { ...plan, backend });
+  const isHeld = translated.upstream.body.length <= heldBytes(plan.body.bytes.length);
+  // An attempt has room for its own body, and not for the client's.
+  return isHeld ? straight(plan, { backend, translated }) : throughSeveral(plan, deps);
+}
+
+/** Envoy replaces a body by one that is so long at most: its limit was chosen by the client's (operator/bootstrap/buffers.ts). */
+function heldBytes(receivedBytes: number): number {
+  return Math.max(HELD_BODY.leastBytes, receivedBytes + HELD_BODY.slackBytes);
 }
 
 /** Without a detour: most Models have one backend. */
-function straight(plan: DispatchPlan, { random }: DispatchDeps): Dispatch {
-  const { client, headers, model, requestId } = plan;
-  const backend = chooseBackend(model.backends, random());
-  const { upstream, ...translation } = createTranslation(client, { ...plan, backend });
+function straight(plan: DispatchPlan, { backend, translated }: { backend: Backend; translated: Translation }): Dispatch {
+  const { headers, model, requestId } = plan;
+  const { upstream, ...translation } = translated;
   // Let go once it is sent: a prompt is large, and its answer may take minutes.
   let unsent: SentRequest | undefined = { upstream, isAsReceived: upstream.body === plan.body.bytes };
   return {

@@ -1,3 +1,5 @@
+import { HELD_BODY } from "../../contract/held-body.ts";
+
 /**
  * What Envoy may hold at each hop, in bytes. Connections and streams get little: data beyond it waits at its sender, a client
  * that uploads or a model server that answers. Only a body that is held whole for the processor gets more, from its route
@@ -11,12 +13,12 @@ export const CONNECTION_BUFFER_BYTES = 256 * 1024;
 export const INTERNAL_BUFFER_BYTES = 64 * 1024;
 
 /**
- * What the filters of one request hold: of its body until extproc has had it whole, and of its answer until extproc has seen the
- * headers. A body may grow fourfold in translation.
+ * What the filters of one request may hold: of its body until extproc has had it whole, and then of its answer until extproc has
+ * seen the headers. Envoy has one limit for both, so each class is hardly larger than the bodies in it.
  */
-export const HELD_BODY_CLASSES = [64, 256, 1024].map((kibibytes) => ({
+export const HELD_BODY_CLASSES = [64, 256, 512, 1024, 2048, 4096, 8192, 16_384].map((kibibytes) => ({
   bodyBytes: kibibytes * 1024,
-  heldBytes: 4 * kibibytes * 1024,
+  heldBytes: Math.max(HELD_BODY.leastBytes, kibibytes * 1024 + HELD_BODY.slackBytes),
 }));
 
 /** Of all streams of a client's HTTP/2 connection that nobody has taken in yet. */

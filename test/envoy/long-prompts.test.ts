@@ -33,3 +33,16 @@ test("eight prompts of 4 MiB at once are answered to the end, and each is charge
     expect(row).toMatchObject({ outcome: "complete", usage: { inputTokens: CONTEXT_WINDOW, outputTokens: TOKENS } });
   }
 });
+
+test.each([true, false])("a prompt that translation makes twice as long arrives, streamed: %s", async (stream) => {
+  const messages = Array.from({ length: 8_001 }, (_, index) => ({ role: index % 2 === 0 ? "user" : "assistant", content: "x" }));
+  const body = JSON.stringify({ model: "modelx-v4-flash", stream, max_tokens: 5, messages });
+  expect(body.length).toBeGreaterThan(256_000);
+  const response = await fetch(`${stack.baseUrl}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${stack.apiKey}` },
+    body,
+  });
+  expect(await response.text()).not.toContain("error");
+  expect(response.status).toBe(200);
+});
