@@ -1,10 +1,9 @@
-import { HEADERS } from "../../contract/headers.ts";
+import { HEADERS, RELAY_CLUSTER } from "../../contract/headers.ts";
 import { attemptsRoutes } from "./attempts.ts";
 import { backendRoutes } from "./backend-route.ts";
 import { brokenAnswerLog } from "./broken-answer-log.ts";
 import { CONNECTION_BUFFER_BYTES } from "./buffers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
-import { EXTPROC_CLUSTER } from "./extproc-cluster.ts";
 import { relayConnectionManager } from "./relay.ts";
 import { socketAddress, type EndpointAddress } from "./socket-address.ts";
 import { PRIVATE_HEADERS } from "./upstream-route.ts";
@@ -15,7 +14,10 @@ import { PRIVATE_HEADERS } from "./upstream-route.ts";
  * the answer before the model server does.
  */
 
-/** The clients' route to extproc. */
+/**
+ * The clients' route to extproc, by way of the relay: Envoy 1.40 crashes if a client does not read a stream that ext_proc
+ * passes and that comes over HTTP/2, as everything from extproc does. Inside it is HTTP/1.1.
+ */
 export function earlyAnswerRoute(): EnvoyConfig {
   return {
     name: "early-answer",
@@ -24,7 +26,7 @@ export function earlyAnswerRoute(): EnvoyConfig {
     // The limit stays what it was for the body: the whole of an answer is not held here.
     request_body_buffer_limit: CONNECTION_BUFFER_BYTES,
     // The routes to model servers measure their silence.
-    route: { cluster: EXTPROC_CLUSTER, timeout: "0s", idle_timeout: "3600s" },
+    route: { cluster: RELAY_CLUSTER, timeout: "0s", idle_timeout: "3600s" },
   };
 }
 

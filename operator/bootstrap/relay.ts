@@ -3,6 +3,7 @@ import { backendRoutes } from "./backend-route.ts";
 import { brokenAnswerLog } from "./broken-answer-log.ts";
 import { CONNECTION_BUFFER_BYTES } from "./buffers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
+import { EXTPROC_CLUSTER } from "./extproc-cluster.ts";
 import { internalCluster, internalListener } from "./internal-hop.ts";
 import { ROUTER_FILTER } from "./router-filter.ts";
 import { REQUEST_ID_AS_IT_IS } from "./request-id.ts";
@@ -50,11 +51,21 @@ export function relayCluster(): EnvoyConfig {
 /** @param maxRequestBytes a request is kept until its answer begins, to be sent again where no server has seen it. */
 export function relayListener({ maxRequestBytes }: { maxRequestBytes: number }): EnvoyConfig {
   return internalListener(LISTENER, {
-    ...relayConnectionManager("relay", { routes: backendRoutes({ request_body_buffer_limit: maxRequestBytes }) }),
+    ...relayConnectionManager("relay", {
+      request_body_buffer_limit: maxRequestBytes,
+      routes: [EARLY_ANSWER_ROUTE, ...backendRoutes({ request_body_buffer_limit: maxRequestBytes })],
+    }),
     delayed_close_timeout: BROKEN_STAYS_OPEN,
     access_log: [brokenAnswerLog({ isInside: true })],
   });
 }
+
+/** To extproc, which sends the request on by a listener of its own (early-answers.ts). */
+const EARLY_ANSWER_ROUTE: EnvoyConfig = {
+  name: "early-answer",
+  match: { prefix: "/", headers: [{ name: HEADERS.earlyAnswer, present_match: true }] },
+  route: { cluster: EXTPROC_CLUSTER, timeout: "0s", idle_timeout: "3600s" },
+};
 
 /** Sends requests that extproc has prepared to model servers. Replies of Envoy's own are marked for extproc. */
 export function relayConnectionManager(name: string, virtualHost: EnvoyConfig): EnvoyConfig {

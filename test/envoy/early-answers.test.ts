@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
 import { takeDescriptors } from "../support/descriptors.ts";
 import { eventually } from "../support/eventually.ts";
@@ -255,6 +256,44 @@ function streams(model: string, paths: typeof PATHS): void {
     expect((await ask({ answer, model, isStream: false })).status).toBe(500);
   });
 }
+
+test(
+  "a client that reads nothing stops the model server, and gets the whole answer when it reads on",
+  { timeout: 120_000 },
+  async () => {
+    const pieces = 1_000;
+    const piece = Buffer.from(chunk({ content: "x".repeat(64 * 1024) }));
+    let sent = 0;
+    const answer: ModelAnswer = (_request, response) => {
+      const more = (response: ServerResponse) => {
+        while (sent < pieces) {
+          sent += 1;
+          if (!response.write(piece)) return void response.once("drain", () => more(response));
+        }
+        response.end(WHOLE_STREAM);
+      };
+      later(() => more(response.writeHead(200, STREAM)), 1_500);
+    };
+    const response = await ask({ answer, model: "cheap" });
+    expect(response.status).toBe(200);
+    let seen = -1;
+    await eventually(
+      () => {
+        const earlier = seen;
+        seen = sent;
+        expect(seen).toBeGreaterThan(0);
+        expect(seen).toBe(earlier);
+      },
+      { withinMs: 60_000, everyMs: 2_000 },
+    );
+    // Of 64 MiB: what the buffers on the way hold, and the kernel's.
+    expect(seen).toBeLessThan(pieces / 2);
+    let bytes = 0;
+    for await (const part of response.body ?? []) bytes += part.length;
+    expect(sent).toBe(pieces);
+    expect(bytes).toBeGreaterThan(pieces * piece.length);
+  },
+);
 
 test("the longest prompt that is allowed arrives whole", { timeout: 120_000 }, async () => {
   let received = 0;
