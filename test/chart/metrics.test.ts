@@ -114,7 +114,7 @@ test("every metric of the gateway's own is on the page on operating, and no othe
   const page = await readFile(path.join(ROOT, "docs/operating.md"), "utf8");
   const told = [
     ...page.matchAll(
-      /`((?:gateway|gen_ai)_(?:\w*_(?:seconds|total|usage|usd|bytes)|(?:open|queued|refused|unreadable|ledger|operator|journal|damaged)_\w+))`/g,
+      /`((?:gateway|gen_ai)_(?:\w*_(?:seconds|total|usage|usd|bytes)|(?:open|queued|refused|unreadable|ledger|operator|journal|damaged|descriptors)_\w+))`/g,
     ),
   ];
   const own = [...known].filter((name) => /^(gateway|gen_ai)_/.test(name)).map(baseName);
