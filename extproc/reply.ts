@@ -108,7 +108,7 @@ export function passBody(): Reply {
  */
 export function streamChunk(bytes: Buffer, isEnd: boolean): Reply {
   const rest = bytes.length > COPIED_BYTES ? bytes : null;
-  const writer = createWriter(rest === null ? bytes.length : 0);
+  const writer = createWriter(rest === null ? bytes.length : 0, CHUNK_HEADER_BYTES);
   // StreamedBodyResponse: `body` 1, `end_of_stream` 2. Of BodyMutation: `streamed_response` 3.
   if (rest !== null) writer.bytesBehind(1, rest.length);
   else if (bytes.length > 0) writer.bytes(1, bytes);
@@ -119,6 +119,9 @@ export function streamChunk(bytes: Buffer, isEnd: boolean): Reply {
   writer.message(RESPONSE_BODY, 0);
   return frame(writer, rest);
 }
+
+/** Tags and lengths around the bytes of a chunk, and the frame's header. Most messages are chunks, so they take no more room. */
+const CHUNK_HEADER_BYTES = 96;
 
 /** Ends a response without the trailers that its model server sent: TrailersResponse, `header_mutation` 1. */
 export function dropTrailers(names: readonly string[]): Reply {

@@ -219,6 +219,12 @@ export function encodeSseEvent(event: string | null, data: string): string {
   return `${name}data: ${data.replaceAll(/\r\n|\r|\n/g, "\ndata: ")}\n\n`;
 }
 
+/** Behind the first blank line, or everything if there is none. */
+export function endOfEvent(chunk: Buffer): number {
+  const blank = chunk.indexOf("\n\n");
+  return blank < 0 ? chunk.length : blank + 2;
+}
+
 function emptyBlock(start: number): Block {
   return { start, event: null, data: [], dataRange: null };
 }

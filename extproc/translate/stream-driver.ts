@@ -1,6 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { createBodySniffer } from "../protocol/body-sniffer.ts";
-import { createSseParser, type SseEvent } from "../protocol/sse.ts";
+import { createSseParser, endOfEvent, type SseEvent } from "../protocol/sse.ts";
 import { splitAtComments } from "./comments.ts";
 import type { AnswerReader, AnswerWriter, StreamWriter } from "./conversation/answer.ts";
 import type { AnswerEvent } from "./conversation/answer-event.ts";
@@ -8,6 +8,8 @@ import { createTextSkimmer, type TextSkimmer } from "./text-skimmer.ts";
 import type { StreamOutcome, StreamTranslation } from "./translation.ts";
 
 const NOTHING = Buffer.alloc(0);
+/** Each costs another look at the rest of the chunk. */
+const MAX_LESSONS_PER_CHUNK = 8;
 
 /**
  * A server's answer in a client's words, as it comes. A whole answer where a stream was asked for gives the same events, at its end;
@@ -30,17 +32,33 @@ export function createStream(reader: AnswerReader, writer: StreamWriter): Stream
     return error === null ? write(events) : write(events) + writer.fail(error);
   }
 
+  function read(bytes: Buffer): Buffer {
+    return Buffer.from(attempt((events) => source.push(bytes, events)));
+  }
+
+  /** Skims what it can. What must be read is read event by event for a while, so that the rest of the chunk can be skimmed. */
   function push(chunk: Buffer): Buffer {
-    return Buffer.from(attempt((events) => source.push(chunk, events)));
+    const outputs: Buffer[] = [];
+    let lessons = 0;
+    for (let rest = chunk; rest.length > 0;) {
+      const skimmed = source.skim(rest);
+      if (skimmed !== null) {
+        outputs.push(skimmed.output);
+        rest = rest.subarray(skimmed.bytes);
+        continue;
+      }
+      const isLesson = lessons < MAX_LESSONS_PER_CHUNK && skimmer?.expectsText() === true;
+      const bytes = isLesson ? endOfEvent(rest) : rest.length;
+      lessons += 1;
+      outputs.push(read(rest.subarray(0, bytes)));
+      rest = rest.subarray(bytes);
+    }
+    const [first = NOTHING] = outputs;
+    return outputs.length <= 1 ? first : Buffer.concat(outputs);
   }
 
   return {
-    push(chunk) {
-      const skimmed = source.skim(chunk);
-      if (skimmed === null) return push(chunk);
-      if (skimmed.bytes === chunk.length) return skimmed.output;
-      return Buffer.concat([skimmed.output, push(chunk.subarray(skimmed.bytes))]);
-    },
+    push,
     end() {
       const text = attempt((events) => source.end(events));
       if (!source.cut()) return Buffer.from(text);

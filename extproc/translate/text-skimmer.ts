@@ -12,7 +12,12 @@ export interface TextSkimmer {
   skim(chunk: Buffer): { bytes: number; output: Buffer } | null;
   /** An event was read. @param bytes its own, where they are all at hand. */
   learn(event: SseEvent, bytes: Buffer | null, read: readonly AnswerEvent[]): void;
+  /** Are the events of a chunk worth reading one by one, because those behind them may be skimmed? */
+  expectsText(): boolean;
 }
+
+/** After so many events without text, an answer says something else for now: reasoning, or a call. */
+const MAX_EVENTS_WITHOUT_TEXT = 4;
 
 /** Null where the reader or the writer must see each piece. */
 export function createTextSkimmer({ skimming }: AnswerReader, { textFrame }: StreamWriter): TextSkimmer | null {
@@ -20,8 +25,10 @@ export function createTextSkimmer({ skimming }: AnswerReader, { textFrame }: Str
   const template = createEventTemplate(skimming.findText);
   /** The block that the known form adds to. */
   let index: number | null = null;
+  let eventsWithoutText = 0;
 
   return {
+    expectsText: () => eventsWithoutText < MAX_EVENTS_WITHOUT_TEXT,
     skim(chunk) {
       const known = template.skim(chunk);
       if (known === null || known.edited === null) return null;
@@ -29,6 +36,7 @@ export function createTextSkimmer({ skimming }: AnswerReader, { textFrame }: Str
       return { bytes: known.bytes, output: known.edited };
     },
     learn(event, bytes, read) {
+      eventsWithoutText = read.some(({ type }) => type === "text") ? 0 : eventsWithoutText + 1;
       const [first] = read;
       if (read.length !== 1 || first?.type !== "text") {
         template.forget();

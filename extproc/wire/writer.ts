@@ -26,9 +26,12 @@ const LONG_TEXT = 48;
 const LENGTH_DELIMITED = 2;
 const VARINT = 0;
 
-/** @param roomFor bytes that long values will take, so that the buffer need not grow for them. */
-export function createWriter(roomFor = 0): Writer {
-  let buffer = Buffer.allocUnsafe(FIRST_BYTES + roomFor);
+/**
+ * @param roomFor bytes that long values will take, so that the buffer need not grow for them.
+ * @param firstBytes for everything else.
+ */
+export function createWriter(roomFor = 0, firstBytes = FIRST_BYTES): Writer {
+  let buffer = Buffer.allocUnsafe(firstBytes + roomFor);
   let at = buffer.length;
   let behind = 0;
 

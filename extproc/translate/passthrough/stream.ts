@@ -3,7 +3,7 @@ import { createByteBuffer } from "../../protocol/byte-buffer.ts";
 import { countLead } from "../../protocol/body-sniffer.ts";
 import { parseObject, type JsonObject } from "../../protocol/json/object.ts";
 import { editMembers, type MemberEdit } from "../../protocol/json/splice.ts";
-import { createSseParser, encodeSseEvent, MAX_EVENT_BYTES, type SseEvent } from "../../protocol/sse.ts";
+import { createSseParser, encodeSseEvent, endOfEvent, MAX_EVENT_BYTES, type SseEvent } from "../../protocol/sse.ts";
 import { createEventTemplate } from "../event-template.ts";
 import type { StreamOutcome, StreamTranslation } from "../translation.ts";
 
@@ -276,12 +276,6 @@ function parseEvent(data: string): JsonObject | null {
       cause,
     });
   }
-}
-
-/** Behind the first blank line, or all where there is none. */
-function endOfEvent(chunk: Buffer): number {
-  const blank = chunk.indexOf("\n\n");
-  return blank < 0 ? chunk.length : blank + 2;
 }
 
 /** An event without its blank line would swallow the one that follows. */

@@ -54,20 +54,29 @@ const FINISH = [
   Buffer.from("data: [DONE]\n\n"),
 ];
 
+function split(bytes: Buffer, size: number): Buffer[] {
+  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) => bytes.subarray(index * size, (index + 1) * size));
+}
+
 test("pieces of text that pass unread become the same events, and count the same, as if each had been read", () => {
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
       const chunks = [...pieces, ...FINISH];
+      const whole = Buffer.concat(chunks);
       const { passed: _, ...byEvent } = play(chunks);
-      const { passed: whole, ...atOnce } = play([Buffer.concat(chunks)]);
-      expect(byEvent).toEqual(atOnce);
-      expect(whole).toBe(0);
+      const { passed: __, ...atOnce } = play([whole]);
+      // Shorter than any event, so that each is read.
+      const { passed, ...inScraps } = play(split(whole, 7));
+      expect(passed).toBe(0);
+      expect(byEvent).toEqual(inScraps);
+      expect(atOnce).toEqual(inScraps);
     }),
     { numRuns: 300 },
   );
 });
 
-test("most pieces of a plain stream pass unread", () => {
+test("most pieces of a plain stream pass unread, each in a chunk of its own or all in one", () => {
   const pieces = Array.from({ length: 50 }, (_, index) => encode(chunk({ content: `word ${index} ` })));
   expect(play([...pieces, ...FINISH]).passed).toBeGreaterThan(45);
+  expect(play([Buffer.concat([...pieces, ...FINISH])]).passed).toBe(1);
 });
