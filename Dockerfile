@@ -20,6 +20,7 @@ COPY extproc extproc
 COPY operator operator
 COPY clients clients
 COPY dashboard dashboard
+COPY docs/openapi.yaml docs/openapi.yaml
 COPY local local
 # Postgres refuses to run as root, and as a user without a name.
 RUN echo "gateway:x:65532:65532::/data:/usr/sbin/nologin" >> /etc/passwd && mkdir /data && chown -R 65532:65532 /data /cache
@@ -55,6 +56,7 @@ COPY extproc extproc
 COPY operator operator
 COPY clients clients
 COPY dashboard dashboard
+COPY docs/openapi.yaml docs/openapi.yaml
 # Types are stripped and code compiled here, once: programs start sooner and in less memory. Predictably: V8 then compiles the
 # same sources to the same bytes, so that the image's digest says what is in it. Neither flag is part of the cache's key.
 ENV NODE_COMPILE_CACHE=/app/.compiled

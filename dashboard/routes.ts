@@ -15,6 +15,7 @@ import { confirmIdentityRoutes } from "./routes/people/confirm-identity.ts";
 import { forgotRoutes } from "./routes/people/forgot.ts";
 import { invitationRoutes } from "./routes/people/invitation.ts";
 import { limitRoutes } from "./routes/limits/limits.ts";
+import { docsRoutes } from "./routes/docs.ts";
 import { installRoutes } from "./routes/install.ts";
 import { keyRoutes } from "./routes/keys/keys.ts";
 import { memberRoutes } from "./routes/people/members.ts";
@@ -65,6 +66,7 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   creditRoutes(app, deps);
   receiptRoutes(app, deps);
   modelRoutes(app, deps);
+  docsRoutes(app, deps);
   tokenRoutes(app, deps);
   adminRoutes(app, deps);
   installRoutes(app, deps);

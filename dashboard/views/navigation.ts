@@ -31,6 +31,7 @@ const GROUPS: readonly Group[] = [
       { path: "/dashboard/keys", name: "API keys", icon: "keys" },
       { path: "/dashboard/models", name: "Models", icon: "models" },
       { path: "/dashboard/clients", name: "Tools", icon: "tools" },
+      { path: "/dashboard/docs", name: "Docs", icon: "docs" },
     ],
   },
   {
@@ -77,6 +78,7 @@ export function guestNavigation(path: string | undefined): string {
   const links = [
     { path: "/dashboard/models", name: "Models" },
     { path: "/dashboard/clients", name: "Tools" },
+    { path: "/dashboard/docs", name: "Docs" },
   ].map((section) => link(section, path));
   return html`<header class="top">
     !${brand}

@@ -1,0 +1,70 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import type { FastifyInstance } from "fastify";
+import { html } from "ghtml";
+import { parse } from "yaml";
+import * as z from "zod";
+import { listModels } from "../../ledger/models/model-list.ts";
+import type { AppDeps } from "../app-deps.ts";
+import { readReference, type Reference } from "../reference/document.ts";
+import { sendPage } from "../reply.ts";
+import { defaultModel } from "../views/default-model.ts";
+import { DOCS, quickstartPage } from "../views/docs/docs.ts";
+import { referencePage } from "../views/docs/reference.ts";
+import { LANGUAGES } from "../views/quickstart.ts";
+
+const query = z.object({ language: z.enum(LANGUAGES).catch("curl") });
+const SOURCE = `${DOCS}/openapi.yaml`;
+
+/** Documentation in the product, for everybody. */
+export function docsRoutes(app: FastifyInstance, { database, publicBaseUrl: baseUrl }: AppDeps): void {
+  const readSource = () => readFileSync(path.join(import.meta.dirname, "../../docs/openapi.yaml"), "utf8");
+  let ofClients: Reference | undefined;
+  let ofManagement: Reference | undefined;
+
+  app.get(DOCS, async (request, reply) => {
+    const { language } = query.parse(request.query ?? {});
+    const model = defaultModel(await listModels(database, Date.now()))?.model ?? null;
+    return sendPage(reply, quickstartPage({ visitor: request.visitor, baseUrl, model, language }));
+  });
+
+  app.get(`${DOCS}/api`, (request, reply) => {
+    ofClients ??= readReference(parse(readSource()));
+    return sendPage(
+      reply,
+      referencePage({
+        visitor: request.visitor,
+        title: "API reference",
+        path: `${DOCS}/api`,
+        reference: ofClients,
+        lead: html`<p>
+          Base URL: <code>${baseUrl}</code>. Send an <a href="/dashboard/keys">API key</a> as
+          <code>authorization: Bearer sk-mg-…</code> or as <code>x-api-key</code>. Requests and responses have the formats of
+          OpenAI and Anthropic; listed here is what the gateway itself requires or adds.
+        </p>`,
+        source: SOURCE,
+      }),
+    );
+  });
+
+  app.get(SOURCE, (_request, reply) => reply.type("application/yaml; charset=utf-8").send(readSource()));
+
+  app.get(`${DOCS}/management-api`, async (request, reply) => {
+    // The routes describe themselves once all of them are there.
+    ofManagement ??= readReference((await app.inject({ method: "GET", url: "/api/v1/openapi.json" })).json());
+    return sendPage(
+      reply,
+      referencePage({
+        visitor: request.visitor,
+        title: "Management API",
+        path: `${DOCS}/management-api`,
+        reference: ofManagement,
+        lead: html`<p>
+          Base URL: <code>${baseUrl}/api/v1</code>. Send a <a href="/dashboard/tokens">management token</a> as
+          <code>authorization: Bearer mgmt_…</code>. ${ofManagement.description ?? ""}
+        </p>`,
+        source: "/api/v1/openapi.json",
+      }),
+    );
+  });
+}
