@@ -43,7 +43,7 @@ export function requestChanges(input: RequestChangesInput): HeaderChanges {
     [HEADERS.backend]: backend.cluster,
     [HEADERS.requestId]: requestId,
     "content-type": "application/json",
-    // Compressed answers could be neither read nor metered.
+    // Compressed streams can be neither read nor metered.
     "accept-encoding": "identity",
     ...upstream.headers,
     ...earlyHeaders(early),
@@ -121,11 +121,6 @@ function encodeFieldNames(names: readonly string[]): string {
     .filter((name) => /^[\w.[\]-]{1,128}$/.test(name))
     .join(", ")
     .slice(0, MAX_DROPPED_HEADER_CHARACTERS);
-}
-
-/** It could be neither read nor metered (`requestChanges` asks for none). */
-export function isCompressed(headers: ReadonlyMap<string, string>): boolean {
-  return (headers.get("content-encoding") ?? "identity").toLowerCase() !== "identity";
 }
 
 export function isEventStream(headers: ReadonlyMap<string, string>): boolean {

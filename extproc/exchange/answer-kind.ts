@@ -1,7 +1,8 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { HEADERS } from "../../contract/headers.ts";
 import { localReplyError } from "../fallback/attempts.ts";
-import { isCompressed, isEventStream } from "../headers.ts";
+import { isEventStream } from "../headers.ts";
+import { contentCoding, isDecodable, undecodable } from "../protocol/content-coding.ts";
 import type { Forwarded } from "./context.ts";
 
 /** A JSON error, an answer that streams, or one in a piece. */
@@ -26,8 +27,9 @@ export function judgeAnswer(forwarded: Forwarded, headers: ReadonlyMap<string, s
   // Clients read no body after it.
   if (status === 205) throw emptyAnswer();
   if (status >= 300) return "upstream_error";
-  if (isCompressed(headers))
-    throw new GatewayError("upstream_error", "The model server's answer is compressed, although it was asked not to be.");
+  const coding = contentCoding(headers);
+  // Node.js decodes streams asynchronously, but each chunk of a stream is metered and answered before the next one is read.
+  if (coding !== null && (isEventStream(headers) || !isDecodable(coding))) throw undecodable(coding);
   return dispatch.translation().wantsStream && isEventStream(headers) ? "stream" : "whole";
 }
 

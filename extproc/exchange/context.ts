@@ -60,8 +60,8 @@ export interface Forwarded {
 
 type Answer =
   | { kind: "upstream_error"; status: number; headers: ReadonlyMap<string, string> }
-  /** One JSON document; `asStream`: the client waits for a stream, which is made from it. */
-  | { kind: "whole"; asStream: boolean }
+  /** One JSON document, perhaps compressed; `asStream`: the client waits for a stream, which is made from it. */
+  | { kind: "whole"; asStream: boolean; coding: string | null }
   | { kind: "stream"; stream: AnswerStream };
 
 export function createContext(deps: ExchangeDeps, push: (reply: Reply) => void): ExchangeContext {

@@ -1,4 +1,5 @@
 import type { Relay, RelayedAnswer } from "../early-answers/relay.ts";
+import { contentCoding, undecodable } from "../protocol/content-coding.ts";
 import { judgeAnswer } from "./answer-kind.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
 import { breakOff, isReportedBroken, serverBroke, upstreamError } from "./interrupt.ts";
@@ -28,6 +29,9 @@ export function createRelayedAnswer(context: ExchangeContext, forwarded: Forward
       if (open === null) return "drop";
       try {
         if (judgeAnswer(forwarded, headers) === "upstream_error") return "collect";
+        const coding = contentCoding(headers);
+        // The client's stream is already open, and its bytes cannot be decoded.
+        if (coding !== null) throw undecodable(coding);
         forwarded.deadlines.began(true);
         open.serverBegan();
         if (isReportedBroken(forwarded, Number(headers.get(":status")))) serverBroke(context, forwarded);

@@ -1,6 +1,7 @@
 import type { GatewayError } from "../../contract/errors.ts";
 import { HEADERS } from "../../contract/headers.ts";
 import { responseChanges } from "../headers.ts";
+import { contentCoding, decodeContent } from "../protocol/content-coding.ts";
 import { encodeErrorEvent } from "../protocol/error-event.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
@@ -37,7 +38,7 @@ export function respond(
   });
   if (kind === "upstream_error") forwarded.answer = { kind, status, headers };
   else if (isStream) forwarded.answer = { kind, stream: startStream(context, forwarded, isEarly) };
-  else forwarded.answer = { kind, asStream: dispatch.translation().wantsStream };
+  else forwarded.answer = { kind, asStream: dispatch.translation().wantsStream, coding: contentCoding(headers) };
   if (!isStream) relayed?.ready();
   if (!isEarly) forwarded.deadlines.began(isStream);
   if (isEnd)
@@ -68,14 +69,17 @@ function startStream(context: ExchangeContext, { run, dispatch, relayed, keep }:
 }
 
 /** Phase 4, for an answer that came in one piece. @throws GatewayError for an answer that cannot be passed on. */
-export function respondWhole(context: ExchangeContext, forwarded: Forwarded, body: Buffer): Reply {
+export function respondWhole(context: ExchangeContext, forwarded: Forwarded, received: Buffer): Reply {
   const { run, dispatch, answer, keep } = forwarded;
   if (answer === null) throw new Error("a response body came before its headers");
-  if (answer.kind === "upstream_error") throw upstreamError(context, forwarded, { ...answer, body });
+  if (answer.kind === "upstream_error") throw upstreamError(context, forwarded, { ...answer, body: received });
   const asStream = answer.kind === "stream" || answer.asStream;
+  const coding = answer.kind === "whole" ? answer.coding : null;
+  const body = coding === null ? received : decodeContent(received, coding);
+  if (coding !== null) context.heldBytes?.resize(context.requestBytes + body.length);
   const { redactor } = context.deps;
   const errorEvent = errorEventOf(context);
-  return finishWhole({ body, asStream, translation: dispatch.translation(), run, redactor, errorEvent, keep });
+  return finishWhole({ received, body, asStream, translation: dispatch.translation(), run, redactor, errorEvent, keep });
 }
 
 function errorEventOf({ protocol, requestId }: ExchangeContext) {

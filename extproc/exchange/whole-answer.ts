@@ -8,7 +8,9 @@ import type { Reply } from "../reply.ts";
 import type { AnswerTranslation } from "../translate/translation.ts";
 
 export interface WholeAnswer {
-  /** The model server's. */
+  /** The model server's bytes, perhaps compressed. */
+  received: Buffer;
+  /** The same, decompressed. */
   body: Buffer;
   /** The client waits for a stream, which is made from it. */
   asStream: boolean;
@@ -22,12 +24,12 @@ export interface WholeAnswer {
 }
 
 /** An answer that came in one piece, in the caller's protocol; its run is settled. @throws GatewayError if it is none. */
-export function finishWhole({ body, asStream, translation, run, redactor, errorEvent, keep }: WholeAnswer): Reply {
+export function finishWhole({ received, body, asStream, translation, run, redactor, errorEvent, keep }: WholeAnswer): Reply {
   if (!asStream) {
     const bytes = translation.response(body, run.meter);
     run.settle("complete", 200);
     keep?.(bytes);
-    return reply.finishResponse(bytes === body ? "unchanged" : bytes, {});
+    return reply.finishResponse(bytes === received ? "unchanged" : bytes, {});
   }
   const redacted = redactor.stream(translation.stream(run.meter), errorEvent);
   const machine = keep === null ? redacted : withFinalResponse(redacted, keep);

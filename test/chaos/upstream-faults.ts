@@ -67,7 +67,7 @@ export const UPSTREAM_FAULTS: readonly UpstreamFault[] = [
     results: ["refused", "broken"],
     codes: ["upstream_error", "upstream_unavailable"],
   }),
-  within("compressed although not asked to", refused("upstream_error"), refused("upstream_error")),
+  within("compressed although not asked to", answered, refused("upstream_error")),
 ];
 
 export const NO_FAULT = "none";

@@ -1,4 +1,5 @@
-import { gzipSync } from "node:zlib";
+import type { ServerResponse } from "node:http";
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeBackendManifests } from "../support/backend-manifests.ts";
 import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
@@ -8,11 +9,10 @@ import { startTestStack, type TestStack } from "../support/stack.ts";
 let upstream: RecordingUpstream;
 let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
 let stack: TestStack;
+let respond: (response: ServerResponse) => void;
+
 beforeAll(async () => {
-  const events = gzipSync('data: {"choices":[{"index":0,"delta":{"content":"Hello."}}]}\n\ndata: [DONE]\n\n');
-  upstream = await startRecordingUpstream((_request, response) => {
-    response.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" }).end(events);
-  });
+  upstream = await startRecordingUpstream((_request, response) => respond(response));
   const url = `http://127.0.0.1:${upstream.port}`;
   manifests = await makeBackendManifests([
     { name: "as-chat", backends: [{ name: "only", protocol: "chat", url }] },
@@ -21,28 +21,117 @@ beforeAll(async () => {
   stack = await startTestStack({ manifestsDirectory: manifests.directory });
 });
 afterAll(async () => {
-  await stack.stop();
-  await upstream.stop();
-  await manifests.remove();
+  await stack?.stop();
+  await upstream?.stop();
+  await manifests?.remove();
 });
 
-test.for([
+const PATHS = [
   { path: "/v1/chat/completions", model: "as-chat" },
   { path: "/v1/chat/completions", model: "as-messages" },
   { path: "/v1/messages", model: "as-chat" },
   { path: "/v1/messages", model: "as-messages" },
-])(
-  "$path, $model: an answer that nobody could read or meter is a free 502, and no byte of it passes (S22)",
+] as const;
+const ANSWERS = {
+  "as-chat": JSON.stringify({
+    id: "chatcmpl-1",
+    object: "chat.completion",
+    created: 1,
+    model: "as-chat",
+    choices: [{ index: 0, message: { role: "assistant", content: "Hello." }, finish_reason: "stop" }],
+    usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 },
+  }),
+  "as-messages": JSON.stringify({
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    model: "as-messages",
+    content: [{ type: "text", text: "Hello." }],
+    stop_reason: "end_turn",
+    stop_sequence: null,
+    usage: { input_tokens: 5, output_tokens: 2 },
+  }),
+};
+
+function answerWith(status: number, coding: string, body: Buffer, type = "application/json"): void {
+  respond = (response) => response.writeHead(status, { "content-type": type, "content-encoding": coding }).end(body);
+}
+
+async function ask({ path, model, stream = false }: { path: string; model: string; stream?: boolean }) {
+  const response = await fetch(stack.baseUrl + path, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
+    body: JSON.stringify({ model, max_tokens: 64, stream, messages: [{ role: "user", content: "Hello." }] }),
+  });
+  const { status, headers } = response;
+  return { status, headers, text: await response.text(), usage: () => stack.usageOf(headers.get("x-request-id") ?? "") };
+}
+
+test.for(PATHS.flatMap((one) => [true, false].map((stream) => ({ ...one, stream }))))(
+  "$path, $model, stream: $stream: a compressed JSON answer is decoded, and charged as any other",
+  async ({ path, model, stream }) => {
+    answerWith(200, "gzip", gzipSync(ANSWERS[model]));
+    const { status, headers, text, usage } = await ask({ path, model, stream });
+    expect(text).toContain("Hello.");
+    expect(status).toBe(200);
+    expect(headers.get("content-encoding")).toBeNull();
+    expect(headers.get("content-type")).toBe(stream ? "text/event-stream" : "application/json");
+    expect(await usage()).toMatchObject([{ outcome: "complete", httpStatus: 200, usage: { inputTokens: 5, outputTokens: 2 } }]);
+  },
+);
+
+test.for([
+  ["GZIP", gzipSync],
+  ["deflate", deflateSync],
+  ["deflate", deflateRawSync],
+  ["br", brotliCompressSync],
+  ["zstd", (text: string) => zstdCompressSync(text)],
+] as const)("%s is decoded", async ([coding, compress]) => {
+  answerWith(200, coding, compress(ANSWERS["as-chat"]));
+  const { status, text } = await ask({ path: "/v1/messages", model: "as-chat" });
+  expect(text).toContain("Hello.");
+  expect(status).toBe(200);
+});
+
+test.for(PATHS)("$path, $model: the reason of a compressed error reaches the caller (S22)", async ({ path, model }) => {
+  const error = { type: "invalid_request_error", message: "temperature must be below 2" };
+  answerWith(400, "gzip", gzipSync(JSON.stringify({ type: "error", error })));
+  const { status, text } = await ask({ path, model });
+  expect(text).toContain("temperature must be below 2");
+  expect(status).toBe(400);
+});
+
+test("an error that cannot be decoded keeps its status", async () => {
+  answerWith(400, "gzip", Buffer.from("this is no gzip"));
+  const { status, text } = await ask({ path: "/v1/messages", model: "as-chat" });
+  expect(text).toContain("gave no reason");
+  expect(status).toBe(400);
+});
+
+const BOMB = gzipSync(Buffer.alloc(33 * 1024 * 1024, " "));
+test.for([
+  ["a bomb", "gzip", BOMB],
+  ["half of an answer", "gzip", gzipSync(ANSWERS["as-chat"]).subarray(0, 40)],
+  ["bytes of another coding", "br", Buffer.from("this is no brotli")],
+  ["a coding that nobody decodes", "compress", Buffer.from("lzw")],
+  ["several codings", "gzip, br", brotliCompressSync(gzipSync(ANSWERS["as-chat"]))],
+] as const)("%s (%s) is a free 502", async ([, coding, body]) => {
+  answerWith(200, coding, body);
+  const { status, text, usage } = await ask({ path: "/v1/messages", model: "as-chat" });
+  expect(text).toContain("compressed");
+  expect(status).toBe(502);
+  expect(await usage()).toEqual([expect.objectContaining({ outcome: "failed", httpStatus: 502, chargeNanoUsd: 0n })]);
+});
+
+test.for(PATHS)(
+  "$path, $model: a compressed stream, which nobody could meter as it comes, is a free 502, and no byte of it passes (S22)",
   async ({ path, model }) => {
-    const response = await fetch(stack.baseUrl + path, {
-      method: "POST",
-      headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
-      body: JSON.stringify({ model, max_tokens: 64, stream: true, messages: [{ role: "user", content: "Hello." }] }),
-    });
-    expect(response.status).toBe(502);
-    expect(response.headers.get("content-type")).toBe("application/json");
-    expect(await response.text()).toContain("compressed");
-    const rows = await stack.usageOf(response.headers.get("x-request-id") ?? "");
-    expect(rows).toEqual([expect.objectContaining({ outcome: "failed", httpStatus: 502, chargeNanoUsd: 0n })]);
+    const events = 'data: {"choices":[{"index":0,"delta":{"content":"Hello."}}]}\n\ndata: [DONE]\n\n';
+    answerWith(200, "gzip", gzipSync(events), "text/event-stream");
+    const { status, headers, text, usage } = await ask({ path, model, stream: true });
+    expect(text).toContain("compressed");
+    expect(status).toBe(502);
+    expect(headers.get("content-type")).toBe("application/json");
+    expect(await usage()).toEqual([expect.objectContaining({ outcome: "failed", httpStatus: 502, chargeNanoUsd: 0n })]);
   },
 );
