@@ -40,8 +40,18 @@ export interface GatewayErrorOptions {
   status?: number;
   /** Further response headers: `retry-after`, `allow`, `x-should-retry`. */
   headers?: Readonly<Record<string, string>>;
+  /** The model server's own names for the error, if the caller's protocol shares them. */
+  kind?: ErrorKind | null;
+  /** `error.details` of the messages protocol, from which SDKs recover. */
+  details?: Readonly<Record<string, unknown>> | null;
   /** What really happened; logged, never sent. */
   cause?: unknown;
+}
+
+/** Null members are taken from `ERRORS`. */
+export interface ErrorKind {
+  readonly type: string | null;
+  readonly code: string | null;
 }
 
 /** An outcome the caller can act on. The message is sent to the caller: nothing internal belongs in it. */
@@ -50,6 +60,8 @@ export class GatewayError extends Error {
   readonly status: number;
   readonly field: string | null;
   readonly headers: Readonly<Record<string, string>>;
+  readonly kind: ErrorKind | null;
+  readonly details: Readonly<Record<string, unknown>> | null;
 
   constructor(code: ErrorCode, message: string, options: GatewayErrorOptions = {}) {
     super(message, { cause: options.cause });
@@ -57,6 +69,8 @@ export class GatewayError extends Error {
     this.code = code;
     this.status = options.status ?? ERRORS[code].status;
     this.field = options.field ?? null;
+    this.kind = options.kind ?? null;
+    this.details = options.details ?? null;
     this.headers = { ...retryAdvice(this.status, options.headers), ...options.headers };
   }
 }
@@ -86,9 +100,24 @@ export function encodeError(protocol: Interface, error: GatewayError, requestId:
   switch (protocol) {
     case "chat":
     case "responses":
-      return { error: { message: error.message, type: row.chat.type, param: error.field, code: row.chat.code } };
+      return {
+        error: {
+          message: error.message,
+          type: error.kind?.type ?? row.chat.type,
+          param: error.field,
+          code: error.kind?.code ?? row.chat.code,
+        },
+      };
     case "messages":
-      return { type: "error", error: { type: row.messages.type, message: error.message }, request_id: requestId };
+      return {
+        type: "error",
+        error: {
+          type: error.kind?.type ?? row.messages.type,
+          message: error.message,
+          ...(error.details === null ? {} : { details: error.details }),
+        },
+        request_id: requestId,
+      };
   }
 }
 

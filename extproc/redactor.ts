@@ -69,8 +69,15 @@ export function createRedactor({ fingerprints, pepper }: RedactorDeps): Redactor
       status: error.status,
       headers,
       cause,
+      kind: isClean(error.kind) ? error.kind : null,
+      details: isClean(error.details) ? error.details : null,
       ...(field === null || field !== error.field ? {} : { field }),
     });
+  }
+
+  function isClean(value: object | null): boolean {
+    const text = JSON.stringify(value);
+    return redactText(text) === text;
   }
 
   /** What the log is told. */

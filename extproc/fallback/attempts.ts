@@ -213,6 +213,8 @@ export function withTried(error: GatewayError, { tried }: Pick<Attempts, "tried"
     status: error.status,
     headers: error.headers,
     cause: error.cause,
+    kind: error.kind,
+    details: error.details,
     ...(error.field === null ? {} : { field: error.field }),
   });
 }

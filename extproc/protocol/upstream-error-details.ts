@@ -1,5 +1,5 @@
 import { ANSWER_BOUNDS, parseWithin } from "./json/bounds.ts";
-import { isObject } from "./json/object.ts";
+import { isObject, type JsonObject } from "./json/object.ts";
 
 /** What an upstream's error says, whatever dialect it speaks. Absent texts are empty. */
 export interface ErrorDetails {
@@ -10,6 +10,8 @@ export interface ErrorDetails {
   field: string | null;
   /** An HTTP status named inside the body. */
   status: number | null;
+  /** The messages protocol's `error.details`. */
+  details: JsonObject | null;
   /** Sizes in tokens that llama.cpp puts beside its text. */
   promptTokens: number | null;
   contextTokens: number | null;
@@ -21,6 +23,7 @@ const NOTHING: ErrorDetails = {
   code: "",
   field: null,
   status: null,
+  details: null,
   promptTokens: null,
   contextTokens: null,
 };
@@ -52,6 +55,7 @@ function read(error: Readonly<Record<string, unknown>>): ErrorDetails {
     code: text(code),
     field: typeof param === "string" && FIELD.test(param) ? param : null,
     status: httpStatusOf(code) ?? httpStatusOf(status) ?? httpStatusOf(httpStatus),
+    details: isObject(error["details"]) ? error["details"] : null,
     promptTokens: count(error["n_prompt_tokens"]),
     contextTokens: count(error["n_ctx"]),
   };

@@ -2,6 +2,7 @@ import { GatewayError, type ErrorCode } from "../../contract/errors.ts";
 import type { Interface, Protocol } from "../../contract/protocol.ts";
 import { contextLengthMessage } from "./upstream-error-context.ts";
 import { readErrorDetails, type ErrorDetails } from "./upstream-error-details.ts";
+import { keptDetails, keptKind } from "./upstream-error-kind.ts";
 import { callerText, logText } from "./upstream-error-text.ts";
 
 export interface UpstreamFailure {
@@ -10,7 +11,7 @@ export interface UpstreamFailure {
   /** Response headers by lower-case name. */
   headers: ReadonlyMap<string, string>;
   body: Buffer;
-  /** The protocol that the upstream speaks. It tells little: proxies in front of it answer in their own words. */
+  /** The protocol that the upstream speaks; proxies in front of it answer in their own words. */
   upstream: Protocol;
   /** The caller's protocol: messages has a 529 and no 422. */
   client?: Interface;
@@ -30,12 +31,13 @@ export interface ErrorReader {
 }
 
 /**
- * An upstream's failure as the caller's error (S22). Its 4xx about the request keep status and text; what
- * concerns the gateway's own credential or configuration becomes a neutral 502; 429 and 5xx keep their class and
- * `retry-after`. The upstream's type names, hosts and keys stay inside.
+ * An upstream's failure as the caller's error (S22). Its 4xx about the request keep status and text, and for callers of the
+ * same protocol their type, code and details; what concerns the gateway's own credential or configuration becomes a neutral
+ * 502; 429 and 5xx keep their class and `retry-after`. The upstream's class names, hosts and keys stay inside.
  */
-export function readUpstreamError({ status, headers, body, client, model }: UpstreamFailure): GatewayError {
-  return classify({ status, details: readErrorDetails(body.toString("utf8")), retry: retryHeaders(headers), client, model });
+export function readUpstreamError({ status, headers, body, upstream, client, model }: UpstreamFailure): GatewayError {
+  const details = readErrorDetails(body.toString("utf8"));
+  return classify({ status, details, retry: retryHeaders(headers), upstream, client, model });
 }
 
 /**
@@ -48,18 +50,21 @@ export function readUpstreamErrorPayload(payload: unknown, client?: Interface, m
   const details = readErrorDetails(payload);
   // Responses' own errors have a code, and a type that says no more than that they are errors.
   const kind = details.type === "" || details.type === "error" ? details.code : details.type;
-  return classify({ status: details.status ?? statusOfType(kind), details, retry: {}, client, model });
+  const status = details.status ?? statusOfType(kind);
+  return classify({ status, details, retry: {}, upstream: undefined, client, model });
 }
 
 interface Failure {
   status: number;
   details: ErrorDetails;
   retry: Readonly<Record<string, string>>;
+  /** Undefined inside an answer, which a translation reads for a client of another protocol. */
+  upstream: Protocol | undefined;
   client: Interface | undefined;
   model: ModelNames | undefined;
 }
 
-function classify({ status, details, retry, client, model }: Failure): GatewayError {
+function classify({ status, details, retry, upstream, client, model }: Failure): GatewayError {
   const cause = new Error(`upstream answered ${status}: ${logText(details.message)}`);
   const fail = (code: ErrorCode, message: string, forStatus?: number) =>
     new GatewayError(code, message, { cause, headers: retry, ...(forStatus === undefined ? {} : { status: forStatus }) });
@@ -82,6 +87,9 @@ function classify({ status, details, retry, client, model }: Failure): GatewayEr
       cause,
       status: status === 422 ? UNPROCESSABLE[client ?? "chat"] : status,
       ...(details.field === null ? {} : { field: details.field }),
+      ...(upstream === undefined || client === undefined
+        ? {}
+        : { kind: keptKind(details, upstream, client), details: keptDetails(details, upstream, client) }),
     });
   }
   return fail("upstream_error", "The model server gave no usable answer. Try again.");

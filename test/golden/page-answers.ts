@@ -95,7 +95,7 @@ export function upstreamErrorTable(): string {
 }
 
 function failureText(status: number, client: Dialect): string {
-  const body = Buffer.from(JSON.stringify({ error: { message: "why", type: "x" } }));
+  const body = Buffer.from(JSON.stringify({ error: { message: "why" } }));
   const error = readUpstreamError({ status, headers: new Map(), body, upstream: client, client });
   const encoded: { error: { type: string } } = JSON.parse(JSON.stringify(encodeError(client, error, "id")));
   return `${error.status} ${code(encoded.error.type)}${error.message === "why" ? ", the server's own text" : ""}`;

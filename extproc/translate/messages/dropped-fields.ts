@@ -1,4 +1,5 @@
 import { GatewayError } from "../../../contract/errors.ts";
+import { threadUnsupported } from "../../protocol/messages/thread.ts";
 import type { JsonObject } from "../../protocol/json/object.ts";
 import { createFieldTable } from "../field-table.ts";
 import { FIELD_POLICIES } from "./policy.ts";
@@ -13,5 +14,6 @@ export function droppedFields(request: JsonObject): string[] {
   const { refused, dropped } = TABLE.judge(request);
   if (refused === null) return dropped;
   const { field, note } = refused;
+  if (field === "thread") throw threadUnsupported();
   throw new GatewayError("invalid_request", `\`${field}\` can't be used with this model: ${note}. Leave it out.`, { field });
 }

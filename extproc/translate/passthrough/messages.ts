@@ -12,6 +12,7 @@ import { encodeMessagesEvent } from "../../protocol/messages/encode-event.ts";
 import { encodeMessagesUsage } from "../../protocol/messages/encode-usage.ts";
 import { encodeErrorEvent } from "../../protocol/error-event.ts";
 import { requestError } from "../../protocol/request-error.ts";
+import { threadUnsupported } from "../../protocol/messages/thread.ts";
 import { messagesUsage } from "../../protocol/messages/usage.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
 import { findTextMember } from "../event-template.ts";
@@ -64,6 +65,7 @@ export function createMessagesPassthrough(input: TranslationInput): Translation 
   const request = parseEnvelope(body);
   refusePriceModifiers(body);
   refuseUnpriced(body, backend);
+  if ((body.outline["thread"] ?? null) !== null) throw threadUnsupported();
   const isRenamed = backend.upstreamModel !== request.model;
   const rules: AnswerRules = { model: isRenamed ? request.model : null, isUsageInclusive: backend.profile.usageInclusive };
   return {

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { encodeError } from "../../../../contract/errors.ts";
+import type { Interface, Protocol } from "../../../../contract/protocol.ts";
 import { readUpstreamError, readUpstreamErrorPayload } from "../../../../extproc/protocol/upstream-error.ts";
 
 const NO_HEADERS = new Map<string, string>();
@@ -45,6 +46,61 @@ describe("an upstream's refusal of the request keeps its status and text (S22)",
     for (const body of ["", "<html><h1>400 Bad Request</h1></html>", "upstream connect error", "[]", "7"]) {
       expect(read(400, body).message).toBe("The model server refused the request and gave no reason.");
     }
+  });
+});
+
+describe("names that a server gives its refusal", () => {
+  const encoded = (upstream: Protocol, client: Interface, error: object, status = 400) => {
+    const failure = { status, headers: NO_HEADERS, body: Buffer.from(JSON.stringify({ error })), upstream, client };
+    return encodeError(client, readUpstreamError(failure), "req_1");
+  };
+  const refusal = { message: "No.", type: "image_generation_user_error", code: "content_policy_violation" };
+
+  test.for([
+    ["chat", "chat"],
+    ["responses", "responses"],
+    ["chat", "responses"],
+    ["responses", "chat"],
+  ] as const)("%s server, %s client: type and code are the server's", ([upstream, client]) => {
+    expect(encoded(upstream, client, refusal)).toMatchObject({ error: refusal });
+  });
+
+  test("a protocol that does not know them says its own", () => {
+    expect(encoded("chat", "messages", refusal)).toMatchObject({ error: { type: "invalid_request_error", message: "No." } });
+    const messages = { type: "some_error", message: "No.", details: { error_code: "x" } };
+    expect(encoded("messages", "chat", messages)).toEqual({
+      error: { type: "invalid_request_error", message: "No.", param: null, code: null },
+    });
+  });
+
+  test.for(["invalid_api_key", "insufficient_balance", "model_not_found", "BadRequestError", "400", "a b", "x".repeat(65)])(
+    "%s stays inside: clients would take it for their own trouble, or it is no name",
+    (name) => {
+      expect(encoded("chat", "chat", { message: "No.", type: name, code: name })).toMatchObject({
+        error: { type: "invalid_request_error", code: null },
+      });
+    },
+  );
+
+  test("error.details pass from messages to messages, bounded and without addresses and keys", () => {
+    const details = {
+      error_code: "tool_name_conflict",
+      unsupported: ["thinking", 7, "https://internal.example.com/x"],
+      note: `sk-abcdefgh1234 ${"long ".repeat(1_000)}`,
+      count: 3,
+      deep: { er: { still: true } },
+      "no name": "x",
+      ...Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`more_${index}`, index])),
+    };
+    const error = { type: "invalid_request_error", message: "No.", details };
+    const client: unknown = encoded("messages", "messages", error);
+    expect(client).toMatchObject({
+      error: { details: { error_code: "tool_name_conflict", unsupported: ["thinking", "[address]"], count: 3 } },
+    });
+    const text = JSON.stringify(client);
+    expect(text).not.toMatch(/sk-abc|internal|deep|no name|more_90/);
+    expect(text.length).toBeLessThan(1_000);
+    expect(JSON.stringify(encoded("messages", "messages", error, 500))).not.toContain("details");
   });
 });
 
