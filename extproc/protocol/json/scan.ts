@@ -80,13 +80,13 @@ function skipSeparator(json: Buffer, at: number): number {
   return json[next] === COMMA ? skipSpace(json, next + 1) : next;
 }
 
-function skipSpace(json: Buffer, at: number): number {
+export function skipSpace(json: Buffer, at: number): number {
   let next = at;
   while (json[next] === 32 || json[next] === 10 || json[next] === 13 || json[next] === 9) next += 1;
   return next;
 }
 
-function skipValue(json: Buffer, at: number): number {
+export function skipValue(json: Buffer, at: number): number {
   const first = json[at];
   if (first === QUOTE) return skipString(json, at);
   if (first === OPEN_BRACE || first === OPEN_BRACKET) return skipNested(json, at);
@@ -146,7 +146,8 @@ function endsLiteral(byte: number | undefined): boolean {
   );
 }
 
-function decodeName(json: Buffer, start: number, end: number): string {
+/** @param end behind the closing quote. */
+export function decodeName(json: Buffer, start: number, end: number): string {
   const inner = json.toString("utf8", start + 1, end - 1);
   if (!inner.includes("\\")) return inner;
   const decoded: unknown = JSON.parse(`"${inner}"`);

@@ -7,12 +7,13 @@ import { insideObject, scanElements, scanMembers, type Member } from "./scan.ts"
  */
 export type MemberEdit = (value: Buffer | undefined) => Buffer | undefined;
 
-type EditedValue = Buffer | "unchanged" | "removed";
+export type EditedValue = Buffer | "unchanged" | "removed";
 
-interface Cut {
-  start: number;
-  end: number;
-  bytes: Buffer | string;
+/** Bytes to put in place of a range, `end` excluded. */
+export interface Cut {
+  readonly start: number;
+  readonly end: number;
+  readonly bytes: Buffer | string;
 }
 
 /**
@@ -30,8 +31,37 @@ export function editMembers(json: Buffer, edits: Readonly<Record<string, MemberE
     const edit = Object.hasOwn(edits, name) ? edits[name] : undefined;
     return edit === undefined ? "unchanged" : editedValue(json.subarray(place(value.start), place(value.end)), edit);
   });
-  const cuts = [...insertions({ members, values, edits, inside }), ...changes(members, values)];
+  const cuts = memberCuts({ members, values, added: addedMembers(members, edits), inside });
   return cuts.length === 0 ? json : applyCuts(json, cuts, place);
+}
+
+interface EditedObject {
+  readonly members: readonly Member[];
+  /** One for each member. */
+  readonly values: readonly EditedValue[];
+  /** New members as `"name":value`. */
+  readonly added: readonly string[];
+  /** Offset behind the opening brace. */
+  readonly inside: number;
+}
+
+/** The edits of one object, in the order of their offsets. */
+export function memberCuts({ members, values, added, inside }: EditedObject): Cut[] {
+  const separator = values.some((value) => value !== "removed") ? "," : "";
+  const insertions = added.length === 0 ? [] : [{ start: inside, end: inside, bytes: added.join(",") + separator }];
+  return [...insertions, ...changes(members, values)];
+}
+
+/** @param cuts in the order of their offsets. */
+export function applyCuts(json: Buffer, cuts: readonly Cut[], place: Outline["place"] = (at) => at): Buffer {
+  const parts: Buffer[] = [];
+  let at = 0;
+  for (const { start, end, bytes } of cuts) {
+    parts.push(json.subarray(at, place(start)), typeof bytes === "string" ? Buffer.from(bytes) : bytes);
+    at = place(end);
+  }
+  parts.push(json.subarray(at));
+  return Buffer.concat(parts);
 }
 
 /** An edit that writes this value, whatever was there. */
@@ -69,24 +99,12 @@ function joinElements(elements: readonly Buffer[]): Buffer {
   return Buffer.from(`[${elements.map((element) => element.toString("utf8")).join(",")}]`);
 }
 
-interface Insertion {
-  members: readonly Member[];
-  values: readonly EditedValue[];
-  edits: Readonly<Record<string, MemberEdit>>;
-  /** Offset behind the opening brace. */
-  inside: number;
-}
-
-function insertions({ members, values, edits, inside }: Insertion): Cut[] {
-  const added: string[] = [];
-  for (const [name, edit] of Object.entries(edits)) {
-    if (members.some((member) => member.name === name)) continue;
+function addedMembers(members: readonly Member[], edits: Readonly<Record<string, MemberEdit>>): string[] {
+  return Object.entries(edits).flatMap(([name, edit]) => {
+    if (members.some((member) => member.name === name)) return [];
     const value = edit(undefined);
-    if (value !== undefined) added.push(`${JSON.stringify(name)}:${value.toString("utf8")}`);
-  }
-  if (added.length === 0) return [];
-  const separator = values.some((value) => value !== "removed") ? "," : "";
-  return [{ start: inside, end: inside, bytes: added.join(",") + separator }];
+    return value === undefined ? [] : [`${JSON.stringify(name)}:${value.toString("utf8")}`];
+  });
 }
 
 function changes(members: readonly Member[], values: readonly EditedValue[]): Cut[] {
@@ -113,16 +131,4 @@ function removedSpan(members: readonly Member[], index: number, lastKept: number
   const previousEnd = members[index - 1]?.span.end;
   if (index > lastKept && previousEnd !== undefined) return { start: previousEnd, end: span.end };
   return { start: span.start, end: next ?? span.end };
-}
-
-/** @param place where an offset of the cuts stands in the text. */
-function applyCuts(json: Buffer, cuts: readonly Cut[], place: Outline["place"]): Buffer {
-  const parts: Buffer[] = [];
-  let at = 0;
-  for (const { start, end, bytes } of cuts) {
-    parts.push(json.subarray(at, place(start)), typeof bytes === "string" ? Buffer.from(bytes) : bytes);
-    at = place(end);
-  }
-  parts.push(json.subarray(at));
-  return Buffer.concat(parts);
 }

@@ -122,10 +122,16 @@ export const CONTENT_POLICIES = [
     "as it is; prompt_cache_breakpoint, chat's own spelling, becomes it",
     part({ type: "text", text: "a", prompt_cache_breakpoint: true }),
   ),
-  map("tools[].function", "a tool; the parameters verbatim, a missing type of theirs becomes object", {
-    tools: [{ type: "function", function: { name: "g", description: "d", parameters: { properties: {} } } }],
+  map(
+    "tools[].function",
+    "a tool; the parameters verbatim, a missing type of theirs becomes object, and combined schemas become one",
+    {
+      tools: [{ type: "function", function: { name: "g", description: "d", parameters: { properties: {} } } }],
+    },
+  ),
+  map("tools[].function.strict", "strict; the schema as that of structured output", {
+    tools: [{ type: "function", function: { name: "f", strict: true } }],
   }),
-  map("tools[].function.strict", "strict", { tools: [{ type: "function", function: { name: "f", strict: true } }] }),
   map("tools[].function.name", "up to 64 legal characters as they are, else shortened with a hash, and back in answers", {
     tools: [{ type: "function", function: { name: "a.b" } }],
   }),
@@ -151,7 +157,7 @@ export const CONTENT_POLICIES = [
   }),
   map(
     "response_format.json_schema",
-    "output_config.format, the schema verbatim; its name and strict have no counterpart; other ways where `jsonSchema` says so",
+    "output_config.format; objects are closed, and bounds move into descriptions; its name and strict have no counterpart; other ways where `jsonSchema` says so",
     { response_format: { type: "json_schema", json_schema: { name: "n", strict: true, schema: SCHEMA } } },
   ),
   drop("stream_options.include_obfuscation", "like every other member of it", { stream_options: { include_obfuscation: true } }),

@@ -16,9 +16,13 @@ export function below(parent: FieldPath, step: string | number): FieldPath {
 }
 
 /** `messages[2].content`: the notation of every field in an error. */
-export function pathText({ parent, step }: FieldPath): string {
-  if (parent === null) return String(step);
-  return typeof step === "number" ? `${pathText(parent)}[${step}]` : `${pathText(parent)}.${step}`;
+export function pathText(path: FieldPath): string {
+  const steps: string[] = [];
+  for (let at: FieldPath | null = path; at !== null; at = at.parent) {
+    if (at.parent === null) steps.push(String(at.step));
+    else steps.push(typeof at.step === "number" ? `[${at.step}]` : `.${at.step}`);
+  }
+  return steps.toReversed().join("");
 }
 
 /** @param rest what is wrong and what to do instead: the error begins with the field. */

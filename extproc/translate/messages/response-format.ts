@@ -3,6 +3,7 @@ import { fieldError } from "../conversation/field-path.ts";
 import { schemaInstruction } from "../conversation/schema-instruction.ts";
 import type { Tool } from "../conversation/tool.ts";
 import type { FormatWish } from "../conversation/wish.ts";
+import { outputSchema } from "./output-schema.ts";
 import type { Block } from "./wire-block.ts";
 
 /** How the answer's form is asked for; null parts are not needed. */
@@ -33,7 +34,7 @@ export function writeFormat(wish: FormatWish | null, facts: FormatFacts): Respon
   if (wish.type === "json_object") return { ...NO_FORMAT, instruction: { type: "text", text: JSON_ONLY } };
   switch (facts.jsonSchema) {
     case "native":
-      return { ...NO_FORMAT, format: { type: "json_schema", schema: wish.schema } };
+      return { ...NO_FORMAT, format: { type: "json_schema", schema: outputSchema(wish.schema, wish.schemaAt) } };
     case "json_object":
     case "instruct":
       return { ...NO_FORMAT, instruction: { type: "text", text: schemaInstruction(wish.schema) } };

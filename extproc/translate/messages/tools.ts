@@ -7,6 +7,7 @@ import type { ToolNames } from "../conversation/names.ts";
 import { ANY_INPUT, type Tool, type ToolChoice, type ToolSchema } from "../conversation/tool.ts";
 import { clientTool } from "./client-tools.ts";
 import type { RequestText } from "./request-text.ts";
+import { writeInput } from "./input-schema.ts";
 import { cacheMember, type Block } from "./wire-block.ts";
 
 /** What only the messages service heeds. */
@@ -75,8 +76,7 @@ export function readChoice(choice: MessagesRequest["tool_choice"], tools: readon
 export function writeTools(tools: readonly Tool[], names: ToolNames): Block[] {
   return tools.map((tool) => ({
     name: names.toUpstream(tool.name),
-    description: tool.description ?? undefined,
-    input_schema: tool.schema.text,
+    ...writeInput(tool),
     strict: tool.strict ? true : undefined,
     ...cacheMember(tool.cache),
   }));

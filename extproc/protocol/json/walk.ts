@@ -1,0 +1,90 @@
+import { decodeName, skipSpace, skipString, skipValue, type Member } from "./scan.ts";
+
+const COMMA = 44;
+const OPEN_BRACKET = 91;
+const CLOSE_BRACKET = 93;
+const OPEN_BRACE = 123;
+const CLOSE_BRACE = 125;
+
+/** An object inside a JSON text. */
+export interface WalkedObject<Place> {
+  readonly place: Place;
+  /** Offset of its opening brace. */
+  readonly start: number;
+  /** In their order, with offsets into the whole text. */
+  readonly members: readonly Member[];
+}
+
+interface Container<Place> extends WalkedObject<Place> {
+  readonly parent: Container<Place> | undefined;
+  readonly isObject: boolean;
+  readonly members: Member[];
+  /** Elements of an array so far. */
+  count: number;
+  /** The member whose value is being walked. */
+  name: { text: string; start: number; valueStart: number };
+}
+
+/**
+ * Visits nested objects in one pass over valid JSON, inner ones first, without recursion: nesting may be deeper than the stack.
+ * @param enter the place of a container below another one, by its name or index; null skips it with everything inside.
+ */
+export function walkObjects<Place>(
+  json: Buffer,
+  root: Place,
+  enter: (parent: Place, step: string | number) => Place | null,
+): WalkedObject<Place>[] {
+  const found: WalkedObject<Place>[] = [];
+  let at = skipSpace(json, 0);
+  if (!opensContainer(json[at])) return found;
+  let open: Container<Place> | undefined = container(json, at, root);
+  at = skipSpace(json, at + 1);
+  while (open !== undefined && at < json.length) {
+    const byte = json[at];
+    if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+      at += 1;
+      if (open.isObject) found.push(open);
+      open = open.parent;
+      if (open !== undefined) finishMember(open, at);
+    } else if (byte === COMMA) at += 1;
+    else {
+      const step = readStep(json, at, open);
+      at = open.isObject ? open.name.valueStart : at;
+      const place = opensContainer(json[at]) ? enter(open.place, step) : null;
+      if (place === null) {
+        // A value of no bytes is no JSON: stepping over it keeps the walk finite.
+        at = Math.max(skipValue(json, at), at + 1);
+        finishMember(open, at);
+      } else {
+        open = container(json, at, place, open);
+        at += 1;
+      }
+    }
+    at = skipSpace(json, at);
+  }
+  return found;
+}
+
+function readStep<Place>(json: Buffer, at: number, open: Container<Place>): string | number {
+  if (!open.isObject) {
+    open.count += 1;
+    return open.count - 1;
+  }
+  const nameEnd = skipString(json, at);
+  const text = decodeName(json, at, nameEnd);
+  open.name = { text, start: at, valueStart: skipSpace(json, skipSpace(json, nameEnd) + 1) };
+  return text;
+}
+
+function finishMember<Place>({ isObject, members, name }: Container<Place>, end: number): void {
+  if (isObject) members.push({ name: name.text, span: { start: name.start, end }, value: { start: name.valueStart, end } });
+}
+
+function container<Place>(json: Buffer, start: number, place: Place, parent?: Container<Place>): Container<Place> {
+  const name = { text: "", start, valueStart: start };
+  return { parent, isObject: json[start] === OPEN_BRACE, place, start, members: [], count: 0, name };
+}
+
+function opensContainer(byte: number | undefined): boolean {
+  return byte === OPEN_BRACE || byte === OPEN_BRACKET;
+}
