@@ -21,9 +21,10 @@ export const UPSTREAMS = {
   chat(request, input) {
     const { body, names } = writeChatRequest(request, input);
     const { profile } = input.backend;
+    const { name: thinker } = input.model;
     return {
       sent: { path: UPSTREAM_PATHS.chat, body, headers: {} },
-      createReader: (context) => createChatReader({ ...context, profile, names }),
+      createReader: (context) => createChatReader({ ...context, profile, thinker, names }),
     };
   },
   messages(request, input) {

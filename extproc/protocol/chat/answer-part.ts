@@ -7,6 +7,8 @@ export interface ToolPart {
   id: string;
   name: string;
   arguments: string;
+  /** What Gemini signs a call with; it refuses the next turn unless the call comes back with it. */
+  signature: string;
 }
 
 /** What one choice of a completion, or one chunk of it, brings. */
@@ -76,7 +78,7 @@ function readTools(body: Readonly<Record<string, unknown>>, isWhole: boolean): T
   if (Array.isArray(calls)) return calls.filter(isObject).map((call, place) => readTool(call, isWhole ? place : null));
   const legacy = body["function_call"];
   return isObject(legacy)
-    ? [{ index: 0, id: "", name: text(legacy["name"]), arguments: readArguments(legacy["arguments"]) }]
+    ? [{ index: 0, id: "", name: text(legacy["name"]), arguments: readArguments(legacy["arguments"]), signature: "" }]
     : [];
 }
 
@@ -89,7 +91,13 @@ function readTool(call: Readonly<Record<string, unknown>>, place: number | null)
     id: text(id),
     name: text(described["name"]),
     arguments: readArguments(described["arguments"]),
+    signature: readSignature(call["extra_content"]),
   };
+}
+
+function readSignature(extra: unknown): string {
+  const google = isObject(extra) ? extra["google"] : undefined;
+  return isObject(google) ? text(google["thought_signature"]) : "";
 }
 
 /** Ollama and others send the arguments as an object. */

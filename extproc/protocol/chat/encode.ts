@@ -18,8 +18,8 @@ export type ToolCall =
 
 /** One entry of `reasoning_details`: a block of thinking that the client may send back as it is. */
 export type ReasoningDetail =
-  | { type: "reasoning.text"; text: string; signature: string; format: string; index: number }
-  | { type: "reasoning.encrypted"; data: string; format: string; index: number };
+  | { type: "reasoning.text"; text: string; signature: string; id?: string; format: string; index: number }
+  | { type: "reasoning.encrypted"; data: string; id?: string; format: string; index: number };
 
 export interface UrlCitation {
   type: "url_citation";

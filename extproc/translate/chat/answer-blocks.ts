@@ -1,12 +1,15 @@
 import type { AnswerPart, ToolPart } from "../../protocol/chat/answer-part.ts";
 import type { AnswerEvent, GrowthEvent, OpenedBlock } from "../conversation/answer-event.ts";
 import type { ToolNames } from "../conversation/names.ts";
+import { sealCallSignature } from "../conversation/sealed-reasoning.ts";
 import { createToolArguments, type ToolArguments } from "./tool-arguments.ts";
 import type { ToolCallIds } from "../conversation/tool-call-ids.ts";
 
 export interface AnswerBlocksDeps {
   names: ToolNames;
   ids: ToolCallIds;
+  /** The Model's own name. */
+  thinker: string;
   /** Profile flag: tool arguments come whole in every chunk. */
   hasArgumentSnapshots: boolean;
 }
@@ -18,10 +21,14 @@ export interface AnswerBlocks {
   end(): AnswerEvent[];
 }
 
-type Segment =
-  | { kind: "text"; pending: string }
-  | { kind: "thinking"; pending: string }
-  | { kind: "tool"; pending: string; call: Call };
+type Segment = { kind: "text"; pending: string } | ThinkingSegment | { kind: "tool"; pending: string; call: Call };
+
+interface ThinkingSegment {
+  kind: "thinking";
+  pending: string;
+  /** Of the call behind it, sealed; null if that has none. */
+  signature: string | null;
+}
 
 interface Call {
   index: number | null;
@@ -35,7 +42,7 @@ interface Call {
  * streams as it comes, the rest waits until the head is over. Text is over when something else follows; a tool
  * call when its arguments are a whole object, for until then more of them may come.
  */
-export function createAnswerBlocks({ names, ids, hasArgumentSnapshots }: AnswerBlocksDeps): AnswerBlocks {
+export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }: AnswerBlocksDeps): AnswerBlocks {
   const queue: Segment[] = [];
   const calls: Call[] = [];
   let index = 0;
@@ -52,8 +59,20 @@ export function createAnswerBlocks({ names, ids, hasArgumentSnapshots }: AnswerB
 
   function addThinking(text: string): void {
     const last = queue.at(-1);
-    const segment = last?.kind === "thinking" ? last : enqueue({ kind: "thinking" as const, pending: "" });
+    const segment = last?.kind === "thinking" && last.signature === null ? last : enqueueThinking();
     segment.pending += text;
+  }
+
+  function enqueueThinking(): ThinkingSegment {
+    return enqueue({ kind: "thinking", pending: "", signature: null });
+  }
+
+  /** Clients keep signatures of thinking, which therefore carries the call's. Servers sign a call when they begin it. */
+  function addSignature(signature: string): void {
+    if (signature === "") return;
+    const last = queue.at(-1);
+    const segment = last?.kind === "thinking" && last.signature === null ? last : enqueueThinking();
+    segment.signature = sealCallSignature(thinker, signature);
   }
 
   // Empty pieces are common and must not open a block.
@@ -98,6 +117,7 @@ export function createAnswerBlocks({ names, ids, hasArgumentSnapshots }: AnswerB
       arguments: createToolArguments({ isSnapshot: hasArgumentSnapshots }),
     };
     calls.push(call);
+    addSignature(part.signature);
     enqueue({ kind: "tool", pending: "", call });
     return call;
   }
@@ -133,6 +153,7 @@ export function createAnswerBlocks({ names, ids, hasArgumentSnapshots }: AnswerB
     queue.shift();
     if (head.kind === "tool") head.pending += head.call.arguments.end();
     const events = write(head);
+    if (head.kind === "thinking" && head.signature !== null) events.push({ type: "signature", index, signature: head.signature });
     events.push({ type: "close", index });
     index += 1;
     isOpen = false;

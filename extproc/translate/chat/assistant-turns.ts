@@ -1,8 +1,9 @@
 import type { Profile } from "../../../contract/profile.ts";
 import { fieldError } from "../conversation/field-path.ts";
 import { writeToolId } from "../conversation/ids.ts";
+import { openSealed } from "../conversation/sealed-reasoning.ts";
 import { argumentsText } from "../conversation/tool-input.ts";
-import type { ToolCallBlock, Turn } from "../conversation/turn.ts";
+import type { ThinkingBlock, ToolCallBlock, Turn } from "../conversation/turn.ts";
 import type { ChatMessage, ChatToolCall } from "./chat-message.ts";
 import type { TurnsContext } from "./turns-context.ts";
 
@@ -11,6 +12,8 @@ export function writeAssistantRun(run: readonly Turn[], context: TurnsContext): 
   let text = "";
   let thinking = "";
   const calls: ChatToolCall[] = [];
+  /** Of the call that comes next. */
+  let signature: string | null = null;
   for (const { content } of run) {
     for (const block of content) {
       switch (block.type) {
@@ -20,12 +23,14 @@ export function writeAssistantRun(run: readonly Turn[], context: TurnsContext): 
         case "thinking":
           // The text serves any model, whoever signed it; the signature serves only its maker.
           thinking += block.text;
+          signature = callSignature(block, context) ?? signature;
           break;
         case "redacted_thinking":
           context.omitted.content.add(context.words.redactedThinking);
           break;
         case "tool_call":
-          calls.push(writeCall(block, context));
+          calls.push({ ...writeCall(block, context), ...signed(signature) });
+          signature = null;
           break;
         case "image":
         case "document":
@@ -48,6 +53,16 @@ function writeCall({ id, name, input }: ToolCallBlock, { profile, names }: Turns
     type: "function",
     function: { name: names.toUpstream(name), arguments: argumentsText(input) },
   };
+}
+
+/** Null unless this Model's own server signed a call with it. */
+function callSignature({ signature }: ThinkingBlock, { model }: TurnsContext): string | null {
+  const sealed = signature === null ? null : openSealed(signature);
+  return sealed?.kind === "call" && sealed.model === model ? sealed.encrypted : null;
+}
+
+function signed(signature: string | null): Pick<ChatToolCall, "extra_content"> {
+  return signature === null ? {} : { extra_content: { google: { thought_signature: signature } } };
 }
 
 function reasoning(

@@ -15,4 +15,9 @@ export type ChatMessage =
   | { role: "tool"; tool_call_id: string; content: Encodable };
 
 // A type, not an interface: only types are JSON to the encoder.
-export type ChatToolCall = { id: string; type: "function"; function: { name: string; arguments: string } };
+export type ChatToolCall = {
+  id: string;
+  type: "function";
+  function: { name: string; arguments: string };
+  extra_content?: { google: { thought_signature: string } };
+};

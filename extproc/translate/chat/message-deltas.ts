@@ -2,6 +2,7 @@ import type { Delta, ReasoningDetail, UrlCitation } from "../../protocol/chat/en
 import type { AnswerEvent, Citation, Ending, OpenedBlock } from "../conversation/answer-event.ts";
 import { createCallDeltas, type OpenCall } from "./call-deltas.ts";
 import { REASONING_FORMAT } from "./reasoning-history.ts";
+import { placeId } from "./thought-places.ts";
 import type { WriteContext } from "./write-context.ts";
 
 /** What each step of an answer adds to chat's one message. */
@@ -13,7 +14,7 @@ export interface MessageDeltas {
 /** A block between its start and its end. */
 type OpenBlock =
   | { type: "text"; start: number; citations: Citation[] }
-  | { type: "thinking"; text: string; signature: string }
+  | { type: "thinking"; text: string; signature: string; id: string | undefined }
   | { type: "tool_call"; call: OpenCall };
 
 const NOTHING: readonly Delta[] = [];
@@ -69,10 +70,10 @@ export function createMessageDeltas(context: Pick<WriteContext, "asked" | "reque
         blocks.set(index, { type: "text", start: contentLength, citations: [] });
         return NOTHING;
       case "thinking":
-        blocks.set(index, { type: "thinking", text: "", signature: "" });
+        blocks.set(index, { type: "thinking", text: "", signature: "", id: placeHere() });
         return NOTHING;
       case "redacted_thinking":
-        return detail({ type: "reasoning.encrypted", data: block.data, format: REASONING_FORMAT, index: detailCount });
+        return detail({ type: "reasoning.encrypted", data: block.data, ...marks(placeHere()) });
       case "tool_call": {
         const call = calls.start(block);
         blocks.set(index, { type: "tool_call", call });
@@ -91,14 +92,22 @@ export function createMessageDeltas(context: Pick<WriteContext, "asked" | "reque
       case "thinking": {
         // Unsigned thinking can never go back to its server, so it is shown and not kept.
         if (block.signature === "") return NOTHING;
-        const { text, signature } = block;
-        return detail({ type: "reasoning.text", text, signature, format: REASONING_FORMAT, index: detailCount });
+        const { text, signature, id } = block;
+        return detail({ type: "reasoning.text", text, signature, ...marks(id) });
       }
       case "tool_call":
         return block.call.end();
       case undefined:
         return NOTHING;
     }
+  }
+
+  function placeHere(): string | undefined {
+    return placeId({ characters: contentLength, calls: calls.count() });
+  }
+
+  function marks(id: string | undefined) {
+    return { ...(id !== undefined && { id }), format: REASONING_FORMAT, index: detailCount };
   }
 
   /** A block of thinking, from which `reasoning-history.ts` makes the block again. */

@@ -17,14 +17,16 @@ import { createToolCallIds } from "../conversation/tool-call-ids.ts";
 export interface ChatAnswerContext extends ReadAnswerContext {
   profile: Profile;
   names: ToolNames;
+  /** The Model's own name. */
+  thinker: string;
 }
 
 /** A chat answer, whole or in chunks. Its one ending waits for the usage, which comes late. */
 export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
-  const { meter, requestId, client, modelNames, stopSequences, profile, names } = context;
+  const { meter, requestId, client, modelNames, stopSequences, profile, names, thinker } = context;
   const options = { client, modelNames, reasoningExcluded: profile.reasoningExcluded };
   const ids = createToolCallIds({ requestId, used: context.usedCallIds });
-  const blocks = createAnswerBlocks({ names, ids, hasArgumentSnapshots: profile.argumentSnapshots });
+  const blocks = createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots: profile.argumentSnapshots });
   const growth = profile.argumentSnapshots ? createArgumentGrowth() : undefined;
   let isStarted = false;
   let hasSpoken = false;

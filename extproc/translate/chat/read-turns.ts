@@ -6,6 +6,7 @@ import { readArguments } from "../conversation/tool-input.ts";
 import type { Block, CacheMark, ResultBlock, TextBlock, ToolInput, Turn } from "../conversation/turn.ts";
 import { readCacheMark, readContent, readText, type ContentContext } from "./read-content.ts";
 import { readReasoning } from "./reasoning-history.ts";
+import { placeThoughts } from "./thought-places.ts";
 
 export interface ReadTurns {
   system: TextBlock[];
@@ -67,7 +68,10 @@ export function readTurns(messages: readonly Message[], context: ContentContext)
     const said = [...contentOf(message, at), ...refusalBlocks(message, at)];
     const callsAt = below(at, "tool_calls");
     const calls = callsOf(message).map((call, index) => readCall(call, below(callsAt, index)));
-    history.answer([...readReasoning(message), ...said, ...calls], at);
+    const blocks = placeThoughts(readReasoning(message), said, calls);
+    // The client has changed the text: a server refuses thinking in another place, and takes a turn without any.
+    if (blocks === null) context.omitted.content.add("messages[].reasoning_details");
+    history.answer(blocks ?? [...said, ...calls], at);
   }
 
   function readCall(call: ToolCall, at: FieldPath): Block {

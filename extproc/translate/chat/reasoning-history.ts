@@ -1,32 +1,32 @@
 import type { MessageOf } from "../../protocol/chat/request-message.ts";
 import { isObject } from "../../protocol/json/object.ts";
 import { isGatewaySignature } from "../conversation/signature.ts";
-import type { RedactedThinkingBlock, ThinkingBlock } from "../conversation/turn.ts";
+import { readPlace, type PlacedThought } from "./thought-places.ts";
 
 /** Marks entries of `reasoning_details` that hold thinking which its server signed. */
 export const REASONING_FORMAT = "anthropic-claude-v1";
-
-type Thought = ThinkingBlock | RedactedThinkingBlock;
 
 /** The thinking that a client sends back: what is signed as it was, else the text. */
 export function readReasoning({
   reasoning_details: details,
   reasoning_content: content,
   reasoning,
-}: MessageOf<"assistant">): Thought[] {
+}: MessageOf<"assistant">): PlacedThought[] {
   const signed = Array.isArray(details) ? details.flatMap(readDetail) : [];
   if (signed.length > 0) return signed;
   const text = [content, reasoning].find((candidate) => typeof candidate === "string" && candidate !== "");
-  return typeof text === "string" ? [{ type: "thinking", text, signature: null }] : [];
+  return typeof text === "string" ? [{ block: { type: "thinking", text, signature: null }, after: readPlace(null) }] : [];
 }
 
-function readDetail(detail: unknown): Thought[] {
+function readDetail(detail: unknown): PlacedThought[] {
   if (!isObject(detail) || !isOurs(detail["format"])) return [];
   const { type, text, signature, data } = detail;
-  if (type === "reasoning.text" && isSigned(signature)) {
-    return [{ type: "thinking", text: typeof text === "string" ? text : "", signature }];
-  }
-  return type === "reasoning.encrypted" && typeof data === "string" && data !== "" ? [{ type: "redacted_thinking", data }] : [];
+  const after = readPlace(detail["id"]);
+  if (type === "reasoning.text" && isSigned(signature))
+    return [{ block: { type: "thinking", text: typeof text === "string" ? text : "", signature }, after }];
+  return type === "reasoning.encrypted" && typeof data === "string" && data !== ""
+    ? [{ block: { type: "redacted_thinking", data }, after }]
+    : [];
 }
 
 function isOurs(format: unknown): boolean {

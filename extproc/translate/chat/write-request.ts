@@ -21,16 +21,19 @@ export interface WrittenRequest {
   names: ToolNames;
 }
 
-type WriteInput = Pick<TranslationInput, "backend" | "outputTokens">;
+type WriteInput = Pick<TranslationInput, "backend" | "model" | "outputTokens">;
 type Members = { readonly [name: string]: Encodable };
 
 /** @throws GatewayError `invalid_request` that names the field which this server cannot be asked for (S21). */
-export function writeRequest({ conversation, omitted }: ReadRequest, { backend, outputTokens }: WriteInput): WrittenRequest {
+export function writeRequest(
+  { conversation, omitted }: ReadRequest,
+  { backend, model, outputTokens }: WriteInput,
+): WrittenRequest {
   const { profile, upstreamModel } = backend;
   const { wishes, words } = conversation;
   const names = createToolNames(toolNamesIn(conversation));
   const format = writeFormat(wishes.format, profile);
-  const messages = writeMessages(conversation, format.instruction, { profile, names, words, omitted });
+  const messages = writeMessages(conversation, format.instruction, { profile, model: model.name, names, words, omitted });
   const body = encodeJson({
     model: upstreamModel,
     messages: messages.map((message) => ({ ...message })),

@@ -1,4 +1,5 @@
 import { fieldPath, type FieldPath } from "./field-path.ts";
+import { originalToolId } from "./ids.ts";
 import type { Block, ResultBlock, TextBlock, ToolCallBlock, ToolResultBlock, Turn } from "./turn.ts";
 
 /**
@@ -42,7 +43,8 @@ export function createFlatHistory(): FlatHistory {
   }
 
   function openCall(call: ToolCallBlock): ToolCallBlock {
-    const id = uniqueId(call.id);
+    // The client may have been given another id than the server's own.
+    const id = uniqueId(originalToolId(call.id));
     calls.push({ clientId: call.id, id, result: null, at: call.at });
     return { ...call, id };
   }

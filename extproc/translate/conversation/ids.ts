@@ -49,16 +49,25 @@ const OPENAI_ID_LENGTH = 40;
 
 /** OpenAI refuses tool ids over 40 characters. A longer one can't be restored, but stays one and the same. */
 export function shortToolId(id: string): string {
-  return id.length <= OPENAI_ID_LENGTH ? id : `call_${digest(`short:${id}`, 35)}`;
+  return id.length <= OPENAI_ID_LENGTH ? id : hashedToolId(id);
+}
+
+function hashedToolId(id: string): string {
+  return `call_${digest(`short:${id}`, 35)}`;
+}
+
+/** Ids that no server made: told apart by `flat-history.ts`, or marked by us and longer than some servers accept. */
+function mustBeShort(id: string): boolean {
+  return id.includes("\0") || (id.startsWith(MARKER) && id.length > OPENAI_ID_LENGTH);
 }
 
 /** The id of a tool call as far as the server accepts it. */
 export function writeToolId(id: string, { toolIds }: Pick<Profile, "toolIds">): string {
   switch (toolIds) {
     case "any":
-      return id;
+      return mustBeShort(id) ? hashedToolId(id) : id;
     case "openai40":
-      return shortToolId(id);
+      return mustBeShort(id) ? hashedToolId(id) : shortToolId(id);
     case "messages":
       return messagesToolId(id);
   }

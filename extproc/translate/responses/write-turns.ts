@@ -89,7 +89,7 @@ function writeCall({ id, name, input }: ToolCallBlock, { profile, names }: Turns
 /** As its own server sealed it; else its text, where the server takes that. */
 function writeThinking({ text, signature }: ThinkingBlock, { profile, words, omitted, model }: TurnsContext): Item[] {
   const sealed = signature === null ? null : openSealed(signature);
-  if (sealed?.model === model) {
+  if (sealed?.model === model && sealed.kind === "reasoning") {
     const summary = text === "" ? [] : [{ type: "summary_text", text }];
     return [{ type: "reasoning", id: sealed.id || reasoningId(sealed.encrypted), summary, encrypted_content: sealed.encrypted }];
   }

@@ -7,6 +7,7 @@ import {
   originalToolId,
   saltedToolId,
   shortToolId,
+  writeToolId,
 } from "../../../../../extproc/translate/conversation/ids.ts";
 
 const REQUEST = "01900000-0000-7000-8000-000000000001";
@@ -95,5 +96,24 @@ describe("message ids", () => {
   test("derive from the request where the upstream gave none, or something absurd", () => {
     expect(messageId("", REQUEST)).toBe("msg_01900000000070008000000000000001");
     expect(messageId("x".repeat(10_000), REQUEST)).toBe("msg_01900000000070008000000000000001");
+  });
+});
+
+describe("ids for chat and Responses servers", () => {
+  const ours = saltedToolId("functions.get_weather:0", { requestId: REQUEST, index: 0 });
+
+  test.for(["any", "openai40"] as const)("toolIds %s: a server's own short id is not touched", (toolIds) => {
+    for (const id of ["call_abc", "functions.get:0", "chatcmpl-tool-0123456789"]) expect(writeToolId(id, { toolIds })).toBe(id);
+  });
+
+  test("a long id goes to the server that takes any as its maker wrote it", () => {
+    const id = "chatcmpl-tool-0123456789abcdef0123456789abcdef";
+    expect(writeToolId(id, { toolIds: "any" })).toBe(id);
+    expect(writeToolId(id, { toolIds: "openai40" })).toHaveLength(40);
+  });
+
+  test.for(["any", "openai40"] as const)("toolIds %s: what no server made is never longer than 40 characters", (toolIds) => {
+    for (const id of [ours, "call_0\u00002"]) expect(writeToolId(id, { toolIds })).toMatch(/^call_[0-9a-f]{35}$/);
+    expect(writeToolId(ours, { toolIds })).not.toBe(writeToolId("call_0\u00002", { toolIds }));
   });
 });
