@@ -8,6 +8,7 @@ import { write } from "../../protocol/json/splice.ts";
 import { readUpstreamError } from "../../protocol/upstream-error.ts";
 import { estimateInputTokens } from "./estimate.ts";
 import { messagesHeaders } from "../passthrough/messages.ts";
+import { leaveForeignThinking } from "../passthrough/own-reasoning.ts";
 import type { Translation } from "../translation.ts";
 
 /** One question for the number of tokens of a prompt (S16). It never becomes a run, so it costs nothing. */
@@ -31,8 +32,10 @@ export interface TokenCountInput {
 const NO_HEADERS: ReadonlyMap<string, string> = new Map();
 const countSchema = z.object({ input_tokens: z.int().nonnegative() });
 
-/** A messages upstream is asked itself, byte-true but for the model's name; for the others the gateway estimates. */
-/** @throws GatewayError `invalid_request` for a request without messages: what else it has is no prompt. */
+/**
+ * A messages upstream is asked itself, byte-true but for the model's name and thinking of other servers; for the others the gateway estimates.
+ * @throws GatewayError `invalid_request` for a request without messages: what else it has is no prompt.
+ */
 export function createTokenCount({ body, headers, backend }: TokenCountInput): TokenCount {
   if (!Array.isArray(body.outline["messages"]) || body.outline["messages"].length === 0)
     throw new GatewayError("invalid_request", "`messages` is missing. Send an array with at least one message.", {
@@ -57,7 +60,7 @@ const QUESTIONS = {
   responses: () => null,
   messages: ({ body, headers, backend }) => ({
     path: "/v1/messages/count_tokens",
-    body: body.edit({ model: write(backend.upstreamModel) }),
+    body: body.edit({ model: write(backend.upstreamModel), messages: leaveForeignThinking }),
     headers: messagesHeaders(headers),
   }),
 } as const satisfies Record<Protocol, (input: TokenCountInput) => TokenCount["upstream"]>;

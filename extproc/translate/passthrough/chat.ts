@@ -21,7 +21,7 @@ import { chunksOf } from "./restream.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { refuseUnpriced } from "./unpriced-features.ts";
 import { completionOf } from "./streamed-completion.ts";
-import { createUnreadText, FREE_ERROR_BYTES, logprobBytes, type UnreadText } from "./unread-text.ts";
+import { createFreeErrors, createUnreadText, logprobBytes, type UnreadText } from "./unread-text.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
 
 /** What the client asked for, as far as it decides which bytes change. */
@@ -93,7 +93,7 @@ function passAnswer(body: Buffer, meter: Meter, { wishes, profile }: AnswerRules
   const events = eventsInBody(body);
   const answer = events === null ? withoutMark(body) : completionOf(events, wishes.answers);
   const json = parseCompletion(answer);
-  countAll(json, answer.toString("utf8"), { meter, unread: createUnreadText() });
+  countAll(json, answer.toString("utf8"), { meter, unread: createUnreadText(), freeErrorBytes: createFreeErrors() });
   meter.report(chatUsage(json, profile) ?? {});
   return wishes.model === null ? answer : editMembers(answer, { model: replace(wishes.model) });
 }
@@ -101,20 +101,25 @@ function passAnswer(body: Buffer, meter: Meter, { wishes, profile }: AnswerRules
 interface Counting {
   meter: Meter;
   unread: UnreadText;
+  freeErrorBytes: () => number;
   growth?: ArgumentGrowth | undefined;
 }
 
 /** Whatever the client can read of a chunk, or of a completion. */
-function countAll(json: JsonObject, data: string, { meter, unread, growth }: Counting): void {
+function countAll(json: JsonObject, data: string, { meter, unread, freeErrorBytes, growth }: Counting): void {
   const countedBytes = countOutput(meter, chatOutput(json, growth));
-  const unreadBytes = unread.find({ data, json, countedBytes, freeBytes: freeBytesOf(json, countedBytes, growth) });
+  const freeBytes = hasError(json) ? freeErrorBytes() : freeBytesOf(json, countedBytes, growth);
+  const unreadBytes = unread.find({ data, json, countedBytes, freeBytes });
   if (unreadBytes > 0) meter.producedBytes(unreadBytes, 0);
 }
 
 function freeBytesOf(json: JsonObject, countedBytes: number, growth: ArgumentGrowth | undefined): number {
-  if (json["error"] !== undefined && json["error"] !== null) return FREE_ERROR_BYTES;
   const repeated = growth === undefined ? 0 : bytesOf(chatOutput(json)) - countedBytes;
   return logprobBytes(json["choices"], countedBytes) + Math.max(0, repeated);
+}
+
+function hasError({ error }: JsonObject): boolean {
+  return error !== undefined && error !== null;
 }
 
 function parseCompletion(body: Buffer): JsonObject {
@@ -129,6 +134,7 @@ function createRules(meter: Meter, { wishes, profile, requestId }: AnswerRules &
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
   const growth = profile.argumentSnapshots ? createArgumentGrowth() : undefined;
   const unread = createUnreadText();
+  const freeErrorBytes = createFreeErrors();
   /** Is it finished? By index. */
   const answers = new Map<number, boolean>();
   let isDone = false;
@@ -148,9 +154,9 @@ function createRules(meter: Meter, { wishes, profile, requestId }: AnswerRules &
     head = headOf(json, head);
     const choices = objectsIn(json["choices"]);
     // An error passes with whatever else its chunk says, and that is delivered too.
-    countAll(json, data, { meter, unread, growth });
+    countAll(json, data, { meter, unread, freeErrorBytes, growth });
     report(json, choices.length > 0);
-    if (json["error"] !== undefined && json["error"] !== null) {
+    if (hasError(json)) {
       outcome = "failed";
       return editChunk(json, false);
     }

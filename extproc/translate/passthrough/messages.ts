@@ -21,13 +21,13 @@ import { parseWhole } from "./whole-answer.ts";
 import { countOutput, messagesOutput, objectsIn, onlyText } from "../readable-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
 import { eventsOf } from "./restream.ts";
-import { leaveForeignThinking } from "./own-reasoning.ts";
+import { answersUnthoughtCalls, leaveForeignThinking } from "./own-reasoning.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { refuseUnpriced } from "./unpriced-features.ts";
 import { refuseSeveralAnswers } from "./single-answer.ts";
 import { createStreamUsage } from "../messages/stream-usage.ts";
 import { messageOf } from "./streamed-message.ts";
-import { createUnreadText, FREE_ERROR_BYTES } from "./unread-text.ts";
+import { createFreeErrors, createUnreadText } from "./unread-text.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
 
 /** What the gateway itself reads of a request for a messages upstream; the rest is the upstream's to judge. */
@@ -66,30 +66,44 @@ export function createMessagesPassthrough(input: TranslationInput): Translation 
   refusePriceModifiers(body);
   refuseUnpriced(body, backend);
   if ((body.outline["thread"] ?? null) !== null) throw threadUnsupported();
+  const { bytes, dropped } = translateBody(input);
   const isRenamed = backend.upstreamModel !== request.model;
   const rules: AnswerRules = { model: isRenamed ? request.model : null, isUsageInclusive: backend.profile.usageInclusive };
   return {
     upstream: {
       path: UPSTREAM_PATHS.messages,
-      body: translateBody(input),
+      body: bytes,
       headers: pricedHeaders(messagesHeaders(headers), { model, backend }),
     },
-    dropped: [],
+    dropped,
     wantsStream: request.stream === true,
     response: (answer, meter) => passAnswer(answer, meter, rules),
     stream: (meter) => createPassthroughStream(createRules(meter, { ...rules, requestId })),
   };
 }
 
-function translateBody({ body, backend, outputTokens }: TranslationInput): Buffer {
+function translateBody({ body, backend, outputTokens }: TranslationInput): { bytes: Buffer; dropped: readonly string[] } {
   refuseSeveralAnswers(body);
-  return body.edit({
+  let mustNotThink = false;
+  const edited = body.edit({
     ...(typeof body.outline["stream"] === "boolean" && { stream: replace(body.outline["stream"]) }),
     model: write(backend.upstreamModel),
     ...limitEdits(body, { field: "max_tokens", tokens: outputTokens }),
     thinking: budgetBelow(outputTokens),
-    messages: leaveForeignThinking,
+    messages: (messages) => {
+      const kept = leaveForeignThinking(messages);
+      mustNotThink = kept !== undefined && kept !== messages && answersUnthoughtCalls(kept);
+      return kept;
+    },
   });
+  const bytes = mustNotThink ? editMembers(edited, { thinking: withoutBudget }) : edited;
+  return { bytes, dropped: bytes === edited ? [] : ["thinking"] };
+}
+
+/** Adaptive thinking may begin anywhere. */
+function withoutBudget(thinking: Buffer | undefined): Buffer | undefined {
+  const isEnabled = rawMember(thinking, "type")?.toString("latin1") === '"enabled"';
+  return isEnabled ? Buffer.from('{"type":"disabled"}') : thinking;
 }
 
 /** A budget for thinking must be below the output limit, which may be lower than the one that it was chosen for. */
@@ -171,6 +185,7 @@ function createRules(meter: Meter, { model, isUsageInclusive, requestId }: Answe
   const openBlocks = new Set<number>();
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
   const unread = createUnreadText();
+  const freeErrorBytes = createFreeErrors();
 
   function read(data: string, json: JsonObject | null): EventEdit {
     if (json === null) return "keep";
@@ -198,9 +213,9 @@ function createRules(meter: Meter, { model, isUsageInclusive, requestId }: Answe
       case "ping":
         return 0;
       case "error":
-        return FREE_ERROR_BYTES;
+        return freeErrorBytes();
       default:
-        if (isObject(json["error"])) return FREE_ERROR_BYTES;
+        if (isObject(json["error"])) return freeErrorBytes();
         // The client reads what an event of a kind of its own says.
         return countOutput(meter, messagesOutput(json));
     }

@@ -1,4 +1,4 @@
-import { rawMember } from "../../protocol/json/scan.ts";
+import { rawMember, scanElements } from "../../protocol/json/scan.ts";
 import { editElements, editMembers, type MemberEdit } from "../../protocol/json/splice.ts";
 import { isSealed } from "../conversation/sealed-reasoning.ts";
 import { isGatewaySignature } from "../conversation/signature.ts";
@@ -22,6 +22,18 @@ export const leaveForeignThinking: MemberEdit = (messages) => {
   });
 };
 
+/**
+ * With a budget for thinking, a messages server refuses calls without the thinking before them. Do the last messages answer such
+ * calls?
+ */
+export function answersUnthoughtCalls(messages: Buffer): boolean {
+  const turns = scanElements(messages).filter((message) => textOf(message, "role") !== "system");
+  const results = scanElements(rawMember(turns.at(-1), "content") ?? NOTHING);
+  if (!results.some((block) => textOf(block, "type") === "tool_result")) return false;
+  const [first] = scanElements(rawMember(turns.at(-2), "content") ?? NOTHING);
+  return first !== undefined && !THINKING.has(textOf(first, "type"));
+}
+
 /** For `input`: leaves out items of reasoning that the gateway made. */
 export const leaveOwnReasoning: MemberEdit = (input) => {
   if (input === undefined || !input.includes('"reasoning"')) return input;
@@ -29,6 +41,8 @@ export const leaveOwnReasoning: MemberEdit = (input) => {
 };
 
 const EMPTY_LENGTH = "[]".length;
+const NOTHING = Buffer.alloc(0);
+const THINKING: ReadonlySet<string> = new Set(["thinking", "redacted_thinking"]);
 
 function isForeignThinking(block: Buffer): boolean {
   if (textOf(block, "type") !== "thinking") return false;

@@ -4,7 +4,7 @@ import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
 import { bytesOf, countOutput, messagesOutput, objectsIn, type Output } from "../readable-output.ts";
 import { createRepeatedText } from "./repeated-text.ts";
-import { createUnreadText, FREE_ERROR_BYTES, logprobBytes } from "./unread-text.ts";
+import { createFreeErrors, createUnreadText, logprobBytes } from "./unread-text.ts";
 
 /** Counts whatever the client can read of one response, whole or in events. */
 export interface ResponseCount {
@@ -28,7 +28,6 @@ const ECHOED = [
 const ADDED_BYTES = 256;
 /** A stream has the request where the response is created, queued, begun and over. */
 const MAX_ECHOES = 4;
-const MAX_ERRORS = 2;
 /** What its normal form may be longer. */
 const LONGER = 2;
 
@@ -48,8 +47,7 @@ function createCount(meter: Meter, mostEchoed: ReadonlyMap<string, number>): Res
   /** Quotations and the like that were counted, which come again too. */
   let otherBytes = 0;
   let echoes = 0;
-  /** An event `error` and the response that failed: they end an answer, and what comes behind them is one. */
-  let errors = 0;
+  const freeErrorBytes = createFreeErrors();
 
   function countAll(json: JsonObject, data: string, output: Output): void {
     const texts = repeated.unheard(output.texts);
@@ -75,9 +73,7 @@ function createCount(meter: Meter, mostEchoed: ReadonlyMap<string, number>): Res
 
   /** What failed says why. */
   function freeError({ error, type }: JsonObject): number {
-    if (type !== "error" && !isObject(error)) return 0;
-    errors += 1;
-    return errors <= MAX_ERRORS ? FREE_ERROR_BYTES : 0;
+    return type === "error" || isObject(error) ? freeErrorBytes() : 0;
   }
 
   return {

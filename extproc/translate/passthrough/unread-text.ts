@@ -6,8 +6,10 @@ const FREE_EVENT_BYTES = 64;
 /** Ids, fingerprints, vendors' fields and the names of all members, each the first time it is sent. */
 const FREE_ANSWER_BYTES = 4 * 1024;
 
-/** What an error may say, which is no answer. */
-export const FREE_ERROR_BYTES = 64 * 1024;
+/** The text of an error is no answer. A server that reports more errors than end an answer is charged for their text. */
+const FREE_ERROR_BYTES = 64 * 1024;
+/** Responses servers send an event `error` and the response that failed. */
+const MAX_FREE_ERRORS = 2;
 
 /** Strings that an answer repeats in every event, such as its id and the names of members. */
 const MAX_KNOWN = 96;
@@ -67,6 +69,15 @@ export function createUnreadText(): UnreadText {
       freeBytes -= isFree;
       return unread - sealed - isFree + Math.floor(sealed / SEALED_BYTES_PER_TEXT_BYTE);
     },
+  };
+}
+
+/** @returns for each error of one answer, the bytes that it may say for nothing. */
+export function createFreeErrors(): () => number {
+  let errors = 0;
+  return () => {
+    errors += 1;
+    return errors <= MAX_FREE_ERRORS ? FREE_ERROR_BYTES : 0;
   };
 }
 

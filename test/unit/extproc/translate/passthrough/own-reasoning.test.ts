@@ -46,3 +46,32 @@ test("a conversation of one server passes byte for byte", () => {
   const input = inputFor(request, { upstream: "messages", upstreamModel: "upstream-model" });
   expect(createTranslation("messages", input).upstream.body.toString()).toBe(request);
 });
+
+const USE = { type: "tool_use", id: "t1", name: "f", input: {} };
+const BUDGET = { type: "enabled", budget_tokens: 1_024 };
+
+/** What a messages server gets of a conversation in the middle of its calls. */
+function sentMidway(content: readonly object[], thinking: object | undefined) {
+  const messages = [
+    { role: "user", content: "a" },
+    { role: "assistant", content },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "t1", content: "ok" }] },
+  ];
+  const request = { model: "m", max_tokens: 5_000, messages, thinking };
+  const { upstream, dropped } = createTranslation("messages", inputFor(request, { upstream: "messages", upstreamModel: "m" }));
+  const body: { messages: { content: unknown }[]; thinking?: unknown } = JSON.parse(upstream.body.toString());
+  return { content: body.messages[1]?.content, thinking: body.thinking, dropped };
+}
+
+test("calls that another model thought of are answered without a budget for thinking, which a server would refuse", () => {
+  const off = { content: [USE], thinking: { type: "disabled" }, dropped: ["thinking"] };
+  expect(sentMidway([OWN, USE], BUDGET)).toEqual(off);
+  expect(sentMidway([UNSIGNED, USE], BUDGET)).toEqual(off);
+});
+
+test("thinking of any other kind, or before the calls of the server's own, stays as it was asked for", () => {
+  expect(sentMidway([OWN, USE], { type: "adaptive" })).toEqual({ content: [USE], thinking: { type: "adaptive" }, dropped: [] });
+  expect(sentMidway([OWN, USE], undefined)).toEqual({ content: [USE], thinking: undefined, dropped: [] });
+  expect(sentMidway([SIGNED, OWN, USE], BUDGET)).toEqual({ content: [SIGNED, USE], thinking: BUDGET, dropped: [] });
+  expect(sentMidway([SIGNED, USE], BUDGET)).toEqual({ content: [SIGNED, USE], thinking: BUDGET, dropped: [] });
+});

@@ -51,7 +51,7 @@ describe.for<[Dialect, string]>([
     ["fields that the format has not", (at) => `words ${at}\n${piece}`],
     ["names of events", (at) => `event: words ${at}\n${piece}`],
     ["long names of events", (at) => `event: words ${at}${"x".repeat(100)}\n\n`],
-    ["one long comment", (at) => (at === 0 ? `: words ${"words ".repeat(10_000)}\n\n` : piece)],
+    ["one long comment", (at) => (at === 0 ? `: words ${"words ".repeat(8_000)}\n\n` : piece)],
     ["CR LF", (at) => `: words ${at}\r\n${piece.replaceAll("\n", "\r\n")}`],
   ])("passes no more than 4 KiB of %s, and every event", ([, bytes]) => {
     const all = Array.from({ length: 2_000 }, (_, at) => bytes(at));
@@ -99,4 +99,21 @@ describe("a stream of several answers", () => {
       choices: [{ message: { content: "a" } }, { message: { content: "b" } }],
     });
   });
+});
+
+test.for<[Dialect, object]>([
+  ["chat", { error: { message: "words ".repeat(8_000) } }],
+  ["messages", { type: "error", error: { type: "api_error", message: "words ".repeat(8_000) } }],
+  ["messages", { error: { message: "words ".repeat(8_000) } }],
+])("a stream of %s may say in two errors what no answer says, and counts the others (S38)", ([protocol, error]) => {
+  // Each is another text: repeated ones are counted once in any case.
+  const events = (count: number) =>
+    Array.from(
+      { length: count },
+      (_, at) =>
+        `data: ${JSON.stringify({ ...error, note: `${"more ".repeat(100)}${at}` }).replaceAll("words", `words${at}`)}\n\n`,
+    );
+  const uncounted = play(protocol, events(2)).outputBytes;
+  expect(uncounted).toBeLessThan(1_000);
+  expect(play(protocol, events(10)).outputBytes).toBeGreaterThan(7 * 50_000);
 });
