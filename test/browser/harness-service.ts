@@ -10,7 +10,7 @@ import { launchChromium } from "../support/chromium/chromium.ts";
 import { openDashboard, type TestDashboard } from "../support/dashboard.ts";
 import { eventually } from "../support/eventually.ts";
 import { PEPPER } from "../support/ledger.ts";
-import { usePostgres } from "../support/postgres.ts";
+import { useOwnPostgres } from "../support/postgres.ts";
 import { visit, type Visit, type VisitOptions } from "./harness-visit.ts";
 
 /** The dashboard as a service has it, with a name and with mail that arrives: what `npm start` on an IP address has not. */
@@ -25,7 +25,7 @@ type Options = (baseUrl: string) => Partial<AppDeps> | Promise<Partial<AppDeps>>
 
 /** One browser and one Postgres for a file of tests; each test opens a service of its own. */
 export function useService(): (options?: Options) => Promise<TestService> {
-  const postgres = usePostgres();
+  const postgres = useOwnPostgres();
   let browser: Browser | undefined;
   beforeAll(async () => {
     browser = await launchChromium();

@@ -122,39 +122,44 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
   return accountId;
 }
 
-async function lookAt(page: Page, where: string, theme: "light" | "dark"): Promise<string[]> {
+/** Keeps a picture of the page if SCREENSHOTS names a folder. */
+async function takePicture(page: Page, name: string): Promise<void> {
+  const folder = process.env["SCREENSHOTS"];
+  if (folder === undefined || folder === "") return;
+  await mkdir(folder, { recursive: true });
+  await page.screenshot({ path: path.join(folder, `width${name}.png`), fullPage: true });
+}
+
+/** What is wrong with a page that is loaded once: a theme or a width changes styles alone. */
+async function lookAt(page: Page, where: string): Promise<string[]> {
   const name = where.replace(/\W+/g, "-");
   const found: string[] = [];
-  await page.emulateMedia({ colorScheme: theme });
   await page.goto(`/dashboard${where}`);
   for (const width of WIDTHS) {
     await page.setViewportSize({ width, height: 900 });
-    const folder = process.env["SCREENSHOTS"];
-    if (folder !== undefined && folder !== "") {
-      await mkdir(folder, { recursive: true });
-      await page.screenshot({ path: path.join(folder, `width${name}-${width}-${theme}.png`), fullPage: true });
-    }
     const needed = await page.locator("html").evaluate((element) => element.scrollWidth);
     if (needed > width) found.push(`${where} at ${width}: ${needed - width} pixels too wide`);
-    found.push(...(await gravePartsOf(page)).map((part) => `${where} at ${width}, ${theme}: ${part}`));
+    for (const theme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme: theme });
+      await takePicture(page, `${name}-${width}-${theme}`);
+      // Colours depend on the theme alone: the narrowest and the widest layout show all of them.
+      if (theme === "dark" && width !== WIDTHS[0] && width !== WIDTHS.at(-1)) continue;
+      found.push(...(await gravePartsOf(page)).map((part) => `${where} at ${width}, ${theme}: ${part}`));
+    }
   }
   return found;
 }
 
-test.for(["light", "dark"] as const)(
-  "no page is wider than the screen or shuts anybody out, however long what is on it, in the %s theme",
-  { timeout: LONG },
-  async (theme) => {
-    const service = await openService();
-    const { page } = await service.visit();
-    await signUpByMail(service, page, { name: NAME, email: EMAIL, password: PASSWORD });
-    const accountId = await fill(service);
-    const found: string[] = [];
-    for (const where of [...PAGES, ...["", "/limits", "/refund"].map((page) => `/admin/accounts/${accountId}${page}`)])
-      found.push(...(await lookAt(page, where, theme)));
-    await service.database.execute("UPDATE person SET email_verified_at = NULL");
-    await service.database.execute("UPDATE account SET status = 'suspended'");
-    found.push(...(await lookAt(page, "/credit", theme)));
-    expect(found).toEqual([]);
-  },
-);
+test("no page is wider than the screen or shuts anybody out, however long what is on it", { timeout: LONG }, async () => {
+  const service = await openService();
+  const { page } = await service.visit();
+  await signUpByMail(service, page, { name: NAME, email: EMAIL, password: PASSWORD });
+  const accountId = await fill(service);
+  const found: string[] = [];
+  for (const where of [...PAGES, ...["", "/limits", "/refund"].map((part) => `/admin/accounts/${accountId}${part}`)])
+    found.push(...(await lookAt(page, where)));
+  await service.database.execute("UPDATE person SET email_verified_at = NULL");
+  await service.database.execute("UPDATE account SET status = 'suspended'");
+  found.push(...(await lookAt(page, "/credit")));
+  expect(found).toEqual([]);
+});

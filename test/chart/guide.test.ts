@@ -11,14 +11,14 @@ import { startSimulator, type Simulator } from "../../local/simulator/simulator.
 import { startEnvoyProcess, type EnvoyProcess } from "../support/envoy-process.ts";
 import { eventually } from "../support/eventually.ts";
 import { useKubeApi } from "../support/kube/use-kube-api.ts";
-import { usePostgres } from "../support/postgres.ts";
+import { useOwnPostgres } from "../support/postgres.ts";
 import { createShell, guideSteps } from "./harness-guide.ts";
 import { createNode, type Node } from "./harness-node.ts";
 import type { Container, Pod } from "./harness-pods.ts";
 import { withSockets } from "./harness-sockets.ts";
 
 const api = useKubeApi();
-const postgres = usePostgres();
+const postgres = useOwnPostgres();
 const NAMESPACE = "gateway-system";
 const NAME = "gateway-model-gateway";
 const WITHIN = { withinMs: 60_000, everyMs: 200 };

@@ -9,9 +9,9 @@ import { findEnvoy } from "../../local/envoy.ts";
 import { readComposeFile } from "../support/compose/file.ts";
 import { createServiceRunner } from "../support/compose/run.ts";
 import { eventually } from "../support/eventually.ts";
-import { usePostgres } from "../support/postgres.ts";
+import { useOwnPostgres } from "../support/postgres.ts";
 
-const postgres = usePostgres();
+const postgres = useOwnPostgres();
 
 const answerSchema = z.object({ usage: z.object({ completion_tokens: z.number().positive() }) });
 

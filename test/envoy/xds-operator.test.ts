@@ -13,12 +13,12 @@ import { createLifecycle } from "../../runtime/lifecycle.ts";
 import { createLog } from "../../runtime/log.ts";
 import { startEnvoyProcess } from "../support/envoy-process.ts";
 import { eventually } from "../support/eventually.ts";
-import { usePostgres } from "../support/postgres.ts";
+import { useOwnPostgres } from "../support/postgres.ts";
 import { startRecordingUpstream } from "../support/recording-upstream.ts";
 import { startScriptedExtproc, type Script } from "../support/scripted-extproc.ts";
 
 /** The whole operator: manifests in a folder, a real Postgres and a real Envoy. */
-const postgres = usePostgres();
+const postgres = useOwnPostgres();
 
 const manifest = (url: string, key: string) => `
 apiVersion: modelgateway.dev/v1alpha1

@@ -11,9 +11,9 @@ import { createSettler, type Settler } from "../../ledger/settlement/settler.ts"
 import { eventually } from "../support/eventually.ts";
 import { sizeOf } from "../support/hold-size.ts";
 import { seedLedger, settlementOf, type Customer } from "../support/ledger.ts";
-import { usePostgres } from "../support/postgres.ts";
+import { useOwnPostgres } from "../support/postgres.ts";
 
-const postgres = usePostgres();
+const postgres = useOwnPostgres();
 type TestDatabase = Awaited<ReturnType<typeof postgres.migrated>>;
 const CHARGE = 90_000n;
 const never = new AbortController().signal;

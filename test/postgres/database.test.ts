@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { usePostgres } from "../support/postgres.ts";
+import { useOwnPostgres } from "../support/postgres.ts";
 
-const postgres = usePostgres();
+const postgres = useOwnPostgres();
 
 const TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1";
 

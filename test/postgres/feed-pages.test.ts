@@ -10,9 +10,9 @@ import { readChanges } from "../support/changes.ts";
 import { eventually } from "../support/eventually.ts";
 import { captureLog } from "../support/log.ts";
 import { insertedKeyId, insertKeys } from "../support/many-keys.ts";
-import { usePostgres } from "../support/postgres.ts";
+import { useOwnPostgres } from "../support/postgres.ts";
 
-const postgres = usePostgres();
+const postgres = useOwnPostgres();
 const ACCOUNT = "acme";
 
 async function startDatabase() {

@@ -12,9 +12,9 @@ import { settle } from "../../ledger/settlement/settle.ts";
 import { eventually } from "../support/eventually.ts";
 import { catalogueModel, createCustomer, type Customer, PEPPER, PRICE, seedLedger, settlementOf } from "../support/ledger.ts";
 import { captureLog } from "../support/log.ts";
-import { usePostgres } from "../support/postgres.ts";
+import { useOwnPostgres } from "../support/postgres.ts";
 
-const postgres = usePostgres();
+const postgres = useOwnPostgres();
 /** So long that only a notice can have woken the feed. */
 const NEVER_POLLS = 600_000;
 const NEVER_HEARS = "UNLISTEN *";

@@ -26,7 +26,7 @@ import { eventually } from "../support/eventually.ts";
 import { sizeOf } from "../support/hold-size.ts";
 import { damageJournal } from "../support/journal-damage.ts";
 import { createCustomer, PRICE, seedLedger, settlementOf, type Customer } from "../support/ledger.ts";
-import { usePostgres } from "../support/postgres.ts";
+import { useOwnPostgres } from "../support/postgres.ts";
 
 /**
  * Random interleavings of everything that moves money, against a model that only knows what was produced, and which bytes
@@ -36,7 +36,7 @@ import { usePostgres } from "../support/postgres.ts";
 const STEPS = Number(process.env["GATEWAY_MODEL_STEPS"] ?? 500);
 const SEED = Number(process.env["GATEWAY_MODEL_SEED"] ?? "1");
 const CHECK_EVERY = 50;
-const postgres = usePostgres();
+const postgres = useOwnPostgres();
 const never = new AbortController().signal;
 const log = createLog({ process: "model test", level: "silent" });
 const RULES = { ttlMs: 60_000, leastNanoUsd: 200_000n, mostNanoUsd: 2_000_000n };

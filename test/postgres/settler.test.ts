@@ -7,9 +7,9 @@ import { createSettler } from "../../ledger/settlement/settler.ts";
 import { eventually } from "../support/eventually.ts";
 import { countRows, seedLedger, settlementOf, wrongBalances } from "../support/ledger.ts";
 import { captureLog } from "../support/log.ts";
-import { usePostgres } from "../support/postgres.ts";
+import { useOwnPostgres } from "../support/postgres.ts";
 
-const postgres = usePostgres();
+const postgres = useOwnPostgres();
 const DRAIN_MS = 20_000;
 
 test("what is added is settled in batches behind the caller's back", async () => {

@@ -1,14 +1,22 @@
 import path from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Files that take over half a minute: started last, they would run alone at the end. */
+/** Files that take over a minute: started last, they would run alone at the end. */
 const LONG = [
+  "browser/widths",
   "envoy/chaos",
   "envoy/rolling-restart",
-  "envoy/long-answer",
+  "envoy/damaged-journal",
+  "browser/journey",
+  "envoy/local-failure",
+  "envoy/credit",
   "envoy/postgres-away",
+  "envoy/long-answer",
+  "clients/tools",
   "kube/operator/faults",
-  "envoy/soak",
+  "cluster/exchange",
+  "clients/sdks",
+  "envoy/broken-answers",
 ];
 
 /** Kubernetes' programs may still be building when a run begins, and short files fill the gaps at its end. */

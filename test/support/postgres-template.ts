@@ -15,7 +15,7 @@ const run = promisify(execFile);
 export const MIGRATED = "migrated";
 
 /** A server that is killed loses nothing without fsync; only a machine that loses power does. */
-const TEST_SETTINGS = "\nfsync = off\nfull_page_writes = off\n";
+const TEST_SETTINGS = "\nfsync = off\nfull_page_writes = off\nmax_connections = 400\n";
 const LOCK_POLL_MS = 50;
 
 /**
@@ -35,7 +35,7 @@ async function findTemplate(): Promise<string> {
       continue;
     }
     try {
-      if (!(await exists(template))) await makeTemplate(template);
+      if (!(await exists(template))) await makePostgresTemplate(template);
     } finally {
       await attempt.lock.release();
     }
@@ -43,7 +43,8 @@ async function findTemplate(): Promise<string> {
   return template;
 }
 
-async function makeTemplate(template: string): Promise<void> {
+/** Puts a migrated cluster, which no server runs on, into a new directory. */
+export async function makePostgresTemplate(template: string): Promise<void> {
   const unfinished = `${template}.unfinished`;
   await rm(unfinished, { recursive: true, force: true });
   const server = await startPostgres({ dataDirectory: unfinished });

@@ -1,7 +1,8 @@
+import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, onTestFinished } from "vitest";
+import { afterAll, beforeAll, inject, onTestFinished } from "vitest";
 import { startPostgres, type Postgres } from "../../local/postgres.ts";
 import { createDatabase, type Database } from "../../ledger/postgres/database.ts";
 import type { Logger } from "../../runtime/log.ts";
@@ -12,6 +13,9 @@ export interface TestPostgres {
   migrated(): Promise<TestDatabase>;
   /** A fresh database with nothing in it. */
   empty(): Promise<TestDatabase>;
+}
+
+export interface OwnTestPostgres extends TestPostgres {
   /** Stops the server; its data stays. */
   stop(): Promise<void>;
   /** Starts it again where it was. */
@@ -26,41 +30,20 @@ interface TestDatabase {
   connect(applicationName: string, log?: Logger): Database;
 }
 
-/** One real PostgreSQL for the test file that calls this at its top. */
+/** Databases on the PostgreSQL that all files of the project `postgres` share. */
 export function usePostgres(): TestPostgres {
+  return useDatabases(() => inject("postgresUrl"));
+}
+
+/** One real PostgreSQL for the test file that calls this at its top. */
+export function useOwnPostgres(): OwnTestPostgres {
   let directory = "";
   const dataDirectory = () => path.join(directory, "postgres");
   let server: Postgres | undefined;
-  let made = 0;
 
   function running(): Postgres {
     if (server === undefined) throw new Error("PostgreSQL is not running: ask for a database inside a test.");
     return server;
-  }
-
-  async function administer(work: (administrator: Database) => Promise<unknown>): Promise<void> {
-    const administrator = createDatabase({
-      url: running().url,
-      applicationName: "test administrator",
-      statementTimeoutMs: 60_000,
-    });
-    try {
-      await work(administrator);
-    } finally {
-      await administrator.close();
-    }
-  }
-
-  async function make(template: string): Promise<TestDatabase> {
-    const name = `test_${++made}`;
-    await administer((administrator) => administrator.execute(`CREATE DATABASE ${name} TEMPLATE ${template}`));
-    const url = urlOf(running().url, name);
-    const connect = (applicationName: string, log?: Logger) => {
-      const database = createDatabase({ url, applicationName, ...(log === undefined ? {} : { log }) });
-      onTestFinished(() => database.close());
-      return database;
-    };
-    return { url, connect, database: connect("test") };
   }
 
   beforeAll(async () => {
@@ -75,11 +58,42 @@ export function usePostgres(): TestPostgres {
   });
 
   return {
-    migrated: () => make(MIGRATED),
-    empty: () => make("template0"),
+    ...useDatabases(() => running().url),
     stop: () => running().stop(),
     async start() {
       server = await startPostgres({ dataDirectory: dataDirectory(), port: running().port });
     },
   };
+}
+
+function useDatabases(serverUrl: () => string): TestPostgres {
+  const file = randomBytes(4).toString("hex");
+  let made = 0;
+
+  async function administer(statement: string): Promise<void> {
+    const administrator = createDatabase({
+      url: serverUrl(),
+      applicationName: "test administrator",
+      statementTimeoutMs: 60_000,
+    });
+    try {
+      await administrator.execute(statement);
+    } finally {
+      await administrator.close();
+    }
+  }
+
+  async function make(template: string): Promise<TestDatabase> {
+    const name = `test_${file}_${++made}`;
+    await administer(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+    const url = urlOf(serverUrl(), name);
+    const connect = (applicationName: string, log?: Logger) => {
+      const database = createDatabase({ url, applicationName, ...(log === undefined ? {} : { log }) });
+      onTestFinished(() => database.close());
+      return database;
+    };
+    return { url, connect, database: connect("test") };
+  }
+
+  return { migrated: () => make(MIGRATED), empty: () => make("template0") };
 }

@@ -3,6 +3,8 @@ import { LongestFirst } from "./longest-first.ts";
 
 /** Made examples of properties take their seed from the environment. */
 const PROPERTY_SEED = "./test/support/property-seed.ts";
+/** One server for all files. */
+const POSTGRES = "./test/support/shared-postgres.ts";
 /** Builds the API server, kubectl and helm where they are not built yet. */
 const KUBE_TOOLS = "./test/support/kube/global-setup.ts";
 /** Fetches the coding tools and SDKs where they are not yet. */
@@ -14,11 +16,14 @@ const CLUSTER = "./test/support/cluster/global-setup.ts";
 /** Hooks wait for tools that the global set-up is still building or fetching, behind the tests that run meanwhile. */
 const TOOLS_WITHIN_MS = 1_800_000;
 
+/** Files share a process: loading the product anew for each file costs as much as running its tests. */
+const SHARED_PROCESS = { isolate: false };
+
 /** One project for each folder of test/, named after what must be real for it. */
 const PROJECTS = {
-  unit: { testTimeout: 60_000, hookTimeout: 60_000, setupFiles: PROPERTY_SEED },
-  golden: { testTimeout: 60_000, hookTimeout: 60_000 },
-  postgres: { testTimeout: 60_000, hookTimeout: 120_000, setupFiles: PROPERTY_SEED },
+  unit: { ...SHARED_PROCESS, testTimeout: 60_000, hookTimeout: 60_000, setupFiles: PROPERTY_SEED },
+  golden: { ...SHARED_PROCESS, testTimeout: 60_000, hookTimeout: 60_000 },
+  postgres: { ...SHARED_PROCESS, testTimeout: 60_000, hookTimeout: 120_000, setupFiles: PROPERTY_SEED, globalSetup: POSTGRES },
   envoy: { testTimeout: 120_000, hookTimeout: 300_000 },
   browser: { testTimeout: 180_000, hookTimeout: 300_000 },
   fuzz: { testTimeout: 180_000, hookTimeout: 300_000 },
