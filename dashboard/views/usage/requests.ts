@@ -127,7 +127,6 @@ function table(requests: readonly ListedRequest[], names: ReadonlyMap<string, st
       { number: "Cached" },
       { number: "Output" },
       { number: "TTFT" },
-      { number: "Tokens/s" },
       { number: "Duration" },
       { number: "Cost" },
     ],
@@ -162,8 +161,9 @@ function row(request: ListedRequest, names: ReadonlyMap<string, string>): string
     <td data-label="Cached" class="number">!${compactCell(request.cachedInputTokens + request.cacheWriteTokens)}</td>
     <td data-label="Output" class="number">!${compactCell(request.outputTokens)}</td>
     <td data-label="TTFT" class="number">${seconds(request.firstTokenMs)}</td>
-    <td data-label="Tokens/s" class="number">${tokensPerSecond(request)}</td>
-    <td data-label="Duration" class="number">${seconds(request.durationMs)}</td>
+    <td data-label="Duration" class="number">
+      <span>${seconds(request.durationMs)}<span class="sub">${tokensPerSecond(request)} tok/s</span></span>
+    </td>
     <td data-label="Cost" class="number">!${usd(request.chargeNanoUsd, "micros")}</td>
   </tr>`;
 }
