@@ -31,7 +31,7 @@ const EVERY_MS = 20_000;
 /** Charges the saved cards of accounts whose credit runs low, each fall once, whichever replica sees it first. */
 export function startAutoTopUp(deps: AutoTopUpDeps): Rounds {
   const { log, everyMs = EVERY_MS } = deps;
-  const onFailure = (error: unknown) => log.warn({ err: error }, "automatic top-ups could not be made");
+  const onFailure = (error: unknown) => log.warn({ err: error }, "failed to run automatic top-ups");
   return startRounds(() => topUpAutomatically(deps), { everyMs, onFailure });
 }
 
@@ -40,7 +40,7 @@ export async function topUpAutomatically(deps: Omit<AutoTopUpDeps, "everyMs">): 
   const { database, provider, log } = deps;
   for (const accountId of await listDueAutoTopUps(database, provider.name))
     if (await beginAutoTopUp(database, { accountId, provider: provider.name }))
-      log.info({ account: accountId }, "an automatic top-up was begun");
+      log.info({ account: accountId }, "automatic top-up started");
   for (;;) {
     const charge = await takeUnansweredCharge(database, provider.name);
     if (charge === undefined) break;
@@ -52,14 +52,17 @@ export async function topUpAutomatically(deps: Omit<AutoTopUpDeps, "everyMs">): 
     );
   }
   for (const payment of await claimSilentCharges(database, provider.name))
-    log.error({ payment }, "no notice came of an automatic top-up: see which events the provider's webhook is registered for");
+    log.error(
+      { payment },
+      "no webhook arrived for an automatic top-up: check which events the provider's webhook is registered for",
+    );
   await tellOfStopped(deps);
 }
 
 async function ask(charge: AutoTopUpCharge, { database, provider, log }: Pick<AutoTopUpDeps, "database" | "provider" | "log">) {
   const name = { provider: provider.name, providerPaymentId: charge.chargeId };
   const answer = await answerFor(charge, provider);
-  log.info({ account: charge.accountId, payment: charge.chargeId, answer }, "an automatic top-up was asked for");
+  log.info({ account: charge.accountId, payment: charge.chargeId, answer }, "automatic top-up requested");
   switch (answer) {
     case "taken":
       return noteAnsweredCharge(database, name);
@@ -85,7 +88,7 @@ async function tellOfStopped(deps: Pick<AutoTopUpDeps, "database" | "mailer" | "
     const isTold = await sendToAny(
       mailer,
       owners.map((to) => autoTopUpStoppedLetter({ to, accountName, because, link })),
-      (error) => log.warn({ err: error, account: accountId }, "an owner could not be told that automatic top-up is off"),
+      (error) => log.warn({ err: error, account: accountId }, "failed to mail an owner that automatic top-up is off"),
     );
     if (!isTold) await returnStoppedAutoTopUp(database, accountId);
   }

@@ -74,7 +74,7 @@ export async function startDashboard(
 async function startTls(directory: string, log: Logger): Promise<TlsFiles> {
   return await startTlsFiles({
     directory,
-    onFailure: (error) => log.error({ err: error }, "the certificates cannot be used; the last good ones stay in force"),
-    onRenewed: () => log.info("the certificates were renewed"),
+    onFailure: (error) => log.error({ err: error }, "invalid certificates; keeping the last valid ones"),
+    onRenewed: () => log.info("certificates renewed"),
   });
 }

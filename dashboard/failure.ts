@@ -31,7 +31,8 @@ export function answerError({
     return reply.redirect(`/dashboard/confirm-identity?next=${encodeURIComponent(error.next)}`, 303);
   if (error instanceof SecondFactorNeeded) return reply.redirect(wayToFactor(request), 303);
   const known = error instanceof GatewayError ? error : (fromFastify(error) ?? toGatewayError(error));
-  if (known.status >= 500) log.error({ err: error, requestId: request.id, route: request.routeOptions.url }, "a page failed");
+  if (known.status >= 500)
+    log.error({ err: error, requestId: request.id, route: request.routeOptions.url }, "internal error on a page");
   return reply
     .status(known.status)
     .headers({ ...known.headers })

@@ -19,7 +19,7 @@ const EVERY_MS = 60_000;
 /** Writes to the owners of accounts whose credit runs out, once for each fall, whichever replica sees it first. */
 export function startLowBalanceWatch(deps: LowBalanceWatchDeps): Rounds {
   const { log, everyMs = EVERY_MS } = deps;
-  const onFailure = (error: unknown) => log.warn({ err: error }, "low balances could not be looked for");
+  const onFailure = (error: unknown) => log.warn({ err: error }, "failed to look for low balances");
   return startRounds(() => tellOfLowBalances(deps), { everyMs, onFailure });
 }
 
@@ -31,7 +31,7 @@ export async function tellOfLowBalances(deps: Omit<LowBalanceWatchDeps, "everyMs
     const isTold = await sendToAny(
       mailer,
       owners.map((to) => lowBalanceLetter({ to, ...news, link: `${publicBaseUrl}/dashboard/credit` })),
-      (error) => log.warn({ err: error, account: accountId }, "an owner could not be told that credit runs out"),
+      (error) => log.warn({ err: error, account: accountId }, "failed to mail an owner about low credit"),
     );
     if (!isTold) await returnLowBalance(database, accountId);
   }

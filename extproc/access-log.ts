@@ -73,7 +73,7 @@ export function createAccessLog({ log, choice }: { log: Logger; choice: AccessLo
           outcome: "refused",
           code,
           durationMs,
-          ...(cause === undefined ? {} : { err: cause }),
+          err: cause,
         },
         "request refused",
       );

@@ -225,28 +225,28 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     answeredEarly: (model) => earlyAnswers.inc({ model }),
     exchangeFailed({ requestId, error }) {
       failures.inc();
-      log.error({ requestId, err: error }, "an exchange failed inside the gateway");
+      log.error({ requestId, err: error }, "internal error while handling a request");
     },
     attemptFailed({ isLast, ...attempt }) {
       failedAttempts.inc({ model: attempt.model, result: isLast ? "gave_up" : "next_backend" });
-      log.warn(attempt, isLast ? "the last backend failed" : "a backend failed, the next one is tried");
+      log.warn(attempt, isLast ? "the last backend failed" : "a backend failed; trying the next one");
     },
     usageDoubted(report) {
       doubtedReports.inc({ model: report.model, doubt: report.doubt });
-      log.warn(report, "the upstream's report of usage is not charged as it stands");
+      log.warn(report, "implausible usage reported by the model server; charging a corrected amount");
     },
     stopReasonUnknown({ reason, ...stop }) {
       unknownReasons.inc({ model: stop.model });
-      log.warn({ ...stop, reason: logText(reason) }, "the upstream ended an answer for an unknown reason");
+      log.warn({ ...stop, reason: logText(reason) }, "unknown stop reason from the model server");
     },
     responsesStored: (result, responses) => storedResponses.inc({ result }, responses),
     upstreamFailed(failure) {
       upstreamFailures.inc({ model: failure.model, code: failure.code });
-      log.warn(failure, "the upstream answered with an error");
+      log.warn(failure, "error from the model server");
     },
     journalDamaged(damage) {
       damagedRecords.inc(damage.records);
-      log.error(damage, "a journal is damaged: all that is readable is charged, the damaged segments are kept");
+      log.error(damage, "damaged journal: readable records are charged, damaged segments are kept");
     },
   };
 }

@@ -115,8 +115,8 @@ export async function startExtproc(
     root: config.journalDirectory,
     holder,
     worker: config.worker.number,
-    onFailed: (error) => log.error({ err: error }, "the journal's disk failed; nothing new is admitted while it takes no record"),
-    onRestored: () => log.warn("the journal's disk takes records again; what it refused is written"),
+    onFailed: (error) => log.error({ err: error }, "failed to write to the journal; refusing new requests until writes succeed"),
+    onRestored: () => log.warn("journal writes succeed again; the delayed records are written"),
   });
   let recovery: Recovery | undefined;
   const settler = createSettler({
@@ -154,7 +154,7 @@ export async function startExtproc(
     },
   });
   const bank = createLeaseBank(database, holder, config.lease);
-  const leasing = createOutage({ log, failing: "credit cannot be leased", over: "credit is leased again" });
+  const leasing = createOutage({ log, failing: "failed to lease credit", over: "credit can be leased again" });
   const credit = createCredit({
     bank,
     pendingNanoUsd: settler.pendingNanoUsd,
@@ -265,7 +265,7 @@ export async function startExtproc(
   // A predecessor whose supervisor was killed may still have finished its streams when this process started.
   const recoveries = startRounds(found.look, {
     everyMs: RECOVER_EVERY_MS,
-    onFailure: (error) => log.warn({ err: error }, "journals of processes that are gone could not be looked for"),
+    onFailure: (error) => log.warn({ err: error }, "failed to look for journals of ended processes"),
   });
   const leaseRenewal = startLeaseRenewal({ credit, bank, log });
   const limitExchange = startLimitExchange({ limits, log });

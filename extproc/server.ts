@@ -56,7 +56,7 @@ export function startServer(address: string, deps: ServerDeps): Promise<ExtprocS
     ...(deps.earlyAnswers === null ? {} : { http: { header: HEADERS.earlyAnswer, serve: deps.earlyAnswers.serve } }),
     maxMessageBytes: MAX_REQUEST_BYTES + MESSAGE_SLACK_BYTES,
     silentMs: SILENT_MS,
-    onError: (error) => deps.log.error({ err: error }, "a connection of Envoy's failed"),
+    onError: (error) => deps.log.error({ err: error }, "a connection from Envoy failed"),
   });
 }
 
@@ -103,7 +103,7 @@ function serve(stream: GrpcStream, metadata: GrpcMetadata, deps: ServerDeps & { 
 
   /** Envoy answers 503 and nothing goes upstream. A clean end would let it forward the request unprocessed. */
   function fail(error: unknown): void {
-    deps.log.error({ err: error }, "an exchange failed outside its own error handling");
+    deps.log.error({ err: error }, "unhandled error while handling a request");
     stream.fail("the processor could not finish this request");
     lane.close();
   }

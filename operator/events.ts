@@ -64,13 +64,13 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
   });
   const unreadable = createOutage({
     log,
-    failing: "the source of Models cannot be read; what was read last stays in force",
-    over: "the source of Models is read again",
+    failing: "failed to read the source of Models; keeping the last version read",
+    over: "the source of Models is readable again",
   });
   const failingRollout = createOutage({
     log,
-    failing: "the resources could not be brought into force; trying again",
-    over: "the resources can be brought into force again",
+    failing: "failed to apply the resources; retrying",
+    over: "resources can be applied again",
   });
 
   return {
@@ -103,18 +103,18 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
     },
     envoysLate({ nodes, waitedMs }) {
       late.inc(nodes.length);
-      log.warn({ nodes, waitedMs }, "an Envoy did not answer in time; the catalogue is published without waiting for it");
+      log.warn({ nodes, waitedMs }, "an Envoy did not confirm its configuration in time; publishing the catalogue without it");
     },
     published(result) {
       rollouts.inc({ outcome: "published" });
       models.set(result.models);
-      log.info({ ...result }, "the resources are in force");
+      log.info({ ...result }, "resources are in effect");
     },
     certificatesUnusable({ error }) {
-      log.error({ err: error }, "the certificates cannot be used; the last good ones stay in force");
+      log.error({ err: error }, "invalid certificates; keeping the last valid ones");
     },
     certificatesRenewed() {
-      log.info("the certificates were renewed");
+      log.info("certificates renewed");
     },
     internalCertificateIssued({ secret, why }) {
       log.info({ secret, why }, `the certificate in the Secret ${secret} was replaced: ${why}`);
@@ -123,7 +123,7 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
       certificateEnds.set({ secret }, endMs / 1000);
     },
     internalCertificatesStuck({ error }) {
-      log.error({ err: error }, "the certificates between the gateway's parts could not be looked after; trying again");
+      log.error({ err: error }, "failed to check or renew the internal certificates; retrying");
     },
     rolloutFailed({ error, retryMs }) {
       rollouts.inc({ outcome: "failed" });

@@ -55,7 +55,7 @@ async function runPhase(phase: ShutdownPhase, log: Logger): Promise<void> {
   try {
     const outcome = await Promise.race([Promise.resolve(phase.run()), late]);
     const durationMs = Math.round(performance.now() - startedAt);
-    if (outcome === "late") log.warn({ phase: phase.name, durationMs }, "shutdown phase passed its deadline");
+    if (outcome === "late") log.warn({ phase: phase.name, durationMs }, "shutdown phase missed its deadline");
     else log.info({ phase: phase.name, durationMs }, "shutdown phase done");
   } catch (error) {
     log.error({ phase: phase.name, err: error }, "shutdown phase failed");

@@ -17,7 +17,8 @@ export function answerApiError({
   log: Logger;
 }) {
   const known = knownError(error);
-  if (known.status >= 500) log.error({ err: error, requestId: request.id, route: request.routeOptions.url }, "the API failed");
+  if (known.status >= 500)
+    log.error({ err: error, requestId: request.id, route: request.routeOptions.url }, "internal error in the management API");
   const body: ApiError = { error: { type: typeOf(known.code), message: known.message, field: known.field } };
   return (
     reply

@@ -11,9 +11,7 @@ export type Notify = (letter: Letter) => void;
 export function createNotifier({ mailer, log }: Pick<AppDeps, "mailer" | "log">): Notify {
   return (letter) => {
     if (mailer === undefined) return;
-    void mailer
-      .send(letter)
-      .catch((error: unknown) => log.warn({ err: error }, "a letter about an account's safety could not be mailed"));
+    void mailer.send(letter).catch((error: unknown) => log.warn({ err: error }, "failed to send a security mail"));
   };
 }
 

@@ -76,7 +76,7 @@ export function exportRequests(database: Queryable, { accountId, range, filter }
         ...momentsOf(range),
         ...listing,
         limit: PORTION,
-        ...(after === undefined ? {} : { after }),
+        after,
       });
       yield page.requests.map(requestCells);
       after = page.next;
@@ -87,7 +87,7 @@ export function exportRequests(database: Queryable, { accountId, range, filter }
 
 async function readDays(database: Queryable, { accountId, range, filter: { key, model } }: UsageSelection) {
   const { fromDay, toDay } = range;
-  const rows = await usageByModelAndDay(database, { accountId, fromDay, toDay, ...(key === undefined ? {} : { keyId: key }) });
+  const rows = await usageByModelAndDay(database, { accountId, fromDay, toDay, keyId: key });
   return model === undefined ? rows : rows.filter((row) => row.model === model);
 }
 

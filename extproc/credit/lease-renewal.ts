@@ -19,7 +19,7 @@ const REAP_EVERY_ROUNDS = 10;
 export function startLeaseRenewal({ credit, bank, log, everyMs = EVERY_MS }: LeaseRenewalDeps): Rounds {
   const outage = createOutage({
     log,
-    failing: "credit leases cannot be renewed; they stay in force until they expire",
+    failing: "failed to renew credit leases; they remain valid until they expire",
     over: "credit leases are renewed again",
   });
   let rounds = 0;

@@ -26,6 +26,6 @@ if (process.argv[2] === "resume") {
     leastMs: environment.ENVOY_DRAIN_LEAST_SECONDS * 1000,
     maxMs: environment.ENVOY_DRAIN_SECONDS * 1000,
   });
-  if (running === undefined) log.warn("Envoy does not answer: nothing to wait for");
+  if (running === undefined) log.warn("Envoy does not respond: nothing to drain");
   else log.info({ running }, "drained");
 }

@@ -67,7 +67,7 @@ export async function openJournal({
     owner: await describeOwner({ holder, worker }),
     segmentBytes,
     onFailed,
-    ...(files === undefined ? {} : { files }),
+    files,
   });
   const requests = new Map<string, Noted>();
   /** The latest record of each request of which the disk took none since. At most one for each that runs. */

@@ -63,7 +63,7 @@ export async function recoverJournals({
     if ((owner?.worker ?? 0) % worker.of !== worker.number || (await isInUse(directory, owner))) return;
     const { settlements, damage } = await readJournal(directory);
     const lost = settlements.filter(({ outcome }) => outcome === "lost").length;
-    log.warn({ holder, settlements: settlements.length, lost }, "recovering a process's journal");
+    log.warn({ holder, settlements: settlements.length, lost }, "recovering the journal of an ended process");
     if (damage.records > 0) onDamaged({ holder, ...damage });
     const open = new Set(settlements.map(({ requestId }) => requestId));
     const journal = { directory, holder, damage, open, isFinishing: false };
@@ -82,9 +82,9 @@ export async function recoverJournals({
       if (damage.segments.length > 0) await damagedJournals.keep({ directory, segments: damage.segments });
       await rm(directory, { recursive: true, force: true });
       journals.delete(holder);
-      log.info({ holder }, "a process's journal is settled");
+      log.info({ holder }, "journal settled");
     } catch (error) {
-      log.warn({ err: error, holder }, "a settled journal could not be removed; it is tried again");
+      log.warn({ err: error, holder }, "failed to remove a settled journal; retrying");
     } finally {
       journal.isFinishing = false;
     }
@@ -98,7 +98,7 @@ export async function recoverJournals({
     );
     for (const { name } of directories) {
       await recover(path.join(root, name)).catch((error: unknown) =>
-        log.error({ err: error, journal: name }, "a journal cannot be recovered; it stays where it is"),
+        log.error({ err: error, journal: name }, "failed to recover a journal; keeping it in place"),
       );
     }
   }

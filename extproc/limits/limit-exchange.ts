@@ -9,7 +9,7 @@ const EVERY_MS = 1_000;
 export function startLimitExchange({ limits, log }: { limits: Pick<Limits, "share">; log: Logger }): Rounds {
   const outage = createOutage({
     log,
-    failing: "limits cannot be shared; each process counts by itself",
+    failing: "failed to share limits; each process counts its own requests",
     over: "limits are shared again",
   });
   return startRounds(

@@ -1,6 +1,6 @@
 import { isObject } from "../protocol/json/object.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
-import { IMAGE_TOKENS, PAGE_TOKENS } from "../translate/count-tokens/estimate.ts";
+import { IMAGE_TOKENS, PAGE_TOKENS } from "./media-tokens.ts";
 import { estimateTokens } from "./meter.ts";
 
 /** What a prompt is made of, read from a request in any of the protocols without parsing its text. */

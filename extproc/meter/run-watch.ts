@@ -44,12 +44,12 @@ export function startRunWatch({ clock, log }: RunWatchDeps): RunWatch {
     const silent = [...watched.values()].filter(({ aliveAtMs }) => aliveAtMs <= silentSinceMs);
     for (const { number, run } of silent) {
       watched.delete(number);
-      log.error({ requestId: run.requestId, silentMs: SILENT_MS }, "a request is given up: it has not ended and nothing comes");
+      log.error({ requestId: run.requestId, silentMs: SILENT_MS }, "giving up on a stalled request");
       try {
         run.giveUp();
       } catch (error) {
         // The others must not wait for it; it is not tried again, because a hold ends once.
-        log.error({ err: error, requestId: run.requestId }, "a request could not be given up");
+        log.error({ err: error, requestId: run.requestId }, "failed to give up on a stalled request");
       }
     }
     return silent.length;

@@ -67,7 +67,7 @@ interface Failure {
 function classify({ status, details, retry, upstream, client, model }: Failure): GatewayError {
   const cause = new Error(`upstream answered ${status}: ${logText(details.message)}`);
   const fail = (code: ErrorCode, message: string, forStatus?: number) =>
-    new GatewayError(code, message, { cause, headers: retry, ...(forStatus === undefined ? {} : { status: forStatus }) });
+    new GatewayError(code, message, { cause, headers: retry, status: forStatus });
 
   if (isAccountTrouble(status, details))
     return fail("upstream_error", "The model server refused the gateway. This is not about your key or balance.");

@@ -1,7 +1,7 @@
+import { IMAGE_TOKENS } from "../meter/media-tokens.ts";
 import type { Meter } from "../meter/meter.ts";
 import { isObject, type JsonObject } from "../protocol/json/object.ts";
 import type { ArgumentGrowth } from "./chat/argument-growth.ts";
-import { IMAGE_TOKENS } from "./count-tokens/estimate.ts";
 
 /** What the client can read of an answer, or of a piece of one, for the meter. */
 export interface Output {

@@ -92,14 +92,14 @@ export async function startSupervisor(
       const looks = (silentLooks.get(worker) ?? 0) + 1;
       silentLooks.set(worker, looks);
       if (looks < MAX_SILENT_LOOKS) return;
-      log.error({ worker: worker.number }, "a worker does not answer any more; it is killed");
+      log.error({ worker: worker.number }, "a worker stopped responding; killing it");
       worker.kill();
     }
   }
 
   const rounds = startRounds(async () => void (await Promise.all(workers.map(look))), {
     everyMs: LOOK_EVERY_MS,
-    onFailure: (error) => log.error({ err: error }, "the workers could not be looked after"),
+    onFailure: (error) => log.error({ err: error }, "failed to check the workers"),
   });
   const admin = await startAdmin({
     ...config.admin,

@@ -51,7 +51,7 @@ export function startWorker({ number, program, environment, log, onNews, onEnded
       if (stopping.signal.aborted) return;
       if (performance.now() - startedAt > SETTLED_MS) failures = 0;
       const waitMs = BACK_OFF_MS[Math.min(failures++, BACK_OFF_MS.length - 1)] ?? 0;
-      log.error({ worker: number, how, waitMs }, "a worker is gone; another one is started");
+      log.error({ worker: number, how, waitMs }, "a worker exited; starting a replacement");
       await pause(waitMs, stopping.signal);
     }
   }

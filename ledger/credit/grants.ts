@@ -32,7 +32,7 @@ export async function postExpiringGrantIn(transaction: Queryable, grant: Expirin
     kind: "grant",
     amountNanoUsd,
     reference,
-    ...(note === undefined ? {} : { note }),
+    note,
   });
   if (posted.isNew)
     await transaction.execute(

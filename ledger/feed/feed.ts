@@ -125,7 +125,7 @@ export function startFeed({
     if (nextPage !== undefined || !reload.isComplete || isReloadDue) return;
     onReload("end");
     const { accounts, keys } = reload;
-    log.info({ accounts, keys, ms: Math.round(performance.now() - startedMs) }, "accounts and keys are loaded");
+    log.info({ accounts, keys, ms: Math.round(performance.now() - startedMs) }, "accounts and keys loaded");
     reload = null;
   }
 

@@ -110,7 +110,7 @@ export function createDatabase({
           return await attempt(work, options);
         } catch (error) {
           if (!isSerializationFailure(error) || attempts === MAX_ATTEMPTS) throw error;
-          log.info({ err: error, attempts }, "a transaction is tried again");
+          log.info({ err: error, attempts }, "retrying a transaction");
           await new Promise((resolve) => setTimeout(resolve, backOffMs(RETRY, attempts, Math.random())));
         }
       }

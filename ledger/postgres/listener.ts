@@ -24,8 +24,8 @@ export async function listen(config: ClientConfig, options: ListenOptions & { lo
   let failures = 0;
   const outage = createOutage({
     log: log.child({ channel }),
-    failing: "listening to the database broke off; connecting again",
-    over: "the database is listened to again",
+    failing: "lost the database's notification connection; reconnecting",
+    over: "the database's notification connection is back",
   });
   const onConnected = () => {
     // A connection that was lost before it listened leaves the same gap.

@@ -67,7 +67,7 @@ export function createSettler({
   let running: Promise<void> | undefined;
   let isDraining = false;
   let failures = 0;
-  const outage = createOutage({ log, failing: "settling failed and is tried again", over: "charges are settled again" });
+  const outage = createOutage({ log, failing: "settling failed; retrying", over: "settling works again" });
   let partitionsFrom = "";
   let refusedTriedMs = clock.nowMs();
 
@@ -132,7 +132,7 @@ export function createSettler({
     if (!wasRefused.has(settlement)) addPending(settlement.accountId, -settlement.chargeNanoUsd);
     wasRefused.add(settlement);
     report(() => onFailed({ error, isRefused: true, settlements: 1 }));
-    log.error({ err: error, ...describe(settlement) }, "Postgres refuses a settlement; it is kept and tried again");
+    log.error({ err: error, ...describe(settlement) }, "Postgres rejected a settlement; keeping it and retrying");
   }
 
   function takeBackRefused(): void {
@@ -161,7 +161,7 @@ export function createSettler({
     try {
       tell();
     } catch (error) {
-      log.error({ err: error }, "a listener of the settler failed");
+      log.error({ err: error }, "a settlement listener failed");
     }
   }
 
@@ -192,8 +192,7 @@ export function createSettler({
       }, withinMs);
       while (queue.size > 0 && !giveUp.signal.aborted) await Promise.race([running, late.promise]);
       clearTimeout(timer);
-      for (const settlement of [...queue, ...refused])
-        log.error(describe(settlement), "a settlement did not reach the database before the end");
+      for (const settlement of [...queue, ...refused]) log.error(describe(settlement), "settlement not written before shutdown");
     },
   };
 }

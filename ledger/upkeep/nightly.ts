@@ -23,7 +23,7 @@ export function startNightly({ database, retentionDays, log, onChecked, everyMs 
     await expireGrants(database);
     if (!(await claimToday(database))) return;
     const differences = await checkLedger(database);
-    for (const difference of differences) log.error(toLine(difference), "the ledger does not add up");
+    for (const difference of differences) log.error(toLine(difference), "ledger inconsistency found");
     await database.execute(
       "UPDATE ledger_check SET ended_at = now(), differences = $1, found = $2 WHERE day = (now() AT TIME ZONE 'UTC')::date",
       [differences.length, JSON.stringify(storeDifferences(differences))],
@@ -41,7 +41,7 @@ export function startNightly({ database, retentionDays, log, onChecked, everyMs 
       await readLastCheck(database).then(onChecked, () => {});
     }
   }
-  const onFailure = (error: unknown) => log.warn({ err: error }, "the ledger could not be checked; it is tried again");
+  const onFailure = (error: unknown) => log.warn({ err: error }, "failed to check the ledger; retrying");
   return startRounds(round, { everyMs, onFailure });
 }
 

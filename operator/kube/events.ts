@@ -86,7 +86,7 @@ export function createKubeEvents({ log, metrics }: { log: Logger; metrics: Regis
     },
     watchEnded({ kind, error, failures }) {
       // A single break is daily business: the next attempt goes on where this one ended.
-      log[failures === 1 ? "info" : "warn"]({ kind, err: error, failures }, `the watch of ${kind} broke; trying again`);
+      log[failures === 1 ? "info" : "warn"]({ kind, err: error, failures }, `the watch of ${kind} broke; retrying`);
     },
     eventSeen({ kind }) {
       lastEvents.set({ kind }, Date.now() / 1000);
@@ -95,26 +95,23 @@ export function createKubeEvents({ log, metrics }: { log: Logger; metrics: Regis
       reconciles.inc({ controller: name, result });
       durations.observe({ controller: name }, seconds);
       if (failure === undefined) return;
-      log.warn(
-        { key, err: failure.error, retryMs: failure.retryMs },
-        `${name} ${key} could not be brought up to date; trying again`,
-      );
+      log.warn({ key, err: failure.error, retryMs: failure.retryMs }, `${name} ${key} failed to reconcile; retrying`);
     },
     queueLength({ name, length }) {
       depths.set({ name }, length);
     },
     leading({ isLeader, identity }) {
       leader.set({ name: "operator" }, isLeader ? 1 : 0);
-      log.info({ identity }, isLeader ? "this replica leads" : "this replica no longer leads");
+      log.info({ identity }, isLeader ? "this replica became the leader" : "this replica is no longer the leader");
     },
     leaseUnreachable({ error }) {
-      log.warn({ err: error }, "the Lease could not be read or renewed");
+      log.warn({ err: error }, "failed to read or renew the Lease");
     },
     eventLost({ error }) {
-      log.warn({ err: error }, "an Event could not be written");
+      log.warn({ err: error }, "failed to write an Event");
     },
     peersUnreachable({ error }) {
-      log.warn({ err: error }, "the other replicas could not be asked or told about their Envoys");
+      log.warn({ err: error }, "failed to exchange Envoy states with the other replicas");
     },
     orphanRevoked({ namespace, name }) {
       orphans.inc();

@@ -113,7 +113,7 @@ export async function startKubeOperator(config: KubeOperatorConfig, deps: KubeOp
       ownership,
       clock,
       events,
-      ...(config.apiKeyTimes === undefined ? {} : { times: config.apiKeyTimes }),
+      times: config.apiKeyTimes,
     });
   }
 

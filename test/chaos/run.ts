@@ -136,5 +136,7 @@ function isToldToWait({ status, codes, hasRetryAfter }: Seen): boolean {
 
 /** What is logged of a fault of the program's own. */
 function isBug(complaint: string): boolean {
-  return ["failed inside the gateway", "outside its own error handling", "is given up"].some((bug) => complaint.includes(bug));
+  return ["internal error while handling", "unhandled error while handling", "giving up on a stalled request"].some((bug) =>
+    complaint.includes(bug),
+  );
 }

@@ -304,9 +304,9 @@ describe.for(CELLS)("a $client client of a $upstream server", (cell) => {
 
 const EXPECTED_WARNINGS = [
   // Passthrough requests get an upstream's refusals by design.
-  "extproc: the upstream answered with an error",
+  "extproc: error from the model server",
   // The simulated server reads prompts that no real one would: they are longer than its Model's context window.
-  "extproc: the upstream's report of usage is not charged as it stands",
+  "extproc: implausible usage reported by the model server; charging a corrected amount",
 ];
 
 test("afterwards the gateway answers as before, logged no error, and gave its memory back", { timeout: 120_000 }, async () => {

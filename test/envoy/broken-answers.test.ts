@@ -37,7 +37,7 @@ function ask({ model, path = "/v1/chat/completions", isStream = true, signal, co
       stream: isStream,
       ...(path === "/v1/responses" ? { input: content } : { max_tokens: 1_000, messages: [{ role: "user", content }] }),
     }),
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   });
 }
 

@@ -63,7 +63,7 @@ function ask({
         ? { input: text }
         : { max_tokens: model === "cheap" ? 400_000_000 : 1_000, messages: [{ role: "user", content: text }] }),
     }),
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   });
 }
 

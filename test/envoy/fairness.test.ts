@@ -72,7 +72,7 @@ function ask(
       stream: isStream,
       messages: [{ role: "user", content }],
     }),
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   });
 }
 

@@ -35,7 +35,7 @@ function ask({
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` },
     body: JSON.stringify({ model, max_tokens: 1_000, stream: isStream, messages: [{ role: "user", content }] }),
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   });
 }
 

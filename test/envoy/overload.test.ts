@@ -36,7 +36,7 @@ describe("an extproc that carries four requests at most", () => {
       method: "POST",
       headers: { authorization: `Bearer ${key}` },
       body: JSON.stringify({ model: "modelx-v4-pro", max_tokens: 64, stream: true, messages: [{ role: "user", content: text }] }),
-      ...(signal === undefined ? {} : { signal }),
+      signal,
     });
 
   test("gives one account half of its places, others the rest, and says when it is full", async () => {
@@ -111,7 +111,7 @@ describe("an Envoy whose processor has all the streams that it may have", () => 
       method: "POST",
       headers: { "x-script": script },
       body: "{}",
-      ...(signal === undefined ? {} : { signal }),
+      signal,
     });
 
   test("answers 503 with retry-after in the caller's shape, and takes requests again when one has ended", async () => {

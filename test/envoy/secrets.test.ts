@@ -188,7 +188,7 @@ test("no log, metric, span, command line or dump of Envoy's holds one", async ()
     expect(await readFile(path.join(stack.directory.logs, "access.log"), "utf8")).toContain("/v1/messages"),
   );
   shown.set("access log", await readFile(path.join(stack.directory.logs, "access.log"), "utf8"));
-  expect(shown.get(path.join(stack.directory.logs, "extproc.log"))).toContain("the upstream answered with an error");
+  expect(shown.get(path.join(stack.directory.logs, "extproc.log"))).toContain("error from the model server");
   shown.set("Envoy's bootstrap", await readFile(stack.directory.envoy, "utf8"));
   expectNowhere(shown);
 });

@@ -198,6 +198,6 @@ test("a letter's link leads here, whatever the Host header said", async () => {
 test("after all of it no part has complained, and each request is accounted for", async () => {
   await stack.idle();
   // The simulated model server refuses what is nested so deeply; the gateway passes it on, and says so.
-  expect(stack.complaints.filter((complaint) => !complaint.includes("the upstream answered with an error"))).toEqual([]);
+  expect(stack.complaints.filter((complaint) => !complaint.includes("error from the model server"))).toEqual([]);
   expect(await stack.sumOfEntries()).toBe(await stack.balanceNanoUsd());
 });

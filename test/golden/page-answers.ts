@@ -91,7 +91,7 @@ export function errorTable(): string {
 /** What a model server's own failure becomes. */
 export function upstreamErrorTable(): string {
   const rows = UPSTREAM_STATUSES.map((status) => [String(status), ...CLIENTS.map((client) => failureText(status, client))]);
-  return markdownTable(["The server answers", "a chat or Responses client gets", "a messages client gets"], rows);
+  return markdownTable(["Status of the server", "Chat or Responses client gets", "Messages client gets"], rows);
 }
 
 function failureText(status: number, client: Dialect): string {

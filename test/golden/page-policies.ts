@@ -16,7 +16,7 @@ export function fieldTable(direction: PolicyDirection): string {
     code(JSON.stringify(policy.example)),
     outcome(direction, policy),
   ]);
-  return markdownTable(["Field", "Policy", "What becomes of it", "For example", "The upstream gets"], rows);
+  return markdownTable(["Field", "Policy", "Handling", "Example", "Sent upstream"], rows);
 }
 
 /** What the examples of a direction's fields become at a server of yet another protocol. */
@@ -24,13 +24,13 @@ export function fieldOutcomes(direction: PolicyDirection): string {
   const rows = direction.fields
     .filter(({ action }) => action === "map" || action === "emulate")
     .map((policy) => [code(policy.field), code(JSON.stringify(policy.example)), outcome(direction, policy)]);
-  return markdownTable(["Field", "For example", "The upstream gets"], rows);
+  return markdownTable(["Field", "Example", "Sent upstream"], rows);
 }
 
 /** The table of what stands inside the fields. */
 export function contentTable({ contents }: PolicyDirection): string {
   const rows = contents.map((policy) => [code(policy.field), ACTIONS[policy.action], note(policy)]);
-  return markdownTable(["What", "Policy", "What becomes of it"], rows);
+  return markdownTable(["Content", "Policy", "Handling"], rows);
 }
 
 /** What the examples of that table become: members of the client's request, and of the upstream's. */
@@ -41,11 +41,11 @@ export function contentExamples(direction: PolicyDirection): string {
     code(JSON.stringify(policy.example).slice(1, -1)),
     outcome(direction, policy),
   ]);
-  return markdownTable(["What", "The client sends", "The upstream gets"], rows);
+  return markdownTable(["Content", "Client sends", "Sent upstream"], rows);
 }
 
 function note({ note, droppedBy }: Policy): string {
-  return droppedBy === undefined ? note : `${note}; left out and named where ${flagsText(droppedBy)}`;
+  return droppedBy === undefined ? note : `${note}; dropped and listed if ${flagsText(droppedBy)}`;
 }
 
 function flagsText(flags: Partial<Profile>): string {
@@ -58,10 +58,10 @@ function flagsText(flags: Partial<Profile>): string {
 }
 
 function outcome(direction: PolicyDirection, policy: Policy): string {
-  if (policy.action === "drop") return `nothing; ${code(policy.field)} is named`;
+  if (policy.action === "drop") return `nothing; ${code(policy.field)} is listed`;
   try {
     const { upstream, dropped } = translateRequest(direction, exampleRequest(direction, policy));
-    if (dropped.includes(policy.field)) return `nothing; ${code(policy.field)} is named`;
+    if (dropped.includes(policy.field)) return `nothing; ${code(policy.field)} is listed`;
     return changes(direction, upstream.body);
   } catch (thrown) {
     const { status, field } = toGatewayError(thrown);
@@ -74,5 +74,5 @@ function changes(direction: PolicyDirection, body: Buffer): string {
   const plain = rawMembers(translateRequest(direction, direction.plain).upstream.body);
   const changed = Object.entries(rawMembers(body)).filter(([name, { text }]) => plain[name]?.text !== text);
   const texts = changed.map(([name, { text }]) => `"${name}":${text}`);
-  return texts.length === 0 ? "what every request gets" : code(texts.join(","));
+  return texts.length === 0 ? "nothing beyond the plain request" : code(texts.join(","));
 }

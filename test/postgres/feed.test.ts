@@ -210,7 +210,7 @@ describe("the feed", () => {
     await revokeApiKey(database, keyId);
     await eventually(() => expect(copy.keys.get(keyId)?.isRevoked).toBe(true));
     expect(feed.lastSuccessAt).toBeGreaterThanOrEqual(stoppedAt);
-    expect(lines.join()).toContain("listening to the database broke off");
+    expect(lines.join()).toContain("lost the database's notification connection");
     expect(lines.join()).not.toContain("postgres://");
   });
 
@@ -285,7 +285,7 @@ async function follow(database: Database, pollMs?: number): Promise<{ copy: Copy
   const copy: Copy = { accounts: new Map(), keys: new Map(), models: new Map(), phases: [] };
   const feed = startFeed({
     database,
-    ...(pollMs === undefined ? {} : { pollMs }),
+    pollMs,
     onReload: (phase) => void copy.phases.push(phase),
     onChange({ accounts, keys, models }) {
       for (const account of accounts) copy.accounts.set(account.accountId, account);

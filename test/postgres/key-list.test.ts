@@ -66,7 +66,7 @@ test("keys are listed newest first, with their state; deleted ones and other acc
       accountId,
       name,
       pepper: PEPPER,
-      ...(expiresAt === undefined ? {} : { expiresAt }),
+      expiresAt,
     });
     return made.publicId;
   };

@@ -202,7 +202,7 @@ test("nothing is lost and nothing counted twice while Postgres stops and starts"
   expect(await countRows(database, "usage_event")).toBe(BigInt(added.length));
   expect((await readBalance(database, "acme")).postedNanoUsd).toBe(BigInt(added.length) * -90_000n);
   expect(await wrongBalances(database)).toEqual([]);
-  expect(lines.join()).toContain("settling failed and is tried again");
+  expect(lines.join()).toContain("settling failed; retrying");
   // The whole lot once more, as after a crash: nothing moves.
   expect((await settle(database, added)).settled).toBe(0);
 });

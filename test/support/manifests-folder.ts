@@ -53,8 +53,8 @@ function toResource({
     name: "primary",
     protocol: PROTOCOL_NAMES[upstream],
     url,
-    ...(upstreamModel === undefined ? {} : { upstreamModel }),
-    ...(profile === undefined ? {} : { profile }),
+    upstreamModel,
+    profile,
   };
   return {
     apiVersion: "modelgateway.dev/v1alpha1",

@@ -58,7 +58,7 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
       readBalance(database, accountId),
       listMembers(database, accountId),
       listKeys(database, { accountId, limit: PAGE, afterId: afterKey }),
-      listEntries(database, { accountId, limit: PAGE, ...(afterId === undefined ? {} : { afterId }) }),
+      listEntries(database, { accountId, limit: PAGE, afterId }),
     ]);
     const { grant = EMPTY_FORM, adjust = EMPTY_FORM } = forms;
     return adminAccountPage({ visitor, account, balance, members, keys, page, grant, adjust, attemptId: randomUUID() });

@@ -22,9 +22,7 @@ export function adminCheckRoutes(app: FastifyInstance, { database, log }: AppDep
     const id = await beginCheckRun(database, person.id);
     if (id !== undefined) {
       await noteAction(database, { accountId: null, personId: person.id, action: "ledger.checked", subject: id });
-      running = finishCheckRun(database, id).catch((error: unknown) =>
-        log.error({ err: error }, "the ledger could not be checked"),
-      );
+      running = finishCheckRun(database, id).catch((error: unknown) => log.error({ err: error }, "failed to check the ledger"));
     }
     return goTo(reply, "/dashboard/admin/check", id === undefined ? "A check is already running." : "Check started.");
   });

@@ -21,7 +21,7 @@ export async function renderCreditPage(
   const { accountId } = visitor.membership;
   const [balance, page, alertNanoUsd, autoTopUp] = await Promise.all([
     readBalance(database, accountId),
-    listEntries(database, { accountId, limit: PAGE, ...(afterId === undefined ? {} : { afterId }) }),
+    listEntries(database, { accountId, limit: PAGE, afterId }),
     readAlertThreshold(database, accountId),
     readAutoTopUpView(deps, accountId),
   ]);

@@ -19,7 +19,7 @@ export function webhookRoutes(app: FastifyInstance, { database, log }: AppDeps, 
       const notice = provider.readNotice(request.body, headersSchema.parse(request.headers)["stripe-signature"]);
       if (notice !== null) {
         await applyNotice(database, provider, notice);
-        log.info({ provider: provider.name, notice: notice.kind, payment: subjectOf(notice) }, "a payment's notice");
+        log.info({ provider: provider.name, notice: notice.kind, payment: subjectOf(notice) }, "payment webhook received");
       }
       return reply.send({ received: true });
     });

@@ -31,7 +31,7 @@ export function forgotRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer
     const elsewhere = leadToProvider(deps, reply, { email, next: "/dashboard" });
     if (elsewhere !== undefined) return elsewhere;
     // Not waited for: how long it takes must not tell whether the address has an account.
-    void write(email).catch((error: unknown) => log.error({ err: error }, "a reset could not be mailed"));
+    void write(email).catch((error: unknown) => log.error({ err: error }, "failed to mail a password reset"));
     return sendPage(reply, forgotSentPage({ hasOutbox: mailer.outbox !== null }));
   });
 

@@ -71,8 +71,7 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
         return;
       }
       const letter = invitationLetter({ to: email, accountName, role, by: visitor.person.name, link });
-      if (await sendToAny(mailer, [letter], (error) => log.error({ err: error }, "an invitation could not be mailed")))
-        mail = "sent";
+      if (await sendToAny(mailer, [letter], (error) => log.error({ err: error }, "failed to mail an invitation"))) mail = "sent";
     });
     if (failed !== undefined) return sendPage(reply, await render(visitor, failed), 400);
     return sendPage(reply, invitedPage({ visitor, email: values["email"] ?? "", link, mail, hasOutbox: mailer?.outbox != null }));

@@ -121,7 +121,7 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
         // So that nobody's mailbox is filled from here, and nobody learns from the page that it was.
         if (!(await takeLetter(database, email))) return;
         await mail.send(await letterFor(email, invitation)).catch((error: unknown) => {
-          log.warn({ err: error }, "a link to sign up could not be mailed");
+          log.warn({ err: error }, "failed to mail a sign-up link");
           throw new GatewayError("invalid_request", "No letter could be sent to this address. Check it, or try again later.", {
             field: "email",
           });

@@ -45,7 +45,7 @@ export function requestRoutes(app: FastifyInstance, { database }: AppDeps): void
         ...momentsOf(range),
         ...listing,
         limit: PAGE,
-        ...(after === undefined ? {} : { after }),
+        after,
       }),
       listKeyNames(database, accountId),
       listMembers(database, accountId),

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { nonEmpty } from "../json/non-empty.ts";
 
 /** Content blocks of a messages request: checked where the gateway reads them, unknown members left out. */
 
@@ -6,7 +7,6 @@ import * as z from "zod";
 export const anyObject = z.custom<Readonly<Record<string, unknown>>>(isObject, { error: "an object" });
 
 const text = z.string({ error: "a string" });
-const nonEmpty = z.string({ error: "a string that is not empty" }).min(1, { error: "a string that is not empty" });
 
 /** Members that blocks of every type may carry; their presence alone is of interest. */
 const marks = { cache_control: z.unknown().optional(), citations: z.unknown().optional() };

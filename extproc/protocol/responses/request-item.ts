@@ -1,9 +1,9 @@
 import * as z from "zod";
+import { nonEmpty } from "../json/non-empty.ts";
 
 /** Items of a Responses request's `input`: checked where the gateway reads them, unknown members left out. */
 
 const text = z.string({ error: "a string" });
-const nonEmpty = z.string({ error: "a string that is not empty" }).min(1, { error: "a string that is not empty" });
 
 const textPart = z.object({ type: z.literal(["input_text", "output_text", "text"]), text });
 const refusalPart = z.object({ type: z.literal("refusal"), refusal: text });

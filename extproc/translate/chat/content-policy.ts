@@ -101,7 +101,7 @@ export const CONTENT_POLICIES = [
   ),
   drop(
     "messages[].content[].image_url.detail",
-    "messages looks at every image alike",
+    "messages has no levels of image detail",
     part({ type: "image_url", image_url: { url: PNG, detail: "high" } }),
   ),
   reject(
@@ -119,7 +119,7 @@ export const CONTENT_POLICIES = [
   reject("messages[].content[].type", "any other type", part({ type: "video_url", video_url: { url: "https://x/a.mp4" } })),
   map(
     "messages[].content[].cache_control",
-    "as it is; prompt_cache_breakpoint, chat's own spelling, becomes it",
+    "unchanged; prompt_cache_breakpoint, chat's own spelling, becomes it",
     part({ type: "text", text: "a", prompt_cache_breakpoint: true }),
   ),
   map(
@@ -135,7 +135,7 @@ export const CONTENT_POLICIES = [
   map("tools[].function.name", "up to 64 legal characters as they are, else shortened with a hash, and back in answers", {
     tools: [{ type: "function", function: { name: "a.b" } }],
   }),
-  map("tools[].cache_control", "as it is", { tools: [{ type: "function", function: { name: "f" }, ...MARK }] }),
+  map("tools[].cache_control", "unchanged", { tools: [{ type: "function", function: { name: "f" }, ...MARK }] }),
   emulate("tools[].custom", "a function with one string, input", { tools: [{ type: "custom", custom: { name: "c" } }] }),
   drop("tools[].custom.format", "messages cannot hold a tool's input to a grammar", {
     tools: [

@@ -50,7 +50,7 @@ export function createMessageSum(): MessageSum {
       ...(reasoning === "" ? {} : { reasoning_content: reasoning }),
       ...(details.length > 0 && { reasoning_details: details }),
       ...(annotations.length > 0 && { annotations }),
-      ...(functionCall === undefined ? {} : { function_call: functionCall }),
+      function_call: functionCall,
       ...(calls.length > 0 && { tool_calls: calls }),
     };
   }

@@ -4,18 +4,18 @@ import { drop, emulate, map, reject, type Policy } from "../policy.ts";
 export const FIELD_POLICIES = [
   map("model", "the name that the upstream knows; the client reads its own name back", "modelx-v4-pro"),
   map("messages", "system and turns; see the next table", [{ role: "user", content: "hello" }]),
-  map("max_completion_tokens", "max_tokens; the model's own limit where the client sets none", 100),
+  map("max_completion_tokens", "max_tokens; the model's own limit if the client sets none", 100),
   map("max_tokens", "max_tokens, unless max_completion_tokens is there", 100),
   map("stream", "stream", true),
   map("stream_options", "include_usage decides whether the client sees a usage chunk", { include_usage: true }),
-  map("temperature", "at most 1; left out (named) while thinking, which allows only 1", 0.5, {
+  map("temperature", "at most 1; dropped (listed) while thinking, which allows only 1", 0.5, {
     droppedBy: { rejects: ["temperature"] },
   }),
-  map("top_p", "left out at 1, its default; left out (named) below 0.95 while thinking", 0.9, {
+  map("top_p", "left out at 1, its default; dropped (listed) below 0.95 while thinking", 0.9, {
     droppedBy: { rejects: ["top_p"] },
   }),
-  map("top_k", "as it is; left out (named) while thinking", 40, { droppedBy: { rejects: ["top_k"] } }),
-  map("stop", "stop_sequences; sequences of white space alone are left out (named)", ["END"], {
+  map("top_k", "unchanged; dropped (listed) while thinking", 40, { droppedBy: { rejects: ["top_k"] } }),
+  map("stop", "stop_sequences; sequences of white space alone are dropped (listed)", ["END"], {
     droppedBy: { rejects: ["stop"] },
   }),
   map("tools", "tools; see the next table", [{ type: "function", function: { name: "g" } }]),
@@ -32,7 +32,7 @@ export const FIELD_POLICIES = [
       type: "json_object",
     },
   ),
-  map("reasoning_effort", "thinking, with an effort or a budget, as `thinkingControl` says", "high", {
+  map("reasoning_effort", "thinking, with an effort or a budget, according to `thinkingControl`", "high", {
     droppedBy: { thinkingControl: "none" },
   }),
   map(
@@ -50,11 +50,11 @@ export const FIELD_POLICIES = [
     },
     { droppedBy: { thinkingControl: "none" } },
   ),
-  map("user", "metadata.user_id; hashed where it could be an address or a phone number", "user-17"),
+  map("user", "metadata.user_id; hashed if it could be an address or a phone number", "user-17"),
   map("safety_identifier", "metadata.user_id, unless user is there", "user-17"),
-  map("service_tier", "default becomes standard_only; auto is what both do; others are left out (named)", "default"),
+  map("service_tier", "default becomes standard_only; auto is what both do; others are dropped (listed)", "default"),
   map("prompt_cache_retention", "24h makes cache marks last an hour", "24h"),
-  map("n", "1 is what a message is; more is refused", 1),
+  map("n", "1 only; larger values are refused", 1),
   reject("audio", "messages has no audio", { voice: "alloy", format: "wav" }),
   reject("modalities", "anything but text is refused", ["text", "audio"], [["text"], []]),
   reject("logprobs", "messages has no log probabilities", true, [false]),

@@ -101,7 +101,7 @@ export function writeTools(
   if (tools.length === 0) return {};
   const functions = describeTools(conversation, context).map(({ name, description, parameters, isStrict }) => ({
     name,
-    ...(description === undefined ? {} : { description }),
+    description,
     parameters,
     ...(isStrict ? { strict: true } : {}),
   }));

@@ -1,10 +1,8 @@
+import { IMAGE_TOKENS, PAGE_TOKENS } from "../../meter/media-tokens.ts";
 import { estimateTokens } from "../../meter/meter.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 
-/** An image costs by its pixels, which nobody has decoded here: that of a full-size one. */
-export const IMAGE_TOKENS = 1_600;
-/** A page of PDF, as text and as image, and how many base64 characters it usually has. */
-export const PAGE_TOKENS = 2_000;
+/** How many base64 characters a page of PDF usually has. */
 export const PAGE_CHARACTERS = 65_536;
 /** Role and separators around each message. */
 const MESSAGE_TOKENS = 4;

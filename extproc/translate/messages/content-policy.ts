@@ -115,7 +115,7 @@ export const CONTENT_POLICIES = [
   ),
   map(
     "tools.strict",
-    "strict; left out (named) where the schema has optional properties, which chat's strict has not",
+    "strict; dropped (listed) where the schema has optional properties, which chat's strict has not",
     offering({ name: "f", strict: true, input_schema: { type: "object", properties: {}, additionalProperties: false } }),
   ),
   drop(

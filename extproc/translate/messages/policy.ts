@@ -7,9 +7,9 @@ export const FIELD_POLICIES = [
   map("messages", "system, user, assistant and tool messages; see the next table", [{ role: "user", content: "hello" }]),
   map("system", "one leading system message; the coding agents' billing line is taken out", "be brief"),
   map("stream", "stream, and stream_options.include_usage", true),
-  map("temperature", "as it is", 0.5, { droppedBy: { rejects: ["temperature"] } }),
-  map("top_p", "as it is", 0.9, { droppedBy: { rejects: ["top_p"] } }),
-  map("top_k", "as it is", 40, { droppedBy: { rejects: ["top_k"] } }),
+  map("temperature", "unchanged", 0.5, { droppedBy: { rejects: ["temperature"] } }),
+  map("top_p", "unchanged", 0.9, { droppedBy: { rejects: ["top_p"] } }),
+  map("top_k", "unchanged", 40, { droppedBy: { rejects: ["top_k"] } }),
   map("stop_sequences", "stop; more of them than the server takes (`maxStopSequences`) are refused", ["END"], {
     droppedBy: { rejects: ["stop"] },
   }),
@@ -27,7 +27,7 @@ export const FIELD_POLICIES = [
     { effort: "high" },
     { droppedBy: { thinkingControl: "none" } },
   ),
-  map("output_format", "response_format json_schema; json_object or none, and an instruction, where `jsonSchema` says so", {
+  map("output_format", "response_format json_schema; or json_object or an instruction, as `jsonSchema` sets", {
     type: "json_schema",
     schema: { type: "object" },
   }),

@@ -29,7 +29,7 @@ export const CONTENT_POLICIES = [
   }),
   map(
     "input[].reasoning",
-    "goes back with the turn that it belongs to: to a chat server as its text (not where `reasoningHistory` is `never`: named), to a messages server only with the `encrypted_content` that the same model's answer had",
+    "goes back with the turn that it belongs to: to a chat server as its text (not if `reasoningHistory` is `never`: listed), to a messages server only with the `encrypted_content` that the same model's answer had",
     thinking({ encrypted_content: encodeThought({ model: "modelx-v4-pro", thinking: "t", signature: "c2ln" }) }),
   ),
   drop(
@@ -52,7 +52,7 @@ export const CONTENT_POLICIES = [
   reject("input[].content[].image_url", "an image is a data URL or an http(s) address", saying(image("ftp://x/a.png"))),
   map(
     "input[].content[].input_file",
-    "a PDF or a text from a data URL; PDF only where the server takes it",
+    "a PDF or a text from a data URL; PDF only if the server accepts it",
     saying({ type: "input_file", filename: "a.txt", file_data: "data:text/plain;base64,aGk=" }),
   ),
   reject(

@@ -6,11 +6,11 @@ export const FIELD_POLICIES = [
   map("input", "a string is one message of the user; see the next table", [{ role: "user", content: "hello" }]),
   map("instructions", "the first part of the system prompt", "be brief"),
   map("stream", "stream", true),
-  map("max_output_tokens", "the output limit; the model's own where the client sets none", 100),
-  map("temperature", "as it is; for messages servers at most 1, and left out (named) while thinking", 0.5, {
+  map("max_output_tokens", "the output limit; the model's own if the client sets none", 100),
+  map("temperature", "unchanged; for messages servers at most 1, and dropped (listed) while thinking", 0.5, {
     droppedBy: { rejects: ["temperature"] },
   }),
-  map("top_p", "as it is; for messages servers left out at 1, and (named) below 0.95 while thinking", 0.9, {
+  map("top_p", "unchanged; for messages servers left out at 1, and dropped (listed) below 0.95 while thinking", 0.9, {
     droppedBy: { rejects: ["top_p"] },
   }),
   map("tools", "functions; see the next table", [{ type: "function", name: "g", parameters: { type: "object" } }]),
@@ -33,7 +33,7 @@ export const FIELD_POLICIES = [
   ),
   map("include", "reasoning.encrypted_content gives reasoning in a form that can be sent back", ["reasoning.encrypted_content"]),
   map("metadata", "comes back in the response", { a: "b" }, { neutral: [{}] }),
-  map("user", "names the end user to the server; hashed where it could be an address or a phone number", "user-17", {
+  map("user", "names the end user to the server; hashed if it could be an address or a phone number", "user-17", {
     droppedBy: { rejects: ["user"] },
   }),
   map("safety_identifier", "as user, unless user is there", "user-17", { droppedBy: { rejects: ["user"] } }),

@@ -50,7 +50,7 @@ function requests(
       url: target.gatewayUrl + path,
       connections,
       keysFile: target[keys],
-      ...(flood.body === undefined ? {} : { body: flood.body }),
+      body: flood.body,
     }),
     past: ({ upstreamUrl }) => ({ url: `${upstreamUrl}/v1/chat/completions`, connections, body: body(ONE_CHUNK) }),
   };

@@ -146,7 +146,7 @@ describe("the line of a finished request", () => {
     const { events, entries } = startEvents();
     const asked = { backend: "primary", upstreamStatus: 404, upstreamPath: "/api/chat/completions" };
     events.upstreamFailed({ requestId: "r", model: "m", ...asked, status: 502, code: "upstream_error" });
-    expect(entries()).toMatchObject([{ level: "warn", msg: "the upstream answered with an error", ...asked, status: 502 }]);
+    expect(entries()).toMatchObject([{ level: "warn", msg: "error from the model server", ...asked, status: 502 }]);
   });
 
   test("a refused request has one too", () => {

@@ -21,8 +21,8 @@ test("rollouts that fail again and again are logged once and counted each time, 
   events.rolloutSucceeded();
   events.rolloutSucceeded();
   expect(told()).toMatchObject([
-    { level: "warn", msg: "the resources could not be brought into force; trying again", failures: 1 },
-    { level: "info", msg: "the resources can be brought into force again", failures: 20 },
+    { level: "warn", msg: "failed to apply the resources; retrying", failures: 1 },
+    { level: "info", msg: "resources can be applied again", failures: 20 },
   ]);
   expect(await metrics.metrics()).toContain('gateway_operator_rollouts_total{outcome="failed"} 20');
 });

@@ -9,8 +9,8 @@ test("the message of a warning or an error is shown, the rest of its line is not
 });
 
 test("the end of an outage is shown", () => {
-  expect(readComplaint('{"level":"info","failures":40,"isRecovery":true,"msg":"charges are settled again"}')).toBe(
-    "charges are settled again",
+  expect(readComplaint('{"level":"info","failures":40,"isRecovery":true,"msg":"settling works again"}')).toBe(
+    "settling works again",
   );
 });
 
