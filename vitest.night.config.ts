@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { whyNoCluster } from "./test/support/cluster/prerequisites.ts";
 import { createProject, RUN } from "./test/support/projects.ts";
 
 /**
@@ -30,6 +31,7 @@ export default defineConfig({
       }),
       createProject("fuzz", { env, testTimeout: HOUR_MS }),
       createProject("kube", { env, include: ["crds/verdicts"], testTimeout: HOUR_MS }),
+      ...(whyNoCluster() === undefined ? [createProject("cluster", { include: ["outages"] })] : []),
     ],
   },
 });

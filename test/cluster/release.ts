@@ -151,13 +151,13 @@ async function serveModel(
 }
 
 /** Waits for the Secret of an ApiKey. @returns the key. */
-async function readKey(kubectl: Kubectl, teamNamespace: string, name = "my-key"): Promise<string> {
+export async function readKey(kubectl: Kubectl, teamNamespace: string, name = "my-key"): Promise<string> {
   const words = ["get", "secret", name, "--namespace", teamNamespace, "--output", "jsonpath={.data.api-key}"];
   const encoded = await eventually(() => kubectl(words), { withinMs: 60_000, everyMs: 250 });
   return Buffer.from(encoded, "base64").toString();
 }
 
-async function expectAnswer(url: string, key: string): Promise<void> {
+export async function expectAnswer(url: string, key: string): Promise<void> {
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
@@ -198,7 +198,7 @@ export function modelObject(namespace: string, { name = MODEL, url = SIMULATOR_U
   };
 }
 
-function apiKeyObject(namespace: string, name = "my-key"): object {
+export function apiKeyObject(namespace: string, name = "my-key"): object {
   return {
     apiVersion: "modelgateway.dev/v1alpha1",
     kind: "ApiKey",

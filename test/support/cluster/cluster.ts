@@ -8,9 +8,8 @@ import { findKubeTools } from "../kube/tools.ts";
 import { NODE, NODE_ADDRESS, SIMULATOR_PORT } from "./addresses.ts";
 import { makeCgroup, removeCgroup } from "./cgroup.ts";
 import { startContainerd } from "./containerd.ts";
-import { startControlPlane } from "./control-plane.ts";
+import { API_SERVER, startApiServer, startControlPlane } from "./control-plane.ts";
 import { writeCredentials } from "./credentials.ts";
-import type { Images } from "./images/images.ts";
 import type { Prepared } from "./images/prepare.ts";
 import { startNode } from "./node.ts";
 import { postgresObjects } from "./postgres.ts";
@@ -32,6 +31,12 @@ export interface ClusterFacts {
 
 export interface RunningCluster {
   facts: ClusterFacts;
+  apiServer: {
+    /** With SIGKILL. */
+    kill(): Promise<void>;
+    /** Waits until it is ready. */
+    start(): Promise<void>;
+  };
   stop(): Promise<void>;
 }
 
@@ -42,28 +47,38 @@ const VOLUMES = 48;
 export interface StartClusterOptions extends Prepared {
   environment: Readonly<Record<string, string | undefined>>;
   onProgress: (line: string) => void;
+  /** Without what several releases share: the definitions of Model and ApiKey, and a Postgres. */
+  isBare?: boolean;
 }
 
 /** A cluster of one node, in network, mounts and process ids of its own; all goes when this process does. */
-export async function startCluster({ images, directory, ...options }: StartClusterOptions): Promise<RunningCluster> {
+export async function startCluster({
+  images,
+  directory,
+  isBare = false,
+  ...options
+}: StartClusterOptions): Promise<RunningCluster> {
   const tools = { ...(await findKubeTools(options)), ...(await findNodeTools(options)) };
   const cgroup = await makeCgroup(directory);
-  let room: Room | undefined;
+  let opened: Room | undefined;
   async function stop(): Promise<void> {
-    await room?.close();
+    await opened?.close();
     await removeCgroup(directory);
     await rm(directory, { recursive: true, force: true, maxRetries: 5 });
   }
   try {
-    room = await openRoom(directory, NODE_ADDRESS);
+    const room = await openRoom(directory, NODE_ADDRESS);
+    opened = room;
     const credentials = await writeCredentials(directory);
     const [containerd] = await Promise.all([
       startContainerd(room, { directory, root: path.join(directory, "images"), pause: images.pause }),
       startControlPlane({ room, directory, credentials, tools }),
     ]);
     await startNode({ room, directory, credentials, tools, containerd, cgroup });
-    const facts = await furnish({ room, directory, credentials, kubectl: tools.kubectl, helm: tools.helm, images });
-    return { facts, stop };
+    const shared = isBare ? [] : [...(await definitions()), ...postgresObjects(images.postgres)];
+    const facts = await furnish({ room, directory, credentials, kubectl: tools.kubectl, helm: tools.helm, shared });
+    const apiServer = { kill: () => room.kill(API_SERVER), start: () => startApiServer({ room, credentials, tools }) };
+    return { facts, apiServer, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -76,11 +91,12 @@ interface FurnishOptions {
   credentials: string;
   kubectl: string;
   helm: string;
-  images: Images;
+  /** Objects that several releases share. */
+  shared: readonly object[];
 }
 
-/** Names, volumes, a Postgres, a model server and a way in; then waits until the node takes pods. */
-async function furnish({ room, directory, credentials, kubectl, helm, images }: FurnishOptions): Promise<ClusterFacts> {
+/** Names, volumes, a model server and a way in; then waits until the node takes pods. */
+async function furnish({ room, directory, credentials, kubectl, helm, shared }: FurnishOptions): Promise<ClusterFacts> {
   const relay = path.join(directory, "relay.sock");
   const kubeconfig = path.join(credentials, "admin.kubeconfig");
   await room.start("surroundings", [process.execPath, path.join(import.meta.dirname, "inside/main.ts"), credentials, relay]);
@@ -90,12 +106,7 @@ async function furnish({ room, directory, credentials, kubectl, helm, images }: 
   });
   const run = (words: readonly string[], input?: string) =>
     room.run([kubectl, `--kubeconfig=${kubeconfig}`, ...words], input === undefined ? {} : { input });
-  const objects = [
-    ...(await definitions()),
-    ...(await volumes(directory)),
-    ...postgresObjects(images.postgres),
-    ...simulatorObjects(),
-  ];
+  const objects = [...shared, ...(await volumes(directory)), ...simulatorObjects()];
   await run(["apply", "--filename", "-"], objects.map((each) => stringify(each)).join("---\n"));
   await eventually(() => run(["wait", "--for=condition=Ready", `node/${NODE}`, "--timeout=10s"]), { withinMs: READY_WITHIN_MS });
   return { directory, pid: room.pid, kubectl, helm, kubeconfig, relay };

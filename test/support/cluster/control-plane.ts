@@ -6,6 +6,7 @@ import type { Room } from "./room.ts";
 import type { NodeTools } from "./tools.ts";
 
 const READY_WITHIN_MS = 120_000;
+export const API_SERVER = "kube-apiserver";
 const ETCD = "http://127.0.0.1:2379";
 
 export interface ControlPlaneOptions {
@@ -27,9 +28,7 @@ export async function startControlPlane({ room, directory, credentials, tools }:
     "--unsafe-no-fsync",
     "--log-level=warn",
   ]);
-  await room.start("kube-apiserver", apiServer(tools.apiServer, file));
-  const kubectl = [tools.kubectl, `--kubeconfig=${file("admin.kubeconfig")}`];
-  await eventually(() => room.run([...kubectl, "get", "--raw", "/readyz"]), { withinMs: READY_WITHIN_MS, everyMs: 250 });
+  await startApiServer({ room, credentials, tools });
   await room.start("kube-controller-manager", [
     tools.controllerManager,
     `--kubeconfig=${file("controller-manager.kubeconfig")}`,
@@ -47,6 +46,14 @@ export async function startControlPlane({ room, directory, credentials, tools }:
     "--leader-elect=false",
     "--bind-address=127.0.0.1",
   ]);
+}
+
+/** Starts it, also after it was killed, and waits until it is ready. */
+export async function startApiServer({ room, credentials, tools }: Omit<ControlPlaneOptions, "directory">): Promise<void> {
+  const file = (name: string) => path.join(credentials, name);
+  await room.start(API_SERVER, apiServer(tools.apiServer, file));
+  const kubectl = [tools.kubectl, `--kubeconfig=${file("admin.kubeconfig")}`];
+  await eventually(() => room.run([...kubectl, "get", "--raw", "/readyz"]), { withinMs: READY_WITHIN_MS, everyMs: 250 });
 }
 
 function apiServer(program: string, file: (name: string) => string): string[] {

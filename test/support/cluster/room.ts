@@ -19,6 +19,8 @@ export interface Room {
   run(words: readonly string[], options?: { input?: string }): Promise<string>;
   /** Starts a program in it that runs until the room closes. Its log is `<directory>/logs/<name>.log`. */
   start(name: string, words: readonly string[], environment?: Readonly<Record<string, string>>): Promise<ChildProcess>;
+  /** Sends SIGKILL to the program that was started under this name. */
+  kill(name: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -69,8 +71,12 @@ async function onlyChild(pid: number): Promise<number> {
 /** A room that is open already. */
 export function inRoom(directory: string, pid: number): Omit<Room, "close"> {
   const enter = ["--target", String(pid), "--net", "--mount", "--pid", `--wd=${process.cwd()}`, "--"];
+  const idFile = (name: string) => path.join(directory, `${name}.pid`);
   return {
     pid,
+    async kill(name) {
+      await run("nsenter", [...enter, "bash", "-c", 'kill -KILL "$(< "$0")"', idFile(name)], { env: { PATH } });
+    },
     async run(words, { input = "" } = {}) {
       const running = run("nsenter", [...enter, ...words], {
         env: { PATH, HOME: directory },
@@ -84,8 +90,8 @@ export function inRoom(directory: string, pid: number): Omit<Room, "close"> {
     },
     async start(name, words, environment = {}) {
       const log = await open(path.join(directory, `logs/${name}.log`), "a");
-      // Its id inside, for those that stop or restart it.
-      const recording = ["bash", "-c", 'echo $$ > "$0"; exec "$@"', path.join(directory, `${name}.pid`)];
+      // Its id in the namespace, which is another one outside.
+      const recording = ["bash", "-c", 'echo $$ > "$0"; exec "$@"', idFile(name)];
       const child = spawn("nsenter", [...enter, ...recording, ...words], {
         env: { PATH, HOME: directory, ...environment },
         stdio: ["ignore", log.fd, log.fd],

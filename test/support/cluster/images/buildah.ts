@@ -16,6 +16,8 @@ export interface Build {
   dockerfile: string;
   /** Its build context. */
   context: string;
+  /** Of the Dockerfile's ARGs. */
+  values?: Readonly<Record<string, string>>;
   /** Files of this machine that its commands see: [outside, inside]. */
   mounts?: readonly (readonly [string, string])[];
 }
@@ -45,7 +47,7 @@ export function createBuildah(directory: string): Buildah {
     }
   }
 
-  async function build({ reference, dockerfile, context, mounts = [] }: Build): Promise<void> {
+  async function build({ reference, dockerfile, context, values = {}, mounts = [] }: Build): Promise<void> {
     const layers = (await buildah(["images", "--all", "--quiet"])).split("\n");
     if (layers.length > MAX_LAYERS) {
       // Of builds that were interrupted: a layer that one stands on cannot be removed.
@@ -53,7 +55,8 @@ export function createBuildah(directory: string): Buildah {
       await buildah(["rmi", "--prune"]);
     }
     const volumes = mounts.flatMap(([outside, inside]) => ["--volume", `${outside}:${inside}:ro`]);
-    const settings = ["--isolation", "chroot", "--network", "host", "--pull-never", "--layers", ...volumes];
+    const given = Object.entries(values).flatMap(([name, value]) => ["--build-arg", `${name}=${value}`]);
+    const settings = ["--isolation", "chroot", "--network", "host", "--pull-never", "--layers", ...volumes, ...given];
     await buildah(["build", ...settings, "--file", dockerfile, "--tag", reference, context]);
   }
 

@@ -16,6 +16,9 @@ import { makeRoot, SUITE } from "./root.ts";
 const run = promisify(execFile);
 const ROOT = path.join(import.meta.dirname, "../../../..");
 const CHART = "charts/model-gateway";
+/** As docs/kubernetes.md calls it. */
+const PRODUCT = "images.example/model-gateway";
+const EARLIER = "test/cluster/earlier/sources.tar.xz";
 const NPM = "11.21.2";
 
 export interface Image {
@@ -28,6 +31,8 @@ export interface Image {
 export interface Images {
   /** Of the product, by name and tag as docs/kubernetes.md builds it. */
   product: Image;
+  /** Of an earlier version of it, with the tag `earlier`. */
+  earlier: Image;
   pause: Image;
   envoy: Image;
   postgres: Image;
@@ -83,7 +88,15 @@ export async function buildImages(options: BuildImagesOptions): Promise<Images> 
       await fetchNpm(context);
     },
   });
-  return { product: await buildProduct(kitchen, node, tags.product), pause, envoy, postgres };
+  const product = await buildProduct(kitchen, node, tags.product);
+  const earlier = await build(kitchen, {
+    reference: `${PRODUCT}:earlier`,
+    dockerfile: "earlier",
+    values: { PRODUCT: product.reference },
+    made: [node.fingerprint, await fingerprintOfFiles(ROOT, ["package-lock.json", EARLIER])],
+    fill: (context) => copyFile(path.join(ROOT, EARLIER), path.join(context, path.basename(EARLIER))),
+  });
+  return { product, earlier, pause, envoy, postgres };
 }
 
 interface Recipe {
@@ -92,18 +105,20 @@ interface Recipe {
   dockerfile: string;
   /** What else it is made from. */
   made: readonly string[];
+  /** Of the Dockerfile's ARGs. */
+  values?: Readonly<Record<string, string>>;
   /** Puts what the Dockerfile copies into its build context. */
   fill?: (context: string) => Promise<void>;
 }
 
-async function build(kitchen: Kitchen, { reference, dockerfile, made, fill }: Recipe): Promise<Image> {
+async function build(kitchen: Kitchen, { reference, dockerfile, made, values = {}, fill }: Recipe): Promise<Image> {
   const fingerprint = fingerprintOf(await text(`${dockerfile}.Dockerfile`), ...made);
   const context = await mkdtemp(path.join(kitchen.directory, "context-"));
   try {
     await kitchen.buildah.buildOnce(`${reference}@${fingerprint}`, async (): Promise<Build> => {
       kitchen.onProgress(`Building the image ${reference} …`);
       await fill?.(context);
-      return { reference, context, dockerfile: path.join(import.meta.dirname, `${dockerfile}.Dockerfile`) };
+      return { reference, context, values, dockerfile: path.join(import.meta.dirname, `${dockerfile}.Dockerfile`) };
     });
   } finally {
     await rm(context, { recursive: true, force: true });
@@ -116,7 +131,7 @@ async function buildProduct(kitchen: Kitchen, node: Image, version: string): Pro
   const context = (await readFile(path.join(ROOT, ".dockerignore"), "utf8")).match(/(?<=^!).+$/gm) ?? [];
   const sources = await fingerprintOfFiles(ROOT, ["Dockerfile", ".dockerignore", ...context]);
   const fingerprint = fingerprintOf(node.fingerprint, sources);
-  const reference = `images.example/model-gateway:${version}`;
+  const reference = `${PRODUCT}:${version}`;
   await kitchen.buildah.buildOnce(`${reference}@${fingerprint}`, async () => {
     kitchen.onProgress("Building the product's image from the Dockerfile …");
     // npm inside finds its registry as npm outside does, and trusts whom this machine trusts.

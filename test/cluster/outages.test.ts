@@ -1,0 +1,153 @@
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { stringify } from "yaml";
+import { beforeAll, expect, inject, test } from "vitest";
+import { useOwnCluster } from "../support/cluster/use-own-cluster.ts";
+import { eventually } from "../support/eventually.ts";
+import { failures, startLoad, type Load } from "./load.ts";
+import {
+  apiKeyObject,
+  CHART,
+  expectAnswer,
+  makeNamespaces,
+  MODEL,
+  placeOf,
+  readKey,
+  releaseValues,
+  rolledOut,
+  startServing,
+  type Release,
+} from "./release.ts";
+import { readAvailable } from "./streams.ts";
+
+/** One release, on a cluster of its own, through what may happen to it: each test goes on where the one before ended. */
+const cluster = useOwnCluster();
+const PLACE = placeOf("gateway");
+/** By `helm package`, of the commit whose programs are in the image with this tag. */
+const EARLIER = { chart: path.join(import.meta.dirname, "earlier/chart.tgz"), values: { image: { tag: "earlier" } } };
+const WITHIN = { withinMs: 60_000, everyMs: 250 };
+const CHECK = ["exec", `deployment/${PLACE.fullname}-operator`, "--", "node", "ledger/check-command/main.ts"];
+let release: Release;
+
+/** Short leases: what happens once they have expired is seen sooner. The night run has the usual ones. */
+const LEASE_SECONDS = inject("isNight") ? 90 : 45;
+const SERVED_MS = (LEASE_SECONDS - 30) * 1_000;
+/** Longer than leases last and than the longest pause between two attempts of the operator. */
+const POSTGRES_AWAY_MS = inject("isNight") ? 600_000 : 60_000;
+/** Longer than a Lease of the operator lasts. */
+const API_AWAY_MS = 20_000;
+
+const SETTINGS = {
+  postgres: { enabled: true, resources: { requests: { cpu: "50m", memory: "128Mi" } } },
+  gateway: { extproc: { leaseSeconds: LEASE_SECONDS } },
+  crds: { enabled: true },
+};
+
+const startRequests = (perSecond: number) => startLoad({ url: release.url, key: release.key, model: MODEL, perSecond });
+const available = () => readAvailable(release.url, release.key);
+/** Of one of the load's requests, in nano-dollars: 7 tokens at 3 USD per million, and 5 at 15. */
+const PRICE = 96_000n;
+
+/** What the account has once every earlier request is booked: nothing has changed for seconds. */
+async function settledBalance(): Promise<bigint> {
+  let last = -1n;
+  const readTwice = async () => {
+    const previous = last;
+    last = await available();
+    expect(last).toBe(previous);
+    return last;
+  };
+  return await eventually(readTwice, { withinMs: 60_000, everyMs: 5_000 });
+}
+
+/** The end of a load, after which the account has paid for each whole answer once, and for nothing else. */
+async function stopAndSettle(load: Load, before: bigint) {
+  const results = await load.stop();
+  const whole = BigInt(results.length - failures(results).length);
+  await eventually(async () => expect(before - (await available())).toBe(whole * PRICE), WITHIN);
+  return results;
+}
+
+/** Of all containers: how often they were started again. */
+async function restarts(): Promise<string> {
+  const counts = "jsonpath={range .items[*]}{.metadata.name}{.status.containerStatuses[*].restartCount}{'\\n'}{end}";
+  return await release.kubectl(["get", "pods", "--selector=app.kubernetes.io/component!=migration", "--output", counts]);
+}
+
+const applyKey = (name: string) =>
+  cluster().kubectl(["apply", "--filename", "-"], stringify(apiKeyObject(PLACE.teamNamespace, name)));
+
+async function expectKeyToWork(name: string): Promise<void> {
+  const key = await readKey(release.kubectl, PLACE.teamNamespace, name);
+  await eventually(() => expectAnswer(release.url, key), WITHIN);
+}
+
+const inRelease = ["--namespace", PLACE.namespace];
+
+beforeAll(async () => {
+  await makeNamespaces(cluster(), PLACE);
+  const install = ["upgrade", "--install", PLACE.name, EARLIER.chart, ...inRelease, "--values", "-"];
+  await cluster().helm(install, releaseValues(PLACE, SETTINGS, EARLIER.values));
+  release = await startServing(cluster(), PLACE);
+});
+
+test("a release of an earlier version is upgraded under load: its key goes on working, and no request is charged twice", async () => {
+  const balance = await settledBalance();
+  const load = startRequests(5);
+  await cluster().helm(["upgrade", PLACE.name, CHART, ...inRelease, "--reset-then-reuse-values", "--set", "image.tag=null"]);
+  await rolledOut(release.kubectl, PLACE.fullname);
+  // What the earlier definitions did not have.
+  const managed = ["wait", "apikey/my-key", "--for=condition=Managed", "--namespace", PLACE.teamNamespace, "--timeout=60s"];
+  await cluster().kubectl(managed);
+  await applyKey("after-upgrade");
+  const results = await stopAndSettle(load, balance);
+  expect(await release.kubectl(CHECK)).toContain("The ledger adds up.");
+  expect(failures(results)).toStrictEqual([]);
+  await expectKeyToWork("after-upgrade");
+});
+
+test("the gateway serves and charges while the API server is gone, and the operator goes on once it is back", async () => {
+  const balance = await settledBalance();
+  const before = await restarts();
+  const load = startRequests(10);
+  await cluster().apiServer.kill();
+  await sleep(API_AWAY_MS);
+  await cluster().apiServer.start();
+  await applyKey("after-api-server");
+  const results = await stopAndSettle(load, balance);
+  expect(failures(results)).toStrictEqual([]);
+  await expectKeyToWork("after-api-server");
+  expect(await restarts()).toBe(before);
+});
+
+test(
+  "without Postgres, accounts in use are served as long as promised; once it is back, all is charged and keys are ready",
+  async () => {
+    const balance = await settledBalance();
+    const before = await restarts();
+    const postgres = `statefulset/${PLACE.fullname}-postgres`;
+    const load = startRequests(5);
+    await sleep(1_000);
+    await release.kubectl(["scale", postgres, "--replicas=0"]);
+    await release.kubectl(["wait", `pod/${PLACE.fullname}-postgres-0`, "--for=delete", "--timeout=60s"]);
+    const goneMs = load.nowMs();
+    await applyKey("during-outage");
+    await sleep(POSTGRES_AWAY_MS);
+    const ready = ["get", `statefulset/${PLACE.fullname}`, "--output", "jsonpath={.status.readyReplicas}"];
+    expect(await release.kubectl(ready)).toBe("2");
+    await release.kubectl(["scale", postgres, "--replicas=1"]);
+    await release.kubectl(["rollout", "status", postgres, "--timeout=120s"]);
+    const key = ["wait", "apikey/during-outage", "--for=condition=Ready", "--namespace", PLACE.teamNamespace];
+    // Fifteen seconds is the longest pause between two attempts; a busy machine needs some for the attempt itself.
+    await cluster().kubectl([...key, "--timeout=30s"]);
+    const results = await stopAndSettle(load, balance);
+    expect(failures(results.filter(({ sentMs }) => sentMs < goneMs + SERVED_MS))).toStrictEqual([]);
+    const refusals = failures(results).map(({ outcome }) => outcome);
+    expect(refusals.length).toBeGreaterThan(0);
+    expect(refusals.filter((outcome) => !/^503 .*billing_unavailable/s.test(outcome))).toStrictEqual([]);
+    await expectKeyToWork("during-outage");
+    expect(await restarts()).toBe(before);
+    expect(await release.kubectl(CHECK)).toContain("The ledger adds up.");
+  },
+  POSTGRES_AWAY_MS + 300_000,
+);
