@@ -20,13 +20,17 @@ export function uptimeBars(days: readonly ModelDay[], nowMs: number): string {
   const bars = Array.from({ length: UPTIME_DAYS }, (_, index) => {
     const day = daysBefore(dayOf(nowMs), UPTIME_DAYS - 1 - index);
     const counts = days.find((each) => each.day === day);
-    return html`<li class="${stateOf(counts)}" title="${day}: ${share(counts) ?? "no requests"}"></li>`;
+    return html`<span class="${stateOf(counts)}" title="${day}: ${share(counts) ?? "no requests"}"></span>`;
   });
   const sum = sumOf(days.filter(({ day }) => day >= first));
   return html`<div class="uptime">
-    <ol role="img" aria-label="${share(sum) ?? "No requests"} of requests succeeded in the last ${UPTIME_DAYS} days">
+    <div
+      class="bars"
+      role="img"
+      aria-label="${share(sum) ?? "No requests"} of requests succeeded in the last ${UPTIME_DAYS} days"
+    >
       !${bars}
-    </ol>
+    </div>
     <p class="muted small" aria-hidden="true"><span>${UPTIME_DAYS} days ago</span><span>today</span></p>
   </div>`;
 }

@@ -55,7 +55,8 @@ async function operatorEnvironment(): Promise<Record<string, string>> {
 interface Ports {
   xds: number;
   operatorAdmin: number;
-  extproc: number;
+  /** Of the processes of extproc. */
+  workers: readonly number[];
   extprocAdmin: number;
   dashboard: number;
   dashboardAdmin: number;
@@ -90,7 +91,7 @@ async function startPods(ports: Ports): Promise<void> {
   await node.start(extproc, {
     environment: {
       ...(await node.environmentOf(gateway, extproc)),
-      EXTPROC_LISTEN: `${LOOPBACK}:${ports.extproc}`,
+      EXTPROC_LISTEN: ports.workers.map((port) => `${LOOPBACK}:${port}`).join(","),
       ADMIN_HOST: LOOPBACK,
       ADMIN_PORT: String(ports.extprocAdmin),
       JOURNAL_DIRECTORY: path.join(directory, "journal"),
@@ -119,7 +120,7 @@ async function startPods(ports: Ports): Promise<void> {
   const at = (port: number) => ({ host: LOOPBACK, port });
   const places = new Map([
     [8080, at(ports.clients)],
-    [9010, at(ports.extproc)],
+    ...ports.workers.map((port, index) => [9010 + index, at(port)] as const),
     [9004, at(ports.xds)],
     [8090, at(ports.dashboard)],
     [9901, at(ports.envoyAdmin)],
@@ -132,7 +133,8 @@ async function startPods(ports: Ports): Promise<void> {
 
 test("the guide's commands lead from nothing to the first paid request", async () => {
   const { url, database } = await postgres.empty();
-  const [xds = 0, operatorAdmin = 0, extproc = 0, extprocAdmin = 0, dashboard = 0, dashboardAdmin = 0] = await freePorts(6);
+  const [xds = 0, operatorAdmin = 0, extprocAdmin = 0, dashboard = 0, dashboardAdmin = 0] = await freePorts(5);
+  const workers = await freePorts(2);
   const [clients = 0, envoyAdmin = 0, envoyStatus = 0, relayed = 0] = await freePorts(4);
   const shell = await createShell(api(), {
     directory,
@@ -150,7 +152,7 @@ test("the guide's commands lead from nothing to the first paid request", async (
   await api().kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
   await shell.run(backUp);
   expect((await stat(path.join(directory, "pepper-backup.yaml"))).mode & 0o777).toBe(0o600);
-  const programs = { xds, operatorAdmin, extproc, extprocAdmin, dashboard, dashboardAdmin };
+  const programs = { xds, operatorAdmin, workers, extprocAdmin, dashboard, dashboardAdmin };
   await startPods({ ...programs, clients, envoyAdmin, envoyStatus, relayed });
 
   // The one thing that is not word for word: the model server that stands for the reader's own.

@@ -120,7 +120,7 @@ describe("a pod's Envoy", () => {
     const { stdout } = await run(process.execPath, [path.join(ROOT, "extproc/drain-command/main.ts")], {
       env: { ENVOY_ADMIN_PORT: String(port), ENVOY_DRAIN_SECONDS: "60" },
     });
-    expect(stdout).toContain("Envoy does not answer");
+    expect(stdout).toContain("Envoy does not respond");
   });
 });
 

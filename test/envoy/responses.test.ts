@@ -213,7 +213,7 @@ test.for([
 test("a stored response is asked for in vain, and the answer says that none is stored (S20)", async () => {
   await expect(client().responses.retrieve("resp_1")).rejects.toMatchObject({
     status: 404,
-    message: expect.stringContaining("stored"),
+    message: expect.stringContaining("stores responses"),
   });
 });
 

@@ -4,9 +4,9 @@ import { postCredit } from "../../ledger/credit/entries.ts";
 import { createApiKey, isSecretOf, parseApiKey, replaceSecret, revokeApiKey, rotateApiKey } from "../../ledger/keys/keys.ts";
 import { keptKey, readChanges } from "../support/changes.ts";
 import { countRows, createCustomer, PEPPER, wrongBalances } from "../support/ledger.ts";
-import { usePostgres } from "../support/postgres.ts";
+import { useOwnPostgres } from "../support/postgres.ts";
 
-const postgres = usePostgres();
+const postgres = useOwnPostgres();
 const FIVE_USD = 5_000_000_000n;
 
 test("an account is made once and begins empty", async () => {

@@ -288,11 +288,11 @@ test("a charge of which no notice comes is logged once an hour, and no other is 
   await balanceTo(0n);
   await round();
   await round();
-  expect(logged()).not.toContain("no notice came");
+  expect(logged()).not.toContain("no webhook arrived");
   await pass(database, "2 hours");
   await round(3);
   await round(3);
-  expect(logged().split("no notice came")).toHaveLength(2);
+  expect(logged().split("no webhook arrived")).toHaveLength(2);
   expect(api.intents).toHaveLength(1);
 });
 

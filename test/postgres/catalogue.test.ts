@@ -90,7 +90,9 @@ test.for([
   await database.execute(change);
   const { models, unreadable } = await readChanges(database, 0n);
   expect(models).toMatchObject([{ model: { name: "modelx-v4-pro" } }]);
-  expect(unreadable).toEqual([{ kind: "model", id: "modelx-v4-flash", reason: expect.stringContaining("ofTheFuture") }]);
+  expect(unreadable).toEqual([
+    { kind: "model", id: "modelx-v4-flash", aliases: [], reason: expect.stringContaining("ofTheFuture") },
+  ]);
 });
 
 async function prices(database: Database) {

@@ -113,7 +113,9 @@ function isForSomebody(name: string): boolean {
 function isHarmless({ body, headers }: Awaited<ReturnType<Client["get"]>>): boolean {
   const type = headers["content-type"] ?? "";
   if (body === "" || type.startsWith("text/html")) return !body.includes("<img src=x");
-  return headers["x-content-type-options"] === "nosniff" && /^(application\/json|text\/(csv|plain|markdown))(;|$)/.test(type);
+  return (
+    headers["x-content-type-options"] === "nosniff" && /^(application\/(json|yaml)|text\/(csv|plain|markdown))(;|$)/.test(type)
+  );
 }
 
 test("markup in any name is shown as text on every page, and is a string in every file and answer", async () => {

@@ -13,9 +13,9 @@ import {
   rotateResourceKey,
   type NewResourceKey,
 } from "../../ledger/keys/resource-keys.ts";
-import { usePostgres } from "../support/postgres.ts";
+import { useOwnPostgres } from "../support/postgres.ts";
 
-const postgres = usePostgres();
+const postgres = useOwnPostgres();
 const PEPPER = Buffer.alloc(32, 1);
 const UID = "11111111-1111-4111-8111-111111111111";
 const OTHER_UID = "22222222-2222-4222-8222-222222222222";

@@ -57,7 +57,7 @@ const JUST_NOW_SECONDS = 600;
 export function toGolden(text: string, { requestId, model, goldenModel }: Run): string {
   let golden = text
     .replaceAll(/"Z3cxO[\w+/=-]+"/g, (signature) => resign(signature, model, goldenModel))
-    .replaceAll(/"gw1\.[\w-]+"/g, (packed) => repack(packed, model, goldenModel))
+    .replaceAll(/"gws?1\.[\w-]+/g, (packed) => repack(packed, model, goldenModel))
     .replaceAll(model, goldenModel)
     .replaceAll(requestId, GOLDEN_REQUEST_ID)
     .replaceAll(requestId.replaceAll("-", ""), GOLDEN_REQUEST_ID.replaceAll("-", ""))
@@ -87,11 +87,11 @@ function resign(signature: string, model: string, goldenModel: string): string {
   return `"${Buffer.from(signed.replace(model, goldenModel)).toString("base64")}"`;
 }
 
-/** So does the reasoning that a Responses client sends back. */
+/** So do the reasoning that a Responses client sends back, and what names the model beside a server's own signature. */
 function repack(packed: string, model: string, goldenModel: string): string {
-  const [marker = "", content = ""] = packed.slice(1, -1).split(".");
+  const [marker = "", content = ""] = packed.slice(1).split(".");
   const thought = Buffer.from(content, "base64url").toString("utf8");
-  return `"${marker}.${Buffer.from(thought.replace(model, goldenModel)).toString("base64url")}"`;
+  return `"${marker}.${Buffer.from(thought.replace(model, goldenModel)).toString("base64url")}`;
 }
 
 function isNow(seconds: number): boolean {

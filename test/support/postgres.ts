@@ -35,7 +35,10 @@ export function usePostgres(): TestPostgres {
   return useDatabases(() => inject("postgresUrl"));
 }
 
-/** One real PostgreSQL for the test file that calls this at its top. */
+/**
+ * One real PostgreSQL for the test file that calls this at its top: for those that stop it, cut connections, or count on
+ * nobody else's transactions, which hold back what a reader of changes has seen.
+ */
 export function useOwnPostgres(): OwnTestPostgres {
   let directory = "";
   const dataDirectory = () => path.join(directory, "postgres");

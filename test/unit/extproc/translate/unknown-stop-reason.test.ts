@@ -75,6 +75,6 @@ test("a run that ends for an unknown reason is logged and counted, without a key
   run.meter.noteUnknownReason("tired of sk-abcdefghijklmnop\n");
   run.settle("complete", 200);
   expect(await metrics.metrics()).toMatch(/^gateway_unknown_stop_reasons_total\{model="[^"]+"\} 1$/m);
-  const entry: unknown = JSON.parse(lines.find((line) => line.includes("unknown reason")) ?? "null");
+  const entry: unknown = JSON.parse(lines.find((line) => line.includes("unknown stop reason")) ?? "null");
   expect(entry).toMatchObject({ reason: "tired of [redacted] " });
 });
