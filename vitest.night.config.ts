@@ -31,7 +31,7 @@ export default defineConfig({
       }),
       createProject("fuzz", { env, testTimeout: HOUR_MS }),
       createProject("kube", { env, include: ["crds/verdicts"], testTimeout: HOUR_MS }),
-      ...(whyNoCluster() === undefined ? [createProject("cluster", { include: ["outages"] })] : []),
+      ...(whyNoCluster() === undefined ? [createProject("cluster", { include: ["kills", "outages"] })] : []),
     ],
   },
 });

@@ -30,8 +30,12 @@ export interface AccountLoads {
 }
 
 const FADE_EVERY_MS = 100;
-/** Half of the work is forgotten after 1.4 s. An account that takes the whole process has 2,000 ms of it. */
+/** Half of the work is forgotten after 1.4 s. */
 const REMAINING = 0.95;
+/** What an account that takes the whole process is remembered to have had. */
+export const FULL_WORK_MS = FADE_EVERY_MS / (1 - REMAINING);
+/** An account with fewer requests under way is no flood: it waits for their answers before it sends more. */
+export const FLOOD_OPEN = 16;
 const COUNTED_MS = 20;
 const NEGLIGIBLE_MS = 0.01;
 

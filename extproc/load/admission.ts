@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import type { AccountLoad, AccountLoads } from "./account-load.ts";
+import { FLOOD_OPEN, FULL_WORK_MS, type AccountLoad, type AccountLoads } from "./account-load.ts";
 import type { Lateness } from "./lateness.ts";
 import { createSlot, type Slot } from "./slot.ts";
 import { waitedMs } from "./turns.ts";
@@ -47,11 +47,10 @@ const MAX_EVEN_PARTS = 2;
 const LATE_MS = 250;
 /** By then even those who ask for little are better off with an answer at once. */
 const STUCK_MS = 1_000;
-/** Of the last seconds, as account-load.ts counts: about a tenth of the process. Less strains nobody. */
-const MUCH_WORK_MS = 200;
-/** An account with fewer requests under way is no flood, and is refused only if it takes half of the process. */
-const FLOOD_OPEN = 16;
-const MUCH_WORK_OF_FEW_MS = 1_000;
+/** Less strains nobody. */
+const MUCH_WORK_MS = FULL_WORK_MS / 10;
+/** An account that is no flood is refused only if it takes half of the process. */
+const MUCH_WORK_OF_FEW_MS = FULL_WORK_MS / 2;
 /** Whoever has had less is served even if the process is late: it takes next to nothing. */
 const LITTLE_WORK_MS = 20;
 /** Of an even part. Whoever has had less did not make it late. */

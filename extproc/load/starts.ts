@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import type { AccountLoad, AccountLoads } from "./account-load.ts";
+import { FLOOD_OPEN, FULL_WORK_MS, type AccountLoad, type AccountLoads } from "./account-load.ts";
 import type { Lateness } from "./lateness.ts";
 
 /**
@@ -33,8 +33,6 @@ export interface StartsDeps {
   defer(callback: () => void, afterMs: number): () => void;
 }
 
-/** An account with fewer requests under way waits for their answers anyway. */
-const FLOOD_OPEN = 16;
 /** Of the process's time, for all accounts: what is left keeps queues short. */
 const MAX_PART = 0.8;
 /** While the process is late all the same, for its machine has other work, the part shrinks to this. */
@@ -43,8 +41,6 @@ const LATE_MS = 4;
 const SHRINK = 0.7;
 const GROW = 0.01;
 const ADAPT_EVERY_MS = 100;
-/** Work of the last seconds that fills the process, as account-load.ts counts. */
-const FULL_WORK_MS = 2_000;
 /** Starts that may come at once, as time at the pace. */
 const AHEAD_MS = 20;
 /** What has waited for longer is refused: not all at once, for the clients of a flood come back at once, unless Envoy would soon give up (10 s). */

@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
-import { connect, createServer } from "node:net";
-import process from "node:process";
+import { connect, createServer, type Server } from "node:net";
+import { promisify } from "node:util";
 import { errorCode } from "../../runtime/error-code.ts";
 
 export const LOOPBACK = "127.0.0.1";
@@ -8,21 +8,35 @@ export const LOOPBACK = "127.0.0.1";
 /** Below the range from which systems take the ports of outgoing connections: one of those could take ours. */
 const FIRST = 20_000;
 const PAST_LAST = 32_000;
-/** Processes that ask at the same time mostly ask in different shares: neither takes what the other is about to open. */
-const SHARES = 16;
-const PORTS_A_SHARE = (PAST_LAST - FIRST) / SHARES;
-const ATTEMPTS = 100;
+/**
+ * A process takes its ports from blocks of its own, so that no other takes one that has been given but not yet opened. Listening
+ * on the first port of a block claims it, for as long as the process lives.
+ */
+const BLOCK_SIZE = 50;
+const BLOCKS = (PAST_LAST - FIRST) / BLOCK_SIZE;
 
-/** Given out by this process: who has one may not have opened it yet. */
-const given = new Set<number>();
+/** Of the blocks claimed by this process, those not given yet. */
+const unused: number[] = [];
 
 /** A TCP port on the loopback address that was free a moment ago, another one at each call. */
 export async function freePort(): Promise<number> {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const port = FIRST + (process.pid % SHARES) * PORTS_A_SHARE + randomInt(PORTS_A_SHARE);
-    if (given.has(port)) continue;
-    given.add(port);
-    if (await isPortFree(port)) return port;
+  for (;;) {
+    const port = unused.pop();
+    if (port === undefined) unused.push(...(await claimBlock()));
+    else if (await isPortFree(port)) return port;
+  }
+}
+
+/** The ports of a block that nobody else claimed, but for the one that claims it. */
+async function claimBlock(): Promise<number[]> {
+  const anyBlock = randomInt(BLOCKS);
+  for (let index = 0; index < BLOCKS; index++) {
+    const first = FIRST + ((anyBlock + index) % BLOCKS) * BLOCK_SIZE;
+    const claim = await tryListen(first, LOOPBACK);
+    if (claim === null) continue;
+    // The claim keeps no process alive.
+    claim.unref();
+    return Array.from({ length: BLOCK_SIZE - 1 }, (_, offset) => first + 1 + offset);
   }
   throw new Error(`No free port was found between ${FIRST} and ${PAST_LAST}: stop what listens there.`);
 }
@@ -69,12 +83,20 @@ export async function freePorts(count: number): Promise<number[]> {
  * @throws Error where the port may not be opened at all, as one below 1024.
  */
 export async function isPortFree(port: number, host = LOOPBACK): Promise<boolean> {
-  const { promise, resolve, reject } = Promise.withResolvers<boolean>();
-  const server = createServer();
+  const server = await tryListen(port, host);
+  if (server === null) return false;
+  await promisify(server.close.bind(server))();
+  return true;
+}
+
+/** @returns null if somebody listens there. */
+async function tryListen(port: number, host: string): Promise<Server | null> {
+  const { promise, resolve, reject } = Promise.withResolvers<Server | null>();
+  const server = createServer((socket) => socket.destroy());
   server.once("error", (error) => {
-    if (errorCode(error) === "EADDRINUSE") resolve(false);
+    if (errorCode(error) === "EADDRINUSE") resolve(null);
     else reject(error);
   });
-  server.listen(port, host, () => server.close(() => resolve(true)));
+  server.listen(port, host, () => resolve(server));
   return await promise;
 }

@@ -32,7 +32,7 @@ interface TestDatabase {
 
 /** Databases on the PostgreSQL that all files of the project `postgres` share. */
 export function usePostgres(): TestPostgres {
-  return useDatabases(() => inject("postgresUrl"));
+  return useDatabases(() => inject("postgresUrl"), { dropEach: true });
 }
 
 /**
@@ -61,7 +61,8 @@ export function useOwnPostgres(): OwnTestPostgres {
   });
 
   return {
-    ...useDatabases(() => running().url),
+    // Its server may have been stopped, and its directory goes with it.
+    ...useDatabases(() => running().url, { dropEach: false }),
     stop: () => running().stop(),
     async start() {
       server = await startPostgres({ dataDirectory: dataDirectory(), port: running().port });
@@ -69,7 +70,8 @@ export function useOwnPostgres(): OwnTestPostgres {
   };
 }
 
-function useDatabases(serverUrl: () => string): TestPostgres {
+/** @param dropEach drops each database after its test: a server that runs for long would fill the disk with them. */
+function useDatabases(serverUrl: () => string, { dropEach }: { dropEach: boolean }): TestPostgres {
   const file = randomBytes(4).toString("hex");
   let made = 0;
 
@@ -89,6 +91,8 @@ function useDatabases(serverUrl: () => string): TestPostgres {
   async function make(template: string): Promise<TestDatabase> {
     const name = `test_${file}_${++made}`;
     await administer(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+    // Handlers run in reverse order: this one after those that close connections.
+    if (dropEach) onTestFinished(() => administer(`DROP DATABASE ${name} WITH (FORCE)`));
     const url = urlOf(serverUrl(), name);
     const connect = (applicationName: string, log?: Logger) => {
       const database = createDatabase({ url, applicationName, ...(log === undefined ? {} : { log }) });

@@ -50,15 +50,24 @@ interface ProjectChanges {
   env?: Record<string, string>;
   /** Files below the project's folder, without `.test.ts`. */
   include?: readonly string[];
+  exclude?: readonly string[];
   testTimeout?: number;
 }
 
 export function createProject(
   name: keyof typeof PROJECTS,
-  { include = ["**/*"], ...changes }: ProjectChanges = {},
+  { include = ["**/*"], exclude = [], ...changes }: ProjectChanges = {},
 ): TestProjectInlineConfiguration {
-  const files = include.map((file) => `test/${name}/${file}.test.ts`);
+  const pathsOf = (files: readonly string[]) => files.map((file) => `test/${name}/${file}.test.ts`);
   return {
-    test: { name, include: files, maxWorkers: FILES_AT_ONCE, maxConcurrency: TESTS_AT_ONCE, ...PROJECTS[name], ...changes },
+    test: {
+      name,
+      include: pathsOf(include),
+      exclude: pathsOf(exclude),
+      maxWorkers: FILES_AT_ONCE,
+      maxConcurrency: TESTS_AT_ONCE,
+      ...PROJECTS[name],
+      ...changes,
+    },
   };
 }

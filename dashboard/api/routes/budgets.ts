@@ -14,7 +14,7 @@ import { failures } from "../schemas/error.ts";
 import { keyId, moment, showMoment, showMoney, usd, words } from "../schemas/values.ts";
 
 const tags = ["Budgets"];
-const scope = z.enum(["account", "key", "member"]);
+const scope = z.enum(["account", "key", "member"], "Write account, key or member.");
 const budget = z
   .object({
     id: z.string(),
@@ -28,7 +28,7 @@ const budget = z
   .meta({ id: "Budget" });
 const wanted = z
   .strictObject({
-    scope: z.enum(["account", "key", "member"], "Write account, key or member."),
+    scope,
     key_id: keyId.optional(),
     member_id: z.uuid("Write the id of a member.").optional(),
     amount: z.string('Enter an amount in USD, such as "100.00".'),
