@@ -4,7 +4,7 @@ import { trialStep } from "../chart/harness-guide.ts";
 import { findHelm4 } from "../support/helm-4.ts";
 import { useCluster } from "../support/cluster/use-cluster.ts";
 import { eventually } from "../support/eventually.ts";
-import { failures, startLoad } from "./load.ts";
+import { failures, startLoad, warmUp } from "./load.ts";
 import {
   CHART,
   createDatabase,
@@ -78,7 +78,9 @@ test("the guide's two commands install a trial with Helm 4, which serves and cha
 });
 
 test("requests are served while the trial's Postgres is deleted, which comes back with what it held", async () => {
-  const load = startLoad({ url: release.url, key: release.key, model: MODEL, perSecond: 5 });
+  const client = { url: release.url, key: release.key, model: MODEL };
+  await warmUp(client);
+  const load = startLoad({ ...client, perSecond: 5 });
   await release.kubectl(["delete", "pod", `${TRIAL.fullname}-postgres-0`]);
   await release.kubectl(["rollout", "status", `statefulset/${TRIAL.fullname}-postgres`, "--timeout=120s"]);
   await sleep(2_000);
