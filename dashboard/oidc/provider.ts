@@ -1,4 +1,4 @@
-import type { Vouched } from "../../ledger/people/vouched.ts";
+import type { Vouched } from "../../ledger/sign-in/vouched.ts";
 import type { ProviderId } from "./config.ts";
 
 /** Of every answer, with its body. */

@@ -9,7 +9,7 @@ import { parse as parseUuid } from "uuid";
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
-import { addPasskey, findPasskey, listPasskeys, usePasskey, type Passkey } from "../../ledger/people/passkeys.ts";
+import { addPasskey, findPasskey, listPasskeys, usePasskey, type Passkey } from "../../ledger/sign-in/passkeys.ts";
 import type { Person } from "../../ledger/people/persons.ts";
 import { signedNote } from "../session/signed-note.ts";
 import { readAuthentication, readRegistration } from "./credential.ts";

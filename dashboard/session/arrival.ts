@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { noteAction, type Action } from "../../ledger/people/audit.ts";
 import type { Person } from "../../ledger/people/persons.ts";
-import { endSession, startSession } from "../../ledger/people/sessions.ts";
+import { endSession, startSession } from "../../ledger/sign-in/sessions.ts";
 import type { AppDeps } from "../app-deps.ts";
 import type { ProviderId } from "../oidc/config.ts";
 import { checkProvider } from "../oidc/provider-domains.ts";

@@ -4,7 +4,7 @@ import type { Database } from "../../ledger/postgres/database.ts";
 import type { Mailer } from "../mail/letter.ts";
 import { listMemberships } from "../../ledger/people/members.ts";
 import { findPerson } from "../../ledger/people/persons.ts";
-import { findSession } from "../../ledger/people/sessions.ts";
+import { findSession } from "../../ledger/sign-in/sessions.ts";
 import type { InFlight } from "../in-flight.ts";
 import { isAllowed, type Permission } from "../permissions.ts";
 import { providerFor, type ProviderDomains } from "../oidc/provider-domains.ts";

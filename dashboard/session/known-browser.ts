@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
-import type { KnownBrowser } from "../../ledger/people/sign-in.ts";
+import type { KnownBrowser } from "../../ledger/sign-in/sign-in.ts";
 import { signedNote } from "./signed-note.ts";
 import { DAY_MS } from "../../contract/days.ts";
 

@@ -2,7 +2,7 @@ import type { Draft } from "./draft.ts";
 import type { ProviderId } from "../oidc/config.ts";
 import type { Membership } from "../../ledger/people/members.ts";
 import type { Person } from "../../ledger/people/persons.ts";
-import type { Session } from "../../ledger/people/sessions.ts";
+import type { Session } from "../../ledger/sign-in/sessions.ts";
 
 /** Somebody signed in, with the account in view. */
 export interface Member {

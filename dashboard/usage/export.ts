@@ -3,7 +3,7 @@ import { formatNanoUsd } from "../../ledger/money.ts";
 import { usageByKey, usageByModelAndDay, type KeyUsagePosition } from "../../ledger/usage/reports.ts";
 import { listRequests, type ListedRequest, type RequestPosition } from "../../ledger/usage/request-list.ts";
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../ledger/usage/sums.ts";
-import type { Cell, TableFile } from "../table-file.ts";
+import type { Cell, TableFile } from "./table-file.ts";
 import { listingOf, type RequestFilter } from "./filter.ts";
 import type { DayRange } from "./range.ts";
 import { momentsOf } from "../../contract/days.ts";

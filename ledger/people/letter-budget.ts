@@ -1,5 +1,5 @@
 import type { Database } from "../postgres/database.ts";
-import { countAttempt, strangersLetter } from "./attempts.ts";
+import { countAttempt, strangersLetter } from "../sign-in/attempts.ts";
 import { GatewayError } from "../../contract/errors.ts";
 
 /**

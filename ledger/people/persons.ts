@@ -2,13 +2,13 @@ import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { createAccountIn } from "../accounts/accounts.ts";
-import { countAttempt, signUpAttempt } from "./attempts.ts";
+import { countAttempt, signUpAttempt } from "../sign-in/attempts.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
-import { addIdentity, type Identity } from "./identities.ts";
+import { addIdentity, type Identity } from "../sign-in/identities.ts";
 import { acceptInvitationIn } from "./invitations.ts";
 import { addMember, HAS_PASSKEY, HAS_TOTP } from "./members.ts";
-import { checkLength, hashPassword } from "./password.ts";
-import { checkStrength } from "./password-strength.ts";
+import { checkLength, hashPassword } from "../sign-in/password.ts";
+import { checkStrength } from "../sign-in/password-strength.ts";
 import { checkPersonName } from "./person-name.ts";
 
 /** Somebody who signs in. */

@@ -1,8 +1,8 @@
 import type { Queryable } from "../postgres/database.ts";
-import { dropFactors } from "./factors.ts";
+import { dropFactors } from "../sign-in/factors.ts";
 import { revokeMadeThingsIn } from "./made-by.ts";
 import { listMemberships } from "./members.ts";
-import { endOtherSessions } from "./sessions.ts";
+import { endOtherSessions } from "../sign-in/sessions.ts";
 
 /** Somebody proved an address with which a stranger had signed up: what the stranger made ends, with their password. */
 export async function takeOver(transaction: Queryable, personId: string): Promise<void> {

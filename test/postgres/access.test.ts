@@ -16,7 +16,7 @@ import { createManagementToken } from "../../ledger/people/management-tokens.ts"
 import { invite, listInvitations } from "../../ledger/people/invitations.ts";
 import { addMember } from "../../ledger/people/members.ts";
 import { signUp } from "../../ledger/people/persons.ts";
-import { listSessions, startSession } from "../../ledger/people/sessions.ts";
+import { listSessions, startSession } from "../../ledger/sign-in/sessions.ts";
 import { freePort, LOOPBACK } from "../../local/process/ports.ts";
 import { ACCESS, type Access, type Thing } from "../support/access-table.ts";
 import { openDashboard, type Client, type Route, type SignedIn, type TestDashboard } from "../support/dashboard.ts";

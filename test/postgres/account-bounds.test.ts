@@ -6,7 +6,7 @@ import { admitTopUp, beginPayment } from "../../ledger/payments/payments.ts";
 import { acceptInvitation, invite } from "../../ledger/people/invitations.ts";
 import { addMember } from "../../ledger/people/members.ts";
 import { createManagementToken, listManagementTokens, revokeManagementToken } from "../../ledger/people/management-tokens.ts";
-import { findSession, listSessions, startSession } from "../../ledger/people/sessions.ts";
+import { findSession, listSessions, startSession } from "../../ledger/sign-in/sessions.ts";
 import { addResourceKey } from "../../ledger/keys/resource-keys.ts";
 import { openDashboard } from "../support/dashboard.ts";
 import { catalogueModel, PEPPER, PRICE } from "../support/ledger.ts";

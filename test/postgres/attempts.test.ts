@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { lockSeconds } from "../../ledger/people/attempts.ts";
+import { lockSeconds } from "../../ledger/sign-in/attempts.ts";
 import { signUp } from "../../ledger/people/persons.ts";
-import { checkPassword, requestReset, resetPassword, signIn, type SignIn } from "../../ledger/people/sign-in.ts";
+import { checkPassword, requestReset, resetPassword, signIn, type SignIn } from "../../ledger/sign-in/sign-in.ts";
 import { countRows } from "../support/ledger.ts";
 import { createPerson, PASSWORD } from "../support/people.ts";
 import { usePostgres } from "../support/postgres.ts";

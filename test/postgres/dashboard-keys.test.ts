@@ -7,7 +7,7 @@ import { HOUR_MS } from "../../contract/days.ts";
 import { createApiKey, isKeyInForce } from "../../ledger/keys/keys.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import { listActions } from "../../ledger/people/audit.ts";
-import { startSession } from "../../ledger/people/sessions.ts";
+import { startSession } from "../../ledger/sign-in/sessions.ts";
 import { createLog } from "../../runtime/log.ts";
 import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
 import { listAllKeys } from "../support/listed-keys.ts";

@@ -4,7 +4,7 @@ import { createPasskeys } from "../../dashboard/passkeys/passkeys.ts";
 import { relyingPartyOf } from "../../dashboard/passkeys/relying-party.ts";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { dropExpired } from "../../ledger/people/expired.ts";
-import { listPasskeys } from "../../ledger/people/passkeys.ts";
+import { listPasskeys } from "../../ledger/sign-in/passkeys.ts";
 import { createAuthenticator, type Authenticator, type Lies } from "../support/authenticator.ts";
 import { openDashboard, type Client } from "../support/dashboard.ts";
 import { countRows, PEPPER } from "../support/ledger.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { acceptInvitation, invite, listInvitations } from "../../ledger/people/invitations.ts";
 import { changeRole, listMembers, listMemberships, removeMember } from "../../ledger/people/members.ts";
-import { findSession, startSession } from "../../ledger/people/sessions.ts";
+import { findSession, startSession } from "../../ledger/sign-in/sessions.ts";
 import { createMember, createPerson } from "../support/people.ts";
 import { usePostgres } from "../support/postgres.ts";
 

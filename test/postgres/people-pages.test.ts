@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { SMTPServer } from "smtp-server";
 import { expect, onTestFinished, test } from "vitest";
-import { tellOfLowBalances } from "../../dashboard/low-balance.ts";
+import { tellOfLowBalances } from "../../dashboard/payments/low-balance.ts";
 import type { Outbox } from "../../dashboard/mail/letter.ts";
 import { createOutbox } from "../../dashboard/mail/outbox.ts";
 import { createSmtpMailer } from "../../dashboard/mail/smtp.ts";

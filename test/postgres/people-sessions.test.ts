@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Queryable } from "../../ledger/postgres/database.ts";
 import { listActions, noteAction } from "../../ledger/people/audit.ts";
-import { endOtherSessions, endSession, findSession, listSessions, startSession } from "../../ledger/people/sessions.ts";
+import { endOtherSessions, endSession, findSession, listSessions, startSession } from "../../ledger/sign-in/sessions.ts";
 import { createPerson } from "../support/people.ts";
 import { usePostgres } from "../support/postgres.ts";
 

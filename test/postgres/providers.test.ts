@@ -5,7 +5,7 @@ import { callbackPath, startPath } from "../../dashboard/oidc/paths.ts";
 import { PROVIDER_DOMAIN_VARIABLES, providerDomains } from "../../dashboard/oidc/provider-domains.ts";
 import { createProvider } from "../../dashboard/oidc/create-provider.ts";
 import { createPasskeys } from "../../dashboard/passkeys/passkeys.ts";
-import { setSecondFactorRule } from "../../ledger/people/second-factor-rule.ts";
+import { setSecondFactorRule } from "../../ledger/sign-in/second-factor-rule.ts";
 import { findPersonByEmail } from "../../ledger/people/persons.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import { openDashboard } from "../support/dashboard.ts";

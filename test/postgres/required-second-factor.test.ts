@@ -1,7 +1,7 @@
 import { TOTP } from "otpauth";
 import { expect, test } from "vitest";
 import { setAdmin } from "../../ledger/people/admins.ts";
-import { disableTotp, enableTotp, offerTotp } from "../../ledger/people/second-factor.ts";
+import { disableTotp, enableTotp, offerTotp } from "../../ledger/sign-in/second-factor.ts";
 import { openDashboard, type SignedIn, type TestDashboard } from "../support/dashboard.ts";
 import { PEPPER } from "../support/ledger.ts";
 import { dataOf, fieldOf } from "../support/page-fields.ts";

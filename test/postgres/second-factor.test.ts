@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { createOutbox } from "../../dashboard/mail/outbox.ts";
 import { seal, unseal } from "../../ledger/people/sealed.ts";
-import { checkSecondFactor, enableTotp, offerTotp } from "../../ledger/people/second-factor.ts";
+import { checkSecondFactor, enableTotp, offerTotp } from "../../ledger/sign-in/second-factor.ts";
 import { openDashboard, type Client } from "../support/dashboard.ts";
 import { countRows, PEPPER } from "../support/ledger.ts";
 import { PASSWORD } from "../support/people.ts";

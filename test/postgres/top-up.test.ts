@@ -11,7 +11,7 @@ import { readBalance } from "../../ledger/accounts/accounts.ts";
 import { checkLedger } from "../../ledger/upkeep/check.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { signUp } from "../../ledger/people/persons.ts";
-import { startSession } from "../../ledger/people/sessions.ts";
+import { startSession } from "../../ledger/sign-in/sessions.ts";
 import { listPayments, type Payment } from "../../ledger/payments/payments.ts";
 import { freePort, LOOPBACK } from "../../local/process/ports.ts";
 import { createBrowser, type Browser } from "../support/browser.ts";

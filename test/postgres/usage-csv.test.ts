@@ -3,7 +3,7 @@ import { createApp } from "../../dashboard/app.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { createApiKey } from "../../ledger/keys/keys.ts";
 import { signUp } from "../../ledger/people/persons.ts";
-import { startSession } from "../../ledger/people/sessions.ts";
+import { startSession } from "../../ledger/sign-in/sessions.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";

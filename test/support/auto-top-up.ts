@@ -1,5 +1,5 @@
 import { Stripe } from "stripe";
-import { topUpAutomatically } from "../../dashboard/auto-top-up.ts";
+import { topUpAutomatically } from "../../dashboard/payments/auto-top-up.ts";
 import type { Mailer } from "../../dashboard/mail/letter.ts";
 import { createOutbox } from "../../dashboard/mail/outbox.ts";
 import { createPayments, type Payments } from "../../dashboard/payments/payments.ts";

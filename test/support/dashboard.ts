@@ -8,7 +8,7 @@ import { CSRF_FIELD, csrfToken } from "../../dashboard/session/csrf.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { addMember, type Role } from "../../ledger/people/members.ts";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
-import { startSession } from "../../ledger/people/sessions.ts";
+import { startSession } from "../../ledger/sign-in/sessions.ts";
 import { PEPPER } from "./ledger.ts";
 import { captureLog } from "./log.ts";
 import { createPerson } from "./people.ts";

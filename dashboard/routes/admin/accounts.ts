@@ -12,7 +12,7 @@ import { isPublicId } from "../../../ledger/keys/keys.ts";
 import { noteAction, type Action } from "../../../ledger/people/audit.ts";
 import { listMembers } from "../../../ledger/people/members.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
-import { adjustForm, grantForm } from "../../admin-form.ts";
+import { adjustForm, grantForm } from "./admin-form.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
 import { goTo, sendPage } from "../../reply.ts";

@@ -4,7 +4,7 @@ import { listRedeemCodes, revokeRedeemCode } from "../../../ledger/credit/code-l
 import { createRedeemCode } from "../../../ledger/credit/codes.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
-import { codesForm } from "../../admin-form.ts";
+import { codesForm } from "./admin-form.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
 import { goTo, sendPage } from "../../reply.ts";

@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import type { Account } from "../../../ledger/accounts/accounts.ts";
 import { refundRequestIn } from "../../../ledger/credit/refunds.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
-import { refundForm } from "../../admin-form.ts";
+import { refundForm } from "./admin-form.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
 import { goTo, sendPage } from "../../reply.ts";

@@ -13,7 +13,7 @@ import { admitKeyChange, noteAction } from "../../../ledger/people/audit.ts";
 import { checkFirstKey } from "../../../ledger/people/email-proof.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm } from "../../form.ts";
-import { parseKeyForm, writeKeyForm } from "../../key-form.ts";
+import { parseKeyForm, writeKeyForm } from "../../keys/key-form.ts";
 import { goTo, sendPage } from "../../reply.ts";
 import { memberOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";

@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
-import { countAttempt, linkAttempt } from "../../../ledger/people/attempts.ts";
+import { countAttempt, linkAttempt } from "../../../ledger/sign-in/attempts.ts";
 import { markEmailProved } from "../../../ledger/people/email-proof.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { readForm, readQuery } from "../../form.ts";

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
-import { checkSecondFactor } from "../../../ledger/people/second-factor.ts";
-import { endSession, refreshSession } from "../../../ledger/people/sessions.ts";
-import { checkPassword } from "../../../ledger/people/sign-in.ts";
+import { checkSecondFactor } from "../../../ledger/sign-in/second-factor.ts";
+import { endSession, refreshSession } from "../../../ledger/sign-in/sessions.ts";
+import { checkPassword } from "../../../ledger/sign-in/sign-in.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm, type FormState } from "../../form.ts";
 import { checkProvider } from "../../oidc/provider-domains.ts";

@@ -4,7 +4,7 @@ import { takeLetter } from "../../../ledger/people/letter-budget.ts";
 import { listMemberships } from "../../../ledger/people/members.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { listMadeThings } from "../../../ledger/people/made-by.ts";
-import { findReset, requestReset, resetPassword } from "../../../ledger/people/sign-in.ts";
+import { findReset, requestReset, resetPassword } from "../../../ledger/sign-in/sign-in.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm } from "../../form.ts";
 import { resetLetter } from "../../mail/letters.ts";

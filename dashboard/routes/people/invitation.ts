@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { acceptInvitation, readInvitation } from "../../../ledger/people/invitations.ts";
-import { viewAccount } from "../../../ledger/people/sessions.ts";
+import { viewAccount } from "../../../ledger/sign-in/sessions.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { readForm, readQuery } from "../../form.ts";
 import { createOwnerNotifier } from "../../mail/notifier.ts";

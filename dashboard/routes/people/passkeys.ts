@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { noteAction } from "../../../ledger/people/audit.ts";
-import { removePasskey } from "../../../ledger/people/passkeys.ts";
-import { markSecondFactor } from "../../../ledger/people/sessions.ts";
+import { removePasskey } from "../../../ledger/sign-in/passkeys.ts";
+import { markSecondFactor } from "../../../ledger/sign-in/sessions.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, refuseForm, submitForm } from "../../form.ts";
 import { createNotifier } from "../../mail/notifier.ts";

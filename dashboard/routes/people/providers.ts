@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { signUp, signUpInvited, type Person } from "../../../ledger/people/persons.ts";
-import { findVouched } from "../../../ledger/people/vouched.ts";
+import { findVouched } from "../../../ledger/sign-in/vouched.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { readQuery } from "../../form.ts";
 import { begunCookie } from "../../oidc/begun.ts";

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
-import { setSecondFactorRule } from "../../../ledger/people/second-factor-rule.ts";
+import { setSecondFactorRule } from "../../../ledger/sign-in/second-factor-rule.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { readForm } from "../../form.ts";
 import { createOwnerNotifier } from "../../mail/notifier.ts";

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import { noteAction } from "../../../ledger/people/audit.ts";
-import { renewRecoveryCodes } from "../../../ledger/people/factors.ts";
-import { disableTotp, enableTotp, offerTotp, reofferTotp } from "../../../ledger/people/second-factor.ts";
-import { markSecondFactor } from "../../../ledger/people/sessions.ts";
+import { renewRecoveryCodes } from "../../../ledger/sign-in/factors.ts";
+import { disableTotp, enableTotp, offerTotp, reofferTotp } from "../../../ledger/sign-in/second-factor.ts";
+import { markSecondFactor } from "../../../ledger/sign-in/sessions.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, refuseForm, submitForm } from "../../form.ts";
 import { createNotifier } from "../../mail/notifier.ts";

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
-import { countAttempt, forgiveAttempt, linkAttempt } from "../../../ledger/people/attempts.ts";
+import { countAttempt, forgiveAttempt, linkAttempt } from "../../../ledger/sign-in/attempts.ts";
 import { readInvitation } from "../../../ledger/people/invitations.ts";
 import { takeLetter } from "../../../ledger/people/letter-budget.ts";
 import { findPersonByEmail, signUp, signUpInvited } from "../../../ledger/people/persons.ts";

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { streamCsv } from "../../csv.ts";
-import { streamJson } from "../../json-file.ts";
-import type { TableFile } from "../../table-file.ts";
+import { streamCsv } from "../../usage/csv.ts";
+import { streamJson } from "../../usage/json-file.ts";
+import type { TableFile } from "../../usage/table-file.ts";
 import { memberOf } from "../../session/guard.ts";
 import { exportDays, exportKeys, exportModels, exportRequests, type UsageSelection } from "../../usage/export.ts";
 import { readStrictFilter } from "../../usage/filter.ts";

@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { Passkey } from "../../../ledger/people/passkeys.ts";
+import type { Passkey } from "../../../ledger/sign-in/passkeys.ts";
 import type { FormState } from "../../form.ts";
 import type { PasskeyChallenge } from "../../passkeys/passkeys.ts";
 import type { Member } from "../../session/visitor.ts";

@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import { renderSVG } from "uqr";
-import type { Passkey } from "../../../ledger/people/passkeys.ts";
-import type { TotpOffer } from "../../../ledger/people/second-factor.ts";
+import type { Passkey } from "../../../ledger/sign-in/passkeys.ts";
+import type { TotpOffer } from "../../../ledger/sign-in/second-factor.ts";
 import type { FormState } from "../../form.ts";
 import type { PasskeyChallenge } from "../../passkeys/passkeys.ts";
 import type { Member } from "../../session/visitor.ts";

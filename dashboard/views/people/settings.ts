@@ -1,6 +1,6 @@
 import { html } from "ghtml";
 import type { ListedAction } from "../../../ledger/people/audit.ts";
-import type { Session } from "../../../ledger/people/sessions.ts";
+import type { Session } from "../../../ledger/sign-in/sessions.ts";
 import { msOfId } from "../../../ledger/usage/request-id-time.ts";
 import type { FormState } from "../../form.ts";
 import { isAllowed } from "../../permissions.ts";

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { createApp } from "../../../dashboard/app.ts";
 import { migrate } from "../../../ledger/postgres/migrate.ts";
 import { addOwner, findPersonByEmail } from "../../../ledger/people/persons.ts";
-import { startSession } from "../../../ledger/people/sessions.ts";
+import { startSession } from "../../../ledger/sign-in/sessions.ts";
 import { createLog } from "../../../runtime/log.ts";
 import { DAYS, LARGEST, loadUsage } from "../usage/load.ts";
 import { withServer } from "../usage/server.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { clientNetwork } from "../../../../ledger/people/client-network.ts";
+import { clientNetwork } from "../../../../ledger/sign-in/client-network.ts";
 
 test.for([
   ["192.0.2.17", "192.0.2.17", "192.0.2.0/24"],

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { USD_AMOUNT } from "../contract/limits.ts";
-import { parseNanoUsd } from "../ledger/money.ts";
-import { endOfDay } from "../contract/days.ts";
+import { USD_AMOUNT } from "../../../contract/limits.ts";
+import { parseNanoUsd } from "../../../ledger/money.ts";
+import { endOfDay } from "../../../contract/days.ts";
 
 const AMOUNT = "Enter an amount in USD, such as 5.00.";
 

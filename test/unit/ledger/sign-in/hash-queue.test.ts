@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createHashQueue, type HashWork } from "../../../../ledger/people/hash-queue.ts";
+import { createHashQueue, type HashWork } from "../../../../ledger/sign-in/hash-queue.ts";
 
 function open(concurrency: number) {
   const queued = createHashQueue(concurrency);

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import type { Queryable } from "../postgres/database.ts";
-import { hashToken, isTokenId, mintToken } from "./token.ts";
+import { hashToken, isTokenId, mintToken } from "../people/token.ts";
 
 /** One signed-in browser. */
 export interface Session {

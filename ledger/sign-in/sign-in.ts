@@ -4,10 +4,10 @@ import type { Database, Queryable } from "../postgres/database.ts";
 import { confirmAttempt, countAttempt, forgiveAttempt, forgiveEmail, signInAttempt } from "./attempts.ts";
 import { hashPassword, isOutdated, isPassword, rehashPassword } from "./password.ts";
 import { checkStrength } from "./password-strength.ts";
-import { findPerson, findPersonByEmail, type Person } from "./persons.ts";
+import { findPerson, findPersonByEmail, type Person } from "../people/persons.ts";
 import { endOtherSessions } from "./sessions.ts";
-import { endWhatWasMade } from "./take-over.ts";
-import { hashToken, mintToken } from "./token.ts";
+import { endWhatWasMade } from "../people/take-over.ts";
+import { hashToken, mintToken } from "../people/token.ts";
 
 export interface SignIn {
   email: string;

@@ -5,7 +5,7 @@ import type { Database, Queryable } from "../postgres/database.ts";
 import { countAttempt, forgiveAttempt, secondFactorAttempt } from "./attempts.ts";
 import { prepareFactor, settleFactors } from "./factors.ts";
 import { useRecoveryCode } from "./recovery-codes.ts";
-import { seal, unseal } from "./sealed.ts";
+import { seal, unseal } from "../people/sealed.ts";
 
 /** One step of 30 seconds before and after: clocks differ. */
 const WINDOW = 1;

@@ -1,7 +1,7 @@
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { streamCsv } from "../../../dashboard/csv.ts";
-import type { Cell } from "../../../dashboard/table-file.ts";
+import { streamCsv } from "../../../../dashboard/usage/csv.ts";
+import type { Cell } from "../../../../dashboard/usage/table-file.ts";
 
 async function write(...portions: Cell[][][]): Promise<string> {
   async function* all(): AsyncGenerator<Cell[][]> {

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { limitsSchema } from "../contract/limits.ts";
-import type { KeySettings } from "../ledger/keys/key-settings.ts";
-import { endOfDay } from "../contract/days.ts";
-import { filledIn, limitFields, writeLimitsForm } from "./limits/limits-form.ts";
+import { limitsSchema } from "../../contract/limits.ts";
+import type { KeySettings } from "../../ledger/keys/key-settings.ts";
+import { endOfDay } from "../../contract/days.ts";
+import { filledIn, limitFields, writeLimitsForm } from "../limits/limits-form.ts";
 
 const keyForm = z.object({
   name: z.string("Give the key a name.").min(1, "Give the key a name.").max(100, "Use at most 100 characters."),

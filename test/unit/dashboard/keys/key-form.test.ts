@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseKeyForm, writeKeyForm } from "../../../dashboard/key-form.ts";
+import { parseKeyForm, writeKeyForm } from "../../../../dashboard/keys/key-form.ts";
 
 const full = {
   name: "laptop",

@@ -4,8 +4,8 @@ import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { prepareFactor, settleFactors } from "./factors.ts";
-import { checkPersonName } from "./person-name.ts";
-import { hashToken } from "./token.ts";
+import { checkPersonName } from "../people/person-name.ts";
+import { hashToken } from "../people/token.ts";
 
 /** The public half of a key that one person's device, or password manager, keeps. */
 export interface Passkey {

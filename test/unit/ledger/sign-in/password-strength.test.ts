@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkStrength } from "../../../../ledger/people/password-strength.ts";
+import { checkStrength } from "../../../../ledger/sign-in/password-strength.ts";
 
 test.for([
   "password12",

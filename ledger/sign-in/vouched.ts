@@ -1,8 +1,8 @@
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { addIdentity, findIdentity, hasIdentityAt, type Identity } from "./identities.ts";
-import { findPerson, findPersonByEmail, type Person } from "./persons.ts";
-import { takeOver } from "./take-over.ts";
+import { findPerson, findPersonByEmail, type Person } from "../people/persons.ts";
+import { takeOver } from "../people/take-over.ts";
 
 /** Somebody for whom a provider vouches. */
 export interface Vouched {

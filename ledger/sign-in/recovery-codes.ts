@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Queryable } from "../postgres/database.ts";
-import { hashToken } from "./token.ts";
+import { hashToken } from "../people/token.ts";
 
 const CODES = 10;
 

@@ -1,10 +1,10 @@
-import { claimLowBalances, returnLowBalance } from "../ledger/payments/balance-alerts.ts";
-import type { Database } from "../ledger/postgres/database.ts";
-import type { Logger } from "../runtime/log.ts";
-import { lowBalanceLetter } from "./mail/letters.ts";
-import { sendToAny, type Mailer } from "./mail/letter.ts";
-import { showUsd } from "./money.ts";
-import { startRounds, type Rounds } from "../runtime/wait.ts";
+import { claimLowBalances, returnLowBalance } from "../../ledger/payments/balance-alerts.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
+import type { Logger } from "../../runtime/log.ts";
+import { lowBalanceLetter } from "../mail/letters.ts";
+import { sendToAny, type Mailer } from "../mail/letter.ts";
+import { showUsd } from "../money.ts";
+import { startRounds, type Rounds } from "../../runtime/wait.ts";
 
 export interface LowBalanceWatchDeps {
   database: Database;

@@ -1,4 +1,4 @@
-import { claimStoppedAutoTopUps, returnStoppedAutoTopUp } from "../ledger/payments/auto-top-up.ts";
+import { claimStoppedAutoTopUps, returnStoppedAutoTopUp } from "../../ledger/payments/auto-top-up.ts";
 import {
   beginAutoTopUp,
   claimSilentCharges,
@@ -7,14 +7,14 @@ import {
   noteAnsweredCharge,
   takeUnansweredCharge,
   type AutoTopUpCharge,
-} from "../ledger/payments/auto-top-up-charges.ts";
-import type { Database } from "../ledger/postgres/database.ts";
-import { failPayment } from "../ledger/payments/payments.ts";
-import type { Logger } from "../runtime/log.ts";
-import { autoTopUpStoppedLetter } from "./mail/letters.ts";
-import { sendToAny, type Mailer } from "./mail/letter.ts";
-import type { ChargeAnswer, PaymentProvider } from "./payments/provider.ts";
-import { startRounds, type Rounds } from "../runtime/wait.ts";
+} from "../../ledger/payments/auto-top-up-charges.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
+import { failPayment } from "../../ledger/payments/payments.ts";
+import type { Logger } from "../../runtime/log.ts";
+import { autoTopUpStoppedLetter } from "../mail/letters.ts";
+import { sendToAny, type Mailer } from "../mail/letter.ts";
+import type { ChargeAnswer, PaymentProvider } from "./provider.ts";
+import { startRounds, type Rounds } from "../../runtime/wait.ts";
 
 export interface AutoTopUpDeps {
   database: Database;
