@@ -6,19 +6,24 @@ const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 
+export interface WalkedMember extends Member {
+  /** How many its value has, if it is an array that was walked; 0 otherwise. */
+  readonly elements: number;
+}
+
 /** An object inside a JSON text. */
 export interface WalkedObject<Place> {
   readonly place: Place;
   /** Offset of its opening brace. */
   readonly start: number;
   /** In their order, with offsets into the whole text. */
-  readonly members: readonly Member[];
+  readonly members: readonly WalkedMember[];
 }
 
 interface Container<Place> extends WalkedObject<Place> {
   readonly parent: Container<Place> | undefined;
   readonly isObject: boolean;
-  readonly members: Member[];
+  readonly members: WalkedMember[];
   /** Elements of an array so far. */
   count: number;
   /** The member whose value is being walked. */
@@ -44,8 +49,9 @@ export function walkObjects<Place>(
     if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
       at += 1;
       if (open.isObject) found.push(open);
+      const { isObject, count } = open;
       open = open.parent;
-      if (open !== undefined) finishMember(open, at);
+      if (open !== undefined) finishMember(open, at, isObject ? 0 : count);
     } else if (byte === COMMA) at += 1;
     else {
       const step = readStep(json, at, open);
@@ -76,8 +82,9 @@ function readStep<Place>(json: Buffer, at: number, open: Container<Place>): stri
   return text;
 }
 
-function finishMember<Place>({ isObject, members, name }: Container<Place>, end: number): void {
-  if (isObject) members.push({ name: name.text, span: { start: name.start, end }, value: { start: name.valueStart, end } });
+function finishMember<Place>({ isObject, members, name }: Container<Place>, end: number, elements = 0): void {
+  if (!isObject) return;
+  members.push({ name: name.text, span: { start: name.start, end }, value: { start: name.valueStart, end }, elements });
 }
 
 function container<Place>(json: Buffer, start: number, place: Place, parent?: Container<Place>): Container<Place> {

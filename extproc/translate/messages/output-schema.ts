@@ -1,7 +1,7 @@
 import { RawJson } from "../../protocol/json/raw.ts";
-import { scanElements, skipString, type Member } from "../../protocol/json/scan.ts";
+import { skipString, type Member } from "../../protocol/json/scan.ts";
 import { applyCuts, memberCuts, type Cut, type EditedValue } from "../../protocol/json/splice.ts";
-import { walkObjects, type WalkedObject } from "../../protocol/json/walk.ts";
+import { walkObjects, type WalkedMember, type WalkedObject } from "../../protocol/json/walk.ts";
 import { below, fieldError, type FieldPath } from "../conversation/field-path.ts";
 import { describeBounds, isRefusedBound } from "./schema-bounds.ts";
 
@@ -54,31 +54,30 @@ function schemaCuts(raw: Buffer, { place: { at }, start, members }: WalkedObject
     if (description === undefined) added.push(`"description":${written}`);
     else values[members.indexOf(description)] = Buffer.from(written);
   }
-  if (mustClose({ raw, find, text, at })) added.push('"additionalProperties":false');
+  if (mustClose({ find, text, at })) added.push('"additionalProperties":false');
   const cuts = memberCuts({ members, values, added, inside: start + 1 });
   return [...cuts, ...renameOneOf(raw, find)];
 }
 
-type Find = (name: string) => Member | undefined;
+type Find = (name: string) => WalkedMember | undefined;
 
 /** The model chooses one alternative in either case. */
 function renameOneOf(raw: Buffer, find: Find): Cut[] {
   const oneOf = find("oneOf");
-  if (oneOf === undefined || find("anyOf") !== undefined || elementsOf(raw, oneOf).length === 0) return [];
+  if (oneOf === undefined || find("anyOf") !== undefined || oneOf.elements === 0) return [];
   const { start } = oneOf.span;
   return [{ start, end: skipString(raw, start), bytes: '"anyOf"' }];
 }
 
 interface Closing {
-  raw: Buffer;
   find: Find;
   text: (member: Member) => string;
   at: FieldPath;
 }
 
-function mustClose({ raw, find, text, at }: Closing): boolean {
+function mustClose({ find, text, at }: Closing): boolean {
   const additional = find("additionalProperties");
-  if (additional === undefined) return isObjectSchema({ find, text }) && !isCombined({ raw, find, at });
+  if (additional === undefined) return isObjectSchema({ find, text }) && !isCombined({ find, at });
   if (text(additional) === "false") return false;
   throw fieldError(
     below(at, "additionalProperties"),
@@ -87,21 +86,17 @@ function mustClose({ raw, find, text, at }: Closing): boolean {
 }
 
 /** If each of several schemas of one object were closed, it would exclude the properties of the others. */
-function isCombined({ raw, find, at }: Omit<Closing, "text">): boolean {
+function isCombined({ find, at }: Omit<Closing, "text">): boolean {
   const name = ["anyOf", "oneOf", "allOf"].find((candidate) => find(candidate) !== undefined);
   if (name === undefined) return false;
   const allOf = find("allOf");
-  if (find("properties") === undefined && (allOf === undefined || elementsOf(raw, allOf).length < 2)) return true;
+  if (find("properties") === undefined && (allOf === undefined || allOf.elements < 2)) return true;
   throw fieldError(below(at, name), " can't be combined with other properties on this model. Write whole objects into `anyOf`.");
 }
 
-function isObjectSchema({ find, text }: Omit<Closing, "raw" | "at">): boolean {
+function isObjectSchema({ find, text }: Omit<Closing, "at">): boolean {
   const member = find("type");
   const type: unknown = member === undefined ? null : JSON.parse(text(member));
   if (type === null) return find("properties") !== undefined || find("allOf") !== undefined;
   return type === "object" || (Array.isArray(type) && type.includes("object"));
-}
-
-function elementsOf(raw: Buffer, { value }: Member): Buffer[] {
-  return scanElements(raw.subarray(value.start, value.end));
 }

@@ -1,5 +1,8 @@
 import { expect, test } from "vitest";
+import { RawJson } from "../../../../extproc/protocol/json/raw.ts";
 import { createTranslation } from "../../../../extproc/translate/choose.ts";
+import { fieldPath } from "../../../../extproc/translate/conversation/field-path.ts";
+import { outputSchema } from "../../../../extproc/translate/messages/output-schema.ts";
 import { inputFor } from "./input.ts";
 
 const PLAIN = { model: "modelx-v4-pro", messages: [{ role: "user", content: "hi" }] };
@@ -191,4 +194,12 @@ test("formats that servers know stay, others are described", () => {
 test("structured output that a messages server takes passes byte for byte", () => {
   const schema = { type: "object", properties: { b: { type: "string" }, a: { type: "integer" } }, additionalProperties: false };
   expect(JSON.stringify(sentOutput(schema))).toContain(JSON.stringify(schema));
+});
+
+test.for([
+  ["oneOf", "anyOf"],
+  ["allOf", "allOf"],
+] as const)("%s inside %s, tens of thousands deep, is read once and not once a level", ([written, sent]) => {
+  const nested = (name: string) => new RawJson(`{"${name}":[`.repeat(45_000) + "{}" + "]}".repeat(45_000));
+  expect(outputSchema(nested(written), fieldPath("schema")).text === nested(sent).text).toBe(true);
 });
