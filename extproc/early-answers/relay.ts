@@ -192,6 +192,7 @@ const NOT_PASSED = new Set([
   "transfer-encoding",
   "upgrade",
   "http2-settings",
+  "te",
   HEADERS.earlyAnswer,
   HEADERS.worker,
 ]);

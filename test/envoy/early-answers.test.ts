@@ -347,6 +347,12 @@ test("a server that fails in time is a status code, and no header of its own mak
   expect(await response.text()).toContain("one two three");
 });
 
+test("a server's header that HTTP/2 forbids is left out, and ends nothing but itself", async () => {
+  const answer: ModelAnswer = (_request, response) => void response.writeHead(200, { ...STREAM, te: "gzip" }).end(WHOLE_STREAM);
+  const response = await ask({ answer, model: "patient" });
+  expect([response.status, await response.text()]).toEqual([200, expect.stringContaining("one two three")]);
+});
+
 test("early answers are counted", async () => {
   const page = await (await fetch(`${stack().extprocAdminUrl}/metrics`)).text();
   expect(page).toMatch(/^gateway_early_answers_total\{.*model="single".*\} [1-9]/m);
