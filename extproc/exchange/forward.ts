@@ -9,6 +9,7 @@ import * as reply from "../reply.ts";
 import { chooseBackend } from "../route/choose-backend.ts";
 import { chooseModel } from "../route/choose-model.ts";
 import { pricedAt, type WorldModel } from "../world/world.ts";
+import { charged } from "./charged.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
 import { countTokens } from "./count-tokens.ts";
 import { startDeadlines } from "./deadlines.ts";
@@ -18,6 +19,8 @@ import { answered, type Admitted, type Step } from "./phase.ts";
 import { recallTurn, type StoredTurn } from "./stored-turn.ts";
 
 interface ReadRequest extends StoredTurn {
+  /** The body as Envoy holds it. */
+  received: Buffer;
   headers: ReadonlyMap<string, string>;
   caller: Caller;
   model: WorldModel;
@@ -40,9 +43,10 @@ export function forward(context: ExchangeContext, { caller, endpoint, headers }:
     return countTokens(context, { body, headers, caller, backend: chooseBackend(model.backends, deps.random()) });
 
   const recalled = recallTurn(context, { body, headers, caller, model });
+  const facts = { received: bytes, headers, caller, model };
   return recalled instanceof Promise
-    ? recalled.then((turn) => hold(context, { ...turn, headers, caller, model }))
-    : hold(context, { ...recalled, headers, caller, model });
+    ? recalled.then((turn) => charged(context, () => hold(context, { ...turn, ...facts })))
+    : hold(context, { ...recalled, ...facts });
 }
 
 /** What the answer may cost is reserved before the request is sent. */
@@ -53,7 +57,7 @@ function hold(context: ExchangeContext, turn: Omit<ReadRequest, "size">): Step |
   const request = { ...turn, size };
   const reserved = reserve(deps, { caller, protocol, size: size.hold, signal: context.client });
   return reserved instanceof Promise
-    ? reserved.then((reservation) => send(context, request, reservation))
+    ? reserved.then((reservation) => charged(context, () => send(context, request, reservation)))
     : send(context, request, reserved);
 }
 
@@ -64,14 +68,17 @@ function send(context: ExchangeContext, request: ReadRequest, reservation: Reser
     return answered(reply.passBody());
   }
   const { deps, requestId, protocol: client } = context;
-  const { body, headers, caller, model, size, storage, keep } = request;
+  const { body, received, headers, caller, model, size, storage, keep } = request;
   const { outputTokens } = reservation;
   const { wantsStream } = size;
   const nowSeconds = Math.floor(context.startedMs / 1000);
   const keyId = caller.key.publicId;
   const early = wantsStream && model.answerAfterMs !== undefined ? deps.earlyAnswers : null;
   const dispatch = orRelease(reservation, () =>
-    planDispatch({ body, headers, model, outputTokens, requestId, nowSeconds, storage, client, wantsStream, keyId, early }, deps),
+    planDispatch(
+      { body, received, headers, model, outputTokens, requestId, nowSeconds, storage, client, wantsStream, keyId, early },
+      deps,
+    ),
   );
   context.closers.push(dispatch.close);
   const forwarded = start(context, {

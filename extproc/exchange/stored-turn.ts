@@ -8,6 +8,7 @@ import type { Recalled } from "../stored-responses/store.ts";
 import { MAX_STORED_BYTES } from "../stored-responses/write-queue.ts";
 import type { Storage } from "../translate/translation.ts";
 import type { WorldModel } from "../world/world.ts";
+import { charged } from "./charged.ts";
 import type { ExchangeContext } from "./context.ts";
 
 /** A request of a Model that stores responses, as if its client had sent the whole conversation. */
@@ -39,10 +40,17 @@ export function recallTurn(context: ExchangeContext, request: TurnRequest): Stor
   if (own === null || (names.previousResponseId === null && names.items.size === 0))
     return finish(context, request, turn, NOTHING_RECALLED);
   const { accountId } = caller.account;
-  return context.deps.responses.recall(accountId, names, own).then((recalled) => finish(context, request, turn, recalled));
+  return context.deps.responses
+    .recall(accountId, { names, own, reserve: roomBeside(context, body) })
+    .then((recalled) => charged(context, () => finish(context, request, turn, recalled)));
 }
 
 const NOTHING_RECALLED: Recalled = { turns: [], items: new Map(), usedResponseIds: [] };
+
+/** What is recalled is held like a body that the client sent. */
+function roomBeside(context: ExchangeContext, body: RequestBody): (bytes: number) => void {
+  return (bytes) => context.heldBytes?.reserve(body.bytes.length + bytes);
+}
 
 interface OwnTurn {
   own: Buffer | null;
@@ -57,7 +65,8 @@ function finish(context: ExchangeContext, { body, headers, caller }: TurnRequest
   const bytes = body.edit({
     store: (store) => (store?.toString("utf8") === "true" ? remove() : store),
     previous_response_id: remove,
-    ...(own !== null && recalled.usedResponseIds.length > 0 && { input: () => joinInput(recalled.turns, own, recalled.items) }),
+    ...(own !== null &&
+      recalled.usedResponseIds.length > 0 && { input: () => joinInput({ ...recalled, own }, roomBeside(context, body)) }),
   });
   const isChanged = bytes !== body.bytes;
   if (isChanged) {

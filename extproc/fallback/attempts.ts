@@ -2,7 +2,6 @@ import type { Backend, CatalogueModel } from "../../contract/catalogue.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import { DEFAULT_FIRST_BYTE_MS } from "../exchange/deadlines.ts";
 import type { Events } from "../events.ts";
-import type { RequestBody } from "../protocol/json/request-body.ts";
 import { isAboutRequest } from "../protocol/upstream-error.ts";
 import type { BackendHealth } from "../route/backend-health.ts";
 import type { AnswerTranslation, Translation } from "../translate/translation.ts";
@@ -56,7 +55,8 @@ export interface AttemptsStart {
   model: Pick<CatalogueModel, "name" | "timeouts">;
   /** In the order in which they are to be tried. */
   backends: readonly Backend[];
-  body: RequestBody;
+  /** The body as Envoy holds it. */
+  received: Buffer;
   /** @throws GatewayError where the request cannot be said in the backend's protocol. */
   translate(backend: Backend): Translation;
 }
@@ -81,7 +81,7 @@ export function startAttempts(
 ): Attempts {
   const left = [...backends];
   /** What an attempt's request is made from, until an answer passes. */
-  let source: Pick<AttemptsStart, "body" | "translate"> | undefined = start;
+  let source: Pick<AttemptsStart, "received" | "translate"> | undefined = start;
   let current = firstStep();
   let next: Step | undefined = current;
   let failure: GatewayError | null = null;
@@ -98,7 +98,7 @@ export function startAttempts(
   function stepTo(backend: Backend): Step {
     if (source === undefined) throw new Error("a request was to be tried again behind its answer");
     const { upstream, ...translation } = source.translate(backend);
-    return { backend, translation, sent: { upstream, isAsReceived: upstream.body === source.body.bytes } };
+    return { backend, translation, sent: { upstream, isAsReceived: upstream.body === source.received } };
   }
 
   /** A backend that speaks a protocol in which the request cannot be said is passed over. */

@@ -32,6 +32,8 @@ export interface Dispatch {
 
 export interface DispatchPlan extends Omit<TranslationInput, "backend"> {
   client: Interface;
+  /** The body as Envoy holds it. What is sent may be made from more: a response that it names is read from the store. */
+  received: Buffer;
   wantsStream: boolean;
   /** Public id of the caller's key. */
   keyId: string;
@@ -53,7 +55,7 @@ export function planDispatch(plan: DispatchPlan, deps: DispatchDeps): Dispatch {
   if (isChoice) return throughSeveral(plan, deps);
   const backend = chooseBackend(plan.model.backends, deps.random());
   const translated = createTranslation(plan.client, { ...plan, backend });
-  const isHeld = translated.upstream.body.length <= heldBytes(plan.body.bytes.length);
+  const isHeld = translated.upstream.body.length <= heldBytes(plan.received.length);
   // An attempt has room for its own body, and not for the client's.
   return isHeld ? straight(plan, { backend, translated }) : throughSeveral(plan, deps);
 }
@@ -68,7 +70,7 @@ function straight(plan: DispatchPlan, { backend, translated }: { backend: Backen
   const { headers, model, requestId } = plan;
   const { upstream, ...translation } = translated;
   // Let go once it is sent: a prompt is large, and its answer may take minutes.
-  let unsent: SentRequest | undefined = { upstream, isAsReceived: upstream.body === plan.body.bytes };
+  let unsent: SentRequest | undefined = { upstream, isAsReceived: upstream.body === plan.received };
   return {
     backend: () => backend,
     translation: () => translation,

@@ -20,6 +20,11 @@ export interface ByteAdmission {
 export interface HeldBytes {
   /** So much it really is, with what has come to be held since. Never refused: it is there already. */
   resize(bytes: number): void;
+  /**
+   * Makes room before the body grows to this size: stored items take the place of their ids.
+   * @throws GatewayError as `enter` does; the room stays as it was.
+   */
+  reserve(bytes: number): void;
   /** Idempotent. */
   release(): void;
 }
@@ -45,17 +50,19 @@ export function createByteAdmission({ maxBytes }: { maxBytes: number }): ByteAdm
     else byAccount.set(accountId, own);
   }
 
-  function check(accountId: string, bytes: number): void {
+  /** @param held what the body has already. */
+  function check(accountId: string, bytes: number, held: number): void {
     const most = bytes >= LARGE_FROM_BYTES ? maxBytes * LARGE_SHARE : maxBytes;
+    const others = total - held;
     // Alone, any body that is allowed at all has room.
-    if (total > 0 && total + bytes > most)
+    if (others > 0 && others + bytes > most)
       throw new GatewayError(
         "overloaded",
         "The gateway holds as many bytes of requests as it can carry. Try again in a moment.",
         COME_AGAIN,
       );
-    const own = byAccount.get(accountId) ?? 0;
-    if (own > 0 && total + bytes > maxBytes * BUSY_FROM && own + bytes > maxBytes * ACCOUNT_SHARE)
+    const own = (byAccount.get(accountId) ?? 0) - held;
+    if (own > 0 && others + bytes > maxBytes * BUSY_FROM && own + bytes > maxBytes * ACCOUNT_SHARE)
       throw new GatewayError(
         "rate_limited",
         `Your account's requests under way have ${Math.ceil(own / MEBIBYTE)} MiB, its share of what the gateway holds at once. Wait for some of them to end.`,
@@ -71,7 +78,7 @@ export function createByteAdmission({ maxBytes }: { maxBytes: number }): ByteAdm
       if (contentLength !== null && contentLength > MAX_REQUEST_BYTES)
         throw new GatewayError("request_too_large", `The request body is larger than ${MAX_REQUEST_BYTES / MEBIBYTE} MiB.`);
       let held = contentLength ?? MAX_REQUEST_BYTES;
-      check(accountId, held);
+      check(accountId, held, 0);
       add(accountId, held);
       let isHere = true;
       const resize = (bytes: number) => {
@@ -81,6 +88,11 @@ export function createByteAdmission({ maxBytes }: { maxBytes: number }): ByteAdm
       };
       return {
         resize,
+        reserve(bytes) {
+          if (!isHere || bytes <= held) return;
+          check(accountId, bytes, held);
+          resize(bytes);
+        },
         release() {
           resize(0);
           isHere = false;

@@ -1,3 +1,6 @@
+import { GatewayError } from "../../contract/errors.ts";
+import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
+import { REQUEST_BOUNDS } from "../protocol/json/bounds.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
 import { rawMember, scanElements } from "../protocol/json/scan.ts";
 import { isReference } from "./names.ts";
@@ -24,18 +27,40 @@ export function ownInput(body: RequestBody): Buffer | null {
   return Array.isArray(outlined) ? input : null;
 }
 
-/** Ids that a list of items refers to. */
-export function referencesIn(input: Buffer): string[] {
-  return scanElements(input).flatMap((item) => referenceId(item) ?? []);
+/**
+ * Ids that lists of items refer to, each once.
+ * @throws GatewayError `request_too_large` for more items than one request may have.
+ */
+export function referencesIn(inputs: readonly Buffer[]): Set<string> {
+  const ids = new Set<string>();
+  for (const item of boundedItems(inputs.map((input) => () => scanElements(input)))) {
+    const id = referenceId(item);
+    if (id !== undefined) ids.add(id);
+  }
+  return ids;
 }
 
-/** The items of all turns and then the request's own, with each reference replaced by its item. */
-export function joinInput(turns: readonly OpenedTurn[], own: Buffer, items: ReadonlyMap<string, Buffer>): Buffer {
-  const written = [
-    ...turns.flatMap(({ input, response }) => [...scanElements(input), ...outputOf(response)]),
-    ...scanElements(own),
+export interface Conversation {
+  turns: readonly OpenedTurn[];
+  /** The request's own input. */
+  own: Buffer;
+  items: ReadonlyMap<string, Buffer>;
+}
+
+/**
+ * The items of all turns and then the request's own, with each reference replaced by its item.
+ * @param reserve makes room for the result before it is written, or throws. A reference of ten bytes may stand for an item of megabytes, and be repeated.
+ * @throws GatewayError `request_too_large` for what would be refused if the client had sent it.
+ */
+export function joinInput({ turns, own, items }: Conversation, reserve: (bytes: number) => void): Buffer {
+  const lists = [
+    ...turns.flatMap(({ input, response }) => [() => scanElements(input), () => outputOf(response)]),
+    () => scanElements(own),
   ];
-  const resolved = written.map((item) => items.get(referenceId(item) ?? "") ?? item);
+  const resolved = boundedItems(lists).map((item) => items.get(referenceId(item) ?? "") ?? item);
+  const bytes = resolved.reduce((sum, item) => sum + item.length + COMMA.length, BRACKETS);
+  if (bytes > MAX_REQUEST_BYTES) throw tooLarge("input");
+  reserve(bytes);
   return Buffer.concat([
     Buffer.from("["),
     ...resolved.flatMap((item, index) => (index === 0 ? [item] : [COMMA, item])),
@@ -44,6 +69,26 @@ export function joinInput(turns: readonly OpenedTurn[], own: Buffer, items: Read
 }
 
 const COMMA = Buffer.from(",");
+const BRACKETS = 2;
+
+/** Each list alone is within the bounds of the request or the answer that it came in; all together need not be. */
+function boundedItems(lists: readonly (() => Buffer[])[]): Buffer[] {
+  const items: Buffer[] = [];
+  for (const list of lists) {
+    for (const item of list()) items.push(item);
+    if (items.length > REQUEST_BOUNDS.parts) throw tooLarge("input");
+  }
+  return items;
+}
+
+/** Responses of one conversation. */
+export const MAX_TURNS = 500;
+
+export function tooLarge(field: string): GatewayError {
+  const most = `${MAX_TURNS} turns, ${MAX_REQUEST_BYTES / 1024 / 1024} MiB or ${REQUEST_BOUNDS.parts} items`;
+  const message = `\`${field}\` refers to more than ${most} of stored responses. Shorten the conversation, and send it in \`input\`.`;
+  return new GatewayError("request_too_large", message, { field });
+}
 
 export function outputOf(response: Buffer): Buffer[] {
   const output = rawMember(response, "output");

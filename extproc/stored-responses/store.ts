@@ -10,7 +10,7 @@ import {
 import type { Queryable } from "../../ledger/postgres/database.ts";
 import type { Sealer } from "../../ledger/sealer.ts";
 import { pause } from "../../runtime/wait.ts";
-import { outputOf, referencesIn, textMember, type OpenedTurn } from "./input.ts";
+import { MAX_TURNS, outputOf, referencesIn, textMember, tooLarge, type OpenedTurn } from "./input.ts";
 import { isStorableId, type StoredNames } from "./names.ts";
 import type { FinishedResponse, SealedPart, WriteQueue } from "./write-queue.ts";
 
@@ -21,10 +21,17 @@ import type { FinishedResponse, SealedPart, WriteQueue } from "./write-queue.ts"
 export interface ResponseStore {
   /** Stores a response soon, if there is room. Never waits, never throws. */
   keep(response: FinishedResponse): void;
-  /** @param own the request's own input. */
-  recall(accountId: string, names: StoredNames, own: Buffer): Promise<Recalled>;
+  recall(accountId: string, request: RecallRequest): Promise<Recalled>;
   find(accountId: string, responseId: string): Promise<Buffer>;
   remove(accountId: string, responseId: string): Promise<void>;
+}
+
+interface RecallRequest {
+  names: StoredNames;
+  /** The request's own input. */
+  own: Buffer;
+  /** Makes room for so many bytes beside it, or throws: a request of 200 bytes may name 32 MiB. */
+  reserve(bytes: number): void;
 }
 
 /** What a request names. */
@@ -41,7 +48,13 @@ export interface ResponseStoreDeps {
   queue: WriteQueue;
 }
 
-const MAX_TURNS = 500;
+interface ItemsQuery {
+  accountId: string;
+  itemIds: readonly string[];
+  fields: ReadonlyMap<string, string>;
+  addRoom(bytes: number): void;
+}
+
 const MAX_ITEMS = 5_000;
 const MAX_READS = 64;
 const MAX_READS_OF_ACCOUNT = 8;
@@ -78,7 +91,11 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
     }
   }
 
-  async function readTurns(accountId: string, responseId: string): Promise<{ ids: string[]; turns: OpenedTurn[] }> {
+  async function readTurns(
+    accountId: string,
+    responseId: string,
+    addRoom: (bytes: number) => void,
+  ): Promise<{ ids: string[]; turns: OpenedTurn[] }> {
     const query = { accountId, responseId, maxResponses: MAX_TURNS, maxBytes: MAX_REQUEST_BYTES };
     const found = await lookAgain<StoredConversation>(
       () => readConversation(database, query),
@@ -90,6 +107,7 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
       case "too_large":
         throw tooLarge("previous_response_id");
       case "found":
+        addRoom(sum(found.responses.map(({ input, response }) => input.length + response.length)));
         return {
           ids: found.responses.map(({ responseId }) => responseId),
           turns: found.responses.map(({ responseId, input, response }) => ({
@@ -100,17 +118,19 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
     }
   }
 
-  async function findItems(
-    accountId: string,
-    itemIds: readonly string[],
-    fields: ReadonlyMap<string, string>,
-  ): Promise<{ ids: string[]; items: Map<string, Buffer> }> {
+  async function findItems({
+    accountId,
+    itemIds,
+    fields,
+    addRoom,
+  }: ItemsQuery): Promise<{ ids: string[]; items: Map<string, Buffer> }> {
     const items = new Map<string, Buffer>();
     if (itemIds.length === 0) return { ids: [], items };
     if (itemIds.length > MAX_ITEMS) throw tooLarge("input");
     const isIncomplete = (rows: readonly { itemIds: readonly string[] }[]) =>
       new Set(rows.flatMap((row) => row.itemIds)).size < itemIds.length;
     const rows = await lookAgain(() => readItems(database, { accountId, itemIds, maxBytes: MAX_REQUEST_BYTES }), isIncomplete);
+    addRoom(sum(rows.map(({ response }) => response?.length ?? 0)));
     const isAsked = new Set(itemIds);
     const isAmbiguous = new Set<string>();
     for (const { responseId, response } of rows) {
@@ -133,13 +153,15 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
 
   return {
     keep: queue.add,
-    recall: (accountId, { previousResponseId: previous, items: fields }, own) =>
+    recall: (accountId, { names: { previousResponseId: previous, items: fields }, own, reserve }) =>
       read(accountId, async () => {
         if (previous !== null && !isStorableId(previous)) throw previousMissing(previous, previous);
-        const { ids, turns } = previous === null ? { ids: [], turns: [] } : await readTurns(accountId, previous);
-        const itemIds = new Set([...turns.map(({ input }) => input), own].flatMap(referencesIn));
+        let recalled = 0;
+        const addRoom = (bytes: number) => reserve((recalled += bytes));
+        const { ids, turns } = previous === null ? { ids: [], turns: [] } : await readTurns(accountId, previous, addRoom);
+        const itemIds = referencesIn([...turns.map(({ input }) => input), own]);
         for (const id of itemIds) if (!isStorableId(id)) throw itemMissing(id, fields, false);
-        const found = await findItems(accountId, [...itemIds], fields);
+        const found = await findItems({ accountId, itemIds: [...itemIds], fields, addRoom });
         return { turns, items: found.items, usedResponseIds: [...new Set([...ids, ...found.ids])] };
       }),
     find: (accountId, responseId) =>
@@ -161,6 +183,10 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
 /** What a sealed part is bound to: it opens as nothing else. */
 export function describe({ accountId, responseId, part }: SealedPart): string {
   return JSON.stringify([accountId, responseId, part]);
+}
+
+function sum(sizes: readonly number[]): number {
+  return sizes.reduce((total, size) => total + size, 0);
 }
 
 async function lookAgain<Found>(look: () => Promise<Found>, isMissing: (found: Found) => boolean): Promise<Found> {
@@ -192,12 +218,6 @@ function itemMissing(id: string, fields: ReadonlyMap<string, string>, isAmbiguou
 
 function responseMissing(id: string): GatewayError {
   return new GatewayError("not_found", `Response with id ${quoted(id)} not found. ${WHY_MISSING}`);
-}
-
-function tooLarge(field: string): GatewayError {
-  const most = `${MAX_TURNS} turns or ${MAX_REQUEST_BYTES / 1024 / 1024} MiB`;
-  const message = `\`${field}\` refers to more than ${most} of stored items. Shorten the conversation, and send it in \`input\`.`;
-  return new GatewayError("request_too_large", message, { field });
 }
 
 function unreadable(cause?: unknown): GatewayError {

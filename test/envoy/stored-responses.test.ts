@@ -171,6 +171,23 @@ test("one gateway continues at once what the other has answered, and what has ex
   await expect(late).rejects.toMatchObject({ status: 404, code: "previous_response_not_found" });
 });
 
+test("a conversation far longer than the request that continues it is sent whole", async () => {
+  for (const model of UPSTREAMS) {
+    const input = "My name is Ada. ".repeat(40_000);
+    const first = await clientOf().responses.create({ model, input });
+    const next = await clientOf().responses.create({ model, previous_response_id: first.id, input: "What is my name?" });
+    expect(next.previous_response_id).toBe(first.id);
+    expect(next.usage?.input_tokens).toBeGreaterThan(first.usage?.input_tokens ?? Infinity);
+  }
+});
+
+test("an item that a short request names so often that it is too long is refused as too long (S21)", async () => {
+  const { output } = await clientOf().responses.create({ model: "chat", input: `${"x".repeat(200_000)} [[sim echo]]` });
+  const item = { type: "item_reference" as const, id: output[0]?.id ?? "" };
+  const input = [...Array.from({ length: 300 }, () => item), { role: "user" as const, content: "Go on." }];
+  await expect(clientOf().responses.create({ model: "chat", input })).rejects.toMatchObject({ status: 413, param: "input" });
+});
+
 test("store: false is not stored, nor is an answer that broke off, and a Model without storage says what helps", async () => {
   const unstored = await clientOf().responses.create({ model: "chat", input: "Say hello.", store: false });
   expect(unstored).toMatchObject({ store: false });

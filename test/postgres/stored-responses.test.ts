@@ -14,6 +14,8 @@ const postgres = usePostgres();
 const MEBIBYTE = 1024 * 1024;
 const SECRET = "the launch is on Thursday";
 const NOTHING = Buffer.from("[]");
+/** Room for anything. */
+const reserve = () => {};
 
 async function storeFor(pepper = PEPPER, known?: Database) {
   const database = known ?? (await postgres.migrated()).database;
@@ -51,10 +53,14 @@ test("a conversation is found from its last response, in order, and its items by
   store.keep(turn("r1"));
   store.keep(turn("r2", { previousResponseId: "r1" }));
   store.keep(turn("r3", { previousResponseId: "r2" }));
-  const { turns, usedResponseIds } = await store.recall("acme", named("r3"), NOTHING);
+  const { turns, usedResponseIds } = await store.recall("acme", { names: named("r3"), own: NOTHING, reserve });
   expect(turns.map(({ input }) => String(input))).toEqual(["r1", "r2", "r3"].map((id) => expect.stringContaining(`of ${id}`)));
   expect(usedResponseIds).toEqual(["r1", "r2", "r3"]);
-  const { items } = await store.recall("acme", named(null, "msg_r2", "msg_r1"), referring("msg_r2", "msg_r1"));
+  const { items } = await store.recall("acme", {
+    names: named(null, "msg_r2", "msg_r1"),
+    own: referring("msg_r2", "msg_r1"),
+    reserve,
+  });
   expect(JSON.parse(String(items.get("msg_r2")))).toEqual({ id: "msg_r2", text: SECRET });
   expect(items.size).toBe(2);
 });
@@ -65,12 +71,12 @@ test("another account finds none of it, and can delete none of it", async () => 
   expect(String(await store.find("acme", "r1"))).toContain(SECRET);
   await expect(store.find("other", "r1")).rejects.toMatchObject({ code: "not_found", status: 404 });
   await expect(store.remove("other", "r1")).rejects.toMatchObject({ code: "not_found" });
-  await expect(store.recall("other", named("r1"), NOTHING)).rejects.toMatchObject({
+  await expect(store.recall("other", { names: named("r1"), own: NOTHING, reserve })).rejects.toMatchObject({
     code: "previous_response_not_found",
     status: 404,
     field: "previous_response_id",
   });
-  await expect(store.recall("other", named(null, "msg_r1"), referring("msg_r1"))).rejects.toMatchObject({
+  await expect(store.recall("other", { names: named(null, "msg_r1"), own: referring("msg_r1"), reserve })).rejects.toMatchObject({
     code: "not_found",
     field: "input[0].id",
   });
@@ -113,7 +119,9 @@ test("an expired response is not found before it is deleted, and is deleted with
   await store.find("acme", "r2");
   await expire(database, "r1");
   await expect(store.find("acme", "r1")).rejects.toMatchObject({ status: 404 });
-  await expect(store.recall("acme", named(null, "msg_r1"), referring("msg_r1"))).rejects.toMatchObject({ status: 404 });
+  await expect(store.recall("acme", { names: named(null, "msg_r1"), own: referring("msg_r1"), reserve })).rejects.toMatchObject({
+    status: 404,
+  });
   expect(await dropExpiredResponses(database)).toBe(1);
   const items = await database.query({
     text: 'SELECT item_id AS "itemId" FROM stored_item',
@@ -128,7 +136,7 @@ test("a conversation whose beginning is gone is refused, and says which response
   store.keep(turn("r2", { previousResponseId: "r1" }));
   await store.find("acme", "r2");
   await expire(database, "r1");
-  await expect(store.recall("acme", named("r2"), NOTHING)).rejects.toMatchObject({
+  await expect(store.recall("acme", { names: named("r2"), own: NOTHING, reserve })).rejects.toMatchObject({
     code: "previous_response_not_found",
     message: expect.stringContaining("'r1'"),
   });
@@ -152,7 +160,7 @@ test("an item id that is in two responses names neither", async () => {
   const { store } = await storeFor();
   const response = (id: string) => Buffer.from(JSON.stringify({ id, output: [{ id: "msg_0", text: id }] }));
   for (const id of ["r1", "r2"]) store.keep(turn(id, { response: response(id) }));
-  await expect(store.recall("acme", named(null, "msg_0"), referring("msg_0"))).rejects.toMatchObject({
+  await expect(store.recall("acme", { names: named(null, "msg_0"), own: referring("msg_0"), reserve })).rejects.toMatchObject({
     status: 404,
     message: expect.stringContaining("several responses"),
   });

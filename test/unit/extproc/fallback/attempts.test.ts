@@ -4,7 +4,6 @@ import { GatewayError } from "../../../../contract/errors.ts";
 import { PROFILES } from "../../../../contract/profile.ts";
 import { startAttempts, withTried } from "../../../../extproc/fallback/attempts.ts";
 import { readRetryAfterMs } from "../../../../extproc/fallback/retry-after.ts";
-import { parsedBody } from "../../../../extproc/protocol/json/request-body.ts";
 import { createBackendHealth } from "../../../../extproc/route/backend-health.ts";
 import type { Translation } from "../../../../extproc/translate/translation.ts";
 
@@ -35,7 +34,7 @@ function setUp(translate: (backend: Backend) => Translation = translation) {
   const health = createBackendHealth({ clock });
   const attemptFailed = vi.fn();
   const attempts = startAttempts(
-    { requestId: "r", model: { name: "modelx" }, backends, body: parsedBody(body, {}), translate },
+    { requestId: "r", model: { name: "modelx" }, backends, received: body, translate },
     { health, events: { attemptFailed }, clock },
   );
   return { attempts, health, attemptFailed };

@@ -71,3 +71,20 @@ test("a process with room for less than the largest body still takes one at a ti
   admission.enter("a", MAX_REQUEST_BYTES);
   expect(refusal(() => admission.enter("b", 1))).toEqual(["overloaded", "2"]);
 });
+
+test("a body that grows by what it refers to is refused where one of its size would be, and keeps its room", () => {
+  const admission = setUp();
+  const alone = admission.enter("a", 200);
+  alone.reserve(32 * MEBIBYTE);
+  expect(admission.bytes).toBe(32 * MEBIBYTE);
+  alone.reserve(100);
+  expect(admission.bytes).toBe(32 * MEBIBYTE);
+  const second = admission.enter("a", 200);
+  expect(refusal(() => second.reserve(33 * MEBIBYTE))).toEqual(["rate_limited", "2"]);
+  for (const account of ["b", "c"]) admission.enter(account, 200).reserve(30 * MEBIBYTE);
+  expect(refusal(() => admission.enter("d", 200).reserve(30 * MEBIBYTE))).toEqual(["overloaded", "2"]);
+  second.release();
+  second.reserve(MEBIBYTE);
+  alone.release();
+  expect(admission.bytes).toBe(60 * MEBIBYTE + 200);
+});

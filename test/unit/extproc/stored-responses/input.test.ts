@@ -28,7 +28,9 @@ test("a conversation is its turns in their order and then the request, with each
     { input: bytes([{ role: "user", content: "a" }]), response: bytes({ id: "r1", output: [{ id: "msg_0" }] }) },
     { input: bytes([reference("msg_2"), { role: "user", content: "b" }]), response: bytes({ id: "r2", output: [] }) },
   ];
-  const joined = joinInput(turns, bytes([{ id: "msg_1" }, { role: "user", content: "c" }]), items);
+  const sizes: number[] = [];
+  const own = bytes([{ id: "msg_1" }, { role: "user", content: "c" }]);
+  const joined = joinInput({ turns, own, items }, (size) => sizes.push(size));
   expect(JSON.parse(String(joined))).toEqual([
     { role: "user", content: "a" },
     { id: "msg_0" },
@@ -37,17 +39,39 @@ test("a conversation is its turns in their order and then the request, with each
     { id: "msg_1", text: LONG },
     { role: "user", content: "c" },
   ]);
+  // Room is made for all of it, and for nothing more than the comma that it lacks.
+  expect(sizes).toEqual([joined.length + 1]);
+});
+
+test("a reference that is repeated until its item fills more than a request may have is refused before anything is written", () => {
+  const item = Buffer.from(JSON.stringify({ id: "m", text: "x".repeat(8 * 1024 * 1024) }));
+  const own = bytes(Array.from({ length: 5 }, () => reference("m")));
+  const reserved: number[] = [];
+  const join = () => joinInput({ turns: [], own, items: new Map([["m", item]]) }, (size) => reserved.push(size));
+  expect(join).toThrow(expect.objectContaining({ code: "request_too_large", field: "input" }));
+  expect(reserved).toEqual([]);
+});
+
+test("turns whose items are more than one request may have are refused, each of which was small enough", () => {
+  const input = bytes(Array.from({ length: 60_000 }, () => 1));
+  const turns = [1, 2].map(() => ({ input, response: bytes({ output: [] }) }));
+  const tooMany = expect.objectContaining({ code: "request_too_large" });
+  expect(() => joinInput({ turns, own: bytes([]), items: new Map() }, () => {})).toThrow(tooMany);
+  expect(() => referencesIn(turns.map((turn) => turn.input))).toThrow(tooMany);
 });
 
 test("big integers and unknown members of stored items stay as they were written", () => {
   const written = '[{"role":"user","content":"a","n":12345678901234567890}]';
-  expect(String(joinInput([], Buffer.from(written), new Map()))).toBe(written);
+  expect(String(joinInput({ turns: [], own: Buffer.from(written), items: new Map() }, () => {}))).toBe(written);
 });
 
 test("references are found with and without a type, and messages are none", () => {
   expect(
-    referencesIn(bytes([reference("a"), { id: "b" }, { id: "c", type: null }, { id: "d", role: "user", content: "" }])),
-  ).toEqual(["a", "b", "c"]);
+    referencesIn([
+      bytes([reference("a"), { id: "b" }, { id: "c", type: null }, { id: "d", role: "user", content: "" }]),
+      bytes([reference("a")]),
+    ]),
+  ).toEqual(new Set(["a", "b", "c"]));
   const named = readStoredNames(
     bodyOf({ previous_response_id: "resp_1", input: [{ role: "user", content: "" }, reference("a")] }),
   );
