@@ -14,6 +14,10 @@ export const ACCOUNT_BOUNDS = {
   members: 200,
   /** One for the account, for a key and for a member each. */
   budgets: 100,
+  /** Budgets set in 24 hours: each may write to every owner again. */
+  budgetChangesADay: 500,
+  /** Webhooks set and test events sent in 24 hours. Removing one always works. */
+  webhookChangesADay: 100,
   /** Invitations that nobody has accepted yet. */
   openInvitations: 100,
   invitationsADay: 50,

@@ -14,20 +14,44 @@ export interface DeliverDeps {
   everyMs?: number;
 }
 
-const EVERY_MS = 5_000;
-/** At once; an endpoint that does not answer keeps no others waiting for longer than its time-out. */
-const PORTION = 8;
+const EVERY_MS = 2_000;
+/** At once, in each process. */
+const MAX_SENDING = 32;
 
 /** Sends events to the webhooks of accounts, whichever replica takes them first. */
 export function startDeliveries(deps: DeliverDeps): Rounds {
   const { log, everyMs = EVERY_MS } = deps;
   const onFailure = (error: unknown) => log.warn({ err: error }, "webhook events could not be sent");
-  return startRounds(() => deliverEvents(deps), { everyMs, onFailure });
+  const sending = new Map<Promise<void>, Delivery>();
+
+  /** Whatever is due and has room: nobody waits for an endpoint that does not answer. */
+  async function send(): Promise<void> {
+    const room = MAX_SENDING - sending.size;
+    if (room === 0) return;
+    for (const delivery of await claimDeliveries(deps.database, { limit: room, busyAccounts: busyAccounts() })) {
+      const sent = deliver(delivery, deps)
+        .catch(onFailure)
+        .finally(() => sending.delete(sent));
+      sending.set(sent, delivery);
+    }
+  }
+
+  function busyAccounts(): string[] {
+    return [...new Set([...sending.values()].map(({ accountId }) => accountId))];
+  }
+
+  const rounds = startRounds(send, { everyMs, onFailure });
+  return {
+    async stop() {
+      await rounds.stop();
+      await Promise.all(sending.keys());
+    },
+  };
 }
 
-/** One round of it: everything that is due, a portion at a time. */
+/** Sends some of what is due, and waits for it. */
 export async function deliverEvents(deps: Omit<DeliverDeps, "everyMs">): Promise<void> {
-  const due = await claimDeliveries(deps.database, PORTION);
+  const due = await claimDeliveries(deps.database, { limit: MAX_SENDING, busyAccounts: [] });
   await Promise.all(due.map((delivery) => deliver(delivery, deps)));
 }
 

@@ -1,5 +1,7 @@
-import { lookup } from "node:dns";
+import { lookup, type LookupAddress } from "node:dns";
+import { Resolver } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
+import { callbackify, promisify } from "node:util";
 import { GatewayError } from "../../contract/errors.ts";
 import { matcherOf } from "../../runtime/address/cidr.ts";
 import { NEVER_RANGES, PRIVATE_RANGES } from "../../runtime/address/ranges.ts";
@@ -37,21 +39,43 @@ export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, "");
 }
 
+const systemLookup = promisify(lookup);
+export interface NameServer {
+  resolve4(hostname: string): Promise<string[]>;
+  resolve6(hostname: string): Promise<string[]>;
+}
+
+/** The owner of a name decides how long its name server is silent. */
+const QUERY = { timeout: 2_000, tries: 2 };
+
 /**
  * For a connection: looks a name up, and gives no address that events are not sent to. The connection goes to what was
  * judged here, so a name cannot lead elsewhere between the judgement and the use.
  */
-export function guardedLookup(networks: WebhookNetworks): LookupFunction {
+export function guardedLookup(networks: WebhookNetworks, names: NameServer = new Resolver(QUERY)): LookupFunction {
   return (hostname, options, callback) => {
-    lookup(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error !== null) return callback(error, "");
-      const open = networks === "any" ? addresses : addresses.filter(({ address }) => !isShut(address));
-      const [first] = open;
-      if (first === undefined) return callback(new Error("the name leads to a private or reserved address"), "");
-      if (options.all === true) return callback(null, open);
-      return callback(null, first.address, first.family);
+    const find = () => (networks === "any" ? systemLookup(hostname, { ...options, all: true }) : lookupPublic(hostname, names));
+    callbackify(find)((error, addresses) => {
+      const [first] = addresses ?? [];
+      if (first === undefined) callback(error ?? new Error("the name leads to a private or reserved address"), "");
+      else if (options.all === true) callback(null, addresses);
+      else callback(null, first.address, first.family);
     });
   };
+}
+
+/**
+ * By queries of this process. The system's lookup waits in one of the few threads that hash passwords, too: a customer whose
+ * name server never answers would keep others from signing in.
+ */
+async function lookupPublic(hostname: string, names: NameServer): Promise<LookupAddress[]> {
+  const [four, six] = await Promise.allSettled([names.resolve4(hostname), names.resolve6(hostname)]);
+  if (four.status === "rejected" && six.status === "rejected") throw four.reason;
+  const addresses = [
+    ...(four.status === "fulfilled" ? four.value : []).map((address) => ({ address, family: 4 })),
+    ...(six.status === "fulfilled" ? six.value : []).map((address) => ({ address, family: 6 })),
+  ];
+  return addresses.filter(({ address }) => !isShut(address));
 }
 
 function invalid(message: string): GatewayError {

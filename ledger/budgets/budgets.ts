@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
+import { admitChange } from "../people/audit.ts";
 import type { Queryable } from "../postgres/database.ts";
 
 /** What a budget covers. */
@@ -61,7 +62,8 @@ export async function listBudgets(database: Queryable, accountId: string): Promi
 /**
  * Sets the budget of an account, a key or a member; there is one of each.
  * @returns the budget's id.
- * @throws GatewayError `not_found` for a key or a member that the account does not have; `invalid_request` for too many.
+ * @throws GatewayError `not_found` for a key or a member that the account does not have; `invalid_request` for too many;
+ *   `rate_limited` for too many changes in a day.
  */
 export async function setBudget(
   transaction: Queryable,
@@ -71,6 +73,7 @@ export async function setBudget(
   const personId = covered.scope === "member" ? covered.personId : null;
   // One at a time: many at once would all find room.
   await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+  await admitChange(transaction, "budget", accountId);
   await checkCovered(transaction, { accountId, keyId, personId });
   const [row] = await transaction.query({
     text: `INSERT INTO budget (id, account_id, scope, key_id, person_id, amount_nano_usd) VALUES ($1, $2, $3, $4, $5, $6)

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { HOUR_MS } from "../../contract/days.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable } from "../postgres/database.ts";
-import { admitKeyChange, noteAction } from "../people/audit.ts";
+import { admitChange, noteAction } from "../people/audit.ts";
 import { createApiKey, rotateApiKey } from "./keys.ts";
 
 /** A member of an account. */
@@ -30,7 +30,7 @@ export async function issuePlaygroundKey(
   const { accountId, personId } = holder;
   // One at a time for an account: two tabs that open at once would make two keys.
   await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
-  await admitKeyChange(transaction, accountId);
+  await admitChange(transaction, "key", accountId);
   const expiresAt = new Date(Date.now() + VALUE_LASTS_MS);
   const known = await findPlaygroundKey(transaction, holder);
   if (known?.isDisabled === true)

@@ -24,23 +24,41 @@ export interface ListedAction {
   subject: string;
 }
 
+/** What an account may do so often in 24 hours: each leaves a row here, and costs other processes and people something. */
+const BOUNDED_ACTIONS = {
+  key: {
+    pattern: "key.%",
+    max: ACCOUNT_BOUNDS.keyChangesADay,
+    sentence: (max: number) =>
+      `An account makes, changes and rotates keys at most ${max} times in 24 hours. Try again later; keys can still be disabled and deleted.`,
+  },
+  budget: {
+    pattern: "account.budget\\_set",
+    max: ACCOUNT_BOUNDS.budgetChangesADay,
+    sentence: (max: number) =>
+      `An account sets budgets at most ${max} times in 24 hours. Try again later; budgets can still be deleted.`,
+  },
+  webhook: {
+    pattern: "account.webhook\\_%",
+    max: ACCOUNT_BOUNDS.webhookChangesADay,
+    sentence: (max: number) =>
+      `An account sets its webhook and sends test events at most ${max} times in 24 hours. Try again later; the webhook can still be removed.`,
+  },
+} as const;
+
 /**
- * Before a key is made, changed or rotated: each leaves a row here, and is told to every process. Deleting and disabling
- * need no leave: whoever wants to stop a key can.
+ * Before a key, a budget or the webhook is made or changed, or a test event sent. Deleting and disabling need no leave:
+ * whoever wants to stop something can.
  * @throws GatewayError `rate_limited` when the account's changes of the last 24 hours are as many as there may be.
  */
-export async function admitKeyChange(database: Queryable, accountId: string): Promise<void> {
+export async function admitChange(database: Queryable, of: keyof typeof BOUNDED_ACTIONS, accountId: string): Promise<void> {
+  const { pattern, max, sentence } = BOUNDED_ACTIONS[of];
   const changes = await database.execute(
-    `SELECT FROM audit_entry WHERE account_id = $1 AND id > $2 AND action LIKE 'key.%' LIMIT $3`,
+    "SELECT FROM audit_entry WHERE account_id = $1 AND id > $2 AND action LIKE $3 LIMIT $4",
     // An id holds the time at which it was made.
-    [accountId, uuidv7({ msecs: Date.now() - DAY_MS }), ACCOUNT_BOUNDS.keyChangesADay],
+    [accountId, uuidv7({ msecs: Date.now() - DAY_MS }), pattern, max],
   );
-  if (changes >= ACCOUNT_BOUNDS.keyChangesADay)
-    throw new GatewayError(
-      "rate_limited",
-      `An account makes, changes and rotates keys at most ${ACCOUNT_BOUNDS.keyChangesADay} times in 24 hours. Try again later; keys can still be disabled and deleted.`,
-      { headers: { "retry-after": "3600" } },
-    );
+  if (changes >= max) throw new GatewayError("rate_limited", sentence(max), { headers: { "retry-after": "3600" } });
 }
 
 export async function noteAction(

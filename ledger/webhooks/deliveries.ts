@@ -42,18 +42,32 @@ export async function queueEvent(
   return queued > 0;
 }
 
-/** Events that are due, each given to one of several processes that ask. */
-export async function claimDeliveries(database: Queryable, limit: number): Promise<Delivery[]> {
+/** Of one account's events, so many are sent at once: an endpoint that does not answer keeps those of others waiting for none. */
+export const MAX_SENDING_OF_ACCOUNT = 2;
+
+/**
+ * Events that are due, each given to one of several processes that ask. Every account's first comes before any account's second.
+ * @param busyAccounts get none.
+ */
+export async function claimDeliveries(
+  database: Queryable,
+  { limit, busyAccounts }: { limit: number; busyAccounts: readonly string[] },
+): Promise<Delivery[]> {
   return database.query({
-    text: `WITH due AS (
-             SELECT id FROM webhook_delivery WHERE next_attempt_at <= now() ORDER BY next_attempt_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    text: `WITH ranked AS (
+             SELECT id, row_number() OVER (PARTITION BY account_id ORDER BY next_attempt_at, id) AS place
+             FROM webhook_delivery WHERE next_attempt_at <= now() AND account_id <> ALL($2)
+           ), due AS (
+             SELECT webhook_delivery.id FROM webhook_delivery JOIN ranked USING (id)
+             WHERE place <= ${MAX_SENDING_OF_ACCOUNT} AND next_attempt_at <= now()
+             ORDER BY place, next_attempt_at LIMIT $1 FOR UPDATE OF webhook_delivery SKIP LOCKED
            ), claimed AS (
              UPDATE webhook_delivery SET attempts = attempts + 1, next_attempt_at = now() + ${CLAIMED_FOR}
              FROM due WHERE due.id = webhook_delivery.id RETURNING webhook_delivery.*
            )
            SELECT claimed.id, claimed.account_id AS "accountId", body, url, sealed_secret AS "sealedSecret", attempts::integer
            FROM claimed JOIN webhook ON webhook.account_id = claimed.account_id`,
-    values: [limit],
+    values: [limit, busyAccounts],
     row: deliveryRow,
   });
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
+import { admitChange } from "../people/audit.ts";
 import { seal, unseal } from "../people/sealed.ts";
 import type { Queryable } from "../postgres/database.ts";
 
@@ -26,11 +27,13 @@ export async function findWebhook(database: Queryable, accountId: string): Promi
  * Sets the address, with a new secret. Events that wait go to the new address, signed with it.
  * @param url judged already.
  * @returns the secret, which is kept encrypted and shown nowhere else.
+ * @throws GatewayError `rate_limited` for too many changes in a day.
  */
 export async function setWebhook(
   database: Queryable,
   { accountId, url, pepper }: { accountId: string; url: string; pepper: Buffer },
 ): Promise<{ secret: string }> {
+  await admitChange(database, "webhook", accountId);
   const secret = `${PREFIX}${randomBytes(SECRET_BYTES).toString("base64")}`;
   await database.execute(
     `INSERT INTO webhook (account_id, url, sealed_secret) VALUES ($1, $2, $3)

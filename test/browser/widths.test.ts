@@ -94,7 +94,7 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
     await setBudget(database, { accountId, amountNanoUsd: 1_234_567_890_123_456n, ...covered });
   await setWebhook(database, { accountId, url: `https://${EMAIL.replace("@", ".")}/hooks/${"long".repeat(20)}`, pepper: PEPPER });
   await queueEvent(database, { accountId, type: "budget.threshold_reached", at: new Date(), data: {} });
-  for (const { id } of await claimDeliveries(database, 1))
+  for (const { id } of await claimDeliveries(database, { limit: 1, busyAccounts: [] }))
     await noteUndelivered(database, { id, attempts: 7 }, `The endpoint could not be reached: ${NAME}.`);
   await rotateApiKey(database, { publicId: second, pepper: PEPPER, previousUntil: new Date(Date.now() + DAY_MS) });
   // Nearly nothing, and more than fits.

@@ -1,19 +1,21 @@
 import { once } from "node:events";
 import http from "node:http";
-import type { AddressInfo } from "node:net";
+import net, { type AddressInfo } from "node:net";
 import { Webhook } from "standardwebhooks";
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
 import { tellOfBudgets } from "../../dashboard/budgets/watch.ts";
 import type { Letter } from "../../dashboard/mail/letter.ts";
-import { deliverEvents } from "../../dashboard/webhooks/deliver.ts";
+import { deliverEvents, startDeliveries } from "../../dashboard/webhooks/deliver.ts";
+import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { setBudget } from "../../ledger/budgets/budgets.ts";
 import { noteAction } from "../../ledger/people/audit.ts";
 import { addMember } from "../../ledger/people/members.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
-import { listDeliveries } from "../../ledger/webhooks/deliveries.ts";
+import { listDeliveries, MAX_SENDING_OF_ACCOUNT, queueEvent } from "../../ledger/webhooks/deliveries.ts";
 import { LOOPBACK } from "../../local/process/ports.ts";
+import { eventually } from "../support/eventually.ts";
 import { openDashboard } from "../support/dashboard.ts";
 import { PEPPER, seedLedger, settlementOf } from "../support/ledger.ts";
 import { captureLog } from "../support/log.ts";
@@ -33,6 +35,8 @@ async function open() {
   await addMember(database, { accountId, personId: ben.personId, role: "member" });
   await noteAction(database, { accountId, personId: ben.personId, action: "key.created", subject: customer.keyId });
   const owner = await dashboard.signIn(ann.personId, accountId);
+  // With an account of his own.
+  const other = ben;
   const letters: Letter[] = [];
   const { log, lines } = captureLog();
   const round = () =>
@@ -45,7 +49,7 @@ async function open() {
   const deliver = (webhookNetworks: "public" | "any" = "any") =>
     deliverEvents({ database, pepper: PEPPER, webhookNetworks, log });
   const spend = (nanoUsd: bigint) => settle(database, [settlementOf(customer, { chargeNanoUsd: nanoUsd })]);
-  return { ...dashboard, ...customer, database, owner, benId: ben.personId, letters, lines, round, deliver, spend };
+  return { ...dashboard, ...customer, database, owner, other, benId: ben.personId, letters, lines, round, deliver, spend };
 }
 
 interface Received {
@@ -192,6 +196,71 @@ test("an event is sent again until it is taken, with the same id; after seven at
   }
   expect(await status()).toMatchObject({ status: "failed", attempts: 7 });
   expect(received).toHaveLength(10);
+});
+
+/** An endpoint that takes connections and never answers. */
+async function startSilentEndpoint(): Promise<{ url: string; connections: () => number }> {
+  let connections = 0;
+  const server = net.createServer((socket) => {
+    connections += 1;
+    socket.on("error", () => {});
+    onTestFinished(() => void socket.destroy());
+  });
+  server.listen(0, LOOPBACK);
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("The endpoint has no port.");
+  return { url: `http://${LOOPBACK}:${address.port}/`, connections: () => connections };
+}
+
+test("an endpoint that never answers holds up no other account's events, however many wait for it", async () => {
+  const { database, accountId, owner, other } = await open();
+  const silent = await startSilentEndpoint();
+  const { received, url } = await startEndpoint(200);
+  await setWebhook(owner, silent.url);
+  await setWebhook(other, url);
+  const queue = (id: string) => queueEvent(database, { accountId: id, type: "webhook.test", at: new Date(), data: {} });
+  for (let count = 0; count < 100; count++) await queue(accountId);
+  const { log } = captureLog();
+  const deliveries = startDeliveries({ database, pepper: PEPPER, webhookNetworks: "any", log, everyMs: 20 });
+  onTestFinished(() => deliveries.stop());
+  await eventually(() => expect(silent.connections()).toBeGreaterThan(0));
+  for (let count = 0; count < 5; count++) {
+    await queue(other.accountId);
+    await eventually(() => expect(received).toHaveLength(count + 1));
+  }
+  expect(silent.connections()).toBeLessThanOrEqual(MAX_SENDING_OF_ACCOUNT);
+});
+
+test("budgets are set, webhooks are set and tested so often in a day; deleting and removing always works", async () => {
+  const { database, accountId, owner, program } = await open();
+  const { url } = await startEndpoint(200);
+  await setWebhook(owner, url);
+  const { call } = await program(accountId, owner.personId, "owner");
+  const budget = (await call("PUT", "/api/v1/budgets", { scope: "account", amount: "1" })).json();
+  for (const [action, count] of [
+    ["account.budget_set", ACCOUNT_BOUNDS.budgetChangesADay],
+    ["account.webhook_tested", ACCOUNT_BOUNDS.webhookChangesADay],
+  ])
+    await database.execute(
+      `INSERT INTO audit_entry (id, account_id, person_id, action, subject)
+       SELECT uuidv7(), $1, $2, $3, 'a subject' FROM generate_series(1, $4::int)`,
+      [accountId, owner.personId, action, count],
+    );
+  const budgets = await call("PUT", "/api/v1/budgets", { scope: "account", amount: "2" });
+  const webhook = await call("PUT", "/api/v1/webhook", { url });
+  for (const answer of [budgets, webhook])
+    expect([answer.statusCode, answer.headers["retry-after"], answer.json().error.message]).toEqual([
+      429,
+      "3600",
+      expect.stringMatching(/at most \d+ times in 24 hours/),
+    ]);
+  expect((await owner.post("/dashboard/budgets", { covered: "account", amount: "3" })).body).toContain("at most 500 times");
+  expect((await owner.post("/dashboard/budgets/webhook/test")).statusCode).toBe(429);
+  expect(await listDeliveries(database, { accountId, limit: 1 })).toEqual([]);
+  expect((await call("DELETE", `/api/v1/budgets/${budget.id}`)).statusCode).toBe(204);
+  expect((await call("DELETE", "/api/v1/webhook")).statusCode).toBe(204);
 });
 
 test("events go to public addresses only, whatever a name leads to at the moment of sending", async () => {

@@ -6,7 +6,7 @@ import { findKey, listKeys, type ListedKey } from "../../../ledger/keys/key-list
 import { changeKey } from "../../../ledger/keys/key-settings.ts";
 import { createApiKey, revokeApiKey, rotateApiKey } from "../../../ledger/keys/keys.ts";
 import { setKeyLimits } from "../../../ledger/leases/limits.ts";
-import { admitKeyChange, noteAction } from "../../../ledger/people/audit.ts";
+import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { checkFirstKey } from "../../../ledger/people/email-proof.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { callerOf, type Caller } from "../caller.ts";
@@ -80,7 +80,7 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
       const { name, allowed_models: allowedModels, expires_at: expiresAt, limits } = request.body;
       const made = await database.transaction(async (transaction) => {
         await checkModels(transaction, allowedModels);
-        await admitKeyChange(transaction, caller.accountId);
+        await admitChange(transaction, "key", caller.accountId);
         if (caller.mustProveEmail) await checkFirstKey(transaction, caller.accountId);
         const { publicId, value } = await createApiKey(transaction, {
           accountId: caller.accountId,
@@ -118,7 +118,7 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
       const { id: publicId } = request.params;
       return database.transaction(async (transaction) => {
         await checkModels(transaction, request.body.allowed_models);
-        if (!(await isStop(transaction, caller, request))) await admitKeyChange(transaction, caller.accountId);
+        if (!(await isStop(transaction, caller, request))) await admitChange(transaction, "key", caller.accountId);
         await changeKey(transaction, { accountId: caller.accountId, publicId }, readKeyChange(request.body));
         await note(transaction, caller, "key.changed", publicId);
         return showKey(await keyOf(caller, publicId, transaction));
@@ -144,7 +144,7 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
       const hours = request.body?.overlap_hours ?? OVERLAP_HOURS;
       const previousUntil = hours === 0 ? null : new Date(Date.now() + hours * HOUR_MS);
       return database.transaction(async (transaction) => {
-        await admitKeyChange(transaction, caller.accountId);
+        await admitChange(transaction, "key", caller.accountId);
         const { value } = await rotateApiKey(transaction, { publicId, pepper, previousUntil });
         await note(transaction, caller, "key.rotated", publicId);
         return { ...showKey(await keyOf(caller, publicId, transaction)), value };

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { deleteBudget, listBudgets, setBudget } from "../../../ledger/budgets/budgets.ts";
 import { listKeyNames } from "../../../ledger/keys/key-list.ts";
-import { noteAction } from "../../../ledger/people/audit.ts";
+import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { listMembers } from "../../../ledger/people/members.ts";
 import { listDeliveries, queueEvent } from "../../../ledger/webhooks/deliveries.ts";
 import { findWebhook, removeWebhook, setWebhook } from "../../../ledger/webhooks/webhooks.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { budgetForm } from "../../budgets/budget-form.ts";
-import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
+import { EMPTY_FORM, readForm, refuseForm, submitForm, type FormState } from "../../form.ts";
 import { showUsd } from "../../money.ts";
 import { goTo, sendPage } from "../../reply.ts";
 import { checkFresh } from "../../session/fresh.ts";
@@ -54,7 +54,7 @@ export function budgetRoutes(app: FastifyInstance, { database, pepper, webhookNe
         await noteAction(transaction, { accountId, personId: visitor.person.id, action: "account.budget_set", subject });
       });
     });
-    if (budget !== undefined) return sendPage(reply, await render(visitor, { budget }), 400);
+    if (budget !== undefined) return refuseForm(reply, await render(visitor, { budget }), { form: budget });
     return goTo(reply, BUDGETS_PATH, "Budget saved.");
   });
 
@@ -83,14 +83,21 @@ export function budgetRoutes(app: FastifyInstance, { database, pepper, webhookNe
         await noteAction(transaction, { accountId, personId: visitor.person.id, action: "account.webhook_set", subject });
       });
     });
-    if (webhook !== undefined) return sendPage(reply, await render(visitor, { webhook }), 400);
+    if (webhook !== undefined) return refuseForm(reply, await render(visitor, { webhook }), { form: webhook });
     return sendPage(reply, webhookSecretPage({ visitor, secret }));
   });
 
   app.post(`${BUDGETS_PATH}/webhook/test`, async (request, reply) => {
-    const { accountId } = memberOf(request, "setLimits").membership;
-    const event = { accountId, type: "webhook.test", at: new Date(), data: { account_id: accountId } };
-    const isQueued = await queueEvent(database, event);
+    const visitor = memberOf(request, "setLimits");
+    const { accountId } = visitor.membership;
+    const isQueued = await database.transaction(async (transaction) => {
+      await admitChange(transaction, "webhook", accountId);
+      const event = { accountId, type: "webhook.test", at: new Date(), data: { account_id: accountId } };
+      if (!(await queueEvent(transaction, event))) return false;
+      const personId = visitor.person.id;
+      await noteAction(transaction, { accountId, personId, action: "account.webhook_tested", subject: accountId });
+      return true;
+    });
     return goTo(reply, `${BUDGETS_PATH}#webhook`, isQueued ? "Test event queued." : "Save a webhook first.");
   });
 

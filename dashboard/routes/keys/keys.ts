@@ -9,7 +9,7 @@ import { changeKey, disableKeys } from "../../../ledger/keys/key-settings.ts";
 import { createApiKey, isPublicId, revokeApiKey, rotateApiKey } from "../../../ledger/keys/keys.ts";
 import { setKeyLimits } from "../../../ledger/leases/limits.ts";
 import { listModels } from "../../../ledger/models/model-list.ts";
-import { admitKeyChange, noteAction } from "../../../ledger/people/audit.ts";
+import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { checkFirstKey } from "../../../ledger/people/email-proof.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm } from "../../form.ts";
@@ -109,7 +109,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
       const { accountId } = visitor.membership;
       const created = await change(visitor, "key.created", async (transaction) => {
         await checkModelNames(transaction, allowedModels);
-        await admitKeyChange(transaction, accountId);
+        await admitChange(transaction, "key", accountId);
         if (visitor.mustProveEmail) await checkFirstKey(transaction, accountId);
         const key = await createApiKey(transaction, {
           accountId,
@@ -143,7 +143,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
       const settings = parseKeyForm(values);
       await change(visitor, "key.changed", async (transaction) => {
         await checkModelNames(transaction, settings.allowedModels);
-        await admitKeyChange(transaction, visitor.membership.accountId);
+        await admitChange(transaction, "key", visitor.membership.accountId);
         await changeKey(transaction, { accountId: visitor.membership.accountId, publicId: key.publicId }, settings);
         return key;
       });
@@ -161,7 +161,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
       const key = await keyOf(request, visitor);
       if ((key.status === "disabled") === isDisabled) return goTo(reply, "/dashboard/keys");
       await change(visitor, `key.${action}d`, async (transaction) => {
-        if (!isDisabled) await admitKeyChange(transaction, visitor.membership.accountId);
+        if (!isDisabled) await admitChange(transaction, "key", visitor.membership.accountId);
         await changeKey(transaction, { accountId: visitor.membership.accountId, publicId: key.publicId }, { isDisabled });
         return key;
       });
@@ -182,7 +182,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
     const hours = overlapSchema.parse(readForm(request)["overlap"]);
     const previousUntil = hours === 0 ? null : new Date(Date.now() + hours * HOUR_MS);
     const { value } = await change(visitor, "key.rotated", async (transaction) => {
-      await admitKeyChange(transaction, visitor.membership.accountId);
+      await admitChange(transaction, "key", visitor.membership.accountId);
       return { publicId, ...(await rotateApiKey(transaction, { publicId, pepper, previousUntil })) };
     });
     const models = await listModels(database, Date.now());
