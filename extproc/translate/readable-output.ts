@@ -94,7 +94,7 @@ export function chatOutput(json: JsonObject, growth?: ArgumentGrowth): Output {
   const output: Output = { texts: [], otherBytes: 0 };
   const choices = objectsIn(json["choices"]);
   for (const choice of choices) readChoice(choice, output, growth);
-  if (choices.length === 0) output.texts.push(...textsOutsideChoices(json, growth));
+  if (choices.length === 0) addTexts(output, textsOutsideChoices(json, growth));
   return output;
 }
 
@@ -123,7 +123,7 @@ function readChoice(choice: JsonObject, output: Output, growth: ArgumentGrowth |
   if (sizeOf(output) === before && isObject(choice["message"])) readSaid(choice["message"], output, growth);
   readMembers(choice, output, BESIDE_CHOICE);
   // Tokens with their probabilities repeat the text, unless they are all there is.
-  if (sizeOf(output) === before) output.texts.push(...tokensIn(choice["logprobs"]));
+  if (sizeOf(output) === before) addTexts(output, tokensIn(choice["logprobs"]));
 }
 
 function readSaid(said: JsonObject, output: Output, growth: ArgumentGrowth | undefined): void {
@@ -145,7 +145,12 @@ function readCall(call: JsonObject, key: string, output: Output, growth: Argumen
   const read: Output = { texts: [], otherBytes: 0 };
   readMembers(call, read, NO_NAMES);
   output.otherBytes += read.otherBytes;
-  output.texts.push(...(growth === undefined ? read.texts : read.texts.map((text) => growth.grown(key, text)).filter(isText)));
+  addTexts(output, growth === undefined ? read.texts : read.texts.map((text) => growth.grown(key, text)).filter(isText));
+}
+
+/** One by one: an answer may have more texts than a call can have arguments. */
+function addTexts(output: Output, texts: readonly string[]): void {
+  for (const text of texts) output.texts.push(text);
 }
 
 /** Walks with a list of its own: nesting may be deeper than the stack. */

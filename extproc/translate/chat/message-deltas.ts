@@ -50,7 +50,7 @@ export function createMessageDeltas(context: Pick<WriteContext, "asked" | "reque
       }
       case "citations": {
         const block = blocks.get(event.index);
-        if (block?.type === "text") block.citations.push(...event.citations);
+        if (block?.type === "text") for (const citation of event.citations) block.citations.push(citation);
         return NOTHING;
       }
       case "close":
@@ -87,7 +87,7 @@ export function createMessageDeltas(context: Pick<WriteContext, "asked" | "reque
     blocks.delete(index);
     switch (block?.type) {
       case "text":
-        annotations.push(...annotationsOf(block, contentLength));
+        for (const annotation of annotationsOf(block, contentLength)) annotations.push(annotation);
         return NOTHING;
       case "thinking": {
         // Unsigned thinking can never go back to its server, so it is shown and not kept.

@@ -19,8 +19,8 @@ export function createMessageSum(): MessageSum {
     content += delta.content ?? "";
     refusal = delta.refusal ?? refusal;
     reasoning += delta.reasoning_content ?? "";
-    details.push(...(delta.reasoning_details ?? []));
-    annotations.push(...(delta.annotations ?? []));
+    for (const detail of delta.reasoning_details ?? []) details.push(detail);
+    for (const annotation of delta.annotations ?? []) annotations.push(annotation);
     for (const call of delta.tool_calls ?? []) addCall(call);
     if (delta.function_call !== undefined) {
       functionCall ??= { name: delta.function_call.name ?? "", arguments: "" };

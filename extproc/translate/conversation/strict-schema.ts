@@ -2,20 +2,21 @@ import { isObject } from "../../protocol/json/object.ts";
 
 /**
  * Is this JSON Schema what chat's `strict` demands: every object closed, and all of its properties required? A schema
- * that is not would be refused. Walks with a list of its own: nesting may be deeper than the stack.
+ * that is not would be refused. The list of what waits is kept by hand, and grows one by one: nesting may be deeper, and arrays longer,
+ * than the stack.
  */
 export function isStrictSchema(schema: unknown): boolean {
   const waiting: unknown[] = [schema];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     if (Array.isArray(next)) {
-      waiting.push(...next.filter(isContainer));
+      for (const element of next) if (isContainer(element)) waiting.push(element);
       continue;
     }
     if (!isObject(next)) continue;
     const { properties } = next;
     const isClosed = next["type"] !== "object" && properties === undefined ? true : isClosedObject(next);
     if (!isClosed) return false;
-    waiting.push(...Object.values(next).filter(isContainer));
+    for (const member of Object.values(next)) if (isContainer(member)) waiting.push(member);
   }
   return true;
 }

@@ -116,14 +116,15 @@ function echoBytes(response: JsonObject, mostEchoed: ReadonlyMap<string, number>
   return bytes;
 }
 
-/** Bytes of all strings in it, names included. A list of its own: nesting may be deeper than the stack. */
+/** Bytes of all strings in it, names included. No recursion and no spread: JSON may be deeper and longer than the stack. */
 function stringBytes(value: unknown): number {
   let bytes = 0;
   const waiting: unknown[] = [value];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     if (typeof next === "string") bytes += Buffer.byteLength(next);
-    else if (Array.isArray(next)) waiting.push(...next.filter((element) => element !== undefined));
-    else if (isObject(next))
+    else if (Array.isArray(next)) {
+      for (const element of next) if (element !== undefined) waiting.push(element);
+    } else if (isObject(next))
       for (const [name, member] of Object.entries(next)) {
         bytes += Buffer.byteLength(name);
         if (member !== null) waiting.push(member);

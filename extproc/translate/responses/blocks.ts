@@ -47,7 +47,7 @@ export function createBlocks({ asked, requestId }: WriteContext, output: Output)
         if (block?.type === "thinking") block.signature = event.signature;
         return [];
       case "citations":
-        if (block?.type === "text") block.citations.push(...event.citations);
+        if (block?.type === "text") for (const citation of event.citations) block.citations.push(citation);
         return [];
       case "close":
         blocks.delete(event.index);

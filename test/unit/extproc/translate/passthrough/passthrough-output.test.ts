@@ -56,6 +56,13 @@ describe("what a chat client can read is counted, whatever shape it has (S38)", 
     expect(sorted(chatOutput({ ...json }))).toEqual(texts);
   });
 
+  test("more texts than a call can have arguments are counted one by one", () => {
+    const many = Array.from({ length: 200_000 }, () => ({ token: "a", text: "a" }));
+    expect(chatOutput(chat({}, { logprobs: { content: many } })).texts).toHaveLength(many.length);
+    expect(chatOutput({ content: many }).texts).toHaveLength(many.length);
+    expect(chatOutput(chat({ tool_calls: [{ function: { arguments: "a" }, parts: many }] })).texts).not.toEqual([]);
+  });
+
   test("strings in members that the gateway does not know count as text, and disprove no report", () => {
     const delta = { content: "a", commentary: "bb", extra: { deep: [["cc"]] } };
     expect(chatOutput(chat(delta))).toEqual({ texts: ["a"], otherBytes: 4 });
