@@ -6,6 +6,8 @@ import type { Endpoint } from "../route/endpoint.ts";
 import { describeBalance } from "./balance.ts";
 import { describeModels } from "./models.ts";
 import type { Credit } from "../credit/credit.ts";
+import type { AccountLoad } from "../load/account-load.ts";
+import type { FreeRequests } from "../load/free-requests.ts";
 import type { ResponseStore } from "../stored-responses/store.ts";
 import type { World } from "../world/world.ts";
 import { answerStoredResponse } from "./stored-response.ts";
@@ -38,18 +40,20 @@ export interface AnswerDeps {
   credit: Credit;
   readUsage: UsageReport;
   responses: ResponseStore;
+  freeRequests: Pick<FreeRequests, "retrieve">;
   clock: { nowMs(): number };
 }
 
 export interface AnswerRouteInput {
   endpoint: Extract<Endpoint, { kind: "models" | "balance" | "usage" | "stored_response" }>;
   caller: Caller;
+  load: AccountLoad;
   requestId: string;
   deps: AnswerDeps;
 }
 
 /** `/v1/models`, `/v1/balance`, `/v1/usage` (S10, S29) and `/v1/responses/{id}`. Only the last two ask the database. */
-export async function answerRoute({ endpoint, caller, requestId, deps }: AnswerRouteInput): Promise<Reply> {
+export async function answerRoute({ endpoint, caller, load, requestId, deps }: AnswerRouteInput): Promise<Reply> {
   switch (endpoint.kind) {
     case "models":
       return reply.answerNow(
@@ -72,8 +76,12 @@ export async function answerRoute({ endpoint, caller, requestId, deps }: AnswerR
           await describeUsage({ query: endpoint.query, key: caller.key, readUsage: deps.readUsage, nowMs: deps.clock.nowMs() }),
         ),
       );
-    case "stored_response":
-      return reply.answerNow(encodeBody(requestId, await answerStoredResponse(endpoint, caller, deps.responses)));
+    case "stored_response": {
+      const noteSize = deps.freeRequests.retrieve(load);
+      const body = await answerStoredResponse(endpoint, caller, deps.responses);
+      noteSize(body.length);
+      return reply.answerNow(encodeBody(requestId, body));
+    }
   }
 }
 

@@ -52,12 +52,12 @@ function admitCaller(context: ExchangeContext, caller: Caller, { endpoint, heade
     case "usage":
       context.slot = deps.freeRequests.report(load);
       context.closers.push(context.slot.release);
-      return answerRoute({ endpoint, caller, requestId, deps }).then(answered);
+      return answerRoute({ endpoint, caller, load, requestId, deps }).then(answered);
     case "models":
     case "balance":
     case "stored_response":
       deps.freeRequests.lookUp(load);
-      return answerRoute({ endpoint, caller, requestId, deps }).then(answered);
+      return answerRoute({ endpoint, caller, load, requestId, deps }).then(answered);
     case "count_tokens":
       deps.freeRequests.lookUp(load);
       break;

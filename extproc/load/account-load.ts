@@ -16,6 +16,8 @@ export interface AccountLoad {
   readonly starts: StartPace;
   readonly reports: Pace;
   readonly lookups: Pace;
+  /** Mebibytes of stored responses that it read. */
+  readonly retrievals: Pace;
   readonly refusals: Pace;
 }
 
@@ -42,6 +44,8 @@ const NEGLIGIBLE_MS = 0.01;
 /** Answers that cost the caller nothing: far above what tools ask for, far below what would be felt. */
 export const REPORTS = { perSecond: 20, burst: 40 };
 export const LOOKUPS = { perSecond: 100, burst: 200 };
+/** Envoy holds an answer that nobody reads for minutes, and tells nobody of it. */
+export const RETRIEVED_MEBIBYTES = { perSecond: 1, burst: 32 };
 /** Clients that are refused come back at most so fast; see refusals.ts. */
 export const REFUSALS = { perSecond: 200, burst: 200, maxDelayMs: 2_000 };
 
@@ -92,6 +96,7 @@ export function createAccountLoad(): AccountLoad {
     starts: createStartPace(),
     reports: createPace(REPORTS),
     lookups: createPace(LOOKUPS),
+    retrievals: createPace(RETRIEVED_MEBIBYTES),
     refusals: createPace(REFUSALS),
   };
 }

@@ -1,11 +1,13 @@
 import { GatewayError } from "../../contract/errors.ts";
-import { LOOKUPS, REPORTS, type AccountLoad } from "./account-load.ts";
+import { LOOKUPS, REPORTS, RETRIEVED_MEBIBYTES, type AccountLoad } from "./account-load.ts";
 import { createSlot, type Slot } from "./slot.ts";
 
 /** What costs its caller nothing has limits of its own: each account may ask so often, with all of its keys together. */
 export interface FreeRequests {
   /** Models, balance, a token count. @throws GatewayError `rate_limited`. */
   lookUp(load: AccountLoad): void;
+  /** A stored response, of up to 8 MiB. @returns takes its size once it is read. @throws GatewayError `rate_limited`. */
+  retrieve(load: AccountLoad): (bytes: number) => void;
   /** A usage report, which the database makes. @throws GatewayError `rate_limited`; `overloaded` if others wait for theirs. */
   report(load: AccountLoad): Slot;
 }
@@ -21,6 +23,7 @@ export interface FreeRequestsDeps {
 /** Of the database connections that settlements and leases need, too. */
 const MAX_REPORTS = 4;
 const MAX_REPORTS_OF_ACCOUNT = 2;
+const MEBIBYTE = 1024 * 1024;
 const COME_AGAIN = { headers: { "retry-after": "1" } };
 
 export function createFreeRequests({ clock, onRefused }: FreeRequestsDeps): FreeRequests {
@@ -38,6 +41,15 @@ export function createFreeRequests({ clock, onRefused }: FreeRequestsDeps): Free
           "lookups",
           `Your account asks for models, its balance or token counts more than ${LOOKUPS.perSecond} times a second. Ask less often.`,
         );
+    },
+    retrieve({ retrievals }) {
+      // Its size is not known yet.
+      if (!retrievals.isDue(clock.nowMs()))
+        refuse(
+          "lookups",
+          `Your account reads stored responses faster than ${RETRIEVED_MEBIBYTES.perSecond} MiB a second. Ask less often.`,
+        );
+      return (bytes) => retrievals.note(clock.nowMs(), bytes / MEBIBYTE);
     },
     report(load) {
       if (load.openReports >= MAX_REPORTS_OF_ACCOUNT)

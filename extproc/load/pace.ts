@@ -4,6 +4,10 @@ export interface Pace {
   delayMs(nowMs: number): number;
   /** Counts one event if that keeps to the rate without waiting. */
   take(nowMs: number): boolean;
+  /** Would one event keep to the rate? */
+  isDue(nowMs: number): boolean;
+  /** Counts events that have happened, whatever the rate: later ones wait for them. */
+  note(nowMs: number, events: number): void;
 }
 
 export interface PaceOptions {
@@ -31,6 +35,10 @@ export function createPace({ perSecond, burst, maxDelayMs = Infinity }: PaceOpti
       if (dueMs - aheadMs > nowMs) return false;
       dueMs = Math.max(dueMs, nowMs) + intervalMs;
       return true;
+    },
+    isDue: (nowMs) => dueMs - aheadMs <= nowMs,
+    note(nowMs, events) {
+      dueMs = Math.max(dueMs, nowMs) + events * intervalMs;
     },
   };
 }

@@ -24,6 +24,21 @@ test("an account may look up 200 things at once and 100 a second, and its flood 
   expect(refusals).toEqual(["lookups", "lookups"]);
 });
 
+test("an account reads 32 MiB of stored responses at once and one a second; others read theirs", () => {
+  const { free, refusals, pass } = setUp();
+  const [reader, other] = [createAccountLoad(), createAccountLoad()];
+  for (let index = 0; index < 4; index++) free.retrieve(reader)(8 * 1024 * 1024);
+  expect(() => free.retrieve(reader)).toThrow(limited("1 MiB a second"));
+  expect(() => free.retrieve(other)).not.toThrow();
+  pass(1_000);
+  free.retrieve(reader)(8 * 1024 * 1024);
+  pass(7_000);
+  expect(() => free.retrieve(reader)).toThrow(limited("1 MiB a second"));
+  pass(1_000);
+  expect(() => free.retrieve(reader)).not.toThrow();
+  expect(refusals).toEqual(["lookups", "lookups"]);
+});
+
 test("an account waits for two usage reports at once at most, all accounts for four", () => {
   const { free, refusals } = setUp();
   const [flood, second, third] = [createAccountLoad(), createAccountLoad(), createAccountLoad()];
