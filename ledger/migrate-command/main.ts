@@ -15,7 +15,8 @@ const FINAL_FAILURE = 2;
 const environment = readEnv({ ...DATABASE_VARIABLES }, process.env);
 const database = createDatabase({ url: databaseUrl(environment), applicationName: "ledger migration" });
 try {
-  const applied = await migrate(database);
+  const onLocked = (name: string) => console.log(`${name} waits for a table that is in use`);
+  const applied = await migrate(database, { onLocked });
   for (const name of applied) console.log(`applied ${name}`);
   console.log(applied.length === 0 ? "The schema is up to date." : `The schema is up to date; ${applied.length} applied.`);
 } catch (error) {

@@ -1,12 +1,23 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
+import { backOffMs } from "../../runtime/wait.ts";
 import type { Database, Queryable } from "./database.ts";
+import { isLockTimeout } from "./postgres-error.ts";
 
 const FOLDER = new URL("../migrations/", import.meta.url);
 /** Any two numbers, as long as nothing else in this database locks the same. */
 const LOCK = "SELECT pg_advisory_xact_lock(1835493482, 1)";
 const STATEMENT_TIMEOUT_MS = 600_000;
+/**
+ * Statements of the running version queue behind a migration that waits for its lock. Requests wait up to 2 s for credit, so a
+ * migration gives up well before that, lets the queue pass, and tries again (docs/decisions/0060).
+ */
+const LOCK_TIMEOUT_MS = 400;
+const LOCK_RETRY = { firstMs: 500, maxMs: 3_000 } as const;
+/** Four to six minutes. The chart's Job then starts the migration anew, up to `migration.backoffLimit` times. */
+const MAX_LOCK_ATTEMPTS = 120;
 
 /**
  * Other checksums of migrations whose statements are the same: a comment of each was changed for some hours, and is what it
@@ -24,22 +35,50 @@ interface Migration {
   checksum: string;
 }
 
+interface MigrateOptions {
+  /** Another folder of migrations, with a slash at its end; for tests. */
+  folder?: URL;
+  /** The migration waits for a table that is in use, and will be tried again. */
+  onLocked?: (name: string) => void;
+}
+
 /**
  * Brings the schema to the newest migration, each in a transaction of its own. Any number of processes may call it at
  * the same time: each takes the same lock before it looks.
- * @param folder another folder of migrations, with a slash at its end; for tests.
  * @returns the names of those that this call applied.
  * @throws Error that names the migration which failed, was changed after it was applied, or comes too late in the order.
  */
-export async function migrate(database: Database, folder: URL = FOLDER): Promise<string[]> {
+export async function migrate(
+  database: Database,
+  { folder = FOLDER, onLocked = () => {} }: MigrateOptions = {},
+): Promise<string[]> {
   const migrations = await readMigrations(folder);
   const applied: string[] = [];
-  for (;;) {
-    const name = await database.transaction((transaction) => applyNext(transaction, migrations), {
-      statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-    });
-    if (name === undefined) return applied;
-    applied.push(name);
+  for (let attempts = 1; ; attempts++) {
+    try {
+      const name = await database.transaction((transaction) => applyNext(transaction, migrations), {
+        statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+      });
+      if (name === undefined) return applied;
+      applied.push(name);
+      attempts = 0;
+    } catch (error) {
+      if (!(error instanceof LockedError) || attempts >= MAX_LOCK_ATTEMPTS) throw error;
+      onLocked(error.migration);
+      await sleep(backOffMs(LOCK_RETRY, attempts, Math.random()));
+    }
+  }
+}
+
+/** A table that a migration changes was in use for longer than others may wait. */
+class LockedError extends Error {
+  readonly migration: string;
+
+  constructor(migration: string) {
+    super(
+      `The migration ${migration} cannot lock a table: a long query or transaction uses it. End that one (pg_stat_activity lists it), and migrate again.`,
+    );
+    this.migration = migration;
   }
 }
 
@@ -69,8 +108,10 @@ async function applyNext(transaction: Queryable, migrations: readonly Migration[
   const next = chooseNext(migrations, new Map(rows.map(({ name, checksum }) => [name, checksum])));
   if (next === undefined) return undefined;
   try {
+    await transaction.execute(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
     await transaction.execute(next.sql);
   } catch (error) {
+    if (isLockTimeout(error)) throw new LockedError(next.name);
     throw new Error(`The migration ${next.name} failed.`, { cause: error });
   }
   await transaction.execute("INSERT INTO schema_migration (name, checksum) VALUES ($1, $2)", [next.name, next.checksum]);

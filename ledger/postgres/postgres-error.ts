@@ -5,6 +5,11 @@ export function isSerializationFailure(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === "40P01" || error.code === "40001");
 }
 
+/** `lock_timeout` passed. */
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === "55P03";
+}
+
 /**
  * Postgres refuses the data itself (class 22, data exception; class 23, integrity), so that trying the same again
  * cannot help. Everything else, from a closed connection to a full disk, may pass.

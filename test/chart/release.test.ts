@@ -1,8 +1,11 @@
 import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import process from "node:process";
 import { stringify } from "yaml";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
+import { findHelm4 } from "../support/helm-4.ts";
+import { createCommand } from "../support/kube/commands.ts";
 import { useKubeApi } from "../support/kube/use-kube-api.ts";
 import { CHART, NAME, NAMESPACE, RELEASE, type Values } from "./harness-render.ts";
 
@@ -101,3 +104,40 @@ test("an upgrade to the same chart and values changes no pod", async () => {
   await helm(["upgrade", RELEASE, CHART], TRIAL);
   expect(await templates()).toEqual(before);
 });
+
+test("no upgrade restarts the trial's Postgres: new gateway pods get their credit from it", async () => {
+  expect(await get(`statefulset/${NAME}-postgres`, "jsonpath={.spec.updateStrategy.type}")).toBe("OnDelete");
+});
+
+/** Helm 4 may have to be built first. */
+const HELM_4_WITHIN_MS = 600_000;
+
+test(
+  "Helm 4 upgrades, rolls back and uninstalls a release of Helm 3",
+  async () => {
+    const program = await findHelm4({ environment: process.env, onProgress: (line) => console.log(line) });
+    const helm4 = createCommand(program, api());
+    const run = (...words: string[]) => helm4([...words, "--namespace", NAMESPACE]);
+    const generation = () => get(`statefulset/${NAME}`, "jsonpath={.metadata.generation}");
+    const pepper = () => get(`secret/${NAME}-key-pepper`, "jsonpath={.data}");
+    const drainSeconds = () => get(`statefulset/${NAME}`, "jsonpath={.spec.template.spec.terminationGracePeriodSeconds}");
+    const before = { generation: await generation(), pepper: await pepper(), drainSeconds: await drainSeconds() };
+
+    await run("upgrade", RELEASE, CHART, "--reuse-values");
+    expect(await generation(), "the same chart and values").toBe(before.generation);
+    await run("upgrade", RELEASE, CHART, "--reset-then-reuse-values", "--set", "gateway.drainSeconds=30");
+    expect(await drainSeconds()).toBe("90");
+    // Fields that Helm 3 set are Helm 4's only by force.
+    await run("upgrade", RELEASE, CHART, "--reuse-values", "--server-side=true", "--force-conflicts");
+    expect(await drainSeconds()).toBe("90");
+    await run("rollback", RELEASE);
+    await run("rollback", RELEASE, "1");
+    expect(await drainSeconds()).toBe(before.drainSeconds);
+    expect(await pepper()).toBe(before.pepper);
+
+    await run("uninstall", RELEASE);
+    expect(await pepper()).toBe(before.pepper);
+    expect((await api().kubectl(["get", "deployments,services,statefulsets", "--output", "name"])).trim()).toBe("");
+  },
+  HELM_4_WITHIN_MS,
+);

@@ -29,9 +29,9 @@ test("four processes that migrate at once apply each migration once", async () =
 test("a migration that was changed after it was applied is refused by name", async () => {
   const { database } = await postgres.empty();
   const folder = await copyOfMigrations();
-  await migrate(database, folder);
+  await migrate(database, { folder });
   await writeFile(new URL("0002-accounts-and-keys.sql", folder), "SELECT 1");
-  await expect(migrate(database, folder)).rejects.toThrow("0002-accounts-and-keys.sql was changed after it was applied");
+  await expect(migrate(database, { folder })).rejects.toThrow("0002-accounts-and-keys.sql was changed after it was applied");
 });
 
 test("databases are accepted that were made while three migrations had other comments", async () => {
@@ -51,23 +51,23 @@ test("a migration that fails leaves nothing behind and is named", async () => {
   const { database } = await postgres.empty();
   const folder = await copyOfMigrations();
   await writeFile(new URL("9998-broken.sql", folder), "CREATE TABLE half_done (id integer); SELECT no_such_column;");
-  await expect(migrate(database, folder)).rejects.toThrow("9998-broken.sql failed");
+  await expect(migrate(database, { folder })).rejects.toThrow("9998-broken.sql failed");
   await expect(database.execute("SELECT FROM half_done")).rejects.toThrow("does not exist");
 });
 
 test("a migration that comes late in the order is refused by name", async () => {
   const { database } = await postgres.empty();
   const folder = await copyOfMigrations();
-  await migrate(database, folder);
+  await migrate(database, { folder });
   await writeFile(new URL("0000-late.sql", folder), "SELECT 1");
-  await expect(migrate(database, folder)).rejects.toThrow("0000-late.sql comes before");
+  await expect(migrate(database, { folder })).rejects.toThrow("0000-late.sql comes before");
 });
 
 test("a schema that a newer program migrated is accepted", async () => {
   const { database } = await postgres.empty();
   const folder = await copyOfMigrations();
   await writeFile(new URL("9999-newer.sql", folder), "CREATE TABLE newer (id integer)");
-  await migrate(database, folder);
+  await migrate(database, { folder });
   expect(await migrate(database)).toEqual([]);
 });
 
