@@ -70,23 +70,19 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-async function revisions(): Promise<string[]> {
-  const { team } = stage();
-  return [
-    (await team.get("apikey", "shared")).metadata.resourceVersion,
-    (await team.get("model", "shared")).metadata.resourceVersion,
-  ];
-}
+const writesOf = async (name: string) => [await stage().team.writes("apikey", name), await stage().team.writes("model", name)];
 
 test("the one that came first manages the resources and says so; the other leaves them alone and tells it once", async () => {
   const { team } = stage();
   const told = async () => (await team.events("shared")).filter((event) => event === "Warning ManagedElsewhere");
   await until(async () => expect(await told()).toHaveLength(2));
   expect((await team.conditions("apikey", "shared"))["Managed"]).toMatchObject(MANAGED);
-  const before = await revisions();
+  await until(async () =>
+    expect((await team.conditions("apikey", "shared"))["Ready"]).toMatchObject({ status: "True", reason: "Active" }),
+  );
+  const before = await writesOf("shared");
   await sleep(5_000);
-  expect(await revisions()).toEqual(before);
-  expect((await team.conditions("apikey", "shared"))["Ready"]).toMatchObject({ status: "True", reason: "Active" });
+  expect(await writesOf("shared")).toEqual(before);
   expect((await stage().ask(key, "shared")).status).toBe(200);
 });
 
@@ -95,10 +91,11 @@ test("a new resource is one release's alone, whichever is faster, and comes to r
   await team.apply(apiKey("contested"), model("contested", { url: upstreamUrl }));
   const events = async () => (await team.events("contested")).filter((event) => event === "Warning ManagedElsewhere");
   await until(async () => expect(await events()).toHaveLength(2));
-  const revision = async (kind: string) => (await team.get(kind, "contested")).metadata.resourceVersion;
-  const before = [await revision("apikey"), await revision("model")];
+  for (const kind of ["apikey", "model"])
+    await until(async () => expect((await team.conditions(kind, "contested"))["Ready"]).toMatchObject({ status: "True" }));
+  const before = await writesOf("contested");
   await sleep(3_000);
-  expect([await revision("apikey"), await revision("model")]).toEqual(before);
+  expect(await writesOf("contested")).toEqual(before);
 });
 
 test("the other one never drops the finalizer: the key is revoked by the release that made it", async () => {

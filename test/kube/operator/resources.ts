@@ -2,6 +2,7 @@ import { stringify } from "yaml";
 import * as z from "zod";
 import type { KubeApi } from "../../support/kube/api.ts";
 import { TEAM } from "./install.ts";
+import { WRITES } from "../../support/kube/writes.ts";
 
 interface ModelFields {
   modelName?: string;
@@ -52,7 +53,6 @@ export type ShownCondition = z.infer<typeof conditionSchema>;
 const shownSchema = z.looseObject({
   metadata: z.looseObject({
     uid: z.string(),
-    resourceVersion: z.string(),
     creationTimestamp: z.string(),
     finalizers: z.array(z.string()).default([]),
     ownerReferences: z.unknown().optional(),
@@ -96,6 +96,12 @@ export function createTeam({ kubectl }: Pick<KubeApi, "kubectl">, namespace = TE
     async value(name: string, key = "api-key"): Promise<string | undefined> {
       const encoded = (await get("secret", name)).data[key];
       return encoded === undefined ? undefined : Buffer.from(encoded, "base64").toString("utf8");
+    },
+    /** Who wrote it and when. */
+    async writes(kind: string, name: string): Promise<string> {
+      const writes = await inTeam(["get", kind, name, "--output", `jsonpath=${WRITES}`]);
+      if (writes === "") throw new Error(`The API server names nobody who wrote ${kind} ${name}.`);
+      return writes;
     },
     /** `Warning SecretNotFound` of the Events about it. */
     async events(name: string): Promise<string[]> {
