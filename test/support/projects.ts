@@ -1,3 +1,4 @@
+import { totalmem } from "node:os";
 import type { TestProjectInlineConfiguration } from "vitest/config";
 import { LongestFirst } from "./longest-first.ts";
 
@@ -33,8 +34,8 @@ const PROJECTS = {
   cluster: { testTimeout: 300_000, hookTimeout: TOOLS_WITHIN_MS, globalSetup: CLUSTER },
 } as const;
 
-/** Most files wait for processes more than they compute. Each starts its own: up to 1 GiB at once for each file. */
-const FILES_AT_ONCE = 4;
+/** Most files wait for processes more than they compute. Each starts its own, which take up to 1 GiB: half of the machine's. */
+const FILES_AT_ONCE = Math.min(6, Math.max(2, Math.floor(totalmem() / (2 * 1024 ** 3))));
 
 /** Of a file whose tests say that they are concurrent. */
 const TESTS_AT_ONCE = 12;
