@@ -40,6 +40,9 @@ const FILES_AT_ONCE = Math.min(6, Math.max(2, Math.floor(totalmem() / (2 * 1024 
 /** Of a file whose tests say that they are concurrent. */
 const TESTS_AT_ONCE = 12;
 
+/** Of `expect.poll`: as patient as `eventually`. */
+const POLL = { timeout: 30_000 };
+
 /** What every run has. */
 export const RUN = {
   globalSetup: "./test/support/run-directory.ts",
@@ -67,6 +70,7 @@ export function createProject(
       exclude: pathsOf(exclude),
       maxWorkers: FILES_AT_ONCE,
       maxConcurrency: TESTS_AT_ONCE,
+      expect: { poll: POLL },
       ...PROJECTS[name],
       ...changes,
     },

@@ -46,7 +46,7 @@ function start({ lists, watches }: Script) {
       },
     },
   });
-  return { asked, changes, until: (steps: string[]) => vi.waitFor(() => expect(asked).toEqual(steps)) };
+  return { asked, changes, until: (steps: string[]) => vi.waitFor(() => expect(asked).toEqual(steps), { timeout: 30_000 }) };
 }
 
 const list = (resourceVersion: string, items: object[], token?: string) => ({

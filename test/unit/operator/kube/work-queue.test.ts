@@ -34,7 +34,7 @@ test("a key that is added many times while it waits is worked on once", async ()
   for (const key of ["a", "b", "b", "b"]) queue.add(key);
   expect(keys()).toEqual(["a"]);
   runs[0]?.end();
-  await vi.waitFor(() => expect(keys()).toEqual(["a", "b"]));
+  await vi.waitFor(() => expect(keys()).toEqual(["a", "b"]), { timeout: 30_000 });
   runs[1]?.end();
   await queue.stop();
   expect(keys()).toEqual(["a", "b"]);
@@ -48,7 +48,7 @@ test("a key that is added while it is worked on is worked on again after that, n
   await settled();
   expect(keys()).toEqual(["a"]);
   runs[0]?.end();
-  await vi.waitFor(() => expect(keys()).toEqual(["a", "a"]));
+  await vi.waitFor(() => expect(keys()).toEqual(["a", "a"]), { timeout: 30_000 });
   runs[1]?.end();
   await queue.stop();
 });
@@ -58,7 +58,7 @@ test("as many keys as there are workers are worked on at a time", async () => {
   for (const key of ["a", "b", "c"]) queue.add(key);
   expect(keys()).toEqual(["a", "b"]);
   runs[1]?.end();
-  await vi.waitFor(() => expect(keys()).toEqual(["a", "b", "c"]));
+  await vi.waitFor(() => expect(keys()).toEqual(["a", "b", "c"]), { timeout: 30_000 });
   for (const run of runs) run.end();
   await queue.stop();
 });
