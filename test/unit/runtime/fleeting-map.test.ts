@@ -32,9 +32,9 @@ test("all may be deleted while they are gone through", () => {
   expect([seen.length, map.size]).toEqual([50, 0]);
 });
 
-/** The second shows that the first can fail. */
+/** The second shows that the first can fail. Buffers of Node's own, from before, may be given back meanwhile. */
 test.for([
-  ["FleetingMap", 0, 6],
+  ["FleetingMap", -2, 6],
   ["Map", 20, 30],
 ] as const)("what was deleted from a %s since a full collection: MiB that the young one leaves", async ([kind, least, most]) => {
   const program = path.join(import.meta.dirname, "harness-map-memory.ts");
