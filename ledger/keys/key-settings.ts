@@ -14,6 +14,9 @@ export interface KeySettings {
   isDisabled: boolean;
 }
 
+/** What is absent or undefined stays unchanged. */
+export type KeyChange = { [Name in keyof KeySettings]?: KeySettings[Name] | undefined };
+
 /** Disables those of the keys that are enabled. @returns their ids. */
 export async function disableKeys(
   database: Queryable,
@@ -37,7 +40,7 @@ export async function disableKeys(
 export async function changeKey(
   database: Queryable,
   { accountId, publicId }: { accountId: string; publicId: string },
-  { name, allowedModels, expiresAt, limits, isDisabled }: Partial<KeySettings>,
+  { name, allowedModels, expiresAt, limits, isDisabled }: KeyChange,
 ): Promise<void> {
   if (limits !== undefined) await checkLimitsAreKnown(database, { accountId, publicId });
   const changed = await database.execute(

@@ -98,9 +98,10 @@ export interface NewApiKey {
   /** What its owner calls it. */
   name: string;
   pepper: Buffer;
-  expiresAt?: Date;
+  /** Without it, never. */
+  expiresAt?: Date | null;
   /** Names of models; without it, all. */
-  allowedModels?: readonly string[];
+  allowedModels?: readonly string[] | null;
   randomBytes?: (size: number) => Buffer;
 }
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { ListedKey } from "../../../ledger/keys/key-list.ts";
-import type { KeySettings } from "../../../ledger/keys/key-settings.ts";
+import type { KeyChange, KeySettings } from "../../../ledger/keys/key-settings.ts";
 import { limits, readLimits, showLimits } from "./limits.ts";
 import { keyId, model, moment, showMoment, showMomentOrNull, showMoney, usd, words } from "./values.ts";
 
@@ -58,14 +58,27 @@ export const rotation = z
   .nullish()
   .meta({ description: "How many hours the previous value keeps working; default 24." });
 
-export function readKeyChange(change: z.infer<typeof keyChange>): Partial<KeySettings> {
+export function readNewKey(sent: z.infer<typeof newKey>): Omit<KeySettings, "isDisabled"> {
   return {
-    ...(change.name === undefined ? {} : { name: change.name }),
-    ...(change.allowed_models === undefined ? {} : { allowedModels: change.allowed_models }),
-    ...(change.expires_at === undefined ? {} : { expiresAt: change.expires_at === null ? null : new Date(change.expires_at) }),
-    ...(change.limits === undefined ? {} : { limits: readLimits(change.limits) }),
-    ...(change.disabled === undefined ? {} : { isDisabled: change.disabled }),
+    name: sent.name,
+    allowedModels: sent.allowed_models ?? null,
+    expiresAt: readMoment(sent.expires_at) ?? null,
+    limits: readLimits(sent.limits ?? {}),
   };
+}
+
+export function readKeyChange(change: z.infer<typeof keyChange>): KeyChange {
+  return {
+    name: change.name,
+    allowedModels: change.allowed_models,
+    expiresAt: readMoment(change.expires_at),
+    limits: change.limits && readLimits(change.limits),
+    isDisabled: change.disabled,
+  };
+}
+
+function readMoment(text: string | null | undefined): Date | null | undefined {
+  return typeof text === "string" ? new Date(text) : text;
 }
 
 export function showKey(listed: ListedKey): z.infer<typeof key> {

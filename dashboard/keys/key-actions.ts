@@ -1,0 +1,119 @@
+import { HOUR_MS } from "../../contract/days.ts";
+import { GatewayError } from "../../contract/errors.ts";
+import { checkModelNames } from "../../ledger/keys/key-bounds.ts";
+import { findKey, type ListedKey } from "../../ledger/keys/key-list.ts";
+import { changeKey, disableKeys, type KeyChange, type KeySettings } from "../../ledger/keys/key-settings.ts";
+import { createApiKey, isPublicId, revokeApiKey, rotateApiKey } from "../../ledger/keys/keys.ts";
+import { setKeyLimits } from "../../ledger/leases/limits.ts";
+import { admitChange, noteAction } from "../../ledger/people/audit.ts";
+import { checkFirstKey } from "../../ledger/people/email-proof.ts";
+import type { Database, Queryable } from "../../ledger/postgres/database.ts";
+
+/** Who acts on an account's keys: a person on a page, or a program with a management token. */
+export interface KeyActor {
+  accountId: string;
+  /** null: a token acts. */
+  personId: string | null;
+  /** null: a person acts. */
+  tokenId: string | null;
+  mustProveEmail: boolean;
+}
+
+interface KeyWithValue {
+  key: ListedKey;
+  /** The full value, which exists nowhere else. */
+  value: string;
+}
+
+/**
+ * Changes to keys, for pages and the management API alike. Each is one transaction with its audit entry: both are stored, or
+ * neither. Disabling and deleting always work; everything else counts against the account's changes per day.
+ */
+export interface KeyActions {
+  /** @throws GatewayError `not_found` for a key of another account too, so that nobody learns that it exists. */
+  find(actor: KeyActor, publicId: string): Promise<ListedKey>;
+  create(actor: KeyActor, settings: Omit<KeySettings, "isDisabled">): Promise<KeyWithValue>;
+  /** Members that are absent or undefined stay unchanged. */
+  change(actor: KeyActor, publicId: string, change: KeyChange): Promise<ListedKey>;
+  /** @returns how many were enabled before. */
+  disable(actor: KeyActor, publicIds: readonly string[]): Promise<number>;
+  /** @param options.overlapHours how long the previous value keeps working; 0: not at all. */
+  rotate(actor: KeyActor, publicId: string, options: { overlapHours: number }): Promise<KeyWithValue>;
+  /** @returns the key as it was. */
+  delete(actor: KeyActor, publicId: string): Promise<ListedKey>;
+}
+
+export interface KeyActionsDeps {
+  database: Database;
+  pepper: Buffer;
+  /** The caller's name for a key's models, for errors. */
+  modelsField: string;
+}
+
+export function createKeyActions({ database, pepper, modelsField }: KeyActionsDeps): KeyActions {
+  async function find({ accountId }: KeyActor, publicId: string, queryable: Queryable = database): Promise<ListedKey> {
+    // Anything else may contain a NUL, which Postgres accepts in no text.
+    const key = isPublicId(publicId) ? await findKey(queryable, { accountId, publicId }) : undefined;
+    if (key === undefined) throw new GatewayError("not_found", "This account has no such key.", { field: "id" });
+    return key;
+  }
+
+  async function note(transaction: Queryable, actor: KeyActor, action: `key.${string}`, publicId: string): Promise<void> {
+    await noteAction(transaction, { ...actor, action, subject: publicId });
+  }
+
+  return {
+    find: (actor, publicId) => find(actor, publicId),
+    create: (actor, { name, allowedModels, expiresAt, limits }) =>
+      database.transaction(async (transaction) => {
+        const { accountId } = actor;
+        await checkModelNames(transaction, allowedModels, modelsField);
+        await admitChange(transaction, "key", accountId);
+        if (actor.mustProveEmail) await checkFirstKey(transaction, accountId);
+        const { publicId, value } = await createApiKey(transaction, { accountId, name, pepper, expiresAt, allowedModels });
+        await setKeyLimits(transaction, publicId, limits);
+        await note(transaction, actor, "key.created", publicId);
+        return { key: await find(actor, publicId, transaction), value };
+      }),
+    change: (actor, publicId, change) =>
+      database.transaction(async (transaction) => {
+        const { accountId } = actor;
+        const { status } = await find(actor, publicId, transaction);
+        const onlySwitch = switchIn(change);
+        await checkModelNames(transaction, change.allowedModels ?? null, modelsField);
+        const isStop = onlySwitch === "disabled" && status !== "disabled";
+        if (!isStop) await admitChange(transaction, "key", accountId);
+        await changeKey(transaction, { accountId, publicId }, change);
+        await note(transaction, actor, `key.${onlySwitch ?? "changed"}`, publicId);
+        return find(actor, publicId, transaction);
+      }),
+    disable: (actor, publicIds) =>
+      database.transaction(async (transaction) => {
+        const ids = await disableKeys(transaction, { accountId: actor.accountId, publicIds });
+        for (const id of ids) await note(transaction, actor, "key.disabled", id);
+        return ids.length;
+      }),
+    rotate: (actor, publicId, { overlapHours }) =>
+      database.transaction(async (transaction) => {
+        await find(actor, publicId, transaction);
+        await admitChange(transaction, "key", actor.accountId);
+        const previousUntil = overlapHours === 0 ? null : new Date(Date.now() + overlapHours * HOUR_MS);
+        const { value } = await rotateApiKey(transaction, { publicId, pepper, previousUntil });
+        await note(transaction, actor, "key.rotated", publicId);
+        return { key: await find(actor, publicId, transaction), value };
+      }),
+    delete: (actor, publicId) =>
+      database.transaction(async (transaction) => {
+        const key = await find(actor, publicId, transaction);
+        await revokeApiKey(transaction, publicId);
+        await note(transaction, actor, "key.deleted", publicId);
+        return key;
+      }),
+  };
+}
+
+/** Does the change do nothing but enable or disable the key? */
+function switchIn({ isDisabled, ...others }: KeyChange): "enabled" | "disabled" | undefined {
+  if (isDisabled === undefined || Object.values(others).some((value) => value !== undefined)) return undefined;
+  return isDisabled ? "disabled" : "enabled";
+}
