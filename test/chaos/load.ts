@@ -1,7 +1,7 @@
 import type { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { INTERFACES } from "../../contract/protocol.ts";
-import { below, pick, type Random } from "../fuzz/harness-mutate.ts";
+import { below, pick, type Random } from "../support/random.ts";
 import { createCaller, type Manner, type Seen } from "./caller.ts";
 import { chooseModel } from "./models.ts";
 import type { Question } from "./question.ts";

@@ -1,5 +1,5 @@
 import { freePort } from "../../local/process/ports.ts";
-import { pick, type Random } from "../fuzz/harness-mutate.ts";
+import { pick, type Random } from "../support/random.ts";
 import { makeBackendManifests, type TestBackend, type TestModelOfMany } from "../support/backend-manifests.ts";
 import { SPARE } from "./upstream.ts";
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { below, pick, type Random } from "../fuzz/harness-mutate.ts";
+import { below, pick, type Random } from "../support/random.ts";
 import type { Member } from "../support/supervised/member.ts";
 import type { SupervisedStack } from "../support/supervised/supervised-stack.ts";
 import { pause } from "../../runtime/wait.ts";

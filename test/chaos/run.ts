@@ -1,4 +1,4 @@
-import { seeded } from "../fuzz/harness-mutate.ts";
+import { seeded } from "../support/random.ts";
 import { startSupervisedStack, type SupervisedStack } from "../support/supervised/supervised-stack.ts";
 import { createAttacks, type Attack } from "./attackers.ts";
 import { auditBooks, readBooked } from "./books.ts";

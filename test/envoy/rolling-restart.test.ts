@@ -12,7 +12,7 @@ import { makeModels } from "../chaos/models.ts";
 import { untilAtRest } from "../chaos/rest.ts";
 import { startUpstream, type Upstream } from "../chaos/upstream.ts";
 import { SLOW } from "../chaos/upstream-faults.ts";
-import { seeded } from "../fuzz/harness-mutate.ts";
+import { seeded } from "../support/random.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Member } from "../support/supervised/member.ts";
 import { startService, type Service } from "../support/supervised/service.ts";

@@ -7,7 +7,8 @@ import { eventually } from "../support/eventually.ts";
 import { scrape } from "../support/metrics.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
 import { readCorpus } from "./harness-corpus.ts";
-import { below, mutate, pick, type Random } from "./harness-mutate.ts";
+import { mutate } from "./harness-mutate.ts";
+import { below, pick, type Random } from "../support/random.ts";
 import { expectSound, fuzz } from "./harness-run.ts";
 
 let stack: TestStack;

@@ -4,7 +4,8 @@ import { PROTOCOLS, type Protocol } from "../../contract/protocol.ts";
 import { makeManifests, SIMULATOR_URLS } from "../support/manifests-folder.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
 import { readCorpus } from "./harness-corpus.ts";
-import { below, mutate, pick, seeded } from "./harness-mutate.ts";
+import { mutate } from "./harness-mutate.ts";
+import { below, pick, seeded } from "../support/random.ts";
 import { expectSound, fuzz } from "./harness-run.ts";
 
 let stack: TestStack;

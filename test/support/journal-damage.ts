@@ -3,6 +3,7 @@ import path from "node:path";
 import { isSegment } from "../../extproc/journal/read-journal.ts";
 import { decodeRecord, settleLost, type JournalRecord } from "../../extproc/journal/record.ts";
 import type { Settlement } from "../../ledger/settlement/settlement.ts";
+import { below, type Random } from "./random.ts";
 
 const HEADER_BYTES = 8;
 
@@ -11,15 +12,14 @@ export type Survivors = Map<string, Pick<Settlement, "chargeNanoUsd" | "outcome"
 
 /**
  * Damages one segment of a journal that nobody writes any more, as a disk or a power cut does.
- * @param random whole numbers below its argument
  * @returns what every request of this journal can still be charged by, worked out from which bytes changed and not by
  *   the reader that recovery uses.
  */
-export async function damageJournal(directory: string, random: (below: number) => number): Promise<Survivors> {
+export async function damageJournal(directory: string, random: Random): Promise<Survivors> {
   const survivors: Survivors = new Map();
   const ends = new Set<string>();
   const segments = (await readdir(directory)).filter(isSegment).sort();
-  const victim = segments[random(Math.max(1, segments.length))];
+  const victim = segments[below(random, Math.max(1, segments.length))];
   for (const segment of segments) {
     const file = path.join(directory, segment);
     const bytes = await readFile(file);
@@ -44,15 +44,15 @@ export async function damageJournal(directory: string, random: (below: number) =
   }
 }
 
-function damage(bytes: Buffer, random: (below: number) => number): Buffer {
-  const at = random(bytes.length);
+function damage(bytes: Buffer, random: Random): Buffer {
+  const at = below(random, bytes.length);
   const copy = Buffer.from(bytes);
-  switch (random(3)) {
+  switch (below(random, 3)) {
     case 0:
-      copy[at] = (copy[at] ?? 0) ^ (1 << random(8));
+      copy[at] = (copy[at] ?? 0) ^ (1 << below(random, 8));
       return copy;
     case 1:
-      return copy.fill(0, at, Math.min(bytes.length, at + 1 + random(4_096)));
+      return copy.fill(0, at, Math.min(bytes.length, at + 1 + below(random, 4_096)));
     default:
       return copy.subarray(0, at);
   }

@@ -22,7 +22,7 @@ export interface OwnTestPostgres extends TestPostgres {
   start(): Promise<void>;
 }
 
-interface TestDatabase {
+export interface TestDatabase {
   database: Database;
   /** Holds the test server's password. */
   url: string;
