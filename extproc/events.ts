@@ -91,18 +91,18 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
   });
   const limited = new Counter({
     name: "gateway_limited_requests_total",
-    help: "Requests refused because the process was busy or an account asked for too much of it, by reason.",
+    help: "Requests refused because the process was busy or an account exceeded its share, by reason.",
     labelNames: ["reason"],
     registers,
   });
   const heldRefusals = new Counter({
     name: "gateway_held_refusals_total",
-    help: "Refusals that were held back, because their clients came again faster than refusals are given out.",
+    help: "Refusals delayed because their clients retried too fast.",
     registers,
   });
   const delayedStarts = new Counter({
     name: "gateway_delayed_starts_total",
-    help: "Requests that waited to begin, because their account had many under way beside those of others.",
+    help: "Requests delayed because their account had many in flight while others were waiting.",
     registers,
   });
   const earlyAnswers = new Counter({
@@ -124,44 +124,42 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
   });
   const failedAttempts = new Counter({
     name: "gateway_failed_attempts_total",
-    help: "Attempts at one of a model's several backends that gave no answer, by model and what came of it.",
+    help: "Failed attempts at a model's backends, by model and what followed.",
     labelNames: ["model", "result"],
     registers,
   });
   const damagedRecords = new Counter({
     name: "gateway_journal_damaged_records_total",
-    help: "Records of journals that could not be read when they were recovered.",
+    help: "Journal records that could not be read during recovery.",
     registers,
   });
   const doubtedReports = new Counter({
     name: "gateway_doubted_usage_reports_total",
-    help: "Reports of usage that were not charged as they stand, by model and what was wrong with them.",
+    help: "Usage reports that were corrected before charging, by model and fault.",
     labelNames: ["model", "doubt"],
     registers,
   });
   const unknownReasons = new Counter({
     name: "gateway_unknown_stop_reasons_total",
-    help: "Translated answers whose model server gave a stop reason that the gateway does not know, by model.",
+    help: "Translated answers with an unknown stop reason from the model server, by model.",
     labelNames: ["model"],
     registers,
   });
   const storedResponses = new Counter({
     name: "gateway_stored_responses_total",
-    help: "Responses that their Models' clients may continue by id, by whether they were stored.",
+    help: "Responses that clients may continue by id, by whether they were stored.",
     labelNames: ["result"],
     registers,
   });
   metrics.registerMetric(
-    gauge("gateway_body_bytes", "Bytes of bodies under way, set aside by their length; full, it refuses.", gauges.bodyBytes),
+    gauge("gateway_body_bytes", "Bytes reserved for bodies in flight; at the limit, requests are refused.", gauges.bodyBytes),
   );
   metrics.registerMetric(gauge("gateway_open_streams", "Requests in flight.", gauges.openStreams));
-  metrics.registerMetric(
-    gauge("gateway_queued_settlements", "Settlements that wait for the database.", gauges.queuedSettlements),
-  );
+  metrics.registerMetric(gauge("gateway_queued_settlements", "Settlements waiting for the database.", gauges.queuedSettlements));
   metrics.registerMetric(
     gauge(
       "gateway_refused_settlements",
-      "Settlements that the database does not accept; kept, and tried again each minute.",
+      "Settlements that the database rejects; kept, and retried every minute.",
       gauges.refusedSettlements,
     ),
   );
@@ -170,28 +168,23 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     gauge("gateway_held_usd", "Credit held by running requests, in USD.", () => Number(gauges.heldNanoUsd()) / 1e9),
   );
   metrics.registerMetric(
-    gauge("gateway_journal_bytes", "Bytes in the journal of usage that the database has not got yet.", gauges.journalBytes),
+    gauge("gateway_journal_bytes", "Bytes of journaled usage that are not yet in the database.", gauges.journalBytes),
   );
   metrics.registerMetric(
-    gauge("gateway_journal_failing", "1 while the disk of the journal takes no records; nothing new is admitted then.", () =>
+    gauge("gateway_journal_failing", "1 while the journal cannot be written; new requests are refused.", () =>
       gauges.isJournalFailing() ? 1 : 0,
     ),
   );
   metrics.registerMetric(
-    gauge("gateway_damaged_journals", "Damaged journals that are kept to be looked at.", gauges.damagedJournals, "max"),
+    gauge("gateway_damaged_journals", "Damaged journals kept for inspection.", gauges.damagedJournals, "max"),
   );
   metrics.registerMetric(
-    gauge(
-      "gateway_ledger_differences",
-      "Numbers that did not add up at the ledger's last check.",
-      gauges.ledgerDifferences,
-      "max",
-    ),
+    gauge("gateway_ledger_differences", "Discrepancies found by the ledger's last check.", gauges.ledgerDifferences, "max"),
   );
   metrics.registerMetric(
     gauge(
       "gateway_event_loop_late_seconds",
-      "How far the process is behind with its work; late, it refuses.",
+      "How late the event loop is; beyond a bound, requests are refused.",
       gauges.lateSeconds,
       "max",
     ),

@@ -45,7 +45,7 @@ export function createRequestMetrics(metrics: Registry): RequestMetrics {
   });
   const durations = new Histogram({
     name: "gen_ai_server_request_duration_seconds",
-    help: "From the request's headers to its settlement. No error type: it ended well.",
+    help: "From the request's headers to its settlement. No error type: it succeeded.",
     labelNames: [...SERVER_LABELS, "error_type"],
     buckets: DURATION_BUCKETS_S,
     registers,
@@ -59,7 +59,7 @@ export function createRequestMetrics(metrics: Registry): RequestMetrics {
   });
   const outputTokens = new Histogram({
     name: "gen_ai_server_time_per_output_token_seconds",
-    help: "Of streamed answers that ended well: the mean time between two tokens after the first.",
+    help: "For successful streams: the mean time between two tokens after the first.",
     labelNames: SERVER_LABELS,
     buckets: OUTPUT_TOKEN_BUCKETS_S,
     registers,

@@ -34,7 +34,7 @@ export async function startSupervisor(
   registerLogMetrics(own, droppedLines);
   const restarts = new Counter({
     name: "gateway_worker_ends_total",
-    help: "Processes of extproc that ended without having been told to.",
+    help: "Extproc processes that exited unexpectedly.",
     registers: [own],
   });
   const heard = new Map<Worker, Metrics>();

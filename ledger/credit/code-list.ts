@@ -8,7 +8,7 @@ export interface ListedCode {
   id: string;
   amountNanoUsd: bigint;
   note: string | null;
-  /** E-mail address. */
+  /** Email address. */
   createdBy: string | null;
   createdAt: Date;
   expiresAt: Date | null;

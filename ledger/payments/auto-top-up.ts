@@ -87,7 +87,7 @@ export interface StoppedAutoTopUp {
   accountId: string;
   accountName: string;
   because: StopReason;
-  /** E-mail addresses. */
+  /** Email addresses. */
   owners: string[];
 }
 

@@ -9,7 +9,7 @@ export interface LowBalance {
   accountName: string;
   balanceNanoUsd: bigint;
   thresholdNanoUsd: bigint;
-  /** E-mail addresses. */
+  /** Email addresses. */
   owners: string[];
 }
 

@@ -18,7 +18,7 @@ export interface Action {
 export interface ListedAction {
   /** UUIDv7: holds the time. */
   id: string;
-  /** Who: an e-mail address, or a token's name. */
+  /** Who: an email address, or a token's name. */
   by: string | null;
   action: string;
   subject: string;

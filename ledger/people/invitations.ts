@@ -34,7 +34,7 @@ export interface NewInvitation {
  */
 export async function invite(database: Database, { accountId, email, role, invitedBy }: NewInvitation): Promise<string> {
   if (!z.email().max(254).safeParse(email.trim()).success)
-    throw new GatewayError("invalid_request", "This is not an e-mail address.", { field: "email" });
+    throw new GatewayError("invalid_request", "This is not an email address.", { field: "email" });
   const { token, hash } = mintToken();
   await database.transaction(async (transaction) => {
     await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);

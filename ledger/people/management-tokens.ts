@@ -15,7 +15,7 @@ export interface ManagementToken {
   name: string;
   /** It may do what a person of this role may, and never more than who made it may now. */
   role: Role;
-  /** E-mail address of who made it. */
+  /** Email address of who made it. */
   createdBy: string;
   createdAt: Date;
   expiresAt: Date | null;

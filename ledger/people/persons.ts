@@ -136,7 +136,7 @@ interface MadePerson {
 async function makePerson(database: Database, { email, name, isEmailVerified = false, ...way }: NewPerson): Promise<MadePerson> {
   const person = { id: uuidv7(), email: email.trim() };
   if (!z.email().max(254).safeParse(person.email).success)
-    throw new GatewayError("invalid_request", "This is not an e-mail address.", { field: "email" });
+    throw new GatewayError("invalid_request", "This is not an email address.", { field: "email" });
   const made = { ...person, name: checkPersonName(name), isEmailVerified };
   const passwordHash = "password" in way ? await hashOfNew(database, { email, name, ...way }) : null;
   if ((await findPersonByEmail(database, person.email)) !== undefined) throw emailTaken();

@@ -8,7 +8,7 @@ const CHARACTERS_LOOKED_AT = 24;
 
 /**
  * Refuses a new password that is among the first that somebody would guess.
- * @param about what everybody knows of its owner: e-mail address, name.
+ * @param about what everybody knows of its owner: email address, name.
  * @throws GatewayError `invalid_request` with field `password`.
  */
 export async function checkStrength(password: string, about: readonly string[]): Promise<void> {

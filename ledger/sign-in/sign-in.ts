@@ -148,5 +148,5 @@ async function readHash(database: Queryable, personId: string | undefined): Prom
 }
 
 function wrong(): GatewayError {
-  return new GatewayError("permission_denied", "E-mail address or password is wrong.", { field: "password" });
+  return new GatewayError("permission_denied", "Email address or password is wrong.", { field: "password" });
 }

@@ -95,7 +95,7 @@ test.for([
   const { signIn, database } = await open();
   const { status, answer } = await signIn(user);
   expect(status).toBe(403);
-  expect(answer.body).toContain("Example has not verified an e-mail address of yours");
+  expect(answer.body).toContain("Example has not verified an email address of yours");
   expect(await findPersonByEmail(database, "ann@example.com")).toBeUndefined();
 });
 
@@ -146,7 +146,7 @@ test("a provider that knows no address is none that is away", async () => {
   // Known by then: no address is needed.
   provider.user = null;
   expect((await signIn({ sub: "ann-1", email: null })).status).toBe(303);
-  expect((await signIn({ sub: "bob-1", email: null })).answer.body).toContain("has not verified an e-mail address");
+  expect((await signIn({ sub: "bob-1", email: null })).answer.body).toContain("has not verified an email address");
 });
 
 test("the rules of sign-up hold: closed, domains, and an invitation opens", async () => {

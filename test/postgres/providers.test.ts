@@ -100,7 +100,7 @@ test.for([
   github.user = { ...OCTO, emails: [...emails] };
   const { status, session, answer } = await signIn("github");
   expect([status, session]).toEqual([403, undefined]);
-  expect(answer.body).toContain("GitHub has not verified an e-mail address of yours");
+  expect(answer.body).toContain("GitHub has not verified an email address of yours");
 });
 
 test("what GitHub gets wrong is said, with what to do, and holds no bytes beyond a bound", async () => {

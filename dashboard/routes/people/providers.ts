@@ -100,7 +100,7 @@ function notAsked(): GatewayError {
 function notVerified(name: string): GatewayError {
   return new GatewayError(
     "permission_denied",
-    `${name} has not verified an e-mail address of yours, so nobody can tell whose it is. Verify it there, then sign in again.`,
+    `${name} has not verified an email address of yours, so nobody can tell whose it is. Verify it there, then sign in again.`,
   );
 }
 

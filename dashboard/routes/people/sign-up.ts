@@ -115,7 +115,7 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
       const invitedTo = await readInvitedTo(invitation);
       const failed = await submitForm(values, async () => {
         if (!z.email().max(254).safeParse(email).success)
-          throw new GatewayError("invalid_request", "This is not an e-mail address.", { field: "email" });
+          throw new GatewayError("invalid_request", "This is not an email address.", { field: "email" });
         if (invitedTo === null) checkSignUpAddress(rules, email);
         await countAttempt(database, linkAttempt({ email, address: request.ip }));
         // So that nobody's mailbox is filled from here, and nobody learns from the page that it was.
