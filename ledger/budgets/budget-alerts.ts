@@ -46,13 +46,15 @@ export async function noteReachedBudgets(
 ): Promise<void> {
   await database.transaction(async (transaction) => {
     const alerts = await transaction.query({
-      text: `WITH spent AS MATERIALIZED (
-               SELECT budget.id, amount_nano_usd AS amount, ${SPENT_THIS_MONTH} AS spent FROM budget
+      text: `WITH watched AS MATERIALIZED (
+               SELECT DISTINCT account_id FROM budget
                WHERE EXISTS (SELECT FROM usage_by_day AS recent WHERE recent.account_id = budget.account_id
                  AND recent.day >= (now() AT TIME ZONE 'UTC')::date - 1)
-             ), passed AS (
-               SELECT id, amount, spent, percent, percent = max(percent) OVER (PARTITION BY id) AS is_highest
-               FROM spent CROSS JOIN unnest($1::smallint[]) AS percent WHERE spent * 100::numeric >= amount * percent::numeric
+             ), ${SPENT_THIS_MONTH}, passed AS (
+               SELECT id, amount_nano_usd AS amount, spent.amount AS spent, percent,
+                 percent = max(percent) OVER (PARTITION BY id) AS is_highest
+               FROM budget JOIN spent ON budget_id = id CROSS JOIN unnest($1::smallint[]) AS percent
+               WHERE spent.amount * 100::numeric >= amount_nano_usd * percent::numeric
              ), alert AS (
                INSERT INTO budget_alert (budget_id, month, percent, spent_nano_usd, amount_nano_usd, is_mail_due)
                SELECT id, ${THIS_MONTH}, percent, spent, amount, is_highest FROM passed
