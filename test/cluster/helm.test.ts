@@ -80,9 +80,11 @@ test("the guide's two commands install a trial with Helm 4, which serves and cha
 test("requests are served while the trial's Postgres is deleted, which comes back with what it held", async () => {
   const client = { url: release.url, key: release.key, model: MODEL };
   await warmUp(client);
-  const load = startLoad({ ...client, perSecond: 5 });
+  // A process that served nobody for ten seconds returns its credit: connections to all are used in turn.
+  const load = startLoad({ ...client, perSecond: 5, connections: 16 });
   await release.kubectl(["delete", "pod", `${TRIAL.fullname}-postgres-0`]);
-  await release.kubectl(["rollout", "status", `statefulset/${TRIAL.fullname}-postgres`, "--timeout=120s"]);
+  const ready = ["wait", `pod/${TRIAL.fullname}-postgres-0`, "--for=condition=Ready", "--timeout=120s"];
+  await eventually(() => release.kubectl(ready), WITHIN);
   await sleep(2_000);
   expect(failures(await load.stop())).toStrictEqual([]);
   const check = ["exec", `deployment/${TRIAL.fullname}-operator`, "--", "node", "ledger/check-command/main.ts"];

@@ -7,6 +7,11 @@ export interface LoadOptions {
   key: string;
   model: string;
   perSecond: number;
+  /**
+   * So many are opened at once and used in turn: half of them lead to each of two pods, and every process there goes on serving
+   * the account. Without it, requests that do not overlap share one connection.
+   */
+  connections?: number;
 }
 
 export interface Result {
@@ -33,8 +38,8 @@ const MAX_CONNECTIONS = 64;
  * Asks at an even rate over connections that are kept, one half for a stream, whether earlier requests have been answered or
  * not. A request is never sent twice.
  */
-export function startLoad({ url, key, model, perSecond }: LoadOptions): Load {
-  const agent = new Agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS });
+export function startLoad({ url, key, model, perSecond, connections = 0 }: LoadOptions): Load {
+  const agent = new Agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, scheduling: connections > 0 ? "fifo" : "lifo" });
   const startedMs = performance.now();
   const nowMs = () => performance.now() - startedMs;
   const running: Promise<Result>[] = [];
@@ -56,6 +61,7 @@ export function startLoad({ url, key, model, perSecond }: LoadOptions): Load {
     return { sentMs, endedMs: nowMs(), outcome };
   }
 
+  for (let opened = 0; opened < connections; opened++) running.push(ask(opened % 2 === 0));
   const sending = (async () => {
     for (let sent = 0; !stopping.signal.aborted;) {
       for (const due = (nowMs() / 1000) * perSecond; sent < due; sent++) running.push(ask(sent % 2 === 0));
@@ -83,7 +89,7 @@ const WARM_UP_AT_ONCE = 8;
  * Lets every process of the gateway serve the account, so that each holds some of its credit. They are chosen at random: that
  * one of four is left out happens once in two billion times.
  */
-export async function warmUp({ url, key, model }: Omit<LoadOptions, "perSecond">): Promise<void> {
+export async function warmUp({ url, key, model }: Pick<LoadOptions, "url" | "key" | "model">): Promise<void> {
   const body = JSON.stringify({ model, messages: [{ role: "user", content: "Say hello. [[sim tokens=5]]" }] });
   const target = new URL("/v1/chat/completions", url);
   for (let asked = 0; asked < WARM_UP_REQUESTS; asked += WARM_UP_AT_ONCE) {

@@ -43,7 +43,8 @@ const SETTINGS = {
   crds: { enabled: true },
 };
 
-const startRequests = (perSecond: number) => startLoad({ url: release.url, key: release.key, model: MODEL, perSecond });
+const startRequests = (perSecond: number, connections = 0) =>
+  startLoad({ url: release.url, key: release.key, model: MODEL, perSecond, connections });
 const available = () => readAvailable(release.url, release.key);
 /** Of one of the load's requests, in nano-dollars: 7 tokens at 3 USD per million, and 5 at 15. */
 const PRICE = 96_000n;
@@ -74,6 +75,9 @@ async function restarts(): Promise<string> {
   return await release.kubectl(["get", "pods", "--selector=app.kubernetes.io/component!=migration", "--output", counts]);
 }
 
+/** Another one has another id. */
+const databasePod = () => release.kubectl(["get", `pod/${PLACE.fullname}-postgres-0`, "--output", "jsonpath={.metadata.uid}"]);
+
 const applyKey = (name: string) =>
   cluster().kubectl(["apply", "--filename", "-"], stringify(apiKeyObject(PLACE.teamNamespace, name)));
 
@@ -93,6 +97,7 @@ beforeAll(async () => {
 
 test("a release of an earlier version is upgraded under load: its key goes on working, and no request is charged twice", async () => {
   const balance = await settledBalance();
+  const database = await databasePod();
   const load = startRequests(5);
   await cluster().helm(["upgrade", PLACE.name, CHART, ...inRelease, "--reset-then-reuse-values", "--set", "image.tag=null"]);
   await rolledOut(release.kubectl, PLACE.fullname);
@@ -103,6 +108,8 @@ test("a release of an earlier version is upgraded under load: its key goes on wo
   const results = await stopAndSettle(load, balance);
   expect(await release.kubectl(CHECK)).toContain("The ledger adds up.");
   expect(failures(results)).toStrictEqual([]);
+  // Without the database, new gateway pods would serve nobody.
+  expect(await databasePod()).toBe(database);
   await expectKeyToWork("after-upgrade");
 });
 
@@ -126,17 +133,20 @@ test(
     const balance = await settledBalance();
     const before = await restarts();
     const postgres = `statefulset/${PLACE.fullname}-postgres`;
-    const load = startRequests(5);
-    await sleep(1_000);
-    await release.kubectl(["scale", postgres, "--replicas=0"]);
-    await release.kubectl(["wait", `pod/${PLACE.fullname}-postgres-0`, "--for=delete", "--timeout=60s"]);
+    // Every process of both pods serves the account.
+    const load = startRequests(5, 16);
+    await eventually(() => expect(load.sent()).toBeGreaterThanOrEqual(40), WITHIN);
+    // It ends all connections at once; its pod may take a minute to go.
     const goneMs = load.nowMs();
+    await release.kubectl(["scale", postgres, "--replicas=0"]);
+    await release.kubectl(["wait", `pod/${PLACE.fullname}-postgres-0`, "--for=delete", "--timeout=120s"]);
     await applyKey("during-outage");
     await sleep(POSTGRES_AWAY_MS);
     const ready = ["get", `statefulset/${PLACE.fullname}`, "--output", "jsonpath={.status.readyReplicas}"];
     expect(await release.kubectl(ready)).toBe("2");
     await release.kubectl(["scale", postgres, "--replicas=1"]);
-    await release.kubectl(["rollout", "status", postgres, "--timeout=120s"]);
+    const isBack = ["wait", `pod/${PLACE.fullname}-postgres-0`, "--for=condition=Ready", "--timeout=120s"];
+    await eventually(() => release.kubectl(isBack), WITHIN);
     const key = ["wait", "apikey/during-outage", "--for=condition=Ready", "--namespace", PLACE.teamNamespace];
     // Fifteen seconds is the longest pause between two attempts; a busy machine needs some for the attempt itself.
     await cluster().kubectl([...key, "--timeout=30s"]);
