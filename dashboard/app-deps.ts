@@ -2,6 +2,7 @@ import type { FastifyServerFactory, RouteOptions } from "fastify";
 import type { Database } from "../ledger/postgres/database.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { Mailer } from "./mail/letter.ts";
+import type { Operator } from "./operator.ts";
 import type { ProviderDomains } from "./oidc/provider-domains.ts";
 import type { Provider } from "./oidc/provider.ts";
 import type { Passkeys } from "./passkeys/passkeys.ts";
@@ -22,6 +23,8 @@ export interface AppDeps {
   adminSecondFactor?: AdminSecondFactor | undefined;
   /** The service's terms, plain text. */
   terms?: string | undefined;
+  /** Not given: documents name the host, and there is no contact. */
+  operator?: Operator | undefined;
   /** Not given: nobody can be written to. */
   mailer?: Mailer | undefined;
   /** Not given: nobody signs in elsewhere. */

@@ -1,6 +1,7 @@
 import type { MailConfig } from "./mail/mailer.ts";
 import type { ProviderConfig } from "./oidc/config.ts";
 import type { ProviderDomains } from "./oidc/provider-domains.ts";
+import type { Operator } from "./operator.ts";
 import type { PaymentsConfig } from "./payments/payments.ts";
 import type { AdminSecondFactor } from "./second-factor-policy.ts";
 import type { SignUpRules } from "./sign-up-rules.ts";
@@ -27,6 +28,7 @@ export interface DashboardConfig {
   providers: readonly ProviderConfig[];
   providerDomains: ProviderDomains;
   payments: PaymentsConfig;
+  operator: Operator;
   trustedProxies: TrustedProxies;
   webhookNetworks: WebhookNetworks;
 }

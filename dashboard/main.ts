@@ -7,6 +7,7 @@ import { startDashboard } from "./dashboard.ts";
 import { MAIL_VARIABLES, mailConfig } from "./mail/mailer.ts";
 import { OIDC_VARIABLES, providerConfigs } from "./oidc/config.ts";
 import { PROVIDER_DOMAIN_VARIABLES, providerDomains } from "./oidc/provider-domains.ts";
+import { OPERATOR_VARIABLES, operatorConfig } from "./operator.ts";
 import { PAYMENTS_VARIABLES, paymentsConfig } from "./payments/payments.ts";
 import { SECOND_FACTOR_VARIABLES } from "./second-factor-policy.ts";
 import { SIGN_UP_VARIABLES, signUpRules } from "./sign-up-rules.ts";
@@ -29,6 +30,7 @@ const environment = readEnv(
     ...OIDC_VARIABLES,
     ...PROVIDER_DOMAIN_VARIABLES,
     ...PAYMENTS_VARIABLES,
+    ...OPERATOR_VARIABLES,
     ...SECOND_FACTOR_VARIABLES,
     ...TRUSTED_PROXY_VARIABLES,
     ...WEBHOOK_VARIABLES,
@@ -57,6 +59,7 @@ await startDashboard(
     providers,
     providerDomains: providerDomains(environment, providers),
     payments: paymentsConfig(environment),
+    operator: operatorConfig(environment),
     trustedProxies: trustedProxies(environment),
     webhookNetworks: environment.WEBHOOK_NETWORKS,
   },

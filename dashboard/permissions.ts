@@ -12,6 +12,7 @@ export const PERMISSIONS = {
   setAlert: { least: "member", words: "Choose at which balance the owners are mailed" },
   setLimits: { least: "owner", words: "Set the account's limits, budgets and webhook" },
   manageCard: { least: "owner", words: "Save and remove the card, and set automatic top-up" },
+  setBilling: { least: "owner", words: "Set the billing details on receipts and statements" },
   manageMembers: { least: "owner", words: "Invite and remove people, change their roles, and require a second factor" },
   renameAccount: { least: "owner", words: "Rename the account" },
   manageTokens: { least: "owner", words: "Make and revoke management tokens" },

@@ -2,6 +2,8 @@ import type { FastifyInstance } from "fastify";
 import type { AppDeps } from "./app-deps.ts";
 import type { Payments } from "./payments/payments.ts";
 import { adminRoutes } from "./routes/admin/admin.ts";
+import { billingRoutes } from "./routes/billing/billing.ts";
+import { billingDocumentRoutes } from "./routes/billing/documents.ts";
 import { budgetRoutes } from "./routes/budgets/budgets.ts";
 import { autoTopUpRoutes } from "./routes/credit/auto-top-up.ts";
 import { creditRoutes } from "./routes/credit/credit.ts";
@@ -65,6 +67,8 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   usageFileRoutes(app, deps);
   creditRoutes(app, deps);
   receiptRoutes(app, deps);
+  billingRoutes(app, deps);
+  billingDocumentRoutes(app, deps);
   modelRoutes(app, deps);
   docsRoutes(app, deps);
   tokenRoutes(app, deps);

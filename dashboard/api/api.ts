@@ -10,6 +10,7 @@ import { recognizeCallers } from "./caller.ts";
 import { describeApi } from "./describe.ts";
 import { answerApiError } from "./failure.ts";
 import { accountApi } from "./routes/account.ts";
+import { billingApi } from "./routes/billing.ts";
 import { budgetApi } from "./routes/budgets.ts";
 import { creditApi } from "./routes/credit.ts";
 import { keyApi } from "./routes/keys.ts";
@@ -64,6 +65,7 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
       keyApi(api, deps);
       usageApi(api, deps);
       creditApi(api, deps);
+      billingApi(api, deps);
       modelApi(api, deps);
       scope.get("/openapi.json", { schema: { hide: true }, config: { isOpen: true } }, async (_request, reply) =>
         reply.type("application/json; charset=utf-8").send(JSON.stringify(scope.swagger())),

@@ -38,6 +38,34 @@ export function field(
   </div>`;
 }
 
+/** The same for a text of several lines. */
+export function textArea(
+  {
+    name,
+    label,
+    rows,
+    help,
+    autocomplete = "off",
+    isRequired = false,
+  }: Pick<Field, "name" | "label" | "help" | "autocomplete" | "isRequired"> & { rows: number },
+  form: FormState,
+): string {
+  const problem = form.problems[name];
+  const described = [...(help === undefined ? [] : [`${name}-help`]), ...(problem === undefined ? [] : [`${name}-problem`])];
+  const attributes = [
+    html`id="${name}" name="${name}" rows="${rows}" autocomplete="${autocomplete}"`,
+    ...(isRequired ? ["required"] : []),
+    ...(described.length === 0 ? [] : [html`aria-describedby="${described.join(" ")}"`]),
+    ...(problem === undefined ? [] : ['aria-invalid="true"']),
+  ];
+  return html`<div class="field">
+    <label for="${name}">${label}</label>
+    <textarea !${attributes.join(" ")}>${form.values[name] ?? ""}</textarea>
+    !${help === undefined ? "" : html`<p class="help" id="${name}-help">${help}</p>`}
+    !${problem === undefined ? "" : html`<p class="problem" id="${name}-problem">${problem}</p>`}
+  </div>`;
+}
+
 /** What is wrong with the form as a whole. */
 export function formProblem({ problems }: FormState): string {
   const problem = problems[""];

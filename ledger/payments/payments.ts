@@ -164,10 +164,23 @@ export async function readPayment(
  */
 export async function listPayments(
   database: Queryable,
-  { accountId, limit, beforeId }: { accountId: string; limit: number; beforeId?: string },
+  { accountId, limit, beforeId }: { accountId: string; limit: number; beforeId?: string | undefined },
 ): Promise<Payment[]> {
   return database.query({
     text: `SELECT ${COLUMNS} FROM payment WHERE account_id = $1 AND ($2::uuid IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`,
+    values: [accountId, beforeId ?? null, limit],
+    row: paymentRow,
+  });
+}
+
+/** Of them those that came, whatever became of them later. */
+export async function listPaidPayments(
+  database: Queryable,
+  { accountId, limit, beforeId }: { accountId: string; limit: number; beforeId?: string | undefined },
+): Promise<Payment[]> {
+  return database.query({
+    text: `SELECT ${COLUMNS} FROM payment WHERE account_id = $1 AND paid_at IS NOT NULL AND ($2::uuid IS NULL OR id < $2)
+           ORDER BY id DESC LIMIT $3`,
     values: [accountId, beforeId ?? null, limit],
     row: paymentRow,
   });

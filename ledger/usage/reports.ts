@@ -30,6 +30,21 @@ export async function usageByModelAndDay(
   });
 }
 
+export type UsageByModel = UsageSums & { model: string };
+
+/** What an account used in some UTC days, by model, the dearest first. */
+export async function usageByModel(
+  database: Queryable,
+  { accountId, fromDay, toDay }: { accountId: string } & DaySpan,
+): Promise<UsageByModel[]> {
+  return database.query({
+    text: `SELECT model, ${USAGE_SUMS} FROM usage_by_day AS usage WHERE account_id = $1 AND day BETWEEN $2 AND $3
+           GROUP BY model ORDER BY "chargeNanoUsd" DESC, model`,
+    values: [accountId, fromDay, toDay],
+    row: z.strictObject({ model: z.string(), ...usageSumsShape }),
+  });
+}
+
 interface UsageByKey extends UsageSums {
   /** Public id. */
   keyId: string;

@@ -14,6 +14,7 @@ const LOOKS: [Device, Scheme][] = [
 const PAGES = [
   "",
   "/credit",
+  "/billing",
   "/models",
   "/status",
   "/terms",

@@ -5,6 +5,9 @@ import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { publishModels } from "../../ledger/models/catalogue.ts";
+import { setBillingDetails } from "../../ledger/billing/billing-details.ts";
+import { beginPayment, completePayment } from "../../ledger/payments/payments.ts";
+import { saveCard } from "../../ledger/payments/saved-cards.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
 import { DAY_MS } from "../../contract/days.ts";
 import { setBudget } from "../../ledger/budgets/budgets.ts";
@@ -44,6 +47,7 @@ const PAGES = [
   "/usage/requests",
   "/credit",
   "/credit/top-up",
+  "/billing",
   "/members",
   "/tokens",
   "/settings",
@@ -111,6 +115,13 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
       },
     ),
   ]);
+  const address = `Straße der Pariser Kommune 8\n10243 Berlin\n${"Wolfeschlegelstein".repeat(5)}\nGermany`;
+  await setBillingDetails(database, { accountId, name: NAME, address, taxId: "DE 123456789 / 0123456789-0123456789" });
+  const name = { provider: "test", providerPaymentId: `cs_test_${"0123456789abcdef".repeat(4)}` };
+  await beginPayment(database, { accountId, amountNanoUsd: 5_000_000_000_000n, ...name });
+  await completePayment(database, name);
+  const card = { customerId: "cus_1", cardId: "pm_1", label: "american express ending in 4242" };
+  await saveCard(database, { accountId, provider: "test", card, savedAt: new Date() });
   const reference = "a reference as long as those of payment providers, cs_test_0123456789abcdef0123456789abcdef";
   await postCredit(database, {
     accountId,

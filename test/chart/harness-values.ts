@@ -187,6 +187,8 @@ export const MATRIX: readonly { name: string; values: Values }[] = [
         google: { clientId: "gateway" },
         github: { clientId: "gateway", url: "https://github.example" },
         providerDomains: { "example.com": "oidc", "example.org": "google" },
+        seller: { name: "Gateway Betriebs GmbH", address: ["Beispielstraße 1", "10115 Berlin"], taxId: "DE999999999" },
+        supportContact: "help@example.com",
       },
       postgres: { enabled: true, storage: { className: "fast" }, image: { digest: DIGEST } },
     },

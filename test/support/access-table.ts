@@ -156,6 +156,14 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "GET /dashboard/credit/test-card": page("owner", 200),
   "POST /dashboard/credit/test-card": page("owner", 303, { body: { card: "works" } }),
   "GET /dashboard/credit/receipts/:id": page("viewer", 200, { ids: { id: "receipt" } }),
+  "GET /dashboard/billing": page("viewer", 200),
+  "POST /dashboard/billing": page("owner", 303, { body: { name: "ACME" } }),
+  "GET /dashboard/billing/statements/:month": page("viewer", 200, {
+    ids: { month: { text: new Date().toISOString().slice(0, 7) } },
+    stranger: 200,
+    admin: 200,
+  }),
+  "GET /dashboard/billing/receipts/:id": page("viewer", 200, { ids: { id: "receipt" } }),
   "POST /dashboard/webhooks/test": forAll(400, { isWebhook: true }),
   "POST /dashboard/webhooks/stripe": forAll(400, { isWebhook: true }),
 
@@ -261,5 +269,12 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "GET /api/v1/usage/requests": api("viewer", 200),
   "GET /api/v1/credit": api("viewer", 200),
   "GET /api/v1/credit/entries": api("viewer", 200),
+  "GET /api/v1/billing/details": api("viewer", 200),
+  "PUT /api/v1/billing/details": api("owner", 200, { body: { name: "ACME" } }),
+  "GET /api/v1/billing/statements/:month": api("viewer", 200, {
+    ids: { month: { text: "2026-11" } },
+    stranger: 200,
+    admin: 200,
+  }),
   "POST /api/v1/credit/redeem": api("member", 400, { body: { code: "AAAAA-AAAAA-AAAAA-AAAAA" } }),
 };

@@ -78,6 +78,7 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
       await removeSavedCard(database, accountId);
       await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.card_removed", subject: card.label });
     }
-    return goTo(reply, "/dashboard/credit", "Card removed.");
+    const isFromBilling = readForm(request)["page"] === "billing";
+    return goTo(reply, isFromBilling ? "/dashboard/billing" : "/dashboard/credit", "Card removed.");
   });
 }

@@ -6,10 +6,10 @@ import type { Member as AccountMember } from "../../../ledger/people/members.ts"
 import type { FormState } from "../../form.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminPage, olderLink } from "./admin.ts";
-import { ENTRY_KINDS } from "../credit/credit.ts";
 import { field, formProblem } from "../field.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";
+import { ENTRY_KINDS } from "../entry-kinds.ts";
 import { figure, usd } from "../figures.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import { moment } from "../time.ts";

@@ -10,20 +10,10 @@ import { field, formProblem } from "../field.ts";
 import { csrfField } from "../csrf-field.ts";
 import { layout } from "../layout.ts";
 import { empty } from "../empty.ts";
+import { ENTRY_KINDS } from "../entry-kinds.ts";
 import { figure, usd } from "../figures.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import { moment } from "../time.ts";
-
-export const ENTRY_KINDS: Record<ListedEntry["kind"], string> = {
-  grant: "Grant",
-  topup: "Payment",
-  adjust: "Adjustment",
-  refund: "Refund of a charge",
-  code: "Redeemed code",
-  expire: "Expired grant",
-  payment_refund: "Refunded payment",
-  dispute: "Disputed payment",
-};
 
 export interface CreditView {
   visitor: Member;

@@ -9,35 +9,32 @@ export interface ReceiptView {
   visitor: Member;
   payment: Payment;
   paidAt: Date;
-  publicBaseUrl: string;
+  /** Lines of the seller's name and address. */
+  from: readonly string[];
+  /** The same of the customer. */
+  to: readonly string[];
 }
 
-export function receiptPage({ visitor, payment, paidAt, publicBaseUrl }: ReceiptView): string {
-  const {
-    id,
-    accountId,
-    amountNanoUsd,
-    currency,
-    provider,
-    providerPaymentId,
-    providerChargeId,
-    refundedNanoUsd,
-    disputedNanoUsd,
-  } = payment;
+export function receiptPage({ visitor, payment, paidAt, from, to }: ReceiptView): string {
+  const { id, amountNanoUsd, currency, provider, providerPaymentId, providerChargeId, refundedNanoUsd, disputedNanoUsd } =
+    payment;
   // Values are HTML.
   const facts: [string, string][] = [
     ["Receipt number", html`<code>${id}</code>`],
     ["Paid", exactMoment(paidAt)],
-    ["Paid to", html`${new URL(publicBaseUrl).host}`],
-    ["Account", html`${visitor.membership.accountName} (${accountId})`],
+    ["From", lines(from)],
+    ["Billed to", lines(to)],
     ["Description", "Prepaid credit"],
     ["Amount", html`<strong>${dollars(amountNanoUsd)} ${currency.toUpperCase()}</strong>`],
     ["Payment method", html`${provider}, ${providerChargeId ?? providerPaymentId}`],
   ];
   if (refundedNanoUsd > 0n) facts.push(["Refunded", html`${dollars(refundedNanoUsd)} ${currency.toUpperCase()}`]);
   if (disputedNanoUsd > 0n) facts.push(["Disputed", html`${dollars(disputedNanoUsd)} ${currency.toUpperCase()}`]);
-  const body = html`<p class="crumb"><a href="/dashboard/credit">Credits</a></p>
-    <h1>Receipt</h1>
+  const body = html`<p class="crumb"><a href="/dashboard/billing">Billing</a></p>
+    <div class="title">
+      <h1>Receipt</h1>
+      <a class="button" href="/dashboard/billing/receipts/${id}">Download PDF</a>
+    </div>
     <div class="card">
       <dl class="facts">
         !${facts
@@ -54,7 +51,11 @@ export function receiptPage({ visitor, payment, paidAt, publicBaseUrl }: Receipt
         ${provider === "test" ? "A test payment: no money was charged." : "The payment provider issues the tax invoice, if there is one."}
       </p>
     </div>`;
-  return layout({ title: "Receipt", visitor, path: "/dashboard/credit", body, isNarrow: true });
+  return layout({ title: "Receipt", visitor, path: "/dashboard/billing", body, isNarrow: true });
+}
+
+function lines(texts: readonly string[]): string {
+  return texts.map((text) => html`${text}`).join("<br />");
 }
 
 /** Cents, and more where there are more. */

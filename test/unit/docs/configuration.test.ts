@@ -24,6 +24,7 @@ const PROCESSES = [
       "dashboard/mail/mailer.ts",
       "dashboard/oidc/config.ts",
       "dashboard/oidc/provider-domains.ts",
+      "dashboard/operator.ts",
       "dashboard/payments/payments.ts",
       "dashboard/second-factor-policy.ts",
       "dashboard/sign-up-rules.ts",

@@ -1,0 +1,92 @@
+import type { FastifyInstance, FastifyReply } from "fastify";
+import * as z from "zod";
+import { findAccount } from "../../../ledger/accounts/accounts.ts";
+import { readBillingDetails, setBillingDetails } from "../../../ledger/billing/billing-details.ts";
+import { monthOf, monthsDown, monthSchema } from "../../../ledger/billing/month.ts";
+import { listPaidPayments } from "../../../ledger/payments/payments.ts";
+import { findSavedCard } from "../../../ledger/payments/saved-cards.ts";
+import { noteAction } from "../../../ledger/people/audit.ts";
+import type { AppDeps } from "../../app-deps.ts";
+import { parseBillingDetails } from "../../billing/details-form.ts";
+import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
+import { goTo, sendPage } from "../../reply.ts";
+import { allowFormsTo } from "../../security-headers.ts";
+import { memberOf } from "../../session/guard.ts";
+import type { Member } from "../../session/visitor.ts";
+import { billingPage } from "../../views/billing/billing.ts";
+
+const PAYMENTS = 20;
+const MONTHS = 12;
+const PATH = "/dashboard/billing";
+
+const querySchema = z.object({
+  /** Id of the last payment of the page before. */
+  before: z.uuid().optional().catch(undefined),
+  /** The newest month to list. */
+  until: monthSchema.optional().catch(undefined),
+});
+
+/** Who pays, with what, and the documents of it. */
+export function billingRoutes(app: FastifyInstance, deps: AppDeps): void {
+  const { database, payments } = deps;
+
+  async function render(
+    visitor: Member,
+    form: FormState,
+    { before: beforeId, until }: z.infer<typeof querySchema> = {},
+  ): Promise<string> {
+    const { accountId } = visitor.membership;
+    const [details, card, found, account] = await Promise.all([
+      readBillingDetails(database, accountId),
+      payments === undefined ? undefined : findSavedCard(database, { accountId, provider: payments.name }),
+      listPaidPayments(database, { accountId, limit: PAYMENTS + 1, beforeId }),
+      findAccount(database, accountId),
+    ]);
+    const thisMonth = monthOf(Date.now());
+    const oldest = account === undefined ? thisMonth : monthOf(account.createdAt.getTime());
+    const newest = until !== undefined && until < thisMonth ? until : thisMonth;
+    // One more than is shown tells whether there is another page.
+    const months = monthsDown(newest, oldest, MONTHS + 1);
+    const paid = found.slice(0, PAYMENTS);
+    return billingPage({
+      visitor,
+      form,
+      details,
+      payment: payments === undefined ? null : { card },
+      months: months.slice(0, MONTHS),
+      nextMonth: months[MONTHS] ?? null,
+      payments: paid,
+      nextPayment: found.length > PAYMENTS ? (paid.at(-1)?.id ?? null) : null,
+    });
+  }
+
+  function answer(reply: FastifyReply, page: string, status = 200): FastifyReply {
+    allowFormsTo(reply, payments?.checkoutOrigin ?? null);
+    return sendPage(reply, page, status);
+  }
+
+  app.get(PATH, async (request, reply) =>
+    answer(reply, await render(memberOf(request), EMPTY_FORM, querySchema.parse(request.query ?? {}))),
+  );
+
+  app.post(PATH, async (request, reply) => {
+    const visitor = memberOf(request, "setBilling");
+    const { accountId } = visitor.membership;
+    const values = readForm(request);
+    const failed = await submitForm(values, async () => {
+      const details = await parseBillingDetails(values);
+      await database.transaction(async (transaction) => {
+        await setBillingDetails(transaction, { accountId, ...details });
+        const action = {
+          accountId,
+          personId: visitor.person.id,
+          action: "account.billing_changed",
+          subject: details.name,
+        } as const;
+        await noteAction(transaction, action);
+      });
+    });
+    if (failed !== undefined) return answer(reply, await render(visitor, failed), 400);
+    return goTo(reply, PATH, "Billing details saved.");
+  });
+}

@@ -1,0 +1,38 @@
+import { html } from "ghtml";
+import type { SavedCard } from "../../../ledger/payments/saved-cards.ts";
+import { isAllowed } from "../../permissions.ts";
+import type { Member } from "../../session/visitor.ts";
+import { csrfField } from "../csrf-field.ts";
+
+const CARD = "/dashboard/credit/auto-top-up/card";
+
+/** The card that automatic top-up charges. Its number is the provider's alone. */
+export function paymentMethod(visitor: Member, card: SavedCard | undefined): string {
+  const mayChange = isAllowed(visitor.membership.role, "manageCard");
+  return html`<div class="card stack">
+    <h2>Payment method</h2>
+    <p>!${card === undefined ? "No card saved." : html`<strong>${cardName(card)}</strong>`}</p>
+    <p class="muted">
+      The card is charged by <a href="/dashboard/credit#auto-top-up">automatic top-up</a> only. The payment provider stores it.
+    </p>
+    !${mayChange ? buttons(visitor, card) : html`<p class="muted">Only owners of this account can change this.</p>`}
+  </div>`;
+}
+
+function buttons({ csrf, membership }: Member, card: SavedCard | undefined): string {
+  const change = membership.isSuspended ? "" : html`<button>${card === undefined ? "Add card" : "Change card"}</button>`;
+  const remove =
+    card === undefined ? "" : html`<button class="quiet danger" formaction="${CARD}/remove" formnovalidate>Remove card</button>`;
+  if (change + remove === "") return "";
+  return html`<form method="post" action="${CARD}">
+    !${csrfField(csrf)}<input type="hidden" name="page" value="billing" />
+    <div class="buttons">!${change} !${remove}</div>
+  </form>`;
+}
+
+/** "visa ending in 4242" as "Visa •••• 4242". */
+function cardName({ label }: SavedCard): string {
+  const [, brand = "", last4 = ""] = /^(.+) ending in (\d{4})$/.exec(label) ?? [];
+  if (brand === "") return label;
+  return `${brand.charAt(0).toUpperCase()}${brand.slice(1)} •••• ${last4}`;
+}

@@ -1,0 +1,8 @@
+import { extractText, getDocumentProxy } from "unpdf";
+
+/** What a reader of the document sees, page after page, its white space as single spaces. */
+export async function textOfPdf(file: Buffer): Promise<string> {
+  const document = await getDocumentProxy(new Uint8Array(file));
+  const { text } = await extractText(document, { mergePages: true });
+  return text.replaceAll(/\s+/g, " ");
+}
