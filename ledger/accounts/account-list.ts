@@ -17,12 +17,28 @@ export interface ListedAccount {
   spentNanoUsd: bigint;
 }
 
+/** By what a list is sorted; the account's id decides between equals. */
+export const ACCOUNT_SORTS = ["id", "spend", "balance", "lowest_balance", "newest"] as const;
+export type AccountSort = (typeof ACCOUNT_SORTS)[number];
+
+/** Where a page ended. */
+export interface AccountPosition {
+  rank: bigint;
+  id: string;
+}
+
 export interface AccountListing {
   /** A part of an account's id or name, or of the address of somebody in it; without regard to case. */
   search?: string | undefined;
+  sort?: AccountSort | undefined;
   limit: number;
-  /** Goes on behind this account. */
-  afterId?: string | undefined;
+  after?: AccountPosition | undefined;
+}
+
+export interface AccountPage {
+  accounts: ListedAccount[];
+  /** Of the next page; null: this is the last one. */
+  next: AccountPosition | null;
 }
 
 const accountRow = z.strictObject({
@@ -35,27 +51,51 @@ const accountRow = z.strictObject({
   members: z.int(),
   keys: z.int(),
   spentNanoUsd: z.bigint(),
+  rank: z.bigint(),
 });
 
-/** In the order of their ids. What is added up is added up for the page's accounts alone. */
+const SINCE = "day > (now() AT TIME ZONE 'UTC')::date - 30";
+/** The highest first. */
+const RANKS: Record<AccountSort, { rank: string; from: string }> = {
+  id: { rank: "0", from: "" },
+  spend: {
+    rank: "coalesce(spent, 0)",
+    from: `CROSS JOIN LATERAL (SELECT sum(charge_nano_usd) AS spent FROM usage_by_day
+             WHERE usage_by_day.account_id = account.id AND ${SINCE}) AS used`,
+  },
+  balance: { rank: "posted_nano_usd", from: "" },
+  lowest_balance: { rank: "-posted_nano_usd", from: "" },
+  newest: { rank: "extract(epoch FROM created_at) * 1000000", from: "" },
+};
+
+/** What no sort needs is added up for the page's accounts alone. */
 export async function listAccounts(
   database: Queryable,
-  { search = "", limit, afterId }: AccountListing,
-): Promise<ListedAccount[]> {
-  return database.query({
-    text: `WITH page AS (
-             SELECT * FROM account WHERE ($1 = '' OR strpos(id, lower($1)) > 0 OR strpos(lower(name), lower($1)) > 0
+  { search = "", sort = "id", limit, after }: AccountListing,
+): Promise<AccountPage> {
+  const { rank, from } = RANKS[sort];
+  const rows = await database.query({
+    text: `WITH ranked AS (
+             SELECT account.*, posted_nano_usd, leased_nano_usd, (${rank})::bigint AS rank
+             FROM account JOIN account_balance ON account_balance.account_id = account.id ${from}
+             WHERE $1 = '' OR strpos(id, lower($1)) > 0 OR strpos(lower(name), lower($1)) > 0
                OR EXISTS (SELECT FROM member JOIN person ON person.id = person_id
-                          WHERE account_id = account.id AND strpos(lower(email), lower($1)) > 0))
-               AND ($2::text IS NULL OR id > $2) ORDER BY id LIMIT $3
+                          WHERE member.account_id = account.id AND strpos(lower(email), lower($1)) > 0)
+           ), page AS (
+             SELECT * FROM ranked WHERE $2::bigint IS NULL OR rank < $2 OR (rank = $2 AND id > $3)
+             ORDER BY rank DESC, id LIMIT $4
            )
            SELECT id, name, status, created_at AS "createdAt", posted_nano_usd AS "postedNanoUsd", leased_nano_usd AS "leasedNanoUsd",
              (SELECT count(*)::int FROM member WHERE account_id = page.id) AS members,
              (SELECT count(*)::int FROM api_key WHERE account_id = page.id AND revoked_at IS NULL) AS keys,
              (SELECT coalesce(sum(charge_nano_usd), 0)::bigint FROM usage_by_day
-              WHERE account_id = page.id AND day > (now() AT TIME ZONE 'UTC')::date - 30) AS "spentNanoUsd"
-           FROM page JOIN account_balance ON account_balance.account_id = id ORDER BY id`,
-    values: [search, afterId ?? null, limit],
+              WHERE account_id = page.id AND ${SINCE}) AS "spentNanoUsd", rank
+           FROM page ORDER BY rank DESC, id`,
+    values: [search, after?.rank ?? null, after?.id ?? null, limit + 1],
     row: accountRow,
   });
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const next = rows.length > limit && last !== undefined ? { rank: last.rank, id: last.id } : null;
+  return { accounts: page.map(({ rank: _rank, ...account }) => account), next };
 }

@@ -3,7 +3,8 @@ import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable } from "../postgres/database.ts";
-import { DAY_MS } from "../../contract/days.ts";
+import { DAY_MS, endOfDay } from "../../contract/days.ts";
+import { lowestIdAt } from "../usage/request-id-time.ts";
 
 /** Something that somebody did; the subject names what it was done to, and is never a secret. */
 export interface Action {
@@ -11,7 +12,7 @@ export interface Action {
   personId: string | null;
   /** Instead of a person: the management token that did it. */
   tokenId?: string | null;
-  action: `${"person" | "key" | "member" | "credit" | "account" | "token" | "code" | "ledger"}.${string}`;
+  action: `${(typeof ACTION_CATEGORIES)[number]}.${string}`;
   subject: string;
 }
 
@@ -110,16 +111,42 @@ export interface ListedActionOfAll extends ListedAction {
   accountId: string | null;
 }
 
-/** The same in all accounts, or in one, for those who run the service. */
+/** What actions are about: the first word of each. */
+export const ACTION_CATEGORIES = ["account", "code", "credit", "incident", "key", "ledger", "member", "person", "token"] as const;
+
+/** Only what all of it names. */
+export interface ActionFilter {
+  accountId?: string | undefined;
+  /** Email address of who did it. */
+  person?: string | undefined;
+  category?: (typeof ACTION_CATEGORIES)[number] | undefined;
+  /** UTC days, both included. */
+  fromDay?: string | undefined;
+  toDay?: string | undefined;
+}
+
+/** The same in all accounts, for those who run the service. */
 export async function listAllActions(
   database: Queryable,
-  { accountId, limit, beforeId }: { accountId?: string | undefined; limit: number; beforeId?: string | undefined },
+  { filter, limit, beforeId }: { filter: ActionFilter; limit: number; beforeId?: string | undefined },
 ): Promise<ListedActionOfAll[]> {
+  const { accountId, person, category, fromDay, toDay } = filter;
   return database.query({
     text: `SELECT audit_entry.id, audit_entry.account_id AS "accountId", ${BY}, action, subject ${FROM}
            WHERE ($1::text IS NULL OR audit_entry.account_id = $1) AND ($2::uuid IS NULL OR audit_entry.id < $2)
-           ORDER BY audit_entry.id DESC LIMIT $3`,
-    values: [accountId ?? null, beforeId ?? null, limit],
+             AND ($3::text IS NULL OR person_id = (SELECT id FROM person WHERE lower(email) = lower($3)))
+             AND ($4::text IS NULL OR split_part(action, '.', 1) = $4)
+             AND ($5::uuid IS NULL OR audit_entry.id >= $5) AND ($6::uuid IS NULL OR audit_entry.id < $6)
+           ORDER BY audit_entry.id DESC LIMIT $7`,
+    values: [
+      accountId ?? null,
+      beforeId ?? null,
+      person ?? null,
+      category ?? null,
+      fromDay === undefined ? null : lowestIdAt(Date.parse(fromDay)),
+      toDay === undefined ? null : lowestIdAt(endOfDay(toDay).getTime()),
+      limit,
+    ],
     row: z.strictObject({
       id: z.string(),
       accountId: z.string().nullable(),

@@ -63,6 +63,8 @@ const PAGES = [
   "/playground",
   "/status",
   "/admin",
+  "/admin?sort=spend",
+  "/admin/figures",
   "/admin/codes",
   "/admin/models",
   "/admin/check",

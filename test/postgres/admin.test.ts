@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
+import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
+import { dayOf } from "../../contract/days.ts";
+import { beginPayment, completePayment } from "../../ledger/payments/payments.ts";
+import { readServiceFigures } from "../../ledger/usage/service-figures.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";
 import { readBalance, findAccount } from "../../ledger/accounts/accounts.ts";
 import { runAdminCommand } from "../../ledger/admin-command/command.ts";
@@ -47,7 +51,7 @@ async function collect(admin: Client, first: string, { link, item }: { link: str
 }
 
 async function actionsOf(database: Database): Promise<string[]> {
-  const actions = await listAllActions(database, { limit: 50 });
+  const actions = await listAllActions(database, { filter: {}, limit: 50 });
   return actions.map(({ by, action, subject, accountId }) => `${by} ${action} ${subject} in ${accountId}`);
 }
 
@@ -75,6 +79,110 @@ test("accounts are found by id, name and member, and listed a page at a time wit
   );
   const seen = await collect(admin, "/dashboard/admin?search=many", { link: "More accounts", item: /accounts\/many-\d+/g });
   expect([seen.length, new Set(seen).size, seen[0], seen.at(-1)]).toEqual([120, 120, "accounts/many-001", "accounts/many-120"]);
+});
+
+test("accounts are sorted by spend, balance and age, over pages, with equal ones in order of their IDs", async () => {
+  const { database, admin } = await open();
+  await database.execute(
+    `WITH made AS (INSERT INTO account (id, name, created_at)
+       SELECT 'many-' || lpad(n::text, 3, '0'), 'many', now() - n * interval '1 day' FROM generate_series(1, 120) AS n RETURNING id)
+     INSERT INTO account_balance (account_id, posted_nano_usd) SELECT id, CASE WHEN id < 'many-061' THEN -5 ELSE 7 END FROM made`,
+  );
+  await database.execute(
+    `INSERT INTO usage_by_day (account_id, day, key_id, model, requests, input_tokens, cached_input_tokens, cache_write_tokens,
+       output_tokens, reasoning_tokens, charge_nano_usd)
+     VALUES ('many-117', (now() AT TIME ZONE 'UTC')::date, 'k', 'm', 1, 0, 0, 0, 0, 0, 900),
+       ('many-003', (now() AT TIME ZONE 'UTC')::date - 29, 'k', 'm', 1, 0, 0, 0, 0, 0, 800),
+       ('many-004', (now() AT TIME ZONE 'UTC')::date - 31, 'k', 'm', 1, 0, 0, 0, 0, 0, 99000)`,
+  );
+  const sorted = async (sort: string) => {
+    const ids = await collect(admin, `/dashboard/admin?search=many&sort=${sort}`, {
+      link: "More accounts",
+      item: /accounts\/many-\d+/g,
+    });
+    expect([sort, ids.length, new Set(ids).size]).toEqual([sort, 120, 120]);
+    return [...ids.slice(0, 3), ids.at(-1)].map((id) => id?.slice(-3));
+  };
+  expect(await sorted("spend")).toEqual(["117", "003", "001", "120"]);
+  expect(await sorted("balance")).toEqual(["061", "062", "063", "060"]);
+  expect(await sorted("lowest_balance")).toEqual(["001", "002", "003", "120"]);
+  expect(await sorted("newest")).toEqual(["001", "002", "003", "120"]);
+});
+
+test("an account's page has its usage by model and its payments, a page at a time", async () => {
+  const { database, admin } = await open();
+  const customer = await seedLedger(database);
+  const { accountId } = customer;
+  await settle(database, [settlementOf(customer), settlementOf(customer, { model: "another", chargeNanoUsd: 2_500_000_000n })]);
+  for (let number = 100; number < 125; number++) {
+    const name = { provider: "test", providerPaymentId: `cs_test_${number}` };
+    await beginPayment(database, { accountId, amountNanoUsd: 20_000_000_000n, ...name });
+  }
+  const path = `/dashboard/admin/accounts/${accountId}`;
+  expect((await admin.get(path)).body).toMatch(/title="another"[^]*\$2\.50[^]*Total/);
+  const payments = await collect(admin, path, { link: "Older payments", item: /title="test: cs_test_\d+"/g });
+  expect([payments.length, payments[0], payments.at(-1)]).toEqual([25, 'title="test: cs_test_124"', 'title="test: cs_test_100"']);
+});
+
+test("the service's figures add up payments, grants, usage and errors of all accounts in the chosen days", async () => {
+  const { database, admin, accountId } = await open();
+  const customer = await seedLedger(database);
+  await settle(database, [settlementOf(customer, { chargeNanoUsd: 1_250_000_000n })]);
+  for (const [id, amountNanoUsd] of [
+    ["cs_test_1", 20_000_000_000n],
+    ["cs_test_2", 5_000_000_000n],
+  ] as const) {
+    const name = { provider: "test", providerPaymentId: id };
+    await beginPayment(database, { accountId, amountNanoUsd, ...name });
+    if (id === "cs_test_1") await completePayment(database, name);
+  }
+  await database.execute("UPDATE payment SET refunded_nano_usd = 3000000000 WHERE paid_at IS NOT NULL");
+  await database.execute("INSERT INTO model_hour VALUES ($1, date_trunc('hour', now()), 200, 3)", [settlementOf(customer).model]);
+  const days = { fromDay: dayOf(Date.now()), toDay: dayOf(Date.now()) };
+  const figures = await readServiceFigures(database, days);
+  expect(figures).toMatchObject({
+    payments: { count: 1, amountNanoUsd: 20_000_000_000n, accounts: 1 },
+    returnedNanoUsd: 3_000_000_000n,
+    usage: { requests: 1, chargeNanoUsd: 1_250_000_000n },
+    activeAccounts: 1,
+    models: [{ answered: 200, failed: 3 }],
+    topAccounts: [{ accountId: customer.accountId, chargeNanoUsd: 1_250_000_000n, requests: 1 }],
+  });
+  const before = await readServiceFigures(database, { fromDay: "2025-01-01", toDay: "2025-01-31" });
+  expect(before).toMatchObject({
+    payments: { count: 0, amountNanoUsd: 0n },
+    usage: { requests: 0 },
+    models: [],
+    topAccounts: [],
+  });
+  const page = (await admin.get("/dashboard/admin/figures?range=today")).body;
+  for (const words of ["$20.00", "$3.00", "$1.25", "1.50%", `/dashboard/admin/accounts/${customer.accountId}`])
+    expect(page).toContain(words);
+  expect((await admin.get("/dashboard/admin/figures?range=nonsense")).statusCode).toBe(200);
+});
+
+test("the audit log is filtered by person, action and days, and pages keep the filter", async () => {
+  const { database, admin, ann, accountId } = await open();
+  const old = uuidv7({ msecs: Date.parse("2026-01-31T23:59:59.999Z") });
+  await database.execute(
+    "INSERT INTO audit_entry (id, account_id, person_id, action, subject) VALUES ($1, $2, $3, 'key.created', 'an old key')",
+    [old, accountId, ann.personId],
+  );
+  for (let number = 100; number < 250; number++)
+    await noteAction(database, { accountId, personId: ann.personId, action: "key.created", subject: `key ${number}` });
+  await noteAction(database, { accountId, personId: admin.personId, action: "credit.granted", subject: "by the admin" });
+  const seen = async (query: string) => (await admin.get(`/dashboard/admin/audit?${query}`)).body;
+  expect(await seen("category=credit")).toContain("by the admin");
+  expect(await seen("category=credit")).not.toContain("key 249");
+  expect(await seen("person=ROOT%40example.com")).not.toContain("key 249");
+  expect(await seen("person=nobody%40example.com")).toContain("No matching actions");
+  expect(await seen("from=2026-01-31&to=2026-01-31")).toContain("an old key");
+  expect(await seen("from=2026-01-31&to=2026-01-31")).not.toContain("key 249");
+  expect(await seen("from=2026-02-01&to=2026-02-02")).toContain("No matching actions");
+  expect(await seen("person=%00&category=nothing&from=x")).toContain("key 249");
+  const first = "/dashboard/admin/audit?person=ann%40example.com&category=key";
+  const keys = await collect(admin, first, { link: "Older actions", item: /title="(key \d+|an old key)"/g });
+  expect([keys.length, keys[0], keys.at(-1)]).toEqual([151, 'title="key 249"', 'title="an old key"']);
 });
 
 test("credit is granted with a reason, once for each form, and the account sees it; a grant may end (S26)", async () => {

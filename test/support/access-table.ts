@@ -242,6 +242,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "GET /dashboard/admin/models": admin(200),
   "GET /dashboard/admin/check": admin(200),
   "POST /dashboard/admin/check": admin(303),
+  "GET /dashboard/admin/figures": admin(200),
   "GET /dashboard/admin/audit": admin(200),
 
   // The management API. The same lines hold for tokens of these roles.

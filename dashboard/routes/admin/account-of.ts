@@ -5,7 +5,7 @@ import type { Queryable } from "../../../ledger/postgres/database.ts";
 
 export type AccountRequest = FastifyRequest<{ Params: { accountId: string } }>;
 
-export const ACCOUNT_ID_FORM = /^[a-z0-9-]{1,63}$/;
+const ACCOUNT_ID_FORM = /^[a-z0-9-]{1,63}$/;
 
 /** The account that an admin page is about. @throws GatewayError `not_found`. */
 export async function accountOf(database: Queryable, { params }: AccountRequest): Promise<Account> {

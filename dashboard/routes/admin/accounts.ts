@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import { listAccounts } from "../../../ledger/accounts/account-list.ts";
+import { ACCOUNT_SORTS, listAccounts } from "../../../ledger/accounts/account-list.ts";
 import { readBalance, setAccountStatus, type Account } from "../../../ledger/accounts/accounts.ts";
 import type { Queryable } from "../../../ledger/postgres/database.ts";
 import { postCreditIn } from "../../../ledger/credit/entries.ts";
@@ -11,6 +11,9 @@ import { listKeys } from "../../../ledger/keys/key-list.ts";
 import { isPublicId } from "../../../ledger/keys/keys.ts";
 import { noteAction, type Action } from "../../../ledger/people/audit.ts";
 import { listMembers } from "../../../ledger/people/members.ts";
+import { listPayments } from "../../../ledger/payments/payments.ts";
+import { usageByModel } from "../../../ledger/usage/reports.ts";
+import { dayOf, daysBefore } from "../../../contract/days.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import { adjustForm, grantForm } from "./admin-form.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -20,9 +23,11 @@ import { adminOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminAccountPage } from "../../views/admin/account.ts";
 import { adminAccountsPage } from "../../views/admin/accounts.ts";
-import { ACCOUNT_ID_FORM, accountOf, type AccountRequest } from "./account-of.ts";
+import { accountOf, type AccountRequest } from "./account-of.ts";
 
 const PAGE = 50;
+const PAYMENTS = 20;
+const USAGE_DAYS = 30;
 const listQuery = z.object({
   // Postgres takes no NUL in a text.
   search: z
@@ -32,7 +37,17 @@ const listQuery = z.object({
     .regex(/^[^\0]*$/)
     .default("")
     .catch(""),
-  after: z.string().regex(ACCOUNT_ID_FORM).optional().catch(undefined),
+  sort: z.enum(ACCOUNT_SORTS).default("id").catch("id"),
+  /** Rank and id of the last account of the page before. */
+  after: z
+    .string()
+    .regex(/^-?\d{1,19}\.[a-z0-9-]{1,63}$/)
+    .transform((text) => {
+      const [rank = "0", id = ""] = text.split(".");
+      return { rank: BigInt.asIntN(64, BigInt(rank)), id };
+    })
+    .optional()
+    .catch(undefined),
 });
 const entryQuery = z.object({
   after: z
@@ -43,6 +58,8 @@ const entryQuery = z.object({
     .catch(undefined),
   /** Id of the last key of the page before. */
   key: z.string().refine(isPublicId).optional().catch(undefined),
+  /** The same of payments. */
+  payment: z.uuid().optional().catch(undefined),
 });
 
 export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps): void {
@@ -52,16 +69,33 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
     forms: { grant?: FormState; adjust?: FormState },
     pages: z.infer<typeof entryQuery> = {},
   ) {
-    const { after: afterId, key: afterKey } = pages;
+    const { after: afterId, key: afterKey, payment } = pages;
     const accountId = account.id;
-    const [balance, members, keys, page] = await Promise.all([
+    const today = dayOf(Date.now());
+    const [balance, members, keys, page, usage, payments] = await Promise.all([
       readBalance(database, accountId),
       listMembers(database, accountId),
       listKeys(database, { accountId, limit: PAGE, afterId: afterKey }),
       listEntries(database, { accountId, limit: PAGE, afterId }),
+      usageByModel(database, { accountId, fromDay: daysBefore(today, USAGE_DAYS - 1), toDay: today }),
+      listPayments(database, { accountId, limit: PAYMENTS + 1, beforeId: payment }),
     ]);
+    const nextPayment = payments.length > PAYMENTS ? (payments[PAYMENTS - 1]?.id ?? null) : null;
     const { grant = EMPTY_FORM, adjust = EMPTY_FORM } = forms;
-    return adminAccountPage({ visitor, account, balance, members, keys, page, grant, adjust, attemptId: randomUUID() });
+    return adminAccountPage({
+      visitor,
+      account,
+      balance,
+      members,
+      keys,
+      page,
+      usage,
+      payments: payments.slice(0, PAYMENTS),
+      nextPayment,
+      grant,
+      adjust,
+      attemptId: randomUUID(),
+    });
   }
 
   /** Moves an account's credit and notes who did it: both, or nothing; once, however often the form is sent. */
@@ -80,11 +114,9 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
 
   app.get("/dashboard/admin", async (request, reply) => {
     const visitor = adminOf(request);
-    const { search, after } = listQuery.parse(request.query ?? {});
-    const found = await listAccounts(database, { search, afterId: after, limit: PAGE + 1 });
-    const accounts = found.slice(0, PAGE);
-    const next = found.length > PAGE ? (accounts.at(-1)?.id ?? null) : null;
-    return sendPage(reply, adminAccountsPage({ visitor, accounts, search, next }));
+    const { search, sort, after } = listQuery.parse(request.query ?? {});
+    const page = await listAccounts(database, { search, sort, after, limit: PAGE });
+    return sendPage(reply, adminAccountsPage({ visitor, search, sort, ...page }));
   });
 
   app.get("/dashboard/admin/accounts/:accountId", async (request: AccountRequest, reply) => {

@@ -1,19 +1,25 @@
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import { listAllActions } from "../../../ledger/people/audit.ts";
+import { ACTION_CATEGORIES, listAllActions } from "../../../ledger/people/audit.ts";
 import { listModelHistory } from "../../../ledger/models/price-history.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { sendPage } from "../../reply.ts";
+import { utcDay } from "../../usage/range.ts";
 import { adminOf } from "../../session/guard.ts";
 import { adminAuditPage } from "../../views/admin/audit.ts";
 import { adminModelsPage } from "../../views/admin/models.ts";
 import { adminAccountRoutes } from "./accounts.ts";
 import { adminCheckRoutes } from "./check.ts";
 import { adminCodeRoutes } from "./codes.ts";
+import { adminFigureRoutes } from "./figures.ts";
 import { adminLimitRoutes } from "./limits.ts";
 import { adminRefundRoutes } from "./refund.ts";
 
 const PAGE = 100;
+const day = z
+  .union([z.literal("").transform(() => undefined), utcDay()])
+  .optional()
+  .catch(undefined);
 const auditQuery = z.object({
   account: z
     .string()
@@ -21,6 +27,17 @@ const auditQuery = z.object({
     .regex(/^[a-z0-9-]{1,63}$/)
     .optional()
     .catch(undefined),
+  person: z
+    .string()
+    .trim()
+    .min(1)
+    .max(254)
+    .regex(/^[^\0]*$/)
+    .optional()
+    .catch(undefined),
+  category: z.enum(ACTION_CATEGORIES).optional().catch(undefined),
+  from: day,
+  to: day,
   before: z.uuid().optional().catch(undefined),
 });
 
@@ -28,6 +45,7 @@ const auditQuery = z.object({
 export function adminRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database } = deps;
   adminAccountRoutes(app, deps);
+  adminFigureRoutes(app, deps);
   adminLimitRoutes(app, deps);
   adminRefundRoutes(app, deps);
   adminCodeRoutes(app, deps);
@@ -40,11 +58,12 @@ export function adminRoutes(app: FastifyInstance, deps: AppDeps): void {
 
   app.get("/dashboard/admin/audit", async (request, reply) => {
     const visitor = adminOf(request);
-    const { account, before } = auditQuery.parse(request.query ?? {});
+    const { account, person, category, from, to, before } = auditQuery.parse(request.query ?? {});
+    const filter = { accountId: account, person, category, fromDay: from, toDay: to };
     // One more than is shown tells whether there is another page.
-    const found = await listAllActions(database, { accountId: account, beforeId: before, limit: PAGE + 1 });
+    const found = await listAllActions(database, { filter, beforeId: before, limit: PAGE + 1 });
     const actions = found.slice(0, PAGE);
     const next = found.length > PAGE ? (actions.at(-1)?.id ?? null) : null;
-    return sendPage(reply, adminAuditPage({ visitor, actions, account, next }));
+    return sendPage(reply, adminAuditPage({ visitor, actions, filter, next }));
   });
 }

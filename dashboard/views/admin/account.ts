@@ -3,6 +3,9 @@ import type { Account, Balance } from "../../../ledger/accounts/accounts.ts";
 import type { EntryPage, ListedEntry } from "../../../ledger/credit/entry-list.ts";
 import type { KeyPage, ListedKey } from "../../../ledger/keys/key-list.ts";
 import type { Member as AccountMember } from "../../../ledger/people/members.ts";
+import type { Payment } from "../../../ledger/payments/payments.ts";
+import type { UsageByModel } from "../../../ledger/usage/reports.ts";
+import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../../ledger/usage/sums.ts";
 import type { FormState } from "../../form.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminPage, olderLink } from "./admin.ts";
@@ -10,7 +13,7 @@ import { field, formProblem } from "../field.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";
 import { ENTRY_KINDS } from "../entry-kinds.ts";
-import { figure, usd } from "../figures.ts";
+import { compactCell, figure, usd } from "../figures.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import { moment } from "../time.ts";
 
@@ -21,6 +24,12 @@ export interface AdminAccountView {
   members: readonly AccountMember[];
   keys: KeyPage;
   page: EntryPage;
+  /** Of the last 30 days, by model. */
+  usage: readonly UsageByModel[];
+  /** The newest first. */
+  payments: readonly Payment[];
+  /** Of the next page; null: this is the last one. */
+  nextPayment: string | null;
   grant: FormState;
   adjust: FormState;
   /** Of the forms on this page. */
@@ -28,7 +37,7 @@ export interface AdminAccountView {
 }
 
 export function adminAccountPage(view: AdminAccountView): string {
-  const { visitor, account, balance, members, keys, page } = view;
+  const { visitor, account, balance, members, keys, page, usage, payments, nextPayment } = view;
   const path = `/dashboard/admin/accounts/${account.id}`;
   const body = html`<div class="title">
       <h1>${account.name}</h1>
@@ -43,6 +52,11 @@ export function adminAccountPage(view: AdminAccountView): string {
       !${figure({ name: "Balance", value: usd(balance.postedNanoUsd), note: html`Held: up to !${usd(balance.leasedNanoUsd)}. Overdraft limit: !${usd(balance.overdraftNanoUsd)}.` })}
       !${grantForm(view, path)} !${adjustForm(view, path)}
     </div>
+    <h2>Usage, last 30 days</h2>
+    !${usage.length === 0 ? empty("No requests in the last 30 days") : usageTable(usage)}
+    <h2>Payments</h2>
+    !${payments.length === 0 ? empty("No payments") : paymentTable(payments)}
+    !${nextPayment === null ? "" : olderLink(path, { payment: nextPayment }, "Older payments")}
     <h2>Members</h2>
     !${members.length === 0 ? empty("No members") : memberTable(members)}
     <h2>Keys</h2>
@@ -82,6 +96,38 @@ function adjustForm({ visitor, adjust, attemptId }: AdminAccountView, path: stri
 
 function hidden({ csrf }: Member, attemptId: string): string {
   return html`!${csrfField(csrf)}<input type="hidden" name="attempt" value="${attemptId}" />`;
+}
+
+function usageTable(models: readonly UsageByModel[]): string {
+  const total = { ...models.reduce<UsageSums>(addUsage, NO_USAGE_SUMS), model: "Total" };
+  const rows = [...models, ...(models.length > 1 ? [total] : [])].map(
+    ({ model, requests, outputTokens, chargeNanoUsd, ...tokens }) =>
+      html`<tr>
+        <th scope="row" data-label="Model">!${clipped(model)}</th>
+        <td data-label="Requests" class="number">!${compactCell(requests)}</td>
+        <td data-label="Input tokens" class="number">
+          !${compactCell(tokens.inputTokens + tokens.cachedInputTokens + tokens.cacheWriteTokens)}
+        </td>
+        <td data-label="Output tokens" class="number">!${compactCell(outputTokens)}</td>
+        <td data-label="Charged" class="number">!${usd(chargeNanoUsd)}</td>
+      </tr>`,
+  );
+  const numbers = ["Requests", "Input tokens", "Output tokens", "Charged"].map((number) => ({ number }));
+  return responsiveTable(["Model", ...numbers], rows, "wide");
+}
+
+function paymentTable(payments: readonly Payment[]): string {
+  const rows = payments.map(
+    ({ createdAt, status, provider, providerPaymentId, amountNanoUsd, refundedNanoUsd, disputedNanoUsd }) =>
+      html`<tr>
+        <th scope="row" data-label="Begun">!${moment(createdAt)}</th>
+        <td data-label="Status"><span class="badge ${status === "paid" ? "active" : ""}">${status}</span></td>
+        <td data-label="Payment ID">!${clipped(`${provider}: ${providerPaymentId}`)}</td>
+        <td data-label="Returned" class="number">!${usd(refundedNanoUsd + disputedNanoUsd)}</td>
+        <td data-label="Amount" class="number">!${usd(amountNanoUsd)}</td>
+      </tr>`,
+  );
+  return responsiveTable(["Begun", "Status", "Payment ID", { number: "Returned" }, { number: "Amount" }], rows, "wide");
 }
 
 function memberTable(members: readonly AccountMember[]): string {

@@ -1,22 +1,39 @@
 import { html } from "ghtml";
-import type { ListedAccount } from "../../../ledger/accounts/account-list.ts";
+import {
+  ACCOUNT_SORTS,
+  type AccountPosition,
+  type AccountSort,
+  type ListedAccount,
+} from "../../../ledger/accounts/account-list.ts";
 import type { Member } from "../../session/visitor.ts";
 import { empty } from "../empty.ts";
 import { usd } from "../figures.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
+import { moment } from "../time.ts";
 import { adminPage, olderLink } from "./admin.ts";
 
 export interface AdminAccountsView {
   visitor: Member;
   accounts: readonly ListedAccount[];
   search: string;
-  next: string | null;
+  sort: AccountSort;
+  next: AccountPosition | null;
 }
 
 const PATH = "/dashboard/admin";
+const SORTS: Record<AccountSort, string> = {
+  id: "Account ID",
+  spend: "Highest spend, 30 days",
+  balance: "Highest balance",
+  lowest_balance: "Lowest balance",
+  newest: "Newest",
+};
 
-export function adminAccountsPage({ visitor, accounts, search, next }: AdminAccountsView): string {
-  const kept: Record<string, string> = search === "" ? {} : { search };
+export function adminAccountsPage({ visitor, accounts, search, sort, next }: AdminAccountsView): string {
+  const kept: Record<string, string> = { ...(search === "" ? {} : { search }), ...(sort === "id" ? {} : { sort }) };
+  const options = ACCOUNT_SORTS.map(
+    (each) => html`<option value="${each}" !${each === sort ? "selected" : ""}>${SORTS[each]}</option>`,
+  );
   const body = html`<h1>Accounts</h1>
     <form method="get" action="${PATH}" class="card stack" role="search">
       <div class="field">
@@ -24,10 +41,16 @@ export function adminAccountsPage({ visitor, accounts, search, next }: AdminAcco
         <input type="search" id="search" name="search" value="${search}" aria-describedby="search-help" />
         <p class="help" id="search-help">Part of an account ID, a name, or the email address of a member.</p>
       </div>
+      <div class="field">
+        <label for="sort">Sort by</label>
+        <select id="sort" name="sort">
+          !${options.join("")}
+        </select>
+      </div>
       <button>Search</button>
     </form>
     !${accounts.length === 0 ? empty("No matching accounts") : table(accounts)}
-    !${next === null ? "" : olderLink(PATH, { ...kept, after: next }, "More accounts")}`;
+    !${next === null ? "" : olderLink(PATH, { ...kept, after: `${next.rank}.${next.id}` }, "More accounts")}`;
   return adminPage({ title: "Accounts", visitor, path: PATH, body });
 }
 
@@ -36,6 +59,7 @@ function table(accounts: readonly ListedAccount[]): string {
     [
       "Account",
       "Status",
+      "Created",
       { number: "Balance" },
       { number: "Held" },
       { number: "Members" },
@@ -43,7 +67,7 @@ function table(accounts: readonly ListedAccount[]): string {
       { number: "Spend, 30 days" },
     ],
     accounts.map(row),
-    "wide",
+    "widest",
   );
 }
 
@@ -56,6 +80,7 @@ function row(account: ListedAccount): string {
       >
     </th>
     <td data-label="Status"><span class="badge ${account.status}">${account.status}</span></td>
+    <td data-label="Created">!${moment(account.createdAt)}</td>
     <td data-label="Balance" class="number">!${usd(account.postedNanoUsd)}</td>
     <td data-label="Held" class="number">!${usd(account.leasedNanoUsd)}</td>
     <td data-label="Members" class="number">${account.members}</td>

@@ -4,6 +4,7 @@ import { layout } from "../layout.ts";
 
 const PAGES = [
   { path: "/dashboard/admin", name: "Accounts" },
+  { path: "/dashboard/admin/figures", name: "Service" },
   { path: "/dashboard/admin/codes", name: "Redeem codes" },
   { path: "/dashboard/admin/models", name: "Models" },
   { path: "/dashboard/admin/check", name: "Integrity" },

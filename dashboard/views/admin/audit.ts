@@ -1,8 +1,9 @@
 import { html } from "ghtml";
-import type { ListedActionOfAll } from "../../../ledger/people/audit.ts";
+import { ACTION_CATEGORIES, type ActionFilter, type ListedActionOfAll } from "../../../ledger/people/audit.ts";
 import { msOfId } from "../../../ledger/usage/request-id-time.ts";
 import type { Member } from "../../session/visitor.ts";
 import { empty } from "../empty.ts";
+import { field } from "../field.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import { moment } from "../time.ts";
 import { adminPage, olderLink } from "./admin.ts";
@@ -12,25 +13,45 @@ const PATH = "/dashboard/admin/audit";
 export interface AdminAuditView {
   visitor: Member;
   actions: readonly ListedActionOfAll[];
-  /** Only this account's. */
-  account: string | undefined;
+  filter: ActionFilter;
   next: string | null;
 }
 
-export function adminAuditPage({ visitor, actions, account, next }: AdminAuditView): string {
-  const kept: Record<string, string> = account === undefined ? {} : { account };
+export function adminAuditPage({ visitor, actions, filter, next }: AdminAuditView): string {
   const body = html`<h1>Audit log</h1>
-    <form method="get" action="${PATH}" class="card stack">
-      <div class="field">
-        <label for="account">Account ID</label>
-        <input type="text" id="account" name="account" value="${account ?? ""}" aria-describedby="account-help" />
-        <p class="help" id="account-help">Leave empty for all accounts.</p>
-      </div>
-      <button>Filter</button>
-    </form>
-    !${actions.length === 0 ? empty("No matching actions") : table(actions)}
-    !${next === null ? "" : olderLink(PATH, { ...kept, before: next }, "Older actions")}`;
+    !${filterForm(filter)} !${actions.length === 0 ? empty("No matching actions") : table(actions)}
+    !${next === null ? "" : olderLink(PATH, { ...queryOf(filter), before: next }, "Older actions")}`;
   return adminPage({ title: "Audit log", visitor, path: PATH, body });
+}
+
+function filterForm(filter: ActionFilter): string {
+  const { category } = filter;
+  const form = { values: queryOf(filter), problems: {} };
+  const options = ACTION_CATEGORIES.map(
+    (each) => html`<option value="${each}" !${each === category ? "selected" : ""}>${each}</option>`,
+  );
+  return html`<form method="get" action="${PATH}" class="card stack">
+    <div class="grid">
+      !${field({ name: "account", label: "Account ID" }, form)}
+      !${field({ name: "person", label: "Person", placeholder: "ada@example.com" }, form)}
+      <div class="field">
+        <label for="category">Action</label>
+        <select id="category" name="category">
+          <option value="">All actions</option>
+          !${options.join("")}
+        </select>
+      </div>
+      !${field({ name: "from", label: "From (UTC)", type: "date" }, form)}
+      !${field({ name: "to", label: "To (UTC)", type: "date" }, form)}
+    </div>
+    <div class="buttons"><button>Filter</button> <a class="button quiet" href="${PATH}">Clear</a></div>
+  </form>`;
+}
+
+/** What the filter says, as a page's address says it. */
+function queryOf({ accountId, person, category, fromDay, toDay }: ActionFilter): Record<string, string> {
+  const values = { account: accountId, person, category, from: fromDay, to: toDay };
+  return Object.fromEntries(Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 }
 
 function table(actions: readonly ListedActionOfAll[]): string {

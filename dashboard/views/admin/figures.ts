@@ -1,0 +1,92 @@
+import { html } from "ghtml";
+import type { AccountFigures, ModelFigures, ServiceFigures } from "../../../ledger/usage/service-figures.ts";
+import type { Member } from "../../session/visitor.ts";
+import { RANGES, type DayRange } from "../../usage/range.ts";
+import { empty } from "../empty.ts";
+import { compact, compactCell, figure, usd } from "../figures.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
+import { adminPage } from "./admin.ts";
+
+const PATH = "/dashboard/admin/figures";
+
+export interface AdminFiguresView {
+  visitor: Member;
+  range: DayRange;
+  figures: ServiceFigures;
+}
+
+export function adminFiguresPage({ visitor, range, figures }: AdminFiguresView): string {
+  const { payments, returnedNanoUsd, givenNanoUsd, usage, activeAccounts, models, topAccounts } = figures;
+  const answered = models.reduce((sum, model) => sum + model.answered, 0);
+  const failed = models.reduce((sum, model) => sum + model.failed, 0);
+  const input = usage.inputTokens + usage.cachedInputTokens + usage.cacheWriteTokens;
+  const body = html`<div class="title">
+      <h1>Service</h1>
+      !${picker(range)}
+    </div>
+    <div class="cards">
+      !${figure({
+        name: "Top-ups",
+        value: usd(payments.amountNanoUsd),
+        note: html`${payments.count.toLocaleString("en-US")} payments from ${payments.accounts.toLocaleString("en-US")} accounts.
+        Refunded or disputed: !${usd(returnedNanoUsd)}.`,
+      })}
+      !${figure({ name: "Usage", value: usd(usage.chargeNanoUsd), note: html`Charged to ${activeAccounts.toLocaleString("en-US")} active accounts. Granted or redeemed: !${usd(givenNanoUsd)}.` })}
+      !${figure({ name: "Requests", value: compact(usage.requests), note: html`!${compact(input)} input and !${compact(usage.outputTokens)} output tokens.` })}
+      !${figure({ name: "Error rate", value: rate(answered, failed), note: "Failed or interrupted by a model server. Finished hours of the last 90 days." })}
+    </div>
+    <h2>Models</h2>
+    !${models.length === 0 ? empty("No requests in this period") : modelTable(models)}
+    <h2>Top accounts</h2>
+    !${topAccounts.length === 0 ? empty("No requests in this period") : accountTable(topAccounts)}`;
+  return adminPage({ title: "Service", visitor, path: PATH, body });
+}
+
+function picker({ name, fromDay, toDay }: DayRange): string {
+  const links = Object.entries(RANGES).map(
+    ([range, words]) => html`<a href="${PATH}?range=${range}" !${range === name ? 'aria-current="true"' : ""}>${words}</a>`,
+  );
+  return html`<div class="range">
+    <nav class="switch" aria-label="Date range">!${links.join("")}</nav>
+    <span class="muted small">${fromDay === toDay ? fromDay : `${fromDay} to ${toDay}`}, UTC</span>
+  </div>`;
+}
+
+function rate(answered: number, failed: number): string {
+  return answered === 0 ? "–" : `${((failed / answered) * 100).toFixed(2)}%`;
+}
+
+function modelTable(models: readonly ModelFigures[]): string {
+  const rows = models.map(
+    ({ model, requests, answered, failed, outputTokens, chargeNanoUsd, ...tokens }) =>
+      html`<tr>
+        <th scope="row" data-label="Model"><code>!${clipped(model)}</code></th>
+        <td data-label="Requests" class="number">!${compactCell(requests)}</td>
+        <td data-label="Errors" class="number">${rate(answered, failed)}</td>
+        <td data-label="Input tokens" class="number">
+          !${compactCell(tokens.inputTokens + tokens.cachedInputTokens + tokens.cacheWriteTokens)}
+        </td>
+        <td data-label="Output tokens" class="number">!${compactCell(outputTokens)}</td>
+        <td data-label="Charged" class="number">!${usd(chargeNanoUsd)}</td>
+      </tr>`,
+  );
+  const numbers = ["Requests", "Errors", "Input tokens", "Output tokens", "Charged"].map((number) => ({ number }));
+  return responsiveTable(["Model", ...numbers], rows, "wide");
+}
+
+function accountTable(accounts: readonly AccountFigures[]): string {
+  const rows = accounts.map(
+    ({ accountId, name, requests, chargeNanoUsd }) =>
+      html`<tr>
+        <th scope="row" data-label="Account">
+          <span
+            ><a href="/dashboard/admin/accounts/${accountId}">!${clipped(name)}</a
+            ><span class="sub">!${clipped(accountId)}</span></span
+          >
+        </th>
+        <td data-label="Requests" class="number">!${compactCell(requests)}</td>
+        <td data-label="Charged" class="number">!${usd(chargeNanoUsd)}</td>
+      </tr>`,
+  );
+  return responsiveTable(["Account", { number: "Requests" }, { number: "Charged" }], rows);
+}

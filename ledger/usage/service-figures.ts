@@ -1,0 +1,108 @@
+import * as z from "zod";
+import { momentsOf, type DaySpan } from "../../contract/days.ts";
+import type { Queryable } from "../postgres/database.ts";
+import { addUsage, NO_USAGE_SUMS, USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
+
+/** What all accounts paid and used in some UTC days. */
+export interface ServiceFigures {
+  /** Payments that came in these days, whatever became of them later. */
+  payments: { count: number; amountNanoUsd: bigint; accounts: number };
+  /** Of these payments: returned to customers, or in disputes that are open or lost. */
+  returnedNanoUsd: bigint;
+  /** Grants and redeemed codes of these days. */
+  givenNanoUsd: bigint;
+  usage: UsageSums;
+  /** With usage in these days. */
+  activeAccounts: number;
+  /** The dearest first. */
+  models: readonly ModelFigures[];
+  topAccounts: readonly AccountFigures[];
+}
+
+export type ModelFigures = UsageSums & {
+  model: string;
+  /** Requests whose answer is known, well or not; 0: none, or it was too long ago. */
+  answered: number;
+  failed: number;
+};
+
+export type AccountFigures = Pick<UsageSums, "requests" | "chargeNanoUsd"> & { accountId: string; name: string };
+
+const TOP_ACCOUNTS = 10;
+/** The key of usage_by_day begins with the account: its days are found account by account, without reading older ones. */
+const ALL_ACCOUNTS = `account CROSS JOIN LATERAL (
+    SELECT * FROM usage_by_day WHERE account_id = account.id AND day BETWEEN $1 AND $2 OFFSET 0
+  ) AS usage`;
+const paymentsRow = z.strictObject({
+  count: z.int(),
+  amountNanoUsd: z.bigint(),
+  returnedNanoUsd: z.bigint(),
+  accounts: z.int(),
+});
+const modelRow = z.strictObject({ model: z.string(), ...usageSumsShape });
+const healthRow = z.strictObject({ model: z.string(), answered: z.int(), failed: z.int() });
+const { requests, chargeNanoUsd } = usageSumsShape;
+const accountRow = z.strictObject({ accountId: z.string(), name: z.string(), requests, chargeNanoUsd });
+
+/** From rollups and payments: what it costs to read follows from days, accounts and models, not from requests. */
+export async function readServiceFigures(database: Queryable, days: DaySpan): Promise<ServiceFigures> {
+  const { from, to } = momentsOf(days);
+  const { fromDay, toDay } = days;
+  const [payments, given, models, health, top, active] = await Promise.all([
+    database.query({
+      text: `SELECT count(*)::int AS count, coalesce(sum(amount_nano_usd), 0)::bigint AS "amountNanoUsd",
+               coalesce(sum(refunded_nano_usd + disputed_nano_usd), 0)::bigint AS "returnedNanoUsd",
+               count(DISTINCT account_id)::int AS accounts
+             FROM payment WHERE paid_at >= $1 AND paid_at < $2`,
+      values: [from, to],
+      row: paymentsRow,
+    }),
+    database.query({
+      text: `SELECT coalesce(sum(amount_nano_usd), 0)::bigint AS "givenNanoUsd" FROM ledger_entry
+             WHERE kind <> 'usage' AND kind IN ('grant', 'code') AND created_at >= $1 AND created_at < $2`,
+      values: [from, to],
+      row: z.strictObject({ givenNanoUsd: z.bigint() }),
+    }),
+    database.query({
+      text: `SELECT model, ${USAGE_SUMS} FROM ${ALL_ACCOUNTS}
+             GROUP BY model ORDER BY "chargeNanoUsd" DESC, model`,
+      values: [fromDay, toDay],
+      row: modelRow,
+    }),
+    database.query({
+      text: `SELECT model, sum(answered)::int AS answered, sum(failed)::int AS failed FROM model_hour
+             WHERE hour >= $1 AND hour < $2 GROUP BY model`,
+      values: [from, to],
+      row: healthRow,
+    }),
+    database.query({
+      text: `SELECT account_id AS "accountId", name, requests, "chargeNanoUsd" FROM (
+               SELECT account_id, sum(requests)::bigint AS requests, sum(charge_nano_usd)::bigint AS "chargeNanoUsd"
+               FROM ${ALL_ACCOUNTS} GROUP BY account_id
+               ORDER BY sum(charge_nano_usd) DESC, account_id LIMIT $3
+             ) AS top JOIN account ON account.id = account_id ORDER BY "chargeNanoUsd" DESC, account_id`,
+      values: [fromDay, toDay, TOP_ACCOUNTS],
+      row: accountRow,
+    }),
+    database.query({
+      text: `SELECT count(DISTINCT account_id)::int AS active FROM ${ALL_ACCOUNTS}`,
+      values: [fromDay, toDay],
+      row: z.strictObject({ active: z.int() }),
+    }),
+  ]);
+  const [{ count, amountNanoUsd, returnedNanoUsd, accounts } = NO_PAYMENTS] = payments;
+  return {
+    payments: { count, amountNanoUsd, accounts },
+    returnedNanoUsd,
+    givenNanoUsd: given[0]?.givenNanoUsd ?? 0n,
+    usage: models.reduce<UsageSums>(addUsage, NO_USAGE_SUMS),
+    activeAccounts: active[0]?.active ?? 0,
+    models: models.map((sums) => {
+      const { answered = 0, failed = 0 } = health.find(({ model }) => model === sums.model) ?? {};
+      return { ...sums, answered, failed };
+    }),
+    topAccounts: top,
+  };
+}
+
+const NO_PAYMENTS = { count: 0, amountNanoUsd: 0n, returnedNanoUsd: 0n, accounts: 0 };
