@@ -49,9 +49,9 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   const inFlight = boundInFlight(app);
   guard(app, { ...deps, inFlight });
   app.setErrorHandler((error, request, reply) =>
-    answerError({ error, request, reply, log: deps.log, publicBaseUrl: deps.publicBaseUrl }),
+    answerError({ error, request, reply, log: deps.log, publicBaseUrl: deps.publicBaseUrl, support: deps.operator?.support }),
   );
-  app.setNotFoundHandler((request, reply) => answerNotFound(request, reply));
+  app.setNotFoundHandler((request, reply) => answerNotFound(request, reply, deps.operator?.support));
   registerRoutes(app, deps);
   await serveApi(app, { ...deps, inFlight });
   return app;

@@ -14,12 +14,14 @@ export function answerError({
   reply,
   log,
   publicBaseUrl,
+  support,
 }: {
   error: unknown;
   request: FastifyRequest;
   reply: FastifyReply;
   log: Logger;
   publicBaseUrl: string;
+  support: string | undefined;
 }) {
   if (error instanceof SignInNeeded) {
     // A form leads back to its page, with what was typed: its own address is none that can be opened.
@@ -37,7 +39,9 @@ export function answerError({
     .status(known.status)
     .headers({ ...known.headers })
     .type("text/html; charset=utf-8")
-    .send(failurePage({ visitor: request.visitor, status: known.status, message: known.message, requestId: request.id }));
+    .send(
+      failurePage({ visitor: request.visitor, status: known.status, message: known.message, requestId: request.id, support }),
+    );
 }
 
 /** Who has a second factor shows it; who has none sets one up. */
@@ -46,11 +50,11 @@ function wayToFactor({ visitor, method, url }: FastifyRequest): string {
   return `/dashboard/confirm-identity?next=${encodeURIComponent(method === "GET" ? url : "/dashboard")}`;
 }
 
-export function answerNotFound(request: FastifyRequest, reply: FastifyReply) {
+export function answerNotFound(request: FastifyRequest, reply: FastifyReply, support: string | undefined) {
   return reply
     .status(404)
     .type("text/html; charset=utf-8")
-    .send(failurePage({ visitor: request.visitor, status: 404, message: NO_SUCH_PAGE, requestId: request.id }));
+    .send(failurePage({ visitor: request.visitor, status: 404, message: NO_SUCH_PAGE, requestId: request.id, support }));
 }
 
 /** The framework's own refusals: a form that is too large, or no form at all. */

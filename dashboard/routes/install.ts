@@ -10,7 +10,7 @@ import { sendPage } from "../reply.ts";
 import { clientPage, clientsPage } from "../views/clients.ts";
 
 /** The installer, its instruction and the tools' pages (S31, S32): the same for everybody, so nobody has to sign in. */
-export function installRoutes(app: FastifyInstance, { database, publicBaseUrl }: AppDeps): void {
+export function installRoutes(app: FastifyInstance, { database, publicBaseUrl, operator }: AppDeps): void {
   // A wrong address is said when the process starts, not to the first visitor.
   const baseUrl = checkedUrl(publicBaseUrl);
 
@@ -36,7 +36,7 @@ export function installRoutes(app: FastifyInstance, { database, publicBaseUrl }:
 
   app.get<{ Params: { tool: string } }>("/dashboard/clients/:tool", async (request, reply) => {
     const tool = TOOLS.find(({ id }) => id === request.params.tool);
-    if (tool === undefined) return answerNotFound(request, reply);
+    if (tool === undefined) return answerNotFound(request, reply, operator?.support);
     return sendPage(reply, clientPage({ visitor: request.visitor, tool, input: { baseUrl, models: await offered() } }));
   });
 }

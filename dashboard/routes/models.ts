@@ -13,7 +13,7 @@ import { firstUptimeDay } from "../views/uptime.ts";
 const query = z.object({ language: z.enum(LANGUAGES).catch("curl") });
 
 /** Prices are nobody's secret. */
-export function modelRoutes(app: FastifyInstance, { database, publicBaseUrl: baseUrl }: AppDeps): void {
+export function modelRoutes(app: FastifyInstance, { database, publicBaseUrl: baseUrl, operator }: AppDeps): void {
   app.get("/dashboard/models", async (request, reply) => {
     const models = await listModels(database, Date.now());
     return sendPage(reply, modelsPage({ visitor: request.visitor, models, baseUrl }));
@@ -25,7 +25,7 @@ export function modelRoutes(app: FastifyInstance, { database, publicBaseUrl: bas
     const name = request.params["*"];
     const models = await listModels(database, nowMs);
     const listed = models.find(({ model }) => model.name === name || model.aliases.includes(name));
-    if (listed === undefined) return answerNotFound(request, reply);
+    if (listed === undefined) return answerNotFound(request, reply, operator?.support);
     const { language } = query.parse(request.query ?? {});
     const days = await listModelDays(database, { fromDay: firstUptimeDay(nowMs), model: listed.model.name });
     return sendPage(reply, modelPage({ visitor: request.visitor, listed, days, baseUrl, language, nowMs }));

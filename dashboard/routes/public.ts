@@ -1,34 +1,67 @@
 import type { FastifyInstance } from "fastify";
-import { modelHealthSince, type ModelHealth } from "../../ledger/usage/model-health.ts";
+import * as z from "zod";
+import { HOUR_MS } from "../../contract/days.ts";
+import { listIncidents, listOpenIncidents } from "../../ledger/incidents/incidents.ts";
 import { listModels } from "../../ledger/models/model-list.ts";
+import { modelHealthSince, type ModelHealth } from "../../ledger/usage/model-health.ts";
+import { listModelDays, type ModelDay } from "../../ledger/usage/model-hours.ts";
 import type { AppDeps } from "../app-deps.ts";
 import { sendPage } from "../reply.ts";
-import { statusPage } from "../views/status.ts";
+import { statusPage, type ServiceStatus } from "../views/status.ts";
+import { supportPage } from "../views/support.ts";
 import { termsPage } from "../views/terms.ts";
-import { HOUR_MS } from "../../contract/days.ts";
+import { firstUptimeDay } from "../views/uptime.ts";
 
 /** Anybody may load the page as often as they like. */
 const FRESH_MS = 15_000;
+const PAST_INCIDENTS = 10;
+const query = z.object({ before: z.uuid().optional().catch(undefined) });
+
+interface Measured {
+  health: ModelHealth[];
+  days: ModelDay[];
+}
 
 /** Pages for everybody, beside the models. */
-export function publicRoutes(app: FastifyInstance, { database, terms }: AppDeps): void {
-  let known: { atMs: number; health: Promise<ModelHealth[]> } | undefined;
+export function publicRoutes(app: FastifyInstance, { database, terms, operator }: AppDeps): void {
+  let known: { atMs: number; measured: Promise<Measured> } | undefined;
 
-  function readHealth(): Promise<ModelHealth[]> {
-    const nowMs = Date.now();
-    if (known === undefined || nowMs - known.atMs > FRESH_MS)
-      known = { atMs: nowMs, health: modelHealthSince(database, nowMs - HOUR_MS) };
-    return known.health;
+  async function measure(nowMs: number): Promise<Measured> {
+    const [health, days] = await Promise.all([
+      modelHealthSince(database, nowMs - HOUR_MS),
+      listModelDays(database, { fromDay: firstUptimeDay(nowMs) }),
+    ]);
+    return { health, days };
+  }
+
+  function readMeasured(nowMs: number): Promise<Measured> {
+    if (known === undefined || nowMs - known.atMs > FRESH_MS) known = { atMs: nowMs, measured: measure(nowMs) };
+    return known.measured;
+  }
+
+  async function readStatus(nowMs: number, beforeId: string | undefined): Promise<ServiceStatus> {
+    const [models, measured, open, found] = await Promise.all([
+      listModels(database, nowMs),
+      readMeasured(nowMs),
+      listOpenIncidents(database),
+      listIncidents(database, { limit: PAST_INCIDENTS + 1, beforeId, isOver: true }),
+    ]);
+    const past = found.slice(0, PAST_INCIDENTS);
+    const nextPast = found.length > PAST_INCIDENTS ? (past.at(-1)?.id ?? null) : null;
+    return { names: models.map(({ model }) => model.name), ...measured, open, past, nextPast };
   }
 
   app.get("/dashboard/status", async (request, reply) => {
-    const [models, health] = await Promise.all([listModels(database, Date.now()), readHealth()]).catch(() => {
+    const nowMs = Date.now();
+    const { before } = query.parse(request.query ?? {});
+    const service = await readStatus(nowMs, before).catch(() => {
       known = undefined;
-      return [null, []] as const;
+      return null;
     });
-    const names = models?.map(({ model }) => model.name) ?? null;
-    return sendPage(reply, statusPage({ visitor: request.visitor, names, health }));
+    return sendPage(reply, statusPage({ visitor: request.visitor, service, nowMs }));
   });
+
+  app.get("/dashboard/support", async (request, reply) => sendPage(reply, supportPage({ visitor: request.visitor, operator })));
 
   app.get("/dashboard/terms", async (request, reply) => sendPage(reply, termsPage({ visitor: request.visitor, terms })));
 }

@@ -39,7 +39,7 @@ export function layout({ title, visitor, path, body, isNarrow = false }: Page): 
           <main id="main" class="${isNarrow ? "narrow" : ""}">!${body}</main>
           <footer class="muted small">
             <a href="/dashboard/models">Models</a> <a href="/dashboard/status">Status</a> <a href="/dashboard/terms">Terms</a>
-            <a href="/dashboard/docs">Docs</a> !${visitor === null ? themeSwitch() : ""}
+            <a href="/dashboard/docs">Docs</a> <a href="/dashboard/support">Support</a> !${visitor === null ? themeSwitch() : ""}
           </footer>
         </div>
         !${visitor?.toast == null ? "" : toast(visitor.toast)}

@@ -1,56 +1,107 @@
 import { html } from "ghtml";
+import type { Incident } from "../../ledger/incidents/incidents.ts";
 import type { ModelHealth } from "../../ledger/usage/model-health.ts";
+import type { ModelDay } from "../../ledger/usage/model-hours.ts";
 import type { Member } from "../session/visitor.ts";
+import { empty } from "./empty.ts";
+import { incidentCard } from "./incident.ts";
 import { layout } from "./layout.ts";
-import { clipped, responsiveTable } from "./responsive-table.ts";
+import { clipped } from "./responsive-table.ts";
+import { uptimeBars, uptimeOf } from "./uptime.ts";
 
 export interface StatusView {
   visitor: Member | null;
-  /** Of the models that are served; null: the ledger does not answer. */
-  names: readonly string[] | null;
+  /** null: the ledger does not answer. */
+  service: ServiceStatus | null;
+  nowMs: number;
+}
+
+export interface ServiceStatus {
+  /** Of the models that are served. */
+  names: readonly string[];
+  /** In the last hour. */
   health: readonly ModelHealth[];
+  /** In the last days. */
+  days: readonly ModelDay[];
+  /** That go on, the newest first. */
+  open: readonly Incident[];
+  /** That are over, the newest first. */
+  past: readonly Incident[];
+  /** Of the next page; null: this is the last one. */
+  nextPast: string | null;
 }
 
 /** So many failures in a hundred are told; fewer are ordinary. */
 const TOLD_PERCENT = 5;
+const UNAVAILABLE = "Accounts and usage are temporarily unavailable. Requests with recently used keys still work.";
 
 type State = "good" | "bad" | "quiet";
 
-export function statusPage({ visitor, names, health }: StatusView): string {
-  const states = (names ?? []).map((name) => ({ name, ...stateOf(health.find(({ model }) => model === name)) }));
-  const troubled = states.filter(({ state }) => state === "bad");
-  const words =
-    names === null
-      ? "Accounts and usage are temporarily unavailable. Requests with recently used keys still work."
-      : troubled.length === 0
-        ? "All systems operational."
-        : `Degraded: ${troubled.map(({ name }) => name).join(", ")}.`;
-  const rows = states.map(
-    ({ name, state, note }) =>
-      html`<tr>
-        <th scope="row" data-label="Model"><code>!${clipped(name)}</code></th>
-        <td data-label="Status"><span class="badge ${BADGES[state]}">${STATES[state]}</span></td>
-        <td data-label="Success rate, last hour">${note}</td>
-      </tr>`,
-  );
+export function statusPage({ visitor, service, nowMs }: StatusView): string {
   const body = html`<h1>Status</h1>
-    <p role="status"><strong>${words}</strong></p>
-    !${rows.length === 0 ? "" : table(rows)}
-    <p class="muted">Based on requests of all accounts in the last hour. Updated every few seconds.</p>`;
+    <p role="status"><strong>${service === null ? UNAVAILABLE : summary(service)}</strong></p>
+    !${service === null ? "" : details(service, nowMs)}`;
   return layout({ title: "Status", visitor, path: "/dashboard/status", body, isNarrow: true });
 }
 
-function table(rows: readonly string[]): string {
-  return responsiveTable(["Model", "Status", "Success rate, last hour"], rows, "narrow");
+function summary({ names, health, open }: ServiceStatus): string {
+  const troubled = names.filter((name) => stateOf(name, health).state === "bad");
+  if (troubled.length > 0) return `Degraded: ${troubled.join(", ")}.`;
+  const outages = open.filter((incident) => incident.impact !== "maintenance" && !isScheduled(incident));
+  return outages.length > 0 ? "There is an ongoing incident." : "All systems operational.";
+}
+
+function details({ names, health, days, open, past, nextPast }: ServiceStatus, nowMs: number): string {
+  const models = names.map((name) => modelCard(name, { health, days: days.filter(({ model }) => model === name), nowMs }));
+  const older = html`<p class="more">
+    <a class="button" href="/dashboard/status?before=${nextPast ?? ""}#history">Older incidents</a>
+  </p>`;
+  const scheduled = open.filter(isScheduled);
+  const ongoing = open.filter((incident) => !isScheduled(incident));
+  return html`!${incidents("Ongoing", ongoing)} !${incidents("Scheduled", scheduled)}
+    !${models.length === 0 ? "" : html`<h2>Models</h2>`} !${models.join("")}
+    <p class="muted">Based on requests of all accounts. The badge covers the last hour, the bars 30 days (UTC).</p>
+    <h2 id="history">Past incidents</h2>
+    !${past.length === 0 ? empty("No past incidents") : past.map(incidentCard).join("")} !${nextPast === null ? "" : older}`;
+}
+
+function isScheduled({ updates }: Incident): boolean {
+  return updates[0]?.status === "scheduled";
+}
+
+function incidents(title: string, listed: readonly Incident[]): string {
+  return listed.length === 0
+    ? ""
+    : html`<h2>${title}</h2>
+        !${listed.map(incidentCard).join("")}`;
+}
+
+function modelCard(
+  name: string,
+  { health, days, nowMs }: { health: readonly ModelHealth[]; days: readonly ModelDay[]; nowMs: number },
+): string {
+  const { state, note } = stateOf(name, health);
+  const uptime = uptimeOf(days);
+  return html`<section class="card stack" aria-label="${name}">
+    <div class="title">
+      <h3><code>!${clipped(name)}</code></h3>
+      <span class="badge ${BADGES[state]}">${STATES[state]}</span>
+    </div>
+    !${uptimeBars(days, nowMs)}
+    <p class="muted small">
+      ${note === undefined ? "No requests in the last hour" : `${note} succeeded in the last hour`}${uptime === undefined ? "" : `, ${uptime} in 30 days`}.
+    </p>
+  </section>`;
 }
 
 const STATES: Record<State, string> = { good: "operational", bad: "degraded", quiet: "no recent requests" };
 const BADGES: Record<State, string> = { good: "active", bad: "expired", quiet: "" };
 
 /** How much a model is used is nobody else's business: shares, never counts. */
-function stateOf(health: ModelHealth | undefined): { state: State; note: string } {
-  if (health === undefined || health.answered === 0) return { state: "quiet", note: "–" };
-  const failedPercent = (health.failed / health.answered) * 100;
+function stateOf(name: string, health: readonly ModelHealth[]): { state: State; note: string | undefined } {
+  const counts = health.find(({ model }) => model === name);
+  if (counts === undefined || counts.answered === 0) return { state: "quiet", note: undefined };
+  const failedPercent = (counts.failed / counts.answered) * 100;
   const note = `${(100 - failedPercent).toFixed(failedPercent > 0 && failedPercent < 1 ? 1 : 0)}%`;
   return { state: failedPercent >= TOLD_PERCENT ? "bad" : "good", note };
 }

@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { publishModels } from "../../ledger/models/catalogue.ts";
 import { setBillingDetails } from "../../ledger/billing/billing-details.ts";
+import { openIncident } from "../../ledger/incidents/incidents.ts";
 import { beginPayment, completePayment } from "../../ledger/payments/payments.ts";
 import { saveCard } from "../../ledger/payments/saved-cards.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
@@ -62,10 +63,12 @@ const PAGES = [
   "/docs/management-api",
   "/playground",
   "/status",
+  "/support",
   "/admin",
   "/admin?sort=spend",
   "/admin/figures",
   "/admin/codes",
+  "/admin/incidents",
   "/admin/models",
   "/admin/check",
   "/admin/audit",
@@ -124,6 +127,9 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
   await completePayment(database, name);
   const card = { customerId: "cus_1", cardId: "pm_1", label: "american express ending in 4242" };
   await saveCard(database, { accountId, provider: "test", card, savedAt: new Date() });
+  const incident = { title: `No answers from ${LONG_MODEL}`, impact: "major", status: "investigating" } as const;
+  await openIncident(database, { ...incident, message: `${NAME}\n${EMAIL.repeat(3)}`, personId });
+  await openIncident(database, { ...incident, status: "resolved", message: NAME, personId });
   const reference = "a reference as long as those of payment providers, cs_test_0123456789abcdef0123456789abcdef";
   await postCredit(database, {
     accountId,

@@ -93,6 +93,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "GET /dashboard/clients": forAll(200),
   "GET /dashboard/clients/:tool": forAll(200, { ids: { tool: { text: "opencode" } } }),
   "GET /dashboard/status": forAll(200),
+  "GET /dashboard/support": forAll(200),
   "GET /dashboard/terms": forAll(200),
   "GET /dashboard/sign-in": forAll(303, { guest: 200 }),
   "POST /dashboard/sign-in": forAll(401, { body: { email: "nobody@example.com", password: "wrong password" } }),
@@ -242,6 +243,12 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "GET /dashboard/admin/models": admin(200),
   "GET /dashboard/admin/check": admin(200),
   "POST /dashboard/admin/check": admin(303),
+  "GET /dashboard/admin/incidents": admin(200),
+  "POST /dashboard/admin/incidents": admin(303, {
+    body: { title: "Slow", impact: "minor", status: "investigating", message: "We are looking into it." },
+  }),
+  "GET /dashboard/admin/incidents/:id": forAll(404, { ids: { id: "account" } }),
+  "POST /dashboard/admin/incidents/:id": forAll(404, { ids: { id: "account" } }),
   "GET /dashboard/admin/figures": admin(200),
   "GET /dashboard/admin/audit": admin(200),
 

@@ -12,6 +12,7 @@ import { adminAccountRoutes } from "./accounts.ts";
 import { adminCheckRoutes } from "./check.ts";
 import { adminCodeRoutes } from "./codes.ts";
 import { adminFigureRoutes } from "./figures.ts";
+import { adminIncidentRoutes } from "./incidents.ts";
 import { adminLimitRoutes } from "./limits.ts";
 import { adminRefundRoutes } from "./refund.ts";
 
@@ -46,6 +47,7 @@ export function adminRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database } = deps;
   adminAccountRoutes(app, deps);
   adminFigureRoutes(app, deps);
+  adminIncidentRoutes(app, deps);
   adminLimitRoutes(app, deps);
   adminRefundRoutes(app, deps);
   adminCodeRoutes(app, deps);

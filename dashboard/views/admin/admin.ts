@@ -7,6 +7,7 @@ const PAGES = [
   { path: "/dashboard/admin/figures", name: "Service" },
   { path: "/dashboard/admin/codes", name: "Redeem codes" },
   { path: "/dashboard/admin/models", name: "Models" },
+  { path: "/dashboard/admin/incidents", name: "Incidents" },
   { path: "/dashboard/admin/check", name: "Integrity" },
   { path: "/dashboard/admin/audit", name: "Audit log" },
 ];

@@ -1,0 +1,122 @@
+import { v7 as uuidv7 } from "uuid";
+import * as z from "zod";
+import { GatewayError } from "../../contract/errors.ts";
+import type { Queryable } from "../postgres/database.ts";
+
+export const IMPACTS = ["minor", "major", "maintenance"] as const;
+export const INCIDENT_STATUSES = ["investigating", "identified", "monitoring", "resolved", "scheduled"] as const;
+type Impact = (typeof IMPACTS)[number];
+export type IncidentStatus = (typeof INCIDENT_STATUSES)[number];
+
+/** An outage or a maintenance, as customers read of it. */
+export interface Incident {
+  /** UUIDv7: holds the time at which it was made public. */
+  id: string;
+  title: string;
+  impact: Impact;
+  /** null: it goes on. */
+  resolvedAt: Date | null;
+  /** The newest first, at most MAX_UPDATES. */
+  updates: readonly IncidentUpdate[];
+}
+
+interface IncidentUpdate {
+  /** UUIDv7. */
+  id: string;
+  status: IncidentStatus;
+  message: string;
+}
+
+export interface NewUpdate {
+  status: IncidentStatus;
+  message: string;
+  /** Who writes it. */
+  personId: string;
+}
+
+/** Of one incident: it stays readable, and the page bounded. */
+const MAX_UPDATES = 50;
+/** More at once are not read by anybody. */
+const MAX_OPEN = 20;
+
+const incidentRow = z.strictObject({
+  id: z.string(),
+  title: z.string(),
+  impact: z.enum(IMPACTS),
+  resolvedAt: z.date().nullable(),
+  updates: z.array(z.strictObject({ id: z.string(), status: z.enum(INCIDENT_STATUSES), message: z.string() })),
+});
+
+const SELECT = `SELECT id, title, impact, resolved_at AS "resolvedAt",
+    (SELECT coalesce(jsonb_agg(jsonb_build_object('id', id, 'status', status, 'message', message) ORDER BY id DESC), '[]') FROM (
+       SELECT id, status, message FROM incident_update WHERE incident_id = incident.id ORDER BY id DESC LIMIT ${MAX_UPDATES}
+     ) AS latest) AS updates
+  FROM incident`;
+
+/** Those that go on, the newest first. */
+export async function listOpenIncidents(database: Queryable): Promise<Incident[]> {
+  return database.query({
+    text: `${SELECT} WHERE resolved_at IS NULL ORDER BY id DESC LIMIT ${MAX_OPEN}`,
+    row: incidentRow,
+  });
+}
+
+/**
+ * All, or those that are over, the newest first.
+ * @param beforeId goes on after the incident of this id.
+ */
+export async function listIncidents(
+  database: Queryable,
+  { limit, beforeId, isOver = false }: { limit: number; beforeId?: string | undefined; isOver?: boolean },
+): Promise<Incident[]> {
+  return database.query({
+    text: `${SELECT} WHERE ($1::uuid IS NULL OR id < $1) AND (NOT $2 OR resolved_at IS NOT NULL) ORDER BY id DESC LIMIT $3`,
+    values: [beforeId ?? null, isOver, limit],
+    row: incidentRow,
+  });
+}
+
+/** @throws GatewayError `not_found`. */
+export async function readIncident(database: Queryable, id: string): Promise<Incident> {
+  const [incident] = z.uuid().safeParse(id).success
+    ? await database.query({ text: `${SELECT} WHERE id = $1`, values: [id], row: incidentRow })
+    : [];
+  if (incident === undefined) throw new GatewayError("not_found", "There is no such incident.");
+  return incident;
+}
+
+/** @returns its id. */
+export async function openIncident(
+  transaction: Queryable,
+  { title, impact, ...update }: { title: string; impact: Impact } & NewUpdate,
+): Promise<string> {
+  const id = uuidv7();
+  await transaction.execute("INSERT INTO incident (id, title, impact) VALUES ($1, $2, $3)", [id, title, impact]);
+  await updateIncident(transaction, id, update);
+  return id;
+}
+
+/**
+ * Says more about an incident. "resolved" ends it, anything else opens it again.
+ * @throws GatewayError `not_found`; `invalid_request` after too many updates.
+ */
+export async function updateIncident(
+  transaction: Queryable,
+  id: string,
+  { status, message, personId }: NewUpdate,
+): Promise<void> {
+  const found = await transaction.execute(
+    "UPDATE incident SET resolved_at = CASE WHEN $2 = 'resolved' THEN coalesce(resolved_at, now()) END WHERE id = $1",
+    [id, status],
+  );
+  if (found === 0) throw new GatewayError("not_found", "There is no such incident.");
+  const written = await transaction.execute(
+    `INSERT INTO incident_update (id, incident_id, status, message, person_id)
+     SELECT $1, $2, $3, $4, $5 WHERE (SELECT count(*) FROM incident_update WHERE incident_id = $2) < ${MAX_UPDATES}`,
+    [uuidv7(), id, status, message, personId],
+  );
+  if (written === 0)
+    throw new GatewayError("invalid_request", `An incident has at most ${MAX_UPDATES} updates. Open another one.`, {
+      field: "message",
+    });
+}
