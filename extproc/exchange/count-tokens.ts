@@ -1,6 +1,7 @@
 import type { Backend } from "../../contract/catalogue.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import { requestChanges } from "../headers.ts";
+import { decodeIfPossible } from "../protocol/content-coding.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
@@ -31,10 +32,13 @@ export function countTokens(context: ExchangeContext, request: CountRequest): St
   const { headers, backend } = request;
   return {
     reply: reply.forwardRequest(upstream.body, requestChanges({ headers, backend, upstream, requestId })),
-    next: { kind: "counting", count, status: 0 },
+    next: { kind: "counting", count, status: 0, coding: null },
   };
 }
 
-export function answerCount({ deps, requestId }: ExchangeContext, { count, status }: Counting, body: Buffer): Reply {
+export function answerCount({ deps, requestId }: ExchangeContext, counting: Counting, received: Buffer): Reply {
+  const { count, status, coding } = counting;
+  // A count that cannot be decoded is estimated.
+  const body = decodeIfPossible(received, coding);
   return reply.answerNow(deps.answers.json(requestId, count.answer(status, body)));
 }

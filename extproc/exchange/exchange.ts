@@ -2,6 +2,7 @@ import type { ErrorCode } from "../../contract/errors.ts";
 import type { Interface } from "../../contract/protocol.ts";
 import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import type { AccountLoad } from "../load/account-load.ts";
+import { contentCoding } from "../protocol/content-coding.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import { admit } from "./admit.ts";
@@ -81,6 +82,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   ): Reply {
     if (phase.kind === "counting") {
       phase.status = Number(headers.get(":status"));
+      phase.coding = contentCoding(headers);
       return isEnd ? answerCount(context, phase, NOTHING) : reply.awaitResponseBody({});
     }
     if (phase.kind === "forwarded" && !isLocalReply) return respond(context, phase.forwarded, { headers, isEnd });

@@ -2,7 +2,7 @@ import type { GatewayError } from "../../contract/errors.ts";
 import { ATTEMPTS_CLUSTER, RELAY_CLUSTER } from "../../contract/headers.ts";
 import type { BrokenAnswer } from "../broken-answers.ts";
 import { tooLate } from "../fallback/attempts.ts";
-import { contentCoding, decodeContent } from "../protocol/content-coding.ts";
+import { contentCoding, decodeIfPossible } from "../protocol/content-coding.ts";
 import { readUpstreamError } from "../protocol/upstream-error.ts";
 import { BROKEN_OFF } from "./answer-stream.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
@@ -112,19 +112,9 @@ export function upstreamError(
   { run, dispatch }: Forwarded,
   { status, headers, body: received }: UpstreamErrorAnswer,
 ): GatewayError {
-  const body = decodedError(received, headers);
+  // An error whose body cannot be decoded keeps its status.
+  const body = decodeIfPossible(received, contentCoding(headers));
   const { upstreamModel, protocol: upstream } = run.backend();
   const model = { upstream: upstreamModel, client: run.model.name };
   return dispatch.described(readUpstreamError({ status, headers, body, upstream, client, model }));
-}
-
-/** An error whose body cannot be decoded keeps its status. */
-function decodedError(body: Buffer, headers: ReadonlyMap<string, string>): Buffer {
-  const coding = contentCoding(headers);
-  if (coding === null || body.length === 0) return body;
-  try {
-    return decodeContent(body, coding);
-  } catch {
-    return NOTHING;
-  }
 }

@@ -31,6 +31,8 @@ export interface Counting {
   kind: "counting";
   count: TokenCount;
   status: number;
+  /** How the answer is compressed, although nobody asked for it; null if it is not. */
+  coding: string | null;
 }
 
 /** A model server's answer. */

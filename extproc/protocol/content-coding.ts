@@ -20,6 +20,8 @@ interface Limits {
 /** The bound of an uncompressed body, so that a small body cannot decode to gigabytes. */
 const LIMITS: Limits = { maxOutputLength: MAX_EVENT_BYTES };
 
+const NOTHING = Buffer.alloc(0);
+
 /** In lower case; null if the body is not compressed. */
 export function contentCoding(headers: ReadonlyMap<string, string>): string | null {
   const coding = (headers.get("content-encoding") ?? "").trim().toLowerCase();
@@ -38,6 +40,16 @@ export function decodeContent(body: Buffer, coding: string): Buffer {
     return decode(body, LIMITS);
   } catch (cause) {
     throw new GatewayError("upstream_error", "The model server's compressed answer could not be read.", { cause });
+  }
+}
+
+/** The same, but nothing for a body that cannot be decoded. @param coding null if the body is not compressed. */
+export function decodeIfPossible(body: Buffer, coding: string | null): Buffer {
+  if (coding === null || body.length === 0) return body;
+  try {
+    return decodeContent(body, coding);
+  } catch {
+    return NOTHING;
   }
 }
 

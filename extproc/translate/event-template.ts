@@ -23,6 +23,8 @@ interface Skimmed {
   textBytes: number;
   /** Its characters, as the meter counts them. */
   characters: number;
+  /** Its length as a JavaScript string. */
+  length: number;
   /** What the client gets in their place; null: they pass as they are. */
   edited: Buffer | null;
 }
@@ -58,6 +60,7 @@ const FIRST_PRINTABLE = 32;
 /** Bytes inside a character of several, and those that such a character begins with. */
 const FIRST_INSIDE = 0x80;
 const FIRST_LEAD = 0xc0;
+const FIRST_OF_FOUR = 0xf0;
 const FIRST_LETTER = 65;
 const ESCAPED = '"\\/bfnrt';
 /** As JSON.stringify writes them: text that goes into another event must not be told from text that was parsed. */
@@ -95,6 +98,7 @@ export function createEventTemplate(findText: FindText): EventTemplate {
     let at = 0;
     let textBytes = 0;
     let characters = 0;
+    let length = 0;
     let output = "";
     while (all.startsWith(before, at)) {
       const from = at + before.length;
@@ -103,13 +107,14 @@ export function createEventTemplate(findText: FindText): EventTemplate {
       if (text === null || (isFramed && text.end === from) || !all.startsWith(after, text.end)) break;
       textBytes += text.bytes;
       characters += text.characters;
+      length += text.length;
       if (edited !== undefined) output += edited.before + all.slice(from, text.end) + edited.after;
       at = text.end + after.length;
     }
     if (isFramed && at > 0 && !isUtf8(chunk.subarray(0, at))) return null;
     return at === 0
       ? null
-      : { bytes: at, textBytes, characters, edited: edited === undefined ? null : Buffer.from(output, "latin1") };
+      : { bytes: at, textBytes, characters, length, edited: edited === undefined ? null : Buffer.from(output, "latin1") };
   }
 
   return {
@@ -129,20 +134,37 @@ function formOf(data: Buffer, findText: FindText): Form | undefined {
   return { before: data.toString("latin1", 0, from), after: data.toString("latin1", from + text.length - 2) };
 }
 
+interface MeasuredText {
+  end: number;
+  bytes: number;
+  /** As a JavaScript string, if the bytes are valid UTF-8. */
+  length: number;
+  characters: number;
+}
+
 /**
  * To the quote behind a JSON string's text, whose UTF-8 bytes are one character each here. Null if it has none, or is not as
  * plain as most. Characters are counted as `countCharacters` does it.
  */
-function measureText(all: string, from: number, escaped: string): { end: number; bytes: number; characters: number } | null {
+function measureText(all: string, from: number, escaped: string): MeasuredText | null {
   let escapes = 0;
+  /** Bytes of a character beyond its code units. */
+  let surplus = 0;
   let characters = 0;
   let previousAt = -1;
   let previous = -1;
   for (let at = from; at < all.length; at++) {
     let code = all.charCodeAt(at);
-    if (code === QUOTE) return { end: at, bytes: at - from - escapes, characters };
+    if (code === QUOTE) return { end: at, bytes: at - from - escapes, length: at - from - escapes - surplus, characters };
     if (code < FIRST_PRINTABLE) return null;
-    if (code >= FIRST_INSIDE && code < FIRST_LEAD) continue;
+    if (code >= FIRST_INSIDE) {
+      if (code < FIRST_LEAD) {
+        surplus += 1;
+        continue;
+      }
+      // Four bytes are two code units.
+      if (code >= FIRST_OF_FOUR) surplus -= 1;
+    }
     if (code === BACKSLASH) {
       at += 1;
       escapes += 1;

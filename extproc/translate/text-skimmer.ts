@@ -20,7 +20,7 @@ export interface TextSkimmer {
 const MAX_EVENTS_WITHOUT_TEXT = 4;
 
 /** Null where the reader or the writer must see each piece. */
-export function createTextSkimmer({ skimming }: AnswerReader, { textFrame }: StreamWriter): TextSkimmer | null {
+export function createTextSkimmer({ skimming }: AnswerReader, { textFrame, textPassed }: StreamWriter): TextSkimmer | null {
   if (skimming === undefined || textFrame === undefined) return null;
   const template = createEventTemplate(skimming.findText);
   /** The block that the known form adds to. */
@@ -33,6 +33,7 @@ export function createTextSkimmer({ skimming }: AnswerReader, { textFrame }: Str
       const known = template.skim(chunk);
       if (known === null || known.edited === null) return null;
       skimming.passed(known.textBytes, known.characters);
+      textPassed?.(known.length);
       return { bytes: known.bytes, output: known.edited };
     },
     learn(event, bytes, read) {

@@ -57,12 +57,16 @@ function answerWith(status: number, coding: string, body: Buffer, type = "applic
   respond = (response) => response.writeHead(status, { "content-type": type, "content-encoding": coding }).end(body);
 }
 
-async function ask({ path, model, stream = false }: { path: string; model: string; stream?: boolean }) {
-  const response = await fetch(stack.baseUrl + path, {
+function post(path: string, body: object): Promise<Response> {
+  return fetch(stack.baseUrl + path, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
-    body: JSON.stringify({ model, max_tokens: 64, stream, messages: [{ role: "user", content: "Hello." }] }),
+    body: JSON.stringify({ messages: [{ role: "user", content: "Hello." }], ...body }),
   });
+}
+
+async function ask({ path, model, stream = false }: { path: string; model: string; stream?: boolean }) {
+  const response = await post(path, { model, max_tokens: 64, stream });
   const { status, headers } = response;
   return { status, headers, text: await response.text(), usage: () => stack.usageOf(headers.get("x-request-id") ?? "") };
 }
@@ -106,6 +110,24 @@ test("an error that cannot be decoded keeps its status", async () => {
   const { status, text } = await ask({ path: "/v1/messages", model: "as-chat" });
   expect(text).toContain("gave no reason");
   expect(status).toBe(400);
+});
+
+test.for([
+  ["the server's own count", gzipSync('{"input_tokens":4321}'), 4321],
+  ["the estimate if it is no gzip", Buffer.from("this is no gzip"), 7],
+] as const)("a compressed count of tokens is answered with %s (S16)", async ([, body, tokens]) => {
+  answerWith(200, "gzip", body);
+  const response = await post("/v1/messages/count_tokens", { model: "as-messages" });
+  expect(await response.json()).toEqual({ input_tokens: tokens });
+  expect(response.headers.get("content-encoding")).toBeNull();
+});
+
+test("the reason of a compressed error about a count of tokens reaches the caller (S22)", async () => {
+  const error = { type: "invalid_request_error", message: "messages: at most 100,000" };
+  answerWith(400, "gzip", gzipSync(JSON.stringify({ type: "error", error })));
+  const response = await post("/v1/messages/count_tokens", { model: "as-messages" });
+  expect(await response.text()).toContain("at most 100,000");
+  expect(response.status).toBe(400);
 });
 
 const BOMB = gzipSync(Buffer.alloc(33 * 1024 * 1024, " "));

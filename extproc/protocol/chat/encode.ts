@@ -67,6 +67,8 @@ type ToolCallDelta =
 
 export interface ChunkEncoder {
   delta(delta: Delta): string;
+  /** What stands around the JSON string of a delta that is nothing but text. */
+  textFrame(): { before: string; after: string };
   finish(ending: Ending): string;
   usage(usage: Usage): string;
   done(): string;
@@ -81,8 +83,16 @@ export function createChunkEncoder(head: AnswerHead, wantsUsage: boolean): Chunk
     return encodeSseEvent(null, JSON.stringify({ ...base, choices, ...usage }));
   }
 
+  const delta = (delta: Delta) => chunk([{ index: 0, delta, logprobs: null, finish_reason: null }], noUsage);
+
   return {
-    delta: (delta) => chunk([{ index: 0, delta, logprobs: null, finish_reason: null }], noUsage),
+    delta,
+    textFrame() {
+      const empty = delta({ content: "" });
+      // Nothing behind the text is an empty string.
+      const at = empty.lastIndexOf('""') + 1;
+      return { before: empty.slice(0, at), after: empty.slice(at) };
+    },
     finish: (ending) =>
       chunk([{ index: 0, delta: {}, logprobs: null, finish_reason: ending.finishReason, ...stopReason(ending) }], noUsage),
     usage: (usage) => chunk([], { usage: encodeUsage(usage) }),

@@ -8,6 +8,8 @@ import type { WriteContext } from "./write-context.ts";
 /** What each step of an answer adds to chat's one message. */
 export interface MessageDeltas {
   of(event: AnswerEvent): readonly Delta[];
+  /** Text of so many code units was written without coming here. */
+  textPassed(length: number): void;
   hasCalls(): boolean;
 }
 
@@ -122,7 +124,13 @@ export function createMessageDeltas(context: Pick<WriteContext, "asked" | "reque
     return [...(annotations.length > 0 ? [{ annotations }] : []), ...(isExplained ? [{ refusal: explanation }] : [])];
   }
 
-  return { of, hasCalls: () => calls.count() > 0 };
+  return {
+    of,
+    textPassed(length) {
+      contentLength += length;
+    },
+    hasCalls: () => calls.count() > 0,
+  };
 }
 
 /** What a client shows beside the text that a source stands behind. */

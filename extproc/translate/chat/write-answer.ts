@@ -1,7 +1,7 @@
 import { encodeError } from "../../../contract/errors.ts";
 import { createChunkEncoder, encodeCompletion, type AnswerHead, type Ending as WireEnding } from "../../protocol/chat/encode.ts";
 import { encodeSseEvent } from "../../protocol/sse.ts";
-import type { AnswerWriter, StreamWriter } from "../conversation/answer.ts";
+import type { AnswerWriter, StreamWriter, TextFrame } from "../conversation/answer.ts";
 import type { AnswerEvent, Ending } from "../conversation/answer-event.ts";
 import { createMessageSum } from "./message-sum.ts";
 import { createMessageDeltas, type MessageDeltas } from "./message-deltas.ts";
@@ -32,11 +32,18 @@ function createStreamWriter(context: WriteContext): StreamWriter {
   const { asked, requestId } = context;
   const deltas = createMessageDeltas(context);
   let encoder = createChunkEncoder(headOf("", context), asked.wantsUsage);
+  let frame: TextFrame | undefined;
+
+  const textFrame = (): TextFrame => (frame ??= encoder.textFrame());
 
   function write(event: AnswerEvent): string {
     if (event.type === "ping") return ": ping\n\n";
     if (event.type === "error") throw event.error;
-    if (event.type === "start") encoder = createChunkEncoder(headOf(event.id, context), asked.wantsUsage);
+    if (event.type === "text") return writeText(event.text);
+    if (event.type === "start") {
+      encoder = createChunkEncoder(headOf(event.id, context), asked.wantsUsage);
+      frame = undefined;
+    }
     let text = event.type === "start" ? encoder.delta({ role: "assistant", content: "" }) : "";
     for (const delta of deltas.of(event)) text += encoder.delta(delta);
     if (event.type !== "stop") return text;
@@ -44,8 +51,17 @@ function createStreamWriter(context: WriteContext): StreamWriter {
     return text + encoder.finish(endingOf(event.ending, deltas, context)) + usage + encoder.done();
   }
 
+  /** Most events are pieces of text: the same bytes around another string. */
+  function writeText(text: string): string {
+    deltas.textPassed(text.length);
+    const { before, after } = textFrame();
+    return `${before}${JSON.stringify(text).slice(1, -1)}${after}`;
+  }
+
   return {
     write,
+    textFrame,
+    textPassed: deltas.textPassed,
     // One error frame ends the stream. No `[DONE]` follows: a client that looks for that alone would take it as whole (S22).
     fail: (error) => encodeSseEvent(null, JSON.stringify(encodeError("chat", error, requestId))),
     cutOff: "The model server broke off in the middle of its answer.",

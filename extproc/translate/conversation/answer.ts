@@ -42,6 +42,11 @@ export interface ReadAnswerContext {
   usedCallIds: ReadonlySet<string>;
 }
 
+export interface TextFrame {
+  before: string;
+  after: string;
+}
+
 /** Writes one client's stream. */
 export interface StreamWriter {
   write(event: AnswerEvent): string;
@@ -49,8 +54,10 @@ export interface StreamWriter {
   fail(error: GatewayError): string;
   /** What a client is told whose answer was cut. */
   readonly cutOff: string;
-  /** What stands around the JSON string of a piece of text; null where the writer must see each piece. */
-  textFrame?(index: number): { before: string; after: string };
+  /** What stands around the JSON string of a piece of text. Absent if the writer must see each piece. */
+  textFrame?(index: number): TextFrame;
+  /** Text of so many code units was written into the frame. */
+  textPassed?(length: number): void;
 }
 
 /** Writes answers for one client. */

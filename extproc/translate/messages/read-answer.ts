@@ -6,6 +6,7 @@ import type { AnswerReader, ReadAnswerContext } from "../conversation/answer.ts"
 import type { AnswerEvent } from "../conversation/answer-event.ts";
 import type { ToolNames } from "../conversation/names.ts";
 import { createAnswerUnwrapper } from "./answer-tool.ts";
+import { findDeltaText } from "./delta-text.ts";
 import { isUnknownReason, readStopReason } from "./stop-reason.ts";
 import { createStreamUsage } from "./stream-usage.ts";
 
@@ -157,6 +158,8 @@ export function createAnswerReader(context: MessagesAnswerContext): AnswerReader
 
   return {
     hasKeepAliveComments: false,
+    // Text beside an answer that comes as a tool's input waits, and may be left out.
+    ...(unwrap === null && { skimming: { findText: findDeltaText, passed: meter.producedBytes } }),
     isFinished: () => false,
     read(event) {
       const parsed = parseEvent(event, context);

@@ -17,6 +17,7 @@ import { limitEdits } from "./output-limit.ts";
 import { parseWhole } from "./whole-answer.ts";
 import { bytesOf, chatOutput, countOutput, objectsIn } from "../readable-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
+import { createRepeatedMessages, type RepeatedMessages } from "./repeated-message.ts";
 import { chunksOf } from "./restream.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { refuseUnpriced } from "./unpriced-features.ts";
@@ -103,11 +104,13 @@ interface Counting {
   unread: UnreadText;
   freeErrorBytes: () => number;
   growth?: ArgumentGrowth | undefined;
+  repeats?: RepeatedMessages;
 }
 
 /** Whatever the client can read of a chunk, or of a completion. */
-function countAll(json: JsonObject, data: string, { meter, unread, freeErrorBytes, growth }: Counting): void {
-  const countedBytes = countOutput(meter, chatOutput(json, growth));
+function countAll(json: JsonObject, data: string, { meter, unread, freeErrorBytes, growth, repeats }: Counting): void {
+  const output = chatOutput(json, growth);
+  const countedBytes = repeats?.isRepeat(json, output) === true ? bytesOf(output) : countOutput(meter, output);
   const freeBytes = hasError(json) ? freeErrorBytes() : freeBytesOf(json, countedBytes, growth);
   const unreadBytes = unread.find({ data, json, countedBytes, freeBytes });
   if (unreadBytes > 0) meter.producedBytes(unreadBytes, 0);
@@ -135,6 +138,7 @@ function createRules(meter: Meter, { wishes, profile, requestId }: AnswerRules &
   const growth = profile.argumentSnapshots ? createArgumentGrowth() : undefined;
   const unread = createUnreadText();
   const freeErrorBytes = createFreeErrors();
+  const repeats = createRepeatedMessages(meter);
   /** Is it finished? By index. */
   const answers = new Map<number, boolean>();
   let isDone = false;
@@ -154,7 +158,7 @@ function createRules(meter: Meter, { wishes, profile, requestId }: AnswerRules &
     head = headOf(json, head);
     const choices = objectsIn(json["choices"]);
     // An error passes with whatever else its chunk says, and that is delivered too.
-    countAll(json, data, { meter, unread, freeErrorBytes, growth });
+    countAll(json, data, { meter, unread, freeErrorBytes, growth, repeats });
     report(json, choices.length > 0);
     if (hasError(json)) {
       outcome = "failed";

@@ -4,7 +4,7 @@ import { HEADERS, MESSAGES_VERSION } from "../../../contract/headers.ts";
 import { UPSTREAM_PATHS } from "../../../contract/protocol.ts";
 import type { Meter } from "../../meter/meter.ts";
 import { eventsInBody, withoutMark } from "../../protocol/body-sniffer.ts";
-import { isObject, parseObject, type JsonObject } from "../../protocol/json/object.ts";
+import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
 import { editMembers, replace, within, write, type MemberEdit } from "../../protocol/json/splice.ts";
@@ -15,16 +15,16 @@ import { requestError } from "../../protocol/request-error.ts";
 import { threadUnsupported } from "../../protocol/messages/thread.ts";
 import { messagesUsage } from "../../protocol/messages/usage.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
-import { findTextMember } from "../event-template.ts";
 import { limitEdits } from "./output-limit.ts";
 import { parseWhole } from "./whole-answer.ts";
-import { countOutput, messagesOutput, objectsIn, onlyText } from "../readable-output.ts";
+import { countOutput, messagesOutput, objectsIn } from "../readable-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
 import { eventsOf } from "./restream.ts";
 import { answersUnthoughtCalls, leaveForeignThinking } from "./own-reasoning.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { refuseUnpriced } from "./unpriced-features.ts";
 import { refuseSeveralAnswers } from "./single-answer.ts";
+import { findDeltaText } from "../messages/delta-text.ts";
 import { createStreamUsage } from "../messages/stream-usage.ts";
 import { messageOf } from "./streamed-message.ts";
 import { createFreeErrors, createUnreadText } from "./unread-text.ts";
@@ -169,16 +169,6 @@ function parseMessage(body: Buffer): JsonObject {
   return json;
 }
 
-/** What a delta's text may be called. */
-const TEXTS = ["text", "thinking", "partial_json"];
-
-function findText(data: Buffer): Buffer | undefined {
-  const json = parseObject(data.toString("utf8"));
-  if (json === null || json["type"] !== "content_block_delta" || Object.hasOwn(json, "error")) return undefined;
-  const text = onlyText(messagesOutput(json["delta"]));
-  return text === undefined ? undefined : findTextMember(rawMember(data, "delta"), TEXTS, text);
-}
-
 function createRules(meter: Meter, { model, isUsageInclusive, requestId }: AnswerRules & { requestId: string }): StreamRules {
   const usage = createStreamUsage(meter, { isInclusive: isUsageInclusive });
   const renamed: Record<string, MemberEdit> | null = model === null ? null : { message: within({ model: replace(model) }) };
@@ -250,7 +240,7 @@ function createRules(meter: Meter, { model, isUsageInclusive, requestId }: Answe
 
   return {
     read,
-    findText,
+    findText: findDeltaText,
     skimmed: meter.producedBytes,
     outcome: () => outcome,
     closing: () => "",

@@ -18,6 +18,13 @@ interface GrownCalls {
   calls: Map<string, GrownObject>;
 }
 
+interface GrownChoice {
+  members: GrownObject;
+  message: GrownObject;
+  /** Deltas have said something. */
+  hasDeltas: boolean;
+}
+
 /** Members that come in pieces; any other text comes whole. */
 const PIECES: ReadonlySet<string> = new Set([
   "content",
@@ -41,7 +48,7 @@ const HOLDERS: ReadonlySet<string> = new Set(["function", "custom", "function_ca
  */
 export function completionOf(events: readonly SseEvent[], answers: number): Buffer {
   const head = new Map<string, Encodable>();
-  const choices = new Map<string, { members: GrownObject; message: GrownObject }>();
+  const choices = new Map<string, GrownChoice>();
   let isDone = false;
   for (const { event, data } of events) {
     if (data.trim() === "[DONE]") {
@@ -54,10 +61,14 @@ export function completionOf(events: readonly SseEvent[], answers: number): Buff
     }
     for (const choice of scanElements(rawMember(chunk, "choices") ?? NOTHING)) {
       const index = rawMember(choice, "index")?.toString("utf8") ?? "0";
-      const grown = choices.get(index) ?? { members: newObject(), message: newObject() };
+      const grown = choices.get(index) ?? { members: newObject(), message: newObject(), hasDeltas: false };
       choices.set(index, grown);
       grow(grown.members, rawMembers(choice, ["delta", "message"]));
-      grow(grown.message, rawMembers(rawMember(choice, "delta") ?? rawMember(choice, "message") ?? NOTHING));
+      const delta = rawMember(choice, "delta");
+      // MiniMax's last event repeats in a message what the deltas said.
+      const repeated = grown.hasDeltas ? undefined : rawMember(choice, "message");
+      grow(grown.message, rawMembers(delta ?? repeated ?? NOTHING));
+      grown.hasDeltas ||= delta !== undefined && hasText(grown.message);
     }
   }
   const finished = [...choices.values()].filter(({ members }) => isText(members.members.get("finish_reason")));
@@ -153,6 +164,14 @@ function encodeObject({ members }: GrownObject): { readonly [name: string]: Enco
 
 function toRaw(written: Buffer): RawJson {
   return new RawJson(written.toString("utf8"));
+}
+
+function hasText({ members }: GrownObject): boolean {
+  return members.has("tool_calls") || members.has("function_call") || [...PIECES].some((name) => hasContent(members.get(name)));
+}
+
+function hasContent(grown: Grown | undefined): boolean {
+  return Array.isArray(grown) || (typeof grown === "string" && grown !== "");
 }
 
 function isText(grown: Grown | undefined): boolean {

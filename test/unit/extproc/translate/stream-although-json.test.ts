@@ -76,6 +76,12 @@ describe.for<Pair>([
     expect(streamed.metered).toMatchObject({ usage: { inputTokens: 9, outputTokens: 5 }, isEstimated: false });
   });
 
+  test("gives it once where the last event repeats the message, as MiniMax's does", () => {
+    const finish = chunk({ finish_reason: "tool_calls", stop_reason: null, message: MESSAGE }, { object: "chat.completion" });
+    const repeating = [...CHUNKS.slice(0, -3), finish, ...CHUNKS.slice(-2)].join("");
+    expect(read(pair, repeating)).toEqual(read(pair, CHUNKS.join("")));
+  });
+
   test("gives an error where the stream is cut", () => {
     for (const end of [1, 4, 9]) {
       expect(() => read(pair, CHUNKS.slice(0, end).join(""))).toThrow(expect.objectContaining({ code: "upstream_error" }));
