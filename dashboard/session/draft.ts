@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { seal, unseal } from "../../ledger/people/sealed.ts";
+import { knownBrowsers } from "./known-browser.ts";
 
 /** What somebody had typed into a form when their session turned out to have ended. */
 export interface Draft {
@@ -18,41 +19,49 @@ const MAX_CHARACTERS = 3_500;
 const SECRET = /password|current|code|secret|token/i;
 const PURPOSE = "draft of a form";
 const draftSchema = z.strictObject({
+  personId: z.uuid(),
   page: z.string(),
   action: z.string(),
   fields: z.record(z.string(), z.string()),
   untilMs: z.int(),
 });
 
-/** A draft crosses the sign-in in an encrypted cookie, which the page that shows it clears. */
+/**
+ * A draft crosses the sign-in in an encrypted cookie, which the page that shows it clears. It belongs to whoever signed in
+ * last in this browser: theirs is the session that ended. Anyone else who signs in does not see it.
+ */
 export interface Drafts {
-  /** For the page that is asked for; null: there is none. */
-  read(request: FastifyRequest): Draft | null;
+  /** For the requested page; null: this person has none there. */
+  read(request: FastifyRequest, person: { id: string }): Draft | null;
 }
 
 export function createDrafts(app: FastifyInstance, { publicBaseUrl, pepper }: { publicBaseUrl: string; pepper: Buffer }): Drafts {
   const isSecure = publicBaseUrl.startsWith("https:");
   const name = isSecure ? "__Host-draft" : "draft";
   const options = { path: "/", httpOnly: true, sameSite: "lax", secure: isSecure } as const;
+  const browsers = knownBrowsers({ publicBaseUrl, pepper });
   app.decorateRequest("draft", null);
 
   app.addHook("onSend", async (request, reply) => {
     const { draft, visitor } = request;
-    if (draft !== null) {
+    // Without a person to bind it to, a draft is lost.
+    const personId = browsers.read(request)?.personIds[0];
+    if (draft !== null && personId !== undefined) {
       const fields = Object.fromEntries(Object.entries(draft.fields).filter(([field]) => !SECRET.test(field)));
-      const text = JSON.stringify({ ...draft, fields, untilMs: Date.now() + KEPT_FOR_MS });
+      const text = JSON.stringify({ ...draft, personId, fields, untilMs: Date.now() + KEPT_FOR_MS });
       const sealed = seal(text, { pepper, about: PURPOSE }).toString("base64url");
       if (sealed.length <= MAX_CHARACTERS) void reply.setCookie(name, sealed, { ...options, maxAge: KEPT_FOR_MS / 1000 });
     } else if (visitor?.draft != null) void reply.clearCookie(name, options);
   });
 
   return {
-    read(request) {
+    read(request, { id }) {
       const sealed = request.cookies[name];
       if (sealed === undefined || request.method !== "GET") return null;
       const text = unseal(Buffer.from(sealed, "base64url"), { pepper, about: PURPOSE });
       const { data } = draftSchema.safeParse(text === undefined ? undefined : JSON.parse(text));
-      const isHere = data !== undefined && data.untilMs > Date.now() && data.page === pathOf(request.url);
+      if (data === undefined || data.personId !== id) return null;
+      const isHere = data.untilMs > Date.now() && data.page === pathOf(request.url);
       return isHere ? { page: data.page, action: data.action, fields: data.fields } : null;
     },
   };

@@ -74,7 +74,7 @@ export function guard(app: FastifyInstance, deps: GuardDeps): void {
     if (request.routeOptions.config.isApi === true) return;
     const token = cookies.read(request);
     const known = await readVisitor(deps, token);
-    const visitor = known && { ...known, toast: toasts.read(request, known.person), draft: drafts.read(request) };
+    const visitor = known && { ...known, toast: toasts.read(request, known.person), draft: drafts.read(request, known.person) };
     request.visitor = visitor;
     await inFlight.enter(request, visitor?.membership.accountId);
     const isForm = request.method !== "GET" && request.method !== "HEAD" && request.routeOptions.config.isWebhook !== true;

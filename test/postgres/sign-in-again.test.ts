@@ -1,3 +1,4 @@
+import type { FastifyInstance, LightMyRequestResponse } from "fastify";
 import { expect, test } from "vitest";
 import type { Letter } from "../../dashboard/mail/letter.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
@@ -11,6 +12,7 @@ import { usePostgres } from "../support/postgres.ts";
 
 /** What takes a recent sign-in, what people are told of, and taking over what a stranger made. */
 const postgres = usePostgres();
+const ORIGIN = "http://gateway.example";
 const NEXT_PASSWORD = "quite other words together";
 const TOKEN = { name: "program", role: "viewer" };
 
@@ -145,3 +147,46 @@ test("who signed up themselves keeps keys and tokens; who proved the address bef
   expect((await proved.send({})).statusCode).toBe(303);
   expect(await proved.state()).toEqual({ keys: 1, token: 200, session: 303 });
 });
+
+test("what somebody had typed when their session ended is shown to them alone, whoever signs in on the browser next", async () => {
+  const { app, database, owner } = await open();
+  for (const email of ["ann@example.com", "bob@example.com"]) await owner(email);
+  const typed = "merger with Globex";
+  const afterSignIn = async (email: string) => {
+    const browser = createJar(app);
+    await browser.send("/dashboard/sign-in", { email: "ann@example.com", password: PASSWORD });
+    await database.execute("DELETE FROM session");
+    const refused = await browser.send("/dashboard/keys/new", { name: typed });
+    expect(refused.headers.location).toContain("/dashboard/sign-in?next=");
+    expect([...browser.cookies.keys()]).toContain("draft");
+    await browser.send("/dashboard/sign-in", { email, password: PASSWORD });
+    return (await browser.get("/dashboard/keys/new")).body;
+  };
+  expect(await afterSignIn("ann@example.com")).toContain(typed);
+  const seen = await afterSignIn("bob@example.com");
+  expect(seen).toContain("Create key");
+  expect(seen).not.toContain(typed);
+});
+
+/** A browser that keeps its cookies. */
+function createJar(app: FastifyInstance) {
+  const cookies = new Map<string, string>();
+  const headers = () => ({ cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join("; "), origin: ORIGIN });
+  const keep = (answer: LightMyRequestResponse) => {
+    for (const { name, value } of answer.cookies) cookies.set(name, value);
+    return answer;
+  };
+  return {
+    cookies,
+    get: async (url: string) => keep(await app.inject({ url, headers: headers() })),
+    send: async (url: string, form: Readonly<Record<string, string>>) =>
+      keep(
+        await app.inject({
+          method: "POST",
+          url,
+          headers: { ...headers(), referer: ORIGIN + url, "content-type": "application/x-www-form-urlencoded" },
+          payload: new URLSearchParams(form).toString(),
+        }),
+      ),
+  };
+}
