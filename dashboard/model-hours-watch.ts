@@ -1,5 +1,6 @@
 import type { Database } from "../ledger/postgres/database.ts";
 import { addUpModelHours } from "../ledger/usage/model-hours.ts";
+import { addUpPerformance } from "../ledger/usage/performance.ts";
 import type { Logger } from "../runtime/log.ts";
 import { startRounds, type Rounds } from "../runtime/wait.ts";
 
@@ -7,8 +8,14 @@ const EVERY_MS = 60_000;
 
 /** Adds up how models answered, for the pages that show it. */
 export function startModelHoursWatch({ database, log }: { database: Database; log: Logger }): Rounds {
-  return startRounds(() => addUpModelHours(database, Date.now()), {
-    everyMs: EVERY_MS,
-    onFailure: (error) => log.warn({ err: error }, "the models' hours could not be added up; it is tried again"),
-  });
+  return startRounds(
+    async () => {
+      await addUpModelHours(database, Date.now());
+      await addUpPerformance(database, Date.now());
+    },
+    {
+      everyMs: EVERY_MS,
+      onFailure: (error) => log.warn({ err: error }, "the models' hours could not be added up; it is tried again"),
+    },
+  );
 }

@@ -28,6 +28,7 @@ import { passkeyRoutes } from "./routes/people/passkeys.ts";
 import { playgroundRoutes } from "./routes/playground.ts";
 import { providerRoutes } from "./routes/people/providers.ts";
 import { publicRoutes } from "./routes/public.ts";
+import { performanceRoutes } from "./routes/usage/performance.ts";
 import { requestRoutes } from "./routes/usage/requests.ts";
 import { secondFactorRuleRoutes } from "./routes/people/second-factor-rule.ts";
 import { secondFactorRoutes } from "./routes/people/second-factor.ts";
@@ -63,6 +64,7 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   limitRoutes(app, deps);
   budgetRoutes(app, deps);
   usageRoutes(app, deps);
+  performanceRoutes(app, deps);
   requestRoutes(app, deps);
   usageFileRoutes(app, deps);
   creditRoutes(app, deps);

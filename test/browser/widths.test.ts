@@ -45,6 +45,8 @@ const PAGES = [
   "/budgets",
   "/usage",
   "/usage?range=today",
+  "/usage/performance",
+  "/usage/performance?by=key&metric=first-token",
   "/usage/requests",
   "/credit",
   "/credit/top-up",

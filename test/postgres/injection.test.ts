@@ -133,6 +133,7 @@ test("markup in any name is shown as text on every page, and is a string in ever
       "/dashboard/keys",
       `/dashboard/keys/${full.ids.key}`,
       "/dashboard/usage",
+      "/dashboard/usage/performance",
       "/dashboard/usage/requests",
       `/dashboard/usage/requests/${full.ids.request}`,
       "/dashboard/credit",

@@ -1,8 +1,14 @@
 import { v7 as uuidv7 } from "uuid";
 import { expect, test } from "vitest";
+import { DAY_MS, dayOf, HOUR_MS } from "../../contract/days.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
 import { listEntries } from "../../ledger/credit/entry-list.ts";
 import { createApiKey, revokeApiKey } from "../../ledger/keys/keys.ts";
+import { percentile } from "../../ledger/usage/percentile.ts";
+import { addUpPerformance } from "../../ledger/usage/performance.ts";
+import { MEASURES, readPerformance, type PerformanceGroup } from "../../ledger/usage/performance-report.ts";
+import { noteAction } from "../../ledger/people/audit.ts";
+import { createPerson } from "../support/people.ts";
 import { usageByHour, usageByKey, usageByModelAndDay, usageTotals } from "../../ledger/usage/reports.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import type { Settlement } from "../../ledger/settlement/settlement.ts";
@@ -127,3 +133,84 @@ test("credits are listed newest first, a page at a time, without what requests c
 function at(moment: string, customer: Customer, changes: Partial<Settlement> = {}): Settlement {
   return settlementOf(customer, { requestId: uuidv7({ msecs: Date.parse(moment) }), ...changes });
 }
+
+test("latency, first tokens, speed and failures are the same before and after they are added up, late requests too", async () => {
+  const { database } = await postgres.migrated();
+  const customer = await seedLedger(database);
+  const other = await createCustomer(database, "other");
+  const nowMs = Math.floor(Date.now() / HOUR_MS) * HOUR_MS + 60_000;
+  const before = (ms: number, changes: Partial<Settlement> = {}, whose = customer) =>
+    at(new Date(nowMs - ms).toISOString(), whose, { durationMs: 2_000, firstTokenMs: 400, ...changes });
+  await settle(database, [
+    before(HOUR_MS),
+    before(HOUR_MS, { durationMs: 4_000, firstTokenMs: 800 }),
+    before(HOUR_MS, { outcome: "failed", durationMs: 90_000, firstTokenMs: null }),
+    before(HOUR_MS, { outcome: "aborted", durationMs: 90_000 }),
+    before(HOUR_MS, { durationMs: 90_000 }, other),
+    before(3 * DAY_MS, { model: "modelx-chat" }),
+    before(0, { durationMs: 8_000 }),
+  ]);
+  const asked = { accountId: customer.accountId, fromDay: dayOf(nowMs - 9 * DAY_MS), toDay: dayOf(nowMs), most: 5 };
+  const read = async (step: "range" | "hour" | "day", by: PerformanceGroup = "model") => {
+    const bins = await readPerformance(database, { ...asked, measures: MEASURES, by, step });
+    const parts = Map.groupBy(bins, ({ group, start, measure }) => `${group} ${start} ${measure}`.trim());
+    const counts = (part: typeof bins) =>
+      part.toSorted((a, b) => a.bin - b.bin).map(({ bin, requests }): [number, number] => [bin, requests]);
+    return new Map([...parts].map(([name, part]) => [name, counts(part)]));
+  };
+  const all = async () => Promise.all([read("range"), read("hour"), read("day"), read("range", "all")]);
+  const live = await all();
+  for (let turn = 0; turn < 31; turn++) await addUpPerformance(database, nowMs);
+  expect(await all()).toEqual(live);
+
+  const bins = await readPerformance(database, { ...asked, measures: ["duration"], by: "model", step: "range" });
+  const own = bins.filter(({ group }) => group === "modelx-v4-pro");
+  expect([0.3, 0.6, 1].map((share) => Math.round((percentile(own, share) ?? 0) / 1000))).toEqual([2, 4, 8]);
+  expect((await read("range", "all")).get("failed")).toEqual(
+    expect.arrayContaining([
+      [0, 4],
+      [1, 1],
+    ]),
+  );
+
+  // Settled after its hour was added up.
+  await settle(database, [before(HOUR_MS, { outcome: "truncated" })]);
+  await addUpPerformance(database, nowMs + HOUR_MS);
+  expect((await read("range", "all")).get("failed")).toEqual(
+    expect.arrayContaining([
+      [0, 4],
+      [1, 2],
+    ]),
+  );
+  expect((await read("day")).get(`modelx-chat ${dayOf(nowMs - 3 * DAY_MS)} failed`)).toEqual([[0, 1]]);
+});
+
+test("performance is grouped by who created the key; only the groups with most requests are read", async () => {
+  const { database } = await postgres.migrated();
+  await seedLedger(database);
+  const { person, accountId } = await createPerson(database, "ann@example.com");
+  const keys: string[] = [];
+  for (const name of ["one", "two", "made by nobody"]) {
+    const { publicId } = await createApiKey(database, { accountId, name, pepper: PEPPER });
+    keys.push(publicId);
+    if (name !== "made by nobody")
+      await noteAction(database, { accountId, personId: person.id, action: "key.created", subject: publicId });
+  }
+  const [one = "", two = "", nobodys = ""] = keys;
+  await settle(
+    database,
+    [one, one, two, nobodys].map((keyId) => settlementOf({ accountId, keyId }, {})),
+  );
+  const today = dayOf(Date.now());
+  const asked = { accountId, fromDay: dayOf(Date.now() - DAY_MS), toDay: today, measures: ["failed"], step: "range" } as const;
+  const groups = async (by: PerformanceGroup, most: number) =>
+    (await readPerformance(database, { ...asked, by, most })).map(({ group, requests }): [string, number] => [group, requests]);
+  expect(new Map(await groups("member", 5))).toEqual(
+    new Map([
+      [person.id, 3],
+      ["", 1],
+    ]),
+  );
+  expect(await groups("member", 1)).toEqual([[person.id, 3]]);
+  expect(await groups("key", 1)).toEqual([[one, 2]]);
+});

@@ -138,6 +138,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
 
   // Usage.
   "GET /dashboard/usage": page("viewer", 200),
+  "GET /dashboard/usage/performance": page("viewer", 200),
   "GET /dashboard/usage/requests": page("viewer", 200),
   "GET /dashboard/usage/requests/:requestId": page("viewer", 200, { ids: { requestId: "request" } }),
   "GET /dashboard/usage/csv/:view": page("viewer", 200, { ids: { view: { text: "requests" } }, stranger: 200, admin: 200 }),

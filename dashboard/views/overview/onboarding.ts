@@ -1,11 +1,13 @@
 import { html } from "ghtml";
+import { isAllowed } from "../../permissions.ts";
 import { usd } from "../figures.ts";
 import { snippets } from "../keys/snippets.ts";
 import type { Overview } from "./overview-view.ts";
 
 /** The way to the first response; it goes once there was one. */
 export function onboarding(overview: Overview): string {
-  const { balance, keys, baseUrl, canPay } = overview;
+  const { visitor, balance, keys, baseUrl, canPay } = overview;
+  const { role } = visitor.membership;
   const hasCredit = balance.postedNanoUsd > 0n;
   const addCredit = html`<p><a class="button ${hasCredit ? "" : "primary"}" href="/dashboard/credit/top-up">Add credit</a></p>`;
   return html`<section aria-labelledby="start">
@@ -14,17 +16,21 @@ export function onboarding(overview: Overview): string {
       <li class="${hasCredit ? "done" : ""}">
         <h3>Add credit</h3>
         <p>!${credit(overview)}</p>
-        !${canPay ? addCredit : ""}
+        !${canPay && isAllowed(role, "addCredit") ? addCredit : ""}
       </li>
       <li class="${keys > 0 ? "done" : ""}">
         <h3>Create an API key</h3>
         <p>${keys > 0 ? `You have ${keys === 1 ? "1 key" : `${keys} keys`}.` : "You will see its full value once."}</p>
-        <p><a class="button ${keys > 0 ? "" : "primary"}" href="/dashboard/keys/new">Create key</a></p>
+        !${
+          isAllowed(role, "manageKeys")
+            ? html`<p><a class="button ${keys > 0 ? "" : "primary"}" href="/dashboard/keys/new">Create key</a></p>`
+            : html`<p class="muted">Your role is viewer: ask a member or an owner of the account for a key.</p>`
+        }
       </li>
       <li>
         <h3>Send your first request</h3>
         <p>Base URL: <code>${baseUrl}/v1</code> for OpenAI clients, <code>${baseUrl}</code> for Anthropic clients.</p>
-        <p><a class="button" href="/dashboard/playground">Open the playground</a></p>
+        !${isAllowed(role, "usePlayground") ? html`<p><a class="button" href="/dashboard/playground">Open the playground</a></p>` : ""}
         !${snippets({ ...overview, key: null })}
       </li>
     </ol>

@@ -1,4 +1,5 @@
 import { html } from "ghtml";
+import { isAllowed } from "../../permissions.ts";
 import { daysLeft, runway } from "../../usage/days-left.ts";
 import { compact, figure, usd } from "../figures.ts";
 import { layout } from "../layout.ts";
@@ -14,7 +15,7 @@ export function overviewPage(overview: Overview): string {
   const { visitor, canPay, activity } = overview;
   const body = html`<div class="title">
       <h1>Overview</h1>
-      !${canPay && activity !== undefined ? html`<a class="button" href="/dashboard/credit/top-up">Add credit</a>` : ""}
+      !${canPay && activity !== undefined && isAllowed(visitor.membership.role, "addCredit") ? html`<a class="button" href="/dashboard/credit/top-up">Add credit</a>` : ""}
     </div>
     !${alerts(overview)} !${figures(overview)} !${activity === undefined ? onboarding(overview) : activitySections(activity)}`;
   return layout({ title: "Overview", visitor, path: "/dashboard", body });

@@ -1,7 +1,8 @@
 import { html } from "ghtml";
 import { bucketsOf } from "../../charts/buckets.ts";
 import { groupSeries } from "../../charts/series.ts";
-import { legend, stackedBars } from "../../charts/stacked-bars.ts";
+import { legend } from "../../charts/legend.ts";
+import { stackedBars } from "../../charts/stacked-bars.ts";
 import { showDollars, tickDollars } from "../usage/usage-chart.ts";
 import type { Activity } from "./overview-view.ts";
 

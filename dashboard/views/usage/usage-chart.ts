@@ -1,7 +1,8 @@
 import { html } from "ghtml";
 import { bucketsOf, stepOf } from "../../charts/buckets.ts";
 import { classSeries, groupSeries, METRICS, type Bar, type Metric, type Series } from "../../charts/series.ts";
-import { legend, stackedBars } from "../../charts/stacked-bars.ts";
+import { legend } from "../../charts/legend.ts";
+import { stackedBars } from "../../charts/stacked-bars.ts";
 import type { DayRange } from "../../usage/range.ts";
 import { rangeQuery } from "./range-picker.ts";
 

@@ -12,6 +12,7 @@ import { compact, compactCell, figure, usd } from "../figures.ts";
 import { layout } from "../layout.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import { rangePicker, rangeQuery } from "./range-picker.ts";
+import { usageTabs } from "./usage-tabs.ts";
 import { choiceQuery, usageChart, type ChartChoice } from "./usage-chart.ts";
 
 export interface UsageView {
@@ -36,7 +37,7 @@ export function usagePage(view: UsageView): string {
       <h1>Usage</h1>
       <a class="button" href="/dashboard/usage/requests?${query}">View logs</a>
     </div>
-    !${rangePicker("/dashboard/usage", range, choiceQuery(choice))}
+    !${usageTabs("/dashboard/usage", range)} !${rangePicker("/dashboard/usage", range, choiceQuery(choice))}
     <div class="cards">
       !${figure({ name: "Balance", value: usd(balance.postedNanoUsd), note: balanceNote(balance, lastsDays) })}
       !${figure({ name: "Spend", value: usd(all.chargeNanoUsd) })} !${figure({ name: "Requests", value: compact(all.requests) })}

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { bucketsOf } from "../../../../dashboard/charts/buckets.ts";
-import { legend, stackedBars, type StackedBars } from "../../../../dashboard/charts/stacked-bars.ts";
+import { legend } from "../../../../dashboard/charts/legend.ts";
+import { stackedBars, type StackedBars } from "../../../../dashboard/charts/stacked-bars.ts";
 
 const BUCKETS = bucketsOf({ fromDay: "2026-11-01", toDay: "2026-11-03" }, "day");
 

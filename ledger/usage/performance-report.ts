@@ -1,0 +1,116 @@
+import * as z from "zod";
+import { momentsOf, type DaySpan } from "../../contract/days.ts";
+import { CREATED_BY } from "../keys/key-creators.ts";
+import type { Queryable } from "../postgres/database.ts";
+import { MEASURED } from "./performance.ts";
+import { wholeNumber } from "./sums.ts";
+
+export const MEASURES = ["failed", "duration", "first_token", "speed"] as const;
+export type Measure = (typeof MEASURES)[number];
+
+/** As SQL, of a row with `model` and `key_id`; a key that nobody in the account created is in the group "". */
+const GROUPS = {
+  all: "''",
+  model: "model",
+  key: "key_id",
+  member: "coalesce((SELECT person_id FROM creator WHERE creator.public_id = key_id), '')",
+} as const;
+export type PerformanceGroup = keyof typeof GROUPS;
+
+const STEPS = { hour: "hour", day: "day", week: "day", month: "day", range: "day" } as const;
+
+/** A moment compared with a day must not pass through the session's time zone. */
+const BOUND = {
+  hour: { from: "$3", to: "$4" },
+  day: { from: "($3::timestamptz AT TIME ZONE 'UTC')::date", to: "($4::timestamptz AT TIME ZONE 'UTC')::date" },
+} as const;
+
+export interface PerformanceQuery extends DaySpan {
+  accountId: string;
+  measures: readonly Measure[];
+  by: PerformanceGroup;
+  /** `range`: everything in one. */
+  step: keyof typeof STEPS;
+  /** Only so many groups, those with most requests. */
+  most: number;
+}
+
+/** Requests of a group whose value is in this bin (`performance_bin` in ledger/migrations). */
+export interface PerformanceBin {
+  measure: Measure;
+  /** Model, public id of a key, or id of a person; "" if it is of none. */
+  group: string;
+  /** Start of the step: a UTC day, or a day and an hour as `YYYY-MM-DDTHH`; "" of the whole range. */
+  start: string;
+  bin: number;
+  requests: number;
+}
+
+const row = z.strictObject({
+  measure: z.enum(MEASURES),
+  group: z.string(),
+  start: z.string(),
+  bin: z.int(),
+  requests: wholeNumber,
+});
+
+/** What is not added up yet is read from the requests themselves, the newest of the newest groups. */
+const MAX_LIVE_GROUPS = 200;
+const MAX_LIVE_REQUESTS = 200;
+
+/** From rollups, and from as many of the latest requests as are bounded by the two numbers above. */
+export async function readPerformance(
+  database: Queryable,
+  { accountId, measures, by, step, most, ...range }: PerformanceQuery,
+): Promise<PerformanceBin[]> {
+  const period = STEPS[step];
+  const start = startOf(step);
+  const { from, to } = momentsOf(range);
+  return database.query({
+    text: `WITH creator AS (
+        SELECT public_id, (${CREATED_BY})::text AS person_id FROM api_key WHERE account_id = $1
+      ), live_group AS (
+        SELECT hour, key_id, model FROM usage_by_hour
+        WHERE account_id = $1 AND hour >= greatest($3::timestamptz, (SELECT until FROM performance_progress)) AND hour < $4::timestamptz
+        ORDER BY hour DESC LIMIT ${MAX_LIVE_GROUPS}
+      ), live AS (
+        SELECT measure, live_group.hour, (live_group.hour AT TIME ZONE 'UTC')::date AS day, live_group.key_id, live_group.model, bin
+        FROM live_group CROSS JOIN LATERAL (
+          SELECT * FROM usage_event AS each
+          WHERE each.day = (live_group.hour AT TIME ZONE 'UTC')::date AND each.key_id = live_group.key_id
+            AND each.model COLLATE "C" = live_group.model
+            AND request_id >= lowest_request_id(live_group.hour)
+            AND request_id < lowest_request_id(live_group.hour + interval '1 hour')
+          ORDER BY request_id DESC LIMIT ${MAX_LIVE_REQUESTS}
+        ) AS request CROSS JOIN LATERAL ${MEASURED}
+        WHERE outcome <> 'aborted' AND bin IS NOT NULL AND measure = ANY($2)
+      ), binned AS (
+        SELECT measure, ${start} AS start, ${GROUPS[by]} AS of_group, bin, sum(requests)::bigint AS requests
+        FROM (
+          SELECT measure, ${period}, key_id, model, bin, requests
+          FROM performance_by_${period} CROSS JOIN LATERAL unnest(bins, counts) AS histogram (bin, requests)
+          WHERE account_id = $1 AND measure = ANY($2) AND ${period} >= ${BOUND[period].from} AND ${period} < ${BOUND[period].to}
+          UNION ALL SELECT measure, ${period}, key_id, model, bin, 1 FROM live
+        ) AS every
+        GROUP BY 1, 2, 3, 4
+      ), largest AS (
+        SELECT of_group FROM binned GROUP BY of_group ORDER BY sum(requests) DESC, of_group LIMIT $5
+      )
+      SELECT measure, of_group AS "group", start, bin, requests FROM binned JOIN largest USING (of_group)`,
+    values: [accountId, measures, from, to, most],
+    row,
+  });
+}
+
+function startOf(step: PerformanceQuery["step"]): string {
+  switch (step) {
+    case "range":
+      return "''";
+    case "hour":
+      return `to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24')`;
+    case "day":
+    case "week":
+    case "month":
+      return `date_trunc('${step}', day::timestamp)::date::text`;
+  }
+}
