@@ -12,6 +12,7 @@ import { testPayRoutes } from "./routes/credit/test-pay.ts";
 import { topUpRoutes } from "./routes/credit/top-up.ts";
 import { receiptRoutes } from "./routes/credit/receipt.ts";
 import { webhookRoutes } from "./routes/credit/webhook.ts";
+import { changeEmailRoutes } from "./routes/people/change-email.ts";
 import { confirmEmailRoutes } from "./routes/people/confirm-email.ts";
 import { confirmIdentityRoutes } from "./routes/people/confirm-identity.ts";
 import { forgotRoutes } from "./routes/people/forgot.ts";
@@ -58,6 +59,7 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   for (const provider of deps.providers ?? []) providerRoutes(app, deps, provider);
   if (deps.mailer !== undefined) forgotRoutes(app, deps, deps.mailer);
   if (deps.mailer !== undefined) confirmEmailRoutes(app, deps, deps.mailer);
+  if (deps.mailer !== undefined) changeEmailRoutes(app, deps, deps.mailer);
   if (deps.mailer?.outbox) outboxRoutes(app, deps, deps.mailer.outbox);
   overviewRoutes(app, deps);
   keyRoutes(app, deps);

@@ -33,6 +33,35 @@ If you did not request this, ignore this email. If somebody else signed up with 
   };
 }
 
+export function changeEmailLetter({ to, name, link }: { to: string; name: string; link: string }): Letter {
+  return {
+    to,
+    subject: "Confirm your new email address for Model Gateway",
+    text: `Hello ${toPersonName(name)},
+
+Confirm within an hour that you want to sign in to Model Gateway with this address:
+
+${link}
+
+If you did not request this, ignore this email: nothing changes without this link.
+`,
+  };
+}
+
+/** Instead of that link, so that the page need not say who is here already. */
+export function emailTakenLetter({ to }: { to: string }): Letter {
+  return {
+    to,
+    subject: "This address already has a Model Gateway account",
+    text: `Hello,
+
+Somebody asked to sign in to Model Gateway with this address, but a person with this address is here already. Nothing was changed.
+
+If it was you, sign in with this address, or choose another one.
+`,
+  };
+}
+
 /** Instead of a link to sign up, so that the page need not say who is here already. */
 export function knownAddressLetter({ to, link }: { to: string; link: string }): Letter {
   return {

@@ -33,6 +33,22 @@ export function newPasswordLetter(to: ToPerson): Letter {
   });
 }
 
+/** To the old address. */
+export function changedEmailLetter({ to, ...about }: ToPerson & { to: string }): Letter {
+  return {
+    to: about.person.email,
+    subject: "Your Model Gateway email address was changed",
+    text: `Hello ${toPersonName(about.person.name)},
+
+You now sign in to Model Gateway as ${to} instead of with this address. All other sessions were signed out.
+
+If this was not you, tell the operator of the service at once: somebody else has your account.
+
+${about.publicBaseUrl}
+`,
+  };
+}
+
 export function secondFactorLetter({ isOn, ...to }: ToPerson & { isOn: boolean }): Letter {
   const change = isOn ? "added to" : "removed from";
   return securityLetter({

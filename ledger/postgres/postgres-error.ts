@@ -18,6 +18,11 @@ export function isDataRefused(error: unknown): boolean {
   return error instanceof DatabaseError && /^2[23]/.test(error.code ?? "");
 }
 
+/** Another row has this value of a unique column. */
+export function isUniqueViolation(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === "23505";
+}
+
 /** No partition, or a partition's own check, takes the row. */
 export function isCheckViolation(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === "23514";

@@ -12,6 +12,7 @@ import { findPersonByEmail } from "../../ledger/people/persons.ts";
 import { openDashboard, type Client } from "../support/dashboard.ts";
 import { eventually } from "../support/eventually.ts";
 import { captureLog } from "../support/log.ts";
+import { PASSWORD as PERSON_PASSWORD } from "../support/people.ts";
 import { usePostgres } from "../support/postgres.ts";
 
 /** Pages about people, on a real Postgres. */
@@ -319,4 +320,53 @@ test("letters go out over SMTP; a name cannot add a header", async () => {
   expect(head).toContain("To: ann@example.com");
   expect(head).not.toMatch(/^bcc:/im);
   expect(Buffer.from(body, "utf8").toString()).toContain("line");
+});
+
+test("an address changes once the new one is proved; the old one is told, its links and other sessions end", async () => {
+  const { owner, guest, outbox, signIn: elsewhere, logged } = await open();
+  const ann = await owner("ann@example.com");
+  await owner("bob@example.com");
+  const other = await elsewhere(ann.personId, ann.accountId);
+  await guest.post("/dashboard/forgot", { email: "ann@example.com" });
+  const reset = linkIn((await letterTo(outbox, "ann@example.com")).text);
+
+  const path = "/dashboard/settings/email";
+  for (const email of ["nobody", "ANN@example.com"]) expect((await ann.post(path, { email })).statusCode).toBe(400);
+  const taken = await ann.post(path, { email: "bob@example.com" });
+  const sent = await ann.post(path, { email: "ann@new.example" });
+  const said = ({ body }: { body: string }) =>
+    body.replaceAll(/value="[^"]*"/g, "").replaceAll("bob@example.com", "ann@new.example");
+  expect([taken.statusCode, said(taken) === said(sent)]).toEqual([200, true]);
+  expect((await letterTo(outbox, "bob@example.com")).text).not.toContain("http");
+  const { pathname, search, searchParams } = linkIn((await letterTo(outbox, "ann@new.example")).text);
+  const token = searchParams.get("token") ?? "";
+  expect((await ann.get(pathname + search)).body).toContain("ann@new.example");
+  const stranger = await owner("eve@example.com");
+  expect((await stranger.post(pathname, { token })).statusCode).toBe(404);
+  expect((await signIn(guest, "ann@new.example", PERSON_PASSWORD)).statusCode).toBe(401);
+
+  expect((await ann.post(pathname, { token })).statusCode).toBe(303);
+  expect((await ann.post(pathname, { token })).statusCode).toBe(404);
+  expect((await ann.get("/dashboard/settings")).body).toContain("You sign in as ann@new.example");
+  expect((await other.get("/dashboard/settings")).statusCode).toBe(303);
+  const answer = await guest.post("/dashboard/reset", { token: reset.searchParams.get("token") ?? "", password: OTHER_PASSWORD });
+  expect(answer.statusCode).not.toBe(303);
+  expect((await signIn(guest, "ann@example.com", PERSON_PASSWORD)).statusCode).toBe(401);
+  expect((await signIn(guest, "ann@new.example", PERSON_PASSWORD)).statusCode).toBe(303);
+  const told = await eventually(() => {
+    const found = outbox.letters.find(({ letter }) => letter.to === "ann@example.com" && letter.subject.includes("changed"));
+    if (found === undefined) throw new Error("the old address was not told");
+    return found.letter.text;
+  });
+  expect(told).toContain("ann@new.example");
+  expect((await ann.get("/dashboard/settings/log")).body).toContain("person.changed_email");
+  expect(logged()).not.toContain(token);
+});
+
+test("who signed in long ago proves again who they are before an address changes", async () => {
+  const { database, owner } = await open();
+  const ann = await owner("ann@example.com");
+  await database.execute("UPDATE session SET authenticated_at = now() - interval '31 minutes'");
+  const answer = await ann.post("/dashboard/settings/email", { email: "ann@new.example" });
+  expect(answer.headers.location).toContain("/dashboard/confirm-identity");
 });

@@ -34,7 +34,7 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
       listPasskeys(database, visitor.person.id),
     ]);
     const secondFactors = { passkeys, codesLeft, canAddPasskey: deps.passkeys !== undefined };
-    return settingsPage({ visitor, sessions, actions, secondFactors, form });
+    return settingsPage({ visitor, sessions, actions, secondFactors, canMail: deps.mailer !== undefined, form });
   }
 
   const note = ({ person }: Member, action: Action["action"]) =>

@@ -22,12 +22,13 @@ export interface SettingsView {
   /** What was done in the account lately. */
   actions: readonly ListedAction[];
   secondFactors: SecondFactors;
+  canMail: boolean;
   form: FormState;
 }
 
-export function settingsPage({ visitor, sessions, actions, secondFactors, form }: SettingsView): string {
+export function settingsPage({ visitor, sessions, actions, secondFactors, canMail, form }: SettingsView): string {
   const body = html`<h1>Settings</h1>
-    !${formProblem(form)} !${nameForm(visitor, form)} !${accountForm(visitor, form)}
+    !${formProblem(form)} !${nameForm(visitor, form, canMail && visitor.onlyProvider === null)} !${accountForm(visitor, form)}
     !${visitor.person.hasPassword && visitor.onlyProvider === null ? passwordForm(visitor, form) : ""}
     !${secondFactorSection(visitor, secondFactors)}
     <h2>Active sessions</h2>
@@ -38,11 +39,13 @@ export function settingsPage({ visitor, sessions, actions, secondFactors, form }
   return layout({ title: "Settings", visitor, path: PATH, body });
 }
 
-function nameForm({ csrf, person }: Member, form: FormState): string {
+function nameForm({ csrf, person }: Member, form: FormState, canChangeEmail: boolean): string {
   const shown = "name" in form.values ? form : { ...form, values: { ...form.values, name: person.name } };
   return html`<form method="post" action="${PATH}/name" class="card stack">
     !${csrfField(csrf)}
-    <p class="muted">You sign in as ${person.email}.</p>
+    <p class="muted">
+      You sign in as ${person.email}. !${canChangeEmail ? html`<a href="${PATH}/email">Change email address</a>` : ""}
+    </p>
     !${field({ name: "name", label: "Name", autocomplete: "name", isRequired: true }, shown)}
     <button>Save</button>
   </form>`;
