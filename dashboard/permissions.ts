@@ -15,6 +15,7 @@ export const PERMISSIONS = {
   setBilling: { least: "owner", words: "Set the billing details on receipts and statements" },
   manageMembers: { least: "owner", words: "Invite and remove people, change their roles, and require a second factor" },
   renameAccount: { least: "owner", words: "Rename the account" },
+  closeAccount: { least: "owner", words: "Close the account" },
   manageTokens: { least: "owner", words: "Make and revoke management tokens" },
 } as const satisfies Record<string, { least: Role; words: string }>;
 

@@ -13,6 +13,7 @@ import { topUpRoutes } from "./routes/credit/top-up.ts";
 import { receiptRoutes } from "./routes/credit/receipt.ts";
 import { webhookRoutes } from "./routes/credit/webhook.ts";
 import { changeEmailRoutes } from "./routes/people/change-email.ts";
+import { closeAccountRoutes } from "./routes/people/close-account.ts";
 import { confirmEmailRoutes } from "./routes/people/confirm-email.ts";
 import { confirmIdentityRoutes } from "./routes/people/confirm-identity.ts";
 import { forgotRoutes } from "./routes/people/forgot.ts";
@@ -47,6 +48,7 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   publicRoutes(app, deps);
   playgroundRoutes(app, deps);
   settingsRoutes(app, deps);
+  closeAccountRoutes(app, deps);
   secondFactorRoutes(app, deps);
   confirmIdentityRoutes(app, deps);
   memberRoutes(app, deps);

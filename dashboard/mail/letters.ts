@@ -62,6 +62,33 @@ If it was you, sign in with this address, or choose another one.
   };
 }
 
+export interface ClosedAccountLetter {
+  to: string;
+  accountName: string;
+  /** Who closed it. */
+  by: string;
+  /** Credit, in USD. */
+  left: string;
+  link: string;
+}
+
+export function closedAccountLetter({ to, accountName, by, left, link }: ClosedAccountLetter): Letter {
+  return {
+    to,
+    subject: `${toPersonName(accountName)}: account closed`,
+    text: `Hello,
+
+${by} closed the account “${toPersonName(accountName)}” on Model Gateway. Its keys are disabled, and everyone in it was signed out. ${left} of credit is left in it, which is kept in its books.
+
+You can still sign in to read usage and receipts. If this was a mistake, contact the operator of the service, who can reactivate the account:
+
+${link}
+
+You received this because you are an owner of the account.
+`,
+  };
+}
+
 /** Instead of a link to sign up, so that the page need not say who is here already. */
 export function knownAddressLetter({ to, link }: { to: string; link: string }): Letter {
   return {

@@ -7,10 +7,12 @@ import { createOutbox } from "../../dashboard/mail/outbox.ts";
 import { createSmtpMailer } from "../../dashboard/mail/smtp.ts";
 import { setAlertThreshold } from "../../ledger/payments/balance-alerts.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
+import { createApiKey, isKeyInForce } from "../../ledger/keys/keys.ts";
 import { listMembers, listMemberships } from "../../ledger/people/members.ts";
 import { findPersonByEmail } from "../../ledger/people/persons.ts";
 import { openDashboard, type Client } from "../support/dashboard.ts";
 import { eventually } from "../support/eventually.ts";
+import { PEPPER } from "../support/ledger.ts";
 import { captureLog } from "../support/log.ts";
 import { PASSWORD as PERSON_PASSWORD } from "../support/people.ts";
 import { usePostgres } from "../support/postgres.ts";
@@ -369,4 +371,30 @@ test("who signed in long ago proves again who they are before an address changes
   await database.execute("UPDATE session SET authenticated_at = now() - interval '31 minutes'");
   const answer = await ann.post("/dashboard/settings/email", { email: "ann@new.example" });
   expect(answer.headers.location).toContain("/dashboard/confirm-identity");
+});
+
+test("an owner closes the account by its name: keys, tokens and sessions end, the owners are told, the books stay", async () => {
+  const { database, owner, inAccount, guest, outbox, program, signIn: elsewhere } = await open();
+  const ann = await owner("ann@example.com");
+  const { accountId, personId } = ann;
+  const member = await inAccount(accountId, "member");
+  const token = await program(accountId, personId, "owner");
+  await postCredit(database, { accountId, kind: "grant", amountNanoUsd: 12_340_000_000n, reference: "gift" });
+  const { value } = await createApiKey(database, { accountId, name: "laptop", pepper: PEPPER });
+  const path = "/dashboard/settings/close";
+  expect((await ann.get(path)).body).toContain("$12.34");
+  expect([(await member.get(path)).statusCode, (await ann.post(path, { name: "an" })).statusCode]).toEqual([403, 400]);
+  expect(await isKeyInForce(database, { value, pepper: PEPPER })).toBe(true);
+
+  expect((await ann.post(path, { name: "ann" })).headers.location).toBe("/dashboard/sign-in");
+  expect(await isKeyInForce(database, { value, pepper: PEPPER })).toBe(false);
+  for (const client of [ann, member]) expect((await client.get("/dashboard/settings")).statusCode).toBe(303);
+  expect((await token.get("/api/v1/account")).statusCode).toBe(401);
+  expect((await letterTo(outbox, "ann@example.com")).text).toContain("12.34");
+  expect((await signIn(guest, "ann@example.com", PERSON_PASSWORD)).statusCode).toBe(303);
+  const again = await elsewhere(personId, accountId);
+  expect((await again.get("/dashboard/credit")).body).toContain("12.34");
+  expect((await again.get("/dashboard/settings")).body).toContain("account.closed");
+  expect((await again.post(path, { name: "ann" })).statusCode).toBe(400);
+  expect((await again.get("/dashboard/keys")).body).toContain('class="badge disabled"');
 });

@@ -181,6 +181,8 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "GET /dashboard/confirm-email": forAll(404, { guest: 303 }),
   "POST /dashboard/confirm-email": forAll(404, { guest: 303, body: { token: "none" } }),
   "GET /dashboard/settings": page("viewer", 200),
+  "GET /dashboard/settings/close": page("owner", 200),
+  "POST /dashboard/settings/close": page("owner", 400, { body: { name: "not its name" } }),
   "GET /dashboard/settings/email": page("viewer", 200),
   "POST /dashboard/settings/email": page("viewer", 400, { body: { email: "none" } }),
   "GET /dashboard/settings/email/confirm": forAll(404, { guest: 303 }),

@@ -1,0 +1,51 @@
+import type { FastifyInstance } from "fastify";
+import { closeAccount } from "../../../ledger/accounts/close-account.ts";
+import { readBalance } from "../../../ledger/accounts/accounts.ts";
+import { countKeys } from "../../../ledger/keys/key-list.ts";
+import type { AppDeps } from "../../app-deps.ts";
+import { EMPTY_FORM, readForm, refuseForm, submitForm, type FormState } from "../../form.ts";
+import { createOwnerNotifier } from "../../mail/notifier.ts";
+import { closedAccountLetter } from "../../mail/letters.ts";
+import { showUsd } from "../../money.ts";
+import { goTo, sendPage } from "../../reply.ts";
+import { GatewayError } from "../../../contract/errors.ts";
+import { checkFresh } from "../../session/fresh.ts";
+import { memberOf } from "../../session/guard.ts";
+import type { Member } from "../../session/visitor.ts";
+import { closeAccountPage } from "../../views/people/close-account.ts";
+
+const PATH = "/dashboard/settings/close";
+
+/** An owner who has just proved who they are closes the account in view. */
+export function closeAccountRoutes(app: FastifyInstance, deps: AppDeps): void {
+  const { database, publicBaseUrl } = deps;
+  const tellOwners = createOwnerNotifier(deps);
+
+  async function render(visitor: Member, form: FormState): Promise<string> {
+    const { accountId } = visitor.membership;
+    const [balance, keys] = await Promise.all([readBalance(database, accountId), countKeys(database, accountId)]);
+    return closeAccountPage({ visitor, balance, keys, form });
+  }
+
+  app.get(PATH, async (request, reply) => {
+    const visitor = memberOf(request, "closeAccount");
+    checkFresh(visitor, PATH);
+    return sendPage(reply, await render(visitor, EMPTY_FORM));
+  });
+
+  app.post(PATH, async (request, reply) => {
+    const visitor = memberOf(request, "closeAccount");
+    checkFresh(visitor, PATH);
+    const { accountId, accountName } = visitor.membership;
+    const values = readForm(request);
+    const failed = await submitForm(values, async () => {
+      if (values["name"] !== accountName)
+        throw new GatewayError("invalid_request", "This is not the name of the account.", { field: "name" });
+      const left = showUsd(await closeAccount(database, { accountId, personId: visitor.person.id }));
+      const by = visitor.person.email;
+      await tellOwners(accountId, ({ email }) => closedAccountLetter({ to: email, accountName, by, left, link: publicBaseUrl }));
+    });
+    if (failed !== undefined) return refuseForm(reply, await render(visitor, failed), { form: failed });
+    return goTo(reply, "/dashboard/sign-in");
+  });
+}

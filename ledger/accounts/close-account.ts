@@ -1,0 +1,42 @@
+import { GatewayError } from "../../contract/errors.ts";
+import { formatNanoUsd } from "../money.ts";
+import { turnOffAutoTopUp } from "../payments/auto-top-up.ts";
+import { noteAction } from "../people/audit.ts";
+import type { Database } from "../postgres/database.ts";
+import { removeWebhook } from "../webhooks/webhooks.ts";
+import { readBalance, setAccountStatus } from "./accounts.ts";
+
+/**
+ * Ends an account for its people: keys, tokens, invitations, automatic top-up, webhook and sessions. The ledger, usage and
+ * memberships stay, so that its people can still read what they paid and used. Those who run the service can reactivate
+ * it; its keys stay disabled even then.
+ * @returns the credit that was left, in nano-USD.
+ * @throws GatewayError `invalid_request` for an account that is suspended or closed.
+ */
+export async function closeAccount(
+  database: Database,
+  { accountId, personId }: { accountId: string; personId: string },
+): Promise<bigint> {
+  return database.transaction(async (transaction) => {
+    if (!(await setAccountStatus(transaction, accountId, "suspended")))
+      throw new GatewayError(
+        "invalid_request",
+        "This account is suspended or closed already. Contact the operator of this service.",
+      );
+    await transaction.execute(
+      "UPDATE api_key SET disabled_at = now() WHERE account_id = $1 AND revoked_at IS NULL AND disabled_at IS NULL",
+      [accountId],
+    );
+    await transaction.execute("UPDATE management_token SET revoked_at = now() WHERE account_id = $1 AND revoked_at IS NULL", [
+      accountId,
+    ]);
+    await transaction.execute("DELETE FROM invitation WHERE account_id = $1", [accountId]);
+    await turnOffAutoTopUp(transaction, accountId);
+    await removeWebhook(transaction, accountId);
+    const { postedNanoUsd } = await readBalance(transaction, accountId);
+    const subject = `${accountId}, ${formatNanoUsd(postedNanoUsd)} USD left`;
+    await noteAction(transaction, { accountId, personId, action: "account.closed", subject });
+    await transaction.execute("DELETE FROM session WHERE account_id = $1", [accountId]);
+    return postedNanoUsd;
+  });
+}
