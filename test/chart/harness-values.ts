@@ -182,6 +182,7 @@ export const MATRIX: readonly { name: string; values: Values }[] = [
         enabled: true,
         settingsSecret: "dashboard",
         signUpDomains: ["example.com", "example.org"],
+        webhookNetworks: "any",
         mail: { from: "Gateway <gateway@example.com>" },
         oidc: { issuer: "https://id.example", clientId: "gateway", name: "Example", secondFactor: "provider" },
         google: { clientId: "gateway" },
