@@ -16,8 +16,10 @@ export function usd(nanoUsd: bigint, precision: keyof typeof DECIMALS = "cents",
   return html`<span class="nowrap" title="${exact}">${text}</span>`;
 }
 
-function grouped(whole: string): string {
-  return whole.replace(/\B(?=(\d{3})+$)/g, ",");
+/** With commas between the thousands, whatever decimals follow. */
+export function grouped(number: string): string {
+  const [whole = "", ...decimals] = number.split(".");
+  return [whole.replace(/\B(?=(\d{3})+$)/g, ","), ...decimals].join(".");
 }
 
 const SUFFIXES = [

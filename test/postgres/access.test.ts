@@ -121,7 +121,7 @@ interface Try {
 }
 
 test(
-  "each route answers each of them as the table says; who is refused changes nothing and learns nothing",
+  "each route answers each of them as the table says, and no page offers what it refuses; who is refused changes nothing and learns nothing",
   { timeout: LONG },
   async () => {
     const world = await openWorld();
@@ -178,6 +178,8 @@ async function tryRoute(route: TriedRoute, { who, client, expected, isOutside, i
     isChanged: before !== after,
     tellsOfTheAccount: isOutside && answer.body.includes(MARK),
     leadsToSignIn: (answer.headers["location"] ?? "").startsWith("/dashboard/sign-in"),
+    offersWhatIsRefused:
+      expected === 200 && isRole(who) ? refusedOffers(answer.body, { role: who, personId: world.people[who].personId }) : [],
   };
   expect.soft({ name, who, ...seen }, answer.body.slice(0, 400)).toEqual({
     name,
@@ -187,7 +189,29 @@ async function tryRoute(route: TriedRoute, { who, client, expected, isOutside, i
     isChanged: false,
     tellsOfTheAccount: false,
     leadsToSignIn: expected === 303 && (isGuest || name === "POST /dashboard/sign-out"),
+    offersWhatIsRefused: [],
   });
+}
+
+const isRole = (who: string): who is (typeof ROLES)[number] => ROLES.some((role) => role === who);
+
+/** Forms, buttons and links of a page that lead to where its reader's role may not go. */
+function refusedOffers(page: string, { role, personId }: { role: (typeof ROLES)[number]; personId: string }): string[] {
+  const posts = [...page.matchAll(/<form[^>]*method="post"[^>]*action="([^"]+)"|formaction="([^"]+)"/g)].map(
+    ([, action, formAction]) => `POST ${action ?? formAction ?? ""}`,
+  );
+  const links = [...page.matchAll(/<a[^>]*href="(\/dashboard[^"]*)"/g)].map(([, href]) => `GET ${href ?? ""}`);
+  return [...new Set([...posts, ...links])].filter((offer) => {
+    const [target = ""] = offer.split(/[?#]/);
+    // The table is about other people: everybody may leave.
+    if (target.includes(`/members/${personId}/`)) return false;
+    const found = ACCESS[target] ?? Object.entries(ACCESS).find(([name]) => patternOf(name).test(target))?.[1];
+    return found?.[role] === 403;
+  });
+}
+
+function patternOf(name: string): RegExp {
+  return new RegExp(`^${name.replaceAll("*", ".*").replaceAll(/:\w+/g, "[^/]+")}$`);
 }
 
 /** In the API an API key is nothing, whichever header it is in. */

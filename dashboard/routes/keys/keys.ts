@@ -98,7 +98,8 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
     app.post(`/dashboard/keys/:publicId/${action}`, async (request: KeyRequest, reply) => {
       const visitor = memberOf(request, "manageKeys");
       const key = await keys.find(actorOf(visitor), request.params.publicId);
-      if ((key.status === "disabled") === isDisabled) return goTo(reply, "/dashboard/keys");
+      if ((key.status === "disabled") === isDisabled)
+        return goTo(reply, "/dashboard/keys", `Key “${key.name}” is already ${action}d.`);
       await keys.change(actorOf(visitor), key.publicId, { isDisabled });
       return goTo(reply, "/dashboard/keys", `Key “${key.name}” ${action}d.`);
     });

@@ -4,6 +4,7 @@ import type { FormState } from "../../form.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminPage, olderLink } from "./admin.ts";
 import { field, formProblem } from "../field.ts";
+import { copied } from "../copied.ts";
 import { csrfField } from "../csrf-field.ts";
 import { copyable } from "../keys/snippets.ts";
 import { empty } from "../empty.ts";
@@ -48,7 +49,7 @@ export function newCodesPage({ visitor, texts }: { visitor: Member; texts: reado
         <strong>Copy them now: you will not see them again.</strong> Anyone who has one can redeem it. The gateway keeps only
         hashes.
       </p>
-      <p><a class="button primary" href="${PATH}">I have copied them</a></p>
+      !${copied(PATH, "them")}
     </div>`;
   return adminPage({ title: "Your new codes", visitor, path: PATH, body });
 }

@@ -3,6 +3,7 @@ import type { ListedDelivery } from "../../../ledger/webhooks/deliveries.ts";
 import type { Webhook } from "../../../ledger/webhooks/webhooks.ts";
 import type { FormState } from "../../form.ts";
 import type { Member } from "../../session/visitor.ts";
+import { copied } from "../copied.ts";
 import { csrfField } from "../csrf-field.ts";
 import { field } from "../field.ts";
 import { copyable } from "../keys/snippets.ts";
@@ -64,7 +65,7 @@ export function webhookSecretPage({ visitor, secret }: { visitor: Member; secret
     <div class="card stack">
       !${copyable({ id: "webhook-secret", text: secret, label: "Signing secret" })}
       <p><strong>Copy it now: you will not see it again.</strong> Your endpoint needs it to verify that events come from here.</p>
-      <p><a class="button primary" href="/dashboard/budgets#webhook">I have copied it</a></p>
+      !${copied("/dashboard/budgets#webhook")}
     </div>`;
   return layout({ title: "Webhook saved", visitor, path: "/dashboard/budgets", body, isNarrow: true });
 }

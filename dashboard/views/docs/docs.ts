@@ -1,5 +1,6 @@
 import { html } from "ghtml";
 import type { CatalogueModel } from "../../../contract/catalogue.ts";
+import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { layout } from "../layout.ts";
 import { quickstart, type Language } from "../quickstart.ts";
@@ -37,11 +38,13 @@ export interface QuickstartPage {
 }
 
 export function quickstartPage({ visitor, baseUrl, model, language }: QuickstartPage): string {
+  // A guest is led through the sign-in.
+  const mayCreate = visitor === null || isAllowed(visitor.membership.role, "manageKeys");
   const body = html`<ol class="steps">
       <li>
         <h3>Create an API key</h3>
         <p>Its full value is shown once. Keep it in an environment variable, not in code.</p>
-        <p><a class="button" href="/dashboard/keys/new">Create key</a></p>
+        !${mayCreate ? html`<p><a class="button" href="/dashboard/keys/new">Create key</a></p>` : ""}
       </li>
       <li>
         <h3>Point your client at the gateway</h3>

@@ -25,21 +25,27 @@ export function keyFormPage({ visitor, form, models, key }: KeyForm): string {
     <button class="primary">${key === null ? "Create key" : "Save"}</button>
     <a class="button quiet" href="/dashboard/keys">Cancel</a>
   </div>`;
+  const inputs = html`!${field({ name: "name", label: "Name", help: "Who or what uses it, such as “laptop” or “build server”.", isRequired: true }, form)}
+    !${modelChoice(models, form)}
+    !${field({ name: "expires", label: "Expires", type: "date", help: "Optional. The last day on which it works, in UTC." }, form)}
+    <fieldset>
+      <legend>Limits</legend>
+      <p class="help">Optional. Days and months start at midnight UTC.</p>
+      !${limitInputs(form)}
+    </fieldset>`;
   const body = html`<p class="crumb"><a href="/dashboard/keys">API keys</a></p>
     <h1>${title}</h1>
     !${key === null ? "" : html`<p class="muted"><code>${key.masked}</code></p>`}
-    <form method="post" action="${action}" class="card stack">
-      !${formProblem(form)} !${csrfField(visitor.csrf)}
-      !${field({ name: "name", label: "Name", help: "Who or what uses it, such as “laptop” or “build server”.", isRequired: true }, form)}
-      !${modelChoice(models, form)}
-      !${field({ name: "expires", label: "Expires", type: "date", help: "Optional. The last day on which it works, in UTC." }, form)}
-      <fieldset>
-        <legend>Limits</legend>
-        <p class="help">Optional. Days and months start at midnight UTC.</p>
-        !${limitInputs(form)}
-      </fieldset>
-      !${mayChange ? buttons : html`<p class="muted">Your role can view keys, but not change them.</p>`}
-    </form>`;
+    !${
+      mayChange
+        ? html`<form method="post" action="${action}" class="card stack">
+            !${formProblem(form)} !${csrfField(visitor.csrf)} !${inputs} !${buttons}
+          </form>`
+        : html`<div class="card stack">
+            <p class="muted">Your role can view keys, but not change them.</p>
+            <fieldset class="plain stack" disabled>!${inputs}</fieldset>
+          </div>`
+    }`;
   return layout({ title, visitor, path: "/dashboard/keys", body, isNarrow: true });
 }
 

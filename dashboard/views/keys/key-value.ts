@@ -2,6 +2,7 @@ import { html } from "ghtml";
 import type { ListedKey } from "../../../ledger/keys/key-list.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import type { Member } from "../../session/visitor.ts";
+import { copied } from "../copied.ts";
 import { csrfField } from "../csrf-field.ts";
 import { layout } from "../layout.ts";
 import { chooseModels } from "./choose-models.ts";
@@ -24,10 +25,7 @@ export function keyValuePage({ visitor, title, value, models, baseUrl }: KeyValu
         <strong>Copy it now: you will not see it again.</strong> Anyone who has it can spend this account's credit, so store it
         like a password. The gateway keeps only a hash.
       </p>
-      <form method="get" action="/dashboard/keys" class="stack">
-        <label class="check"><input type="checkbox" required />I have copied it</label>
-        <button class="primary">Done</button>
-      </form>
+      !${copied("/dashboard/keys")}
     </div>
     <h2>Use it</h2>
     !${snippets({ baseUrl, key: value, ...chooseModels(models) })}`;

@@ -128,7 +128,7 @@ function row(key: ListedKey, visitor: Member, mayChange: boolean): string {
   const box = html`<td data-label="Select">
     <input type="checkbox" name="keys" value="${publicId}" form="${BULK}" aria-label="Select ${name}" />
   </td>`;
-  const overlap = html`<span class="sub" title="The value before the last rotation still works">Old value too</span>`;
+  const overlap = html`<span class="sub" title="The value before the last rotation still works">Old value valid</span>`;
   return html`<tr>
     !${mayChange ? box : ""}
     <th scope="row" data-label="Name">

@@ -4,6 +4,7 @@ import type { FormState } from "../../form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { choice } from "../choice.ts";
+import { copied } from "../copied.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";
 import { field, formProblem } from "../field.ts";
@@ -36,8 +37,8 @@ export function tokensPage({ visitor, tokens, form, baseUrl }: TokensView): stri
   const mayChange = isAllowed(visitor.membership.role, "manageTokens");
   const body = html`<h1>Management tokens</h1>
     <p class="muted">
-      A management token lets a program do what this console does: manage keys, read usage and credit. It cannot call models. API
-      reference: <a href="${baseUrl}/api/v1/openapi.json"><code>${baseUrl}/api/v1/openapi.json</code></a>
+      A management token lets a program do what this console does: manage keys, read usage and credit. It cannot call models.
+      <a href="/dashboard/docs/management-api">API reference</a> · <a href="${baseUrl}/api/v1/openapi.json">OpenAPI</a>
     </p>
     !${tokens.length === 0 ? empty("No management tokens yet") : table(tokens, mayChange)}
     !${mayChange ? newToken(visitor, form) : html`<p class="muted">Only owners of this account can create tokens.</p>`}`;
@@ -89,7 +90,7 @@ export function tokenValuePage({ visitor, value, baseUrl }: { visitor: Member; v
         <strong>Copy it now: you will not see it again.</strong> Anyone who has it can manage this account, so store it like a
         password. The gateway keeps only a hash.
       </p>
-      <p><a class="button primary" href="${PATH}">I have copied it</a></p>
+      !${copied(PATH)}
     </div>
     <h2>Use it</h2>
     !${copyable({ id: "curl", label: "From a shell", text: `curl -H "authorization: Bearer ${value}" ${baseUrl}/api/v1/keys` })}`;

@@ -19,7 +19,15 @@ export function limitBar({
   const show = (amount: bigint) => (unit === "usd" ? usd(amount) : compact(Number(amount)));
   return html`<div class="limit">
     <span>!${show(used)} of !${show(limit)} ${words}</span>
-    <meter min="0" max="100" high="80" optimum="0" value="${Math.min(percent, 100)}" aria-label="${percent} % of the limit">
+    <meter
+      min="0"
+      max="100"
+      low="80"
+      high="99"
+      optimum="0"
+      value="${Math.min(percent, 100)}"
+      aria-label="${percent} % of the limit"
+    >
       ${percent} %
     </meter>
   </div>`;

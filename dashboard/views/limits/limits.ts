@@ -9,6 +9,7 @@ import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";
 import { formProblem } from "../field.ts";
+import { grouped } from "../figures.ts";
 import { layout } from "../layout.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import { accountLimitTable, limitInputs, limitName } from "./account-limits.ts";
@@ -53,7 +54,7 @@ function limitsForm({ visitor, account, form }: LimitsView): string {
     !${formProblem(form)} !${csrfField(visitor.csrf)}
     !${limitInputs(form, (name) => {
       const limit = account.operator[name];
-      return limit === undefined ? undefined : `Service limit: ${limit}`;
+      return limit === undefined ? undefined : `Service limit: ${grouped(String(limit))}`;
     })}
     <button class="primary">Save limits</button>
   </form>`;

@@ -71,12 +71,12 @@ function ruleSection({ csrf, membership }: Member): string {
     : "Optional: each member decides.";
   const change = html`<input type="hidden" name="required" value="${isRequired ? "no" : "yes"}" />
     <button>${isRequired ? "Make it optional" : "Require two-factor authentication"}</button>`;
+  const form = html`<form method="post" action="${PATH}/second-factor">!${csrfField(csrf)}!${change}</form>`;
   return html`<h2>Two-factor authentication</h2>
-    <form method="post" action="${PATH}/second-factor" class="card stack">
-      !${csrfField(csrf)}
+    <div class="card stack">
       <p>${words}</p>
-      !${role === "owner" ? change : ""}
-    </form>`;
+      !${role === "owner" ? form : ""}
+    </div>`;
 }
 
 function roleForm({ personId, name, role }: AccountMember, { csrf }: Member): string {
