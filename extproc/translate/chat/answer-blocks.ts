@@ -21,7 +21,7 @@ export interface AnswerBlocks {
   end(): AnswerEvent[];
 }
 
-type Segment = { kind: "text"; pending: string } | ThinkingSegment | { kind: "tool"; pending: string; call: Call };
+type Segment = { kind: "text" | "refusal"; pending: string } | ThinkingSegment | { kind: "tool"; pending: string; call: Call };
 
 interface ThinkingSegment {
   kind: "thinking";
@@ -51,8 +51,8 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
   // All of this may come in one chunk, and in this order.
   function push(part: AnswerPart): AnswerEvent[] {
     if (part.reasoning !== "") addThinking(part.reasoning);
-    addText(part.text);
-    addText(part.refusal);
+    addText("text", part.text);
+    addText("refusal", part.refusal);
     for (const tool of part.tools) addTool(tool);
     return drain();
   }
@@ -76,10 +76,10 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
   }
 
   // Empty pieces are common and must not open a block.
-  function addText(text: string): void {
+  function addText(kind: "text" | "refusal", text: string): void {
     if (text === "") return;
     const last = queue.at(-1);
-    const segment = last?.kind === "text" ? last : enqueue({ kind: "text" as const, pending: "" });
+    const segment = last?.kind === kind ? last : enqueue({ kind, pending: "" });
     segment.pending += text;
   }
 
@@ -179,7 +179,7 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
   };
 }
 
-const GROWTH = { text: "text", thinking: "thinking", tool: "arguments" } as const satisfies Record<
+const GROWTH = { text: "text", refusal: "refusal", thinking: "thinking", tool: "arguments" } as const satisfies Record<
   Segment["kind"],
   GrowthEvent["type"]
 >;

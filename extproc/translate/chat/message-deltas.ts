@@ -11,6 +11,8 @@ export interface MessageDeltas {
   /** Text of so many code units was written without coming here. */
   textPassed(length: number): void;
   hasCalls(): boolean;
+  /** The model has refused in words of its own. */
+  hasRefusal(): boolean;
 }
 
 /** A block between its start and its end. */
@@ -28,12 +30,16 @@ export function createMessageDeltas(context: Pick<WriteContext, "asked" | "reque
   const annotations: UrlCitation[] = [];
   let contentLength = 0;
   let detailCount = 0;
+  let hasRefusal = false;
 
   function of(event: AnswerEvent): readonly Delta[] {
     switch (event.type) {
       case "text":
         contentLength += event.text.length;
         return [{ content: event.text }];
+      case "refusal":
+        hasRefusal = true;
+        return [{ refusal: event.text }];
       case "thinking": {
         const block = blocks.get(event.index);
         if (block?.type === "thinking") block.text += event.text;
@@ -70,6 +76,8 @@ export function createMessageDeltas(context: Pick<WriteContext, "asked" | "reque
     switch (block.type) {
       case "text":
         blocks.set(index, { type: "text", start: contentLength, citations: [] });
+        return NOTHING;
+      case "refusal":
         return NOTHING;
       case "thinking":
         blocks.set(index, { type: "thinking", text: "", signature: "", id: placeHere() });
@@ -120,7 +128,7 @@ export function createMessageDeltas(context: Pick<WriteContext, "asked" | "reque
   }
 
   function last({ reason, explanation }: Ending): readonly Delta[] {
-    const isExplained = reason === "refusal" && contentLength === 0 && explanation;
+    const isExplained = reason === "refusal" && contentLength === 0 && !hasRefusal && explanation;
     return [...(annotations.length > 0 ? [{ annotations }] : []), ...(isExplained ? [{ refusal: explanation }] : [])];
   }
 
@@ -130,6 +138,7 @@ export function createMessageDeltas(context: Pick<WriteContext, "asked" | "reque
       contentLength += length;
     },
     hasCalls: () => calls.count() > 0,
+    hasRefusal: () => hasRefusal,
   };
 }
 

@@ -17,7 +17,7 @@ export function createMessageSum(): MessageSum {
 
   function add(delta: Delta): void {
     content += delta.content ?? "";
-    refusal = delta.refusal ?? refusal;
+    if (delta.refusal !== undefined) refusal = (refusal ?? "") + delta.refusal;
     reasoning += delta.reasoning_content ?? "";
     for (const detail of delta.reasoning_details ?? []) details.push(detail);
     for (const annotation of delta.annotations ?? []) annotations.push(annotation);
@@ -45,7 +45,7 @@ export function createMessageSum(): MessageSum {
     const hasCalls = calls.length > 0 || functionCall !== undefined;
     return {
       role: "assistant",
-      content: content === "" && hasCalls ? null : content,
+      content: content === "" && (hasCalls || refusal !== null) ? null : content,
       refusal,
       ...(reasoning === "" ? {} : { reasoning_content: reasoning }),
       ...(details.length > 0 && { reasoning_details: details }),

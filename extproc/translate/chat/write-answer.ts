@@ -79,5 +79,7 @@ function completionId(id: string, requestId: string): string {
 }
 
 function endingOf({ reason, stopSequence }: Ending, deltas: MessageDeltas, { asked }: WriteContext): WireEnding {
+  // A refusal is a whole answer in chat: `content_filter` is what SDKs take for one that was cut.
+  if (reason === "refusal" && deltas.hasRefusal()) return { finishReason: "stop", stopSequence };
   return { finishReason: writeFinishReason(reason, { hasCalls: deltas.hasCalls(), isLegacy: asked.isLegacy }), stopSequence };
 }

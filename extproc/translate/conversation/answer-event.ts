@@ -18,7 +18,7 @@ export type AnswerEvent =
   | { readonly type: "error"; readonly error: GatewayError };
 
 export interface GrowthEvent {
-  readonly type: "text" | "thinking" | "arguments";
+  readonly type: "text" | "refusal" | "thinking" | "arguments";
   readonly index: number;
   /** Never empty. Of arguments: a piece of their JSON text. */
   readonly text: string;
@@ -26,6 +26,8 @@ export interface GrowthEvent {
 
 export type OpenedBlock =
   | { readonly type: "text" }
+  /** What the model says instead of an answer, in protocols that keep the two apart. */
+  | { readonly type: "refusal" }
   | { readonly type: "thinking" }
   | { readonly type: "redacted_thinking"; readonly data: string }
   /** Its id is empty where the server gave none; its name is the client's. */

@@ -64,6 +64,7 @@ function createEventWriter({ model, requestId }: WriteContext): (event: AnswerEv
         hasCalls ||= event.block.type === "tool_call";
         return [{ type: "content_block_start", index: event.index, content_block: blockStart(event.block) }];
       case "text":
+      case "refusal":
       case "thinking":
       case "arguments":
         if (event.type === "thinking") signer?.add(event.text);
@@ -115,6 +116,7 @@ function isCounted(usage: Partial<Usage>): boolean {
 function blockStart(block: OpenedBlock): BlockStart {
   switch (block.type) {
     case "text":
+    case "refusal":
       return { type: "text", text: "" };
     case "thinking":
       return { type: "thinking", thinking: "", signature: "" };
@@ -128,6 +130,7 @@ function blockStart(block: OpenedBlock): BlockStart {
 function deltaOf({ type, text }: GrowthEvent): Extract<MessagesEvent, { type: "content_block_delta" }>["delta"] {
   switch (type) {
     case "text":
+    case "refusal":
       return { type: "text_delta", text };
     case "thinking":
       return { type: "thinking_delta", thinking: text };

@@ -23,10 +23,12 @@ import { eventsOfResponse, responseOf } from "./streamed-response.ts";
 import { refuseUnpriced } from "./unpriced-features.ts";
 import { parseWhole } from "./whole-answer.ts";
 
+const INPUT = { error: "a string, or an array with at least one item" };
+
 /** What the gateway itself reads of a request for a Responses upstream; the rest is the upstream's to judge. */
 const envelopeSchema = z.object({
   model: z.string({ error: "the name of a model" }).min(1, { error: "the name of a model" }),
-  input: z.union([z.string(), z.array(z.unknown()).min(1)], { error: "a string, or an array with at least one item" }),
+  input: z.union([z.string(), z.array(z.unknown()).min(1, INPUT)], INPUT),
   stream: z.boolean({ error: "true or false" }).nullish(),
 });
 

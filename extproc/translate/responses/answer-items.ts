@@ -83,11 +83,11 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
   function say({ kind, item, part }: PartPlace, delta: string): AnswerEvent[] {
     if (delta === "") return [];
     hasRefusal ||= kind === "refusal";
-    const { index, events } = openPart(item, part);
-    return index === null ? [] : [...events, grow("text", index, delta)];
+    const { index, events } = openPart({ kind, item, part });
+    return index === null ? [] : [...events, grow(kind, index, delta)];
   }
 
-  function openPart(item: number, part: number): { index: number | null; events: AnswerEvent[] } {
+  function openPart({ kind, item, part }: PartPlace): { index: number | null; events: AnswerEvent[] } {
     const message = items.get(item) ?? { type: "message", parts: new Map() };
     if (message.type !== "message") return { index: null, events: [] };
     items.set(item, message);
@@ -95,7 +95,7 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
     if (known !== undefined) return { index: known.index, events: [] };
     const index = takeIndex();
     message.parts.set(part, { index, isCited: false });
-    return { index, events: [{ type: "open", index, block: { type: "text" } }] };
+    return { index, events: [{ type: "open", index, block: { type: kind } }] };
   }
 
   function cite({ item, part }: PartPlace, annotation: unknown): AnswerEvent[] {
@@ -157,7 +157,7 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
     const open = message?.type === "message" ? message.parts.get(part) : undefined;
     const said = open === undefined ? say({ kind, item, part }, text) : [];
     if (open?.isCited === true || citations.length === 0) return said;
-    const { index, events } = openPart(item, part);
+    const { index, events } = openPart({ kind, item, part });
     return index === null ? said : [...said, ...events, { type: "citations", index, citations } as const];
   }
 

@@ -2,7 +2,15 @@ import type { PartEvent } from "../../protocol/responses/event.ts";
 import type { AnswerEvent, Citation, OpenedBlock } from "../conversation/answer-event.ts";
 import { createCallIds } from "../conversation/call-ids.ts";
 import { plainToolId } from "../conversation/ids.ts";
-import { openCustomCall, openFunctionCall, openMessage, openReasoning, type OpenItem, type OpenMessage } from "./open-item.ts";
+import {
+  openCustomCall,
+  openFunctionCall,
+  openMessage,
+  openReasoning,
+  openRefusal,
+  type OpenItem,
+  type OpenMessage,
+} from "./open-item.ts";
 import type { Output } from "./output.ts";
 import { encodeThought } from "./thought.ts";
 import type { WriteContext } from "./write-context.ts";
@@ -10,12 +18,17 @@ import type { WriteContext } from "./write-context.ts";
 /** The blocks of an answer, each on its way into an item of the output. */
 export interface Blocks {
   take(event: BlockEvent): PartEvent[];
+  /** The model has refused in words of its own. */
+  hasRefusal(): boolean;
 }
 
 type BlockEvent = Exclude<AnswerEvent, { type: "start" | "stop" | "ping" | "error" }>;
 
 /** A block between its start and its end. */
-type OpenBlock = { type: "text"; start: number; citations: Citation[] } | ThinkingBlock | { type: "tool_call"; item: OpenItem };
+type OpenBlock =
+  | { type: "text"; start: number; citations: Citation[] }
+  | ThinkingBlock
+  | { type: "tool_call" | "refusal"; item: OpenItem };
 
 interface ThinkingBlock {
   type: "thinking";
@@ -29,6 +42,7 @@ export function createBlocks({ asked, requestId }: WriteContext, output: Output)
   const callId = createCallIds(requestId);
   const blocks = new Map<number, OpenBlock>();
   let callCount = 0;
+  let hasRefusal = false;
   /** Neighbouring text blocks are one message. */
   let message: OpenMessage | null = null;
 
@@ -41,8 +55,9 @@ export function createBlocks({ asked, requestId }: WriteContext, output: Output)
         return addText(event.text);
       case "thinking":
         return block?.type === "thinking" ? addThinking(block, event.text) : [];
+      case "refusal":
       case "arguments":
-        return block?.type === "tool_call" ? block.item.add(event.text) : [];
+        return block?.type === "tool_call" || block?.type === "refusal" ? block.item.add(event.text) : [];
       case "signature":
         if (block?.type === "thinking") block.signature = event.signature;
         return [];
@@ -60,6 +75,8 @@ export function createBlocks({ asked, requestId }: WriteContext, output: Output)
       case "text":
         blocks.set(index, { type: "text", start: message?.length() ?? 0, citations: [] });
         return [];
+      case "refusal":
+        return startRefusal(index);
       case "thinking":
         blocks.set(index, { type: "thinking", item: null, thinking: "", signature: "" });
         return [];
@@ -76,6 +93,13 @@ export function createBlocks({ asked, requestId }: WriteContext, output: Output)
     const { item, events } = output.open("msg", openMessage);
     message = item;
     return [...events, ...item.add(text)];
+  }
+
+  function startRefusal(index: number): PartEvent[] {
+    hasRefusal = true;
+    const { item, events } = openOther("msg", openRefusal);
+    blocks.set(index, { type: "refusal", item });
+    return events;
   }
 
   function addThinking(block: ThinkingBlock, text: string): PartEvent[] {
@@ -132,6 +156,7 @@ export function createBlocks({ asked, requestId }: WriteContext, output: Output)
       case "thinking":
         return closeThinking(block);
       case "tool_call":
+      case "refusal":
         output.markOver(block.item);
         return [];
     }
@@ -151,5 +176,5 @@ export function createBlocks({ asked, requestId }: WriteContext, output: Output)
     return opened;
   }
 
-  return { take };
+  return { take, hasRefusal: () => hasRefusal };
 }

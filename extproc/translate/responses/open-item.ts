@@ -57,17 +57,19 @@ export function openMessage(place: ItemPlace): OpenMessage {
   };
 }
 
-/** A refusal that the model explains: all of it is known at once. */
-export function openRefusal(place: ItemPlace, refusal: string): OpenItem {
+export function openRefusal(place: ItemPlace): OpenItem {
   const at = { ...place, content_index: 0 };
+  let refusal = "";
   const item = (status: ItemStatus) => message(place, status, [{ type: "refusal", refusal }]);
   return {
     opening: [
       { type: "response.output_item.added", output_index: at.output_index, item: message(place, "in_progress", []) },
       { type: "response.content_part.added", ...at, part: { type: "refusal", refusal: "" } },
-      { type: "response.refusal.delta", ...at, delta: refusal },
     ],
-    add: () => [],
+    add(delta) {
+      refusal += delta;
+      return [{ type: "response.refusal.delta", ...at, delta }];
+    },
     close: (status) => [
       { type: "response.refusal.done", ...at, refusal },
       { type: "response.content_part.done", ...at, part: { type: "refusal", refusal } },

@@ -43,6 +43,7 @@ function createStreamWriter(context: WriteContext): StreamWriter & { response():
         throw event.error;
       case "open":
       case "text":
+      case "refusal":
       case "thinking":
       case "arguments":
       case "signature":
@@ -58,7 +59,8 @@ function createStreamWriter(context: WriteContext): StreamWriter & { response():
   }
 
   function finish({ ending, usage }: Extract<AnswerEvent, { type: "stop" }>): string {
-    const reason = writeStopReason(ending.reason);
+    // A refusal is a whole response.
+    const reason = ending.reason === "refusal" && blocks.hasRefusal() ? null : writeStopReason(ending.reason);
     const closed = output.close(reason !== null);
     const explained = reason === "content_filter" && output.isEmpty() ? explain(ending.explanation ?? "") : [];
     end = reason === null ? { status: "completed", usage } : { status: "incomplete", reason, usage };
@@ -68,8 +70,8 @@ function createStreamWriter(context: WriteContext): StreamWriter & { response():
   /** Why the model says nothing, where it says why. */
   function explain(explanation: string): PartEvent[] {
     if (explanation === "") return [];
-    const { events } = output.open("msg", (place) => openRefusal(place, explanation));
-    return [...events, ...output.close(false)];
+    const { item, events } = output.open("msg", openRefusal);
+    return [...events, ...item.add(explanation), ...output.close(false)];
   }
 
   /** The error event for clients that read events, the failed response for those that wait for one (S22). */

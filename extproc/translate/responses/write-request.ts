@@ -17,6 +17,9 @@ export interface WrittenRequest {
   names: ToolNames;
 }
 
+/** For turns that are all empty: servers refuse an empty list. */
+const NOTHING_SAID = [{ type: "message", role: "user", content: "(continue)" }];
+
 type WriteInput = Pick<TranslationInput, "backend" | "model" | "outputTokens">;
 type Members = { readonly [name: string]: Encodable };
 
@@ -31,7 +34,7 @@ export function writeRequest(
   if (last?.role === "assistant") throw noPrefill(last);
   const names = createToolNames(toolNamesIn(conversation));
   const format = writeFormat(wishes.format, profile);
-  const input = writeTurns(turns, { profile, names, words, omitted, model: model.name });
+  const items = writeTurns(turns, { profile, names, words, omitted, model: model.name });
   const body = encodeJson({
     model: upstreamModel,
     // The gateway keeps nothing, and has nobody else keep it.
@@ -45,7 +48,7 @@ export function writeRequest(
     ...writeIdentity(wishes, profile, omitted),
     instructions: writeInstructions(conversation, format.instruction),
     // Last, so that a longer conversation starts with the bytes of a shorter one.
-    input,
+    input: items.length === 0 ? NOTHING_SAID : items,
   });
   return { body: Buffer.from(body), names };
 }
