@@ -105,8 +105,14 @@ test("an upgrade to the same chart and values changes no pod", async () => {
   expect(await templates()).toEqual(before);
 });
 
-test("no upgrade restarts the trial's Postgres: new gateway pods get their credit from it", async () => {
-  expect(await get(`statefulset/${NAME}-postgres`, "jsonpath={.spec.updateStrategy.type}")).toBe("OnDelete");
+test("an upgrade from an earlier version leaves the trial's Postgres running: new gateway pods get their credit from it", async () => {
+  const EARLIER = path.join(CHART, "../../test/cluster/earlier/chart.tgz");
+  const strategy = () => get(`statefulset/${NAME}-postgres`, "jsonpath={.spec.updateStrategy}");
+  await helm(["uninstall", RELEASE]);
+  await helm(["install", RELEASE, EARLIER], TRIAL);
+  expect(await strategy()).toContain("RollingUpdate");
+  await helm(["upgrade", RELEASE, CHART], TRIAL);
+  expect(JSON.parse(await strategy())).toStrictEqual({ type: "OnDelete" });
 });
 
 /** Helm 4 may have to be built first. */
