@@ -73,7 +73,7 @@ function paymentTable(payments: readonly Payment[]): string {
       <td data-label="Provider">!${clipped(provider)}</td>
       <td data-label="Receipt">
         <span
-          ><a href="/dashboard/credit/receipts/${id}" aria-label="Receipt of ${day}">View</a> ·
+          ><a href="/dashboard/credit/receipts/${id}" aria-label="View receipt of ${day}">View</a> ·
           <a href="${PATH}/receipts/${id}" aria-label="Receipt of ${day}, PDF">PDF</a></span
         >
       </td>
