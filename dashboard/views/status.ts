@@ -6,7 +6,6 @@ import type { Member } from "../session/visitor.ts";
 import { empty } from "./empty.ts";
 import { incidentCard } from "./incident.ts";
 import { layout } from "./layout.ts";
-import { clipped } from "./responsive-table.ts";
 import { uptimeBars, uptimeOf } from "./uptime.ts";
 
 export interface StatusView {
@@ -84,7 +83,7 @@ function modelCard(
   const uptime = uptimeOf(days);
   return html`<section class="card stack" aria-label="${name}">
     <div class="title">
-      <h3><code>!${clipped(name)}</code></h3>
+      <h3><code>${name}</code></h3>
       <span class="badge ${BADGES[state]}">${STATES[state]}</span>
     </div>
     !${uptimeBars(days, nowMs)}

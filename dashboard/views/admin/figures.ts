@@ -28,10 +28,10 @@ export function adminFiguresPage({ visitor, range, figures }: AdminFiguresView):
       !${figure({
         name: "Top-ups",
         value: usd(payments.amountNanoUsd),
-        note: html`${payments.count.toLocaleString("en-US")} payments from ${payments.accounts.toLocaleString("en-US")} accounts.
-        Refunded or disputed: !${usd(returnedNanoUsd)}.`,
+        note: html`${counted(payments.count, "payment")} from ${counted(payments.accounts, "account")}. Refunded or disputed:
+        !${usd(returnedNanoUsd)}.`,
       })}
-      !${figure({ name: "Usage", value: usd(usage.chargeNanoUsd), note: html`Charged to ${activeAccounts.toLocaleString("en-US")} active accounts. Granted or redeemed: !${usd(givenNanoUsd)}.` })}
+      !${figure({ name: "Usage", value: usd(usage.chargeNanoUsd), note: html`Charged to ${counted(activeAccounts, "active account")}. Granted or redeemed: !${usd(givenNanoUsd)}.` })}
       !${figure({ name: "Requests", value: compact(usage.requests), note: html`!${compact(input)} input and !${compact(usage.outputTokens)} output tokens.` })}
       !${figure({ name: "Error rate", value: rate(answered, failed), note: "Failed or interrupted by a model server. Finished hours of the last 90 days." })}
     </div>
@@ -40,6 +40,10 @@ export function adminFiguresPage({ visitor, range, figures }: AdminFiguresView):
     <h2>Top accounts</h2>
     !${topAccounts.length === 0 ? empty("No requests in this period") : accountTable(topAccounts)}`;
   return adminPage({ title: "Service", visitor, path: PATH, body });
+}
+
+function counted(count: number, noun: string): string {
+  return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 function picker({ name, fromDay, toDay }: DayRange): string {

@@ -68,7 +68,7 @@ function paymentTable(payments: readonly Payment[]): string {
     const day = (paidAt ?? createdAt).toISOString().slice(0, 10);
     return html`<tr>
       <th scope="row" data-label="Paid">!${moment(paidAt ?? createdAt)}</th>
-      <td data-label="Amount" class="number">!${usd(amountNanoUsd)} ${currency}</td>
+      <td data-label="Amount" class="number"><span class="nowrap">!${usd(amountNanoUsd)} ${currency}</span></td>
       <td data-label="Status"><span class="badge ${BADGES[status]}">${status}</span></td>
       <td data-label="Provider">!${clipped(provider)}</td>
       <td data-label="Receipt">
