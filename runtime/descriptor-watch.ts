@@ -18,7 +18,7 @@ export function watchDescriptors({ log, metrics }: { log: Logger; metrics: Regis
   });
   const exhausted = new Gauge({
     name: "gateway_descriptors_exhausted",
-    help: "1 while the process has no file descriptor left and refuses connections.",
+    help: "1 while the process has no file descriptors left and refuses connections.",
     registers: [metrics],
     aggregator: "max",
   });

@@ -11,7 +11,7 @@ export function readEnv<Shape extends z.ZodRawShape>(
   const result = z.object(shape).safeParse(environment);
   if (result.success) return result.data;
   const wrong = result.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`);
-  throw new Error(`The environment is not usable: ${wrong.join("; ")}.`);
+  throw new Error(`Invalid environment: ${wrong.join("; ")}.`);
 }
 
 /** A TCP port, 1–65535, written in decimal. */

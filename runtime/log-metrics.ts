@@ -6,7 +6,7 @@ export function registerLogMetrics(metrics: Registry, droppedLines: () => number
   metrics.registerMetric(
     new Counter({
       name: "gateway_dropped_log_lines_total",
-      help: "Log lines that were lost because standard output took none: a full disk, or a reader that has stopped.",
+      help: "Log lines lost because standard output accepted none: a full disk, or a stopped reader.",
       registers: [],
       collect() {
         const dropped = droppedLines();

@@ -71,7 +71,7 @@ function openOutput(options: LogOptions, pages: { gatherBytes: number; pageBytes
     descriptor: openStandardOutput(),
     ...pages,
     describeDropped(dropped) {
-      teller.warn({ dropped }, "log lines were dropped: standard output took none for a while");
+      teller.warn({ dropped }, "log lines were dropped: standard output accepted none for a while");
       return lines.splice(0).join("");
     },
   });

@@ -33,32 +33,29 @@ const PLACEHOLDER = /^(\$|%\w+%|<.*>$|\{.*\}$|undefined$|null$|none$|changeme$)|
 export function explainKey(credential: string): KeyMistake {
   // Header bytes arrive one to a character; what people paste is UTF-8.
   const text = Buffer.from(credential, "latin1").toString("utf8");
-  if (/^bearer\s/i.test(text)) return again("The word `Bearer` stands twice in front of the API key. Send it once");
+  if (/^bearer\s/i.test(text)) return again("`Bearer` appears twice before the API key. Send it once");
   if (/^["'`“‘].*|["'`”’]$/.test(text)) return again("The API key is in quotation marks. Send it without them");
   if (/[*•●…]|\.\.\.|xxxx/i.test(text))
-    return other("This is the masked display form of a key. The full value is shown only once, when the key is made.");
+    return other("This is the masked display form of a key. The full value is shown only once, when the key is created.");
   if (PLACEHOLDER.test(text))
     return other("This is a placeholder, not an API key. The setting that should hold the key is not set.");
   if (text.startsWith("mgmt_"))
-    return other(
-      "This is a management token: it is for the API under /api/v1 and calls no model. Use an API key, `sk-mg-…`, here.",
-    );
-  if (/^eyJ[\w-]+\.[\w-]+\.[\w-]*$/.test(text))
-    return other("This is a token of a sign-in or of a Kubernetes cluster, not an API key.");
+    return other("This is a management token: it works only with the API under /api/v1. Use an API key, `sk-mg-…`, here.");
+  if (/^eyJ[\w-]+\.[\w-]+\.[\w-]*$/.test(text)) return other("This is a sign-in or Kubernetes token (a JWT), not an API key.");
   const provider = PROVIDERS.find(([prefix]) => prefix.test(text))?.[1];
   if (provider !== undefined)
     return other(
-      `This is an API key of ${provider === "another provider" ? provider : `another provider (${provider})`}. It is of no use here.`,
+      `This is an API key of ${provider === "another provider" ? provider : `another provider (${provider})`}. It does not work here.`,
     );
   return text.startsWith(OWN_PREFIX) ? explainOwn(text) : other("The API key does not have this service's form, `sk-mg-…`.");
 }
 
 function explainOwn(text: string): KeyMistake {
   if (/\s|\\[nrt]|%0a|%20/i.test(text))
-    return again("The API key holds white space or a line break. Send it as one word, without anything in front or behind");
+    return again("The API key contains white space or a line break. Send it as one word, with nothing before or after it");
   if (text.length !== KEY_LENGTH)
-    return again(`The API key has ${text.length} characters, and a whole one has ${KEY_LENGTH}. Copy all of it`);
-  return again("The API key holds characters that no key has. Copy it again");
+    return again(`The API key has ${text.length} characters instead of ${KEY_LENGTH}. Copy all of it`);
+  return again("The API key contains invalid characters. Copy it again");
 }
 
 function again(sentence: string): KeyMistake {
@@ -82,8 +79,8 @@ const FOREIGN_HEADERS = [
 /** Says where a key was sent in vain; null where there is none. */
 export function explainMissingKey(headers: ReadonlyMap<string, string>): string | null {
   const header = FOREIGN_HEADERS.find((name) => headers.has(name));
-  if (header !== undefined) return `The header \`${header}\` is not read.`;
+  if (header !== undefined) return `The header \`${header}\` is ignored.`;
   if (/[?&](api[-_]?key|key|token)=/i.test(headers.get(":path") ?? ""))
-    return "A key in the address is not read, and logs may keep it: make a new one.";
+    return "A key in the URL is ignored, and logs may have recorded it: create a new one.";
   return null;
 }

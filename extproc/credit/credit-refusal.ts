@@ -4,7 +4,7 @@ import { GatewayError } from "../../contract/errors.ts";
 export function short(reason: string, topUpUrl: string): GatewayError {
   return new GatewayError(
     "insufficient_balance",
-    `Insufficient balance: this account's credit ${reason}. Set a lower limit of output tokens, or add credit at ${topUpUrl}.`,
+    `Insufficient balance: this account's credit ${reason}. Set a lower output token limit, or add credit at ${topUpUrl}.`,
   );
 }
 
@@ -12,7 +12,7 @@ export function short(reason: string, topUpUrl: string): GatewayError {
 export function heldByOthers(): GatewayError {
   return new GatewayError(
     "insufficient_balance",
-    "Insufficient balance for one more request right now: this account's credit is held by requests that are running. Try again when they have ended.",
+    "Insufficient balance for one more request right now: this account's credit is held by running requests. Try again when they finish.",
     { headers: { "x-should-retry": "true", "retry-after": "2" } },
   );
 }

@@ -65,7 +65,7 @@ export function sizeHold({ promptTokens, likelyPromptTokens, ask, model }: HoldS
       heldNanoUsd >= leastNanoUsd ? Math.max(affordable(heldNanoUsd), leastTokens) : affordable(heldNanoUsd),
     describe(coveredNanoUsd) {
       const each = ask.answers === 1 ? "" : ` for each of ${ask.answers} answers`;
-      return `covers ${inWords(affordable(coveredNanoUsd))} output tokens${each} beside the prompt, and this request needs ${inWords(leastTokens)}`;
+      return `covers ${inWords(affordable(coveredNanoUsd))} output tokens${each} after the prompt, and this request needs ${inWords(leastTokens)}`;
     },
   };
 }

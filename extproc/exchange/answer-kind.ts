@@ -23,7 +23,7 @@ export function judgeAnswer(forwarded: Forwarded, headers: ReadonlyMap<string, s
   if (!(status >= 200)) throw new GatewayError("upstream_error", "The model server's answer has no valid status code.");
   forwarded.upstreamStatus = status;
 
-  if (status === 206) throw new GatewayError("upstream_error", "The model server gave a part of an answer.");
+  if (status === 206) throw new GatewayError("upstream_error", "The model server sent a partial answer.");
   // Clients read no body after it.
   if (status === 205) throw emptyAnswer();
   if (status >= 300) return "upstream_error";

@@ -205,7 +205,7 @@ interface Ending {
   outputBytes: number;
 }
 
-export const BROKEN_OFF = new GatewayError("upstream_error", "The model server broke off in the middle of its answer.");
+export const BROKEN_OFF = new GatewayError("upstream_error", "The model server stopped in the middle of its answer.");
 
 /** What a client of each interface ignores. */
 export function keepAliveBytes(protocol: Interface): Buffer {

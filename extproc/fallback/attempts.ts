@@ -199,7 +199,7 @@ export function localReplyError(status: number, details = ""): GatewayError {
     : new GatewayError("upstream_unavailable", "The model server cannot be reached right now. Please try again.");
 }
 
-const BUSY = "The gateway cannot take this request right now. Please try again.";
+const BUSY = "The gateway cannot accept this request right now. Please try again.";
 
 /** No server answered in the time that the Model gives (S22). */
 export function tooLate(): GatewayError {

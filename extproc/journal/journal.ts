@@ -126,7 +126,7 @@ export async function openJournal({
 
   return {
     start(run) {
-      if (unwritten.size > 0) throw full(new Error("The journal's disk refuses records."));
+      if (unwritten.size > 0) throw full(new Error("The journal's disk is not writable."));
       if (segments.bytes >= maxBytes) throw full(new Error("The journal has reached its cap."));
       const noted: Noted = { encodedRun: encodeRun(run), segments: [] };
       try {

@@ -58,7 +58,7 @@ export function createByteAdmission({ maxBytes }: { maxBytes: number }): ByteAdm
     if (others > 0 && others + bytes > most)
       throw new GatewayError(
         "overloaded",
-        "The gateway holds as many bytes of requests as it can carry. Try again in a moment.",
+        "The gateway's memory for request bodies is full. Try again in a moment.",
         COME_AGAIN,
       );
     const own = (byAccount.get(accountId) ?? 0) - held;

@@ -71,7 +71,7 @@ function classify({ status, details, retry, upstream, client, model }: Failure):
 
   if (isAccountTrouble(status, details))
     return fail("upstream_error", "The model server refused the gateway. This is not about your key or balance.");
-  if (status === 429) return fail("rate_limited", "The model server takes no more requests right now. Try again later.");
+  if (status === 429) return fail("rate_limited", "The model server is not accepting requests right now. Try again later.");
   if (status === 408 || status === 504 || status === 524)
     return fail("upstream_timeout", "The model server took too long to answer. Try again.");
   if (status === 503 || status === 529) {
@@ -92,7 +92,7 @@ function classify({ status, details, retry, upstream, client, model }: Failure):
         : { kind: keptKind(details, upstream, client), details: keptDetails(details, upstream, client) }),
     });
   }
-  return fail("upstream_error", "The model server gave no usable answer. Try again.");
+  return fail("upstream_error", "The model server sent no usable answer. Try again.");
 }
 
 /** Messages has a 529, and no 422. */

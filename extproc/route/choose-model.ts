@@ -55,7 +55,7 @@ function explain(
   const shown = JSON.stringify(name.slice(0, 128));
   if (model !== undefined && isAllowed(key, model)) {
     const elsewhere = model.interfaces.filter((other) => other !== protocol).map((other) => PATHS[other]);
-    return `The model ${shown} is not served on this interface, but on ${elsewhere.join(" and ")}.`;
+    return `The model ${shown} is not available on this interface, only on ${elsewhere.join(" and ")}.`;
   }
   const meant = world.findModel(tidyName(name));
   const isSpelling = meant !== undefined && meant !== model && isAllowed(key, meant);
@@ -72,8 +72,8 @@ function recommend(usable: readonly WorldModel[], protocol: Interface): string {
   const names = usable.map((model) => model.name);
   const recommended = RECOMMENDED.filter((name) => names.includes(name));
   if (names.length === 0) {
-    const remedy = protocol === "responses" ? " The operator of this service switches Responses on for a model." : "";
-    return `This key may use no model on this interface.${remedy}`;
+    const remedy = protocol === "responses" ? " The operator of this service can enable Responses for a model." : "";
+    return `This key cannot use any model on this interface.${remedy}`;
   }
   if (recommended.length === names.length) return `Use ${recommended.join(" or ")}.`;
   if (recommended.length === 0) return `This interface has: ${names.join(", ")}.`;

@@ -73,7 +73,7 @@ function storedResponse({ method }: RequestLine, named: Pick<StoredResponseEndpo
   const endpoint = { kind: "stored_response", protocol: "chat", ...named } as const;
   if (method === "GET" || method === "HEAD") return { ...endpoint, method: "GET" };
   if (method === "DELETE") return { ...endpoint, method };
-  throw new GatewayError("method_not_allowed", `This path takes GET and DELETE, not ${described(method)}.`, {
+  throw new GatewayError("method_not_allowed", `This path accepts GET and DELETE, not ${described(method)}.`, {
     headers: { allow: "GET, HEAD, DELETE" },
   });
 }
@@ -83,7 +83,7 @@ function only(line: RequestLine, method: "GET" | "POST", endpoint: Endpoint): En
   const allow = method === "GET" ? "GET, HEAD" : "POST";
   throw new GatewayError(
     "method_not_allowed",
-    `This path takes ${method}, not ${described(line.method)}.${method === "POST" ? " To try a key, GET /v1/models." : ""}`,
+    `This path accepts ${method}, not ${described(line.method)}.${method === "POST" ? " To try a key, GET /v1/models." : ""}`,
     { headers: { allow } },
   );
 }

@@ -34,7 +34,7 @@ export function orderBackends(backends: readonly Backend[], { affinity, health, 
   const unasked = ordered.filter(({ rest }) => rest?.isAsked === false).sort((a, b) => untilOf(a) - untilOf(b));
   if (unasked[0] !== undefined) return [unasked[0].backend];
   const seconds = Math.max(1, Math.ceil((untilMs - nowMs) / 1000));
-  throw new GatewayError("rate_limited", "The model servers take no more requests right now. Try again later.", {
+  throw new GatewayError("rate_limited", "The model servers are not accepting requests right now. Try again later.", {
     headers: { "retry-after": String(seconds) },
   });
 }

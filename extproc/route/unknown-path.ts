@@ -9,17 +9,17 @@ const SERVED: readonly (readonly [method: string, path: string])[] = [
   ["GET", "/v1/usage"],
 ];
 
-const BASE_ADDRESSES = "An Anthropic-style client takes the base address without `/v1`, an OpenAI-style client with exactly one.";
+const BASE_ADDRESSES = "Anthropic-style clients need the base address without `/v1`, OpenAI-style clients with exactly one.";
 
 /** What other services have at such a path, and what there is here instead. */
 const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
   [
     /^(\/v1)?\/responses\/input_tokens$/,
-    "Tokens of a Responses request are not counted here. POST /v1/messages/count_tokens counts those of messages.",
+    "Counting the tokens of a Responses request is not supported. POST /v1/messages/count_tokens counts those of messages.",
   ],
   [
     /^(\/v1)?\/responses\/compact$/,
-    "Conversations are not compacted here. Shorten `input` in the client, and POST /v1/responses.",
+    "Compacting conversations is not supported. Shorten `input` in the client, and POST /v1/responses.",
   ],
   [
     /^\/v1\/responses\/(?!.*\/(completions|messages|responses)$)/,
@@ -29,13 +29,13 @@ const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
   [/^(\/v1)?\/complete$/, "Text completions are not served. POST to /v1/messages."],
   [
     /^\/openai\/deployments\//,
-    "Addresses of deployments are another service's. POST to /v1/chat/completions with the name of a model as `model`.",
+    "Deployment addresses belong to another service. POST to /v1/chat/completions with the name of a model as `model`.",
   ],
   [/:(generateContent|streamGenerateContent|countTokens)$/, "Gemini's interface is not served. POST to /v1/chat/completions."],
   [/^\/api\/(chat|generate|tags)$/, "Ollama's own interface is not served. POST to /v1/chat/completions."],
   [
     /^(\/v1)?\/(embeddings|images|audio|videos|moderations|files|uploads|batches|fine_tuning|vector_stores|assistants|threads|realtime|conversations|messages\/batches)(\/|$)/,
-    "That part of the interface is not served here: this gateway answers prompts with text.",
+    "That part of the interface is not supported: this gateway only generates text.",
   ],
 ];
 
@@ -51,13 +51,12 @@ export function describeUnknownPath(path: string): string {
 function findMeant(path: string): string | null {
   const tidy = path.toLowerCase().replaceAll(/\/{2,}/g, "/");
   const exact = find((served) => served === tidy);
-  if (exact !== null) return `There is nothing at this path. It is written ${exact}, in small letters and with single slashes.`;
+  if (exact !== null) return `There is nothing at this path. Send ${exact}, in lower case and with single slashes.`;
   const unversioned = find((served) => served === `/v1${tidy}`);
-  if (unversioned !== null)
-    return `There is nothing at this path: \`/v1\` is missing. ${unversioned} is the one. ${BASE_ADDRESSES}`;
+  if (unversioned !== null) return `There is nothing at this path: \`/v1\` is missing. Send ${unversioned}. ${BASE_ADDRESSES}`;
   // A base address that ends with an endpoint, or begins with another service's folder.
   const long = find((served) => tidy.endsWith(served) || tidy.endsWith(served.slice("/v1".length)));
-  return long === null ? null : `There is nothing at this path: it has something in front of ${long}. ${BASE_ADDRESSES}`;
+  return long === null ? null : `There is nothing at this path: there is something before ${long}. ${BASE_ADDRESSES}`;
 }
 
 function find(isMeant: (path: string) => boolean): string | null {
@@ -66,5 +65,5 @@ function find(isMeant: (path: string) => boolean): string | null {
 }
 
 function listServed(): string {
-  return `Served are ${SERVED.map((served) => served.join(" ")).join(", ")}.`;
+  return `Available: ${SERVED.map((served) => served.join(" ")).join(", ")}.`;
 }

@@ -45,7 +45,7 @@ export function startStoredResponses({ databaseUrl, pepper, log, onResult }: Sto
   });
   const expiry = startRounds(async () => void (await dropExpiredResponses(database)), {
     everyMs: EXPIRE_EVERY_MS,
-    onFailure: (error) => log.warn({ err: error }, "expired responses could not be deleted; it is tried again"),
+    onFailure: (error) => log.warn({ err: error }, "failed to delete expired responses; retrying"),
   });
   return {
     store: createResponseStore({ database, sealer, queue }),

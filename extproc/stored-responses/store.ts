@@ -72,7 +72,7 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
     if (own >= MAX_READS_OF_ACCOUNT)
       throw new GatewayError(
         "rate_limited",
-        `Your account has ${own} requests that wait for stored responses. Try again shortly.`,
+        `Your account has ${own} requests waiting for stored responses. Try again shortly.`,
         COME_AGAIN,
       );
     if (reads >= MAX_READS) throw unreadable();
@@ -203,8 +203,7 @@ const WHY_MISSING = "It may have expired, or may not have been stored.";
 const SEND_ALL = "Send the whole conversation in `input`.";
 
 function previousMissing(responseId: string, missingId: string): GatewayError {
-  const missing =
-    missingId === responseId ? "" : ` It continues the response ${quoted(missingId)}, which is not stored any more.`;
+  const missing = missingId === responseId ? "" : ` It continues the response ${quoted(missingId)}, which is no longer stored.`;
   const message = `Previous response with id ${quoted(responseId)} not found.${missing || ` ${WHY_MISSING}`} ${SEND_ALL}`;
   return new GatewayError("previous_response_not_found", message, { field: "previous_response_id" });
 }

@@ -61,7 +61,7 @@ interface OwnReply {
   error: GatewayError;
 }
 
-const processorFailed = new GatewayError("overloaded", "The gateway cannot take this request right now. Please try again.", {
+const processorFailed = new GatewayError("overloaded", "The gateway cannot accept this request right now. Please try again.", {
   headers: { "retry-after": "1" },
 });
 

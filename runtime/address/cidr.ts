@@ -12,7 +12,7 @@ export function parseCidr(text: string): Cidr {
   const [, address = "", digits = ""] = /^([^/]*)\/([0-9]{1,3})$/.exec(text) ?? [];
   const family = isIP(address);
   const prefix = Number(digits);
-  if (family === 0 || prefix > (family === 4 ? 32 : 128)) throw new Error(`${text} is no range of addresses such as 10.0.0.0/8`);
+  if (family === 0 || prefix > (family === 4 ? 32 : 128)) throw new Error(`${text} is not an address range such as 10.0.0.0/8`);
   return { address, prefix };
 }
 
@@ -23,7 +23,7 @@ export const cidrsVariable = z.string().transform((text, context) => {
     try {
       parseCidr(cidr);
     } catch {
-      context.addIssue({ code: "custom", message: "must be ranges of addresses such as 10.0.0.0/8, by a comma" });
+      context.addIssue({ code: "custom", message: "must be address ranges such as 10.0.0.0/8, separated by commas" });
       return z.NEVER;
     }
   }

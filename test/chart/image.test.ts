@@ -68,13 +68,13 @@ describe("the image", () => {
       "operator/main.ts",
     ]);
     for (const [, ...words] of commands)
-      expect(await start(words), words.join(" ")).toContain("The environment is not usable: DATABASE_URL");
+      expect(await start(words), words.join(" ")).toContain("Invalid environment: DATABASE_URL");
   });
 
   test("holds the commands that the guide and the hooks of containers run", async () => {
-    expect(await start(["extproc/drain-command/main.ts"])).toContain("The environment is not usable: ENVOY_DRAIN_SECONDS");
+    expect(await start(["extproc/drain-command/main.ts"])).toContain("Invalid environment: ENVOY_DRAIN_SECONDS");
     for (const command of ["account", "check", "migrate"])
-      expect(await start([`ledger/${command}-command/main.ts`])).toContain("The environment is not usable: DATABASE_URL");
+      expect(await start([`ledger/${command}-command/main.ts`])).toContain("Invalid environment: DATABASE_URL");
   });
 
   test("holds a bill of materials that names each of its packages, with version and hash", async () => {

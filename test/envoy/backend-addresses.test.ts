@@ -37,7 +37,7 @@ async function requestUnder(name: string, options: Partial<AddressPolicyOptions>
     const headers = { "x-script": name };
     const response = await fetch(stack.url + path, { method: "POST", body: "{}", headers });
     const answer = { status: response.status, body: await response.text() };
-    expect(answer.body).not.toContain("cannot take this request right now");
+    expect(answer.body).not.toContain("cannot accept this request right now");
     return answer;
   });
 }

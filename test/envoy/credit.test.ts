@@ -84,7 +84,7 @@ describe.for(PAIRS)("$path by a $upstream server", ({ path, model, upstream }) =
     const next = await send(path, poor.apiKey, whole);
     expect(next.status).toBe(402);
     expect(next.headers.get("x-should-retry")).toBe("false");
-    expect(await next.text()).toMatch(/covers \d+ output tokens beside the prompt, and this request needs 1,024/);
+    expect(await next.text()).toMatch(/covers \d+ output tokens after the prompt, and this request needs 1,024/);
   });
 });
 
@@ -163,7 +163,7 @@ test("what credit does not cover at the least is refused, and the text says how 
   const { stream: _, ...whole } = longStream("/v1/chat/completions", "modelx-v4-pro", "tokens=5");
   const response = await send("/v1/chat/completions", poor.apiKey, whole);
   expect(response.status).toBe(402);
-  expect(await response.text()).toContain("Set a lower limit of output tokens");
+  expect(await response.text()).toContain("Set a lower output token limit");
 });
 
 test("a key over its limit gets a 429 that names it, and its headers before that say what is left (S23)", async () => {

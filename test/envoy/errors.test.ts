@@ -104,7 +104,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
     ["a wrong key", "sk-mg-000000000000" + "0".repeat(43), "not valid"],
     ["another provider's key", "sk-proj-abcdefgh", "another provider (OpenAI)"],
     ["a masked key", "sk-mg-AbCd****WxYz", "masked display form"],
-    ["a management token", "mgmt_" + "0".repeat(43), "it is for the API under /api/v1 and calls no model"],
+    ["a management token", "mgmt_" + "0".repeat(43), "it works only with the API under /api/v1"],
   ] as const)("%s is 401 (S18)", async ([, key, sentence]) => {
     const answer = await call({ path, key, body: ask("modelx-v4-pro") });
     expect(answer.status).toBe(401);

@@ -72,7 +72,7 @@ test.for(CASES)(
     };
     protocols = [];
     for (const [path, event] of [
-      ["/v1/chat/completions", /data: \{"error":\{"message":"The model server broke off in the middle of its answer\./],
+      ["/v1/chat/completions", /data: \{"error":\{"message":"The model server stopped in the middle of its answer\./],
       ["/v1/messages", /event: error\ndata: .*The model server.s answer ended before it was complete\./],
     ] as const) {
       const { response, text } = await ask(model, path);

@@ -89,7 +89,7 @@ test("a management token calls no model, and an API key manages nothing; each is
     const refused = await call("/v1/models", headers);
     expect(refused.status).toBe(401);
     expect(refused.text).toContain(
-      "This is a management token: it is for the API under /api/v1 and calls no model. Use an API key",
+      "This is a management token: it works only with the API under /api/v1. Use an API key",
     );
   }
   for (const headers of inBothHeaders(stack.apiKey)) {

@@ -99,11 +99,11 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
   });
 
   test.for([
-    ["Bearer twice", (key: string) => `Bearer ${key}`, "stands twice"],
+    ["Bearer twice", (key: string) => `Bearer ${key}`, "appears twice"],
     ["quotation marks", (key: string) => `"${key}"`, "quotation marks"],
     ["a space inside", (key: string) => `${key.slice(0, 12)} ${key.slice(12)}`, "white space"],
     ["an escaped line break", (key: string) => `${key}\\n`, "white space or a line break"],
-    ["half a key", (key: string) => key.slice(0, 30), "has 30 characters, and a whole one has 61"],
+    ["half a key", (key: string) => key.slice(0, 30), "has 30 characters instead of 61"],
   ] as const)("a key with %s is 401 and says how to send it (S18)", async ([, spoil, sentence]) => {
     const answer = await call(name, { path, headers: { authorization: `Bearer ${spoil(stack.apiKey)}` } });
     expect(answer.status).toBe(401);
@@ -115,7 +115,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
   test("a key in a header of another service's is 401 and names the header", async () => {
     const answer = await call(name, { path, headers: { authorization: "", "api-key": stack.apiKey } });
     expect(answer.status).toBe(401);
-    expect(answer.message).toContain("The header `api-key` is not read.");
+    expect(answer.message).toContain("The header `api-key` is ignored.");
     expectShape(name, answer);
   });
 
@@ -164,19 +164,19 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
     const answer = await call(name, { path, method: "GET" });
     expect(answer.status).toBe(405);
     expect(answer.headers.get("allow")).toBe("POST");
-    expect(answer.message).toContain("This path takes POST, not GET. To try a key, GET /v1/models.");
+    expect(answer.message).toContain("This path accepts POST, not GET. To try a key, GET /v1/models.");
     expectShape(name, answer);
   });
 
   test.for([
     ["doubled", (served: string) => `/v1${served}`, "one `/v1` too many"],
     ["missing", (served: string) => served.slice("/v1".length), "`/v1` is missing. POST"],
-    ["behind an endpoint", (served: string) => `${served}${served}`, "something in front of POST"],
+    ["behind an endpoint", (served: string) => `${served}${served}`, "something before POST"],
   ] as const)("a /v1 that is %s is a 404 with the right base address (S20)", async ([, spoil, sentence]) => {
     const answer = await call(name, { path: spoil(path) });
     expect(answer.status).toBe(404);
     expect(answer.message).toContain(sentence);
-    expect(answer.message).toContain("an OpenAI-style client with exactly one");
+    expect(answer.message).toContain("OpenAI-style clients with exactly one");
     expectShape(name, answer);
   });
 });
@@ -197,7 +197,7 @@ test("a Model without Responses is a 404 there, and says where it is served (S8)
   const answer = await call("responses", { path: "/v1/responses", body: { ...BODIES.responses, model: "modelx-v4-flash" } });
   expect(answer.status).toBe(404);
   expect(answer.message).toContain(
-    'The model "modelx-v4-flash" is not served on this interface, but on POST /v1/chat/completions and POST /v1/messages. Use modelx-v4-pro. All are at ',
+    'The model "modelx-v4-flash" is not available on this interface, only on POST /v1/chat/completions and POST /v1/messages. Use modelx-v4-pro. All are at ',
   );
   expect(answer.message).toMatch(/\/dashboard\/models$/);
 });

@@ -122,7 +122,7 @@ describe("an Envoy whose processor has all the streams that it may have", () => 
       const refused = await ask(path, "answer");
       expect(refused.status).toBe(503);
       expect(refused.headers.get("retry-after")).toBe("1");
-      const message = expect.stringContaining("cannot take this request right now");
+      const message = expect.stringContaining("cannot accept this request right now");
       expect(await refused.json()).toEqual(
         shapeOf(name, { type: ["server_error", "overloaded_error"], code: "overloaded", message }),
       );

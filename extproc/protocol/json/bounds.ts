@@ -40,7 +40,7 @@ export function tooMuchStructure({ kind, bounds }: ExcessiveStructure, field?: s
   const message =
     kind === "parts"
       ? `${where} has more than ${bounds.parts} JSON values. Send fewer messages, tools or members.`
-      : `${where} is nested more than ${bounds.depth} deep. Send it flatter.`;
+      : `${where} is nested more than ${bounds.depth} levels deep. Reduce the nesting.`;
   return new GatewayError("invalid_request", message, field === undefined ? {} : { field });
 }
 

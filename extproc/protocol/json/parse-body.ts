@@ -19,9 +19,13 @@ export interface BodyFacts {
 export function checkBodyComes(facts: BodyFacts, isEnd: boolean): void {
   if (isEnd) throw noBody(facts);
   if (!facts.headers.has("content-encoding")) return;
-  throw new GatewayError("invalid_request", "Compressed request bodies are not read. Send the body without `content-encoding`.", {
-    field: "content-encoding",
-  });
+  throw new GatewayError(
+    "invalid_request",
+    "Compressed request bodies are not supported. Send the body without `content-encoding`.",
+    {
+      field: "content-encoding",
+    },
+  );
 }
 
 /**
@@ -91,11 +95,11 @@ function remedyFor(text: string, { headers }: BodyFacts): string {
   if (text.startsWith("\u{FEFF}")) return " It begins with a byte order mark: save it as UTF-8 without one.";
   const start = text.slice(0, 200).trimStart();
   const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
-  if (start.startsWith("@")) return " It begins with `@`: a shell that should have read a file sent its name.";
-  if (/^\{\s*'/.test(start) || /^\{\s*\w+\s*:/.test(start)) return " JSON takes double quotation marks, around names too.";
+  if (start.startsWith("@")) return " It begins with `@`: the name of a file was sent instead of its content.";
+  if (/^\{\s*'/.test(start) || /^\{\s*\w+\s*:/.test(start)) return " JSON requires double quotation marks, around names too.";
   if (type === "multipart/form-data" || start.startsWith("--"))
-    return " Forms are not read: send JSON with `content-type: application/json`.";
+    return " Forms are not supported: send JSON with `content-type: application/json`.";
   if (type === "application/x-www-form-urlencoded" && /^[\w%.+[\]-]+=/.test(start))
-    return " Forms are not read: send JSON with `content-type: application/json`.";
+    return " Forms are not supported: send JSON with `content-type: application/json`.";
   return "";
 }

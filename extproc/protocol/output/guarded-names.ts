@@ -132,7 +132,7 @@ export function checkGuardedNames(body: RequestBody, client: Interface): void {
       continue;
     }
     if (name !== proper) throw refuse(name, `is read as \`${proper}\` by some model servers. Send \`${proper}\`.`);
-    if (seen.has(name) && !WRITTEN_ANEW.has(name)) throw refuse(name, "is there twice. Send it once.");
+    if (seen.has(name) && !WRITTEN_ANEW.has(name)) throw refuse(name, "appears twice. Send it once.");
     seen.add(name);
     // Clients write null for what they leave out.
     if (body.outline[name] === null) continue;
@@ -161,10 +161,10 @@ function checkWithin(value: unknown, { name, path, depth }: Place): void {
     const folded = foldName(member);
     const memberPath = `${path}.${member}`;
     if (MERGED.has(foldName(name)) && GUARDED.has(folded))
-      throw refuse(memberPath, "is not taken there. Send it at the top level of the request.");
+      throw refuse(memberPath, "is not accepted there. Send it at the top level of the request.");
     // A property of a schema is described by an object.
     if (!isObject(within) && (LIMITS_AND_COUNTS.has(folded) || isForeign(folded)))
-      throw refuse(memberPath, "is not taken there. Send it at the top level of the request.");
+      throw refuse(memberPath, "is not accepted there. Send it at the top level of the request.");
     if (path === "stream_options") checkSpelling(member, STREAM_OPTIONS.get(folded), memberPath);
     checkWithin(within, { name: member, path: memberPath, depth: depth + 1 });
   }

@@ -35,7 +35,7 @@ export function writeAssistantRun(run: readonly Turn[], context: TurnsContext): 
         case "image":
         case "document":
         case "tool_result":
-          throw fieldError(block.at, " can't stand in a message of the assistant. Move it into one of the user.");
+          throw fieldError(block.at, " is not allowed in an assistant message. Move it to a user message.");
       }
     }
   }

@@ -23,7 +23,7 @@ export function readContent(parts: readonly Part[], at: FieldPath, context: Cont
 export function readText(parts: readonly Part[], at: FieldPath, context: ContentContext): TextBlock[] {
   return parts.flatMap((part, index) => {
     const partAt = below(at, index);
-    if (!isText(part)) throw fieldError(partAt, " holds something other than text. A system message takes text alone.");
+    if (!isText(part)) throw fieldError(partAt, " contains something other than text. System messages can only contain text.");
     return textBlocks(part.text, readCacheMark(part, context), partAt);
   });
 }
@@ -44,7 +44,7 @@ function readPart(part: Part, at: FieldPath, context: ContentContext): ResultBlo
     case "file":
       return [readFile(part, at, context)];
     case "input_audio":
-      throw fieldError(at, " is audio, which this model does not take. Send text, images or files.");
+      throw fieldError(at, " is audio, which this model does not support. Send text, images or files.");
   }
 }
 
@@ -56,7 +56,7 @@ function readFile(part: PartOf<"file">, at: FieldPath, context: ContentContext):
   const { filename, file_data: fileData } = part.file;
   const fileAt = below(at, "file");
   if (typeof fileData !== "string")
-    throw fieldError(fileAt, " names a stored file, and the gateway stores none. Send its content in `file_data`.");
+    throw fieldError(fileAt, " refers to a stored file, and the gateway stores none. Send its content in `file_data`.");
   return {
     type: "document",
     source: readFileData(fileData, below(fileAt, "file_data")),

@@ -67,7 +67,7 @@ export function readRequest({ body }: Pick<TranslationInput, "body">): ReadChatR
 
 function refuseSeveralAnswers({ n }: ChatRequest): void {
   if (typeof n !== "number" || n <= 1) return;
-  const sentence = "`n` must be 1: this model gives one answer a request. Send the request several times instead.";
+  const sentence = "`n` must be 1: this model gives one answer per request. Send the request several times instead.";
   throw new GatewayError("invalid_request", sentence, { field: "n" });
 }
 

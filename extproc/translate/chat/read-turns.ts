@@ -62,7 +62,7 @@ export function readTurns(messages: readonly Message[], context: ContentContext)
   function addAssistant(message: MessageOf<"assistant">, at: FieldPath): void {
     // It stands for words that only the service which spoke them has.
     if (isSet(message.audio))
-      throw fieldError(below(at, "audio"), " names stored audio, and the gateway stores none. Send its transcript.");
+      throw fieldError(below(at, "audio"), " refers to stored audio, and the gateway stores none. Send its transcript.");
     if (Array.isArray(message.annotations) && message.annotations.length > 0)
       context.omitted.content.add("messages[].annotations");
     const said = [...contentOf(message, at), ...refusalBlocks(message, at)];

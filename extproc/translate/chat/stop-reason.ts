@@ -61,7 +61,7 @@ export function isUnknownReason(finishReason: string): boolean {
 export function readFinishReason({ finishReason, matchedStop, stopSequences, hasRefusal }: FinishFacts): Ending {
   const said = finishReason?.toLowerCase() ?? "";
   if (FAILURES.has(said)) {
-    throw new GatewayError("upstream_error", "The model server broke off the answer. Try again.");
+    throw new GatewayError("upstream_error", "The model server stopped before its answer was complete. Try again.");
   }
   if (said === OVERLOADED) {
     throw new GatewayError("overloaded", "The model server is overloaded. Try again later.");

@@ -41,7 +41,7 @@ function writeBlock(block: Block, results: ToolResults, profile: Profile): Part[
       results.add(block);
       return [];
     case "tool_call":
-      throw fieldError(block.at, " can't stand in a message of the user.");
+      throw fieldError(block.at, " is not allowed in a user message.");
     case "thinking":
     case "redacted_thinking":
       return [];

@@ -64,7 +64,7 @@ function createStreamWriter(context: WriteContext): StreamWriter {
     textPassed: deltas.textPassed,
     // One error frame ends the stream. No `[DONE]` follows: a client that looks for that alone would take it as whole (S22).
     fail: (error) => encodeSseEvent(null, JSON.stringify(encodeError("chat", error, requestId))),
-    cutOff: "The model server broke off in the middle of its answer.",
+    cutOff: "The model server stopped in the middle of its answer.",
   };
 }
 

@@ -56,7 +56,7 @@ export function writeDocument<Part>(
       return [write.text(documentText(texts.join("\n"), title, context)), ...images];
     }
     case "data": {
-      if (!files) throw fieldError(at, ": This model reads no PDF. Send the document's text.");
+      if (!files) throw fieldError(at, ": This model does not support PDFs. Send the document's text.");
       const file = write.file(title ?? "document.pdf", `data:${source.mediaType};base64,${source.base64}`);
       return context ? [write.text(context), file] : [file];
     }

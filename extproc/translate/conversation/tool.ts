@@ -59,7 +59,7 @@ export function withProperties({ text, parsed }: ToolSchema): RawJson {
 /** @throws GatewayError `invalid_request` where there is no tool to be called. */
 export function anyTool(tools: readonly Tool[], at: FieldPath): ToolChoice {
   if (tools.length > 0) return { type: "any" };
-  throw fieldError(at, " demands a tool call, but no tool is offered. Send the tools, or leave it out.");
+  throw fieldError(at, " requires a tool call, but the request has no tools. Send the tools, or leave it out.");
 }
 
 /** @throws GatewayError `invalid_request` where no tool has the name. */

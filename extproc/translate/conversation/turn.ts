@@ -97,8 +97,5 @@ export interface RedactedThinkingBlock {
 
 /** For servers that answer an answer that the client began instead of continuing it. */
 export function noPrefill({ at }: Turn): Error {
-  return fieldError(
-    at,
-    ": this model does not support assistant message prefill. End the conversation with a message of the user.",
-  );
+  return fieldError(at, ": this model does not support assistant message prefill. End the conversation with a user message.");
 }

@@ -47,7 +47,10 @@ function unanswered(
       waiting.delete(block.tool_use_id);
       if (open.ids.has(block.tool_use_id)) continue;
       const at = below(below(below(below(messages, turn), "content"), index), "tool_use_id");
-      throw fieldError(at, " names no tool_use block of the message before. Send each tool_result right behind its tool_use.");
+      throw fieldError(
+        at,
+        " does not match a tool_use block in the previous message. Send each tool_result directly after its tool_use.",
+      );
     }
   }
   return waiting;

@@ -27,7 +27,7 @@ function bash(name: string): FunctionTool {
     description: "Runs a command in a bash session that keeps its state between calls.",
     parameters: object({
       command: text("The command to run. Needed unless restart is true."),
-      restart: { type: "boolean", description: "True starts the session anew instead of running a command." },
+      restart: { type: "boolean", description: "True restarts the session instead of running a command." },
     }),
   };
 }
@@ -50,7 +50,7 @@ function textEditor(tool: TypedTool, version: string): FunctionTool {
         old_str: text("For str_replace: the text to replace. It must occur exactly once."),
         new_str: text("For str_replace: the new text. For insert: the text to insert."),
         insert_text: text("For insert: the text to insert."),
-        insert_line: integer("For insert: the line behind which the text goes; 0 for the start of the file."),
+        insert_line: integer("For insert: the line after which the text is inserted; 0 for the start of the file."),
         view_range: {
           type: "array",
           items: { type: "integer" },
@@ -65,7 +65,7 @@ function textEditor(tool: TypedTool, version: string): FunctionTool {
 function memory(name: string): FunctionTool {
   return {
     name,
-    description: "Keeps notes in files below /memories that outlast the conversation. Look there before starting a task.",
+    description: "Keeps notes in files under /memories that outlast the conversation. Look there before starting a task.",
     parameters: object(
       {
         command: choice(["view", "create", "str_replace", "insert", "delete", "rename"], "What to do."),
@@ -73,10 +73,10 @@ function memory(name: string): FunctionTool {
         file_text: text("For create: the content of the file."),
         old_str: text("For str_replace: the text to replace."),
         new_str: text("For str_replace: the new text."),
-        insert_line: integer("For insert: the line behind which the text goes."),
+        insert_line: integer("For insert: the line after which the text is inserted."),
         insert_text: text("For insert: the text to insert."),
-        old_path: text("For rename: the path as it is."),
-        new_path: text("For rename: the path as it shall be."),
+        old_path: text("For rename: the current path."),
+        new_path: text("For rename: the new path."),
         view_range: { type: "array", items: { type: "integer" }, description: "For view: first and last line." },
       },
       ["command"],

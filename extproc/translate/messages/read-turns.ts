@@ -82,12 +82,12 @@ function readAssistantBlock(block: WireBlock, { at, turn, index }: Place, contex
     case "tool_reference":
     case "tool_result":
     case "container_upload":
-      throw misplaced(block, at, "the assistant");
+      throw misplaced(block, at, "an assistant");
   }
 }
 
 function readSystemBlock(block: WireBlock, { at }: Place): Block[] {
-  if (block.type !== "text") throw misplaced(block, at, "the system");
+  if (block.type !== "text") throw misplaced(block, at, "a system");
   return [textBlock(block.text, at)];
 }
 
@@ -110,7 +110,7 @@ function readUserBlock(block: WireBlock, { at, turn, index }: Place, context: Tu
     case "tool_use":
     case "thinking":
     case "redacted_thinking":
-      throw misplaced(block, at, "the user");
+      throw misplaced(block, at, "a user");
     case "container_upload":
       throw fieldError(at, ": files in a container can't be read. Send their content.");
   }
@@ -176,5 +176,5 @@ function textBlock(text: string, at: FieldPath): TextBlock {
 }
 
 function misplaced(block: WireBlock, at: FieldPath, role: string): Error {
-  return fieldError(at, `: a block of type ${block.type} can't stand in a message of ${role}.`);
+  return fieldError(at, `: a block of type ${block.type} is not allowed in ${role} message.`);
 }

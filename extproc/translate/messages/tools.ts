@@ -67,10 +67,10 @@ export function readChoice(choice: MessagesRequest["tool_choice"], tools: readon
   }
   const at = fieldPath("tool_choice");
   if (tools.length === 0)
-    throw fieldError(at, " demands a tool, and `tools` has none. Send the tools, or leave `tool_choice` out.");
+    throw fieldError(at, " requires a tool, and `tools` is empty. Send the tools, or leave `tool_choice` out.");
   if (choice.type === "any") return { type: "any" };
   if (tools.some(({ name }) => name === choice.name)) return { type: "tool", name: choice.name };
-  throw fieldError(below(at, "name"), " names no tool of this request. Send one of the names in `tools`.");
+  throw fieldError(below(at, "name"), " does not name a tool of this request. Send one of the names in `tools`.");
 }
 
 export function writeTools(tools: readonly Tool[], names: ToolNames): Block[] {

@@ -18,7 +18,7 @@ export function refusePriceModifiers({ outline }: RequestBody): void {
     if (value === undefined || value === null || base.some((each) => each === value)) continue;
     throw new GatewayError(
       "invalid_request",
-      `${field}: ${base.map((each) => `\`${each}\``).join(", ")} are served here, at one price. Send one of them, or leave it out.`,
+      `${field}: ${base.map((each) => `\`${each}\``).join(", ")} are supported here, at one price. Send one of them, or leave it out.`,
       { field },
     );
   }

@@ -123,7 +123,7 @@ function parseResponse(body: Buffer): JsonObject {
   if (!Array.isArray(json["output"])) throw new GatewayError("upstream_error", "The model server's answer is not a response.");
   const status = json["status"] ?? "completed";
   if (status !== "completed" && status !== "incomplete")
-    throw new GatewayError("upstream_error", "The model server broke off the answer. Try again.");
+    throw new GatewayError("upstream_error", "The model server stopped before its answer was complete. Try again.");
   return json;
 }
 

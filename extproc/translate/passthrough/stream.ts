@@ -230,7 +230,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
 
   function truncation(): Buffer {
     ending = "truncated";
-    return errorEvent(new GatewayError("upstream_error", "The model server broke off in the middle of its answer."));
+    return errorEvent(new GatewayError("upstream_error", "The model server stopped in the middle of its answer."));
   }
 
   function fail(error: GatewayError): Buffer {

@@ -73,7 +73,7 @@ export function completionOf(events: readonly SseEvent[], answers: number): Buff
   }
   const finished = [...choices.values()].filter(({ members }) => isText(members.members.get("finish_reason")));
   if (!isDone && finished.length < answers)
-    throw new GatewayError("upstream_error", "The model server broke off in the middle of its answer.");
+    throw new GatewayError("upstream_error", "The model server stopped in the middle of its answer.");
   if (choices.size === 0) throw new GatewayError("upstream_error", "The model server sent an answer without content. Try again.");
   const { id, ...rest } = Object.fromEntries(head);
   return Buffer.from(

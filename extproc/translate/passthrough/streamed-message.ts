@@ -65,7 +65,7 @@ export function messageOf(events: readonly SseEvent[], client: Protocol): Buffer
         return Buffer.from(encodeJson({ ...message, content: [...blocks.values()].map(encodeBlock), usage }));
     }
   }
-  throw new GatewayError("upstream_error", "The model server broke off in the middle of its answer.");
+  throw new GatewayError("upstream_error", "The model server stopped in the middle of its answer.");
 }
 
 const NOTHING = Buffer.alloc(0);

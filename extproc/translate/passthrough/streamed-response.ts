@@ -24,7 +24,7 @@ export function responseOf(events: readonly SseEvent[]): Buffer {
     if (type === "response.completed" || type === "response.incomplete" || type === "response.failed")
       return rawMember(Buffer.from(data), "response") ?? NOTHING;
   }
-  throw new GatewayError("upstream_error", "The model server broke off in the middle of its answer.");
+  throw new GatewayError("upstream_error", "The model server stopped in the middle of its answer.");
 }
 
 function parseEvent(data: string): unknown {

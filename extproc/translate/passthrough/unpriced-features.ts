@@ -17,12 +17,12 @@ export function refuseUnpriced({ outline }: RequestBody, { profile }: Pick<Backe
   if (profile.unpricedFeatures) return;
   for (const name of SEARCH_NAMES) {
     const value = outline[name];
-    if (value !== undefined && value !== null && value !== false) throw unpriced(name, "what a search costs");
+    if (value !== undefined && value !== null && value !== false) throw unpriced(name, "searches");
   }
   for (const [index, tool] of listOf(outline["tools"]).entries()) {
     const type = isObject(tool) ? tool["type"] : undefined;
     if (isServerTool(tool) && !(typeof type === "string" && TOKENS_ONLY.test(type)))
-      throw unpriced(`tools[${index}].type`, "what a tool of the model's server costs");
+      throw unpriced(`tools[${index}].type`, "tools that run on the model server");
   }
 }
 

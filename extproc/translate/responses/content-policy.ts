@@ -62,7 +62,7 @@ export const CONTENT_POLICIES = [
   ),
   reject(
     "input[].content[].file_url",
-    "files are never fetched: the address could be an inner one. Send the content in `file_data`",
+    "files are never fetched: the address could be internal. Send the content in `file_data`",
     saying({ type: "input_file", file_url: "https://x/a.pdf" }),
   ),
   reject("input[].content[].type", "audio and other kinds of content", saying({ type: "input_audio", input_audio: {} })),

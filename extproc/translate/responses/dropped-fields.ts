@@ -53,7 +53,7 @@ function checkPart(part: unknown, field: string): void {
   if (typeof type === "string" && !PARTS.includes(type))
     throw refuse(
       `${field}.type`,
-      "names content that is not taken. Send text (input_text), images (input_image) or files (input_file).",
+      "names content that is not supported. Send text (input_text), images (input_image) or files (input_file).",
     );
 }
 
@@ -63,18 +63,18 @@ function checkTool(tool: unknown, field: string): void {
   if (isObject(tool["function"]) && name === undefined)
     throw refuse(
       `${field}.name`,
-      "is missing: here `name`, `description` and `parameters` stand beside `type`, not inside `function`.",
+      "is missing: here `name`, `description` and `parameters` belong beside `type`, not inside `function`.",
     );
   if (typeof type !== "string" || type === "function" || type === "custom" || type === "namespace") return;
   throw refuse(
     `${field}.type`,
-    "names a tool that the service itself would run, and the gateway runs none. Leave it out (coding agents have a setting for it), or offer a function of your own.",
+    "names a tool that runs on the server, and the gateway runs none. Leave it out (coding agents have a setting for it), or offer a function of your own.",
   );
 }
 
 function checkInclude(include: readonly unknown[]): string[] {
   const place = include.indexOf("message.output_text.logprobs");
-  if (place >= 0) throw refuse(`include[${place}]`, "asks for log probabilities, which are not given. Leave it out.");
+  if (place >= 0) throw refuse(`include[${place}]`, "asks for log probabilities, which are not available. Leave it out.");
   return include.some((name) => typeof name === "string" && !INCLUDED.includes(name)) ? ["include[]"] : [];
 }
 

@@ -63,7 +63,7 @@ export function createAnswerReader(context: ResponsesAnswerContext): AnswerReade
   function finish(answer: ResponsesAnswer): AnswerEvent[] {
     const { id, status, reason, output, usage } = answer;
     if (status !== "completed" && status !== "incomplete")
-      throw new GatewayError("upstream_error", "The model server broke off the answer. Try again.");
+      throw new GatewayError("upstream_error", "The model server stopped before its answer was complete. Try again.");
     const opened = isStarted ? [] : start(id);
     // What no event has said stands here.
     const rest = output.flatMap((item, index) => items.finish(index, item));

@@ -62,5 +62,5 @@ function isWish(detail: unknown): boolean {
 }
 
 function stored(at: FieldPath): Error {
-  return fieldError(at, " names a stored file, and the gateway stores none. Send its content.");
+  return fieldError(at, " refers to a stored file, and the gateway stores none. Send its content.");
 }

@@ -80,7 +80,7 @@ export function readTurns(items: readonly InputItem[], context: InputContext): R
   function readSystem({ content }: InputItemOf<"message">, at: FieldPath): TextBlock[] {
     return readContent(content, below(at, "content"), context).map((block) => {
       if (block.type === "text") return block;
-      throw fieldError(block.at, " holds something other than text. A system message takes text alone.");
+      throw fieldError(block.at, " contains something other than text. System messages can only contain text.");
     });
   }
 

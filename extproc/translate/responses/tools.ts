@@ -38,7 +38,9 @@ export function readTools(request: ResponsesRequest, body: Buffer, omitted: Omit
   const read = (request.tools ?? []).flatMap((tool, index) => readTool(tool, raw[index]));
   const clientTools = new Map(read.map(({ offered, client }) => [offered.name, client]));
   if (clientTools.size < read.length) {
-    throw new GatewayError("invalid_request", "`tools` has two tools of one name. Rename one of them.", { field: "tools" });
+    throw new GatewayError("invalid_request", "`tools` has two tools with the same name. Rename one of them.", {
+      field: "tools",
+    });
   }
   noteFormats(request.tools ?? [], omitted);
   const allowed = allowedNames(request.tool_choice);

@@ -73,7 +73,7 @@ function writeModelBlock(block: Exclude<Block, { type: "text" }>, context: Turns
     case "image":
     case "document":
     case "tool_result":
-      throw fieldError(block.at, " can't stand in a message of the assistant. Move it into one of the user.");
+      throw fieldError(block.at, " is not allowed in an assistant message. Move it to a user message.");
   }
 }
 
@@ -119,7 +119,7 @@ function writeUser({ content }: Turn, context: TurnsContext): Item[] {
         items.push(writeResult(block, context));
         break;
       case "tool_call":
-        throw fieldError(block.at, " can't stand in a message of the user.");
+        throw fieldError(block.at, " is not allowed in a user message.");
       case "thinking":
       case "redacted_thinking":
         break;

@@ -17,8 +17,8 @@ test.for([
 test.for([
   ["two different keys", { authorization: "Bearer sk-mg-one", "x-api-key": "sk-mg-two" }, "two different API keys"],
   ["no key", {}, "carries no API key. Create a key at https://gateway.test/dashboard/keys"],
-  ["another service's header", { "api-key": "k" }, "The header `api-key` is not read."],
-  ["a key in the address", { ":path": "/v1/models?api_key=secret" }, "A key in the address is not read"],
+  ["another service's header", { "api-key": "k" }, "The header `api-key` is ignored."],
+  ["a key in the address", { ":path": "/v1/models?api_key=secret" }, "A key in the URL is ignored"],
   ["an empty x-api-key", { "x-api-key": "  " }, "carries no API key"],
   ["another scheme", { authorization: "Basic abc" }, "must have the form `Bearer <key>`"],
 ] as const)("%s is a 401 that tells what to do (S3, S18)", ([, entries, sentence]) => {

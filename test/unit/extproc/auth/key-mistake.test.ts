@@ -19,7 +19,7 @@ test.for([
   ["masked with an ellipsis", sent("sk-…WxYz"), "masked display form"],
   ["masked in whole", "********", "masked display form"],
   ["a management token", "mgmt_abcdefgh", "management token"],
-  ["a Kubernetes token", "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlcm5ldGVzIn0.c2ln", "Kubernetes cluster"],
+  ["a Kubernetes token", "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlcm5ldGVzIn0.c2ln", "Kubernetes token"],
   ["a variable", "$GATEWAY_KEY", "placeholder"],
   ["a template", "<your key>", "placeholder"],
   ["a word of an example", "YOUR_API_KEY", "placeholder"],
@@ -32,14 +32,14 @@ test.for([
 });
 
 test.for([
-  ["Bearer twice", `Bearer ${KEY}`, "stands twice"],
+  ["Bearer twice", `Bearer ${KEY}`, "appears twice"],
   ["quotation marks", `"${KEY}"`, "quotation marks"],
   ["typographic quotation marks", sent(`“${KEY}”`), "quotation marks"],
   ["a space inside", `sk-mg-AbCd ${KEY.slice(10)}`, "white space"],
   ["a line break that was escaped", `${KEY}\\n`, "white space or a line break"],
-  ["a piece", KEY.slice(0, 30), "has 30 characters, and a whole one has 61"],
+  ["a piece", KEY.slice(0, 30), "has 30 characters instead of 61"],
   ["too much", `${KEY}${KEY}`, "has 122 characters"],
-  ["a foreign character", `${KEY.slice(0, -1)}-`, "characters that no key has"],
+  ["a foreign character", `${KEY.slice(0, -1)}-`, "invalid characters"],
 ] as const)("%s: the key itself is right, and the text says how to send it", ([, credential, sentence]) => {
   const mistake = explainKey(credential);
   expect(mistake.sentence).toContain(sentence);

@@ -63,9 +63,9 @@ test("several answers to one prompt are held for each, once", () => {
 
 test("a refusal says what the credit covers and what it would take (S37)", () => {
   expect(asking({ limit: null }).describe(PROMPT + 410n * TOKEN)).toBe(
-    "covers 410 output tokens beside the prompt, and this request needs 1,024",
+    "covers 410 output tokens after the prompt, and this request needs 1,024",
   );
   expect(asking({ limit: 500, answers: 2 }).describe(0n)).toBe(
-    "covers 0 output tokens for each of 2 answers beside the prompt, and this request needs 500",
+    "covers 0 output tokens for each of 2 answers after the prompt, and this request needs 500",
   );
 });

@@ -94,7 +94,7 @@ describe("a stream of several answers", () => {
   test("that nobody asked for and that breaks behind the first finish is no answer", () => {
     const input = inputFor({ ...CHAT, stream: false, n: 2 }, { upstream: "chat", upstreamModel: "m" });
     const response = (body: string) => createTranslation("chat", input).response(Buffer.from(body), createMeter(1)).toString();
-    expect(() => response(chunk("a") + chunk("", 0, "stop") + chunk("b", 1))).toThrow("broke off");
+    expect(() => response(chunk("a") + chunk("", 0, "stop") + chunk("b", 1))).toThrow("stopped in the middle");
     expect(JSON.parse(response(chunk("a", 0, "stop") + chunk("b", 1, "stop")))).toMatchObject({
       choices: [{ message: { content: "a" } }, { message: { content: "b" } }],
     });
