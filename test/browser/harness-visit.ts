@@ -75,9 +75,15 @@ export async function visit(browser: Browser, options: VisitOptions): Promise<Vi
   };
 }
 
+/** The rule that compares the colour of each text with what is behind it. */
+const COLOURS = "color-contrast";
+
 /** What shuts somebody out of the page, as axe says it: serious and critical. */
-export async function gravePartsOf(page: Page): Promise<string[]> {
-  const { violations } = await new AxeBuilder({ page }).analyze();
+export async function gravePartsOf(page: Page, { layout = true, colours = true } = {}): Promise<string[]> {
+  const axe = new AxeBuilder({ page });
+  if (!layout) axe.withRules(COLOURS);
+  else if (!colours) axe.disableRules(COLOURS);
+  const { violations } = await axe.analyze();
   const grave = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
   return grave.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" | ")}`);
 }

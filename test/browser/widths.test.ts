@@ -151,7 +151,10 @@ async function takePicture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: path.join(folder, `width${name}.png`), fullPage: true });
 }
 
-/** What is wrong with a page that is loaded once: a theme or a width changes styles alone. */
+/**
+ * What is wrong with a page that is loaded once: a theme or a width changes styles alone. Colours depend on the theme, and the
+ * narrowest and the widest layout show all of them; anything else depends on the width.
+ */
 async function lookAt(page: Page, where: string): Promise<string[]> {
   const name = where.replace(/\W+/g, "-");
   const found: string[] = [];
@@ -160,12 +163,13 @@ async function lookAt(page: Page, where: string): Promise<string[]> {
     await page.setViewportSize({ width, height: 900 });
     const needed = await page.locator("html").evaluate((element) => element.scrollWidth);
     if (needed > width) found.push(`${where} at ${width}: ${needed - width} pixels too wide`);
+    const showsAllColours = width === WIDTHS[0] || width === WIDTHS.at(-1);
     for (const theme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme: theme });
       await takePicture(page, `${name}-${width}-${theme}`);
-      // Colours depend on the theme alone: the narrowest and the widest layout show all of them.
-      if (theme === "dark" && width !== WIDTHS[0] && width !== WIDTHS.at(-1)) continue;
-      found.push(...(await gravePartsOf(page)).map((part) => `${where} at ${width}, ${theme}: ${part}`));
+      const rules = { layout: theme === "light", colours: showsAllColours };
+      if (rules.layout || rules.colours)
+        found.push(...(await gravePartsOf(page, rules)).map((part) => `${where} at ${width}, ${theme}: ${part}`));
     }
   }
   return found;
