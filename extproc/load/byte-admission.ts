@@ -56,11 +56,7 @@ export function createByteAdmission({ maxBytes }: { maxBytes: number }): ByteAdm
     const others = total - held;
     // Alone, any body that is allowed at all has room.
     if (others > 0 && others + bytes > most)
-      throw new GatewayError(
-        "overloaded",
-        "The gateway's memory for request bodies is full. Try again in a moment.",
-        COME_AGAIN,
-      );
+      throw new GatewayError("overloaded", "The gateway's memory for request bodies is full. Try again in a moment.", COME_AGAIN);
     const own = (byAccount.get(accountId) ?? 0) - held;
     if (own > 0 && others + bytes > maxBytes * BUSY_FROM && own + bytes > maxBytes * ACCOUNT_SHARE)
       throw new GatewayError(

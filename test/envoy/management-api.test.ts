@@ -88,9 +88,7 @@ test("a management token calls no model, and an API key manages nothing; each is
   for (const headers of inBothHeaders(token)) {
     const refused = await call("/v1/models", headers);
     expect(refused.status).toBe(401);
-    expect(refused.text).toContain(
-      "This is a management token: it works only with the API under /api/v1. Use an API key",
-    );
+    expect(refused.text).toContain("This is a management token: it works only with the API under /api/v1. Use an API key");
   }
   for (const headers of inBothHeaders(stack.apiKey)) {
     const refused = await call("/api/v1/keys", headers);

@@ -114,7 +114,8 @@ function isHarmless({ body, headers }: Awaited<ReturnType<Client["get"]>>): bool
   const type = headers["content-type"] ?? "";
   if (body === "" || type.startsWith("text/html")) return !body.includes("<img src=x");
   return (
-    headers["x-content-type-options"] === "nosniff" && /^(application\/(json|pdf|yaml)|text\/(csv|plain|markdown))(;|$)/.test(type)
+    headers["x-content-type-options"] === "nosniff" &&
+    /^(application\/(json|pdf|yaml)|text\/(csv|plain|markdown))(;|$)/.test(type)
   );
 }
 

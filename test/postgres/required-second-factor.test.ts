@@ -76,7 +76,9 @@ test("a member without a second factor is led to set one up, from every page and
 
 /** For everybody, signed in or not. */
 function isPublic(url: string): boolean {
-  return /^\/dashboard\/(assets|models|docs|clients|status|support|terms|sign-|forgot|reset|webhooks|oidc|invitation$|outbox)/.test(url);
+  return /^\/dashboard\/(assets|models|docs|clients|status|support|terms|sign-|forgot|reset|webhooks|oidc|invitation$|outbox)/.test(
+    url,
+  );
 }
 
 test("the rule is for the account in view: their own account stays open, and the way there is", async () => {

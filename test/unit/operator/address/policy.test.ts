@@ -93,10 +93,13 @@ test("what Envoy is told is what the operator goes by, for any IPv4 address", ()
   );
 });
 
-test.for(["10.0.0.0", "10.0.0.0/33", "10.0.0/8", "::/129", "models.example/8", "10.0.0.0/8x", "/8"])("%s is not a range", (text) => {
-  expect(() => parseCidr(text)).toThrow("such as 10.0.0.0/8");
-  expect(cidrsVariable.safeParse(text).error?.issues[0]?.message).toContain("must be address ranges");
-});
+test.for(["10.0.0.0", "10.0.0.0/33", "10.0.0/8", "::/129", "models.example/8", "10.0.0.0/8x", "/8"])(
+  "%s is not a range",
+  (text) => {
+    expect(() => parseCidr(text)).toThrow("such as 10.0.0.0/8");
+    expect(cidrsVariable.safeParse(text).error?.issues[0]?.message).toContain("must be address ranges");
+  },
+);
 
 test("names are asked for again when their answers are old, and keep their last one while nobody answers", async () => {
   let nowMs = 0;
