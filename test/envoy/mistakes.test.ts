@@ -82,7 +82,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
 
   test.for([
     ["another provider's key", "sk-ant-api03-Zz8877665544", "another provider (Anthropic)"],
-    ["a management token", "mgmt_Zz8877665544", "calls no model"],
+    ["a management token", "mgmt_Zz8877665544", "works only with the API under /api/v1"],
     ["a cluster's token", "eyJhbGciOiJI.eyJpc3MiOiJr.Zz8877665544", "Kubernetes"],
     ["a masked key", "sk-mg-AbCd****WxYz", "masked display form"],
     ["a variable that was not replaced", "${GATEWAY_KEY}", "placeholder"],
@@ -170,7 +170,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
 
   test.for([
     ["doubled", (served: string) => `/v1${served}`, "one `/v1` too many"],
-    ["missing", (served: string) => served.slice("/v1".length), "`/v1` is missing. POST"],
+    ["missing", (served: string) => served.slice("/v1".length), "`/v1` is missing. Send POST"],
     ["behind an endpoint", (served: string) => `${served}${served}`, "something before POST"],
   ] as const)("a /v1 that is %s is a 404 with the right base address (S20)", async ([, spoil, sentence]) => {
     const answer = await call(name, { path: spoil(path) });
