@@ -18,3 +18,15 @@ export const NO_USAGE: Readonly<Usage> = {
   outputTokens: 0,
   reasoningTokens: 0,
 };
+
+type PromptUsage = Pick<Usage, "inputTokens" | "cachedInputTokens" | "cacheWriteTokens">;
+
+/** Tokens of the prompt, of all three classes: what other interfaces call input or prompt tokens. */
+export function promptTokensOf({ inputTokens, cachedInputTokens, cacheWriteTokens }: PromptUsage): number {
+  return inputTokens + cachedInputTokens + cacheWriteTokens;
+}
+
+/** All that are charged; reasoning is a part of the output. */
+export function totalTokensOf(usage: PromptUsage & Pick<Usage, "outputTokens">): number {
+  return promptTokensOf(usage) + usage.outputTokens;
+}

@@ -1,3 +1,4 @@
+import { promptTokensOf } from "../../contract/usage.ts";
 import type { Statement } from "../../ledger/billing/statement.ts";
 import { daysOfMonth, monthOf } from "../../ledger/billing/month.ts";
 import type { Block, DocumentText, TableRow } from "../pdf/document.ts";
@@ -62,8 +63,7 @@ function usage({ usage: models, usageTotal }: Statement): Block[] {
   const sums = [...models, { ...usageTotal, model: "Total" }];
   const amounts = exactAmounts(sums.map(({ chargeNanoUsd }) => chargeNanoUsd));
   const rows = sums.map(({ model, requests, outputTokens, ...tokens }, index) => {
-    const input = tokens.inputTokens + tokens.cachedInputTokens + tokens.cacheWriteTokens;
-    const counts = [requests, input, outputTokens].map((count) => count.toLocaleString("en-US"));
+    const counts = [requests, promptTokensOf(tokens), outputTokens].map((count) => count.toLocaleString("en-US"));
     return { cells: [model, ...counts, amounts[index] ?? ""], isBold: index === models.length };
   });
   const columns = [

@@ -1,4 +1,5 @@
 import { addUsage, NO_USAGE_SUMS, subtractUsage, type UsageSums } from "../../ledger/usage/sums.ts";
+import { totalTokensOf } from "../../contract/usage.ts";
 
 export const METRICS = { money: "Spend", requests: "Requests", tokens: "Tokens" } as const;
 export type Metric = keyof typeof METRICS;
@@ -65,11 +66,6 @@ export function restOf(all: readonly Bar[], parts: readonly Bar[], group: string
   return buckets.map((bucket) => ({ ...subtractUsage(sumIn(all, bucket), sumIn(parts, bucket)), group, bucket }));
 }
 
-/** All that are charged; reasoning is a part of the output. */
-export function tokensOf({ inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens }: UsageSums): number {
-  return inputTokens + cachedInputTokens + cacheWriteTokens + outputTokens;
-}
-
 function amountOf(usage: UsageSums, metric: Metric): number {
   switch (metric) {
     case "money":
@@ -77,6 +73,6 @@ function amountOf(usage: UsageSums, metric: Metric): number {
     case "requests":
       return usage.requests;
     case "tokens":
-      return tokensOf(usage);
+      return totalTokensOf(usage);
   }
 }

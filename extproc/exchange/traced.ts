@@ -1,3 +1,4 @@
+import { promptTokensOf } from "../../contract/usage.ts";
 import { SPAN_METADATA, type SpanAttribute } from "../../contract/span-attributes.ts";
 import type { Exchange, ExchangeFacts } from "./exchange.ts";
 import { withMetadata, type Reply } from "../reply.ts";
@@ -45,11 +46,11 @@ function spanAttributes({ requestId, protocol, model, backend, errorCode, settle
     attributes["gen_ai.provider.name"] = backend;
   }
   if (settlement !== null) {
-    const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens } = settlement.usage;
+    const { usage } = settlement;
     attributes["gateway.outcome"] = settlement.outcome;
     // The conventions count what was read from a cache as input.
-    attributes["gen_ai.usage.input_tokens"] = String(inputTokens + cachedInputTokens + cacheWriteTokens);
-    attributes["gen_ai.usage.output_tokens"] = String(outputTokens);
+    attributes["gen_ai.usage.input_tokens"] = String(promptTokensOf(usage));
+    attributes["gen_ai.usage.output_tokens"] = String(usage.outputTokens);
   }
   return attributes;
 }

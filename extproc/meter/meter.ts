@@ -1,4 +1,4 @@
-import { NO_USAGE, type Usage } from "../../contract/usage.ts";
+import { NO_USAGE, promptTokensOf, type Usage } from "../../contract/usage.ts";
 import { countCharacters } from "./characters.ts";
 
 /** What a request has used, as far as it is known. */
@@ -120,7 +120,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
   }
 
   function reportOutput(outputTokens: number, reasoningTokens = 0): void {
-    if (!isCount(outputTokens) || promptSum() + outputTokens > maxTokens) {
+    if (!isCount(outputTokens) || promptTokensOf(promptUsage()) + outputTokens > maxTokens) {
       doubts.add("impossible");
       return;
     }
@@ -133,11 +133,6 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
       atBytes: bytes,
       atCharacters: characters,
     };
-  }
-
-  function promptSum(): number {
-    const { inputTokens, cachedInputTokens, cacheWriteTokens } = promptUsage();
-    return inputTokens + cachedInputTokens + cacheWriteTokens;
   }
 
   function promptUsage(): Pick<Usage, "inputTokens" | "cachedInputTokens" | "cacheWriteTokens"> {

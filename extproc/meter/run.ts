@@ -1,6 +1,6 @@
 import type { Backend } from "../../contract/catalogue.ts";
 import type { Interface } from "../../contract/protocol.ts";
-import { NO_USAGE, type Usage } from "../../contract/usage.ts";
+import { NO_USAGE, totalTokensOf } from "../../contract/usage.ts";
 import { chargeNanoUsd } from "../../ledger/money.ts";
 import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import type { Caller } from "../auth/authenticate.ts";
@@ -154,7 +154,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
       firstTokenMs,
     };
     settled = settlement;
-    guard(() => limited.end({ tokens: countTokens(bill.usage), nanoUsd: bill.chargeNanoUsd }));
+    guard(() => limited.end({ tokens: totalTokensOf(bill.usage), nanoUsd: bill.chargeNanoUsd }));
     guard(() => journal.end(settlement));
     guard(() => settler.add(settlement));
     guard(() => events.requestSettled(settlement));
@@ -230,8 +230,4 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
       end("aborted", 499);
     },
   };
-}
-
-function countTokens({ inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens }: Usage): number {
-  return inputTokens + cachedInputTokens + cacheWriteTokens + outputTokens;
 }

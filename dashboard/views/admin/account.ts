@@ -1,4 +1,5 @@
 import { html } from "ghtml";
+import { promptTokensOf } from "../../../contract/usage.ts";
 import type { Account, Balance } from "../../../ledger/accounts/accounts.ts";
 import type { EntryPage, ListedEntry } from "../../../ledger/credit/entry-list.ts";
 import type { KeyPage, ListedKey } from "../../../ledger/keys/key-list.ts";
@@ -105,9 +106,7 @@ function usageTable(models: readonly UsageByModel[]): string {
       html`<tr>
         <th scope="row" data-label="Model">!${clipped(model)}</th>
         <td data-label="Requests" class="number">!${compactCell(requests)}</td>
-        <td data-label="Input tokens" class="number">
-          !${compactCell(tokens.inputTokens + tokens.cachedInputTokens + tokens.cacheWriteTokens)}
-        </td>
+        <td data-label="Input tokens" class="number">!${compactCell(promptTokensOf(tokens))}</td>
         <td data-label="Output tokens" class="number">!${compactCell(outputTokens)}</td>
         <td data-label="Charged" class="number">!${usd(chargeNanoUsd)}</td>
       </tr>`,

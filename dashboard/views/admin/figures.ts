@@ -1,4 +1,5 @@
 import { html } from "ghtml";
+import { promptTokensOf } from "../../../contract/usage.ts";
 import type { AccountFigures, ModelFigures, ServiceFigures } from "../../../ledger/usage/service-figures.ts";
 import type { Member } from "../../session/visitor.ts";
 import { RANGES, type DayRange } from "../../usage/range.ts";
@@ -19,7 +20,6 @@ export function adminFiguresPage({ visitor, range, figures }: AdminFiguresView):
   const { payments, returnedNanoUsd, givenNanoUsd, usage, activeAccounts, models, topAccounts } = figures;
   const answered = models.reduce((sum, model) => sum + model.answered, 0);
   const failed = models.reduce((sum, model) => sum + model.failed, 0);
-  const input = usage.inputTokens + usage.cachedInputTokens + usage.cacheWriteTokens;
   const body = html`<div class="title">
       <h1>Service</h1>
       !${picker(range)}
@@ -32,7 +32,7 @@ export function adminFiguresPage({ visitor, range, figures }: AdminFiguresView):
         !${usd(returnedNanoUsd)}.`,
       })}
       !${figure({ name: "Usage", value: usd(usage.chargeNanoUsd), note: html`Charged to ${counted(activeAccounts, "active account")}. Granted or redeemed: !${usd(givenNanoUsd)}.` })}
-      !${figure({ name: "Requests", value: compact(usage.requests), note: html`!${compact(input)} input and !${compact(usage.outputTokens)} output tokens.` })}
+      !${figure({ name: "Requests", value: compact(usage.requests), note: html`!${compact(promptTokensOf(usage))} input and !${compact(usage.outputTokens)} output tokens.` })}
       !${figure({ name: "Error rate", value: rate(answered, failed), note: "Failed or interrupted by a model server. Finished hours of the last 90 days." })}
     </div>
     <h2>Models</h2>
@@ -67,9 +67,7 @@ function modelTable(models: readonly ModelFigures[]): string {
         <th scope="row" data-label="Model"><code>!${clipped(model)}</code></th>
         <td data-label="Requests" class="number">!${compactCell(requests)}</td>
         <td data-label="Errors" class="number">${rate(answered, failed)}</td>
-        <td data-label="Input tokens" class="number">
-          !${compactCell(tokens.inputTokens + tokens.cachedInputTokens + tokens.cacheWriteTokens)}
-        </td>
+        <td data-label="Input tokens" class="number">!${compactCell(promptTokensOf(tokens))}</td>
         <td data-label="Output tokens" class="number">!${compactCell(outputTokens)}</td>
         <td data-label="Charged" class="number">!${usd(chargeNanoUsd)}</td>
       </tr>`,

@@ -1,6 +1,6 @@
 import { html } from "ghtml";
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../../ledger/usage/sums.ts";
-import { tokensOf } from "../../charts/series.ts";
+import { totalTokensOf } from "../../../contract/usage.ts";
 import { compactCell, usd } from "../figures.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import type { Activity } from "./overview-view.ts";
@@ -34,7 +34,7 @@ function topList(title: string, head: string, rows: readonly Row[]): string {
       html`<tr>
         <th scope="row" data-label="${head}"><a href="/dashboard/usage/requests?range=30d&${link}">!${clipped(name)}</a></th>
         <td data-label="Requests" class="number">!${compactCell(usage.requests)}</td>
-        <td data-label="Tokens" class="number">!${compactCell(tokensOf(usage))}</td>
+        <td data-label="Tokens" class="number">!${compactCell(totalTokensOf(usage))}</td>
         <td data-label="Spend" class="number">!${usd(usage.chargeNanoUsd)}</td>
       </tr>`,
   );

@@ -3,7 +3,8 @@ import type { Balance } from "../../../ledger/accounts/accounts.ts";
 import type { KeyUsagePage } from "../../../ledger/usage/reports.ts";
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../../ledger/usage/sums.ts";
 import { bucketsOf, stepOf } from "../../charts/buckets.ts";
-import { tokensOf, type Bar } from "../../charts/series.ts";
+import { totalTokensOf } from "../../../contract/usage.ts";
+import type { Bar } from "../../charts/series.ts";
 import type { Member } from "../../session/visitor.ts";
 import { runway } from "../../usage/days-left.ts";
 import type { DayRange } from "../../usage/range.ts";
@@ -41,7 +42,7 @@ export function usagePage(view: UsageView): string {
     <div class="cards">
       !${figure({ name: "Balance", value: usd(balance.postedNanoUsd), note: balanceNote(balance, lastsDays) })}
       !${figure({ name: "Spend", value: usd(all.chargeNanoUsd) })} !${figure({ name: "Requests", value: compact(all.requests) })}
-      !${figure({ name: "Tokens", value: compact(tokensOf(all)) })}
+      !${figure({ name: "Tokens", value: compact(totalTokensOf(all)) })}
     </div>
     !${all.requests === 0 ? nothing : sections(view, query)}`;
   return layout({ title: "Usage", visitor, path: "/dashboard/usage", body });

@@ -1,4 +1,4 @@
-import type { Usage } from "../../../contract/usage.ts";
+import { promptTokensOf, type Usage } from "../../../contract/usage.ts";
 import { encodeSseEvent } from "../sse.ts";
 
 /** What is the same in every part of one answer. */
@@ -102,7 +102,7 @@ export function createChunkEncoder(head: AnswerHead, wantsUsage: boolean): Chunk
 
 /** Chat counts cached tokens inside `prompt_tokens`; the classes of `Usage` are disjoint. */
 function encodeUsage(usage: Usage): object {
-  const promptTokens = usage.inputTokens + usage.cachedInputTokens + usage.cacheWriteTokens;
+  const promptTokens = promptTokensOf(usage);
   return {
     prompt_tokens: promptTokens,
     completion_tokens: usage.outputTokens,

@@ -1,5 +1,5 @@
 import { ERRORS, type GatewayError } from "../../../contract/errors.ts";
-import type { Usage } from "../../../contract/usage.ts";
+import { promptTokensOf, type Usage } from "../../../contract/usage.ts";
 import { encodeJson, RawJson } from "../json/raw.ts";
 import type { OutputItem } from "./output-item.ts";
 
@@ -63,7 +63,7 @@ export function encodeError(error: GatewayError): { code: string; message: strin
 
 /** Responses counts cached tokens inside `input_tokens`; the classes of `Usage` are disjoint. */
 export function encodeUsage(usage: Usage) {
-  const inputTokens = usage.inputTokens + usage.cachedInputTokens + usage.cacheWriteTokens;
+  const inputTokens = promptTokensOf(usage);
   return {
     input_tokens: inputTokens,
     input_tokens_details: { cached_tokens: usage.cachedInputTokens, cache_write_tokens: usage.cacheWriteTokens },
