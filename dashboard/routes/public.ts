@@ -11,6 +11,7 @@ import { statusPage, type ServiceStatus } from "../views/status.ts";
 import { supportPage } from "../views/support.ts";
 import { termsPage } from "../views/terms.ts";
 import { firstUptimeDay } from "../views/uptime.ts";
+import { cutPage } from "../../ledger/postgres/page.ts";
 
 /** Anybody may load the page as often as they like. */
 const FRESH_MS = 15_000;
@@ -46,8 +47,7 @@ export function publicRoutes(app: FastifyInstance, { database, terms, operator }
       listOpenIncidents(database),
       listIncidents(database, { limit: PAST_INCIDENTS + 1, beforeId, isOver: true }),
     ]);
-    const past = found.slice(0, PAST_INCIDENTS);
-    const nextPast = found.length > PAST_INCIDENTS ? (past.at(-1)?.id ?? null) : null;
+    const { page: past, next: nextPast } = cutPage(found, PAST_INCIDENTS, ({ id }) => id);
     return { names: models.map(({ model }) => model.name), ...measured, open, past, nextPast };
   }
 

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
+import { cutPage } from "../postgres/page.ts";
 
 /** An account as those who run the service see it. */
 export interface ListedAccount {
@@ -94,8 +95,6 @@ export async function listAccounts(
     values: [search, after?.rank ?? null, after?.id ?? null, limit + 1],
     row: accountRow,
   });
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  const next = rows.length > limit && last !== undefined ? { rank: last.rank, id: last.id } : null;
+  const { page, next } = cutPage(rows, limit, ({ rank, id }) => ({ rank, id }));
   return { accounts: page.map(({ rank: _rank, ...account }) => account), next };
 }

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Database, Queryable } from "../postgres/database.ts";
-import type { ListedEntry } from "../credit/entry-list.ts";
+import { entryKind, type ListedEntry } from "../credit/entry-list.ts";
 import { usageByModel, type UsageByModel } from "../usage/reports.ts";
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../usage/sums.ts";
 import { daysOfMonth, monthAfter } from "./month.ts";
@@ -32,15 +32,14 @@ type StatementEntry = Pick<ListedEntry, "kind" | "amountNanoUsd" | "note" | "cre
 /** A document of more lines is of no use to anybody; totals are of all. */
 const MAX_LISTED = 200;
 
-const KINDS = z.enum(["grant", "topup", "adjust", "refund", "code", "expire", "payment_refund", "dispute"]);
 const amountRow = z.strictObject({ amountNanoUsd: z.bigint() });
 const entryRow = z.strictObject({
-  kind: KINDS,
+  kind: entryKind,
   amountNanoUsd: z.bigint(),
   note: z.string().nullable(),
   createdAt: z.date(),
 });
-const totalRow = z.strictObject({ kind: KINDS, amountNanoUsd: z.bigint(), entries: z.int() });
+const totalRow = z.strictObject({ kind: entryKind, amountNanoUsd: z.bigint(), entries: z.int() });
 
 /**
  * Read from the ledger's entries and, for usage, from the rollups of the same charges: what it costs to read follows from

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
 import type { Credit } from "./entries.ts";
+import { cutPage } from "../postgres/page.ts";
 
 /** One change of an account's credit other than by use. */
 export interface ListedEntry {
@@ -14,6 +15,9 @@ export interface ListedEntry {
   createdAt: Date;
 }
 
+/** Of all entries but those for usage. */
+export const entryKind = z.enum(["grant", "topup", "adjust", "refund", "code", "expire", "payment_refund", "dispute"]);
+
 export interface EntryPage {
   /** Newest first. */
   entries: ListedEntry[];
@@ -23,7 +27,7 @@ export interface EntryPage {
 
 const entryRow = z.strictObject({
   id: z.bigint(),
-  kind: z.enum(["grant", "topup", "adjust", "refund", "code", "expire", "payment_refund", "dispute"]),
+  kind: entryKind,
   amountNanoUsd: z.bigint(),
   reference: z.string(),
   note: z.string().nullable(),
@@ -45,6 +49,6 @@ export async function listEntries(
     values: [accountId, afterId ?? null, limit + 1],
     row: entryRow,
   });
-  const entries = rows.slice(0, limit);
-  return { entries, next: rows.length > limit ? (entries.at(-1)?.id ?? null) : null };
+  const { page: entries, next } = cutPage(rows, limit, ({ id }) => id);
+  return { entries, next };
 }

@@ -4,6 +4,7 @@ import { storedLimitsSchema, type Limits } from "../../contract/limits.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { CREATED_BY } from "./key-creators.ts";
 import { maskApiKey } from "./keys.ts";
+import { cutPage } from "../postgres/page.ts";
 
 /** A key as its account's page shows it (S24): never anything of the secret. */
 export interface ListedKey {
@@ -96,8 +97,8 @@ export async function listKeys(
     values: [accountId, afterId ?? null, limit + 1, hasLimits],
     row: keyRow,
   });
-  const keys = rows.slice(0, limit).map(toListedKey);
-  return { keys, next: rows.length > limit ? (keys.at(-1)?.publicId ?? null) : null };
+  const { page, next } = cutPage(rows, limit, ({ publicId }) => publicId);
+  return { keys: page.map(toListedKey), next };
 }
 
 /** What a list of keys is sorted by: the newest, by name, the last used, or the dearest of the UTC month first. */

@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
 import { addUsage, NO_USAGE_SUMS, USAGE_SUMS, usageOf, usageSumsShape, type UsageSubject, type UsageSums } from "./sums.ts";
 import { daysBefore, type DaySpan } from "../../contract/days.ts";
+import { cutPage } from "../postgres/page.ts";
 
 /**
  * Usage added up, from rollups alone (docs/decisions/0009): what a report costs to read follows from the days asked for,
@@ -88,10 +89,8 @@ export async function usageByKey(
     values: [accountId, fromDay, toDay, after?.chargeNanoUsd ?? null, after?.keyId ?? null, limit + 1],
     row: keyRow,
   });
-  const keys = rows.slice(0, limit);
-  const last = keys.at(-1);
-  const isLast = rows.length <= limit || last === undefined;
-  return { keys, next: isLast ? null : { keyId: last.keyId, chargeNanoUsd: last.chargeNanoUsd } };
+  const { page: keys, next } = cutPage(rows, limit, ({ keyId, chargeNanoUsd }) => ({ keyId, chargeNanoUsd }));
+  return { keys, next };
 }
 
 export interface UsageByHour extends UsageSums {

@@ -8,6 +8,7 @@ import { OUTCOMES, type Outcome } from "../settlement/settlement.ts";
 import { wholeNumber } from "./sums.ts";
 import { findUsedGroups, type UsedGroup } from "./used-groups.ts";
 import { dayOf } from "../../contract/days.ts";
+import { cutPage } from "../postgres/page.ts";
 
 /** One attempt as its account's page shows it (S27). */
 export interface ListedRequest {
@@ -70,10 +71,8 @@ export async function listRequests(database: Queryable, listing: RequestListing)
   const read = outcome === undefined || outcome === "complete" ? readByGroups : readIncomplete;
   // One more than is shown tells whether there is another page.
   const rows = await read(database, { ...listing, limit: limit + 1 });
-  const requests = rows.slice(0, limit).map(asCharged);
-  const last = requests.at(-1);
-  const isLast = rows.length <= limit || last === undefined;
-  return { requests, next: isLast ? null : { requestId: last.requestId, attempt: last.attempt } };
+  const { page, next } = cutPage(rows, limit, ({ requestId, attempt }) => ({ requestId, attempt }));
+  return { requests: page.map(asCharged), next };
 }
 
 /** One request of an account's by its id, attempt by attempt; empty where the account has none. */

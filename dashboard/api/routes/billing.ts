@@ -2,6 +2,7 @@ import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { readBillingDetails, setBillingDetails } from "../../../ledger/billing/billing-details.ts";
 import { monthSchema } from "../../../ledger/billing/month.ts";
+import { entryKind } from "../../../ledger/credit/entry-list.ts";
 import { readStatement } from "../../../ledger/billing/statement.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -13,7 +14,6 @@ import { showSums, sumsShape } from "../schemas/usage.ts";
 import { moment, showMoment, showMoney, usd } from "../schemas/values.ts";
 
 const tags = ["Credit"];
-const kind = z.enum(["grant", "topup", "adjust", "refund", "code", "expire", "payment_refund", "dispute"]);
 const details = z
   .object({
     name: z.string().meta({ description: "Company or person" }),
@@ -27,10 +27,10 @@ const statement = z
     opening_balance: usd,
     closing_balance: usd,
     credits: z
-      .array(z.object({ kind, amount: usd }))
+      .array(z.object({ kind: entryKind, amount: usd }))
       .meta({ description: "Credits and deductions other than usage, by kind; deductions are negative" }),
     entries: z
-      .array(z.object({ kind, amount: usd, note: z.string().nullable(), created_at: moment }))
+      .array(z.object({ kind: entryKind, amount: usd, note: z.string().nullable(), created_at: moment }))
       .meta({ description: "The first 200 of them, oldest first; `GET /credit/entries` lists all" }),
     usage: z.array(z.object({ model: z.string(), ...sumsShape })).meta({ description: "The highest amount first" }),
     usage_total: z.object(sumsShape),

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { readBalance } from "../../../ledger/accounts/accounts.ts";
 import { redeemCode } from "../../../ledger/credit/codes.ts";
-import { listEntries } from "../../../ledger/credit/entry-list.ts";
+import { entryKind, listEntries } from "../../../ledger/credit/entry-list.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { callerOf } from "../caller.ts";
@@ -15,7 +15,7 @@ const currency = z.literal("USD");
 const entry = z
   .object({
     id: z.string(),
-    kind: z.enum(["grant", "topup", "adjust", "refund", "code", "expire", "payment_refund", "dispute"]),
+    kind: entryKind,
     amount: usd.meta({ description: "Negative for deductions" }),
     note: z.string().nullable(),
     created_at: moment,

@@ -24,6 +24,7 @@ import type { Member } from "../../session/visitor.ts";
 import { adminAccountPage } from "../../views/admin/account.ts";
 import { adminAccountsPage } from "../../views/admin/accounts.ts";
 import { accountOf, type AccountRequest } from "./account-of.ts";
+import { cutPage } from "../../../ledger/postgres/page.ts";
 
 const PAGE = 50;
 const PAYMENTS = 20;
@@ -72,7 +73,7 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
     const { after: afterId, key: afterKey, payment } = pages;
     const accountId = account.id;
     const today = dayOf(Date.now());
-    const [balance, members, keys, page, usage, payments] = await Promise.all([
+    const [balance, members, keys, page, usage, found] = await Promise.all([
       readBalance(database, accountId),
       listMembers(database, accountId),
       listKeys(database, { accountId, limit: PAGE, afterId: afterKey }),
@@ -80,7 +81,7 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
       usageByModel(database, { accountId, fromDay: daysBefore(today, USAGE_DAYS - 1), toDay: today }),
       listPayments(database, { accountId, limit: PAYMENTS + 1, beforeId: payment }),
     ]);
-    const nextPayment = payments.length > PAYMENTS ? (payments[PAYMENTS - 1]?.id ?? null) : null;
+    const { page: payments, next: nextPayment } = cutPage(found, PAYMENTS, ({ id }) => id);
     const { grant = EMPTY_FORM, adjust = EMPTY_FORM } = forms;
     return adminAccountPage({
       visitor,
@@ -90,7 +91,7 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
       keys,
       page,
       usage,
-      payments: payments.slice(0, PAYMENTS),
+      payments,
       nextPayment,
       grant,
       adjust,

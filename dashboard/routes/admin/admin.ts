@@ -15,6 +15,7 @@ import { adminFigureRoutes } from "./figures.ts";
 import { adminIncidentRoutes } from "./incidents.ts";
 import { adminLimitRoutes } from "./limits.ts";
 import { adminRefundRoutes } from "./refund.ts";
+import { cutPage } from "../../../ledger/postgres/page.ts";
 
 const PAGE = 100;
 const day = z
@@ -62,10 +63,8 @@ export function adminRoutes(app: FastifyInstance, deps: AppDeps): void {
     const visitor = adminOf(request);
     const { account, person, category, from, to, before } = auditQuery.parse(request.query ?? {});
     const filter = { accountId: account, person, category, fromDay: from, toDay: to };
-    // One more than is shown tells whether there is another page.
     const found = await listAllActions(database, { filter, beforeId: before, limit: PAGE + 1 });
-    const actions = found.slice(0, PAGE);
-    const next = found.length > PAGE ? (actions.at(-1)?.id ?? null) : null;
+    const { page: actions, next } = cutPage(found, PAGE, ({ id }) => id);
     return sendPage(reply, adminAuditPage({ visitor, actions, filter, next }));
   });
 }

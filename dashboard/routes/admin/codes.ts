@@ -11,6 +11,7 @@ import { goTo, sendPage } from "../../reply.ts";
 import { adminOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminCodesPage, newCodesPage } from "../../views/admin/codes.ts";
+import { cutPage } from "../../../ledger/postgres/page.ts";
 
 const PAGE = 100;
 const querySchema = z.object({ before: z.uuid().optional().catch(undefined) });
@@ -18,8 +19,7 @@ const querySchema = z.object({ before: z.uuid().optional().catch(undefined) });
 export function adminCodeRoutes(app: FastifyInstance, { database, pepper }: AppDeps): void {
   async function render(visitor: Member, form: FormState, beforeId?: string): Promise<string> {
     const found = await listRedeemCodes(database, { limit: PAGE + 1, beforeId });
-    const codes = found.slice(0, PAGE);
-    const next = found.length > PAGE ? (codes.at(-1)?.id ?? null) : null;
+    const { page: codes, next } = cutPage(found, PAGE, ({ id }) => id);
     return adminCodesPage({ visitor, codes, form, next });
   }
 

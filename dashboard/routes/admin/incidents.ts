@@ -15,6 +15,7 @@ import { goTo, sendPage } from "../../reply.ts";
 import { adminOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminIncidentPage, adminIncidentsPage } from "../../views/admin/incidents.ts";
+import { cutPage } from "../../../ledger/postgres/page.ts";
 
 const PATH = "/dashboard/admin/incidents";
 const PAGE = 20;
@@ -37,8 +38,7 @@ type IncidentRequest = FastifyRequest<{ Params: { id: string } }>;
 export function adminIncidentRoutes(app: FastifyInstance, { database }: AppDeps): void {
   async function renderList(visitor: Member, form: FormState, beforeId?: string): Promise<string> {
     const found = await listIncidents(database, { limit: PAGE + 1, beforeId });
-    const incidents = found.slice(0, PAGE);
-    const next = found.length > PAGE ? (incidents.at(-1)?.id ?? null) : null;
+    const { page: incidents, next } = cutPage(found, PAGE, ({ id }) => id);
     return adminIncidentsPage({ visitor, incidents, form, next });
   }
 

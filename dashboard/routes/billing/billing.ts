@@ -14,6 +14,7 @@ import { allowFormsTo } from "../../security-headers.ts";
 import { memberOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
 import { billingPage } from "../../views/billing/billing.ts";
+import { cutPage } from "../../../ledger/postgres/page.ts";
 
 const PAYMENTS = 20;
 const MONTHS = 12;
@@ -47,7 +48,7 @@ export function billingRoutes(app: FastifyInstance, deps: AppDeps): void {
     const newest = until !== undefined && until < thisMonth ? until : thisMonth;
     // One more than is shown tells whether there is another page.
     const months = monthsDown(newest, oldest, MONTHS + 1);
-    const paid = found.slice(0, PAYMENTS);
+    const { page: paid, next: nextPayment } = cutPage(found, PAYMENTS, ({ id }) => id);
     return billingPage({
       visitor,
       form,
@@ -56,7 +57,7 @@ export function billingRoutes(app: FastifyInstance, deps: AppDeps): void {
       months: months.slice(0, MONTHS),
       nextMonth: months[MONTHS] ?? null,
       payments: paid,
-      nextPayment: found.length > PAYMENTS ? (paid.at(-1)?.id ?? null) : null,
+      nextPayment,
     });
   }
 

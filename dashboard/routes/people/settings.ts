@@ -18,6 +18,7 @@ import { memberOf, PERSONAL } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
 import { securityLogPage } from "../../views/people/security-log.ts";
 import { settingsPage } from "../../views/people/settings.ts";
+import { cutPage } from "../../../ledger/postgres/page.ts";
 
 const ACTIONS_SHOWN = 20;
 const LOG_PAGE = 50;
@@ -45,10 +46,8 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
   app.get("/dashboard/settings/log", async (request, reply) => {
     const visitor = memberOf(request);
     const before = z.uuid().safeParse(readQuery(request, "before")).data;
-    // One more than is shown tells whether there is another page.
     const found = await listOwnActions(database, { personId: visitor.person.id, limit: LOG_PAGE + 1, beforeId: before });
-    const actions = found.slice(0, LOG_PAGE);
-    const next = found.length > LOG_PAGE ? (actions.at(-1)?.id ?? null) : null;
+    const { page: actions, next } = cutPage(found, LOG_PAGE, ({ id }) => id);
     return sendPage(reply, securityLogPage({ visitor, actions, next }));
   });
 
