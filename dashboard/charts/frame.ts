@@ -3,6 +3,29 @@ import { html } from "ghtml";
 import { asset } from "../assets.ts";
 import type { Bucket } from "./buckets.ts";
 
+/** What every chart is made from. */
+export interface Chart<One extends { name: string }> {
+  /** What it shows, and where the same numbers stand as a table. */
+  title: string;
+  buckets: readonly Bucket[];
+  /** Each has the colour of its place. */
+  series: readonly One[];
+  /** The one that is drawn; undefined: all. */
+  only?: string | undefined;
+  /** In tooltips. */
+  showValue: (value: number) => string;
+  /** On the axis. */
+  showTick: (value: number) => string;
+}
+
+/** The series that are drawn, with their places. */
+export function drawn<One extends { name: string }>({
+  series,
+  only,
+}: Pick<Chart<One>, "series" | "only">): (One & { place: number })[] {
+  return series.map((one, place) => ({ ...one, place })).filter(({ name }) => only === undefined || name === only);
+}
+
 /** What every chart has: an axis, a column for each bucket with a tooltip, and room for what is drawn. */
 export interface Frame {
   /** What it shows, and where the same numbers stand as a table. */

@@ -1,7 +1,6 @@
 import { line } from "d3-shape";
 import { html } from "ghtml";
-import type { Bucket } from "./buckets.ts";
-import { colour, framed } from "./frame.ts";
+import { colour, drawn, framed, type Chart } from "./frame.ts";
 
 /** null: nothing was measured in this bucket. */
 export interface LineSeries {
@@ -9,31 +8,19 @@ export interface LineSeries {
   values: readonly (number | null)[];
 }
 
-export interface Lines {
-  /** What it shows, and where the same numbers stand as a table. */
-  title: string;
-  buckets: readonly Bucket[];
-  series: readonly LineSeries[];
-  /** The one that is drawn; undefined: all. */
-  only?: string | undefined;
-  /** In tooltips. */
-  showValue: (value: number) => string;
-  /** On the axis. */
-  showTick: (value: number) => string;
-}
+export type Lines = Chart<LineSeries>;
 
 /** A line breaks where nothing was measured; points show values that stand alone. */
-export function lines({ title, buckets, series, only, showValue, showTick }: Lines): string {
-  const drawn = series
-    .map(({ name, values }, place) => ({ name, values, place }))
-    .filter(({ name }) => only === undefined || name === only);
+export function lines(chart: Lines): string {
+  const { title, buckets, showValue, showTick } = chart;
+  const shown = drawn(chart);
   return framed({
     title,
     buckets,
     showTick,
-    highest: Math.max(0, ...drawn.flatMap(({ values }) => values.map((value) => value ?? 0))),
+    highest: Math.max(0, ...shown.flatMap(({ values }) => values.map((value) => value ?? 0))),
     column(column) {
-      const parts = drawn.flatMap(({ name, values }) => {
+      const parts = shown.flatMap(({ name, values }) => {
         const value = values[column] ?? null;
         return value === null ? [] : [`${name}: ${showValue(value)}`];
       });
@@ -45,7 +32,7 @@ export function lines({ title, buckets, series, only, showValue, showTick }: Lin
         .defined((value) => value !== null)
         .x((_, column) => room.middle(column))
         .y((value) => room.y(value ?? 0));
-      const marks = drawn.map(({ values, place }) => {
+      const marks = shown.map(({ values, place }) => {
         const points = values.map((value, column) =>
           value === null
             ? ""

@@ -1,30 +1,17 @@
 import { stack } from "d3-shape";
 import { html } from "ghtml";
-import type { Bucket } from "./buckets.ts";
-import { colour, framed, round } from "./frame.ts";
+import { colour, drawn, framed, round, type Chart } from "./frame.ts";
 import type { Series } from "./series.ts";
 
-export interface StackedBars {
-  /** What it shows, and where the same numbers stand as a table. */
-  title: string;
-  buckets: readonly Bucket[];
-  /** From the bottom up; each has the colour of its place. */
-  series: readonly Series[];
-  /** The one that is drawn; undefined: all. */
-  only?: string | undefined;
-  /** In tooltips. */
-  showValue: (value: number) => string;
-  /** On the axis. */
-  showTick: (value: number) => string;
-}
+/** The first series is at the bottom. */
+export type StackedBars = Chart<Series>;
 
-export function stackedBars({ title, buckets, series, only, showValue, showTick }: StackedBars): string {
-  const drawn = series
-    .map(({ name: own, values }, place) => ({ name: own, values, place }))
-    .filter(({ name: own }) => only === undefined || own === only);
+export function stackedBars(chart: StackedBars): string {
+  const { title, buckets, showValue, showTick } = chart;
+  const shown = drawn(chart);
   const layers = stack<number, number>()
-    .keys(drawn.keys())
-    .value((column, layer) => drawn[layer]?.values[column] ?? 0)(buckets.keys());
+    .keys(shown.keys())
+    .value((column, layer) => shown[layer]?.values[column] ?? 0)(buckets.keys());
   return framed({
     title,
     buckets,
@@ -35,14 +22,14 @@ export function stackedBars({ title, buckets, series, only, showValue, showTick 
         const [bottom, top] = layer[column] ?? [0, 0];
         if (top === bottom) return "";
         return html`<rect
-          class="${colour(drawn[index]?.place ?? 0)}"
+          class="${colour(shown[index]?.place ?? 0)}"
           x="${room.left(column)}"
           y="${room.y(top)}"
           width="${room.bandwidth}"
           height="${round(room.y(bottom) - room.y(top))}"
         />`;
       });
-      const parts = drawn.map((each) => ({ name: each.name, value: each.values[column] ?? 0 }));
+      const parts = shown.map((each) => ({ name: each.name, value: each.values[column] ?? 0 }));
       return { marks: bars.join(""), words: tooltip(buckets[column]?.name ?? "", parts, showValue) };
     },
   });

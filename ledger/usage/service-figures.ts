@@ -42,13 +42,13 @@ const paymentsRow = z.strictObject({
 const modelRow = z.strictObject({ model: z.string(), ...usageSumsShape });
 const healthRow = z.strictObject({ model: z.string(), answered: z.int(), failed: z.int() });
 const { requests, chargeNanoUsd } = usageSumsShape;
-const accountRow = z.strictObject({ accountId: z.string(), name: z.string(), requests, chargeNanoUsd });
+const accountRow = z.strictObject({ accountId: z.string(), name: z.string(), requests, chargeNanoUsd, activeAccounts: z.int() });
 
 /** From rollups and payments: what it costs to read follows from days, accounts and models, not from requests. */
 export async function readServiceFigures(database: Queryable, days: DaySpan): Promise<ServiceFigures> {
   const { from, to } = momentsOf(days);
   const { fromDay, toDay } = days;
-  const [payments, given, models, health, top, active] = await Promise.all([
+  const [payments, given, models, health, top] = await Promise.all([
     database.query({
       text: `SELECT count(*)::int AS count, coalesce(sum(amount_nano_usd), 0)::bigint AS "amountNanoUsd",
                coalesce(sum(refunded_nano_usd + disputed_nano_usd), 0)::bigint AS "returnedNanoUsd",
@@ -76,18 +76,14 @@ export async function readServiceFigures(database: Queryable, days: DaySpan): Pr
       row: healthRow,
     }),
     database.query({
-      text: `SELECT account_id AS "accountId", name, requests, "chargeNanoUsd" FROM (
-               SELECT account_id, sum(requests)::bigint AS requests, sum(charge_nano_usd)::bigint AS "chargeNanoUsd"
+      text: `SELECT account_id AS "accountId", name, requests, "chargeNanoUsd", "activeAccounts" FROM (
+               SELECT account_id, sum(requests)::bigint AS requests, sum(charge_nano_usd)::bigint AS "chargeNanoUsd",
+                 (count(*) OVER ())::int AS "activeAccounts"
                FROM ${ALL_ACCOUNTS} GROUP BY account_id
                ORDER BY sum(charge_nano_usd) DESC, account_id LIMIT $3
              ) AS top JOIN account ON account.id = account_id ORDER BY "chargeNanoUsd" DESC, account_id`,
       values: [fromDay, toDay, TOP_ACCOUNTS],
       row: accountRow,
-    }),
-    database.query({
-      text: `SELECT count(DISTINCT account_id)::int AS active FROM ${ALL_ACCOUNTS}`,
-      values: [fromDay, toDay],
-      row: z.strictObject({ active: z.int() }),
     }),
   ]);
   const [{ count, amountNanoUsd, returnedNanoUsd, accounts } = NO_PAYMENTS] = payments;
@@ -96,12 +92,13 @@ export async function readServiceFigures(database: Queryable, days: DaySpan): Pr
     returnedNanoUsd,
     givenNanoUsd: given[0]?.givenNanoUsd ?? 0n,
     usage: models.reduce<UsageSums>(addUsage, NO_USAGE_SUMS),
-    activeAccounts: active[0]?.active ?? 0,
+    // Of each row, and of none if no account was active.
+    activeAccounts: top[0]?.activeAccounts ?? 0,
     models: models.map((sums) => {
       const { answered = 0, failed = 0 } = health.find(({ model }) => model === sums.model) ?? {};
       return { ...sums, answered, failed };
     }),
-    topAccounts: top,
+    topAccounts: top.map(({ activeAccounts: _, ...account }) => account),
   };
 }
 

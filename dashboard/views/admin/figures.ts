@@ -2,10 +2,11 @@ import { html } from "ghtml";
 import { promptTokensOf } from "../../../contract/usage.ts";
 import type { AccountFigures, ModelFigures, ServiceFigures } from "../../../ledger/usage/service-figures.ts";
 import type { Member } from "../../session/visitor.ts";
-import { RANGES, type DayRange } from "../../usage/range.ts";
+import type { DayRange } from "../../usage/range.ts";
 import { empty } from "../empty.ts";
 import { compact, compactCell, figure, usd } from "../figures.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
+import { namedRanges } from "../usage/range-picker.ts";
 import { adminPage } from "./admin.ts";
 
 const PATH = "/dashboard/admin/figures";
@@ -46,12 +47,10 @@ function counted(count: number, noun: string): string {
   return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-function picker({ name, fromDay, toDay }: DayRange): string {
-  const links = Object.entries(RANGES).map(
-    ([range, words]) => html`<a href="${PATH}?range=${range}" !${range === name ? 'aria-current="true"' : ""}>${words}</a>`,
-  );
+function picker(range: DayRange): string {
+  const { fromDay, toDay } = range;
   return html`<div class="range">
-    <nav class="switch" aria-label="Date range">!${links.join("")}</nav>
+    !${namedRanges(PATH, range)}
     <span class="muted small">${fromDay === toDay ? fromDay : `${fromDay} to ${toDay}`}, UTC</span>
   </div>`;
 }

@@ -1,21 +1,15 @@
 import { html } from "ghtml";
 import { RANGES, type DayRange } from "../../usage/range.ts";
 
+type Kept = Readonly<Record<string, string>>;
+
 /**
  * @param path of the page.
  * @param kept what else the page's address says.
  */
-export function rangePicker(path: string, range: DayRange, kept: Readonly<Record<string, string>> = {}): string {
-  const links = Object.entries(RANGES).map(
-    ([name, words]) =>
-      html`<a
-        href="${path}?${new URLSearchParams({ range: name, ...kept }).toString()}"
-        !${name === range.name ? 'aria-current="true"' : ""}
-        >${words}</a
-      >`,
-  );
+export function rangePicker(path: string, range: DayRange, kept: Kept = {}): string {
   return html`<div class="range">
-    <nav class="switch" aria-label="Date range">!${links.join("")}</nav>
+    !${namedRanges(path, range, kept)}
     <form method="get" action="${path}">
       <input type="hidden" name="range" value="custom" />
       !${hiddenFields(kept)}
@@ -25,6 +19,19 @@ export function rangePicker(path: string, range: DayRange, kept: Readonly<Record
     </form>
     <span class="muted small">UTC</span>
   </div>`;
+}
+
+/** Links to the ranges that have names. */
+export function namedRanges(path: string, range: Pick<DayRange, "name">, kept: Kept = {}): string {
+  const links = Object.entries(RANGES).map(
+    ([name, words]) =>
+      html`<a
+        href="${path}?${new URLSearchParams({ range: name, ...kept }).toString()}"
+        !${name === range.name ? 'aria-current="true"' : ""}
+        >${words}</a
+      >`,
+  );
+  return html`<nav class="switch" aria-label="Date range">!${links.join("")}</nav>`;
 }
 
 /** So that a form keeps what the page's address says. */
