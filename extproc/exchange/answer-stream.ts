@@ -5,6 +5,7 @@ import { encodeSseEvent } from "../protocol/sse.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import type { StreamOutcome, StreamTranslation } from "../translate/translation.ts";
+import { brokenOff } from "../protocol/broken-answer.ts";
 
 /** A streamed answer on its way to the client: translated, metered, kept alive, and ended with its protocol's own last words. */
 export interface AnswerStream {
@@ -205,7 +206,7 @@ interface Ending {
   outputBytes: number;
 }
 
-export const BROKEN_OFF = new GatewayError("upstream_error", "The model server stopped in the middle of its answer.");
+export const BROKEN_OFF = brokenOff();
 
 /** What a client of each interface ignores. */
 export function keepAliveBytes(protocol: Interface): Buffer {

@@ -1,6 +1,7 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import type { FinishReason } from "../../protocol/chat/encode.ts";
 import type { Ending, StopReason } from "../conversation/answer-event.ts";
+import { incomplete } from "../../protocol/broken-answer.ts";
 
 export interface FinishFacts {
   /** As the server wrote it; null where it gave none. */
@@ -61,7 +62,7 @@ export function isUnknownReason(finishReason: string): boolean {
 export function readFinishReason({ finishReason, matchedStop, stopSequences, hasRefusal }: FinishFacts): Ending {
   const said = finishReason?.toLowerCase() ?? "";
   if (FAILURES.has(said)) {
-    throw new GatewayError("upstream_error", "The model server stopped before its answer was complete. Try again.");
+    throw incomplete();
   }
   if (said === OVERLOADED) {
     throw new GatewayError("overloaded", "The model server is overloaded. Try again later.");

@@ -7,6 +7,7 @@ import { createMessageSum } from "./message-sum.ts";
 import { createMessageDeltas, type MessageDeltas } from "./message-deltas.ts";
 import { writeFinishReason } from "./stop-reason.ts";
 import type { WriteContext } from "./write-context.ts";
+import { BROKEN_OFF_MESSAGE } from "../../protocol/broken-answer.ts";
 
 /** Answers for a chat client. A whole one is the sum of what would be streamed. */
 export function createAnswerWriter(context: WriteContext): AnswerWriter {
@@ -64,7 +65,7 @@ function createStreamWriter(context: WriteContext): StreamWriter {
     textPassed: deltas.textPassed,
     // One error frame ends the stream. No `[DONE]` follows: a client that looks for that alone would take it as whole (S22).
     fail: (error) => encodeSseEvent(null, JSON.stringify(encodeError("chat", error, requestId))),
-    cutOff: "The model server stopped in the middle of its answer.",
+    cutOff: BROKEN_OFF_MESSAGE,
   };
 }
 

@@ -22,6 +22,7 @@ import { createPassthroughStream, type EventEdit, type StreamRules } from "./str
 import { eventsOfResponse, responseOf } from "./streamed-response.ts";
 import { refuseUnpriced } from "./unpriced-features.ts";
 import { parseWhole } from "./whole-answer.ts";
+import { incomplete } from "../../protocol/broken-answer.ts";
 
 const INPUT = { error: "a string, or an array with at least one item" };
 
@@ -122,8 +123,7 @@ function parseResponse(body: Buffer): JsonObject {
   const json = parseWhole(body, "responses");
   if (!Array.isArray(json["output"])) throw new GatewayError("upstream_error", "The model server's answer is not a response.");
   const status = json["status"] ?? "completed";
-  if (status !== "completed" && status !== "incomplete")
-    throw new GatewayError("upstream_error", "The model server stopped before its answer was complete. Try again.");
+  if (status !== "completed" && status !== "incomplete") throw incomplete();
   return json;
 }
 

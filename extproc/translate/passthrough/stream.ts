@@ -6,6 +6,7 @@ import { editMembers, type MemberEdit } from "../../protocol/json/splice.ts";
 import { createSseParser, encodeSseEvent, endOfEvent, MAX_EVENT_BYTES, type SseEvent } from "../../protocol/sse.ts";
 import { createEventTemplate } from "../event-template.ts";
 import type { StreamOutcome, StreamTranslation } from "../translation.ts";
+import { brokenOff } from "../../protocol/broken-answer.ts";
 
 /** What the client gets in an event's place; an error replaces it in the client's own shape. */
 export type EventEdit = "keep" | "hide" | GatewayError | Readonly<Record<string, MemberEdit>>;
@@ -230,7 +231,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
 
   function truncation(): Buffer {
     ending = "truncated";
-    return errorEvent(new GatewayError("upstream_error", "The model server stopped in the middle of its answer."));
+    return errorEvent(brokenOff());
   }
 
   function fail(error: GatewayError): Buffer {

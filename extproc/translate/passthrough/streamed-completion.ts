@@ -6,6 +6,7 @@ import { rawMembers } from "../../protocol/json/raw-members.ts";
 import { rawMember, scanElements } from "../../protocol/json/scan.ts";
 import type { SseEvent } from "../../protocol/sse.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
+import { brokenOff } from "../../protocol/broken-answer.ts";
 
 /** A value that grows from chunk to chunk: text, a list, an object of such values, or what the last chunk said. */
 type Grown = string | RawJson | RawJson[] | GrownCalls | GrownObject;
@@ -72,8 +73,7 @@ export function completionOf(events: readonly SseEvent[], answers: number): Buff
     }
   }
   const finished = [...choices.values()].filter(({ members }) => isText(members.members.get("finish_reason")));
-  if (!isDone && finished.length < answers)
-    throw new GatewayError("upstream_error", "The model server stopped in the middle of its answer.");
+  if (!isDone && finished.length < answers) throw brokenOff();
   if (choices.size === 0) throw new GatewayError("upstream_error", "The model server sent an answer without content. Try again.");
   const { id, ...rest } = Object.fromEntries(head);
   return Buffer.from(

@@ -8,6 +8,7 @@ import { rawMember } from "../../protocol/json/scan.ts";
 import { encodeInput } from "../../protocol/messages/encode-message.ts";
 import type { SseEvent } from "../../protocol/sse.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
+import { brokenOff } from "../../protocol/broken-answer.ts";
 
 type Members = Record<string, Encodable>;
 
@@ -65,7 +66,7 @@ export function messageOf(events: readonly SseEvent[], client: Protocol): Buffer
         return Buffer.from(encodeJson({ ...message, content: [...blocks.values()].map(encodeBlock), usage }));
     }
   }
-  throw new GatewayError("upstream_error", "The model server stopped in the middle of its answer.");
+  throw brokenOff();
 }
 
 const NOTHING = Buffer.alloc(0);

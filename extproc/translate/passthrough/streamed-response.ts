@@ -7,6 +7,7 @@ import { rawMember, scanElements } from "../../protocol/json/scan.ts";
 import { encodeRawEvent } from "../../protocol/responses/raw-event.ts";
 import type { SseEvent } from "../../protocol/sse.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
+import { brokenOff } from "../../protocol/broken-answer.ts";
 
 const NOTHING = Buffer.alloc(0);
 
@@ -24,7 +25,7 @@ export function responseOf(events: readonly SseEvent[]): Buffer {
     if (type === "response.completed" || type === "response.incomplete" || type === "response.failed")
       return rawMember(Buffer.from(data), "response") ?? NOTHING;
   }
-  throw new GatewayError("upstream_error", "The model server stopped in the middle of its answer.");
+  throw brokenOff();
 }
 
 function parseEvent(data: string): unknown {

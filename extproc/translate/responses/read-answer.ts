@@ -10,6 +10,7 @@ import type { ToolNames } from "../conversation/names.ts";
 import { bytesOf, messagesOutput } from "../readable-output.ts";
 import { createAnswerItems } from "./answer-items.ts";
 import { isUnknownReason, readStopReason } from "./stop-reason.ts";
+import { incomplete } from "../../protocol/broken-answer.ts";
 
 export interface ResponsesAnswerContext extends ReadAnswerContext {
   names: ToolNames;
@@ -62,8 +63,7 @@ export function createAnswerReader(context: ResponsesAnswerContext): AnswerReade
   /** @throws GatewayError `upstream_error` for an answer that is none. */
   function finish(answer: ResponsesAnswer): AnswerEvent[] {
     const { id, status, reason, output, usage } = answer;
-    if (status !== "completed" && status !== "incomplete")
-      throw new GatewayError("upstream_error", "The model server stopped before its answer was complete. Try again.");
+    if (status !== "completed" && status !== "incomplete") throw incomplete();
     const opened = isStarted ? [] : start(id);
     // What no event has said stands here.
     const rest = output.flatMap((item, index) => items.finish(index, item));
