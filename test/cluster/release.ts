@@ -11,16 +11,8 @@ export const SIMULATOR_URL = `http://simulator.inference.svc:${SIMULATOR_PORT}/v
 export const CHART = path.join(ROOT, "charts/model-gateway");
 const READY_WITHIN = "180s";
 
-/** What this node needs besides what docs/kubernetes.md says: it has few processors, and the model server is inside. */
-export const SITE_VALUES = {
-  gateway: {
-    envoy: { resources: { requests: { cpu: "50m", memory: "64Mi" } } },
-    extproc: { resources: { requests: { cpu: "100m", memory: "64Mi" } } },
-  },
-  operator: { backends: { allowNamespaces: ["inference"] }, resources: { requests: { cpu: "50m", memory: "64Mi" } } },
-  dashboard: { resources: { requests: { cpu: "25m", memory: "64Mi" } } },
-  migration: { resources: { requests: { cpu: "10m", memory: "64Mi" } } },
-};
+/** What this cluster needs besides what docs/kubernetes.md says: the model server's address is inside it. */
+export const SITE_VALUES = { operator: { backends: { allowNamespaces: ["inference"] } } };
 
 export interface ReleaseOptions {
   /** Of the release, and the beginning of its namespaces' names. */

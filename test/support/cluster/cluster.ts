@@ -13,6 +13,7 @@ import { writeCredentials } from "./credentials.ts";
 import type { Prepared } from "./images/prepare.ts";
 import { startNode } from "./node.ts";
 import { postgresObjects } from "./postgres.ts";
+import { requestsPolicy } from "./requests-policy.ts";
 import { openRoom, type Room } from "./room.ts";
 import { findNodeTools } from "./tools.ts";
 
@@ -106,7 +107,7 @@ async function furnish({ room, directory, credentials, kubectl, helm, shared }: 
   });
   const run = (words: readonly string[], input?: string) =>
     room.run([kubectl, `--kubeconfig=${kubeconfig}`, ...words], input === undefined ? {} : { input });
-  const objects = [...shared, ...(await volumes(directory)), ...simulatorObjects()];
+  const objects = [...requestsPolicy(), ...shared, ...(await volumes(directory)), ...simulatorObjects()];
   await run(["apply", "--filename", "-"], objects.map((each) => stringify(each)).join("---\n"));
   await eventually(() => run(["wait", "--for=condition=Ready", `node/${NODE}`, "--timeout=10s"]), { withinMs: READY_WITHIN_MS });
   return { directory, pid: room.pid, kubectl, helm, kubeconfig, relay };

@@ -70,6 +70,9 @@ function apiServer(program: string, file: (name: string) => string): string[] {
     `--service-account-signing-key-file=${file("accounts.key")}`,
     // OpenShift has the second: who sets blockOwnerDeletion needs the right to the owner's finalizers.
     "--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement",
+    // For requests-policy.ts.
+    "--feature-gates=MutatingAdmissionPolicy=true",
+    "--runtime-config=admissionregistration.k8s.io/v1beta1=true",
     `--service-cluster-ip-range=${SERVICE_NETWORK}`,
     "--kubelet-preferred-address-types=InternalIP",
     "--allow-privileged",
