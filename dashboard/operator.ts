@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { addressLines, MAX_ADDRESS_LINES } from "./billing/address.ts";
 
 /** Who runs the service: the seller on receipts and statements, and where customers get help. */
 export interface Operator {
@@ -14,15 +15,13 @@ export interface Seller {
   taxId: string | undefined;
 }
 
-const MAX_ADDRESS_LINES = 6;
-
 /** Variables of the process. */
 export const OPERATOR_VARIABLES = {
   SELLER_NAME: z.string().trim().min(1).max(120).optional(),
   /** Containers' settings hold no line breaks easily: `\n` in it is one, too. */
   SELLER_ADDRESS: z
     .string()
-    .transform((text) => linesOf(text.replaceAll("\\n", "\n")))
+    .transform((text) => addressLines(text.replaceAll("\\n", "\n")))
     .refine((lines) => lines.length <= MAX_ADDRESS_LINES, `must have at most ${MAX_ADDRESS_LINES} lines`)
     .optional(),
   SELLER_TAX_ID: z.string().trim().max(40).optional(),
@@ -38,20 +37,12 @@ export function operatorConfig(environment: {
   SELLER_TAX_ID?: string | undefined;
   SUPPORT_CONTACT?: string | undefined;
 }): Operator {
-  const { SELLER_NAME: name, SELLER_ADDRESS: addressLines = [], SELLER_TAX_ID, SUPPORT_CONTACT: support } = environment;
+  const { SELLER_NAME: name, SELLER_ADDRESS: lines = [], SELLER_TAX_ID, SUPPORT_CONTACT: support } = environment;
   const taxId = SELLER_TAX_ID === "" ? undefined : SELLER_TAX_ID;
-  if (name === undefined && (addressLines.length > 0 || taxId !== undefined))
+  if (name === undefined && (lines.length > 0 || taxId !== undefined))
     throw new Error("SELLER_ADDRESS and SELLER_TAX_ID need SELLER_NAME.");
   return {
-    seller: name === undefined ? undefined : { name, addressLines, taxId },
+    seller: name === undefined ? undefined : { name, addressLines: lines, taxId },
     support: support === "" ? undefined : support,
   };
-}
-
-/** Lines that have something in them. */
-export function linesOf(text: string): string[] {
-  return text
-    .split(/\r?\n/)
-    .map((line) => line.trim())
-    .filter((line) => line !== "");
 }

@@ -1,9 +1,8 @@
 import * as z from "zod";
 import type { BillingDetails } from "../../ledger/billing/billing-details.ts";
-import { linesOf } from "../operator.ts";
 import { loadFonts } from "../pdf/fonts.ts";
+import { addressLines, MAX_ADDRESS_LINES } from "./address.ts";
 
-const MAX_LINES = 6;
 /** Control characters, and marks that nobody sees. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/u;
 const isVisible = (text: string) => !INVISIBLE.test(text.replaceAll("\n", ""));
@@ -20,8 +19,8 @@ const billingDetailsSchema = z.object({
   address: z
     .string()
     .max(400, "Use at most 400 characters.")
-    .transform((text) => linesOf(text).join("\n"))
-    .refine((text) => text.split("\n").length <= MAX_LINES, `Use at most ${MAX_LINES} lines.`)
+    .transform((text) => addressLines(text).join("\n"))
+    .refine((text) => text.split("\n").length <= MAX_ADDRESS_LINES, `Use at most ${MAX_ADDRESS_LINES} lines.`)
     .refine(isVisible, HIDDEN)
     .default(""),
   /** Empty: none. */

@@ -1,4 +1,4 @@
-import { GatewayError } from "../../contract/errors.ts";
+import type { GatewayError } from "../../contract/errors.ts";
 import type { Interface } from "../../contract/protocol.ts";
 import type { Run } from "../meter/run.ts";
 import { encodeSseEvent } from "../protocol/sse.ts";

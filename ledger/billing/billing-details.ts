@@ -1,5 +1,6 @@
 import * as z from "zod";
-import type { Queryable } from "../postgres/database.ts";
+import { noteAction, type Action } from "../people/audit.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
 
 /** Who an account's receipts and statements are made out to. */
 export interface BillingDetails {
@@ -23,14 +24,19 @@ export async function readBillingDetails(database: Queryable, accountId: string)
   return details;
 }
 
+/** With its entry in the audit log. */
 export async function setBillingDetails(
-  database: Queryable,
-  { accountId, name, address, taxId }: BillingDetails & { accountId: string },
+  database: Database,
+  { accountId, personId, tokenId = null }: Pick<Action, "personId" | "tokenId"> & { accountId: string },
+  { name, address, taxId }: BillingDetails,
 ): Promise<void> {
-  await database.execute(
-    `INSERT INTO billing_details (account_id, name, address, tax_id) VALUES ($1, $2, $3, $4)
-     ON CONFLICT (account_id) DO UPDATE SET name = excluded.name, address = excluded.address, tax_id = excluded.tax_id,
-       updated_at = now()`,
-    [accountId, name, address, taxId],
-  );
+  await database.transaction(async (transaction) => {
+    await transaction.execute(
+      `INSERT INTO billing_details (account_id, name, address, tax_id) VALUES ($1, $2, $3, $4)
+       ON CONFLICT (account_id) DO UPDATE SET name = excluded.name, address = excluded.address, tax_id = excluded.tax_id,
+         updated_at = now()`,
+      [accountId, name, address, taxId],
+    );
+    await noteAction(transaction, { accountId, personId, tokenId, action: "account.billing_changed", subject: name });
+  });
 }

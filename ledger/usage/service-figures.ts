@@ -41,8 +41,13 @@ const paymentsRow = z.strictObject({
 });
 const modelRow = z.strictObject({ model: z.string(), ...usageSumsShape });
 const healthRow = z.strictObject({ model: z.string(), answered: z.int(), failed: z.int() });
-const { requests, chargeNanoUsd } = usageSumsShape;
-const accountRow = z.strictObject({ accountId: z.string(), name: z.string(), requests, chargeNanoUsd, activeAccounts: z.int() });
+const accountRow = z.strictObject({
+  accountId: z.string(),
+  name: z.string(),
+  requests: usageSumsShape.requests,
+  chargeNanoUsd: usageSumsShape.chargeNanoUsd,
+  activeAccounts: z.int(),
+});
 
 /** From rollups and payments: what it costs to read follows from days, accounts and models, not from requests. */
 export async function readServiceFigures(database: Queryable, days: DaySpan): Promise<ServiceFigures> {
@@ -98,7 +103,7 @@ export async function readServiceFigures(database: Queryable, days: DaySpan): Pr
       const { answered = 0, failed = 0 } = health.find(({ model }) => model === sums.model) ?? {};
       return { ...sums, answered, failed };
     }),
-    topAccounts: top.map(({ activeAccounts: _, ...account }) => account),
+    topAccounts: top.map(({ accountId, name, requests, chargeNanoUsd }) => ({ accountId, name, requests, chargeNanoUsd })),
   };
 }
 

@@ -123,7 +123,11 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
     ),
   ]);
   const address = `Straße der Pariser Kommune 8\n10243 Berlin\n${"Wolfeschlegelstein".repeat(5)}\nGermany`;
-  await setBillingDetails(database, { accountId, name: NAME, address, taxId: "DE 123456789 / 0123456789-0123456789" });
+  await setBillingDetails(
+    database,
+    { accountId, personId },
+    { name: NAME, address, taxId: "DE 123456789 / 0123456789-0123456789" },
+  );
   const name = { provider: "test", providerPaymentId: `cs_test_${"0123456789abcdef".repeat(4)}` };
   await beginPayment(database, { accountId, amountNanoUsd: 5_000_000_000_000n, ...name });
   await completePayment(database, name);

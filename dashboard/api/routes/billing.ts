@@ -4,7 +4,6 @@ import { readBillingDetails, setBillingDetails } from "../../../ledger/billing/b
 import { monthSchema } from "../../../ledger/billing/month.ts";
 import { entryKind } from "../../../ledger/credit/entry-list.ts";
 import { readStatement } from "../../../ledger/billing/statement.ts";
-import { noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { parseBillingDetails } from "../../billing/details-form.ts";
 import { callerOf } from "../caller.ts";
@@ -80,14 +79,10 @@ export function billingApi(api: Api, { database }: AppDeps): void {
     },
     async (request) => {
       const caller = callerOf(request, "setBilling");
-      const { accountId } = caller;
       const { name, address, tax_id: taxId } = request.body;
       const wanted = await parseBillingDetails({ name, address, taxId }).catch(explain);
-      await database.transaction(async (transaction) => {
-        await setBillingDetails(transaction, { accountId, ...wanted });
-        await noteAction(transaction, { ...caller, action: "account.billing_changed", subject: wanted.name });
-      });
-      return show(accountId);
+      await setBillingDetails(database, caller, wanted);
+      return show(caller.accountId);
     },
   );
 

@@ -5,7 +5,6 @@ import { readBillingDetails, setBillingDetails } from "../../../ledger/billing/b
 import { monthOf, monthsDown, monthSchema } from "../../../ledger/billing/month.ts";
 import { listPaidPayments } from "../../../ledger/payments/payments.ts";
 import { findSavedCard } from "../../../ledger/payments/saved-cards.ts";
-import { noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { parseBillingDetails } from "../../billing/details-form.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
@@ -76,16 +75,7 @@ export function billingRoutes(app: FastifyInstance, deps: AppDeps): void {
     const values = readForm(request);
     const failed = await submitForm(values, async () => {
       const details = await parseBillingDetails(values);
-      await database.transaction(async (transaction) => {
-        await setBillingDetails(transaction, { accountId, ...details });
-        const action = {
-          accountId,
-          personId: visitor.person.id,
-          action: "account.billing_changed",
-          subject: details.name,
-        } as const;
-        await noteAction(transaction, action);
-      });
+      await setBillingDetails(database, { accountId, personId: visitor.person.id }, details);
     });
     if (failed !== undefined) return answer(reply, await render(visitor, failed), 400);
     return goTo(reply, PATH, "Billing details saved.");

@@ -1,34 +1,15 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { createMeter, type Meter } from "../../../../../extproc/meter/meter.ts";
 import { createTranslation } from "../../../../../extproc/translate/choose.ts";
 import { inputFor } from "../input.ts";
+import { playSkimmed, scrapsOf, type Skimmed } from "../skimmed.ts";
 
 const REQUEST = { model: "m", stream: true, max_tokens: 100, messages: [{ role: "user", content: "hi" }] };
 
-interface Played {
-  text: string;
-  outcome: string;
-  bytes: number;
-  usage: unknown;
-  /** Pieces that were passed without being parsed. */
-  passed: number;
-}
-
-function play(chunks: readonly Buffer[], wantsUsage = false): Played {
-  const meter = createMeter(10);
-  let passed = 0;
-  const counting: Meter = {
-    ...meter,
-    producedBytes(bytes, characters) {
-      passed += 1;
-      meter.producedBytes(bytes, characters);
-    },
-  };
+function play(chunks: readonly Buffer[], wantsUsage = false): Skimmed {
   const request = { ...REQUEST, ...(wantsUsage && { stream_options: { include_usage: true } }) };
-  const stream = createTranslation("chat", inputFor(request, { upstream: "messages" })).stream(counting);
-  const text = [...chunks.map((bytes) => stream.push(bytes)), stream.end()].map(String).join("");
-  return { text, outcome: stream.outcome(), bytes: meter.outputBytes(), usage: meter.final(), passed };
+  const translation = createTranslation("chat", inputFor(request, { upstream: "messages" }));
+  return playSkimmed((meter) => translation.stream(meter), chunks);
 }
 
 function encode(type: string, members: object, edit = (written: string) => written): Buffer {
@@ -110,10 +91,6 @@ const piece = fc.oneof(
   },
 );
 
-function split(bytes: Buffer, size: number): Buffer[] {
-  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
-}
-
 test("pieces of text that pass unread become the same chunks, and count the same, as if each had been read", () => {
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 30 }), fc.boolean(), (pieces, wantsUsage) => {
@@ -121,8 +98,7 @@ test("pieces of text that pass unread become the same chunks, and count the same
       const whole = Buffer.concat(chunks);
       const { passed: _, ...byEvent } = play(chunks, wantsUsage);
       const { passed: __, ...atOnce } = play([whole], wantsUsage);
-      // Shorter than any event, so that each is read.
-      const { passed, ...inScraps } = play(split(whole, 7), wantsUsage);
+      const { passed, ...inScraps } = play(scrapsOf(whole), wantsUsage);
       expect(passed).toBe(0);
       expect(byEvent).toEqual(inScraps);
       expect(atOnce).toEqual(inScraps);

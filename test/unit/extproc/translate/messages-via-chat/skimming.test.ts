@@ -1,31 +1,9 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { createMeter, type Meter } from "../../../../../extproc/meter/meter.ts";
 import { chunk, PLAIN, translate } from "./chat.ts";
+import { playSkimmed, scrapsOf } from "../skimmed.ts";
 
-interface Played {
-  text: string;
-  outcome: string;
-  bytes: number;
-  usage: unknown;
-  /** Pieces that were passed without being parsed. */
-  passed: number;
-}
-
-function play(chunks: readonly Buffer[]): Played {
-  const meter = createMeter(10);
-  let passed = 0;
-  const counting: Meter = {
-    ...meter,
-    producedBytes(bytes, characters) {
-      passed += 1;
-      meter.producedBytes(bytes, characters);
-    },
-  };
-  const stream = translate({ ...PLAIN, stream: true }).stream(counting);
-  const text = [...chunks.map((bytes) => stream.push(bytes)), stream.end()].map(String).join("");
-  return { text, outcome: stream.outcome(), bytes: meter.outputBytes(), usage: meter.final(), passed };
-}
+const play = (chunks: readonly Buffer[]) => playSkimmed((meter) => translate({ ...PLAIN, stream: true }).stream(meter), chunks);
 
 function encode(event: object, written = JSON.stringify(event)): Buffer {
   return Buffer.from(`data: ${written}\n\n`);
@@ -54,10 +32,6 @@ const FINISH = [
   Buffer.from("data: [DONE]\n\n"),
 ];
 
-function split(bytes: Buffer, size: number): Buffer[] {
-  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) => bytes.subarray(index * size, (index + 1) * size));
-}
-
 test("pieces of text that pass unread become the same events, and count the same, as if each had been read", () => {
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
@@ -65,8 +39,7 @@ test("pieces of text that pass unread become the same events, and count the same
       const whole = Buffer.concat(chunks);
       const { passed: _, ...byEvent } = play(chunks);
       const { passed: __, ...atOnce } = play([whole]);
-      // Shorter than any event, so that each is read.
-      const { passed, ...inScraps } = play(split(whole, 7));
+      const { passed, ...inScraps } = play(scrapsOf(whole));
       expect(passed).toBe(0);
       expect(byEvent).toEqual(inScraps);
       expect(atOnce).toEqual(inScraps);

@@ -1,42 +1,17 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Protocol } from "../../../../../contract/protocol.ts";
-import { createMeter, type MeteredUsage } from "../../../../../extproc/meter/meter.ts";
 import { createTranslation } from "../../../../../extproc/translate/choose.ts";
-import type { StreamOutcome } from "../../../../../extproc/translate/translation.ts";
 import { messageArbitrary, toTranscript } from "../chat-via-messages/messages.ts";
 import { inputFor, type InputOptions } from "../input.ts";
+import { CHAT, DONE, chunk, play } from "./play.ts";
 import { replayChat, replayMessages } from "../replay.ts";
 
-const CHAT = { model: "m", messages: [{ role: "user", content: "hi" }], stream: true };
 const MESSAGES = { ...CHAT, max_tokens: 10 };
 const WITH_USAGE = { ...CHAT, stream_options: { include_usage: true } };
 
-interface Run {
-  text: string;
-  outcome: StreamOutcome;
-  /** Chunks that passed without a copy. */
-  unchanged: number;
-  metered: MeteredUsage;
-}
-
-function play(request: object, chunks: readonly Buffer[], options: Partial<InputOptions> & { protocol: Protocol }): Run {
-  const input = inputFor(request, { upstreamModel: "m", ...options, upstream: options.protocol });
-  const meter = createMeter(10);
-  const stream = createTranslation(options.protocol, input).stream(meter);
-  const output = chunks.map((chunk) => ({ chunk, pushed: stream.push(chunk) }));
-  const text = Buffer.concat([...output.map(({ chunk, pushed }) => (pushed === "unchanged" ? chunk : pushed)), stream.end()]);
-  const unchanged = output.filter(({ pushed }) => pushed === "unchanged").length;
-  return { text: text.toString(), outcome: stream.outcome(), unchanged, metered: meter.final() };
-}
-
-function chunk(delta: object, more: object = {}): string {
-  return `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason: null }], ...more })}\n\n`;
-}
-
 const FINISH = chunk({}, { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
 const USAGE = chunk({}, { choices: [], usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 } });
-const DONE = "data: [DONE]\n\n";
 
 describe("bytes pass as they are", () => {
   test("a messages stream, cut anywhere, comes out as it went in", () => {
@@ -115,41 +90,6 @@ describe("bytes pass as they are", () => {
     );
     const run = play(CHAT, chunks, { protocol: "chat", upstreamModel: "other" });
     expect(run.text).toBe(chunk({ content: "x".repeat(8_000_000) }) + FINISH + DONE);
-  });
-});
-
-describe("a last event that repeats the whole message, as MiniMax sends it (S28)", () => {
-  const said = (index: number, content: string) => chunk({}, { choices: [{ index, delta: { content }, finish_reason: null }] });
-  const whole = (index: number, message: object, more: object = {}) =>
-    chunk({}, { object: "chat.completion", choices: [{ index, message, finish_reason: "stop", ...more }] });
-  const counted = (events: readonly string[], n = 1) => {
-    const text = [...events, DONE].join("");
-    const runs = [[text], [...events, DONE]].map((chunks) => play({ ...CHAT, n }, chunks.map(Buffer.from), { protocol: "chat" }));
-    expect(runs.map((run) => run.text)).toEqual([text, text]);
-    expect(runs[1]?.metered).toEqual(runs[0]?.metered);
-    return runs[0]?.metered.usage.outputTokens;
-  };
-  const deltas = ["x".repeat(20), "y".repeat(20)].map((content) => said(0, content));
-  const content = "x".repeat(20) + "y".repeat(20);
-
-  test("is counted once, whether reasoning is repeated or not", () => {
-    expect(counted([...deltas, whole(0, { role: "assistant", content })])).toBe(10);
-    expect(counted([...deltas, whole(0, { content }, { delta: { content: "" } })])).toBe(10);
-    const thought = chunk({ reasoning_content: "z".repeat(40) });
-    expect(counted([thought, ...deltas, whole(0, { content })])).toBe(20);
-    expect(counted([thought, ...deltas, whole(0, { content, reasoning_content: "z".repeat(40) })])).toBe(20);
-  });
-
-  test("of several answers, each is counted once", () => {
-    const second = said(1, "z".repeat(40));
-    const wholes = [whole(0, { content }), whole(1, { content: "z".repeat(40) })];
-    expect(counted([...deltas, second, ...wholes], 2)).toBe(20);
-  });
-
-  test("is counted where it says more than the deltas, or is repeated itself", () => {
-    expect(counted([whole(0, { content })])).toBe(10);
-    expect(counted([...deltas, whole(0, { content: `${content}${content}` })])).toBe(30);
-    expect(counted([...deltas, whole(0, { content }), whole(0, { content })])).toBe(20);
   });
 });
 

@@ -1,0 +1,37 @@
+import { describe, expect, test } from "vitest";
+import { CHAT, chunk, DONE, play } from "./play.ts";
+
+describe("a last event that repeats the whole message, as MiniMax sends it (S28)", () => {
+  const said = (index: number, content: string) => chunk({}, { choices: [{ index, delta: { content }, finish_reason: null }] });
+  const whole = (index: number, message: object, more: object = {}) =>
+    chunk({}, { object: "chat.completion", choices: [{ index, message, finish_reason: "stop", ...more }] });
+  const counted = (events: readonly string[], n = 1) => {
+    const text = [...events, DONE].join("");
+    const runs = [[text], [...events, DONE]].map((chunks) => play({ ...CHAT, n }, chunks.map(Buffer.from), { protocol: "chat" }));
+    expect(runs.map((run) => run.text)).toEqual([text, text]);
+    expect(runs[1]?.metered).toEqual(runs[0]?.metered);
+    return runs[0]?.metered.usage.outputTokens;
+  };
+  const deltas = ["x".repeat(20), "y".repeat(20)].map((content) => said(0, content));
+  const content = "x".repeat(20) + "y".repeat(20);
+
+  test("is counted once, whether reasoning is repeated or not", () => {
+    expect(counted([...deltas, whole(0, { role: "assistant", content })])).toBe(10);
+    expect(counted([...deltas, whole(0, { content }, { delta: { content: "" } })])).toBe(10);
+    const thought = chunk({ reasoning_content: "z".repeat(40) });
+    expect(counted([thought, ...deltas, whole(0, { content })])).toBe(20);
+    expect(counted([thought, ...deltas, whole(0, { content, reasoning_content: "z".repeat(40) })])).toBe(20);
+  });
+
+  test("of several answers, each is counted once", () => {
+    const second = said(1, "z".repeat(40));
+    const wholes = [whole(0, { content }), whole(1, { content: "z".repeat(40) })];
+    expect(counted([...deltas, second, ...wholes], 2)).toBe(20);
+  });
+
+  test("is counted where it says more than the deltas, or is repeated itself", () => {
+    expect(counted([whole(0, { content })])).toBe(10);
+    expect(counted([...deltas, whole(0, { content: `${content}${content}` })])).toBe(30);
+    expect(counted([...deltas, whole(0, { content }), whole(0, { content })])).toBe(20);
+  });
+});
