@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { CAPABILITIES } from "./capability.ts";
 import { profileSchema } from "./profile.ts";
 import { INTERFACES, PROTOCOLS } from "./protocol.ts";
 
@@ -34,6 +35,11 @@ export type Timeouts = z.infer<typeof timeoutsSchema>;
 export const catalogueModelSchema = z.strictObject({
   name: z.string(),
   aliases: z.array(z.string()),
+  /** How people and model lists see it; `name` if absent. */
+  displayName: z.string().optional(),
+  description: z.string().optional(),
+  /** As stated by the administrator; unknown if absent. */
+  capabilities: z.array(z.enum(CAPABILITIES)).optional(),
   /** Interfaces that clients may use (S7). */
   interfaces: z.array(z.enum(INTERFACES)),
   contextWindow: z.int().positive().nullable(),

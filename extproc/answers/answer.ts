@@ -57,7 +57,16 @@ export async function answerRoute({ endpoint, caller, load, requestId, deps }: A
   switch (endpoint.kind) {
     case "models":
       return reply.answerNow(
-        encodeAnswer(requestId, describeModels({ endpoint, key: caller.key, world: deps.world, modelsUrl: deps.modelsUrl })),
+        encodeAnswer(
+          requestId,
+          describeModels({
+            endpoint,
+            key: caller.key,
+            world: deps.world,
+            modelsUrl: deps.modelsUrl,
+            nowMs: deps.clock.nowMs(),
+          }),
+        ),
       );
     case "balance":
       return reply.answerNow(

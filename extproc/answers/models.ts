@@ -2,6 +2,7 @@ import type { Dialect, Interface } from "../../contract/protocol.ts";
 import type { Endpoint } from "../route/endpoint.ts";
 import { chooseModel, listUsable } from "../route/choose-model.ts";
 import type { World, WorldKey, WorldModel } from "../world/world.ts";
+import { describeForChat, describeForMessages } from "./model-info.ts";
 
 export interface DescribeModelsInput {
   endpoint: Extract<Endpoint, { kind: "models" }>;
@@ -9,25 +10,29 @@ export interface DescribeModelsInput {
   world: World;
   /** Where people see which models there are. */
   modelsUrl: string;
+  nowMs: number;
 }
 
 /** The model list, or one model, in the caller's protocol and only with what this key may use (S10). */
-export function describeModels({ endpoint, key, world, modelsUrl }: DescribeModelsInput): object {
+export function describeModels({ endpoint, key, world, modelsUrl, nowMs }: DescribeModelsInput): object {
   const { protocol, id } = endpoint;
   const { interfaces, describe, list }: ModelList = LISTS[protocol];
   if (id !== null) {
     const there = interfaces.find((each) => world.findModel(id)?.interfaces.includes(each));
-    return describe(chooseModel({ world, key, protocol: there ?? protocol, modelsUrl, name: id }));
+    return describe(chooseModel({ world, key, protocol: there ?? protocol, modelsUrl, name: id }), nowMs);
   }
 
   const models = [...new Set(interfaces.flatMap((each) => listUsable({ world, key, protocol: each })))];
-  return list(models.map(describe), models);
+  return list(
+    models.map((model) => describe(model, nowMs)),
+    models,
+  );
 }
 
 interface ModelList {
   /** Whose Models it has. */
   interfaces: readonly Interface[];
-  describe(this: void, model: WorldModel): object;
+  describe(this: void, model: WorldModel, nowMs: number): object;
   list(data: readonly object[], models: readonly WorldModel[]): object;
 }
 
@@ -49,16 +54,3 @@ const LISTS = {
     }),
   },
 } as const satisfies Record<Dialect, ModelList>;
-
-function describeForChat(model: WorldModel) {
-  return { id: model.name, object: "model", created: model.createdSeconds, owned_by: "model-gateway" };
-}
-
-function describeForMessages(model: WorldModel) {
-  return {
-    type: "model",
-    id: model.name,
-    display_name: model.name,
-    created_at: new Date(model.createdSeconds * 1000).toISOString(),
-  };
-}

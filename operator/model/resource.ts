@@ -5,6 +5,7 @@ import { GROUP, VERSION } from "../crd/group.ts";
 import { backendResourceSchema, connectTimeout, INTERFACES } from "./backend-resource.ts";
 import { durationSchema } from "./duration.ts";
 import { describeProblems, must } from "./field-message.ts";
+import { presentation } from "./presentation.ts";
 import { DAY_MS } from "../../contract/days.ts";
 
 const MODEL_API_VERSION = `${GROUP}/${VERSION}` as const;
@@ -228,6 +229,7 @@ export const modelSpecSchema = z
         .refine(isDistinct, "must not name the same alias twice")
         .default([])
         .meta(explain("Other names under which clients find the Model.", { list: "set" })),
+      ...presentation,
       suspended: z.boolean(must("be true or false")).default(false).describe("Not served for the time being."),
       interfaces: z
         .array(

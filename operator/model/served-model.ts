@@ -7,6 +7,7 @@ import type { Endpoint } from "../xds/endpoint.ts";
 import type { SecretContent } from "../xds/secret.ts";
 import { INTERFACE_OF, PROTOCOL_OF, type ResolvedBackend } from "./backend.ts";
 import type { BackendResource, INTERFACES } from "./backend-resource.ts";
+import { CAPABILITY_OF } from "./presentation.ts";
 
 /** Everything that serving one Model takes, on both sides: what extproc is told and what Envoy is told. */
 export interface ServedModel {
@@ -37,6 +38,7 @@ export function serveModel(
     model: {
       name: modelName,
       aliases: aliases.filter((alias) => !refusedAliases.has(alias)),
+      ...toPresentation(resource.spec),
       interfaces: interfaces.map((name) => INTERFACE_OF[name]),
       contextWindow,
       maxOutputTokens: limits.maxOutputTokens ?? Math.min(contextWindow ?? Infinity, DEFAULT_MAX_OUTPUT_TOKENS),
@@ -55,6 +57,16 @@ export function serveModel(
     })),
     clusters: new Map(backends.map(({ cluster, endpoint }) => [cluster, endpoint])),
     secrets: new Map(backends.flatMap(({ secrets }) => [...secrets])),
+  };
+}
+
+type Presentation = Pick<CatalogueModel, "displayName" | "description" | "capabilities">;
+
+function toPresentation({ displayName, description, capabilities }: SourcedModel["resource"]["spec"]): Presentation {
+  return {
+    ...(displayName === undefined ? {} : { displayName }),
+    ...(description === undefined ? {} : { description }),
+    ...(capabilities === undefined ? {} : { capabilities: capabilities.map((name) => CAPABILITY_OF[name]) }),
   };
 }
 

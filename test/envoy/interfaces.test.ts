@@ -134,7 +134,11 @@ describe.for(MODELS)("chat completions, answered by a $upstream server", ({ mode
   test("the model list has every chat model (S10)", async () => {
     const models = (await Array.fromAsync(client().models.list())).map((entry) => entry.id);
     expect(models).toEqual(["modelx-chat", "modelx-reasoner", "modelx-v4-flash", "modelx-v4-pro"]);
-    expect((await client().models.retrieve(model)).id).toBe(model);
+    expect(await client().models.retrieve(model)).toMatchObject({
+      id: model,
+      name: expect.stringMatching(/^ModelX v4 /),
+      context_length: 200_000,
+    });
   });
 });
 

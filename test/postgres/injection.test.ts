@@ -50,7 +50,7 @@ async function openFull(name: string): Promise<Full> {
   const other = await signUp(database, { email: "other@example.com", name, password: PASSWORD });
   await addMember(database, { accountId, personId: other.person.id, role: "member" });
 
-  const model = catalogueModel(name, { aliases: [name] });
+  const model = catalogueModel(name, { aliases: [name], displayName: name, description: name });
   const backends = model.backends.map((backend) => ({ ...backend, name, upstreamModel: name, cluster: name }));
   await publishModels(database, [{ model: { ...model, backends }, price: PRICE }]);
   const { publicId, value } = await createApiKey(database, { accountId, name, pepper: PEPPER, allowedModels: [name] });

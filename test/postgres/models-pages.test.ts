@@ -61,6 +61,9 @@ test("a model's page shows every price with its hours, limits, uptime, that it i
       model: catalogueModel(name, {
         interfaces: ["chat", "messages", "responses"],
         aliases: ["acme"],
+        displayName: "Acme Large",
+        description: "For long documents.",
+        capabilities: ["tools", "structured_outputs"],
         deprecation: { sinceSeconds: now - 60, sunsetSeconds: 4_102_444_800 },
       }),
       price: PRICE,
@@ -75,10 +78,21 @@ test("a model's page shows every price with its hours, limits, uptime, that it i
   const list = await guest.get("/dashboard/models");
   expect(list.body).toContain('href="/dashboard/models/vendor/acme%3Alarge"');
   expect(list.body).toMatch(/legacy/);
+  for (const words of ["Acme Large", name, "Tools · Structured outputs"]) expect(list.body).toContain(words);
   for (const path of ["vendor/acme%3Alarge", "vendor%2Facme:large", "acme"]) {
     const { statusCode, body } = await guest.get(`/dashboard/models/${path}`);
     expect(statusCode).toBe(200);
-    for (const words of ["22:00–06:00 UTC", "$8.75", "$0.30", "131,072 tokens", "99.99%", "legacy", "2100-01-01"])
+    for (const words of [
+      "22:00–06:00 UTC",
+      "$8.75",
+      "$0.30",
+      "131,072 tokens",
+      "99.99%",
+      "legacy",
+      "2100-01-01",
+      "For long documents.",
+      "Tools, Structured outputs",
+    ])
       expect(body).toContain(words);
     expect(body).toContain('href="/dashboard/playground?model=vendor%2Facme%3Alarge"');
     expect(body.match(/curl http/g)).toHaveLength(3);

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { CAPABILITIES } from "../../../contract/capability.ts";
 import { INTERFACES } from "../../../contract/protocol.ts";
 import { listModels } from "../../../ledger/models/model-list.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -11,6 +12,11 @@ const price = z.string().meta({ description: "USD per million tokens, as a decim
 const listedModel = z
   .object({
     name: z.string(),
+    display_name: z.string(),
+    description: z.string().nullable(),
+    capabilities: z.array(z.enum(CAPABILITIES)).nullable().meta({ description: "null if the administrator states none" }),
+    deprecated_at: z.iso.datetime().nullable(),
+    retires_at: z.iso.datetime().nullable(),
     aliases: z.array(z.string()),
     interfaces: z.array(z.enum(INTERFACES)),
     context_window: z.int().nullable(),
@@ -34,6 +40,11 @@ export function modelApi(api: Api, { database }: AppDeps): void {
       const models = await listModels(database, Date.now());
       const data = models.map(({ model, price }) => ({
         name: model.name,
+        display_name: model.displayName ?? model.name,
+        description: model.description ?? null,
+        capabilities: model.capabilities ?? null,
+        deprecated_at: timeOf(model.deprecation?.sinceSeconds),
+        retires_at: timeOf(model.deprecation?.sunsetSeconds),
         aliases: model.aliases,
         interfaces: model.interfaces,
         context_window: model.contextWindow,
@@ -43,4 +54,8 @@ export function modelApi(api: Api, { database }: AppDeps): void {
       return { currency: "USD" as const, data };
     },
   );
+}
+
+function timeOf(seconds: number | undefined): string | null {
+  return seconds === undefined ? null : new Date(seconds * 1000).toISOString();
 }

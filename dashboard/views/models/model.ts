@@ -9,6 +9,7 @@ import { INTERFACE_NAMES } from "../interface-names.ts";
 import { layout } from "../layout.ts";
 import { quickstart, type Language } from "../quickstart.ts";
 import { UPTIME_DAYS, uptimeBars, uptimeOf } from "../uptime.ts";
+import { capabilityNames } from "./capabilities.ts";
 import { LEGACY, modelPath } from "./models.ts";
 import { prices } from "./prices.ts";
 
@@ -26,10 +27,10 @@ export function modelPage({ visitor, listed, days, baseUrl, language, nowMs }: M
   const { model } = listed;
   const body = html`<p class="crumb"><a href="/dashboard/models">Models</a></p>
     <div class="title">
-      <h1>${model.name} !${isLegacy(model, nowMs) ? LEGACY : ""}</h1>
+      <h1>${model.displayName ?? model.name} !${isLegacy(model, nowMs) ? LEGACY : ""}</h1>
       <a class="button primary" href="/dashboard/playground?model=${encodeURIComponent(model.name)}">Try it</a>
     </div>
-    !${retirement(model, nowMs)}
+    !${model.description === undefined ? "" : html`<p>${model.description}</p>`} !${retirement(model, nowMs)}
     <dl class="facts card">!${facts(model).map(([term, words]) => fact(term, words))}</dl>
     !${prices(listed)}
     <section aria-labelledby="uptime">
@@ -44,13 +45,15 @@ export function modelPage({ visitor, listed, days, baseUrl, language, nowMs }: M
       <h2 id="code">Use it</h2>
       !${quickstart({ baseUrl, model, language, path: modelPath(model.name) })}
     </section>`;
-  return layout({ title: model.name, visitor, path: "/dashboard/models", body });
+  return layout({ title: model.displayName ?? model.name, visitor, path: "/dashboard/models", body });
 }
 
-function facts({ contextWindow, maxOutputTokens, interfaces, aliases }: CatalogueModel): [string, string][] {
+function facts({ name, contextWindow, maxOutputTokens, capabilities, interfaces, aliases }: CatalogueModel): [string, string][] {
   return [
+    ["Model ID", name],
     ["Context", contextWindow === null ? "Not stated" : `${contextWindow.toLocaleString("en-US")} tokens`],
     ["Max output", `${maxOutputTokens.toLocaleString("en-US")} tokens`],
+    ["Capabilities", capabilities === undefined ? "Not stated" : capabilityNames(capabilities).join(", ") || "Text only"],
     ["Interfaces", interfaces.map((each) => INTERFACE_NAMES[each]).join(", ")],
     ...(aliases.length === 0 ? [] : [["Aliases", aliases.join(", ")] satisfies [string, string]]),
   ];

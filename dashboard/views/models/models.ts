@@ -1,4 +1,5 @@
 import { html } from "ghtml";
+import type { CatalogueModel } from "../../../contract/catalogue.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import { showPrice } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
@@ -8,6 +9,7 @@ import { compact } from "../figures.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
 import { layout } from "../layout.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
+import { capabilityNames } from "./capabilities.ts";
 
 const PATH = "/dashboard/models";
 
@@ -59,7 +61,9 @@ function row({ model, price, schedule }: ListedModel): string {
   return html`<tr>
     <th scope="row" data-label="Model">
       <span
-        ><a href="${modelPath(model.name)}"><code>!${clipped(model.name)}</code></a> !${isLegacy(model) ? LEGACY : ""}
+        ><a href="${modelPath(model.name)}">!${nameOf(model)}</a> !${isLegacy(model) ? LEGACY : ""}
+        !${model.displayName === undefined ? "" : html`<span class="sub"><code>!${clipped(model.name)}</code></span>`}
+        !${model.capabilities === undefined ? "" : html`<span class="sub">${capabilityNames(model.capabilities).join(" · ")}</span>`}
         !${schedule.length === 0 ? "" : html`<span class="sub">Prices vary by time</span>`}</span
       >
     </th>
@@ -71,4 +75,8 @@ function row({ model, price, schedule }: ListedModel): string {
     <td data-label="Context" class="number">!${model.contextWindow === null ? "–" : compact(model.contextWindow)}</td>
     <td data-label="Max output" class="number">!${compact(model.maxOutputTokens)}</td>
   </tr>`;
+}
+
+function nameOf({ displayName, name }: CatalogueModel): string {
+  return displayName === undefined ? html`<code>!${clipped(name)}</code>` : clipped(displayName);
 }

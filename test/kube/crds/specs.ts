@@ -141,6 +141,12 @@ export const modelSpecs = object(
   {
     modelName: names,
     aliases: mostly([[], ["other"], ["other", "an.other"]], [["modelx-v4-pro"], ["m"], ["a", "a"], ["a b"], "other"]),
+    displayName: mostly(["X", "Ä words", "x".repeat(128)], ["", "x".repeat(129), ...NOT_TEXT]),
+    description: mostly(["x", "x".repeat(1024)], ["", "x".repeat(1025), ...NOT_TEXT]),
+    capabilities: mostly(
+      [[], ["Tools"], ["StructuredOutputs", "Reasoning", "Files", "Images", "Tools"]],
+      [["Tools", "Tools"], ["tools"], "Tools"],
+    ),
     suspended: flags,
     interfaces: mostly(
       [["Messages"], ["ChatCompletions", "Messages"], ["Responses", "Messages", "ChatCompletions"]],

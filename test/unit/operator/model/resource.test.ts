@@ -47,6 +47,14 @@ describe("a Model is refused with the field and the remedy", () => {
     ],
     ["an alias that repeats the name", spec({ aliases: ["modelx"] }), "spec.aliases must not repeat modelName"],
     ["an alias twice", spec({ aliases: ["a", "a"] }), "spec.aliases must not name the same alias twice"],
+    ["an empty display name", spec({ displayName: "" }), "spec.displayName must not be empty"],
+    ["a long description", spec({ description: "x".repeat(1025) }), "spec.description must be at most 1024 characters"],
+    [
+      "an unknown capability",
+      spec({ capabilities: ["Vision"] }),
+      "spec.capabilities[0] must be Tools, Images, Files, Reasoning or StructuredOutputs",
+    ],
+    ["a capability twice", spec({ capabilities: ["Tools", "Tools"] }), "spec.capabilities must not name a capability twice"],
     [
       "no interface",
       spec({ interfaces: [] }),

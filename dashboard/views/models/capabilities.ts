@@ -1,0 +1,13 @@
+import type { Capability } from "../../../contract/capability.ts";
+
+const NAMES = {
+  tools: "Tools",
+  images: "Images",
+  files: "PDF files",
+  reasoning: "Reasoning",
+  structured_outputs: "Structured outputs",
+} as const satisfies Record<Capability, string>;
+
+export function capabilityNames(capabilities: readonly Capability[]): string[] {
+  return capabilities.map((each) => NAMES[each]);
+}

@@ -1,0 +1,66 @@
+import type { Capability } from "../../contract/capability.ts";
+import type { CatalogueModel } from "../../contract/catalogue.ts";
+
+type Described = Omit<CatalogueModel, "backends">;
+
+/** OpenAI's four fields, and, if the Model states them, those that other gateways add to them. */
+export function describeForChat(model: Described) {
+  const { displayName, description, capabilities, contextWindow, maxOutputTokens } = model;
+  return {
+    id: model.name,
+    object: "model" as const,
+    created: model.createdSeconds,
+    owned_by: "model-gateway",
+    ...(displayName === undefined ? {} : { name: displayName }),
+    ...(description === undefined ? {} : { description }),
+    ...(contextWindow === null ? {} : { context_length: contextWindow }),
+    max_completion_tokens: maxOutputTokens,
+    ...(capabilities === undefined ? {} : { capabilities }),
+  };
+}
+
+/** All of Anthropic's fields, and `description`, which it has not. */
+export function describeForMessages(model: Described, nowMs: number) {
+  const { sinceSeconds, sunsetSeconds } = model.deprecation ?? {};
+  const isDeprecated = model.deprecation !== undefined && (sinceSeconds ?? 0) * 1000 <= nowMs;
+  return {
+    type: "model" as const,
+    id: model.name,
+    display_name: model.displayName ?? model.name,
+    ...(model.description === undefined ? {} : { description: model.description }),
+    created_at: timeOf(model.createdSeconds),
+    max_input_tokens: model.contextWindow,
+    max_tokens: model.maxOutputTokens,
+    capabilities: model.capabilities === undefined ? null : describeCapabilities(new Set(model.capabilities)),
+    lifecycle: isDeprecated ? ("deprecated" as const) : ("active" as const),
+    deprecated_at: isDeprecated && sinceSeconds !== undefined ? timeOf(sinceSeconds) : null,
+    retires_at: isDeprecated && sunsetSeconds !== undefined ? timeOf(sunsetSeconds) : null,
+    line: null,
+  };
+}
+
+/** Anthropic lists every capability that it knows; those that a Model cannot state are none of the gateway's. */
+function describeCapabilities(stated: ReadonlySet<Capability>) {
+  const reasoning = { supported: stated.has("reasoning") };
+  return {
+    batch: NO,
+    citations: NO,
+    code_execution: NO,
+    context_management: { ...NO, clear_thinking_20251015: NO, clear_tool_uses_20250919: NO, compact_20260112: NO },
+    effort: { ...reasoning, low: reasoning, medium: reasoning, high: reasoning, xhigh: reasoning, max: reasoning },
+    image_input: { supported: stated.has("images") },
+    pdf_input: { supported: stated.has("files") },
+    server_tools: { ...NO, code_execution: NO, web_search: NO },
+    structured_outputs: { supported: stated.has("structured_outputs") },
+    thinking: {
+      ...reasoning,
+      types: { adaptive: reasoning, between_tools: NO, disabled: { supported: true }, enabled: reasoning },
+    },
+  };
+}
+
+const NO = { supported: false } as const;
+
+function timeOf(seconds: number): string {
+  return new Date(seconds * 1000).toISOString();
+}

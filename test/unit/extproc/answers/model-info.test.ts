@@ -1,0 +1,59 @@
+import type { ModelInfo } from "@anthropic-ai/sdk/resources/models";
+import type { Model } from "openai/resources/models";
+import { expect, test } from "vitest";
+import { describeForChat, describeForMessages } from "../../../../extproc/answers/model-info.ts";
+import { catalogueModel } from "../../../support/ledger.ts";
+
+const NOW_MS = Date.UTC(2026, 10, 23);
+const plain = catalogueModel("acme", { contextWindow: null });
+const described = catalogueModel("acme", {
+  displayName: "Acme Large",
+  description: "For long documents.",
+  capabilities: ["tools", "images"],
+});
+
+test("OpenAI's model list has what the Model states, and no more", () => {
+  const fields = describeForChat(plain) satisfies Model;
+  expect(Object.keys(fields)).toEqual(["id", "object", "created", "owned_by", "max_completion_tokens"]);
+  expect(describeForChat(described)).toEqual({
+    id: "acme",
+    object: "model",
+    created: 1_700_000_000,
+    owned_by: "model-gateway",
+    name: "Acme Large",
+    description: "For long documents.",
+    context_length: 131_072,
+    max_completion_tokens: 8192,
+    capabilities: ["tools", "images"],
+  });
+});
+
+test("Anthropic's model list has every field of its SDK; null stands for capabilities that are not stated", () => {
+  const fields = describeForMessages(plain, NOW_MS) satisfies ModelInfo;
+  expect(fields).toMatchObject({ display_name: "acme", max_input_tokens: null, max_tokens: 8192, capabilities: null });
+  expect(fields).toMatchObject({ lifecycle: "active", deprecated_at: null, retires_at: null });
+  const { capabilities, ...stated } = describeForMessages(described, NOW_MS);
+  expect(stated).toMatchObject({ display_name: "Acme Large", description: "For long documents.", max_input_tokens: 131_072 });
+  expect(capabilities).toMatchObject({
+    image_input: { supported: true },
+    pdf_input: { supported: false },
+    structured_outputs: { supported: false },
+    thinking: { supported: false, types: { enabled: { supported: false }, disabled: { supported: true } } },
+  });
+});
+
+test.for([
+  { when: "later", sinceSeconds: NOW_MS / 1000 + 60, shown: { lifecycle: "active", deprecated_at: null, retires_at: null } },
+  {
+    when: "already",
+    sinceSeconds: NOW_MS / 1000 - 60,
+    shown: {
+      lifecycle: "deprecated",
+      deprecated_at: "2026-11-22T23:59:00.000Z",
+      retires_at: "2027-11-23T00:00:00.000Z",
+    },
+  },
+])("a Model that is deprecated $when has that lifecycle", ({ sinceSeconds, shown }) => {
+  const deprecation = { sinceSeconds, sunsetSeconds: Date.UTC(2027, 10, 23) / 1000 };
+  expect(describeForMessages({ ...plain, deprecation }, NOW_MS)).toMatchObject(shown);
+});
