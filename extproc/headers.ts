@@ -9,7 +9,7 @@ const PASSED_UPSTREAM = new Set([
   "content-length",
   "accept",
   "user-agent",
-  // Without it Envoy finds no route; the route takes it off (operator/bootstrap/upstream-route.ts).
+  // Without it Envoy finds no route; the route takes it off (operator/bootstrap/routes/upstream.ts).
   "x-forwarded-proto",
 ]);
 

@@ -22,7 +22,7 @@ export type ExtprocServer = GrpcStreams;
 export interface ServerDeps {
   /** @param push sends Envoy a message that it has not asked for. */
   createExchange(push: Push): Steps;
-  /** For one attempt of an exchange (operator/bootstrap/attempts.ts). */
+  /** For one attempt of an exchange (operator/bootstrap/listeners/attempts.ts). */
   createAttempt(push: Push): Steps;
   /** Whose message is next. */
   turns: Turns;
@@ -60,7 +60,7 @@ export function startServer(address: string, deps: ServerDeps): Promise<ExtprocS
   });
 }
 
-/** Reports come on a stream that stays open, and ask for no answer (operator/bootstrap/broken-answer-log.ts). */
+/** Reports come on a stream that stays open, and ask for no answer (operator/bootstrap/filters/broken-answer-log.ts). */
 function serveReports(stream: GrpcStream, { onBrokenAnswer }: ServerDeps): GrpcHandler {
   return {
     message(message) {

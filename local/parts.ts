@@ -6,7 +6,7 @@ import { stringify } from "yaml";
 import { MAX_REQUEST_BYTES } from "../contract/headers.ts";
 import { buildBootstrap } from "../operator/bootstrap/bootstrap.ts";
 import type { ExtprocAddress } from "../operator/bootstrap/extproc-cluster.ts";
-import type { TraceCollector } from "../operator/bootstrap/tracing.ts";
+import type { TraceCollector } from "../operator/bootstrap/filters/tracing.ts";
 import { drainEnvoy } from "../runtime/envoy-drain.ts";
 import { addressText } from "./extproc-addresses.ts";
 import type { Part } from "./process/part.ts";

@@ -1,4 +1,4 @@
-import type { TraceCollector } from "../operator/bootstrap/tracing.ts";
+import type { TraceCollector } from "../operator/bootstrap/filters/tracing.ts";
 
 /**
  * Where spans go, from OTEL_EXPORTER_OTLP_ENDPOINT; undefined where that is unset or empty.

@@ -1,13 +1,13 @@
 import { stringify } from "yaml";
 import { MAX_REQUEST_BYTES, attemptPath } from "../../contract/headers.ts";
 import { buildBootstrap, quarterOfHeap, XDS_CLUSTER } from "../../operator/bootstrap/bootstrap.ts";
-import { clientTlsSecret, type ClientTls } from "../../operator/bootstrap/client-tls.ts";
-import { DASHBOARD_CLUSTER, INSTALLER_PATHS } from "../../operator/bootstrap/dashboard-route.ts";
+import { clientTlsSecret, type ClientTls } from "../../operator/bootstrap/tls/client.ts";
+import { DASHBOARD_CLUSTER, INSTALLER_PATHS } from "../../operator/bootstrap/routes/dashboard.ts";
 import { MAX_EXTPROC_STREAMS } from "../../operator/bootstrap/extproc-cluster.ts";
-import { EXTPROC_FILTER } from "../../operator/bootstrap/extproc-filter.ts";
-import { internalTlsSecrets, type InternalTls } from "../../operator/bootstrap/internal-tls.ts";
-import { TRACES_CLUSTER } from "../../operator/bootstrap/tracing.ts";
-import { PLAIN_HTTP } from "../../operator/bootstrap/plain-http.ts";
+import { EXTPROC_FILTER } from "../../operator/bootstrap/filters/extproc.ts";
+import { internalTlsSecrets, type InternalTls } from "../../operator/bootstrap/tls/internal.ts";
+import { TRACES_CLUSTER } from "../../operator/bootstrap/filters/tracing.ts";
+import { PLAIN_HTTP } from "../../operator/bootstrap/listeners/plain-http.ts";
 
 /** Where the pod mounts what TLS needs. */
 export const CLIENT_TLS: ClientTls = {

@@ -1,6 +1,6 @@
 import type { Timeouts } from "../../contract/catalogue.ts";
 
-/** The time that a request has. For a Model with one backend and no times of its own, Envoy keeps it alone (operator/bootstrap/listener.ts). */
+/** The time that a request has. For a Model with one backend and no times of its own, Envoy keeps it alone (operator/bootstrap/listeners/clients.ts). */
 export interface Deadlines {
   /** The upstream's headers have come. */
   began(isStream: boolean): void;

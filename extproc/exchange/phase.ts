@@ -13,7 +13,7 @@ export type Phase =
   | Admitted
   | Counting
   | ForwardedPhase
-  /** The body of Envoy's own reply: its configuration gives it the caller's shape (operator/bootstrap/local-replies.ts). */
+  /** The body of Envoy's own reply: its configuration gives it the caller's shape (operator/bootstrap/filters/local-replies.ts). */
   | { kind: "local_reply" }
   /** Nothing: the gateway has answered by itself. */
   | { kind: "answered" };

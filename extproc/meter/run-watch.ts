@@ -29,7 +29,7 @@ export interface RunWatchDeps {
 }
 
 /**
- * Envoy ends a request that is silent for five minutes (operator/bootstrap/listener.ts). Of a whole answer nothing is seen here
+ * Envoy ends a request that is silent for five minutes (operator/bootstrap/listeners/clients.ts). Of a whole answer nothing is seen here
  * before its last byte, and some model servers send blanks for many minutes to keep it open.
  */
 const SILENT_MS = 3_600_000;

@@ -1,17 +1,17 @@
-import { accessLog } from "./access-log.ts";
-import { attemptsCluster, attemptsListener } from "./attempts.ts";
-import { earlyAnswersListener } from "./early-answers.ts";
+import { accessLog } from "./filters/access-log.ts";
+import { attemptsCluster, attemptsListener } from "./listeners/attempts.ts";
+import { earlyAnswersListener } from "./listeners/early-answers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
-import { dashboardCluster } from "./dashboard-route.ts";
+import { dashboardCluster } from "./routes/dashboard.ts";
 import { EXTPROC_CLUSTER, extprocCluster, MAX_EXTPROC_STREAMS, type ExtprocAddress } from "./extproc-cluster.ts";
-import type { ClientTls } from "./client-tls.ts";
-import { internalListeners } from "./internal-hop.ts";
-import { internalTransport, type InternalTls } from "./internal-tls.ts";
-import { listener } from "./listener.ts";
-import { relayCluster, relayListener } from "./relay.ts";
+import type { ClientTls } from "./tls/client.ts";
+import { internalListeners } from "./listeners/internal-hop.ts";
+import { internalTransport, type InternalTls } from "./tls/internal.ts";
+import { listener } from "./listeners/clients.ts";
+import { relayCluster, relayListener } from "./listeners/relay.ts";
 import { endpointAddress, socketAddress, type EndpointAddress, type SocketAddress } from "./socket-address.ts";
-import { tracesCluster, type TraceCollector } from "./tracing.ts";
-import { adminCluster, statusListener } from "./status-listener.ts";
+import { tracesCluster, type TraceCollector } from "./filters/tracing.ts";
+import { adminCluster, statusListener } from "./listeners/status.ts";
 
 export interface BootstrapOptions {
   /** Where clients come in. */

@@ -31,7 +31,7 @@ export async function untilAtRest({ database }: SupervisedStack, plane: Plane, u
 
 /**
  * Requests of clients, and those to model servers. The operator's stream is always there, and so is, after the first broken answer, that
- * of Envoy's reports to extproc (operator/bootstrap/broken-answer-log.ts). extproc counts its other streams itself.
+ * of Envoy's reports to extproc (operator/bootstrap/filters/broken-answer-log.ts). extproc counts its other streams itself.
  */
 async function countActive(adminUrl: string): Promise<number> {
   const text = await (await fetch(`${adminUrl}/stats?filter=_rq_active$`)).text();

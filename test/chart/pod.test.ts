@@ -10,7 +10,7 @@ import { stringify } from "yaml";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort, LOOPBACK } from "../../local/process/ports.ts";
 import { buildSnapshot } from "../../operator/xds/snapshot.ts";
-import { clientTlsSecret } from "../../operator/bootstrap/client-tls.ts";
+import { clientTlsSecret } from "../../operator/bootstrap/tls/client.ts";
 import { eventually } from "../support/eventually.ts";
 import { makeCertificates, type TlsCertificates } from "../support/tls-certificates.ts";
 import { loopbackEndpoint, startXdsStack, type XdsStack } from "../support/xds-stack.ts";

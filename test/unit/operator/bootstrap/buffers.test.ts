@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { buildBootstrap } from "../../../../operator/bootstrap/bootstrap.ts";
 import { buildCluster } from "../../../../operator/xds/cluster.ts";
-import { routeByBodyLength } from "../../../../operator/bootstrap/held-body.ts";
+import { routeByBodyLength } from "../../../../operator/bootstrap/filters/held-body.ts";
 
 const MEBIBYTE = 1024 * 1024;
 const MAX_REQUEST_BYTES = 32 * MEBIBYTE;

@@ -2,7 +2,7 @@ import fastify from "fastify";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { KEEP_ALIVE_MS } from "../../../../dashboard/mutual-tls.ts";
-import { dashboardCluster } from "../../../../operator/bootstrap/dashboard-route.ts";
+import { dashboardCluster } from "../../../../operator/bootstrap/routes/dashboard.ts";
 
 const OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
 const schema = z.object({

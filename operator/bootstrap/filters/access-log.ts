@@ -1,4 +1,4 @@
-import type { EnvoyConfig } from "./envoy-config.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
 import { CLIENT_METADATA, CLIENT_PATH } from "./client-metadata.ts";
 
 /**

@@ -1,5 +1,5 @@
-import { INTERNAL_BUFFER_BYTES } from "./buffers.ts";
-import type { EnvoyConfig } from "./envoy-config.ts";
+import { INTERNAL_BUFFER_BYTES } from "../buffers.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
 
 /** A listener inside this Envoy, and the cluster by which requests reach it: from nowhere else. */
 

@@ -1,5 +1,5 @@
-import { HEADERS } from "../../contract/headers.ts";
-import type { EnvoyConfig } from "./envoy-config.ts";
+import { HEADERS } from "../../../contract/headers.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
 
 /** Where it traces, Envoy would write into the id whether and why. */
 export const REQUEST_ID_AS_IT_IS: EnvoyConfig = {

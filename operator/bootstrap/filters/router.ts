@@ -1,4 +1,4 @@
-import type { EnvoyConfig } from "./envoy-config.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
 
 /** The last HTTP filter. Envoy's own headers are nobody's business, neither the provider's nor the client's. */
 export const ROUTER_FILTER: EnvoyConfig = {

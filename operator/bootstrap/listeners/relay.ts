@@ -1,13 +1,13 @@
-import { HEADERS, RELAY_CLUSTER } from "../../contract/headers.ts";
-import { backendRoutes } from "./backend-route.ts";
-import { brokenAnswerLog } from "./broken-answer-log.ts";
-import { CONNECTION_BUFFER_BYTES } from "./buffers.ts";
-import type { EnvoyConfig } from "./envoy-config.ts";
-import { EXTPROC_CLUSTER } from "./extproc-cluster.ts";
+import { HEADERS, RELAY_CLUSTER } from "../../../contract/headers.ts";
+import { backendRoutes } from "../routes/backend.ts";
+import { brokenAnswerLog } from "../filters/broken-answer-log.ts";
+import { CONNECTION_BUFFER_BYTES } from "../buffers.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
+import { EXTPROC_CLUSTER } from "../extproc-cluster.ts";
 import { internalCluster, internalListener } from "./internal-hop.ts";
-import { ROUTER_FILTER } from "./router-filter.ts";
-import { REQUEST_ID_AS_IT_IS } from "./request-id.ts";
-import { PRIVATE_HEADERS } from "./upstream-route.ts";
+import { ROUTER_FILTER } from "../filters/router.ts";
+import { REQUEST_ID_AS_IT_IS } from "../filters/request-id.ts";
+import { PRIVATE_HEADERS } from "../routes/upstream.ts";
 
 /**
  * A listener inside this Envoy that stands between a stream's client and its model server. When a server breaks off, Envoy

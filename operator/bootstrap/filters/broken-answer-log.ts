@@ -1,5 +1,5 @@
-import type { EnvoyConfig } from "./envoy-config.ts";
-import { EXTPROC_CLUSTER } from "./extproc-cluster.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
+import { EXTPROC_CLUSTER } from "../extproc-cluster.ts";
 
 /**
  * Reports to extproc, over gRPC, each answer that the model server did not finish. ext_proc itself cannot tell a server that

@@ -1,4 +1,4 @@
-import type { EnvoyConfig } from "./envoy-config.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
 
 export interface ClientTls {
   /** File with what `clientTlsSecret` builds. */

@@ -1,5 +1,5 @@
-import type { EnvoyConfig } from "./envoy-config.ts";
-import { socketAddress, type SocketAddress } from "./socket-address.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
+import { socketAddress, type SocketAddress } from "../socket-address.ts";
 
 const ADMIN_CLUSTER = "admin";
 

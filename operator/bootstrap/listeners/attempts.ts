@@ -1,16 +1,16 @@
-import { ATTEMPTS_CLUSTER, HEADERS, attemptPath } from "../../contract/headers.ts";
-import { brokenAnswerLog } from "./broken-answer-log.ts";
-import type { EnvoyConfig } from "./envoy-config.ts";
-import { attemptFilter, attemptsOfWorker } from "./extproc-filter.ts";
-import { nameOfWorker, type ExtprocAddress } from "./extproc-cluster.ts";
-import { routeByBodyLength, type Route } from "./held-body.ts";
+import { ATTEMPTS_CLUSTER, HEADERS, attemptPath } from "../../../contract/headers.ts";
+import { brokenAnswerLog } from "../filters/broken-answer-log.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
+import { attemptFilter, attemptsOfWorker } from "../filters/extproc.ts";
+import { nameOfWorker, type ExtprocAddress } from "../extproc-cluster.ts";
+import { routeByBodyLength, type Route } from "../filters/held-body.ts";
 import { internalCluster, internalListener } from "./internal-hop.ts";
-import { ROUTER_FILTER } from "./router-filter.ts";
+import { ROUTER_FILTER } from "../filters/router.ts";
 import { BROKEN_STAYS_OPEN } from "./relay.ts";
-import { REQUEST_ID_AS_IT_IS } from "./request-id.ts";
-import { tracing, type TraceCollector } from "./tracing.ts";
-import { unprocessedRoutes } from "./unprocessed-route.ts";
-import { PRIVATE_HEADERS, UNBELIEVED_HEADERS } from "./upstream-route.ts";
+import { REQUEST_ID_AS_IT_IS } from "../filters/request-id.ts";
+import { tracing, type TraceCollector } from "../filters/tracing.ts";
+import { unprocessedRoutes } from "../routes/unprocessed.ts";
+import { PRIVATE_HEADERS, UNBELIEVED_HEADERS } from "../routes/upstream.ts";
 
 /**
  * Fallback (docs/decisions/0016): a request for a Model with several backends passes a listener inside this Envoy, once an

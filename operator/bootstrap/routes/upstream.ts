@@ -1,4 +1,4 @@
-import { HEADERS } from "../../contract/headers.ts";
+import { HEADERS } from "../../../contract/headers.ts";
 
 /** What a provider has no business to see: the clients' credentials (the injector sets ours) and their addresses. */
 export const PRIVATE_HEADERS = [

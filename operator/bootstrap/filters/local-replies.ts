@@ -1,7 +1,7 @@
-import { encodeError, GatewayError, toGatewayError } from "../../contract/errors.ts";
-import { HEADERS } from "../../contract/headers.ts";
-import type { Dialect } from "../../contract/protocol.ts";
-import type { EnvoyConfig } from "./envoy-config.ts";
+import { encodeError, GatewayError, toGatewayError } from "../../../contract/errors.ts";
+import { HEADERS } from "../../../contract/headers.ts";
+import type { Dialect } from "../../../contract/protocol.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
 import { CLIENT_METADATA, CLIENT_PATH, CLIENT_VERSION } from "./client-metadata.ts";
 
 /**

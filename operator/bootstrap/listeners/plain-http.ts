@@ -1,7 +1,7 @@
-import { GatewayError } from "../../contract/errors.ts";
-import type { EnvoyConfig } from "./envoy-config.ts";
-import { plainHttpReplies } from "./local-replies.ts";
-import { requestIdFilter } from "./request-id.ts";
+import { GatewayError } from "../../../contract/errors.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
+import { plainHttpReplies } from "../filters/local-replies.ts";
+import { requestIdFilter } from "../filters/request-id.ts";
 
 /** Tells a connection with TLS from one without, where the port takes TLS. */
 export const TLS_INSPECTOR: EnvoyConfig = {

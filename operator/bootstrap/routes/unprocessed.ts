@@ -1,6 +1,6 @@
-import { HEADERS } from "../../contract/headers.ts";
-import type { EnvoyConfig } from "./envoy-config.ts";
-import { routeByBodyLength } from "./held-body.ts";
+import { HEADERS } from "../../../contract/headers.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
+import { routeByBodyLength } from "../filters/held-body.ts";
 
 interface UnprocessedRoute {
   name: string;

@@ -1,5 +1,5 @@
-import { HELD_BODY_CLASSES } from "./buffers.ts";
-import type { EnvoyConfig } from "./envoy-config.ts";
+import { HELD_BODY_CLASSES } from "../buffers.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
 
 export type Route = EnvoyConfig & { name: string; match: EnvoyConfig & { headers?: readonly EnvoyConfig[] } };
 

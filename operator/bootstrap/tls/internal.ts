@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import type { EnvoyConfig } from "./envoy-config.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
 
 /** How this Envoy shows the gateway's other parts who it is, and sees who they are. */
 export interface InternalTls {

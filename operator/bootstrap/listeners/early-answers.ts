@@ -1,12 +1,12 @@
-import { HEADERS, RELAY_CLUSTER } from "../../contract/headers.ts";
+import { HEADERS, RELAY_CLUSTER } from "../../../contract/headers.ts";
 import { attemptsRoutes } from "./attempts.ts";
-import { backendRoutes } from "./backend-route.ts";
-import { brokenAnswerLog } from "./broken-answer-log.ts";
-import { CONNECTION_BUFFER_BYTES } from "./buffers.ts";
-import type { EnvoyConfig } from "./envoy-config.ts";
+import { backendRoutes } from "../routes/backend.ts";
+import { brokenAnswerLog } from "../filters/broken-answer-log.ts";
+import { CONNECTION_BUFFER_BYTES } from "../buffers.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
 import { relayConnectionManager } from "./relay.ts";
-import { socketAddress, type EndpointAddress } from "./socket-address.ts";
-import { PRIVATE_HEADERS } from "./upstream-route.ts";
+import { socketAddress, type EndpointAddress } from "../socket-address.ts";
+import { PRIVATE_HEADERS } from "../routes/upstream.ts";
 
 /**
  * A stream whose Model names `streaming.answerAfter` passes extproc twice (docs/decisions/0048): Envoy sends the request to

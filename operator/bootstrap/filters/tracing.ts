@@ -1,7 +1,7 @@
-import { SPAN_ATTRIBUTES, SPAN_METADATA } from "../../contract/span-attributes.ts";
+import { SPAN_ATTRIBUTES, SPAN_METADATA } from "../../../contract/span-attributes.ts";
 import { CLIENT_METADATA, CLIENT_PATH } from "./client-metadata.ts";
-import type { EnvoyConfig } from "./envoy-config.ts";
-import { socketAddress, type SocketAddress } from "./socket-address.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
+import { socketAddress, type SocketAddress } from "../socket-address.ts";
 
 /** Who takes spans over OTLP on HTTP, and of how many requests. */
 export interface TraceCollector extends SocketAddress {

@@ -1,8 +1,8 @@
-import { HEADERS } from "../../contract/headers.ts";
-import type { EnvoyConfig } from "./envoy-config.ts";
-import { extprocDisabled } from "./extproc-filter.ts";
-import { internalTransport, type InternalTls } from "./internal-tls.ts";
-import { socketAddress, type SocketAddress } from "./socket-address.ts";
+import { HEADERS } from "../../../contract/headers.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
+import { extprocDisabled } from "../filters/extproc.ts";
+import { internalTransport, type InternalTls } from "../tls/internal.ts";
+import { socketAddress, type SocketAddress } from "../socket-address.ts";
 
 export const DASHBOARD_CLUSTER = "dashboard";
 

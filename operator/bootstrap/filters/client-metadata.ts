@@ -1,5 +1,5 @@
-import type { EnvoyConfig } from "./envoy-config.ts";
-import { HEADERS } from "../../contract/headers.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
+import { HEADERS } from "../../../contract/headers.ts";
 
 /** Metadata namespace that holds what the client sent, for after the processor rewrote the headers. */
 export const CLIENT_METADATA = "gateway.client";

@@ -1,6 +1,6 @@
-import { HEADERS } from "../../contract/headers.ts";
-import type { EnvoyConfig } from "./envoy-config.ts";
-import { PRIVATE_HEADERS, SENT_AGAIN, UNBELIEVED_HEADERS } from "./upstream-route.ts";
+import { HEADERS } from "../../../contract/headers.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
+import { PRIVATE_HEADERS, SENT_AGAIN, UNBELIEVED_HEADERS } from "./upstream.ts";
 
 /** The routes to the one backend that extproc has named. @param options further fields of each route. */
 export function backendRoutes(options: EnvoyConfig = {}): EnvoyConfig[] {

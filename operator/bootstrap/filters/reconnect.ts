@@ -1,4 +1,4 @@
-import type { EnvoyConfig } from "./envoy-config.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
 
 const SCRIPT = `function envoy_on_response(handle)
   handle:streamInfo():drainConnectionUponCompletion()

@@ -1,6 +1,6 @@
-import { HEADERS, STAGE } from "../../contract/headers.ts";
-import { SPAN_METADATA } from "../../contract/span-attributes.ts";
-import type { EnvoyConfig } from "./envoy-config.ts";
+import { HEADERS, STAGE } from "../../../contract/headers.ts";
+import { SPAN_METADATA } from "../../../contract/span-attributes.ts";
+import type { EnvoyConfig } from "../envoy-config.ts";
 
 export const EXTPROC_FILTER = "envoy.filters.http.ext_proc";
 
