@@ -29,6 +29,7 @@ export default defineConfig({
         include: ["chaos", "golden-streams", "soak"],
         testTimeout: HOUR_MS,
       }),
+      createProject("browser", { include: ["journey", "month", "widths"], testTimeout: HOUR_MS }),
       createProject("fuzz", { env, testTimeout: HOUR_MS }),
       createProject("kube", { env, include: ["crds/verdicts"], testTimeout: HOUR_MS }),
       ...(whyNoCluster() === undefined ? [createProject("cluster", { include: ["kills", "outages"] })] : []),

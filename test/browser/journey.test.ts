@@ -1,16 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { answered, callBoth, makeKey, signUp, topUp } from "./harness-steps.ts";
 import { useStage } from "./harness-stage.ts";
-import type { Device, Scheme } from "./harness-visit.ts";
+import { looks } from "./looks.ts";
 
 const { stack, visit } = useStage();
-const LOOKS: [Device, Scheme][] = [
-  ["desktop", "light"],
-  ["desktop", "dark"],
-  ["phone", "light"],
-  ["phone", "dark"],
-];
-
 const PAGES = [
   "",
   "/credit",
@@ -26,7 +19,7 @@ const PAGES = [
   "/nothing-here",
 ];
 
-describe.each(LOOKS)("on a %s, %s", (device, scheme) => {
+describe.each(looks())("on a $device, $scheme", ({ device, scheme }) => {
   test("from signing up to seeing what answers cost (S24–S29)", async () => {
     const { page, look, complaints } = await visit({ device, scheme });
     const email = `${device}-${scheme}@example.com`;

@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import type { Page } from "playwright-core";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import * as z from "zod";
 import { publishModels } from "../../ledger/models/catalogue.ts";
 import { setBillingDetails } from "../../ledger/billing/billing-details.ts";
@@ -157,7 +157,7 @@ async function takePicture(page: Page, name: string): Promise<void> {
 
 /**
  * What is wrong with a page that is loaded once: a theme or a width changes styles alone. Colours depend on the theme, and the
- * narrowest and the widest layout show all of them; anything else depends on the width.
+ * narrowest and the widest layout show all of them; anything else depends on the width, and is looked at in between at night.
  */
 async function lookAt(page: Page, where: string): Promise<string[]> {
   const name = where.replace(/\W+/g, "-");
@@ -167,11 +167,11 @@ async function lookAt(page: Page, where: string): Promise<string[]> {
     await page.setViewportSize({ width, height: 900 });
     const needed = await page.locator("html").evaluate((element) => element.scrollWidth);
     if (needed > width) found.push(`${where} at ${width}: ${needed - width} pixels too wide`);
-    const showsAllColours = width === WIDTHS[0] || width === WIDTHS.at(-1);
+    const isOutermost = width === WIDTHS[0] || width === WIDTHS.at(-1);
     for (const theme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme: theme });
       await takePicture(page, `${name}-${width}-${theme}`);
-      const rules = { layout: theme === "light", colours: showsAllColours };
+      const rules = { layout: theme === "light" && (isOutermost || inject("isNight")), colours: isOutermost };
       if (rules.layout || rules.colours)
         found.push(...(await gravePartsOf(page, rules)).map((part) => `${where} at ${width}, ${theme}: ${part}`));
     }

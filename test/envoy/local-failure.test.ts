@@ -3,11 +3,10 @@ import { createServer } from "node:net";
 import path from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { LOOPBACK } from "../../local/process/ports.ts";
-import { isAlive } from "../../local/process/processes.ts";
 import { eventually } from "../support/eventually.ts";
-import { makePlace, type LocalProcess } from "../support/local-process.ts";
+import { makePlace, type LocalProcess, type Place } from "../support/local-process.ts";
 
 const READY = /Ctrl-C stops everything/;
 const MANIFESTS = fileURLToPath(new URL("../../local/manifests", import.meta.url));
@@ -77,38 +76,54 @@ async function asker(local: LocalProcess): Promise<() => Promise<void>> {
   };
 }
 
-test("a part that hangs is killed and started again, and the gateway answers as before", { timeout: 240_000 }, async () => {
-  const place = await makePlace();
-  const local = await place.start();
-  await local.shows(READY);
-  const answers = await asker(local);
-  for (const name of ["extproc", "envoy"]) {
-    process.kill((await local.parts())[name] ?? 0, "SIGSTOP");
-    await local.shows(new RegExp(`^${name}: it did not answer any more and was killed; starting it again in \\d+ ms …$`, "m"));
-    await local.shows(new RegExp(`^${name} runs again\\.$`, "m"));
-    await eventually(answers, { withinMs: 30_000 });
-  }
-  process.kill(local.pid, "SIGTERM");
-  expect(await local.exited).toBe(0);
-  expect(await place.survivors()).toStrictEqual([]);
-});
+describe("one start", () => {
+  let place: Place;
+  let local: LocalProcess;
+  let answers: () => Promise<void>;
 
-test("a part that dies is started again, says so, and the gateway answers as before", { timeout: 240_000 }, async () => {
-  const place = await makePlace();
-  const local = await place.start();
-  await local.shows(READY);
-  const answers = await asker(local);
-  const status = await readFile(path.join(place.data, "postgres", "cluster", "postmaster.pid"), "utf8");
-  const pids: Record<string, number> = { ...(await local.parts()), postgres: Number.parseInt(status, 10) };
-  for (const name of ["simulator", "operator", "extproc", "dashboard", "envoy", "postgres"] as const) {
-    process.kill(pids[name] ?? 0, "SIGKILL");
-    await local.shows(new RegExp(`^${name}: it ended with SIGKILL; starting it again in 250 ms …$`, "m"));
-    await local.shows(new RegExp(`^${name} runs again\\.$`, "m"));
-    await eventually(answers, { withinMs: 30_000 });
-  }
-  process.kill(local.pid, "SIGTERM");
-  expect(await local.exited).toBe(0);
-  expect(await place.survivors()).toStrictEqual([]);
+  beforeAll(async () => {
+    place = await makePlace(afterAll);
+    local = await place.start();
+    await local.shows(READY);
+    answers = await asker(local);
+  });
+
+  test("starts a part that dies again, says so, and answers as before", { timeout: 240_000 }, async () => {
+    const status = await readFile(path.join(place.data, "postgres", "cluster", "postmaster.pid"), "utf8");
+    const pids: Record<string, number> = { ...(await local.parts()), postgres: Number.parseInt(status, 10) };
+    for (const name of ["simulator", "operator", "extproc", "dashboard", "envoy", "postgres"] as const) {
+      process.kill(pids[name] ?? 0, "SIGKILL");
+      await local.shows(new RegExp(`^${name}: it ended with SIGKILL; starting it again in 250 ms …$`, "m"));
+      await local.shows(new RegExp(`^${name} runs again\\.$`, "m"));
+      await eventually(answers, { withinMs: 30_000 });
+    }
+  });
+
+  test("kills a part that hangs, starts it again, and answers as before", { timeout: 240_000 }, async () => {
+    for (const name of ["extproc", "envoy"]) {
+      const runs = new RegExp(`^${name} runs again\\.$`, "gm");
+      const before = local.output().match(runs)?.length ?? 0;
+      process.kill((await local.parts())[name] ?? 0, "SIGSTOP");
+      await local.shows(new RegExp(`^${name}: it did not answer any more and was killed; starting it again in \\d+ ms …$`, "m"));
+      await expect.poll(() => local.output().match(runs)?.length).toBe(before + 1);
+      await eventually(answers, { withinMs: 30_000 });
+    }
+  });
+
+  test("is left alone by a second one on the same data, which says who uses it", async () => {
+    const second = await place.start();
+    expect(await second.exited).toBe(1);
+    expect(lastLine(second.output())).toContain(`Another start (process ${local.pid}) uses this data directory`);
+    await answers();
+  });
+
+  test("stops in order when Ctrl-C arrives twice, from the terminal and from npm", async () => {
+    process.kill(-local.pid, "SIGINT");
+    process.kill(local.pid, "SIGINT");
+    expect(await local.exited).toBe(0);
+    expect(lastLine(local.output())).toBe("Stopped; the data stays.");
+    expect(await place.survivors()).toStrictEqual([]);
+  });
 });
 
 test("a part that keeps dying ends everything, with the last lines of its log", { timeout: 180_000 }, async () => {
@@ -123,18 +138,6 @@ test("a part that keeps dying ends everything, with the last lines of its log", 
     /^envoy did not start: it ended with code 1\..* It has ended 6 times in a row and is given up\.\n(  .*\n)*  .*no_such_field/m,
   );
   expect(await place.survivors()).toStrictEqual([]);
-});
-
-test("a second start on the same data says that the first one uses it, and leaves it alone", async () => {
-  const place = await makePlace();
-  const first = await place.start();
-  await first.shows(READY);
-  const second = await place.start();
-  expect(await second.exited).toBe(1);
-  expect(lastLine(second.output())).toContain(`Another start (process ${first.pid}) uses this data directory`);
-  expect(await isAlive((await first.parts()).envoy ?? 0)).toBe(true);
-  process.kill(first.pid, "SIGTERM");
-  expect(await first.exited).toBe(0);
 });
 
 test("after the supervisor is killed nothing of it runs on, and the next start has the same data", async () => {
@@ -152,17 +155,6 @@ test("after the supervisor is killed nothing of it runs on, and the next start h
   expect(next.output()).not.toContain("left over");
   process.kill(next.pid, "SIGTERM");
   expect(await next.exited).toBe(0);
-});
-
-test("a Ctrl-C that arrives twice, from the terminal and from npm, stops in order all the same", async () => {
-  const place = await makePlace();
-  const local = await place.start();
-  await local.shows(READY);
-  process.kill(-local.pid, "SIGINT");
-  process.kill(local.pid, "SIGINT");
-  expect(await local.exited).toBe(0);
-  expect(lastLine(local.output())).toBe("Stopped; the data stays.");
-  expect(await place.survivors()).toStrictEqual([]);
 });
 
 test("a Ctrl-C during the start leaves nothing running", async () => {

@@ -25,8 +25,12 @@ export interface LocalProcess {
 
 const partsSchema = z.array(z.object({ name: z.string(), pid: z.int() }));
 
-/** A place for one test's stacks: a data directory that is gone afterwards, with whatever would still run there. */
-export async function makePlace() {
+/**
+ * A data directory for stacks, which goes with whatever still runs there.
+ *
+ * @param atEnd takes what has to be done when no test needs it any more.
+ */
+export async function makePlace(atEnd: (clean: () => Promise<void>) => void = onTestFinished) {
   const directory = await mkdtemp(path.join(tmpdir(), "gateway-local-"));
   const data = path.join(directory, "data");
 
@@ -72,7 +76,7 @@ export async function makePlace() {
     };
   }
 
-  onTestFinished(async () => {
+  atEnd(async () => {
     for (const each of await survivors()) process.kill(Number.parseInt(each, 10), "SIGKILL");
     await eventually(async () => {
       if ((await survivors()).length > 0) throw new Error("still running");
@@ -81,6 +85,8 @@ export async function makePlace() {
   });
   return { directory, data, start, survivors };
 }
+
+export type Place = Awaited<ReturnType<typeof makePlace>>;
 
 /** "pid command", where the process belongs to the place. */
 async function describe(pid: string, directory: string): Promise<string | undefined> {
