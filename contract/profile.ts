@@ -4,6 +4,12 @@ import * as z from "zod";
 export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 export type Effort = (typeof EFFORTS)[number];
 
+/** How long an answer should be: the words of chat and Responses. */
+export const VERBOSITIES = ["low", "medium", "high"] as const;
+export type Verbosity = (typeof VERBOSITIES)[number];
+/** What every server does that is not asked for another. */
+export const DEFAULT_VERBOSITY = "medium" satisfies Verbosity;
+
 /**
  * What one upstream server accepts and emits beyond its protocol's common core. A Model's backend names
  * a preset and may override single flags; the operator resolves both into the catalogue.
@@ -32,6 +38,20 @@ export const profileSchema = z.strictObject({
   rejects: z
     .array(z.enum(["temperature", "top_p", "top_k", "parallel_tool_calls", "seed", "stop", "user", "service_tier"]))
     .describe("Sampling fields that the server rejects; they are dropped and named."),
+  accepts: z
+    .array(z.enum(["verbosity", "prompt_cache_key", "prompt_cache_retention", "safety_identifier"]))
+    // Catalogue rows of earlier versions lack it.
+    .default([])
+    .describe(
+      "Fields of chat and Responses that only some servers accept; elsewhere they are dropped and named, and `safety_identifier` is sent as `user`.",
+    ),
+  minOutputTokens: z
+    .int()
+    .positive("must be a whole number above 0")
+    .nullable()
+    // Catalogue rows of earlier versions lack it.
+    .default(null)
+    .describe("Responses: the smallest output limit that the server accepts; null for none. A lower one is refused."),
   toolIds: z.enum(["any", "openai40", "messages"]).describe("Which tool ids the server accepts."),
   usageInclusive: z.boolean().describe("Messages: `input_tokens` already holds the cached ones."),
   reasoningExcluded: z.boolean().describe("Chat: `completion_tokens` leaves reasoning out."),
@@ -84,6 +104,8 @@ const COMMON: Profile = {
   files: false,
   continuousUsage: false,
   rejects: ["user", "service_tier"],
+  accepts: [],
+  minOutputTokens: null,
   toolIds: "any",
   usageInclusive: false,
   reasoningExcluded: false,
@@ -130,6 +152,8 @@ export const PROFILES = {
     systemParts: true,
     files: true,
     rejects: ["top_k"],
+    accepts: ["verbosity", "prompt_cache_key", "prompt_cache_retention", "safety_identifier"],
+    minOutputTokens: 16,
     toolIds: "openai40",
     efforts: {},
     maxStopSequences: 4,

@@ -1,4 +1,5 @@
 import type { Profile } from "../../contract/profile.ts";
+import type { Protocol } from "../../contract/protocol.ts";
 
 /**
  * What becomes of one field, or of one thing inside a field, on its way to an upstream of the other protocol. The tables of
@@ -19,11 +20,22 @@ export interface Policy<Field extends string = string> {
   readonly neutral?: readonly unknown[];
   /** Profile flags of servers that do not take it: there it is left out and named. */
   readonly droppedBy?: Partial<Profile>;
+  /** Protocols that have nothing like it, and why it can be left out there; it is named. */
+  readonly lostTo?: Partial<Readonly<Record<Protocol, string>>>;
+}
+
+/** The policy as it is for servers of one protocol. */
+export function policyFor(policy: Policy, upstream: Protocol): Policy {
+  const reason = policy.lostTo?.[upstream];
+  if (reason === undefined) return policy;
+  const { droppedBy: _, lostTo: __, ...rest } = policy;
+  return { ...rest, action: "drop", note: reason };
 }
 
 export interface PolicyOptions {
   neutral?: readonly unknown[];
   droppedBy?: Partial<Profile>;
+  lostTo?: Partial<Readonly<Record<Protocol, string>>>;
 }
 
 export function map<const Field extends string>(

@@ -3,13 +3,13 @@ import type { Profile } from "../../contract/profile.ts";
 import { rawMembers } from "../../extproc/protocol/json/raw-members.ts";
 import type { Policy } from "../../extproc/translate/policy.ts";
 import { code, markdownTable } from "../support/markdown-table.ts";
-import { exampleRequest, translateRequest, type PolicyDirection } from "../support/policy-direction.ts";
+import { exampleRequest, policiesOf, translateRequest, type PolicyDirection } from "../support/policy-direction.ts";
 
 const ACTIONS = { map: "mapped", emulate: "emulated", drop: "dropped", reject: "refused" } as const;
 
 /** The table of a direction's top-level fields, each with what its example becomes. */
 export function fieldTable(direction: PolicyDirection): string {
-  const rows = direction.fields.map((policy) => [
+  const rows = policiesOf(direction, direction.fields).map((policy) => [
     code(policy.field),
     ACTIONS[policy.action],
     note(policy),
@@ -21,21 +21,25 @@ export function fieldTable(direction: PolicyDirection): string {
 
 /** What the examples of a direction's fields become at a server of yet another protocol. */
 export function fieldOutcomes(direction: PolicyDirection): string {
-  const rows = direction.fields
+  const rows = policiesOf(direction, direction.fields)
     .filter(({ action }) => action === "map" || action === "emulate")
     .map((policy) => [code(policy.field), code(JSON.stringify(policy.example)), outcome(direction, policy)]);
   return markdownTable(["Field", "Example", "Sent upstream"], rows);
 }
 
 /** The table of what stands inside the fields. */
-export function contentTable({ contents }: PolicyDirection): string {
-  const rows = contents.map((policy) => [code(policy.field), ACTIONS[policy.action], note(policy)]);
+export function contentTable(direction: PolicyDirection): string {
+  const rows = policiesOf(direction, direction.contents).map((policy) => [
+    code(policy.field),
+    ACTIONS[policy.action],
+    note(policy),
+  ]);
   return markdownTable(["Content", "Policy", "Handling"], rows);
 }
 
 /** What the examples of that table become: members of the client's request, and of the upstream's. */
 export function contentExamples(direction: PolicyDirection): string {
-  const shown = direction.contents.filter(({ action }) => action !== "drop");
+  const shown = policiesOf(direction, direction.contents).filter(({ action }) => action !== "drop");
   const rows = shown.map((policy) => [
     code(policy.field),
     code(JSON.stringify(policy.example).slice(1, -1)),
@@ -44,17 +48,24 @@ export function contentExamples(direction: PolicyDirection): string {
   return markdownTable(["Content", "Client sends", "Sent upstream"], rows);
 }
 
-function note({ note, droppedBy }: Policy): string {
-  return droppedBy === undefined ? note : `${note}; dropped and listed if ${flagsText(droppedBy)}`;
+function note({ field, note, droppedBy, lostTo = {} }: Policy): string {
+  const lost = Object.entries(lostTo).map(([protocol, reason]) => `; dropped and listed for ${protocol} servers: ${reason}`);
+  const dropped = droppedBy === undefined ? "" : `; dropped and listed if ${flagsText(droppedBy, field)}`;
+  return [note, dropped, ...lost].join("");
 }
 
-function flagsText(flags: Partial<Profile>): string {
-  const texts = Object.entries(flags).map(([flag, value]) =>
-    Array.isArray(value)
-      ? `${code(flag)} lists ${value.map(code).join(", ")}`
-      : `${code(flag)} is ${code(typeof value === "string" ? value : JSON.stringify(value))}`,
-  );
-  return texts.join(" and ");
+function flagsText(flags: Partial<Profile>, field: string): string {
+  return Object.entries(flags)
+    .map(([flag, value]) => flagText(flag, value, field))
+    .join(" and ");
+}
+
+function flagText(flag: string, value: unknown, field: string): string {
+  if (!Array.isArray(value)) return `${code(flag)} is ${code(typeof value === "string" ? value : JSON.stringify(value))}`;
+  // An empty list is one that lacks the row's own field.
+  return value.length === 0
+    ? `${code(flag)} does not list ${code(field.split(".").at(-1) ?? field)}`
+    : `${code(flag)} lists ${value.map(code).join(", ")}`;
 }
 
 function outcome(direction: PolicyDirection, policy: Policy): string {

@@ -5,7 +5,7 @@ import { FIELD_POLICIES as CHAT_FIELDS } from "../../extproc/translate/chat/poli
 import { createTranslation } from "../../extproc/translate/choose.ts";
 import { CONTENT_POLICIES as MESSAGES_CONTENT } from "../../extproc/translate/messages/content-policy.ts";
 import { FIELD_POLICIES as MESSAGES_FIELDS } from "../../extproc/translate/messages/policy.ts";
-import type { Policy } from "../../extproc/translate/policy.ts";
+import { policyFor, type Policy } from "../../extproc/translate/policy.ts";
 import { CONTENT_POLICIES as RESPONSES_CONTENT } from "../../extproc/translate/responses/content-policy.ts";
 import { FIELD_POLICIES as RESPONSES_FIELDS } from "../../extproc/translate/responses/policy.ts";
 import type { Translation } from "../../extproc/translate/translation.ts";
@@ -81,7 +81,7 @@ export const RESPONSES_VIA_CHAT: PolicyDirection = {
   name: "responses-via-chat",
   upstream: "chat",
   ...RESPONSES,
-  profile: { ...PROFILES.generic, rejects: [], files: true },
+  profile: { ...PROFILES.generic, rejects: [], accepts: PROFILES.openai.accepts, files: true },
 };
 
 export const RESPONSES_VIA_MESSAGES: PolicyDirection = {
@@ -91,12 +91,17 @@ export const RESPONSES_VIA_MESSAGES: PolicyDirection = {
   profile: PROFILES.anthropic,
 };
 
+/** The rows of a direction's tables, as they are for its servers. */
+export function policiesOf({ upstream }: PolicyDirection, policies: readonly Policy[]): Policy[] {
+  return policies.map((policy) => policyFor(policy, upstream));
+}
+
 /** The form from before tools stands only where there are none. */
 const LEGACY = new Set(["functions", "function_call"]);
 
 /** The whole request that shows a policy: its example within the plain one. */
 export function exampleRequest({ plain, fields }: PolicyDirection, policy: Policy): Readonly<Record<string, unknown>> {
-  if (!fields.includes(policy)) return { ...plain, ...Object(policy.example) };
+  if (!fields.some(({ field }) => field === policy.field)) return { ...plain, ...Object(policy.example) };
   const around = LEGACY.has(policy.field) ? { ...plain, tools: undefined, functions: [{ name: "f" }] } : plain;
   return { ...around, [policy.field]: policy.example };
 }

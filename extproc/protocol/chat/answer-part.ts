@@ -1,5 +1,6 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { isObject } from "../json/object.ts";
+import { readAnnotations, type Annotation } from "./annotation.ts";
 
 /** One tool call, or a piece of one. Empty texts mean "not in this piece". */
 export interface ToolPart {
@@ -20,7 +21,10 @@ export interface AnswerPart {
   finishReason: string | null;
   /** The stop sequence that ended the answer, where the server tells (vLLM, SGLang). */
   matchedStop: string | null;
+  annotations: readonly Annotation[];
 }
+
+const NO_ANNOTATIONS: readonly Annotation[] = [];
 
 export interface ChoiceBody {
   choice: Readonly<Record<string, unknown>>;
@@ -40,6 +44,7 @@ export function readPart({ choice, body, isWhole }: ChoiceBody): AnswerPart {
     // Some servers send an empty reason with every chunk.
     finishReason: firstText(choice["finish_reason"]),
     matchedStop: firstText(choice["stop_reason"], choice["matched_stop"]),
+    annotations: body["annotations"] === undefined ? NO_ANNOTATIONS : readAnnotations(body["annotations"]),
   };
 }
 

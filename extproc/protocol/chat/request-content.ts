@@ -16,7 +16,7 @@ const imagePart = z.object({
   image_url: z.preprocess(
     (value) => (typeof value === "string" ? { url: value } : value),
     z.object(
-      { url: z.string({ error: "the image's URL, a string" }), detail: z.unknown().optional() },
+      { url: z.string({ error: "the image's URL, a string" }), detail: text.nullish() },
       { error: "an object with a url" },
     ),
   ),

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { EFFORTS } from "../../../contract/profile.ts";
+import { EFFORTS, VERBOSITIES } from "../../../contract/profile.ts";
 import type { RequestBody } from "../json/request-body.ts";
 import { requestError } from "../request-error.ts";
 import { messagesSchema } from "./request-message.ts";
@@ -20,7 +20,12 @@ const responseFormat = z.discriminatedUnion(
     z.object({
       type: z.literal("json_schema"),
       json_schema: z.object(
-        { schema: z.looseObject({}, { error: "a JSON schema, an object" }) },
+        {
+          name: text.nullish(),
+          description: text.nullish(),
+          strict: flag.nullish(),
+          schema: z.looseObject({}, { error: "a JSON schema, an object" }),
+        },
         { error: "an object with a name and a schema" },
       ),
     }),
@@ -87,6 +92,8 @@ const requestSchema = z.object({
   user: text.nullish(),
   safety_identifier: text.nullish(),
   service_tier: text.nullish(),
+  verbosity: z.enum(VERBOSITIES, { error: `one of ${VERBOSITIES.join(", ")}` }).nullish(),
+  prompt_cache_key: text.nullish(),
   prompt_cache_retention: text.nullish(),
 });
 

@@ -8,7 +8,15 @@ const texts = z
   .nullish()
   .catch(null);
 
-const annotationSchema = z.object({ type: z.literal("url_citation"), url: z.string(), title: text });
+const index = z.int().nonnegative().nullish().catch(null);
+
+const annotationSchema = z.object({
+  type: z.literal("url_citation"),
+  url: z.string(),
+  title: text,
+  start_index: index,
+  end_index: index,
+});
 const annotations = z.array(z.unknown()).nullish().catch(null);
 
 const partSchema = z.discriminatedUnion("type", [
@@ -28,6 +36,8 @@ export type AnswerItemOf<Type extends AnswerItem["type"]> = Extract<AnswerItem, 
 export interface Citation {
   url: string;
   title: string | null;
+  /** In its part's text; null where the server does not say it. */
+  range: { start: number; end: number } | null;
 }
 
 /** One part of a message; its kind decides where its pieces come from. */
@@ -56,5 +66,8 @@ export function partsOf({ content }: AnswerItemOf<"message">): (AnswerPart | nul
 /** None where it is no source on the web. */
 export function toCitation(annotation: unknown): Citation[] {
   const parsed = annotationSchema.safeParse(annotation).data;
-  return parsed === undefined ? [] : [{ url: parsed.url, title: parsed.title ?? null }];
+  if (parsed === undefined) return [];
+  const { url, title, start_index: start, end_index: end } = parsed;
+  const range = typeof start === "number" && typeof end === "number" && start < end ? { start, end } : null;
+  return [{ url, title: title ?? null, range }];
 }

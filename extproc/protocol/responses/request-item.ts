@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { nonEmpty } from "../json/non-empty.ts";
+import { hostedItemSchema } from "./hosted-item.ts";
 
 /** Items of a Responses request's `input`: checked where the gateway reads them, unknown members left out. */
 
@@ -11,7 +12,7 @@ const imagePart = z.object({
   type: z.literal("input_image"),
   image_url: text.nullish(),
   file_id: text.nullish(),
-  detail: z.unknown().optional(),
+  detail: text.nullish(),
 });
 const filePart = z.object({
   type: z.literal("input_file"),
@@ -63,7 +64,7 @@ const reasoning = z.object({
   encrypted_content: text.nullish(),
 });
 
-const item = z.discriminatedUnion("type", [message, functionCall, customToolCall, toolOutput, reasoning], {
+const item = z.discriminatedUnion("type", [message, functionCall, customToolCall, toolOutput, reasoning, hostedItemSchema], {
   error: "an item of type message, function_call, function_call_output, custom_tool_call, custom_tool_call_output or reasoning",
 });
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { EFFORTS } from "../../../contract/profile.ts";
+import { EFFORTS, VERBOSITIES } from "../../../contract/profile.ts";
 import { requestError } from "../request-error.ts";
 import { inputSchema } from "./request-item.ts";
 import { toolChoiceSchema, toolsSchema } from "./request-tool.ts";
@@ -17,6 +17,8 @@ const format = z.discriminatedUnion(
     z.object({
       type: z.literal("json_schema"),
       name: text.nullish(),
+      description: text.nullish(),
+      strict: flag.nullish(),
       schema: z.custom<Readonly<Record<string, unknown>>>(isObject, { error: "a JSON schema, an object" }),
     }),
   ],
@@ -40,11 +42,19 @@ const requestSchema = z.object({
       { error: "an object" },
     )
     .nullish(),
-  text: z.object({ format: format.nullish(), verbosity: z.unknown().optional() }, { error: "an object" }).nullish(),
+  text: z
+    .object(
+      { format: format.nullish(), verbosity: z.enum(VERBOSITIES, { error: `one of ${VERBOSITIES.join(", ")}` }).nullish() },
+      { error: "an object" },
+    )
+    .nullish(),
   include: z.array(text, { error: "an array of strings" }).nullish(),
   metadata: z.custom<object>(isObject, { error: "an object" }).nullish(),
   user: text.nullish(),
   safety_identifier: text.nullish(),
+  service_tier: text.nullish(),
+  prompt_cache_key: text.nullish(),
+  prompt_cache_retention: text.nullish(),
 });
 
 /** A Responses request, checked: `input` is a list of items, and content is a list of parts. */

@@ -1,5 +1,6 @@
+import type { Annotation } from "../../protocol/chat/annotation.ts";
 import type { AnswerPart, ToolPart } from "../../protocol/chat/answer-part.ts";
-import type { AnswerEvent, GrowthEvent, OpenedBlock } from "../conversation/answer-event.ts";
+import type { AnswerEvent, Citation, GrowthEvent, OpenedBlock } from "../conversation/answer-event.ts";
 import type { ToolNames } from "../conversation/names.ts";
 import { sealCallSignature } from "../conversation/sealed-reasoning.ts";
 import { createToolArguments, type ToolArguments } from "./tool-arguments.ts";
@@ -21,7 +22,19 @@ export interface AnswerBlocks {
   end(): AnswerEvent[];
 }
 
-type Segment = { kind: "text" | "refusal"; pending: string } | ThinkingSegment | { kind: "tool"; pending: string; call: Call };
+type Segment =
+  | TextSegment
+  | { kind: "refusal"; pending: string }
+  | ThinkingSegment
+  | { kind: "tool"; pending: string; call: Call };
+
+interface TextSegment {
+  kind: "text";
+  pending: string;
+  /** Characters of the message's content before it. */
+  start: number;
+  citations: Citation[];
+}
 
 interface ThinkingSegment {
   kind: "thinking";
@@ -45,14 +58,18 @@ interface Call {
 export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }: AnswerBlocksDeps): AnswerBlocks {
   const queue: Segment[] = [];
   const calls: Call[] = [];
+  /** Servers repeat annotations from chunk to chunk. */
+  const cited = new Set<string>();
   let index = 0;
   let isOpen = false;
+  let contentLength = 0;
 
   // All of this may come in one chunk, and in this order.
   function push(part: AnswerPart): AnswerEvent[] {
     if (part.reasoning !== "") addThinking(part.reasoning);
-    addText("text", part.text);
-    addText("refusal", part.refusal);
+    addText(part.text);
+    addRefusal(part.refusal);
+    for (const annotation of part.annotations) cite(annotation);
     for (const tool of part.tools) addTool(tool);
     return drain();
   }
@@ -76,11 +93,28 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
   }
 
   // Empty pieces are common and must not open a block.
-  function addText(kind: "text" | "refusal", text: string): void {
+  function addText(text: string): void {
     if (text === "") return;
     const last = queue.at(-1);
-    const segment = last?.kind === kind ? last : enqueue({ kind, pending: "" });
+    const segment = last?.kind === "text" ? last : enqueue({ kind: "text", pending: "", start: contentLength, citations: [] });
     segment.pending += text;
+    contentLength += text.length;
+  }
+
+  function addRefusal(text: string): void {
+    if (text === "") return;
+    const last = queue.at(-1);
+    const segment = last?.kind === "refusal" ? last : enqueue({ kind: "refusal", pending: "" });
+    segment.pending += text;
+  }
+
+  /** A citation belongs to the text that it comes behind; without any, or once that is over, there is nothing to cite. */
+  function cite({ url, title, range }: Annotation): void {
+    const segment = queue.findLast((candidate) => candidate.kind === "text");
+    const key = JSON.stringify([url, range]);
+    if (segment === undefined || cited.has(key) || cited.size === MAX_CITATIONS) return;
+    cited.add(key);
+    segment.citations.push({ url, title, range: range === null ? null : within(range, segment.start) });
   }
 
   function addTool(part: ToolPart): void {
@@ -153,6 +187,7 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
     queue.shift();
     if (head.kind === "tool") head.pending += head.call.arguments.end();
     const events = write(head);
+    if (head.kind === "text" && head.citations.length > 0) events.push({ type: "citations", index, citations: head.citations });
     if (head.kind === "thinking" && head.signature !== null) events.push({ type: "signature", index, signature: head.signature });
     events.push({ type: "close", index });
     index += 1;
@@ -177,6 +212,13 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
       return events;
     },
   };
+}
+
+/** An answer cites no more. */
+const MAX_CITATIONS = 1_000;
+
+function within({ start, end }: { start: number; end: number }, blockStart: number): Citation["range"] {
+  return start < blockStart ? null : { start: start - blockStart, end: end - blockStart };
 }
 
 const GROWTH = { text: "text", refusal: "refusal", thinking: "thinking", tool: "arguments" } as const satisfies Record<

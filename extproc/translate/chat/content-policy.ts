@@ -99,10 +99,11 @@ export const CONTENT_POLICIES = [
     "image: PNG, JPEG, GIF or WebP as a data or http(s) URL",
     part({ type: "image_url", image_url: { url: PNG } }),
   ),
-  drop(
+  map(
     "messages[].content[].image_url.detail",
-    "messages has no levels of image detail",
+    "unchanged for Responses servers",
     part({ type: "image_url", image_url: { url: PNG, detail: "high" } }),
+    { lostTo: { messages: "messages has no levels of image detail" } },
   ),
   reject(
     "messages[].content[].image_url.url",
@@ -157,7 +158,7 @@ export const CONTENT_POLICIES = [
   }),
   map(
     "response_format.json_schema",
-    "output_config.format; objects are closed, and bounds move into descriptions; its name and strict have no counterpart; other ways where `jsonSchema` says so",
+    "output_config.format; objects are closed, and bounds move into descriptions; name, description and strict have no counterpart, and reach Responses servers; other ways where `jsonSchema` says so",
     { response_format: { type: "json_schema", json_schema: { name: "n", strict: true, schema: SCHEMA } } },
   ),
   drop("stream_options.include_obfuscation", "like every other member of it", { stream_options: { include_obfuscation: true } }),

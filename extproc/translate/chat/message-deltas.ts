@@ -144,8 +144,9 @@ export function createMessageDeltas(context: Pick<WriteContext, "asked" | "reque
 
 /** What a client shows beside the text that a source stands behind. */
 function annotationsOf({ start, citations }: Extract<OpenBlock, { type: "text" }>, end: number): UrlCitation[] {
-  return citations.map(({ url, title }) => ({
-    type: "url_citation",
-    url_citation: { url, title: title ?? url, start_index: start, end_index: end },
-  }));
+  return citations.map(({ url, title, range }) => {
+    const start_index = range === null ? start : Math.min(start + range.start, end);
+    const end_index = range === null ? end : Math.min(start + range.end, end);
+    return { type: "url_citation", url_citation: { url, title: title ?? url, start_index, end_index } };
+  });
 }

@@ -1,12 +1,12 @@
 import type { Profile } from "../../../contract/profile.ts";
 import type { Encodable } from "../../protocol/json/raw.ts";
-import { writeDocument as writeDocumentParts } from "../conversation/media.ts";
+import { imageUrl, writeDocument as writeDocumentParts } from "../conversation/media.ts";
 import type { DocumentBlock, ImageBlock } from "../conversation/turn.ts";
 
 /** One part of a chat message's content. */
 export type Part =
   | { type: "text"; text: string }
-  | { type: "image_url"; image_url: { url: string } }
+  | { type: "image_url"; image_url: { url: string; detail?: string } }
   | { type: "file"; file: { filename: string; file_data: string } };
 
 export function textPart(text: string): Part {
@@ -22,13 +22,8 @@ export function encodeContent(parts: readonly Part[], takesTextParts: boolean): 
   return full.map((part) => ({ ...part }));
 }
 
-export function writeImage({ source }: ImageBlock): Part {
-  switch (source.kind) {
-    case "data":
-      return { type: "image_url", image_url: { url: `data:${source.mediaType};base64,${source.base64}` } };
-    case "url":
-      return { type: "image_url", image_url: { url: source.url } };
-  }
+export function writeImage({ source, detail }: ImageBlock): Part {
+  return { type: "image_url", image_url: { url: imageUrl(source), ...(detail !== null && { detail }) } };
 }
 
 /** @throws GatewayError `invalid_request` for a PDF where the server takes no files. */

@@ -108,9 +108,9 @@ function refuseUnread({ part }: ChatAnswer, json: string): void {
   if (saysUnread(json)) throw unread();
 }
 
-/** How a message ends whose words are known. */
-function endOnly({ finishReason, matchedStop }: AnswerPart): AnswerPart {
-  return { reasoning: "", text: "", refusal: "", tools: [], finishReason, matchedStop };
+/** What a message has beside its words, which are known. */
+function endOnly({ finishReason, matchedStop, annotations }: AnswerPart): AnswerPart {
+  return { reasoning: "", text: "", refusal: "", tools: [], finishReason, matchedStop, annotations };
 }
 
 function saysUnread(json: string): boolean {

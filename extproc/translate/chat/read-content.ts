@@ -2,7 +2,7 @@ import type { Part, PartOf } from "../../protocol/chat/request-content.ts";
 import { isObject } from "../../protocol/json/object.ts";
 import type { Omitted } from "../conversation/conversation.ts";
 import { below, fieldError, type FieldPath } from "../conversation/field-path.ts";
-import { readFileData, readImageUrl } from "../conversation/media.ts";
+import { readDetail, readFileData, readImageUrl } from "../conversation/media.ts";
 import type { CacheMark, DocumentBlock, ResultBlock, TextBlock } from "../conversation/turn.ts";
 
 export interface ContentContext {
@@ -37,9 +37,9 @@ function readPart(part: Part, at: FieldPath, context: ContentContext): ResultBlo
     case "refusal":
       return textBlocks(part.refusal, null, at);
     case "image_url": {
-      if (!isNeutralDetail(part.image_url.detail)) context.omitted.content.add("messages[].content[].image_url.detail");
-      const source = readImageUrl(part.image_url.url, below(below(at, "image_url"), "url"));
-      return [{ type: "image", source, cache: readCacheMark(part, context), at }];
+      const { url, detail } = part.image_url;
+      const source = readImageUrl(url, below(below(at, "image_url"), "url"));
+      return [{ type: "image", source, detail: readDetail(detail), cache: readCacheMark(part, context), at }];
     }
     case "file":
       return [readFile(part, at, context)];
@@ -65,10 +65,6 @@ function readFile(part: PartOf<"file">, at: FieldPath, context: ContentContext):
     cache: readCacheMark(part, context),
     at,
   };
-}
-
-function isNeutralDetail(detail: unknown): boolean {
-  return detail === undefined || detail === null || detail === "auto";
 }
 
 /** Marks for the prompt cache, in messages' own spelling (some agents put it into chat) and in chat's. */

@@ -26,11 +26,11 @@ export interface AskedOfAnswer {
   hidesReasoning: boolean;
 }
 
-const WORDS: ClientWords = {
+const WORDS: Omit<ClientWords, "outputLimit" | "serialCalls"> = {
   thinking: "messages[].reasoning_content",
   redactedThinking: "messages[].reasoning_details",
   strictTool: "tools[].function.strict",
-  serialCalls: null,
+  imageDetail: "messages[].content[].image_url.detail",
 };
 
 /** @throws GatewayError `invalid_request` that names the field which is wrong or which no other protocol has (S21). */
@@ -53,7 +53,11 @@ export function readRequest({ body }: Pick<TranslationInput, "body">): ReadChatR
       choice,
       isSerial: isSerial || isLegacy,
       wishes: readWishes(request, body.bytes, omitted),
-      words: isSerial ? { ...WORDS, serialCalls: "parallel_tool_calls" } : WORDS,
+      words: {
+        ...WORDS,
+        serialCalls: isSerial ? "parallel_tool_calls" : null,
+        outputLimit: (request.max_completion_tokens ?? null) === null ? "max_tokens" : "max_completion_tokens",
+      },
     },
     omitted,
     asked: {
@@ -72,7 +76,7 @@ function refuseSeveralAnswers({ n }: ChatRequest): void {
 }
 
 function readWishes(request: ChatRequest, body: Buffer, omitted: Omitted): Wishes {
-  const user = request.user || request.safety_identifier;
+  const { user, safety_identifier: safety, verbosity } = request;
   const tier = request.service_tier;
   if (tier !== undefined && tier !== null && tier !== "auto" && tier !== "default") omitted.wishes.add("service_tier");
   return {
@@ -82,9 +86,16 @@ function readWishes(request: ChatRequest, body: Buffer, omitted: Omitted): Wishe
     stop: { sequences: request.stop ?? [], field: "stop" },
     thinking: readThinking(request),
     format: readFormat(request, body),
-    user: user ? { id: opaqueUserId(user), fields: request.user ? ["user"] : ["safety_identifier"] } : null,
+    user: user ? { id: opaqueUserId(user), field: "user" } : null,
+    safetyIdentifier: safety ? opaqueUserId(safety) : null,
     // "auto" is what every server does.
     tier: tier === "default" ? "standard" : null,
+    verbosity: verbosity ? { level: verbosity, field: "verbosity" } : null,
+    promptCache: {
+      key: request.prompt_cache_key || null,
+      retention: request.prompt_cache_retention || null,
+      isInMarks: true,
+    },
   };
 }
 
@@ -94,10 +105,14 @@ function readFormat({ response_format: wanted }: ChatRequest, body: Buffer): For
   if (wanted?.type !== "json_schema") return null;
   const written = rawMember(rawMember(rawMember(body, "response_format"), "json_schema"), "schema");
   const at = fieldPath("response_format");
+  const { name, description, strict, schema } = wanted.json_schema;
   return {
     type: "json_schema",
     schema: new RawJson(written?.toString("utf8") ?? "{}"),
-    parsed: wanted.json_schema.schema,
+    parsed: schema,
+    name: name || null,
+    description: description || null,
+    strict: strict ?? null,
     at,
     schemaAt: below(below(at, "json_schema"), "schema"),
   };

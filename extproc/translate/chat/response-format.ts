@@ -1,7 +1,7 @@
 import type { Profile } from "../../../contract/profile.ts";
 import type { Encodable } from "../../protocol/json/raw.ts";
 import { schemaInstruction } from "../conversation/schema-instruction.ts";
-import { isStrictSchema } from "../conversation/strict-schema.ts";
+import { describeFormat } from "../conversation/describe-format.ts";
 import type { FormatWish } from "../conversation/wish.ts";
 
 /** How the answer's form is asked for: members of the request, and an instruction where the server knows no schemas. */
@@ -30,7 +30,6 @@ export function writeFormat(wish: FormatWish | null, { jsonSchema }: Profile): R
 
 const JSON_MODE = { response_format: { type: "json_object" } };
 
-/** Chat demands a name. A schema with optional properties can't be strict there; it is followed all the same. */
-function schemaMember({ parsed, schema }: Extract<FormatWish, { type: "json_schema" }>): Encodable {
-  return { type: "json_schema", json_schema: { name: "response", strict: isStrictSchema(parsed), schema } };
+function schemaMember(wish: Extract<FormatWish, { type: "json_schema" }>): Encodable {
+  return { type: "json_schema", json_schema: describeFormat(wish) };
 }

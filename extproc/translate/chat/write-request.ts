@@ -4,8 +4,8 @@ import { toolNamesIn, type Conversation, type Omitted, type ReadRequest } from "
 import { fieldError, fieldPath } from "../conversation/field-path.ts";
 import { createToolNames, type ToolNames } from "../conversation/names.ts";
 import { noPrefill, type Turn } from "../conversation/turn.ts";
-import { shortUserId } from "../conversation/user-id.ts";
 import type { Wishes } from "../conversation/wish.ts";
+import { writeIdentity, writePromptCache, writeVerbosity } from "../conversation/write-wishes.ts";
 import type { TranslationInput } from "../translation.ts";
 import type { ChatMessage } from "./chat-message.ts";
 import { encodeContent, textPart } from "./parts.ts";
@@ -42,7 +42,9 @@ export function writeRequest(
     ...writeSampling(wishes, profile, omitted),
     ...writeThinking(wishes.thinking, profile, omitted),
     ...format.members,
+    verbosity: writeVerbosity(wishes, profile, omitted),
     ...writeIdentity(wishes, profile, omitted),
+    ...writePromptCache(wishes, profile, omitted),
     ...continuation(conversation, profile),
     ...streaming(conversation, profile),
   });
@@ -107,17 +109,6 @@ function writeStop({ sequences, field }: Wishes["stop"], { rejects, maxStopSeque
     throw fieldError(fieldPath(field), ` has ${sequences.length} entries. Send at most ${maxStopSequences} to this model.`);
   }
   return { stop: sequences };
-}
-
-function writeIdentity({ user, tier }: Wishes, { rejects }: Profile, omitted: Omitted): Members {
-  const takesUser = !rejects.includes("user");
-  const takesTier = !rejects.includes("service_tier");
-  if (user !== null && !takesUser) for (const field of user.fields) omitted.wishes.add(field);
-  if (tier !== null && !takesTier) omitted.wishes.add("service_tier");
-  return {
-    ...(user !== null && takesUser ? { user: shortUserId(user.id) } : {}),
-    ...(tier !== null && takesTier ? { service_tier: tier === "auto" ? "auto" : "default" } : {}),
-  };
 }
 
 /** Usage is always asked for: it is what is charged (S28). */

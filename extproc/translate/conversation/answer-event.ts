@@ -36,6 +36,8 @@ export type OpenedBlock =
 export interface Citation {
   readonly url: string;
   readonly title: string | null;
+  /** The part of its block's text that it stands behind, as its server counts characters; null for all of it. */
+  readonly range: { readonly start: number; readonly end: number } | null;
 }
 
 export interface Ending {

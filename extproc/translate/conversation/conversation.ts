@@ -26,6 +26,8 @@ export interface ClientWords {
   readonly thinking: string;
   readonly redactedThinking: string;
   readonly strictTool: string;
+  readonly imageDetail: string;
+  readonly outputLimit: string;
   /** Null where the client did not ask for it in words. */
   readonly serialCalls: string | null;
 }

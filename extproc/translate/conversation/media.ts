@@ -19,6 +19,11 @@ export function readImageUrl(url: string, at: FieldPath): ImageBlock["source"] {
   return { kind: "data", mediaType, base64: data.base64 };
 }
 
+/** How closely an image is looked at; null where that is left to the server. */
+export function readDetail(detail: string | null | undefined): string | null {
+  return detail && detail !== "auto" ? detail : null;
+}
+
 /**
  * A file that chat or Responses writes as a data URL.
  * @throws GatewayError `invalid_request` for what is neither a PDF nor text.
@@ -28,6 +33,16 @@ export function readFileData(fileData: string, at: FieldPath): DocumentBlock["so
   if (data?.mediaType === "application/pdf") return { kind: "data", mediaType: data.mediaType, base64: data.base64 };
   if (data?.mediaType === "text/plain") return { kind: "text", text: Buffer.from(data.base64, "base64").toString("utf8") };
   throw fieldError(at, " is not a data URL of type application/pdf or text/plain.");
+}
+
+/** The image as chat and Responses write it. */
+export function imageUrl(source: ImageBlock["source"]): string {
+  switch (source.kind) {
+    case "data":
+      return `data:${source.mediaType};base64,${source.base64}`;
+    case "url":
+      return source.url;
+  }
 }
 
 /** How a protocol writes the parts of a message. */

@@ -46,6 +46,8 @@ export interface InlineData {
 export interface ImageBlock extends Placed {
   readonly type: "image";
   readonly source: InlineData | { readonly kind: "url"; readonly url: string };
+  /** How closely the model looks at it, in the words of chat and Responses; null leaves it to the server. */
+  readonly detail: string | null;
 }
 
 export interface DocumentBlock extends Placed {

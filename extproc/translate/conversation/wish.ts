@@ -1,4 +1,4 @@
-import type { Effort } from "../../../contract/profile.ts";
+import type { Effort, Verbosity } from "../../../contract/profile.ts";
 import type { JsonObject } from "../../protocol/json/object.ts";
 import type { RawJson } from "../../protocol/json/raw.ts";
 import type { FieldPath } from "./field-path.ts";
@@ -12,8 +12,18 @@ export interface Wishes {
   readonly thinking: ThinkingWish | null;
   readonly format: FormatWish | null;
   /** Who uses the client, for the server's own accounting. */
-  readonly user: { readonly id: string; readonly fields: readonly string[] } | null;
+  readonly user: { readonly id: string; readonly field: string } | null;
+  /** The same person, as chat and Responses name them to detect abuse. */
+  readonly safetyIdentifier: string | null;
   readonly tier: "auto" | "standard" | null;
+  readonly verbosity: { readonly level: Verbosity; readonly field: string } | null;
+  /** Which requests should share a prompt cache, and for how long it is kept: chat and Responses use the same names and values. */
+  readonly promptCache: {
+    readonly key: string | null;
+    readonly retention: string | null;
+    /** The cache marks of the prompt say how long it is kept. */
+    readonly isInMarks: boolean;
+  };
 }
 
 export interface ThinkingWish {
@@ -34,6 +44,11 @@ export type FormatWish =
       readonly type: "json_schema";
       readonly schema: RawJson;
       readonly parsed: JsonObject;
+      /** Chat and Responses show both to the model; null where the client gives none. */
+      readonly name: string | null;
+      readonly description: string | null;
+      /** Null where the client leaves it to the server. */
+      readonly strict: boolean | null;
       readonly at: FieldPath;
       readonly schemaAt: FieldPath;
     };

@@ -129,7 +129,8 @@ export function createAnswerReader(context: MessagesAnswerContext): AnswerReader
   }
 
   function cite(index: number, citations: Extract<AnswerBlock, { type: "text" }>["citations"]): AnswerEvent[] {
-    return citations.length === 0 ? [] : [{ type: "citations", index, citations }];
+    if (citations.length === 0) return [];
+    return [{ type: "citations", index, citations: citations.map((citation) => ({ ...citation, range: null })) }];
   }
 
   function closeBlock(index: number): AnswerEvent[] {

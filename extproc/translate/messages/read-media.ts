@@ -4,7 +4,7 @@ import type { DocumentBlock, ImageBlock } from "../conversation/turn.ts";
 
 /** @throws GatewayError `invalid_request` for an image that another service keeps. */
 export function readImage({ source }: WireImage, at: FieldPath): ImageBlock {
-  return { type: "image", source: imageSource(source, at), cache: null, at };
+  return { type: "image", source: imageSource(source, at), detail: null, cache: null, at };
 }
 
 /** @throws GatewayError `invalid_request` for a document that another service keeps, and for an address: it could be an inner one. */

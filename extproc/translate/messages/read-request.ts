@@ -21,6 +21,8 @@ const WORDS: ClientWords = {
   thinking: "messages.content.thinking",
   redactedThinking: "messages.content.redacted_thinking",
   strictTool: "tools.strict",
+  imageDetail: "messages.content.image",
+  outputLimit: "max_tokens",
   serialCalls: "tool_choice.disable_parallel_tool_use",
 };
 
@@ -74,8 +76,11 @@ function readWishes(request: MessagesRequest, text: RequestText, omitted: Omitte
     stop: { sequences: request.stop_sequences ?? [], field: "stop_sequences" },
     thinking: readThinking(request, omitted),
     format: readFormat(request, text),
-    user: user ? { id: user, fields: ["metadata"] } : null,
+    user: user ? { id: user, field: "metadata" } : null,
+    safetyIdentifier: null,
     tier: tierOf(request.service_tier),
+    verbosity: null,
+    promptCache: { key: null, retention: null, isInMarks: true },
   };
 }
 
@@ -101,6 +106,9 @@ function readFormat(request: MessagesRequest, text: RequestText): FormatWish | n
     type: "json_schema",
     schema: text.at([...steps, "schema"]) ?? new RawJson("{}"),
     parsed: format.schema,
+    name: null,
+    description: null,
+    strict: null,
     at,
     schemaAt: below(at, "schema"),
   };

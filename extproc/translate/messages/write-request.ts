@@ -1,8 +1,10 @@
+import { DEFAULT_VERBOSITY } from "../../../contract/profile.ts";
 import { encodeJson } from "../../protocol/json/raw.ts";
-import { calledTools, toolNamesIn, type ReadRequest } from "../conversation/conversation.ts";
+import { calledTools, toolNamesIn, type Omitted, type ReadRequest } from "../conversation/conversation.ts";
 import { createToolNames, type ToolNames } from "../conversation/names.ts";
 import { AUTO, isForced, type Tool, type ToolChoice } from "../conversation/tool.ts";
 import type { Wishes } from "../conversation/wish.ts";
+import { DEFAULT_RETENTION } from "../conversation/write-wishes.ts";
 import type { TranslationInput } from "../translation.ts";
 import { writeFormat } from "./response-format.ts";
 import { writeSampling } from "./sampling.ts";
@@ -47,6 +49,7 @@ export function writeRequest({ conversation, omitted }: ReadRequest, { backend, 
   });
   const sampling = writeSampling(wishes, { rejects: profile.rejects, isThinking: thinking.isOn }, omitted);
   for (const field of thinking.omitted) omitted.wishes.add(field);
+  omitHints(wishes, omitted);
   const isSerial = wantsSerial || answerTool !== null;
   const mustDropSerial = isSerial && profile.rejects.includes("parallel_tool_calls");
   if (mustDropSerial && wantsSerial && words.serialCalls !== null) omitted.wishes.add(words.serialCalls);
@@ -81,11 +84,20 @@ function outputConfig(effort: string | undefined, format: Block | null): Block |
   return effort === undefined && format === null ? undefined : { effort, format: format ?? undefined };
 }
 
-function writeIdentity({ user, tier }: Wishes): Block {
+function writeIdentity({ user, safetyIdentifier, tier }: Wishes): Block {
+  const id = user?.id ?? safetyIdentifier;
   return {
-    metadata: user === null ? undefined : { user_id: user.id },
+    metadata: id === null ? undefined : { user_id: id },
     service_tier: tier === "standard" ? "standard_only" : undefined,
   };
+}
+
+/** What messages has no field for. It caches by content, for as long as the marks in the prompt say. */
+function omitHints({ verbosity, promptCache }: Wishes, { wishes: omitted }: Omitted): void {
+  if (verbosity !== null && verbosity.level !== DEFAULT_VERBOSITY) omitted.add(verbosity.field);
+  const { key, retention, isInMarks } = promptCache;
+  if (key !== null) omitted.add("prompt_cache_key");
+  if (retention !== null && retention !== DEFAULT_RETENTION && !isInMarks) omitted.add("prompt_cache_retention");
 }
 
 function nonEmpty<Item>(items: Item[]): Item[] | undefined {

@@ -62,17 +62,20 @@ function writeBlocks(blocks: readonly Block[], context: TurnsContext): WireBlock
   return blocks.flatMap((block) => writeBlock(block, context));
 }
 
-function writeBlock(block: Block, { names, words, omitted }: TurnsContext): WireBlock[] {
+function writeBlock(block: Block, context: TurnsContext): WireBlock[] {
+  const { names, words, omitted } = context;
   switch (block.type) {
     case "text":
     case "image":
     case "document":
+      noteDetail(block, context);
       return [writeShown(block)];
     case "tool_call":
       return [
         { type: "tool_use", id: messagesToolId(block.id), name: names.toUpstream(block.name), input: writeInput(block.input) },
       ];
     case "tool_result":
+      for (const inner of block.content) noteDetail(inner, context);
       return [writeResult(block)];
     case "thinking":
       // A messages server refuses the whole conversation over one signature that is not its own.
@@ -83,6 +86,11 @@ function writeBlock(block: Block, { names, words, omitted }: TurnsContext): Wire
     case "redacted_thinking":
       return [{ type: "redacted_thinking", data: block.data }];
   }
+}
+
+/** Messages has no levels of detail. */
+function noteDetail(block: ResultBlock, { words, omitted }: TurnsContext): void {
+  if (block.type === "image" && block.detail !== null) omitted.content.add(words.imageDetail);
 }
 
 function writeShown(block: ResultBlock): WireBlock {

@@ -165,8 +165,12 @@ export function createBlocks({ asked, requestId }: WriteContext, output: Output)
   function cite({ start: from, citations }: Extract<OpenBlock, { type: "text" }>): PartEvent[] {
     const cited = message;
     if (cited === null) return [];
-    const range = { start_index: from, end_index: cited.length() };
-    return citations.flatMap(({ url, title }) => cited.cite({ type: "url_citation", ...range, url, title: title ?? url }));
+    const end = cited.length();
+    return citations.flatMap(({ url, title, range }) => {
+      const start_index = range === null ? from : Math.min(from + range.start, end);
+      const end_index = range === null ? end : Math.min(from + range.end, end);
+      return cited.cite({ type: "url_citation", start_index, end_index, url, title: title ?? url });
+    });
   }
 
   /** Thinking that is not shown can still be sent back. */

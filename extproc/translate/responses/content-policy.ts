@@ -40,15 +40,36 @@ export const CONTENT_POLICIES = [
   reject("input[].item_reference", "this model stores no responses. Send the item itself", {
     input: [{ type: "item_reference", id: "msg_1" }],
   }),
-  reject("input[].type", "items of tools and stores that other services run", {
-    input: [{ type: "web_search_call", id: "ws_1" }],
+  emulate("input[].web_search_call and its like", "text of the assistant: what was called, with what, and what it found", {
+    input: [
+      HELLO,
+      { type: "web_search_call", id: "ws_1", status: "completed", action: { type: "search", query: "weather" } },
+      { role: "assistant", content: "a" },
+      HELLO,
+    ],
   }),
+  emulate("input[].computer_call_output and its like", "text or an image of the user: local_shell, shell and apply_patch too", {
+    input: [
+      HELLO,
+      { type: "shell_call", id: "sh_1", call_id: "c", action: { commands: ["ls"] } },
+      { type: "shell_call_output", call_id: "c", output: [{ stdout: "a.txt" }] },
+    ],
+  }),
+  drop("input[].bookkeeping", "notes of a service about its tools: mcp_list_tools, approvals, tool_search", {
+    input: [{ type: "mcp_list_tools", id: "mcpl_1", server_label: "s", tools: [] }, HELLO],
+  }),
+  reject("input[].type: compaction", "only the service that compacted the earlier turns can read them. Send those turns", {
+    input: [{ type: "compaction", encrypted_content: "x" }, HELLO],
+  }),
+  reject("input[].type", "items of other kinds", { input: [{ type: "unheard_of_call", id: "u_1" }] }),
   map("input[].content[].input_text", "text", saying({ type: "input_text", text: "hello" })),
   map("input[].content[].refusal", "text of the assistant", {
     input: [HELLO, { role: "assistant", content: [{ type: "refusal", refusal: "no" }] }, HELLO],
   }),
   map("input[].content[].input_image", "an image, from a data URL or an address", saying(image("https://x/a.png"))),
-  drop("input[].content[].detail", "no counterpart", saying({ ...image("https://x/a.png"), detail: "high" })),
+  map("input[].content[].detail", "unchanged for chat servers", saying({ ...image("https://x/a.png"), detail: "high" }), {
+    lostTo: { messages: "messages has no levels of image detail" },
+  }),
   reject("input[].content[].image_url", "an image is a data URL or an http(s) address", saying(image("ftp://x/a.png"))),
   map(
     "input[].content[].input_file",
@@ -90,7 +111,12 @@ export const CONTENT_POLICIES = [
       tools: [{ type: "web_search" }],
     },
   ),
-  drop("text.verbosity", "no counterpart", { text: { verbosity: "low" } }),
+  map(
+    "text.verbosity",
+    "verbosity for chat servers",
+    { text: { verbosity: "low" } },
+    { droppedBy: { accepts: [] }, lostTo: { messages: "no counterpart" } },
+  ),
   drop("include[]", "belongs to tools that the service itself would run", { include: ["web_search_call.action.sources"] }),
   reject("include[]: logprobs", "log probabilities are not given. Leave it out", { include: ["message.output_text.logprobs"] }),
 ] as const satisfies readonly Policy[];

@@ -1,6 +1,7 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { createFieldTable } from "../field-table.ts";
+import { hostedKind } from "../../protocol/responses/hosted-item.ts";
 import { FIELD_POLICIES } from "./policy.ts";
 import { storedItem } from "./stored.ts";
 
@@ -16,24 +17,27 @@ const PARTS = ["input_text", "output_text", "text", "refusal", "input_image", "i
 export function checkFields(request: JsonObject): string[] {
   const { refused, dropped } = TABLE.judge(request);
   if (refused !== null) throw refuse(refused.field, `can't be used: ${refused.note}.`);
-  const { input, tools, include, text } = request;
+  const { input, tools, include } = request;
   if (Array.isArray(input)) for (const [index, item] of input.entries()) checkItem(item, `input[${index}]`);
   if (Array.isArray(tools)) for (const [index, tool] of tools.entries()) checkTool(tool, `tools[${index}]`);
   if (Array.isArray(include)) dropped.push(...checkInclude(include));
-  const verbosity = isObject(text) ? (text["verbosity"] ?? "medium") : "medium";
-  return verbosity === "medium" ? dropped : [...dropped, "text.verbosity"];
+  return dropped;
 }
 
 function checkItem(item: unknown, field: string): void {
   if (!isObject(item)) return;
   const { type, content, output } = item;
   if (type === "item_reference") throw storedItem(field);
-  if (
-    typeof type === "string" &&
-    /_call(_output)?$|^(mcp|program|compaction|computer|tool_search)/.test(type) &&
-    !KNOWN_CALLS.has(type)
-  )
-    throw refuse(`${field}.type`, "names an item of a tool or store that another service runs. Leave the item out.");
+  if (typeof type === "string") {
+    if (hostedKind(type) !== null) return;
+    if (type.startsWith("compaction"))
+      throw refuse(
+        `${field}.type`,
+        "stands for earlier turns in a form that only the service which made it can read. Send those turns.",
+      );
+    if (/_call(_output)?$|^(mcp|program|computer|tool_search)/.test(type) && !KNOWN_CALLS.has(type))
+      throw refuse(`${field}.type`, "names an item of a tool that another service runs. Leave the item out.");
+  }
   for (const [member, parts] of Object.entries({ content, output })) {
     if (type !== "reasoning" && Array.isArray(parts))
       for (const [index, part] of parts.entries()) checkPart(part, `${field}.${member}[${index}]`);

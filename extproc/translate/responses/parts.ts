@@ -1,11 +1,11 @@
 import type { Profile } from "../../../contract/profile.ts";
-import { writeDocument as writeDocumentParts } from "../conversation/media.ts";
+import { imageUrl, writeDocument as writeDocumentParts } from "../conversation/media.ts";
 import type { DocumentBlock, ImageBlock, ResultBlock } from "../conversation/turn.ts";
 
 /** One part of what the user says, or of the result of a call. */
 export type Part =
   | { type: "input_text"; text: string }
-  | { type: "input_image"; image_url: string; detail: "auto" }
+  | { type: "input_image"; image_url: string; detail: string }
   | { type: "input_file"; filename: string; file_data: string };
 
 export function textPart(text: string): Part {
@@ -24,13 +24,8 @@ export function writeParts(block: ResultBlock, profile: Profile): Part[] {
   }
 }
 
-function writeImage({ source }: ImageBlock): Part {
-  switch (source.kind) {
-    case "data":
-      return { type: "input_image", image_url: `data:${source.mediaType};base64,${source.base64}`, detail: "auto" };
-    case "url":
-      return { type: "input_image", image_url: source.url, detail: "auto" };
-  }
+function writeImage({ source, detail }: ImageBlock): Part {
+  return { type: "input_image", image_url: imageUrl(source), detail: detail ?? "auto" };
 }
 
 function writeDocument(block: DocumentBlock, profile: Profile): Part[] {

@@ -27,7 +27,7 @@ export const FIELD_POLICIES = [
   ),
   map(
     "text",
-    "format json_schema and json_object as the server can (`jsonSchema`)",
+    "format json_schema, with name and description, and json_object as the server can (`jsonSchema`)",
     { format: { type: "json_schema", name: "n", schema: { type: "object" } } },
     { neutral: [{}] },
   ),
@@ -36,7 +36,24 @@ export const FIELD_POLICIES = [
   map("user", "names the end user to the server; hashed if it could be an address or a phone number", "user-17", {
     droppedBy: { rejects: ["user"] },
   }),
-  map("safety_identifier", "as user, unless user is there", "user-17", { droppedBy: { rejects: ["user"] } }),
+  map("safety_identifier", "unchanged if `accepts` lists it; else as user, unless user is there", "user-17", {
+    droppedBy: { rejects: ["user"], accepts: [] },
+  }),
+  map(
+    "service_tier",
+    "default; auto is what every server does; others are dropped (listed), because a backend has one tier",
+    "default",
+    { neutral: ["auto"], droppedBy: { rejects: ["service_tier"] } },
+  ),
+  map("prompt_cache_key", "unchanged for chat servers", "key", {
+    droppedBy: { accepts: [] },
+    lostTo: { messages: "messages caches by content" },
+  }),
+  map("prompt_cache_retention", "unchanged for chat servers", "24h", {
+    neutral: ["in_memory"],
+    droppedBy: { accepts: [] },
+    lostTo: { messages: "the server decides" },
+  }),
   reject("store", "this model stores no responses. Send false, or leave it out: it counts as false", true, [false]),
   reject("previous_response_id", "this model stores no responses. Send the whole conversation in `input`", "resp_1"),
   reject("conversation", "no conversations are stored here. Send the whole conversation in `input`", "conv_1"),
@@ -49,9 +66,6 @@ export const FIELD_POLICIES = [
   drop("context_management", "the client sends the context that it wants", [{ type: "compaction" }]),
   drop("max_tool_calls", "counts calls of tools that the service runs, and it runs none", 3),
   drop("stream_options", "no padding is put into events", { include_obfuscation: true }, [{}]),
-  drop("service_tier", "a backend has one tier", "priority", ["auto", "default"]),
-  drop("prompt_cache_key", "servers cache by content", "key"),
-  drop("prompt_cache_retention", "the server decides", "24h", ["in_memory"]),
-  drop("prompt_cache_options", "servers cache by content", { mode: "explicit" }, [{}]),
+  drop("prompt_cache_options", "without breakpoints in the prompt, it could switch caching off", { mode: "explicit" }, [{}]),
   drop("moderation", "no counterpart", { model: "m" }, [{}]),
 ] as const satisfies readonly Policy[];

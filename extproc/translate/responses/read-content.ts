@@ -1,7 +1,7 @@
 import type { InputPart } from "../../protocol/responses/request-item.ts";
 import type { Omitted } from "../conversation/conversation.ts";
 import { below, fieldError, type FieldPath } from "../conversation/field-path.ts";
-import { readFileData, readImageUrl } from "../conversation/media.ts";
+import { readDetail, readFileData, readImageUrl } from "../conversation/media.ts";
 import type { DocumentBlock, ResultBlock, TextBlock } from "../conversation/turn.ts";
 
 export interface InputContext {
@@ -14,11 +14,11 @@ export interface InputContext {
  * Content parts as blocks. Text of white space alone says nothing, and some servers refuse it.
  * @throws GatewayError `invalid_request` for content that is stored elsewhere.
  */
-export function readContent(parts: readonly InputPart[], at: FieldPath, context: InputContext): ResultBlock[] {
-  return parts.flatMap((part, index) => readPart(part, below(at, index), context));
+export function readContent(parts: readonly InputPart[], at: FieldPath): ResultBlock[] {
+  return parts.flatMap((part, index) => readPart(part, below(at, index)));
 }
 
-function readPart(part: InputPart, at: FieldPath, { omitted }: InputContext): ResultBlock[] {
+function readPart(part: InputPart, at: FieldPath): ResultBlock[] {
   switch (part.type) {
     case "text":
     case "input_text":
@@ -30,8 +30,8 @@ function readPart(part: InputPart, at: FieldPath, { omitted }: InputContext): Re
       if (part.file_id) throw stored(below(at, "file_id"));
       const urlAt = below(at, "image_url");
       if (!part.image_url) throw fieldError(urlAt, " is missing. Send the image as a data URL or by its address.");
-      if (isWish(part.detail)) omitted.content.add("input[].content[].detail");
-      return [{ type: "image", source: readImageUrl(part.image_url, urlAt), cache: null, at }];
+      const source = readImageUrl(part.image_url, urlAt);
+      return [{ type: "image", source, detail: readDetail(part.detail), cache: null, at }];
     }
     case "input_file":
       return [readFile(part, at)];
@@ -55,10 +55,6 @@ function readFile(part: Extract<InputPart, { type: "input_file" }>, at: FieldPat
   const isBare = !part.file_data.startsWith("data:") && part.filename?.toLowerCase().endsWith(".pdf");
   const data = isBare ? `data:application/pdf;base64,${part.file_data}` : part.file_data;
   return { type: "document", source: readFileData(data, dataAt), title: part.filename || null, context: null, cache: null, at };
-}
-
-function isWish(detail: unknown): boolean {
-  return detail !== undefined && detail !== null && detail !== "auto";
 }
 
 function stored(at: FieldPath): Error {

@@ -1,8 +1,9 @@
+import type { Profile } from "../../../contract/profile.ts";
 import { RawJson } from "../../protocol/json/raw.ts";
 import type { JsonObject } from "../../protocol/json/object.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
 import { parseResponsesRequest, type ResponsesRequest } from "../../protocol/responses/request.ts";
-import { createOmitted, type ClientWords, type ReadRequest } from "../conversation/conversation.ts";
+import { createOmitted, type ClientWords, type Omitted, type ReadRequest } from "../conversation/conversation.ts";
 import { below, fieldPath } from "../conversation/field-path.ts";
 import { opaqueUserId } from "../conversation/user-id.ts";
 import type { TextBlock } from "../conversation/turn.ts";
@@ -33,6 +34,8 @@ const WORDS: ClientWords = {
   thinking: "input[].reasoning",
   redactedThinking: "input[].reasoning",
   strictTool: "tools[].strict",
+  imageDetail: "input[].content[].detail",
+  outputLimit: "max_output_tokens",
   serialCalls: "parallel_tool_calls",
 };
 
@@ -63,8 +66,6 @@ export function readRequest({
   const request = parseResponsesRequest(parsed);
   const { tools, choice, clientTools } = readTools(request, body.bytes, omitted);
   const { system, turns } = readTurns(request.input, { model: model.name, omitted });
-  const takesUser = !backend.profile.rejects.includes("user");
-  if (!takesUser) for (const field of userFields(request)) omitted.wishes.add(field);
   return {
     conversation: {
       model: request.model,
@@ -74,7 +75,7 @@ export function readRequest({
       tools,
       choice,
       isSerial: request.parallel_tool_calls === false,
-      wishes: readWishes(request, body.bytes, takesUser),
+      wishes: readWishes(request, { body: body.bytes, profile: backend.profile, omitted }),
       words: WORDS,
     },
     omitted,
@@ -92,12 +93,14 @@ function instructions({ instructions: text }: ResponsesRequest): TextBlock[] {
   return text?.trim() ? [{ type: "text", text, cache: null, at: fieldPath("instructions") }] : [];
 }
 
-function userFields({ user, safety_identifier: safety }: ResponsesRequest): string[] {
-  return [...(safety ? ["safety_identifier"] : []), ...(user ? ["user"] : [])];
+interface WishContext {
+  body: Buffer;
+  profile: Profile;
+  omitted: Omitted;
 }
 
-function readWishes(request: ResponsesRequest, body: Buffer, takesUser: boolean): Wishes {
-  const user = request.user || request.safety_identifier;
+function readWishes(request: ResponsesRequest, { body, profile, omitted }: WishContext): Wishes {
+  const verbosity = request.text?.verbosity;
   return {
     temperature: request.temperature ?? null,
     topP: request.top_p ?? null,
@@ -105,8 +108,33 @@ function readWishes(request: ResponsesRequest, body: Buffer, takesUser: boolean)
     stop: { sequences: [], field: "stop" },
     thinking: readThinking(request),
     format: readFormat(request, body),
-    user: user && takesUser ? { id: opaqueUserId(user), fields: userFields(request) } : null,
-    tier: null,
+    ...readIdentity(request, profile, omitted),
+    verbosity: verbosity ? { level: verbosity, field: "text.verbosity" } : null,
+    promptCache: {
+      key: request.prompt_cache_key || null,
+      retention: request.prompt_cache_retention || null,
+      isInMarks: false,
+    },
+  };
+}
+
+/** Servers of every protocol may reject these. */
+function readIdentity(
+  { user, safety_identifier: safety, service_tier: tier }: ResponsesRequest,
+  { rejects, accepts }: Profile,
+  { wishes: omitted }: Omitted,
+): Pick<Wishes, "user" | "safetyIdentifier" | "tier"> {
+  const takesUser = !rejects.includes("user");
+  const takesSafety = takesUser || accepts.includes("safety_identifier");
+  const takesTier = !rejects.includes("service_tier");
+  if (user && !takesUser) omitted.add("user");
+  if (safety && !takesSafety) omitted.add("safety_identifier");
+  // "auto" is what every server does.
+  if (tier && tier !== "auto" && (tier !== "default" || !takesTier)) omitted.add("service_tier");
+  return {
+    user: user && takesUser ? { id: opaqueUserId(user), field: "user" } : null,
+    safetyIdentifier: safety && takesSafety ? opaqueUserId(safety) : null,
+    tier: tier === "default" && takesTier ? "standard" : null,
   };
 }
 
@@ -120,6 +148,9 @@ function readFormat(request: ResponsesRequest, body: Buffer): FormatWish | null 
     type: "json_schema",
     schema: new RawJson(written?.toString("utf8") ?? "{}"),
     parsed: format.schema,
+    name: format.name || null,
+    description: format.description || null,
+    strict: format.strict ?? null,
     at,
     schemaAt: below(at, "schema"),
   };

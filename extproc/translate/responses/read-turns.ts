@@ -1,10 +1,12 @@
 import { createEmbeddedJson, REQUEST_BOUNDS } from "../../protocol/json/bounds.ts";
+import { hostedKind, isHosted } from "../../protocol/responses/hosted-item.ts";
 import type { InputItem, InputItemOf } from "../../protocol/responses/request-item.ts";
 import { below, fieldError, fieldPath, type FieldPath } from "../conversation/field-path.ts";
 import { createFlatHistory } from "../conversation/flat-history.ts";
 import { readArguments } from "../conversation/tool-input.ts";
 import type { Block, TextBlock, ToolCallBlock, Turn } from "../conversation/turn.ts";
 import { readContent, type InputContext } from "./read-content.ts";
+import { readHostedCall, readHostedOutput } from "./hosted-items.ts";
 import { readReasoning } from "./reasoning-history.ts";
 import { flatToolName } from "./tools.ts";
 
@@ -27,6 +29,10 @@ export function readTurns(items: readonly InputItem[], context: InputContext): R
 
   for (const [index, item] of items.entries()) {
     const at = below(input, index);
+    if (hostedKind(item.type) === "note") {
+      context.omitted.content.add("input[].bookkeeping");
+      continue;
+    }
     const written = readModelItem(item, at);
     if (written !== null) {
       answer ??= { blocks: [], at };
@@ -47,6 +53,7 @@ export function readTurns(items: readonly InputItem[], context: InputContext): R
 
   /** Null for an item of the other side. */
   function readModelItem(item: InputItem, at: FieldPath): Block[] | null {
+    if (isHosted(item)) return hostedKind(item.type) === "call" ? readHostedCall(item, at) : null;
     switch (item.type) {
       case "reasoning":
         return readReasoning(item, context);
@@ -54,7 +61,7 @@ export function readTurns(items: readonly InputItem[], context: InputContext): R
       case "custom_tool_call":
         return [readCall(item, at)];
       case "message":
-        return item.role === "assistant" ? readContent(item.content, below(at, "content"), context) : null;
+        return item.role === "assistant" ? readContent(item.content, below(at, "content")) : null;
       case "function_call_output":
       case "custom_tool_call_output":
         return null;
@@ -62,14 +69,19 @@ export function readTurns(items: readonly InputItem[], context: InputContext): R
   }
 
   function readOther(item: InputItem, at: FieldPath): void {
+    if (isHosted(item)) {
+      isHead = false;
+      history.say("user", readHostedOutput(item, at), at);
+      return;
+    }
     if (item.type === "function_call_output" || item.type === "custom_tool_call_output") {
       isHead = false;
-      history.result(item.call_id, readContent(item.output, below(at, "output"), context), at);
+      history.result(item.call_id, readContent(item.output, below(at, "output")), at);
     }
     if (item.type !== "message") return;
     if (item.role === "user") {
       isHead = false;
-      history.say("user", readContent(item.content, below(at, "content"), context), at);
+      history.say("user", readContent(item.content, below(at, "content")), at);
       return;
     }
     const texts = readSystem(item, at);
@@ -78,7 +90,7 @@ export function readTurns(items: readonly InputItem[], context: InputContext): R
   }
 
   function readSystem({ content }: InputItemOf<"message">, at: FieldPath): TextBlock[] {
-    return readContent(content, below(at, "content"), context).map((block) => {
+    return readContent(content, below(at, "content")).map((block) => {
       if (block.type === "text") return block;
       throw fieldError(block.at, " contains something other than text. System messages can only contain text.");
     });

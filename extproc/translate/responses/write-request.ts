@@ -1,10 +1,17 @@
-import type { Profile } from "../../../contract/profile.ts";
+import type { Profile, Verbosity } from "../../../contract/profile.ts";
 import { encodeJson, type Encodable } from "../../protocol/json/raw.ts";
-import { toolNamesIn, type Conversation, type Omitted, type ReadRequest } from "../conversation/conversation.ts";
+import {
+  toolNamesIn,
+  type ClientWords,
+  type Conversation,
+  type Omitted,
+  type ReadRequest,
+} from "../conversation/conversation.ts";
+import { fieldError, fieldPath } from "../conversation/field-path.ts";
 import { createToolNames, type ToolNames } from "../conversation/names.ts";
 import { noPrefill } from "../conversation/turn.ts";
-import { shortUserId } from "../conversation/user-id.ts";
 import type { Wishes } from "../conversation/wish.ts";
+import { writeIdentity, writePromptCache, writeVerbosity } from "../conversation/write-wishes.ts";
 import type { TranslationInput } from "../translation.ts";
 import { writeFormat } from "./response-format.ts";
 import { writeThinking } from "./thinking.ts";
@@ -32,6 +39,7 @@ export function writeRequest(
   const { turns, wishes, words } = conversation;
   const last = turns.at(-1);
   if (last?.role === "assistant") throw noPrefill(last);
+  refuseLowLimit(outputTokens, profile, words);
   const names = createToolNames(toolNamesIn(conversation));
   const format = writeFormat(wishes.format, profile);
   const items = writeTurns(turns, { profile, names, words, omitted, model: model.name });
@@ -44,13 +52,24 @@ export function writeRequest(
     ...writeTools(conversation, { names, profile, omitted }),
     ...writeSampling(wishes, profile, omitted),
     ...writeThinking(wishes.thinking, profile, omitted),
-    text: format.text ?? undefined,
+    text: writeText(format.format, writeVerbosity(wishes, profile, omitted)),
     ...writeIdentity(wishes, profile, omitted),
+    ...writePromptCache(wishes, profile, omitted),
     instructions: writeInstructions(conversation, format.instruction),
     // Last, so that a longer conversation starts with the bytes of a shorter one.
     input: items.length === 0 ? NOTHING_SAID : items,
   });
   return { body: Buffer.from(body), names };
+}
+
+function writeText(format: Encodable | null, verbosity: Verbosity | undefined): Encodable {
+  return format === null && verbosity === undefined ? undefined : { format: format ?? undefined, verbosity };
+}
+
+/** A higher limit than the client's own would let the answer cost more than it allows. */
+function refuseLowLimit(outputTokens: number, { minOutputTokens }: Profile, { outputLimit }: ClientWords): void {
+  if (minOutputTokens === null || outputTokens >= minOutputTokens) return;
+  throw fieldError(fieldPath(outputLimit), ` must be at least ${minOutputTokens}: this model's server accepts no lower limit.`);
 }
 
 function writeInstructions({ system }: Conversation, instruction: string | null): string | undefined {
@@ -72,15 +91,4 @@ function writeSampling({ temperature, topP, topK, stop }: Wishes, { rejects }: P
   if (topK !== null) omitted.add("top_k");
   if (stop.sequences.length > 0) omitted.add(stop.field);
   return members;
-}
-
-function writeIdentity({ user, tier }: Wishes, { rejects }: Profile, { wishes: omitted }: Omitted): Members {
-  const takesUser = !rejects.includes("user");
-  const takesTier = !rejects.includes("service_tier");
-  if (user !== null && !takesUser) for (const field of user.fields) omitted.add(field);
-  if (tier !== null && !takesTier) omitted.add("service_tier");
-  return {
-    user: user !== null && takesUser ? shortUserId(user.id) : undefined,
-    service_tier: tier !== null && takesTier ? (tier === "auto" ? "auto" : "default") : undefined,
-  };
 }

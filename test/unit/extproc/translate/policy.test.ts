@@ -6,6 +6,7 @@ import {
   CHAT_VIA_MESSAGES,
   exampleRequest,
   MESSAGES_VIA_CHAT,
+  policiesOf,
   RESPONSES_VIA_CHAT,
   RESPONSES_VIA_MESSAGES,
   translateRequest,
@@ -23,7 +24,9 @@ const REQUIRED = {
 } as const satisfies Record<Interface, readonly string[]>;
 
 describe.for(DIRECTIONS)("every row of the tables of $name is what happens (S21)", (direction) => {
-  const { fields, contents, plain } = direction;
+  const { plain } = direction;
+  const fields = policiesOf(direction, direction.fields);
+  const contents = policiesOf(direction, direction.contents);
   const all = [...fields, ...contents];
   const plainBody = translateRequest(direction, plain).upstream.body;
   const translate = (policy: Policy) => translateRequest(direction, exampleRequest(direction, policy));
@@ -104,7 +107,7 @@ function isRequired({ client }: PolicyDirection): (policy: Policy) => boolean {
 }
 
 function optionals(direction: PolicyDirection): { field: string; value: string }[] {
-  const optional = direction.fields.filter((policy) => !isRequired(direction)(policy));
+  const optional = policiesOf(direction, direction.fields).filter((policy) => !isRequired(direction)(policy));
   return optional.flatMap(({ field, neutral }) =>
     [null, ...(neutral ?? [])].map((value) => ({ field, value: JSON.stringify(value) })),
   );
