@@ -12,11 +12,12 @@ export type Endpoint =
   | StoredResponseEndpoint
   | { kind: "root"; protocol: "chat" };
 
-/** A response by its id. There are some only where a Model stores them. */
+/** A response by its id, or what its request sent as `input`. There are some only where a Model stores them. */
 export interface StoredResponseEndpoint {
   kind: "stored_response";
   protocol: "chat";
   method: "GET" | "DELETE";
+  part: "response" | "input_items";
   id: string;
   query: URLSearchParams;
 }
@@ -60,9 +61,13 @@ export function findEndpoint(line: RequestLine): Endpoint {
   }
   const modelId = /^\/v1\/models\/(.+)$/.exec(path)?.[1];
   if (modelId !== undefined) return only(line, "GET", { kind: "models", id: decode(modelId), protocol: protocolOf(line) });
-  const responseId = /^\/v1\/responses\/([^/]+)$/.exec(path)?.[1];
-  if (responseId !== undefined && line.storesResponses === true && !RESPONSES_PATHS.has(path))
-    return storedResponse(line, { id: decode(responseId), query: new URLSearchParams(query) });
+  const [, responseId, inputItems] = /^\/v1\/responses\/([^/]+)(\/input_items)?$/.exec(path) ?? [];
+  if (responseId !== undefined && line.storesResponses === true && !RESPONSES_PATHS.has(path)) {
+    const named = { id: decode(responseId), query: new URLSearchParams(query) };
+    return inputItems === undefined
+      ? storedResponse(line, named)
+      : only(line, "GET", { kind: "stored_response", protocol: "chat", method: "GET", part: "input_items", ...named });
+  }
   throw new GatewayError("not_found", describeUnknownPath(path));
 }
 
@@ -70,7 +75,7 @@ export function findEndpoint(line: RequestLine): Endpoint {
 const RESPONSES_PATHS: ReadonlySet<string> = new Set(["/v1/responses/input_tokens", "/v1/responses/compact"]);
 
 function storedResponse({ method }: RequestLine, named: Pick<StoredResponseEndpoint, "id" | "query">): Endpoint {
-  const endpoint = { kind: "stored_response", protocol: "chat", ...named } as const;
+  const endpoint = { kind: "stored_response", protocol: "chat", part: "response", ...named } as const;
   if (method === "GET" || method === "HEAD") return { ...endpoint, method: "GET" };
   if (method === "DELETE") return { ...endpoint, method };
   throw new GatewayError("method_not_allowed", `This path accepts GET and DELETE, not ${described(method)}.`, {

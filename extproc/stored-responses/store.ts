@@ -23,6 +23,8 @@ export interface ResponseStore {
   keep(response: FinishedResponse): void;
   recall(accountId: string, request: RecallRequest): Promise<Recalled>;
   find(accountId: string, responseId: string): Promise<Buffer>;
+  /** What its request sent as `input`: a list of items. */
+  findInput(accountId: string, responseId: string): Promise<Buffer>;
   remove(accountId: string, responseId: string): Promise<void>;
 }
 
@@ -145,6 +147,15 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
     return { ids: rows.map(({ responseId }) => responseId), items };
   }
 
+  function findPart({ accountId, responseId, part }: SealedPart): Promise<Buffer> {
+    return read(accountId, async () => {
+      const look = () => findResponse(database, { accountId, responseId, part });
+      const sealed = isStorableId(responseId) ? await lookAgain(look, (found) => found === undefined) : undefined;
+      if (sealed === undefined) throw responseMissing(responseId);
+      return open(sealed, { accountId, responseId, part });
+    });
+  }
+
   const open = (sealed: Buffer, about: SealedPart): Buffer => {
     const plain = sealer.unseal(sealed, describe(about));
     if (plain === undefined) throw new Error("a stored response was sealed with another pepper, or changed");
@@ -164,13 +175,8 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
         const found = await findItems({ accountId, itemIds: [...itemIds], fields, addRoom });
         return { turns, items: found.items, usedResponseIds: [...new Set([...ids, ...found.ids])] };
       }),
-    find: (accountId, responseId) =>
-      read(accountId, async () => {
-        const look = () => findResponse(database, { accountId, responseId });
-        const sealed = isStorableId(responseId) ? await lookAgain(look, (found) => found === undefined) : undefined;
-        if (sealed === undefined) throw responseMissing(responseId);
-        return open(sealed, { accountId, responseId, part: "response" });
-      }),
+    find: (accountId, responseId) => findPart({ accountId, responseId, part: "response" }),
+    findInput: (accountId, responseId) => findPart({ accountId, responseId, part: "input" }),
     remove: (accountId, responseId) =>
       read(accountId, async () => {
         const look = () => deleteResponse(database, { accountId, responseId });

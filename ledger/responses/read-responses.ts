@@ -102,14 +102,18 @@ interface ResponseName {
   responseId: string;
 }
 
-/** @returns the response, encrypted. */
-export async function findResponse(database: Queryable, { accountId, responseId }: ResponseName): Promise<Buffer | undefined> {
+/** @returns one part of it, encrypted. */
+export async function findResponse(
+  database: Queryable,
+  { accountId, responseId, part }: ResponseName & { part: "input" | "response" },
+): Promise<Buffer | undefined> {
   const [row] = await database.query({
-    text: "SELECT response FROM stored_response WHERE account_id = $1 AND response_id = $2 AND expires_at > now()",
-    values: [accountId, responseId],
-    row: z.strictObject({ response: z.instanceof(Buffer) }),
+    text: `SELECT CASE WHEN $3 = 'input' THEN input ELSE response END AS sealed
+           FROM stored_response WHERE account_id = $1 AND response_id = $2 AND expires_at > now()`,
+    values: [accountId, responseId, part],
+    row: z.strictObject({ sealed: z.instanceof(Buffer) }),
   });
-  return row?.response;
+  return row?.sealed;
 }
 
 /** @returns whether there was one. */

@@ -83,6 +83,10 @@ const CASES: readonly Case[] = [
   { id: "getResponse", status: 200, path: "stored" },
   { id: "getResponse", status: 401, path: "/v1/responses/resp_1", key: "none" },
   { id: "getResponse", status: 404, path: "/v1/responses/resp_1" },
+  { id: "listInputItems", status: 200, path: "items" },
+  { id: "listInputItems", status: 400, path: "badItems" },
+  { id: "listInputItems", status: 401, path: "/v1/responses/resp_1/input_items", key: "none" },
+  { id: "listInputItems", status: 404, path: "/v1/responses/resp_1/input_items" },
   { id: "deleteResponse", status: 200, path: "stored" },
   { id: "deleteResponse", status: 404, path: "/v1/responses/resp_1" },
   { id: "listModels", status: 200 },
@@ -100,7 +104,12 @@ const CASES: readonly Case[] = [
 ];
 
 test.for(CASES)("$id answers $status as described", async ({ id, status, body, path, method, headers = {}, key }) => {
-  const answer = await send({ id, body, path: path === "stored" ? storedPath : path, method, headers, key });
+  const storedPaths: Record<string, string> = {
+    stored: storedPath,
+    items: `${storedPath}/input_items?limit=1`,
+    badItems: `${storedPath}/input_items?limit=0`,
+  };
+  const answer = await send({ id, body, path: storedPaths[path ?? ""] ?? path, method, headers, key });
   expect(answer.status, await answer.clone().text()).toBe(status);
   expect(answer.headers.get("content-type")).toBe("application/json");
   const validate = document.validatorOf(operation(id), status);

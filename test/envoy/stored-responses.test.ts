@@ -136,10 +136,18 @@ describe.for(UPSTREAMS)("answered by a %s server", (model) => {
     const made = await clientOf().responses.create({ model, input: "Say hello." });
     expect(await clientOf(second.baseUrl).responses.retrieve(made.id)).toMatchObject({ id: made.id, output: made.output });
 
+    const earlier = { role: "user" as const, content: "My name is Ada." };
+    const listed = await clientOf().responses.create({ model, input: [earlier, { role: "user", content: "Say hello." }] });
+    const firstPage = await clientOf(second.baseUrl).responses.inputItems.list(listed.id, { limit: 1, order: "asc" });
+    expect(firstPage).toMatchObject({ data: [{ role: "user", content: [{ type: "input_text", text: "My name is Ada." }] }] });
+    const items = await Array.fromAsync(clientOf().responses.inputItems.list(listed.id, { limit: 1 }));
+    expect(items).toMatchObject([{ content: [{ text: "Say hello." }] }, { content: [{ text: "My name is Ada." }] }]);
+
     const stranger = await stack.createAccount({ name: `stranger-of-${model}`, creditNanoUsd: 1_000_000_000n });
     const theirs = clientOf(stack.baseUrl, stranger.apiKey);
     await expect(theirs.responses.retrieve(made.id)).rejects.toMatchObject({ status: 404, code: "not_found" });
     await expect(theirs.responses.delete(made.id)).rejects.toMatchObject({ status: 404 });
+    await expect(theirs.responses.inputItems.list(made.id)).rejects.toMatchObject({ status: 404, code: "not_found" });
     const continued = theirs.responses.create({ model, input: "Go on.", previous_response_id: made.id });
     await expect(continued).rejects.toMatchObject({
       status: 404,
@@ -219,6 +227,7 @@ test("other methods and forms of a response's path are refused by name (S20)", a
   expect([patched.status, patched.headers.get("allow")]).toEqual([405, "GET, HEAD, DELETE"]);
   expect((await ask("GET", "resp_1?stream=true")).status).toBe(400);
   expect((await ask("GET", "resp_1/input_items")).status).toBe(404);
+  expect((await ask("GET", "resp_1/cancel")).status).toBe(404);
   expect((await ask("GET", "%00%00")).status).toBe(404);
   const anonymous = await fetch(`${stack.baseUrl}/v1/responses/resp_1`);
   expect(anonymous.status).toBe(401);

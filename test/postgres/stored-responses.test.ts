@@ -69,7 +69,9 @@ test("another account finds none of it, and can delete none of it", async () => 
   const { store } = await storeFor();
   store.keep(turn("r1"));
   expect(String(await store.find("acme", "r1"))).toContain(SECRET);
+  expect(String(await store.findInput("acme", "r1"))).toContain("of r1");
   await expect(store.find("other", "r1")).rejects.toMatchObject({ code: "not_found", status: 404 });
+  await expect(store.findInput("other", "r1")).rejects.toMatchObject({ code: "not_found", status: 404 });
   await expect(store.remove("other", "r1")).rejects.toMatchObject({ code: "not_found" });
   await expect(store.recall("other", { names: named("r1"), own: NOTHING, reserve })).rejects.toMatchObject({
     code: "previous_response_not_found",

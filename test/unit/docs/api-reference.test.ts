@@ -31,7 +31,10 @@ test("the table of endpoints has every path that is served", () => {
   const [table = []] = tablesBelow(page, "Endpoints");
   const served = describeUnknownPath("/nowhere").match(/(?:GET|POST) [\w/]+/g) ?? [];
   expect(table.map(([endpoint]) => endpoint)).toEqual(expect.arrayContaining(served));
-  expect(table).toHaveLength(served.length + ["GET /", "GET /v1/models/{id}", "GET`, `DELETE /v1/responses/{id}"].length);
+  expect(table).toHaveLength(
+    served.length +
+      ["GET /", "GET /v1/models/{id}", "GET`, `DELETE /v1/responses/{id}", "GET /v1/responses/{id}/input_items"].length,
+  );
 });
 
 test("rate-limit headers, our own headers, versions and the largest body are those of the code (S4, S21, S23)", () => {

@@ -26,7 +26,14 @@ test("it has every path that the gateway serves, with its method, and no other",
   const served = describeUnknownPath("/nowhere").match(/(?:GET|POST) [\w/]+/g) ?? [];
   expect(listed).toEqual(expect.arrayContaining(served));
   expect(listed).toHaveLength(
-    served.length + ["GET /", "GET /v1/models/{id}", "GET /v1/responses/{id}", "DELETE /v1/responses/{id}"].length,
+    served.length +
+      [
+        "GET /",
+        "GET /v1/models/{id}",
+        "GET /v1/responses/{id}",
+        "DELETE /v1/responses/{id}",
+        "GET /v1/responses/{id}/input_items",
+      ].length,
   );
 });
 

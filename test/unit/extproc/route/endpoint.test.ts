@@ -88,11 +88,25 @@ test.for([
 
 test("a stored response is read and deleted by its id, if a Model stores them", () => {
   const line = { path: "/v1/responses/resp_1?stream=true", hasVersion: false, storesResponses: true };
-  const endpoint = { kind: "stored_response", protocol: "chat", id: "resp_1", query: new URLSearchParams("stream=true") };
+  const endpoint = {
+    kind: "stored_response",
+    protocol: "chat",
+    part: "response",
+    id: "resp_1",
+    query: new URLSearchParams("stream=true"),
+  };
   expect(findEndpoint({ ...line, method: "GET" })).toEqual({ ...endpoint, method: "GET" });
   expect(findEndpoint({ ...line, method: "HEAD" })).toEqual({ ...endpoint, method: "GET" });
   expect(findEndpoint({ ...line, method: "DELETE" })).toEqual({ ...endpoint, method: "DELETE" });
   expect(refusalOf(() => findEndpoint({ ...line, method: "POST" })).headers["allow"]).toBe("GET, HEAD, DELETE");
-  for (const path of ["/v1/responses/input_tokens", "/v1/responses/compact", "/v1/responses/resp_1/input_items"])
+  for (const path of ["/v1/responses/input_tokens", "/v1/responses/compact", "/v1/responses/resp_1/cancel"])
     expect(refusalOf(() => findEndpoint({ ...line, method: "GET", path })).status).toBe(404);
+});
+
+test("the input items of a stored response are read, if a Model stores them", () => {
+  const line = { path: "/v1/responses/resp_1/input_items?limit=5", hasVersion: false, storesResponses: true };
+  expect(findEndpoint({ ...line, method: "GET" })).toMatchObject({ kind: "stored_response", part: "input_items", id: "resp_1" });
+  expect(refusalOf(() => findEndpoint({ ...line, method: "DELETE" })).headers["allow"]).toBe("GET, HEAD");
+  const refused = refusalOf(() => findEndpoint({ ...line, method: "GET", storesResponses: false }));
+  expect([refused.status, refused.message]).toEqual([404, expect.stringContaining("No model here stores responses")]);
 });
