@@ -1,7 +1,8 @@
 import type { Stop } from "../../protocol/messages/encode-event.ts";
 import type { Ending, StopReason } from "../conversation/answer-event.ts";
+import { isServerReason, readServerReason } from "../conversation/server-reasons.ts";
 
-/** Messages' stop reasons. Any other reads as "end" and is logged (`isUnknownReason`). */
+/** Messages' stop reasons; servers give others too (server-reasons.ts). One that nobody knows reads as "end" and is logged. */
 const STOP_REASONS: ReadonlyMap<string, StopReason> = new Map([
   ["end_turn", "end"],
   ["tool_use", "end"],
@@ -15,11 +16,13 @@ const STOP_REASONS: ReadonlyMap<string, StopReason> = new Map([
 
 /** Is this a reason that the table lacks? */
 export function isUnknownReason(stopReason: string): boolean {
-  return stopReason !== "" && !STOP_REASONS.has(stopReason);
+  return stopReason !== "" && !STOP_REASONS.has(stopReason.toLowerCase()) && !isServerReason(stopReason);
 }
 
+/** @throws GatewayError where the reason says that the server failed. */
 export function readStopReason(stopReason: string | null): StopReason {
-  return STOP_REASONS.get(stopReason ?? "") ?? "end";
+  const said = stopReason ?? "";
+  return STOP_REASONS.get(said.toLowerCase()) ?? readServerReason(said) ?? "end";
 }
 
 /** `tool_use` is said exactly where there is a tool to use: some servers end calls with "stop", others name calls and have none. */

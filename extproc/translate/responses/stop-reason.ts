@@ -1,4 +1,5 @@
 import type { StopReason } from "../conversation/answer-event.ts";
+import { isServerReason, readServerReason } from "../conversation/server-reasons.ts";
 
 /** Why an answer is incomplete, in Responses' words; null for one that is whole. */
 const LIMITS = {
@@ -17,7 +18,7 @@ const REASONS: ReadonlyMap<string, StopReason> = new Map([
 
 /** Did the server cut its answer for a reason that the table lacks? */
 export function isUnknownReason({ status, reason }: { status: string; reason: string }): boolean {
-  return status === "incomplete" && reason !== "" && !REASONS.has(reason);
+  return status === "incomplete" && reason !== "" && !REASONS.has(reason.toLowerCase()) && !isServerReason(reason);
 }
 
 /** An answer that its server calls incomplete is never a whole one, whatever the reason: without a known one, it was cut. */
@@ -30,8 +31,9 @@ export function readStopReason({
   reason: string | null;
   hasRefusal: boolean;
 }): StopReason {
-  if (status === "incomplete") return REASONS.get(reason ?? "") ?? "limit";
-  return hasRefusal ? "refusal" : "end";
+  if (status !== "incomplete") return hasRefusal ? "refusal" : "end";
+  const said = reason ?? "";
+  return (REASONS.get(said.toLowerCase()) ?? readServerReason(said)) === "refusal" ? "refusal" : "limit";
 }
 
 export function writeStopReason(reason: StopReason): (typeof LIMITS)[StopReason] {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { writeFinishReason } from "../../../../extproc/translate/chat/stop-reason.ts";
 import { readStopReason, writeStopReason } from "../../../../extproc/translate/messages/stop-reason.ts";
+import { readStopReason as readIncomplete } from "../../../../extproc/translate/responses/stop-reason.ts";
 
 test.for([
   ["end_turn", false, "stop"],
@@ -15,11 +16,33 @@ test.for([
   ["refusal", true, "content_filter"],
   ["pause_turn", false, "stop"],
   ["compaction", false, "stop"],
+  ["MAX_TOKENS", false, "length"],
+  ["length", false, "length"],
+  ["model_length", false, "length"],
+  ["sensitive", false, "content_filter"],
+  ["content_filter", false, "content_filter"],
+  ["stop", false, "stop"],
   ["something_new", false, "stop"],
   [null, false, "stop"],
   [null, true, "tool_calls"],
 ] as const)("%s, with tool calls: %s, is %s", ([stopReason, hasCalls, finishReason]) => {
   expect(writeFinishReason(readStopReason(stopReason), { hasCalls, isLegacy: false })).toBe(finishReason);
+});
+
+test("a messages server that says it failed gives no whole answer", () => {
+  for (const reason of ["error", "network_error", "Abort"])
+    expect(() => readStopReason(reason)).toThrow(expect.objectContaining({ code: "upstream_error" }));
+  expect(() => readStopReason("insufficient_system_resource")).toThrow(expect.objectContaining({ code: "overloaded" }));
+});
+
+test.for([
+  ["MAX_TOKENS", "limit"],
+  ["model_length", "limit"],
+  ["SAFETY", "refusal"],
+  ["stop", "limit"],
+  ["tired", "limit"],
+] as const)("a response that is incomplete for %s ends as %s", ([reason, ending]) => {
+  expect(readIncomplete({ status: "incomplete", reason, hasRefusal: false })).toBe(ending);
 });
 
 test("a client that speaks function_call reads function_call", () => {

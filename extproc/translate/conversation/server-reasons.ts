@@ -1,0 +1,60 @@
+import { GatewayError } from "../../../contract/errors.ts";
+import { incomplete } from "../../protocol/broken-answer.ts";
+import type { StopReason } from "./answer-event.ts";
+
+/**
+ * Why answers end, in the words that servers use whatever protocol they speak: proxies pass on those of the server behind them. In
+ * lower case.
+ */
+const REASONS: ReadonlyMap<string, StopReason> = new Map([
+  ["stop", "end"],
+  ["tool_calls", "end"],
+  ["function_call", "end"],
+  // Servers of other protocols and their proxies.
+  ["end_turn", "end"],
+  ["tool_use", "end"],
+  ["stop_sequence", "end"],
+  ["completed", "end"],
+  ["complete", "end"],
+  // Text Generation Inference, Cohere and others.
+  ["eos", "end"],
+  ["eos_token", "end"],
+  ["length", "limit"],
+  // Gemini, Cohere and others.
+  ["max_tokens", "limit"],
+  ["max_output_tokens", "limit"],
+  ["token_limit", "limit"],
+  // Mistral: the context was full.
+  ["model_length", "limit"],
+  ["model_context_window_exceeded", "limit"],
+  ["context_length_exceeded", "limit"],
+  ["content_filter", "refusal"],
+  ["content_filtered", "refusal"],
+  ["refusal", "refusal"],
+  // Zhipu.
+  ["sensitive", "refusal"],
+  // Gemini.
+  ["safety", "refusal"],
+  ["recitation", "refusal"],
+  ["blocklist", "refusal"],
+  ["prohibited_content", "refusal"],
+  ["spii", "refusal"],
+]);
+
+/** The server failed in the middle of its answer. */
+const FAILURES: ReadonlySet<string> = new Set(["error", "abort", "network_error"]);
+/** DeepSeek. */
+const OVERLOADED = "insufficient_system_resource";
+
+export function isServerReason(said: string): boolean {
+  const reason = said.toLowerCase();
+  return REASONS.has(reason) || FAILURES.has(reason) || reason === OVERLOADED;
+}
+
+/** Undefined for a reason that no server is known to give. @throws GatewayError where the reason says that the server failed. */
+export function readServerReason(said: string): StopReason | undefined {
+  const reason = said.toLowerCase();
+  if (FAILURES.has(reason)) throw incomplete();
+  if (reason === OVERLOADED) throw new GatewayError("overloaded", "The model server is overloaded. Try again later.");
+  return REASONS.get(reason);
+}
