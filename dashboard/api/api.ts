@@ -13,6 +13,7 @@ import { accountApi } from "./routes/account.ts";
 import { billingApi } from "./routes/billing.ts";
 import { budgetApi } from "./routes/budgets.ts";
 import { creditApi } from "./routes/credit.ts";
+import { incidentApi } from "./routes/incidents.ts";
 import { keyApi } from "./routes/keys.ts";
 import { limitApi } from "./routes/limits.ts";
 import { modelApi } from "./routes/models.ts";
@@ -67,6 +68,7 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
       creditApi(api, deps);
       billingApi(api, deps);
       modelApi(api, deps);
+      incidentApi(api, deps);
       scope.get("/openapi.json", { schema: { hide: true }, config: { isOpen: true } }, async (_request, reply) =>
         reply.type("application/json; charset=utf-8").send(JSON.stringify(scope.swagger())),
       );

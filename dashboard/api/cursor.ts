@@ -33,6 +33,13 @@ export function readKeyUsageCursor(cursor: string): KeyUsagePosition {
   return { keyId, chargeNanoUsd: BigInt(charge) };
 }
 
+/** Of a list of incidents. @throws as `readEntryCursor`. */
+export function readIncidentCursor(cursor: string): string {
+  const id = decode(cursor);
+  if (!/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(id)) throw unknownCursor();
+  return id;
+}
+
 export function encodeRequestCursor({ requestId, attempt }: RequestPosition): string {
   return encodeCursor(`${requestId}.${attempt}`);
 }

@@ -23,6 +23,7 @@ export function describeApi(publicBaseUrl: string): FastifyDynamicSwaggerOptions
         { name: "Credit" },
         { name: "Budgets", description: "Alerts about monthly spend, and where events are sent." },
         { name: "Models" },
+        { name: "Status" },
       ],
       components: {
         securitySchemes: {

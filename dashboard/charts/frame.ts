@@ -8,8 +8,9 @@ export interface Chart<One extends { name: string }> {
   /** What it shows, and where the same numbers stand as a table. */
   title: string;
   buckets: readonly Bucket[];
-  /** Each has the colour of its place. */
   series: readonly One[];
+  /** Of each series; that of its place if absent. */
+  colours?: readonly number[] | undefined;
   /** The one that is drawn; undefined: all. */
   only?: string | undefined;
   /** In tooltips. */
@@ -18,12 +19,15 @@ export interface Chart<One extends { name: string }> {
   showTick: (value: number) => string;
 }
 
-/** The series that are drawn, with their places. */
+/** The series that are drawn, with their colours. */
 export function drawn<One extends { name: string }>({
   series,
+  colours,
   only,
-}: Pick<Chart<One>, "series" | "only">): (One & { place: number })[] {
-  return series.map((one, place) => ({ ...one, place })).filter(({ name }) => only === undefined || name === only);
+}: Pick<Chart<One>, "series" | "colours" | "only">): (One & { place: number })[] {
+  return series
+    .map((one, index) => ({ ...one, place: colours?.[index] ?? index }))
+    .filter(({ name }) => only === undefined || name === only);
 }
 
 /** What every chart has: an axis, a column for each bucket with a tooltip, and room for what is drawn. */

@@ -3,6 +3,7 @@ import { dayOf, daysBefore, momentsOf } from "../../contract/days.ts";
 import { readBalance } from "../../ledger/accounts/accounts.ts";
 import { countKeys, listKeys, readKeyNames } from "../../ledger/keys/key-list.ts";
 import { listModels } from "../../ledger/models/model-list.ts";
+import { listModelRanks } from "../../ledger/models/model-ranks.ts";
 import { readAutoTopUp } from "../../ledger/payments/auto-top-up.ts";
 import { readAlertThreshold } from "../../ledger/payments/balance-alerts.ts";
 import { usageByKey, usageByModelAndDay, usageTotals } from "../../ledger/usage/reports.ts";
@@ -50,17 +51,19 @@ export function overviewRoutes(app: FastifyInstance, { database, publicBaseUrl, 
 
   async function readActivity(accountId: string, today: string): Promise<Activity> {
     const range = { fromDay: daysBefore(today, 29), toDay: today };
-    const [days, byKey, { requests }, { keys }] = await Promise.all([
+    const [days, byKey, { requests }, { keys }, modelRanks] = await Promise.all([
       usageByModelAndDay(database, { accountId, ...range }),
       usageByKey(database, { accountId, ...range, limit: SHOWN_KEYS }),
       listRequests(database, { accountId, ...momentsOf(range), limit: SHOWN_REQUESTS }),
       listKeys(database, { accountId, limit: LIMITED_AMONG }),
+      listModelRanks(database),
     ]);
     const publicIds = requests.map(({ keyId }) => keyId);
     const keyNames = await readKeyNames(database, { accountId, publicIds });
     return {
       ...range,
       bars: days.map(({ day, model, ...usage }) => ({ ...usage, group: model, bucket: day })),
+      modelRanks,
       byKey,
       requests,
       keyNames,

@@ -18,6 +18,7 @@ import { setKeyLimits } from "../../ledger/leases/limits.ts";
 import { claimDeliveries, noteUndelivered, queueEvent } from "../../ledger/webhooks/deliveries.ts";
 import { setWebhook } from "../../ledger/webhooks/webhooks.ts";
 import { invite } from "../../ledger/people/invitations.ts";
+import { CAPABILITIES } from "../../contract/capability.ts";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
@@ -44,6 +45,7 @@ const PAGES = [
   "/limits",
   "/budgets",
   "/usage",
+  "/usage?by=member",
   "/usage?range=today",
   "/usage/performance",
   "/usage/performance?by=key&metric=first-token",
@@ -54,6 +56,8 @@ const PAGES = [
   "/members",
   "/tokens",
   "/settings",
+  "/settings/email",
+  "/settings/close",
   "/settings/log",
   "/settings/second-factor",
   "/settings/passkeys/new",
@@ -81,7 +85,12 @@ const idRow = z.strictObject({ id: z.string() });
 /** An account with everything that makes a page wide. */
 async function fill({ database, inAccount }: TestService): Promise<string> {
   const models = ["modelx-v4-pro", "modelx-flash", "modelx-v4-mini", LONG_MODEL].map((name) => ({
-    model: catalogueModel(name),
+    model: catalogueModel(
+      name,
+      name === "modelx-flash"
+        ? {}
+        : { displayName: name === LONG_MODEL ? NAME : "ModelX v4", description: NAME.repeat(8), capabilities: [...CAPABILITIES] },
+    ),
     price: PRICE,
   }));
   await publishModels(database, models);

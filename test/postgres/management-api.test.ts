@@ -7,6 +7,7 @@ import { listActions } from "../../ledger/people/audit.ts";
 import { listManagementTokens, revokeManagementToken } from "../../ledger/people/management-tokens.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import { openDashboard, type Client } from "../support/dashboard.ts";
+import { openIncident } from "../../ledger/incidents/incidents.ts";
 import { catalogueModel, PEPPER, PRICE, seedLedger, settlementOf } from "../support/ledger.ts";
 import { addMember } from "../../ledger/people/members.ts";
 import { usePostgres } from "../support/postgres.ts";
@@ -165,6 +166,21 @@ test("the account, its members and the models are told", async () => {
   expect((await program.get("/api/v1/models")).json()).toMatchObject({
     data: [{ name: "modelx-v4-pro", price: { input: "0.30", output: "1.20" } }],
   });
+});
+
+test("incidents come in pages, newest first, with their updates; the cursor of another list is refused", async () => {
+  const { program, ann, database } = await open();
+  const incident = { impact: "major", message: "No answers.", personId: ann.personId } as const;
+  const first = await openIncident(database, { ...incident, title: "First", status: "resolved" });
+  const second = await openIncident(database, { ...incident, title: "Second", status: "investigating" });
+  const newest = (await program.get("/api/v1/incidents?limit=1")).json();
+  expect(newest.data).toMatchObject([
+    { id: second, title: "Second", resolved_at: null, updates: [{ status: "investigating", message: "No answers." }] },
+  ]);
+  const rest = (await program.get(`/api/v1/incidents?cursor=${newest.next_cursor}`)).json();
+  expect(rest).toMatchObject({ data: [{ id: first, resolved_at: expect.any(String) }], next_cursor: null });
+  const refused = await refusal(program.get("/api/v1/incidents?cursor=YWJj"));
+  expect(refused.slice(0, 3)).toEqual([400, "invalid_request", "cursor"]);
 });
 
 test("each mistake is a 400 that names the field and the remedy", async () => {

@@ -8,7 +8,8 @@ import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import { openDashboard } from "../support/dashboard.ts";
 import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
-import { DAY_MS } from "../../contract/days.ts";
+import { DAY_MS, dayOf, daysBefore } from "../../contract/days.ts";
+import { usageByMember } from "../../ledger/usage/member-series.ts";
 
 /** Billing & Usage, read as a browser gets it (S27). */
 const postgres = usePostgres();
@@ -179,6 +180,23 @@ test("requests are narrowed to keys that a member, or a token of theirs, created
   expect(listed((await ann.get(`${path}?${query}`)).body)).toEqual([other, one]);
   expect(listed((await ann.get(`${path}?${query}&key=${keys[1]}`)).body)).toEqual([]);
   expect(listed((await ann.get(`${path}?member=${ann.personId}`)).body)).toEqual([]);
+  const report = await ann.get("/dashboard/usage?by=member");
+  for (const words of [`requests?range=30d&${query}"`, "ben@example.com", "No member"])
+    expect(plain(report.body)).toContain(words);
+  const today = dayOf(Date.now());
+  const range = { accountId, fromDay: daysBefore(today, 29), toDay: today };
+  const spent = await usageByMember(database, { ...range, step: "range", most: 10 });
+  expect(spent.map(({ personId, requests }) => ({ personId, requests }))).toEqual([
+    { personId: ben.personId, requests: 2 },
+    { personId: "", requests: 1 },
+  ]);
+  const byHour = await usageByMember(database, { ...range, step: "hour", most: 1 });
+  expect(byHour.map(({ personId }) => personId)).not.toContain("");
+  expect(byHour.reduce((sum, { requests }) => sum + requests, 0)).toBe(2);
+  expect((await call("GET", "/api/v1/usage/members")).json().data).toMatchObject([
+    { member_id: ben.personId, requests: 2 },
+    { member_id: null, requests: 1 },
+  ]);
   const api = (await call("GET", `/api/v1/usage/requests?${query}`)).json();
   expect(api.data.map(({ id }: { id: string }) => id)).toEqual([other, one]);
 

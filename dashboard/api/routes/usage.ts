@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { usageByMember } from "../../../ledger/usage/member-series.ts";
 import { usageByKey, usageByModelAndDay, usageTotals } from "../../../ledger/usage/reports.ts";
 import { listRequests } from "../../../ledger/usage/request-list.ts";
 import { OUTCOMES } from "../../../ledger/settlement/settlement.ts";
@@ -11,6 +12,8 @@ import { failures } from "../schemas/error.ts";
 import { filterQuery, listedRequest, rangeQuery, showRequest, showSums, sumsShape } from "../schemas/usage.ts";
 import { keyId, nextCursor, pageQuery } from "../schemas/values.ts";
 import { dayOf, momentsOf, readDays } from "../../../contract/days.ts";
+
+const MAX_MEMBERS = 200;
 
 const tags = ["Usage"];
 const currency = z.literal("USD");
@@ -73,6 +76,37 @@ export function usageApi(api: Api, { database }: AppDeps): void {
       }));
       const nextCursor = next === null ? null : encodeKeyUsageCursor(next);
       return { currency: "USD" as const, from: fromDay, to: toDay, data, next_cursor: nextCursor };
+    },
+  );
+
+  api.get(
+    "/usage/members",
+    {
+      schema: {
+        tags,
+        summary: "Get usage by the member who created the keys, highest charge first",
+        description: `At most ${MAX_MEMBERS} members.`,
+        querystring: z.strictObject(rangeQuery),
+        response: {
+          200: z.object({
+            ...daysShape,
+            data: z.array(
+              z.object({
+                member_id: z.uuid().nullable().meta({ description: "null: no member created these keys" }),
+                ...sumsShape,
+              }),
+            ),
+          }),
+          ...failures,
+        },
+      },
+    },
+    async (request) => {
+      const { accountId } = callerOf(request);
+      const { fromDay, toDay } = readDays(request.query, Date.now());
+      const rows = await usageByMember(database, { accountId, fromDay, toDay, step: "range", most: MAX_MEMBERS });
+      const data = rows.map(({ personId, ...used }) => ({ member_id: personId === "" ? null : personId, ...showSums(used) }));
+      return { currency: "USD" as const, from: fromDay, to: toDay, data };
     },
   );
 

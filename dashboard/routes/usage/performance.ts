@@ -2,13 +2,14 @@ import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { dayOf } from "../../../contract/days.ts";
 import { readKeyNames } from "../../../ledger/keys/key-list.ts";
-import { listMembers } from "../../../ledger/people/members.ts";
+import { listModelRanks } from "../../../ledger/models/model-ranks.ts";
 import { MEASURES, readPerformance, type PerformanceGroup } from "../../../ledger/usage/performance-report.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { stepOf } from "../../charts/buckets.ts";
 import { MAX_SERIES } from "../../charts/series.ts";
 import { sendPage } from "../../reply.ts";
 import { memberOf } from "../../session/guard.ts";
+import { readMemberNames } from "../../usage/member-names.ts";
 import { METRICS } from "../../usage/performance.ts";
 import { readRange } from "../../usage/range.ts";
 import { performancePage, type PerformanceChoice } from "../../views/usage/performance.ts";
@@ -30,7 +31,7 @@ export function performanceRoutes(app: FastifyInstance, { database }: AppDeps): 
     const range = readRange(request.query, dayOf(Date.now()));
     const choice = readChoice(request.query);
     const asked = { accountId, fromDay: range.fromDay, toDay: range.toDay };
-    const [all, table, drawn] = await Promise.all([
+    const [all, table, drawn, modelRanks] = await Promise.all([
       readPerformance(database, { ...asked, measures: MEASURES, by: "all", step: "range", most: 1 }),
       readPerformance(database, {
         ...asked,
@@ -46,9 +47,10 @@ export function performanceRoutes(app: FastifyInstance, { database }: AppDeps): 
         step: stepOf(range),
         most: MAX_SERIES,
       }),
+      listModelRanks(database),
     ]);
     const names = await readNames(accountId, choice.by, [...new Set([...table, ...drawn].map(({ group }) => group))]);
-    return sendPage(reply, performancePage({ visitor, range, choice, all, table, drawn, names }));
+    return sendPage(reply, performancePage({ visitor, range, choice, all, table, drawn, names, modelRanks }));
   });
 
   /** Of groups, where their ids are not their names. */
@@ -66,9 +68,7 @@ export function performanceRoutes(app: FastifyInstance, { database }: AppDeps): 
         return new Map(keys.map(({ publicId, name }) => [publicId, name]));
       }
       case "member": {
-        const members = await listMembers(database, accountId);
-        const known = members.map(({ personId, email }): [string, string] => [personId, email]);
-        return new Map([...groups.map((group): [string, string] => [group, "Former member"]), ["", "No member"], ...known]);
+        return readMemberNames(database, accountId, groups);
       }
     }
   }

@@ -2,7 +2,9 @@ import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { dayOf, momentsOf } from "../../../contract/days.ts";
 import { readBalance } from "../../../ledger/accounts/accounts.ts";
+import { listModelRanks } from "../../../ledger/models/model-ranks.ts";
 import { usageOfKeys } from "../../../ledger/usage/key-series.ts";
+import { usageByMember, type UsageOfMember } from "../../../ledger/usage/member-series.ts";
 import { usageByHour, usageByKey, usageByModelAndDay, usageTotals, type KeyUsagePage } from "../../../ledger/usage/reports.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { bucketOf, stepOf } from "../../charts/buckets.ts";
@@ -10,15 +12,17 @@ import { MAX_SERIES, restOf, type Bar } from "../../charts/series.ts";
 import { sendPage } from "../../reply.ts";
 import { memberOf } from "../../session/guard.ts";
 import { daysLeft } from "../../usage/days-left.ts";
+import { readMemberNames } from "../../usage/member-names.ts";
 import { readRange, type DayRange } from "../../usage/range.ts";
 import type { ChartChoice } from "../../views/usage/usage-chart.ts";
 import { usagePage } from "../../views/usage/usage.ts";
 
 /** The dearest ones; a file has all. */
 const SHOWN_KEYS = 50;
+const SHOWN_MEMBERS = 50;
 const choiceSchema = z.object({
   unit: z.enum(["money", "requests", "tokens"]).catch("money"),
-  by: z.enum(["model", "key", "class"]).catch("model"),
+  by: z.enum(["model", "key", "member", "class"]).catch("model"),
   only: z.string().optional().catch(undefined),
 });
 
@@ -29,15 +33,38 @@ export function usageRoutes(app: FastifyInstance, { database }: AppDeps): void {
     const { accountId } = visitor.membership;
     const range = readRange(request.query, dayOf(Date.now()));
     const choice = readChoice(request.query);
-    const [balance, bars, byKey, totals] = await Promise.all([
+    const [balance, bars, byKey, totals, byMember, modelRanks] = await Promise.all([
       readBalance(database, accountId),
       readBars(accountId, range),
       usageByKey(database, { accountId, ...range, limit: SHOWN_KEYS }),
       usageTotals(database, { accountId, today: dayOf(Date.now()) }),
+      usageByMember(database, { accountId, ...range, step: "range", most: SHOWN_MEMBERS }),
+      listModelRanks(database),
     ]);
-    const keyBars = choice.by === "key" ? await readKeyBars(accountId, { range, byKey, bars }) : [];
+    const memberNames = await readMemberNames(
+      database,
+      accountId,
+      byMember.map(({ personId }) => personId),
+    );
+    const groupBars = await readGroupBars();
     const lastsDays = daysLeft(balance.postedNanoUsd, totals.last7Days.chargeNanoUsd);
-    return sendPage(reply, usagePage({ visitor, range, choice, balance, lastsDays, bars, keyBars, byKey }));
+    return sendPage(
+      reply,
+      usagePage({ visitor, range, choice, balance, lastsDays, bars, groupBars, byKey, byMember, memberNames, modelRanks }),
+    );
+
+    /** Of the chosen grouping, if it is another one than by model. */
+    async function readGroupBars(): Promise<Bar[]> {
+      switch (choice.by) {
+        case "key":
+          return readKeyBars(accountId, { range, byKey, bars });
+        case "member":
+          return readMemberBars(accountId, { range, byMember, memberNames, bars });
+        case "model":
+        case "class":
+          return [];
+      }
+    }
   });
 
   /** By bucket and model. */
@@ -68,6 +95,37 @@ export function usageRoutes(app: FastifyInstance, { database }: AppDeps): void {
       bucket: bucketOf(start, step),
     }));
     return hasRest ? [...ofKeys, ...restOf(bars, ofKeys, "Other keys")] : ofKeys;
+  }
+
+  /** By bucket and the member who created the key. */
+  async function readMemberBars(
+    accountId: string,
+    {
+      range,
+      byMember,
+      memberNames,
+      bars,
+    }: {
+      range: DayRange;
+      byMember: readonly UsageOfMember[];
+      memberNames: ReadonlyMap<string, string>;
+      bars: readonly Bar[];
+    },
+  ): Promise<Bar[]> {
+    const step = stepOf(range);
+    const hasRest = byMember.length > MAX_SERIES;
+    const rows = await usageByMember(database, {
+      accountId,
+      ...range,
+      step: step === "hour" ? step : "day",
+      most: hasRest ? MAX_SERIES - 1 : MAX_SERIES,
+    });
+    const ofMembers = rows.map(({ personId, start, ...usage }) => ({
+      ...usage,
+      group: memberNames.get(personId) ?? "Former member",
+      bucket: bucketOf(start, step),
+    }));
+    return hasRest ? [...ofMembers, ...restOf(bars, ofMembers, "Other members")] : ofMembers;
   }
 }
 

@@ -44,7 +44,6 @@ function table(models: readonly ListedModel[]): string {
   return responsiveTable(
     [
       "Model",
-      "Interfaces",
       { number: "Input" },
       { number: "Cached input" },
       { number: "Cache write" },
@@ -53,21 +52,21 @@ function table(models: readonly ListedModel[]): string {
       { number: "Max output" },
     ],
     models.map(row),
-    "widest",
+    "wide",
   );
 }
 
 function row({ model, price, schedule }: ListedModel): string {
   return html`<tr>
-    <th scope="row" data-label="Model">
+    <th scope="row" class="wrap" data-label="Model">
       <span
         ><a href="${modelPath(model.name)}">!${nameOf(model)}</a> !${isLegacy(model) ? LEGACY : ""}
         !${model.displayName === undefined ? "" : html`<span class="sub"><code>!${clipped(model.name)}</code></span>`}
         !${model.capabilities === undefined ? "" : html`<span class="sub">${capabilityNames(model.capabilities).join(" · ")}</span>`}
+        <span class="sub">${model.interfaces.map((each) => INTERFACE_NAMES[each]).join(" · ")}</span>
         !${schedule.length === 0 ? "" : html`<span class="sub">Prices vary by time</span>`}</span
       >
     </th>
-    <td class="wrap" data-label="Interfaces">${model.interfaces.map((each) => INTERFACE_NAMES[each]).join(", ")}</td>
     <td data-label="Input" class="number">${showPrice(price.inputPicoUsd)}</td>
     <td data-label="Cached input" class="number">${showPrice(price.cachedInputPicoUsd)}</td>
     <td data-label="Cache write" class="number">${showPrice(price.cacheWritePicoUsd)}</td>

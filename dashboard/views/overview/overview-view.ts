@@ -29,6 +29,8 @@ export interface Activity {
   toDay: string;
   /** By day and model. */
   bars: readonly Bar[];
+  /** Names of all models, by which each has its colour. */
+  modelRanks: readonly string[];
   byKey: KeyUsagePage;
   requests: readonly ListedRequest[];
   /** Names of those that requests were made with. */

@@ -33,7 +33,7 @@ export function settingsPage({ visitor, sessions, actions, secondFactors, canMai
     !${secondFactorSection(visitor, secondFactors)}
     <h2>Active sessions</h2>
     !${sessionList(sessions, visitor)}
-    <p>See everything done as you in the <a href="${PATH}/log">security log</a>.</p>
+    <p>The <a href="${PATH}/log">security log</a> lists everything done from your sign-in.</p>
     <h2>Recent activity in ${visitor.membership.accountName}</h2>
     !${actionTable(actions)}`;
   return layout({ title: "Settings", visitor, path: PATH, body });

@@ -2,6 +2,7 @@ import { html } from "ghtml";
 import type { PerformanceBin, PerformanceGroup } from "../../../ledger/usage/performance-report.ts";
 import { bucketsOf, stepOf } from "../../charts/buckets.ts";
 import { legend } from "../../charts/legend.ts";
+import { modelColours } from "../../charts/model-colours.ts";
 import { lines } from "../../charts/lines.ts";
 import type { Member } from "../../session/visitor.ts";
 import { answeredOf, groupsOf, linesOf, METRICS, valueOf, type PerformanceMetric, type Share } from "../../usage/performance.ts";
@@ -38,6 +39,8 @@ export interface PerformanceView {
   drawn: readonly PerformanceBin[];
   /** Of groups whose id is not their name. */
   names: ReadonlyMap<string, string>;
+  /** Names of all models, by which each has its colour. */
+  modelRanks: readonly string[];
 }
 
 export function performancePage(view: PerformanceView): string {
@@ -64,7 +67,7 @@ function percentiles(metric: PerformanceMetric, all: readonly PerformanceBin[]):
   return figure({ name: METRICS[metric].name, value: show(metric, valueOf(metric, all, "p50")), note });
 }
 
-function sections({ range, choice, table, drawn, names }: PerformanceView): string {
+function sections({ range, choice, table, drawn, names, modelRanks }: PerformanceView): string {
   const { metric, by, at, only } = choice;
   const step = stepOf(range);
   const buckets = bucketsOf(range, step);
@@ -76,13 +79,14 @@ function sections({ range, choice, table, drawn, names }: PerformanceView): stri
   const title = `${METRICS[metric].name} by ${step}${by === "all" ? "" : ` and ${GROUPINGS[by].toLowerCase()}`}`;
   const found = series.find(({ name }) => name === only)?.name;
   const showValue = (value: number) => show(metric, value);
-  const chart = lines({ title, buckets, series, only: found, showValue, showTick: (value) => tick(metric, value) });
   const seriesNames = series.map(({ name }) => name);
+  const colours = by === "model" ? modelColours(seriesNames, modelRanks) : undefined;
+  const chart = lines({ title, buckets, series, colours, only: found, showValue, showTick: (value) => tick(metric, value) });
   return html`<section aria-labelledby="over-time">
       <h2 id="over-time">${METRICS[metric].name}</h2>
       <div class="card">
         <div class="chart-bar">!${metricPicker(choice, range)} !${groupPicker(choice, range)} !${sharePicker(choice, range)}</div>
-        !${chart} !${legend(seriesNames, found, linkTo)}
+        !${chart} !${legend({ names: seriesNames, colours, only: found }, linkTo)}
       </div>
     </section>
     <section aria-labelledby="by-group">

@@ -1,12 +1,13 @@
 import { html } from "ghtml";
 import { bucketsOf, stepOf } from "../../charts/buckets.ts";
+import { modelColours } from "../../charts/model-colours.ts";
 import { classSeries, groupSeries, METRICS, type Bar, type Metric, type Series } from "../../charts/series.ts";
 import { legend } from "../../charts/legend.ts";
 import { stackedBars } from "../../charts/stacked-bars.ts";
 import type { DayRange } from "../../usage/range.ts";
 import { rangeQuery } from "./range-picker.ts";
 
-const GROUPINGS = { model: "Model", key: "Key", class: "Token class" } as const;
+const GROUPINGS = { model: "Model", key: "Key", member: "Member", class: "Token class" } as const;
 type Grouping = keyof typeof GROUPINGS;
 
 /** What of the usage is drawn; all of it is in the page's address. */
@@ -24,25 +25,28 @@ export interface UsageChart {
   bars: readonly Bar[];
   /** Names of its groups, the largest first. */
   groups: readonly string[];
+  /** Names of all models, by which each has its colour. */
+  modelRanks: readonly string[];
 }
 
 const PATH = "/dashboard/usage";
 
-export function usageChart({ range, choice, bars, groups }: UsageChart): string {
+export function usageChart({ range, choice, bars, groups, modelRanks }: UsageChart): string {
   const { metric, by } = choice;
   const step = stepOf(range);
   const buckets = bucketsOf(range, step);
   const ids = buckets.map(({ id }) => id);
   const series: readonly Series[] = by === "class" ? classSeries(bars, ids) : groupSeries(bars, { buckets: ids, groups, metric });
   const names = series.map(({ name }) => name);
+  const colours = by === "model" ? modelColours(names, modelRanks) : undefined;
   const only = names.find((name) => name === choice.only);
   const linkTo = (changes: Partial<Record<"unit" | "by" | "only", string>>) =>
     `${PATH}?${new URLSearchParams({ ...rangeQuery(range), ...choiceQuery(choice), ...changes }).toString()}`;
   const title = `${UNITS[metric].axis} by ${step} and ${GROUPINGS[by].toLowerCase()}; the table below has the numbers`;
   return html`<div class="card">
     <div class="chart-bar">!${metricPicker(choice, range)} !${groupPicker(choice, range)}</div>
-    !${stackedBars({ title, buckets, series, only, showValue: UNITS[metric].show, showTick: UNITS[metric].tick })}
-    !${legend(names, only, (name) => linkTo({ only: name ?? "" }))}
+    !${stackedBars({ title, buckets, series, colours, only, showValue: UNITS[metric].show, showTick: UNITS[metric].tick })}
+    !${legend({ names, colours, only }, (name) => linkTo({ only: name ?? "" }))}
   </div>`;
 }
 
@@ -60,7 +64,7 @@ function metricPicker({ metric, by }: ChartChoice, range: DayRange): string {
 }
 
 function groupPicker({ metric, by }: ChartChoice, range: DayRange): string {
-  const offered = metric === "tokens" ? (["model", "key", "class"] as const) : (["model", "key"] as const);
+  const offered = metric === "tokens" ? (["model", "key", "member", "class"] as const) : (["model", "key", "member"] as const);
   const links = offered.map((each) =>
     choiceLink(GROUPINGS[each], { metric, by: each, only: undefined }, { range, isChosen: each === by }),
   );

@@ -1,6 +1,7 @@
 import { html } from "ghtml";
 import type { Balance } from "../../../ledger/accounts/accounts.ts";
 import type { KeyUsagePage } from "../../../ledger/usage/reports.ts";
+import type { UsageOfMember } from "../../../ledger/usage/member-series.ts";
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../../ledger/usage/sums.ts";
 import { bucketsOf, stepOf } from "../../charts/buckets.ts";
 import { totalTokensOf } from "../../../contract/usage.ts";
@@ -25,9 +26,13 @@ export interface UsageView {
   lastsDays: number | undefined;
   /** By bucket and model. */
   bars: readonly Bar[];
-  /** By bucket and name of the key, of the keys that spent most; the rest together. Empty where it is not drawn. */
-  keyBars: readonly Bar[];
+  /** By bucket and name of the key or the member, of those that spent most; the rest together. Empty by model or class. */
+  groupBars: readonly Bar[];
   byKey: KeyUsagePage;
+  byMember: readonly UsageOfMember[];
+  memberNames: ReadonlyMap<string, string>;
+  /** Names of all models, by which each has its colour. */
+  modelRanks: readonly string[];
 }
 
 export function usagePage(view: UsageView): string {
@@ -50,10 +55,11 @@ export function usagePage(view: UsageView): string {
 
 const nothing = empty("No usage in this period", { note: "Requests show up here a moment after they end." });
 
-function sections({ range, choice, bars, keyBars, byKey }: UsageView, query: string): string {
+function sections(view: UsageView, query: string): string {
+  const { range, choice, bars, groupBars, byKey, byMember, memberNames, modelRanks } = view;
   const step = stepOf(range);
   const models = sumBy(bars);
-  const drawn = choice.by === "key" ? keyBars : bars;
+  const drawn = choice.by === "key" || choice.by === "member" ? groupBars : bars;
   const byBucket = bucketsOf(range, step)
     .map(({ id, name }) => ({
       name: html`${name}`,
@@ -62,7 +68,7 @@ function sections({ range, choice, bars, keyBars, byKey }: UsageView, query: str
     .filter(({ requests }) => requests > 0);
   return html`<section aria-labelledby="by-time">
       <h2 id="by-time">By ${step}</h2>
-      !${usageChart({ range, choice, bars: drawn, groups: sumBy(drawn).map(({ model }) => model) })}
+      !${usageChart({ range, choice, bars: drawn, groups: sumBy(drawn).map(({ model }) => model), modelRanks })}
       <details>
         <summary>As a table</summary>
         !${table(HEADS[step], byBucket)}
@@ -89,7 +95,20 @@ function sections({ range, choice, bars, keyBars, byKey }: UsageView, query: str
         })),
       )}
     </section>
+    <section aria-labelledby="by-member">
+      <h2 id="by-member">By member</h2>
+      <p class="muted small">Usage counts for the member who created the key.</p>
+      !${table(
+        "Member",
+        byMember.map(({ personId, ...sums }) => ({ name: memberName(personId, memberNames, query), ...sums })),
+      )}
+    </section>
     !${files(query)}`;
+}
+
+function memberName(personId: string, names: ReadonlyMap<string, string>, query: string): string {
+  const name = clipped(names.get(personId) ?? "Former member");
+  return personId === "" ? name : html`<a href="/dashboard/usage/requests?${query}&member=${personId}">!${name}</a>`;
 }
 
 /** @param rows `name` is HTML. */

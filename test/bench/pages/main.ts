@@ -21,6 +21,8 @@ const PAGES = [
   "/dashboard/keys/new",
   "/dashboard/usage",
   "/dashboard/usage?range=7d&unit=tokens",
+  "/dashboard/usage?range=30d&by=member",
+  "/dashboard/usage/performance?range=30d&by=model",
   "/dashboard/usage/requests",
   "/dashboard/usage/requests?model=modelx-v4-pro",
   "/dashboard/credit",

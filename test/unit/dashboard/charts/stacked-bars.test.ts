@@ -67,7 +67,7 @@ test("a range in which nothing was used has an axis and no bars", () => {
 
 test("names that are markup stay text", () => {
   const svg = draw({ title: '"><script>', series: [{ name: "<b>", values: [1, 1, 1] }] });
-  const names = legend(["<b>"], undefined, (name) => `/?only=${name ?? ""}`);
+  const names = legend({ names: ["<b>"], only: undefined }, (name) => `/?only=${name ?? ""}`);
   expect(svg + names).not.toMatch(/<script>|<b>/);
   expect(names).toContain("&#60;b&#62;");
 });

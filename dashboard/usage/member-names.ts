@@ -1,0 +1,13 @@
+import { listMembers } from "../../ledger/people/members.ts";
+import type { Queryable } from "../../ledger/postgres/database.ts";
+
+/** How a report names the people who created keys: members by their address. */
+export async function readMemberNames(
+  database: Queryable,
+  accountId: string,
+  personIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const members = await listMembers(database, accountId);
+  const known = members.map(({ personId, email }): [string, string] => [personId, email]);
+  return new Map([...personIds.map((id): [string, string] => [id, "Former member"]), ["", "No member"], ...known]);
+}

@@ -1,0 +1,57 @@
+import * as z from "zod";
+import { momentsOf, type DaySpan } from "../../contract/days.ts";
+import { CREATED_BY } from "../keys/key-creators.ts";
+import type { Queryable } from "../postgres/database.ts";
+import { USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
+
+export interface UsageOfMember extends UsageSums {
+  /** Id of the person who created the keys; "" if nobody in the account did. */
+  personId: string;
+  /** Start of the UTC day or hour, ISO 8601; "" of the whole range. */
+  start: string;
+}
+
+const row = z.strictObject({ personId: z.string(), start: z.string(), ...usageSumsShape });
+
+const PERIODS = {
+  hour: { table: "usage_by_hour", column: "hour", start: `to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI')` },
+  day: { table: "usage_by_day", column: "day", start: "day::text" },
+  range: { table: "usage_by_day", column: "day", start: "''" },
+} as const;
+
+const COLUMNS =
+  "requests, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, charge_nano_usd".split(", ");
+
+export interface MemberUsageQuery extends DaySpan {
+  accountId: string;
+  step: keyof typeof PERIODS;
+  /** Only so many members, those whose keys spent most. */
+  most: number;
+}
+
+/** What the keys that each member created used, the dearest member first. From rollups, and once for each key. */
+export async function usageByMember(
+  database: Queryable,
+  { accountId, step, most, ...range }: MemberUsageQuery,
+): Promise<UsageOfMember[]> {
+  const { table, column, start } = PERIODS[step];
+  const { from, to } = momentsOf(range);
+  const [first, end] = step === "hour" ? [from, to] : [from.toISOString().slice(0, 10), to.toISOString().slice(0, 10)];
+  return database.query({
+    text: `WITH used AS (
+        SELECT key_id, ${start} AS start, ${COLUMNS.map((each) => `sum(${each}) AS ${each}`).join(", ")}
+        FROM ${table} WHERE account_id = $1 AND ${column} >= $2 AND ${column} < $3 GROUP BY 1, 2
+      ), creator AS MATERIALIZED (
+        SELECT public_id, coalesce((${CREATED_BY})::text, '') AS person_id
+        FROM (SELECT DISTINCT key_id AS public_id FROM used) AS used_key
+      ), largest AS (
+        SELECT person_id, sum(charge_nano_usd) AS spent FROM used JOIN creator ON public_id = key_id
+        GROUP BY person_id ORDER BY spent DESC, person_id LIMIT $4
+      )
+      SELECT person_id AS "personId", start, ${USAGE_SUMS}
+      FROM used JOIN creator ON public_id = key_id JOIN largest USING (person_id)
+      GROUP BY person_id, start, spent ORDER BY spent DESC, person_id, start`,
+    values: [accountId, first, end, most],
+    row,
+  });
+}
