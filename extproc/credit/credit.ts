@@ -93,12 +93,13 @@ export function createCredit(deps: CreditDeps): Credit {
 
   async function giveBackIdle(): Promise<void> {
     const nowMs = clock.nowMs();
-    for (const [accountId, wallet] of wallets) {
-      // A charge on its way is paid by the lease: given back before, its credit would be leased again meanwhile.
-      if (!wallet.isIdle(nowMs, idleMs) || pendingNanoUsd(accountId) > 0n) continue;
-      await wallet.giveBack();
-      if (wallet.isIdle(clock.nowMs(), idleMs)) wallets.delete(accountId);
-    }
+    // A charge on its way is paid by the lease: given back before, its credit would be leased again meanwhile.
+    const idle = [...wallets].filter(([accountId, wallet]) => wallet.isIdle(nowMs, idleMs) && pendingNanoUsd(accountId) === 0n);
+    const results = await Promise.allSettled(idle.map(async ([, wallet]) => wallet.giveBack()));
+    for (const [index, [accountId, wallet]] of idle.entries())
+      if (results[index]?.status === "fulfilled" && wallet.isIdle(clock.nowMs(), idleMs)) wallets.delete(accountId);
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
   }
 
   /** The first statement after a restart of the database often finds a dead connection: that is no reason to keep credit. */

@@ -1,6 +1,7 @@
 import type { GatewayError } from "../../contract/errors.ts";
 import type { Leasing } from "../../ledger/feed/rows.ts";
 import type { LeaseBank } from "../../ledger/leases/lease-bank.ts";
+import { LeasesKeptError } from "../../ledger/leases/leases.ts";
 import { heldByOthers, short, unavailable } from "./credit-refusal.ts";
 import { shareOf, type WalletSize } from "./hold-share.ts";
 import type { Departure, Hold } from "./hold.ts";
@@ -67,6 +68,8 @@ export function createWallet(deps: WalletDeps): Wallet {
   let unansweredId: string | undefined;
   /** To be given up once an asking that is on its way has been answered. */
   let owedNanoUsd = 0n;
+  /** Could not be given back while another one was asked for: in use again if that fails. */
+  let kept: Lease | undefined;
   let recalledMs = -Infinity;
   let isClosed = false;
   let lastUsedMs = clock.nowMs();
@@ -197,6 +200,16 @@ export function createWallet(deps: WalletDeps): Wallet {
     ask({ neededNanoUsd: 0n, wantedNanoUsd: 0n });
   }
 
+  /** A lease that could not be given back. Requests that came meanwhile may be asking for another one. */
+  function keep(given: Lease): void {
+    if (lease !== undefined) return;
+    if (isAsking) kept = given;
+    else {
+      lease = given;
+      if (waiting.size > 0) serve();
+    }
+  }
+
   function ask(amounts: Amounts): void {
     if (!isClosed) asked = grow(amounts);
   }
@@ -231,8 +244,10 @@ export function createWallet(deps: WalletDeps): Wallet {
     } catch (error) {
       answer = { kind: "away", atMs: clock.nowMs() };
       deps.onLeaseFailed(error);
+      lease ??= kept;
     } finally {
       isAsking = false;
+      kept = undefined;
     }
     giveUpPart(owedNanoUsd);
     serve();
@@ -364,8 +379,8 @@ export function createWallet(deps: WalletDeps): Wallet {
       try {
         await bank.giveBack({ leaseId, accountId });
       } catch (error) {
-        // Perhaps it has ended, perhaps not: kept, but of no use until the database has said so.
-        if (given !== undefined && lease === undefined && !isAsking) lease = { ...given, expiresAtMs: 0 };
+        // Perhaps it has ended, perhaps not: then it is kept, but of no use until the database has said so.
+        if (given !== undefined) keep(error instanceof LeasesKeptError ? given : { ...given, expiresAtMs: 0 });
         throw error;
       }
     },

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import type { Database, Queryable } from "../postgres/database.ts";
-import { recall } from "../leases/leases.ts";
+import { recall } from "../leases/grow-leases.ts";
 import { postCreditIn, type PostedCredit } from "./entries.ts";
 
 export interface ExpiringGrant {

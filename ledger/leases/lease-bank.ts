@@ -1,21 +1,17 @@
+import { GatewayError } from "../../contract/errors.ts";
 import type { Database } from "../postgres/database.ts";
-import {
-  endLeasesOf,
-  growLease,
-  reapLeases,
-  renewLeases,
-  returnLease,
-  shrinkLease,
-  type LeaseGrant,
-  type LeaseRequest,
-  type LeaseRules,
-} from "./leases.ts";
+import { createBatches } from "./batches.ts";
+import { growLeases, type GrowOutcome } from "./grow-leases.ts";
+import type { LeaseGrant, LeaseRequest, LeaseRules } from "./lease.ts";
+import { endLeasesOf, reapLeases, renewLeases, returnLeases, shrinkLease } from "./leases.ts";
 
 /** What one process does with leases, as its own holder. Each call asks the database and may fail when that is away. */
 export interface LeaseBank {
+  /** Together with others of the same turn. */
   grow(request: Omit<LeaseRequest, "holder">): Promise<LeaseGrant>;
   /** @returns those that are still in force. */
   renew(leaseIds: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Together with others of the same turn. @throws LeasesKeptError where it is still in force. */
   giveBack(lease: Pick<LeaseRequest, "leaseId" | "accountId">): Promise<void>;
   /** Gives a part of a lease back, which its holder no longer counts on. */
   shrink(part: Pick<LeaseRequest, "leaseId" | "accountId"> & { nanoUsd: bigint }): Promise<void>;
@@ -30,12 +26,25 @@ export interface LeaseBank {
 const GRACE_MS = 10_000;
 
 export function createLeaseBank(database: Database, holder: string, rules: LeaseRules): LeaseBank {
+  const growing = createBatches<Omit<LeaseRequest, "holder">, GrowOutcome>({
+    run: (requests) => growLeases(database, { holder, requests }, rules),
+  });
+  const returning = createBatches<Pick<LeaseRequest, "leaseId" | "accountId">, true>({
+    async run(leases) {
+      await returnLeases(database, leases);
+      return leases.map(() => true as const);
+    },
+  });
   return {
     ttlMs: rules.ttlMs,
-    grow: (request) => growLease(database, { ...request, holder }, rules),
+    async grow(request) {
+      const outcome = await growing.add(request);
+      if (outcome instanceof GatewayError) throw outcome;
+      return outcome;
+    },
     renew: (leaseIds) => renewLeases(database, leaseIds, rules),
     async giveBack(lease) {
-      await returnLease(database, lease);
+      await returning.add(lease);
     },
     async shrink(part) {
       await shrinkLease(database, part);

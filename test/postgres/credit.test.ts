@@ -6,7 +6,7 @@ import { readBalance } from "../../ledger/accounts/accounts.ts";
 import { checkLedger } from "../../ledger/upkeep/check.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
 import { createLeaseBank } from "../../ledger/leases/lease-bank.ts";
-import type { LeaseRules } from "../../ledger/leases/leases.ts";
+import type { LeaseRules } from "../../ledger/leases/lease.ts";
 import { createSettler, type Settler } from "../../ledger/settlement/settler.ts";
 import { eventually } from "../support/eventually.ts";
 import { sizeOf } from "../support/hold-size.ts";

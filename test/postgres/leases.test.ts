@@ -4,9 +4,12 @@ import { readBalance } from "../../ledger/accounts/accounts.ts";
 import { checkLedger } from "../../ledger/upkeep/check.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
-import { endLeasesOf, growLease, reapLeases, renewLeases, returnLease, type LeaseRules } from "../../ledger/leases/leases.ts";
+import { GatewayError } from "../../contract/errors.ts";
+import { growLease, growLeases } from "../../ledger/leases/grow-leases.ts";
+import type { LeaseRules } from "../../ledger/leases/lease.ts";
+import { endLeasesOf, LeasesKeptError, reapLeases, renewLeases, returnLeases } from "../../ledger/leases/leases.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
-import { seedLedger, settlementOf } from "../support/ledger.ts";
+import { createCustomer, seedLedger, settlementOf } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();
@@ -113,8 +116,8 @@ test("a returned lease frees its rest, once, and cannot grow again", async () =>
   const leaseId = uuidv7();
   await growLease(database, request(leaseId), RULES);
   await settle(database, [settlementOf(customer, { leaseId })]);
-  expect(await returnLease(database, { leaseId, accountId: "acme" })).toBe(310_000n);
-  expect(await returnLease(database, { leaseId, accountId: "acme" })).toBe(0n);
+  expect(await returnLeases(database, [{ leaseId, accountId: "acme" }])).toBe(310_000n);
+  expect(await returnLeases(database, [{ leaseId, accountId: "acme" }])).toBe(0n);
   expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(0n);
   expect(await growLease(database, request(leaseId, 1n), RULES)).toMatchObject({ isOpen: false, addedNanoUsd: 0n });
   expect(await checkLedger(database)).toEqual([]);
@@ -172,10 +175,60 @@ test("growing, settling, renewing, returning and reaping at once leave no differ
       renewLeases(database, [leaseId], RULES),
       reapLeases(database, { graceMs: 0 }),
     ]);
-    if (index % 3 === 0) await returnLease(database, { leaseId, accountId: "acme" });
+    if (index % 3 === 0) await returnLeases(database, [{ leaseId, accountId: "acme" }]);
     if (index % 11 === 0) await endLeasesOf(database, holder);
   });
   await Promise.all(work);
   expect(await checkLedger(database)).toEqual([]);
   expect((await readBalance(database, "acme")).postedNanoUsd).toBe(50_000_000n - 120n * 90_000n);
+});
+
+test("leases of several accounts begin and end in one batch, also where one account does not exist", async () => {
+  const { database } = await postgres.migrated();
+  const ids = ["acme", "zenith", "nobody", "mid"];
+  await accountWith(database, 1_000_000n);
+  for (const accountId of ["zenith", "mid"]) {
+    await createCustomer(database, accountId);
+    await postCredit(database, { accountId, kind: "grant", amountNanoUsd: 1_000_000n, reference: accountId });
+  }
+  const leases = ids.map((accountId) => ({ leaseId: uuidv7(), accountId }));
+  const requests = leases.map((lease) => ({ ...lease, neededNanoUsd: 0n, wantedNanoUsd: 100_000n }));
+  const outcomes = await growLeases(database, { holder: "one", requests }, RULES);
+  expect(outcomes.map((outcome) => (outcome instanceof GatewayError ? outcome.code : outcome.addedNanoUsd))).toEqual([
+    400_000n,
+    400_000n,
+    "not_found",
+    400_000n,
+  ]);
+  expect(await checkLedger(database)).toEqual([]);
+  const existing = leases.filter(({ accountId }) => accountId !== "nobody");
+  expect(await returnLeases(database, existing)).toBe(1_200_000n);
+  expect((await readBalance(database, "zenith")).leasedNanoUsd).toBe(0n);
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("two leases of one account in a batch never take more than it has", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  const requests = [700_000n, 700_000n].map((wantedNanoUsd) => ({
+    leaseId: uuidv7(),
+    accountId: "acme",
+    neededNanoUsd: 0n,
+    wantedNanoUsd,
+  }));
+  const outcomes = await growLeases(database, { holder: "one", requests }, RULES);
+  expect(outcomes).toMatchObject([{ addedNanoUsd: 700_000n }, { addedNanoUsd: 300_000n, freeNanoUsd: 0n }]);
+  expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(1_000_000n);
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("a return that the database never heard of leaves its leases in force, and says so", async () => {
+  const { database, connect } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  const leaseId = uuidv7();
+  await growLease(database, request(leaseId), RULES);
+  const away = connect("away");
+  await away.close();
+  await expect(returnLeases(away, [{ leaseId, accountId: "acme" }])).rejects.toThrow(LeasesKeptError);
+  expect(await renewLeases(database, [leaseId], RULES)).toEqual(new Set([leaseId]));
 });

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { v7 as uuidv7 } from "uuid";
 import { expect, onTestFinished, test } from "vitest";
-import { growLease } from "../../ledger/leases/leases.ts";
+import { growLease } from "../../ledger/leases/grow-leases.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { migrate } from "../../ledger/postgres/migrate.ts";
 import { eventually } from "../support/eventually.ts";

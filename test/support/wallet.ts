@@ -1,7 +1,8 @@
 import { GatewayError } from "../../contract/errors.ts";
 import type { Hold } from "../../extproc/credit/hold.ts";
 import { createWallet } from "../../extproc/credit/wallet.ts";
-import type { LeaseGrant } from "../../ledger/leases/leases.ts";
+import type { LeaseGrant } from "../../ledger/leases/lease.ts";
+import { LeasesKeptError } from "../../ledger/leases/leases.ts";
 import { sizeOf } from "./hold-size.ts";
 
 /** A client that stays. */
@@ -9,7 +10,7 @@ export const never = new AbortController().signal;
 
 /** A wallet whose bank has `free` to give, `slice` at a time, or is away. */
 export function startWallet({ free = 1_000n, slice = 100n, others = 0n } = {}) {
-  const account = { free, others, isAway: false, isAnswerLost: false, isEnded: false, grows: 0 };
+  const account = { free, others, isAway: false, isKept: false, isAnswerLost: false, isEnded: false, grows: 0 };
   const returned: string[] = [];
   let leases = 0;
   const granted = new Map<string, bigint>();
@@ -48,6 +49,7 @@ export function startWallet({ free = 1_000n, slice = 100n, others = 0n } = {}) {
         granted.set(leaseId, (granted.get(leaseId) ?? 0n) - nanoUsd);
       },
       async giveBack({ leaseId }) {
+        if (account.isKept) throw new LeasesKeptError(new Error("connection refused"));
         if (account.isAway) throw new Error("connection refused");
         returned.push(leaseId);
       },

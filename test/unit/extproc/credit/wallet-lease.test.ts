@@ -115,4 +115,23 @@ describe("a lease whose return failed", () => {
     const hold = await wallet.admit(sizeOf(10n), never);
     expect(hold.settle(1n)).toBe("lease-2");
   });
+  test("serves on if nothing was returned, although the database is away", async () => {
+    const { wallet, account } = await openWallet();
+    account.isAway = true;
+    account.isKept = true;
+    await expect(wallet.giveBack()).rejects.toThrow("could not be returned");
+    const hold = await wallet.admit(sizeOf(10n), never);
+    expect(hold.settle(10n)).toBe("lease-1");
+  });
+
+  test("serves a request that came while it was being returned", async () => {
+    const { wallet, account } = await openWallet();
+    account.isAway = true;
+    account.isKept = true;
+    const returning = wallet.giveBack();
+    const waiting = outcomeOf(wallet.admit(sizeOf(10n), never));
+    await expect(returning).rejects.toThrow("could not be returned");
+    const hold = await waiting;
+    expect(typeof hold === "string" ? hold : hold.settle(10n)).toBe("lease-1");
+  });
 });
