@@ -15,7 +15,7 @@ import { usageByModelAndDay } from "../ledger/usage/reports.ts";
 import { createLeaseBank } from "../ledger/leases/lease-bank.ts";
 import type { LeaseRules } from "../ledger/leases/lease.ts";
 import { endLeasesOf } from "../ledger/leases/leases.ts";
-import { claimLimits } from "../ledger/leases/limits.ts";
+import { createLimitTurns } from "../ledger/leases/limit-turns.ts";
 import { startNightly } from "../ledger/upkeep/nightly.ts";
 import { createSettler } from "../ledger/settlement/settler.ts";
 import type { AccessLogChoice } from "./access-log.ts";
@@ -189,7 +189,7 @@ export async function startExtproc(
     onRefused: events.limited,
     defer: deferBy,
   });
-  const limits = createLimits({ clock, claim: (claims) => claimLimits(database, holder, claims) });
+  const limits = createLimits({ clock, turns: createLimitTurns(database, holder) });
   const runWatch = startRunWatch({ clock: monotonic, log });
   const pepper = createSecretKey(config.pepper);
   const storedResponses = startStoredResponses({ ...config, log, onResult: events.responsesStored });

@@ -1,8 +1,8 @@
 import type { Limit } from "../../contract/limits.ts";
-import type { OthersUse } from "../../ledger/leases/limits.ts";
-import { DAY_MS } from "../../contract/days.ts";
+import type { LimitGrant, LimitMark, LimitUse } from "../../ledger/leases/limit-turns.ts";
+import { endOf, MINUTE_MS, startOf } from "./period.ts";
 
-/** One limit of one key or account, counted in this process and shared with the others about once a second. */
+/** One limit of one key or account, counted in this process and shared with the others in turns. */
 export interface Counter {
   readonly definition: Limit;
   /** A count, or nano-USD. */
@@ -14,36 +14,53 @@ export interface Counter {
   remaining(nowMs: number): bigint;
   /** When the period ends, Unix ms. */
   resetsMs(nowMs: number): number;
-  /** For the exchange: this process's own use in the running period. */
-  own(nowMs: number): { periodStartMs: number; used: bigint };
-  /**
-   * Learns what the others do in that period, and decides how far this process may go until the next time. Until
-   * `confirm` the lower of the old bound and the new one holds: the others may not know of the new one.
-   * @returns the bound.
-   */
-  claim(learned: { periodStartMs: number; others: OthersUse; holders: number; nowMs: number }): bigint;
-  confirm(): void;
   setLimit(limit: bigint): void;
+  /** How much it needs a turn. */
+  need(nowMs: number): TurnNeed;
+  /** When it last took one, Unix ms. */
+  readonly reportedMs: number;
+  /** Nobody has used it for so long that it can be forgotten. */
+  isForgotten(nowMs: number): boolean;
+  /** For a turn. */
+  report(nowMs: number): CounterReport;
+  /** The turn has not counted. */
+  failed(): void;
+  /** The turn has counted. `grant` is undefined where nobody knows what it granted. */
+  counted(report: CounterReport, outcome: { grant: LimitGrant | undefined; processes: number; nowMs: number }): void;
 }
 
-const MINUTE_MS = 60_000;
-/** Processes meet each second; by then all that know a limit have been there. */
-const MEET_WITHIN_MS = 2_500;
-/** Running requests have no period; another may begin when one has ended. */
-const CONCURRENT_RESET_MS = 1_000;
+/** `now`: requests would wait for it; `later`: within a term; `none`: it is not in use. */
+type TurnNeed = "now" | "later" | "none";
 
-export function createCounter(definition: Limit, limit: bigint, { holders = 1 } = {}): Counter {
+export interface CounterReport extends Omit<LimitUse, "subject" | "kind"> {
+  /** By this process in the period. */
+  used: bigint;
+}
+
+/** By then all that use a limit have taken a turn in a new period (limit-share.ts). */
+const MEET_WITHIN_MS = 10_000;
+const IDLE_MS = MINUTE_MS;
+/** Longer than a request that is still counted runs. */
+const FORGOTTEN_MS = 2 * 60 * MINUTE_MS;
+
+export function createCounter(definition: Limit, limit: bigint, { processes = 1 } = {}): Counter {
   const { period } = definition;
   let periodStartMs = 0;
   let used = 0n;
+  /** Of it, what the others know. */
+  let reported = 0n;
   let others = 0n;
-  let sharedBy = holders;
-  /** Own use at which this process must stop until it has met the others. */
-  let bound = firstBound();
-  let nextBound = bound;
+  let sharedBy = processes;
+  /** Own use at which this process must stop until its next turn. */
+  let bound = evenShare();
+  let granted = bound;
+  let last: LimitMark | null = null;
+  let reportedMs = 0;
+  let usedMs = 0;
+  let isWanted = false;
 
-  /** A period that nobody has met in yet is shared evenly. */
-  function firstBound(): bigint {
+  /** A period in which nobody has met yet is shared evenly. */
+  function evenShare(): bigint {
     return limit / BigInt(sharedBy) || (limit > 0n ? 1n : 0n);
   }
 
@@ -53,33 +70,44 @@ export function createCounter(definition: Limit, limit: bigint, { holders = 1 } 
     if (start <= periodStartMs) return;
     periodStartMs = start;
     used = 0n;
+    reported = 0n;
     others = 0n;
-    bound = firstBound();
-    nextBound = bound;
+    last = null;
+    bound = evenShare();
+    granted = bound;
+    isWanted = false;
   }
 
-  /**
-   * An even share of what nobody has claimed. Where all is claimed but not used, one more may begin here: a process whose
-   * clients come must not wait for ever for another whose clients do not. This is what the processes may pass a limit by.
-   */
-  function chooseBound(their: Pick<OthersUse, "used" | "claimed">): bigint {
-    const unclaimed = limit - used - their.claimed;
-    if (unclaimed >= BigInt(sharedBy)) return used + unclaimed / BigInt(sharedBy);
-    return used + their.used < limit ? used + 1n : used;
+  /** What a process keeps that has not used the limit since its last turn: enough to begin with, and the others get the rest. */
+  function spareShare(): bigint {
+    const rest = limit - used - others;
+    return rest > 0n ? rest / BigInt(sharedBy * 2) || 1n : 0n;
   }
+
+  const isInUse = (nowMs: number) => nowMs - usedMs < IDLE_MS || (period === null && used !== 0n);
 
   return {
     definition,
     get limit() {
       return limit;
     },
+    get reportedMs() {
+      return reportedMs;
+    },
     isSpent(nowMs) {
       roll(nowMs);
-      return used >= bound || used + others >= limit;
+      usedMs = nowMs;
+      const isUsedUp = used + others >= limit;
+      if (used < bound && !isUsedUp) return false;
+      // Another turn may help, unless the period's use is known.
+      isWanted ||= period === null || !isUsedUp;
+      return true;
     },
     add(amount, nowMs) {
       roll(nowMs);
+      usedMs = nowMs;
       used += amount;
+      if ((bound - used) * 2n < granted && used + others < limit) isWanted = true;
     },
     remaining(nowMs) {
       roll(nowMs);
@@ -87,59 +115,62 @@ export function createCounter(definition: Limit, limit: bigint, { holders = 1 } 
       return left > 0n ? left : 0n;
     },
     resetsMs: (nowMs) => endOf(period, nowMs),
-    own(nowMs) {
-      roll(nowMs);
-      return { periodStartMs, used };
-    },
-    claim({ periodStartMs: ofPeriod, others: their, holders: by, nowMs }) {
-      sharedBy = Math.max(1, by);
-      if (ofPeriod !== periodStartMs) return 0n;
-      others = their.used;
-      // Who has not been here since the period began goes by its even share.
-      const isNew = period !== null && nowMs - periodStartMs < MEET_WITHIN_MS;
-      const unmet = isNew ? BigInt(Math.max(0, sharedBy - 1 - their.met)) : 0n;
-      nextBound = chooseBound({ used: their.used, claimed: their.claimed + unmet * firstBound() });
-      if (nextBound < bound) bound = nextBound;
-      return nextBound;
-    },
-    confirm() {
-      bound = nextBound;
-    },
     setLimit(changed) {
       if (changed === limit) return;
       limit = changed;
-      bound = chooseBound({ used: others, claimed: others });
-      nextBound = bound;
+      const rest = limit - used - others;
+      const share = rest / BigInt(sharedBy);
+      granted = rest <= 0n ? 0n : share || 1n;
+      bound = used + granted;
+      isWanted = true;
+    },
+    need(nowMs) {
+      roll(nowMs);
+      if (!isInUse(nowMs)) return "none";
+      return isWanted ? "now" : "later";
+    },
+    isForgotten(nowMs) {
+      roll(nowMs);
+      return nowMs - usedMs >= FORGOTTEN_MS && used === 0n && last === null;
+    },
+    report(nowMs) {
+      roll(nowMs);
+      const isIdle = last !== null && !isWanted && used === (period === null ? 0n : reported) && sharedBy > 1;
+      const most = isIdle ? spareShare() : limit;
+      if (bound - used > most) bound = used + most;
+      isWanted = false;
+      return {
+        periodStartMs,
+        limit,
+        added: period === null ? 0n : used - reported,
+        running: period === null ? used : 0n,
+        unused: bound > used ? bound - used : 0n,
+        most,
+        last,
+        isNew: period !== null && nowMs - periodStartMs < MEET_WITHIN_MS,
+        used,
+      };
+    },
+    failed() {
+      isWanted = true;
+    },
+    counted(report, { grant, processes: by, nowMs }) {
+      sharedBy = Math.max(1, by);
+      reportedMs = nowMs;
+      if (report.periodStartMs !== periodStartMs) return;
+      reported += report.added;
+      if (grant === undefined) {
+        // Whatever it reserved frees itself.
+        last = null;
+        return;
+      }
+      others = grant.used - report.used;
+      // A smaller share than what was still in force here is given up only now: the others learn of it in the next turn.
+      const reserved = grant.grantedUse > report.unused ? grant.grantedUse : report.unused;
+      last = { term: grant.term, reserved, running: report.running };
+      if (report.limit !== limit) return;
+      granted = grant.grantedUse;
+      bound = report.used + granted;
     },
   };
-}
-
-function startOf(period: Limit["period"], nowMs: number): number {
-  switch (period) {
-    case "minute":
-      return nowMs - (nowMs % MINUTE_MS);
-    case "day":
-      return nowMs - (nowMs % DAY_MS);
-    case "month": {
-      const now = new Date(nowMs);
-      return Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1);
-    }
-    case null:
-      return 0;
-  }
-}
-
-function endOf(period: Limit["period"], nowMs: number): number {
-  switch (period) {
-    case "minute":
-      return startOf(period, nowMs) + MINUTE_MS;
-    case "day":
-      return startOf(period, nowMs) + DAY_MS;
-    case "month": {
-      const now = new Date(nowMs);
-      return Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1);
-    }
-    case null:
-      return nowMs + CONCURRENT_RESET_MS;
-  }
 }

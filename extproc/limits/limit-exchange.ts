@@ -6,17 +6,23 @@ import { startRounds, type Rounds } from "../../runtime/wait.ts";
 const EVERY_MS = 1_000;
 
 /** Keeps the counts of all processes together. While the database is away each goes on with what it knows. */
-export function startLimitExchange({ limits, log }: { limits: Pick<Limits, "share">; log: Logger }): Rounds {
+export function startLimitExchange({ limits, log }: { limits: Pick<Limits, "share" | "shareAll">; log: Logger }): Rounds {
   const outage = createOutage({
     log,
     failing: "failed to share limits; each process counts its own requests",
     over: "limits are shared again",
   });
-  return startRounds(
+  const rounds = startRounds(
     async () => {
       await limits.share();
       outage.over();
     },
     { everyMs: EVERY_MS, onFailure: (error) => outage.failed(error) },
   );
+  return {
+    async stop() {
+      await rounds.stop();
+      await limits.shareAll().catch((error: unknown) => outage.failed(error));
+    },
+  };
 }

@@ -1,10 +1,11 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { LIMIT_NAMES, LIMITS, type Limit, type LimitKind, type Limits as LimitSettings } from "../../contract/limits.ts";
 import type { Interface } from "../../contract/protocol.ts";
-import type { LimitClaims } from "../../ledger/leases/limits.ts";
+import type { LimitTurns } from "../../ledger/leases/limit-turns.ts";
 import { parseNanoUsd } from "../../ledger/money.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import { createCounter, type Counter } from "./counter.ts";
+import { createLimitShare } from "./limit-share.ts";
 import { describeLimits } from "./headers.ts";
 
 /** What keys and accounts may use (S23), decided from memory. */
@@ -16,8 +17,10 @@ export interface Limits {
    * @throws GatewayError `rate_limited`.
    */
   begin(caller: Caller, protocol: Interface, expected: Use): LimitedRequest;
-  /** Tells the other processes what was used here and learns what they have used. */
+  /** Reports to the other processes what was used here and learns what they have used. */
   share(): Promise<void>;
+  /** The same for everything that they do not know yet: the last time. */
+  shareAll(): Promise<void>;
 }
 
 interface Use {
@@ -37,8 +40,7 @@ export interface LimitedRequest {
 export interface LimitsDeps {
   /** Unix ms: periods are those of the clock. */
   clock: { nowMs(): number };
-  /** Meets the other processes. */
-  claim(claims: LimitClaims): Promise<void>;
+  turns: LimitTurns;
 }
 
 interface Subject {
@@ -49,9 +51,9 @@ interface Subject {
 
 const UNLIMITED: LimitedRequest = { headers: {}, end() {}, cancel() {} };
 
-export function createLimits({ clock, claim }: LimitsDeps): Limits {
+export function createLimits({ clock, turns }: LimitsDeps): Limits {
   const subjects = new Map<string, Map<LimitKind, Counter>>();
-  let holders = 1;
+  const { share, shareAll, processes } = createLimitShare({ clock, turns, subjects });
 
   function subjectsOf({ key, account }: Caller): Subject[] {
     return [
@@ -73,7 +75,7 @@ export function createLimits({ clock, claim }: LimitsDeps): Limits {
       const limit = readLimit(settings[each]);
       const counter = counters.get(kind);
       if (limit === undefined) counters.delete(kind);
-      else if (counter === undefined) counters.set(kind, createCounter(definition, limit, { holders }));
+      else if (counter === undefined) counters.set(kind, createCounter(definition, limit, { processes: processes() }));
       else counter.setLimit(limit);
     }
     return { name, noun, counters };
@@ -125,25 +127,8 @@ export function createLimits({ clock, claim }: LimitsDeps): Limits {
         },
       };
     },
-    async share() {
-      const nowMs = clock.nowMs();
-      const counted = [...subjects].flatMap(([name, counters]) =>
-        [...counters.values()].map((counter) => ({
-          counter,
-          use: { subject: name, kind: counter.definition.kind, ...counter.own(nowMs) },
-        })),
-      );
-      await claim({
-        uses: counted.map(({ use }) => use),
-        claim(others, by) {
-          holders = by;
-          return counted.map(({ counter, use }, index) =>
-            counter.claim({ ...use, others: others[index] ?? { used: 0n, claimed: 0n, met: 0 }, holders, nowMs }),
-          );
-        },
-      });
-      for (const { counter } of counted) counter.confirm();
-    },
+    share,
+    shareAll,
   };
 
   /** A minute that is over keeps what was expected in it; what was really used counts when it is known. */

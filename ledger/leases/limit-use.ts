@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { LIMIT_NAMES, LIMITS } from "../../contract/limits.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { RUNNING_TERM_MS } from "./limit-turns.ts";
 
 const MINUTE_MS = 60_000;
 const KINDS_BY_MINUTE: readonly string[] = LIMIT_NAMES.map((name) => LIMITS[name])
@@ -13,8 +14,7 @@ const useRow = z.strictObject({ subject: z.string(), kind: z.string(), used: z.b
 export type CountsInUse = ReadonlyMap<string, bigint>;
 
 /**
- * What these keys and accounts use in the running minute and at this moment, as all processes have last told each other:
- * about a second ago. Only what is limited is counted. Spending is known from usage.
+ * What these keys and accounts use in the running minute and at this moment, as all processes have last reported (docs/decisions/0063). Only what is limited is counted. Spending is known from usage.
  * @param subjects `key:` or `account:` and the id.
  */
 export async function readCountsInUse(
@@ -23,12 +23,18 @@ export async function readCountsInUse(
   nowMs: number,
 ): Promise<ReadonlyMap<string, CountsInUse>> {
   const rows = await database.query({
-    text: `SELECT subject, kind, greatest(sum(used), 0)::bigint AS used
-           FROM limit_use LEFT JOIN limit_holder ON limit_holder.holder = limit_use.holder AND seen_at > now() - interval '5 seconds'
+    text: `SELECT subject, kind,
+             greatest(used + CASE WHEN term >= $5::float8 - 1 THEN running_before + running WHEN term >= $5::float8 - 2 THEN running ELSE 0 END, 0)::bigint AS used
+           FROM limit_total
            WHERE subject = ANY($1)
-             AND ((kind = ANY($2) AND period_start = $3) OR (kind = $4 AND period_start = 'epoch' AND seen_at IS NOT NULL))
-           GROUP BY subject, kind`,
-    values: [subjects, KINDS_BY_MINUTE, new Date(nowMs - (nowMs % MINUTE_MS)), LIMITS.concurrentRequests.kind],
+             AND ((kind = ANY($2) AND period_start = $3) OR (kind = $4 AND period_start = 'epoch'))`,
+    values: [
+      subjects,
+      KINDS_BY_MINUTE,
+      new Date(nowMs - (nowMs % MINUTE_MS)),
+      LIMITS.concurrentRequests.kind,
+      nowMs / RUNNING_TERM_MS,
+    ],
     row: useRow,
   });
   const bySubject = new Map<string, Map<string, bigint>>();

@@ -9,6 +9,8 @@ import { backOffMs } from "../../runtime/wait.ts";
 
 /** One statement and how its rows are read: nothing from the database goes unchecked into the code. */
 interface Query<Row> {
+  /** Each connection then parses and plans it once; equal names have equal texts. */
+  name?: string;
   text: string;
   values?: readonly unknown[];
   row: z.ZodType<Row>;
@@ -128,17 +130,18 @@ export function createDatabase({
 }
 
 function onConnection(connection: Pool | PoolClient, statementTimeoutMs?: number): Queryable {
-  async function run(text: string, values: readonly unknown[] | undefined) {
+  async function run(text: string, values: readonly unknown[] | undefined, name?: string) {
     const config = {
       text,
+      ...(name === undefined ? {} : { name }),
       ...(values === undefined ? {} : { values: [...values] }),
       ...(statementTimeoutMs === undefined ? {} : { query_timeout: statementTimeoutMs + CANCEL_GRACE_MS }),
     };
     return connection.query(config);
   }
   return {
-    async query({ text, values, row }) {
-      const { rows } = await run(text, values);
+    async query({ name, text, values, row }) {
+      const { rows } = await run(text, values, name);
       return z.array(row).parse(rows);
     },
     async execute(text, values) {

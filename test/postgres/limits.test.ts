@@ -1,10 +1,16 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import type { Limits } from "../../contract/limits.ts";
-import type { Database } from "../../ledger/postgres/database.ts";
 import { startFeed } from "../../ledger/feed/feed.ts";
 import type { Change } from "../../ledger/feed/rows.ts";
-import { claimLimits, dropOldLimitUse, setKeyLimits, type LimitUse, type OthersUse } from "../../ledger/leases/limits.ts";
+import { dropOldLimitUse, setKeyLimits } from "../../ledger/leases/limits.ts";
+import {
+  createLimitTurns,
+  type LimitGrant,
+  type LimitMark,
+  type LimitTurns,
+  type LimitUse,
+} from "../../ledger/leases/limit-turns.ts";
 import { lowestLimits, readAccountLimits, setAccountLimits } from "../../ledger/leases/account-limits.ts";
 import { readCountsInUse } from "../../ledger/leases/limit-use.ts";
 import { keptKey } from "../support/changes.ts";
@@ -14,72 +20,183 @@ import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();
 const minute = Date.now() - (Date.now() % 60_000);
-const requests = (used: bigint, changes: Partial<LimitUse> = {}): LimitUse => ({
+const FRESH = { limit: 100n, added: 0n, running: 0n, unused: 0n, most: 1_000n, last: null, isNew: false };
+const requests = (changes: Partial<LimitUse> = {}): LimitUse => ({
   subject: "key:one",
   kind: "requests",
   periodStartMs: minute,
-  used,
+  ...FRESH,
   ...changes,
 });
+const running = (changes: Partial<LimitUse> = {}) => requests({ kind: "concurrent", periodStartMs: 0, ...changes });
 
-/** @returns what the process has learned. */
-async function meet(database: Database, holder: string, uses: readonly LimitUse[], claimed = uses.map(({ used }) => used)) {
-  let learned: { others: readonly OthersUse[]; holders: number } = { others: [], holders: 0 };
-  const claim = (others: readonly OthersUse[], holders: number) => {
-    learned = { others, holders };
-    return claimed;
-  };
-  await claimLimits(database, holder, { uses, claim });
-  return {
-    holders: learned.holders,
-    used: learned.others.map(({ used }) => used),
-    claimed: learned.others.map((each) => each.claimed),
-  };
+/** @returns the only grant. */
+async function takeOne(turns: LimitTurns, use: LimitUse): Promise<LimitGrant> {
+  const { grants } = await turns.take([use]);
+  const [grant] = grants;
+  if (grant === undefined) throw new Error("the turn has granted nothing");
+  return grant;
 }
 
-test("each process learns what the others do, in the order of its own; telling it again changes nothing", async () => {
+/** What a turn left in the row, for the next turn of the same process. */
+const markOf = ({ term, grantedUse }: LimitGrant, use: LimitUse): LimitMark => ({
+  term,
+  reserved: grantedUse > use.unused ? grantedUse : use.unused,
+  running: use.running,
+});
+
+test("each process learns what all have used, in the order of its own uses", async () => {
   const { database } = await postgres.migrated();
-  await meet(database, "a", [requests(5n), requests(7n, { subject: "account:acme" })]);
-  await meet(database, "a", [requests(6n), requests(7n, { subject: "account:acme" })], [9n, 7n]);
-  const learned = await meet(database, "b", [
-    requests(1n, { subject: "account:acme" }),
-    requests(2n, { kind: "tokens" }),
-    requests(3n),
-    requests(0n, { periodStartMs: minute - 60_000 }),
+  await createLimitTurns(database, "a").take([requests({ added: 5n }), requests({ added: 7n, subject: "account:acme" })]);
+  const { grants, processes } = await createLimitTurns(database, "b").take([
+    requests({ added: 1n, subject: "account:acme" }),
+    requests({ added: 2n, kind: "tokens" }),
+    requests({ added: 3n }),
+    requests({ periodStartMs: minute - 60_000 }),
   ]);
-  expect(learned).toEqual({ holders: 2, used: [7n, 0n, 6n, 0n], claimed: [7n, 0n, 9n, 0n] });
-  expect((await meet(database, "a", [requests(6n)])).used).toEqual([3n]);
+  expect(processes).toBe(2);
+  expect(grants.map((grant) => grant?.used)).toEqual([8n, 2n, 8n, 0n]);
 });
 
-test("of a process that is gone nothing runs and nothing is claimed any more, but what it used stays used", async () => {
+test("a process reserves an even share of what nobody else has, and its next turn replaces the reservation", async () => {
   const { database } = await postgres.migrated();
-  const running = requests(4n, { kind: "concurrent", periodStartMs: 0 });
-  await meet(database, "gone", [running, requests(4n)], [6n, 6n]);
-  expect(await meet(database, "b", [running, requests(0n)])).toMatchObject({ used: [4n, 4n], claimed: [6n, 6n] });
-  await database.execute("UPDATE limit_holder SET seen_at = now() - interval '6 seconds' WHERE holder = 'gone'");
-  expect(await meet(database, "b", [running, requests(0n)])).toEqual({ holders: 1, used: [0n, 4n], claimed: [0n, 4n] });
+  const [a, b] = [createLimitTurns(database, "a"), createLimitTurns(database, "b")];
+  await b.take([]);
+  const first = requests({ added: 20n });
+  const ofFirst = await takeOne(a, first);
+  expect(ofFirst).toMatchObject({ grantedUse: 40n, used: 20n });
+  expect(await takeOne(b, requests())).toMatchObject({ grantedUse: 20n, used: 20n });
+  const second = requests({ added: 40n, last: markOf(ofFirst, first) });
+  expect(await takeOne(a, second)).toMatchObject({ grantedUse: 10n, used: 60n });
 });
 
-test("processes that meet at once decide one after another: together they never claim more than there is", async () => {
+test("a smaller share is given to others only when the process that had more has heard of it", async () => {
   const { database } = await postgres.migrated();
-  let claimedInAll = 0n;
-  const meetOnce = (holder: string) =>
-    claimLimits(database, holder, {
-      uses: [requests(0n)],
-      claim([others]) {
-        const claimed = (100n - (others?.claimed ?? 0n)) / 2n;
-        claimedInAll += claimed;
-        return [claimed];
-      },
-    });
-  await Promise.all(Array.from({ length: 12 }, (_, index) => meetOnce(`holder-${index}`)));
-  expect(claimedInAll).toBeLessThanOrEqual(100n);
-  expect((await meet(database, "last", [requests(0n)])).claimed).toEqual([claimedInAll]);
+  const [a, b] = [createLimitTurns(database, "a"), createLimitTurns(database, "b")];
+  await b.take([]);
+  const use = requests({ unused: 60n });
+  const grant = await takeOne(a, use);
+  expect(grant.grantedUse).toBe(50n);
+  expect((await takeOne(b, requests())).grantedUse).toBe(20n);
+  const again = await takeOne(a, requests({ last: markOf(grant, use), unused: 50n }));
+  expect(again.grantedUse).toBe(40n);
+  expect((await takeOne(createLimitTurns(database, "c"), requests({ limit: 200n }))).grantedUse).toBe(65n);
+});
+
+test("where all is reserved and not used, one more may begin; where all is used, none", async () => {
+  const { database } = await postgres.migrated();
+  await takeOne(createLimitTurns(database, "a"), requests({ unused: 100n }));
+  expect((await takeOne(createLimitTurns(database, "b"), requests())).grantedUse).toBe(1n);
+  expect((await takeOne(createLimitTurns(database, "c"), requests({ added: 100n }))).grantedUse).toBe(0n);
+});
+
+test("of a process that is gone nothing runs and nothing is reserved any more, but what it used stays used", async () => {
+  const { database } = await postgres.migrated();
+  await createLimitTurns(database, "gone").take([running({ running: 4n, unused: 96n }), requests({ added: 4n, unused: 96n })]);
+  const look = async (holder: string) => {
+    const { grants } = await createLimitTurns(database, holder).take([running(), requests()]);
+    return grants.map((grant) => [grant?.used, grant?.grantedUse]);
+  };
+  expect(await look("b")).toEqual([
+    [4n, 1n],
+    [4n, 1n],
+  ]);
+  await database.execute("UPDATE limit_process SET seen_at = now() - interval '6 seconds'");
+  await database.execute("UPDATE limit_total SET term = term - 2");
+  expect(await look("c")).toEqual([
+    [0n, 100n],
+    [4n, 96n],
+  ]);
+});
+
+test("in a period that has just begun, those that have not met yet keep their even share", async () => {
+  const { database } = await postgres.migrated();
+  const [a, b, c] = ["a", "b", "c"].map((holder) => createLimitTurns(database, holder));
+  for (const each of [a, b, c]) await each?.take([]);
+  if (a === undefined) throw new Error("there are three");
+  expect((await takeOne(a, requests({ isNew: true }))).grantedUse).toBe(17n);
+});
+
+test("processes that meet at once never reserve more than there is, and none waits for a lock in vain", async () => {
+  const { database } = await postgres.migrated();
+  const subjects = Array.from({ length: 40 }, (_, index) => `key:${index}`);
+  const holders = Array.from({ length: 12 }, (_, index) => createLimitTurns(database, `holder-${index}`));
+  for (const each of holders) await each.take([]);
+  const results = await Promise.all(
+    holders.map(async (turns, index) => {
+      const order = index % 2 === 0 ? subjects : subjects.toReversed();
+      return turns.take(order.map((subject) => requests({ subject, limit: 1_000n })));
+    }),
+  );
+  const reserved = await database.query({
+    text: "SELECT reserved FROM limit_total",
+    row: z.strictObject({ reserved: z.bigint() }),
+  });
+  expect(reserved).toHaveLength(40);
+  for (const row of reserved) expect(row.reserved).toBeLessThanOrEqual(1_000n);
+  expect(results.flatMap(({ grants }) => grants)).not.toContain(undefined);
+});
+
+test("a turn whose answer was lost counts once", async () => {
+  const { database } = await postgres.migrated();
+  const turns = createLimitTurns(database, "a");
+  const losing = {
+    ...database,
+    async query<Row>(query: { text: string; values?: readonly unknown[]; row: z.ZodType<Row> }): Promise<Row[]> {
+      await database.query(query);
+      throw new Error("the answer is lost");
+    },
+  };
+  const lost = createLimitTurns(losing, "b");
+  await expect(lost.take([requests({ added: 5n })])).rejects.toThrow("the answer is lost");
+  expect((await takeOne(turns, requests())).used).toBe(5n);
+  const away = { ...database, query: () => Promise.reject(new Error("away")) };
+  await expect(createLimitTurns(away, "c").take([requests({ added: 5n })])).rejects.toThrow("away");
+  expect((await takeOne(turns, requests())).used).toBe(5n);
+});
+
+test("a failed turn is known to have counted or not, and does not count afterwards", async () => {
+  const { database } = await postgres.migrated();
+  let failure: "before" | "after" | "none" = "after";
+  const flaky = {
+    ...database,
+    async query<Row>(query: { text: string; values?: readonly unknown[]; row: z.ZodType<Row> }): Promise<Row[]> {
+      const isTurn = query.text.includes("unnest");
+      if (isTurn && failure === "before") throw new Error("not sent");
+      const rows = await database.query(query);
+      if (isTurn && failure === "after") throw new Error("not answered");
+      return rows;
+    },
+  };
+  const turns = createLimitTurns(flaky, "a");
+  await expect(turns.take([requests({ added: 5n })])).rejects.toThrow("not answered");
+  expect(await turns.resolve()).toBe(true);
+  failure = "before";
+  await expect(turns.take([requests({ added: 5n })])).rejects.toThrow("not sent");
+  expect(await turns.resolve()).toBe(false);
+  failure = "none";
+  expect((await takeOne(turns, requests({ added: 1n }))).used).toBe(6n);
+});
+
+test("what processes of the previous version use counts for those of this one", async () => {
+  const { database } = await postgres.migrated();
+  const write = async (used: bigint) =>
+    database.execute(
+      `INSERT INTO limit_use (subject, kind, period_start, used, claimed, holder) VALUES ('key:one', 'requests', $1, $2, $2, 'old')
+       ON CONFLICT (subject, kind, period_start, holder) DO UPDATE SET used = excluded.used, claimed = excluded.claimed`,
+      [new Date(minute), used],
+    );
+  await write(7n);
+  await write(9n);
+  await database.execute("INSERT INTO limit_holder VALUES ('old', clock_timestamp())");
+  const { grants, processes } = await createLimitTurns(database, "new").take([requests()]);
+  expect(processes).toBe(2);
+  expect(grants[0]).toMatchObject({ used: 9n, grantedUse: 45n });
 });
 
 test("old counts are dropped", async () => {
   const { database } = await postgres.migrated();
-  await meet(database, "a", [requests(1n), requests(1n, { periodStartMs: minute - 3_600_000 })]);
+  await createLimitTurns(database, "a").take([requests(), requests({ periodStartMs: minute - 3_600_000 })]);
   expect(await dropOldLimitUse(database)).toBe(1);
 });
 
@@ -122,13 +239,16 @@ test("owners and operators limit an account apart from one another, and the lowe
 
 test("what is used of a limit is the sum of all processes, without those that are gone and minutes that are over", async () => {
   const { database } = await postgres.migrated();
-  const running = requests(3n, { kind: "concurrent", periodStartMs: 0 });
   const nowMs = Date.now();
   const thisMinute = nowMs - (nowMs % 60_000);
-  const counted = (used: bigint) => requests(used, { periodStartMs: thisMinute });
-  await meet(database, "a", [counted(5n), running]);
-  await meet(database, "b", [counted(6n), running, requests(9n, { periodStartMs: thisMinute - 60_000 })]);
-  await meet(database, "c", [requests(1n, { subject: "key:other", periodStartMs: thisMinute })]);
+  const counted = (added: bigint) => requests({ added, periodStartMs: thisMinute });
+  await createLimitTurns(database, "a").take([counted(5n), running({ running: 3n })]);
+  await createLimitTurns(database, "b").take([
+    counted(6n),
+    running({ running: 3n }),
+    requests({ added: 9n, periodStartMs: thisMinute - 60_000 }),
+  ]);
+  await createLimitTurns(database, "c").take([requests({ added: 1n, subject: "key:other", periodStartMs: thisMinute })]);
   const read = async () => (await readCountsInUse(database, ["key:one"], nowMs)).get("key:one");
   expect(await read()).toEqual(
     new Map([
@@ -136,11 +256,11 @@ test("what is used of a limit is the sum of all processes, without those that ar
       ["concurrent", 6n],
     ]),
   );
-  await database.execute("UPDATE limit_holder SET seen_at = now() - interval '6 seconds' WHERE holder = 'a'");
+  await database.execute("UPDATE limit_total SET term = term - 5");
   expect(await read()).toEqual(
     new Map([
       ["requests", 11n],
-      ["concurrent", 3n],
+      ["concurrent", 0n],
     ]),
   );
 });

@@ -9,6 +9,8 @@ const BUSY_TABLES = [
   "credit_lease",
   "ledger_entry",
   "limit_holder",
+  "limit_process",
+  "limit_total",
   "limit_use",
   "model",
   "price_version",

@@ -4,12 +4,12 @@ import path from "node:path";
 import { v7 as uuidv7 } from "uuid";
 import { createDatabase } from "../../../ledger/postgres/database.ts";
 import { createLeaseBank, type LeaseBank } from "../../../ledger/leases/lease-bank.ts";
-import { claimLimits, type LimitUse } from "../../../ledger/leases/limits.ts";
 import { migrate } from "../../../ledger/postgres/migrate.ts";
 import { startPostgres } from "../../../local/postgres.ts";
 import { createCustomer, seedLedger } from "../../support/ledger.ts";
 import { markdownTable } from "../../support/markdown-table.ts";
 import { readUse } from "../processes.ts";
+import { measureLimits } from "./limits.ts";
 
 /**
  * `npm run bench:leases`: what keeping credit leases costs Postgres, by processes and accounts. Every process holds a lease of
@@ -17,16 +17,29 @@ import { readUse } from "../processes.ts";
  * Postgres' CPU; what they come to a second follows from how often a process uses each.
  */
 const ACCOUNTS = 1_000;
-const PROCESSES = [1, 2, 4, 8];
+/** Processes, and accounts that come to each at once. */
+const CASES = [
+  [1, 1],
+  [1, 5],
+  [1, 20],
+  [8, 1],
+  [8, 20],
+] as const;
 /** extproc renews a lease at a third of its time (docs/decisions/0006). */
 const RULES = { ttlMs: 90_000, leastNanoUsd: 50_000_000n, mostNanoUsd: 5_000_000_000n };
 const RENEWED_EVERY_S = 30;
 const RENEWALS = 50;
-const SHARES = 10;
+/** Requests a minute: far from its limit, an account's processes reserve ahead; at it, they ask for each request. */
+const LIMITED = [
+  { processes: 1, requestsPerMinute: 100_000 },
+  { processes: 8, requestsPerMinute: 100_000 },
+  { processes: 64, requestsPerMinute: 100_000 },
+  { processes: 64, requestsPerMinute: 600 },
+];
 
 const dataDirectory = await mkdtemp(path.join(tmpdir(), "gateway-bench-"));
 const server = await startPostgres({ dataDirectory });
-const database = createDatabase({ url: server.url, applicationName: "bench", maxConnections: 8 });
+const database = createDatabase({ url: server.url, applicationName: "bench", maxConnections: 64 });
 
 /** Postgres' CPU of some work, microseconds. */
 async function cpuMicros(work: () => Promise<void>): Promise<number> {
@@ -41,7 +54,7 @@ try {
   for (let number = 1; number < ACCOUNTS; number++) customers.push(await createCustomer(database, `account-${number}`));
 
   const rows: string[][] = [];
-  for (const processes of PROCESSES) {
+  for (const [processes, batch] of CASES) {
     const holders = Array.from({ length: processes }, () => {
       const holder = uuidv7();
       const bank = createLeaseBank(database, holder, RULES);
@@ -51,9 +64,12 @@ try {
       await Promise.all(holders.map(({ bank, leases }) => work(bank, leases)));
     };
     const leases = processes * ACCOUNTS;
+    const atOnce = (own: (typeof holders)[number]["leases"]) =>
+      Array.from({ length: ACCOUNTS / batch }, (_, index) => own.slice(index * batch, (index + 1) * batch));
     const growing = await cpuMicros(() =>
       all(async (bank, own) => {
-        for (const lease of own) await bank.grow({ ...lease, neededNanoUsd: 0n, wantedNanoUsd: 1_000_000n });
+        for (const some of atOnce(own))
+          await Promise.all(some.map((lease) => bank.grow({ ...lease, neededNanoUsd: 0n, wantedNanoUsd: 1_000_000n })));
       }),
     );
     const renewing = await cpuMicros(async () => {
@@ -61,46 +77,33 @@ try {
     });
     const returning = await cpuMicros(() =>
       all(async (bank, own) => {
-        for (const lease of own) await bank.giveBack(lease);
+        for (const some of atOnce(own)) await Promise.all(some.map((lease) => bank.giveBack(lease)));
       }),
     );
-    // Under one lock: what the turns of all processes take together must stay well below a second.
-    const periodStartMs = Math.floor(Date.now() / 60_000) * 60_000;
-    const uses = customers.map(({ accountId }): LimitUse => ({
-      subject: `account:${accountId}`,
-      kind: "requests",
-      periodStartMs,
-      used: 1n,
-    }));
-    const startedMs = performance.now();
-    const sharing = await cpuMicros(async () => {
-      for (let turn = 0; turn < SHARES; turn++)
-        await Promise.all(
-          holders.map(({ holder }) => claimLimits(database, holder, { uses, claim: (others) => others.map(() => 10n) })),
-        );
-    });
-    const turnMs = (performance.now() - startedMs) / SHARES / processes;
     const perRenewal = renewing / leases / RENEWALS;
     rows.push([
       String(processes),
+      String(batch),
       (growing / leases).toFixed(0),
       perRenewal.toFixed(1),
       (returning / leases).toFixed(0),
       `${((perRenewal * leases) / RENEWED_EVERY_S / 10_000).toFixed(2)} %`,
-      turnMs.toFixed(1),
-      (sharing / SHARES / processes / 1000).toFixed(1),
     ]);
   }
   const head = [
     "processes",
+    "accounts at once",
     "grow, µs",
     "renew, µs",
     "give back, µs",
     `renewing ${ACCOUNTS} accounts, of one core`,
-    `limits of ${ACCOUNTS} accounts, ms a turn`,
-    "CPU of it, ms",
   ];
   console.log(markdownTable(head, rows));
+
+  const limited: string[][] = [];
+  for (const each of LIMITED) limited.push(await measureLimits({ database, cpuMicros }, { ...each, accounts: ACCOUNTS }));
+  const limitedHead = ["processes", "limit", "Postgres, of one core", "turn p50, ms", "p99", "longest", "of the limit admitted"];
+  console.log(`\nLimits of ${ACCOUNTS} accounts:\n\n${markdownTable(limitedHead, limited)}`);
 } finally {
   await database.close();
   await server.stop();

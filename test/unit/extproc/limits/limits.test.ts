@@ -3,7 +3,6 @@ import { GatewayError } from "../../../../contract/errors.ts";
 import type { Limits as LimitSettings } from "../../../../contract/limits.ts";
 import type { Caller } from "../../../../extproc/auth/authenticate.ts";
 import { createLimits, type Limits } from "../../../../extproc/limits/limits.ts";
-import type { LimitUse } from "../../../../ledger/leases/limits.ts";
 
 const START_MS = Date.parse("2026-11-21T10:20:05Z");
 const nothing = { tokens: 0, nanoUsd: 0n };
@@ -25,37 +24,11 @@ function callerWith(ofKey: LimitSettings, ofAccount: LimitSettings = {}): Caller
   };
 }
 
-/** So many processes, as the table of uses joins them. */
-function startReplicas(count: number) {
-  const clock = { now: START_MS };
-  const known = new Map<number, readonly (LimitUse & { claimed: bigint })[]>();
-  const replicas = Array.from({ length: count }, (_, index) =>
-    createLimits({
-      clock: { nowMs: () => clock.now },
-      async claim({ uses, claim }) {
-        const theirs = [...known].filter(([other]) => other !== index).flatMap(([, each]) => each);
-        const others = uses.map((use) => {
-          const same = theirs.filter(
-            (each) => each.subject === use.subject && each.kind === use.kind && each.periodStartMs === use.periodStartMs,
-          );
-          const sum = (read: (each: (typeof same)[number]) => bigint) => same.reduce((all, each) => all + read(each), 0n);
-          return { used: sum(({ used }) => used), claimed: sum(({ claimed }) => claimed), met: same.length };
-        });
-        const claimed = claim(others, count);
-        known.set(
-          index,
-          uses.map((use, position) => ({ ...use, claimed: claimed[position] ?? 0n })),
-        );
-      },
-    }),
-  );
-  return { clock, replicas };
-}
-
+/** It never takes a turn: over several processes see test/postgres/limits-shared.test.ts. */
 function startOne() {
-  const { clock, replicas } = startReplicas(1);
-  const [limits] = replicas;
-  if (limits === undefined) throw new Error("there is one replica");
+  const clock = { now: START_MS };
+  const unused = () => Promise.reject(new Error("no turn is taken"));
+  const limits = createLimits({ clock: { nowMs: () => clock.now }, turns: { take: unused, resolve: unused } });
   return { clock, limits };
 }
 
@@ -178,40 +151,4 @@ test("a limit that is changed holds at once", () => {
   expect(begin(limits, callerWith({ requestsPerMinute: 5 }), 5)).toBe(5);
   expect(begin(limits, callerWith({ requestsPerMinute: 7 }), 5)).toBe(2);
   expect(begin(limits, callerWith({}), 5)).toBe(5);
-});
-
-describe("over three replicas that meet each second", () => {
-  test("one whose clients do not come does not keep the only place from another", async () => {
-    const { replicas, clock } = startReplicas(3);
-    const caller = callerWith({ concurrentRequests: 1 });
-    for (const each of replicas) begin(each, caller, 1);
-    for (const each of replicas) await each.share();
-    let served = 0;
-    for (let turn = 0; turn < 9; turn++) {
-      clock.now += 1_000;
-      for (const each of replicas) await each.share();
-      served += begin(replicas[turn % 3] ?? startOne().limits, caller, 1);
-    }
-    expect(served).toBe(9);
-  });
-
-  test.for(["even", "one", "turning"] as const)("a limit of 100 lets through 98 to 102, with load that is %s", async (load) => {
-    const { replicas, clock } = startReplicas(3);
-    const caller = callerWith({ requestsPerMinute: 100 });
-    // They know the key, and one another, from the minute before.
-    for (let turn = 0; turn < 2; turn++) {
-      for (const each of replicas) begin(each, caller, 1);
-      for (const each of replicas) await each.share();
-    }
-    clock.now += 55_000;
-    let begun = 0;
-    for (let turn = 0; turn < 30; turn++) {
-      clock.now += 1_000;
-      const busy = load === "even" ? replicas : [replicas[load === "one" ? 0 : turn % 3]].filter((each) => each !== undefined);
-      for (const each of busy) begun += begin(each, caller, 50);
-      for (const each of replicas) await each.share();
-    }
-    expect(begun).toBeGreaterThanOrEqual(98);
-    expect(begun).toBeLessThanOrEqual(102);
-  });
 });

@@ -1,0 +1,95 @@
+import type { LimitKind } from "../../contract/limits.ts";
+import type { LimitTurns } from "../../ledger/leases/limit-turns.ts";
+import type { Counter, CounterReport } from "./counter.ts";
+
+export interface LimitShareDeps {
+  clock: { nowMs(): number };
+  turns: LimitTurns;
+  /** Each key and account that is limited; those that nobody uses any more are removed. */
+  subjects: Map<string, Map<LimitKind, Counter>>;
+}
+
+export interface LimitShare {
+  share(): Promise<void>;
+  shareAll(): Promise<void>;
+  /** Processes that share limits, as far as this one knows. */
+  processes(): number;
+}
+
+/** So many are reported every second though they could wait: few limits are always fresh. */
+const LEAST_REPORTED = 50;
+/** Many take turns, so that each has reported within its term. */
+const REPORTED_WITHIN_TURNS = 8;
+
+interface Reported {
+  counter: Counter;
+  report: CounterReport;
+}
+
+/** Decides what a turn reports, and tells the counters how it went. */
+export function createLimitShare({ clock, turns, subjects }: LimitShareDeps): LimitShare {
+  let processes = 1;
+  /** Of a turn whose outcome is unknown: reported again only if it has not counted. */
+  let unresolved: readonly Reported[] | undefined;
+
+  function named(): { subject: string; counter: Counter }[] {
+    return [...subjects].flatMap(([subject, counters]) => [...counters.values()].map((counter) => ({ subject, counter })));
+  }
+
+  function chooseDue(nowMs: number) {
+    const all = named().map((each) => ({ ...each, need: each.counter.need(nowMs) }));
+    const later = all.filter(({ need }) => need === "later").sort((a, b) => a.counter.reportedMs - b.counter.reportedMs);
+    const most = Math.max(LEAST_REPORTED, Math.ceil(later.length / REPORTED_WITHIN_TURNS));
+    return [...all.filter(({ need }) => need === "now"), ...later.slice(0, most)];
+  }
+
+  function forget(nowMs: number): void {
+    for (const [subject, counters] of subjects)
+      if (counters.values().every((counter) => counter.isForgotten(nowMs))) subjects.delete(subject);
+  }
+
+  async function resolve(): Promise<void> {
+    if (unresolved === undefined) return;
+    const hasCounted = await turns.resolve();
+    for (const { counter, report } of unresolved) {
+      if (hasCounted) counter.counted(report, { grant: undefined, processes, nowMs: clock.nowMs() });
+      else counter.failed();
+    }
+    unresolved = undefined;
+  }
+
+  async function take(due: readonly { subject: string; counter: Counter }[], { isLast = false } = {}): Promise<void> {
+    const nowMs = clock.nowMs();
+    const reported = due.map(({ subject, counter }) => {
+      const report = counter.report(nowMs);
+      // Under a limit of nothing it reserves nothing.
+      return { subject, counter, report: isLast ? { ...report, limit: 0n, unused: 0n } : report };
+    });
+    unresolved = reported;
+    const result = await turns.take(
+      reported.map(({ subject, counter, report }) => ({ subject, kind: counter.definition.kind, ...report })),
+    );
+    unresolved = undefined;
+    ({ processes } = result);
+    for (const [index, { counter, report }] of reported.entries())
+      counter.counted(report, { grant: result.grants[index], processes, nowMs });
+  }
+
+  return {
+    processes: () => processes,
+    async share() {
+      await resolve();
+      const nowMs = clock.nowMs();
+      forget(nowMs);
+      await take(chooseDue(nowMs));
+    },
+    async shareAll() {
+      await resolve();
+      const nowMs = clock.nowMs();
+      await take(
+        named().filter(({ counter }) => counter.need(nowMs) !== "none"),
+        { isLast: true },
+      );
+    },
+  };
+}
