@@ -2,14 +2,14 @@ import type { FastifyServerFactory, RouteOptions } from "fastify";
 import type { Database } from "../ledger/postgres/database.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { Mailer } from "./mail/letter.ts";
-import type { Operator } from "./operator.ts";
+import type { Operator } from "./config/operator.ts";
 import type { ProviderDomains } from "./oidc/provider-domains.ts";
 import type { Provider } from "./oidc/provider.ts";
 import type { Passkeys } from "./passkeys/passkeys.ts";
 import type { Payments } from "./payments/payments.ts";
-import type { AdminSecondFactor } from "./second-factor-policy.ts";
-import type { SignUpRules } from "./sign-up-rules.ts";
-import type { TrustedProxies } from "./trusted-proxies.ts";
+import type { AdminSecondFactor } from "./config/second-factor-policy.ts";
+import type { SignUpRules } from "./config/sign-up-rules.ts";
+import type { TrustedProxies } from "./config/trusted-proxies.ts";
 import type { WebhookNetworks } from "./webhooks/networks.ts";
 
 /** What pages and the management API work with. */

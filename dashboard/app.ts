@@ -9,12 +9,12 @@ import { GatewayError } from "../contract/errors.ts";
 import { serveApi } from "./api/api.ts";
 import type { AppDeps } from "./app-deps.ts";
 import { serveAssets } from "./assets.ts";
-import { boundInFlight } from "./in-flight.ts";
-import { answerError, answerNotFound } from "./failure.ts";
+import { boundInFlight } from "./http/in-flight.ts";
+import { answerError, answerNotFound } from "./http/failure.ts";
 import { registerRoutes } from "./routes.ts";
 import { guard, NO_SUCH_PAGE } from "./session/guard.ts";
-import { setSecurityHeaders } from "./security-headers.ts";
-import { isTrustedHop } from "./trusted-proxies.ts";
+import { setSecurityHeaders } from "./http/security-headers.ts";
+import { isTrustedHop } from "./config/trusted-proxies.ts";
 
 const MAX_FORM_BYTES = 64 * 1024;
 

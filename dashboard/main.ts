@@ -7,11 +7,11 @@ import { startDashboard } from "./dashboard.ts";
 import { MAIL_VARIABLES, mailConfig } from "./mail/mailer.ts";
 import { OIDC_VARIABLES, providerConfigs } from "./oidc/config.ts";
 import { PROVIDER_DOMAIN_VARIABLES, providerDomains } from "./oidc/provider-domains.ts";
-import { OPERATOR_VARIABLES, operatorConfig } from "./operator.ts";
+import { OPERATOR_VARIABLES, operatorConfig } from "./config/operator.ts";
 import { PAYMENTS_VARIABLES, paymentsConfig } from "./payments/payments.ts";
-import { SECOND_FACTOR_VARIABLES } from "./second-factor-policy.ts";
-import { SIGN_UP_VARIABLES, signUpRules } from "./sign-up-rules.ts";
-import { TRUSTED_PROXY_VARIABLES, trustedProxies } from "./trusted-proxies.ts";
+import { SECOND_FACTOR_VARIABLES } from "./config/second-factor-policy.ts";
+import { SIGN_UP_VARIABLES, signUpRules } from "./config/sign-up-rules.ts";
+import { TRUSTED_PROXY_VARIABLES, trustedProxies } from "./config/trusted-proxies.ts";
 import { WEBHOOK_VARIABLES } from "./webhooks/networks.ts";
 
 const environment = readEnv(

@@ -5,7 +5,7 @@ import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fas
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { AppDeps } from "../app-deps.ts";
-import type { InFlight } from "../in-flight.ts";
+import type { InFlight } from "../http/in-flight.ts";
 import { recognizeCallers } from "./caller.ts";
 import { describeApi } from "./describe.ts";
 import { answerApiError } from "./failure.ts";

@@ -1,5 +1,5 @@
 import type { BillingDetails } from "../../ledger/billing/billing-details.ts";
-import type { Seller } from "../operator.ts";
+import type { Seller } from "../config/operator.ts";
 import type { Party } from "../pdf/document.ts";
 
 /** Who a document is from and to. */

@@ -7,7 +7,7 @@ import * as z from "zod";
 import { listModels } from "../../ledger/models/model-list.ts";
 import type { AppDeps } from "../app-deps.ts";
 import { readReference, type Reference } from "../reference/document.ts";
-import { sendPage } from "../reply.ts";
+import { sendPage } from "../http/reply.ts";
 import { defaultModel } from "../views/default-model.ts";
 import { DOCS, quickstartPage } from "../views/docs/docs.ts";
 import { referencePage } from "../views/docs/reference.ts";

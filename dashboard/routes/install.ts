@@ -5,8 +5,8 @@ import { offer, type OfferedModel } from "../../clients/models.ts";
 import { TOOLS } from "../../clients/table.ts";
 import { listModels } from "../../ledger/models/model-list.ts";
 import type { AppDeps } from "../app-deps.ts";
-import { answerNotFound } from "../failure.ts";
-import { sendPage } from "../reply.ts";
+import { answerNotFound } from "../http/failure.ts";
+import { sendPage } from "../http/reply.ts";
 import { clientPage, clientsPage } from "../views/clients.ts";
 
 /** The installer, its instruction and the tools' pages (S31, S32): the same for everybody, so nobody has to sign in. */

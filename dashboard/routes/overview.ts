@@ -9,7 +9,7 @@ import { readAlertThreshold } from "../../ledger/payments/balance-alerts.ts";
 import { usageByKey, usageByModelAndDay, usageTotals } from "../../ledger/usage/reports.ts";
 import { listRequests } from "../../ledger/usage/request-list.ts";
 import type { AppDeps } from "../app-deps.ts";
-import { sendPage } from "../reply.ts";
+import { sendPage } from "../http/reply.ts";
 import { memberOf } from "../session/guard.ts";
 import { chooseModels } from "../views/keys/choose-models.ts";
 import type { Activity } from "../views/overview/overview-view.ts";

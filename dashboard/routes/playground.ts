@@ -4,7 +4,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import { issuePlaygroundKey } from "../../ledger/keys/playground-key.ts";
 import { listModels } from "../../ledger/models/model-list.ts";
 import type { AppDeps } from "../app-deps.ts";
-import { sendPage } from "../reply.ts";
+import { sendPage } from "../http/reply.ts";
 import { memberOf } from "../session/guard.ts";
 import { playgroundPage } from "../views/playground/playground.ts";
 

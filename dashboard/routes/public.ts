@@ -6,7 +6,7 @@ import { listModels } from "../../ledger/models/model-list.ts";
 import { modelHealthSince, type ModelHealth } from "../../ledger/usage/model-health.ts";
 import { listModelDays, type ModelDay } from "../../ledger/usage/model-hours.ts";
 import type { AppDeps } from "../app-deps.ts";
-import { sendPage } from "../reply.ts";
+import { sendPage } from "../http/reply.ts";
 import { statusPage, type ServiceStatus } from "../views/status.ts";
 import { supportPage } from "../views/support.ts";
 import { termsPage } from "../views/terms.ts";

@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { FormState } from "../form.ts";
+import type { FormState } from "../http/form.ts";
 
 /** One of several words: a field with a label, and what was wrong with it. */
 export function choice(

@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { FormState } from "../form.ts";
+import type { FormState } from "../http/form.ts";
 
 export interface Field {
   name: string;

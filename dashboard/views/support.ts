@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { Operator } from "../operator.ts";
+import type { Operator } from "../config/operator.ts";
 import type { Member } from "../session/visitor.ts";
 import { layout } from "./layout.ts";
 

@@ -6,7 +6,7 @@ import path from "node:path";
 import { connect, type ConnectionOptions } from "node:tls";
 import fastify, { type FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { mutualTlsServer } from "../../dashboard/mutual-tls.ts";
+import { mutualTlsServer } from "../../dashboard/http/mutual-tls.ts";
 import { internalTlsSecrets } from "../../operator/bootstrap/tls/internal.ts";
 import { mutualTlsCredentials } from "../../runtime/grpc-tls.ts";
 import { startTlsFiles, type TlsFiles } from "../../runtime/tls-files.ts";

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { ACTION_CATEGORIES, listAllActions } from "../../../ledger/people/audit.ts";
 import { listModelHistory } from "../../../ledger/models/price-history.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { sendPage } from "../../reply.ts";
+import { sendPage } from "../../http/reply.ts";
 import { utcDay } from "../../usage/range.ts";
 import { adminOf } from "../../session/guard.ts";
 import { adminAuditPage } from "../../views/admin/audit.ts";

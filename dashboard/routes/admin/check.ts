@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { beginCheckRun, finishCheckRun, readLastCheckRun, readLastNightlyCheck } from "../../../ledger/upkeep/check-runs.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { goTo, sendPage } from "../../reply.ts";
+import { goTo, sendPage } from "../../http/reply.ts";
 import { adminOf } from "../../session/guard.ts";
 import { adminCheckPage } from "../../views/admin/check.ts";
 

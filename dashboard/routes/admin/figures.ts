@@ -3,7 +3,7 @@ import * as z from "zod";
 import { dayOf, type DaySpan } from "../../../contract/days.ts";
 import { readServiceFigures, type ServiceFigures } from "../../../ledger/usage/service-figures.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { sendPage } from "../../reply.ts";
+import { sendPage } from "../../http/reply.ts";
 import { adminOf } from "../../session/guard.ts";
 import { readRange, type RANGES } from "../../usage/range.ts";
 import { adminFiguresPage } from "../../views/admin/figures.ts";

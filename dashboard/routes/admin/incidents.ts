@@ -10,8 +10,8 @@ import {
 } from "../../../ledger/incidents/incidents.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../form.ts";
-import { goTo, sendPage } from "../../reply.ts";
+import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../http/form.ts";
+import { goTo, sendPage } from "../../http/reply.ts";
 import { adminOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminIncidentPage, adminIncidentsPage } from "../../views/admin/incidents.ts";

@@ -7,9 +7,9 @@ import { listDeliveries, queueEvent } from "../../../ledger/webhooks/deliveries.
 import { findWebhook, removeWebhook, setWebhook } from "../../../ledger/webhooks/webhooks.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { budgetForm } from "../../budgets/budget-form.ts";
-import { EMPTY_FORM, readForm, refuseForm, submitForm, type FormState } from "../../form.ts";
+import { EMPTY_FORM, readForm, refuseForm, submitForm, type FormState } from "../../http/form.ts";
 import { showUsd } from "../../money.ts";
-import { goTo, sendPage } from "../../reply.ts";
+import { goTo, sendPage } from "../../http/reply.ts";
 import { checkFresh } from "../../session/fresh.ts";
 import { memberOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";

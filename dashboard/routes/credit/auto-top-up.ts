@@ -3,12 +3,12 @@ import { turnOffAutoTopUp, turnOnAutoTopUp } from "../../../ledger/payments/auto
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { findSavedCard, removeSavedCard } from "../../../ledger/payments/saved-cards.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { readForm, submitForm } from "../../form.ts";
+import { readForm, submitForm } from "../../http/form.ts";
 import { showUsd } from "../../money.ts";
 import { parseAutoTopUpForm } from "../../payments/auto-top-up-form.ts";
 import type { PaymentProvider } from "../../payments/provider.ts";
-import { goTo, sendPage } from "../../reply.ts";
-import { allowFormsTo } from "../../security-headers.ts";
+import { goTo, sendPage } from "../../http/reply.ts";
+import { allowFormsTo } from "../../http/security-headers.ts";
 import { memberOf } from "../../session/guard.ts";
 import { checkFresh } from "../../session/fresh.ts";
 import { checkEmailProved, checkNotSuspended } from "../../session/requirements.ts";

@@ -4,7 +4,7 @@ import { readAlertThreshold } from "../../../ledger/payments/balance-alerts.ts";
 import { listEntries } from "../../../ledger/credit/entry-list.ts";
 import { findSavedCard } from "../../../ledger/payments/saved-cards.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import type { Member } from "../../session/visitor.ts";
 import type { AutoTopUpView } from "../../views/credit/auto-top-up.ts";
 import { creditPage } from "../../views/credit/credit.ts";

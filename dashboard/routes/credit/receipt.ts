@@ -5,7 +5,7 @@ import { readBillingDetails } from "../../../ledger/billing/billing-details.ts";
 import { readPayment } from "../../../ledger/payments/payments.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { customerLines, sellerLines } from "../../billing/parties.ts";
-import { sendPage } from "../../reply.ts";
+import { sendPage } from "../../http/reply.ts";
 import { memberOf } from "../../session/guard.ts";
 import { receiptPage } from "../../views/credit/receipt.ts";
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
-import { readForm } from "../../form.ts";
+import { readForm } from "../../http/form.ts";
 import type { TestProvider } from "../../payments/test-provider.ts";
-import { goTo, sendPage } from "../../reply.ts";
+import { goTo, sendPage } from "../../http/reply.ts";
 import { memberOf } from "../../session/guard.ts";
 import { testCardPage } from "../../views/credit/test-card.ts";
 

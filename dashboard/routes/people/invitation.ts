@@ -4,10 +4,10 @@ import { noteAction } from "../../../ledger/people/audit.ts";
 import { acceptInvitation, readInvitation } from "../../../ledger/people/invitations.ts";
 import { viewAccount } from "../../../ledger/sign-in/sessions.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { readForm, readQuery } from "../../form.ts";
+import { readForm, readQuery } from "../../http/form.ts";
 import { createOwnerNotifier } from "../../mail/notifier.ts";
 import { memberJoinedLetter } from "../../mail/security-letters.ts";
-import { goTo, sendPage } from "../../reply.ts";
+import { goTo, sendPage } from "../../http/reply.ts";
 import { BEFORE_FACTOR, memberOf, PERSONAL } from "../../session/guard.ts";
 import { invitationPage } from "../../views/people/invitation.ts";
 

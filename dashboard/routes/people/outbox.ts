@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
 import { isLoopback } from "../../../contract/loopback.ts";
 import type { Outbox } from "../../mail/letter.ts";
-import { sendPage } from "../../reply.ts";
+import { sendPage } from "../../http/reply.ts";
 import { NO_SUCH_PAGE } from "../../session/guard.ts";
 import { outboxPage } from "../../views/people/outbox.ts";
 

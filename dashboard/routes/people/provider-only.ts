@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import type { AppDeps } from "../../app-deps.ts";
 import { domainOf, providerFor } from "../../oidc/provider-domains.ts";
-import { sendPage } from "../../reply.ts";
+import { sendPage } from "../../http/reply.ts";
 import { providerOnlyPage } from "../../views/people/provider-only.ts";
 
 /**

@@ -4,17 +4,17 @@ import { noteAction } from "../../../ledger/people/audit.ts";
 import { signUp, signUpInvited, type Person } from "../../../ledger/people/persons.ts";
 import { findVouched } from "../../../ledger/sign-in/vouched.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { readQuery } from "../../form.ts";
+import { readQuery } from "../../http/form.ts";
 import { begunCookie } from "../../oidc/begun.ts";
 import { notBegunHere } from "../../oidc/failure.ts";
 import { callbackPath, startPath } from "../../oidc/paths.ts";
 import { checkProvider, domainOf, providerFor } from "../../oidc/provider-domains.ts";
 import type { Arrived, Provider } from "../../oidc/provider.ts";
-import { goTo, safeNext } from "../../reply.ts";
+import { goTo, safeNext } from "../../http/reply.ts";
 import { isFromOwnPage } from "../../session/csrf.ts";
 import { createArrive } from "../../session/arrival.ts";
 import { accountOnEntry, invitationIn } from "./entry.ts";
-import { checkSignUpAddress, checkSignUpOpen } from "../../sign-up-rules.ts";
+import { checkSignUpAddress, checkSignUpOpen } from "../../config/sign-up-rules.ts";
 
 interface Arrival {
   person: Person;

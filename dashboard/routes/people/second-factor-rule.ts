@@ -3,10 +3,10 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { setSecondFactorRule } from "../../../ledger/sign-in/second-factor-rule.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { readForm } from "../../form.ts";
+import { readForm } from "../../http/form.ts";
 import { createOwnerNotifier } from "../../mail/notifier.ts";
 import { secondFactorRuleLetter } from "../../mail/security-letters.ts";
-import { goTo } from "../../reply.ts";
+import { goTo } from "../../http/reply.ts";
 import { checkFresh } from "../../session/fresh.ts";
 import { memberOf } from "../../session/guard.ts";
 

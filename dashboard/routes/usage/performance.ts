@@ -7,7 +7,7 @@ import { MEASURES, readPerformance, type PerformanceGroup } from "../../../ledge
 import type { AppDeps } from "../../app-deps.ts";
 import { stepOf } from "../../charts/buckets.ts";
 import { MAX_SERIES } from "../../charts/series.ts";
-import { sendPage } from "../../reply.ts";
+import { sendPage } from "../../http/reply.ts";
 import { memberOf } from "../../session/guard.ts";
 import { readMemberNames } from "../../usage/member-names.ts";
 import { METRICS } from "../../usage/performance.ts";

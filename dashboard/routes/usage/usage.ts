@@ -9,7 +9,7 @@ import { usageByHour, usageByKey, usageByModelAndDay, usageTotals, type KeyUsage
 import type { AppDeps } from "../../app-deps.ts";
 import { bucketOf, stepOf } from "../../charts/buckets.ts";
 import { MAX_SERIES, restOf, type Bar } from "../../charts/series.ts";
-import { sendPage } from "../../reply.ts";
+import { sendPage } from "../../http/reply.ts";
 import { memberOf } from "../../session/guard.ts";
 import { daysLeft } from "../../usage/days-left.ts";
 import { readMemberNames } from "../../usage/member-names.ts";

@@ -7,7 +7,7 @@ import type { Member as AccountMember } from "../../../ledger/people/members.ts"
 import type { Payment } from "../../../ledger/payments/payments.ts";
 import type { UsageByModel } from "../../../ledger/usage/reports.ts";
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../../ledger/usage/sums.ts";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminPage, olderLink } from "./admin.ts";
 import { field, formProblem } from "../field.ts";

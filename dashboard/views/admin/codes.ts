@@ -1,6 +1,6 @@
 import { html } from "ghtml";
 import type { ListedCode } from "../../../ledger/credit/code-list.ts";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminPage, olderLink } from "./admin.ts";
 import { field, formProblem } from "../field.ts";

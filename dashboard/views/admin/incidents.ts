@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import { IMPACTS, INCIDENT_STATUSES, type Incident } from "../../../ledger/incidents/incidents.ts";
 import { msOfId } from "../../../ledger/usage/request-id-time.ts";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";

@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import type { Account } from "../../../ledger/accounts/accounts.ts";
 import type { AccountLimitsInUse } from "../../limits/read-account-limits.ts";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";

@@ -3,7 +3,7 @@ import type { BillingDetails } from "../../../ledger/billing/billing-details.ts"
 import type { Payment } from "../../../ledger/payments/payments.ts";
 import type { SavedCard } from "../../../ledger/payments/saved-cards.ts";
 import { monthName } from "../../billing/statement.ts";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { empty } from "../empty.ts";

@@ -1,6 +1,6 @@
 import { html } from "ghtml";
 import type { BillingDetails } from "../../../ledger/billing/billing-details.ts";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";

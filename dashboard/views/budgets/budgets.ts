@@ -2,7 +2,7 @@ import { html } from "ghtml";
 import type { Budget } from "../../../ledger/budgets/budgets.ts";
 import type { NamedKey } from "../../../ledger/keys/key-list.ts";
 import type { Member as AccountMember } from "../../../ledger/people/members.ts";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { choice } from "../choice.ts";

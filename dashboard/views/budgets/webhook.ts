@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import type { ListedDelivery } from "../../../ledger/webhooks/deliveries.ts";
 import type { Webhook } from "../../../ledger/webhooks/webhooks.ts";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import type { Member } from "../../session/visitor.ts";
 import { copied } from "../copied.ts";
 import { csrfField } from "../csrf-field.ts";

@@ -2,7 +2,7 @@ import { html } from "ghtml";
 import type { AutoTopUp } from "../../../ledger/payments/auto-top-up.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { SavedCard } from "../../../ledger/payments/saved-cards.ts";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import { showUsd } from "../../money.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";

@@ -2,7 +2,7 @@ import { html } from "ghtml";
 import type { Balance } from "../../../ledger/accounts/accounts.ts";
 import type { EntryPage, ListedEntry } from "../../../ledger/credit/entry-list.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { autoTopUpSection, type AutoTopUpView } from "./auto-top-up.ts";

@@ -1,6 +1,6 @@
 import { html } from "ghtml";
 import type { Payment } from "../../../ledger/payments/payments.ts";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { field, formProblem } from "../field.ts";

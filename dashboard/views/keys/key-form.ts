@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import type { ListedKey } from "../../../ledger/keys/key-list.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";

@@ -1,6 +1,6 @@
 import { html } from "ghtml";
 import type { ManagementToken } from "../../../ledger/people/management-tokens.ts";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { choice } from "../choice.ts";

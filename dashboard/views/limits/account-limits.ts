@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import { COUNT_LIMITS, LIMITS, SPEND_LIMITS, type Limit, type Limits } from "../../../contract/limits.ts";
 import type { AccountLimitsInUse } from "../../limits/read-account-limits.ts";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import { field } from "../field.ts";
 import { responsiveTable } from "../responsive-table.ts";
 import { limitBar } from "./limit-bar.ts";

@@ -3,7 +3,7 @@ import type { KeyPage, ListedKey } from "../../../ledger/keys/key-list.ts";
 import type { CountsInUse } from "../../../ledger/leases/limit-use.ts";
 import type { AccountLimitsInUse } from "../../limits/read-account-limits.ts";
 import { limitUsage } from "../../limits/limit-usage.ts";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";

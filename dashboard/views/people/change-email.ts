@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";
 import { field, formProblem } from "../field.ts";

@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import type { Invitation } from "../../../ledger/people/invitations.ts";
 import type { Member as AccountMember, Role } from "../../../ledger/people/members.ts";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import type { Member } from "../../session/visitor.ts";
 import { choice } from "../choice.ts";
 import { field, formProblem } from "../field.ts";

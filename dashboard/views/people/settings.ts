@@ -2,7 +2,7 @@ import { html } from "ghtml";
 import type { ListedAction } from "../../../ledger/people/audit.ts";
 import type { Session } from "../../../ledger/sign-in/sessions.ts";
 import { msOfId } from "../../../ledger/usage/request-id-time.ts";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { browserName } from "./browser-name.ts";

@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { FormState } from "../../form.ts";
+import type { FormState } from "../../http/form.ts";
 import { field, formProblem } from "../field.ts";
 import { outboxHint } from "./forgot.ts";
 import { providerButtons, type ProviderButton } from "./provider-buttons.ts";

@@ -10,7 +10,7 @@ export const DASHBOARD_CLUSTER = "dashboard";
 export const INSTALLER_PATHS = ["/install.sh", "/install.ps1", "/install.md", "/llms.txt"];
 
 /**
- * Shorter than the dashboard's own keep-alive of 72 s (dashboard/mutual-tls.ts): a form that is sent on a connection that the
+ * Shorter than the dashboard's own keep-alive of 72 s (dashboard/http/mutual-tls.ts): a form that is sent on a connection that the
  * dashboard is just closing would fail, and may not be sent again.
  */
 const IDLE_TIMEOUT = "20s";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { safeNext } from "../../../dashboard/reply.ts";
+import { safeNext } from "../../../dashboard/http/reply.ts";
 
 test.for([
   "/dashboard",

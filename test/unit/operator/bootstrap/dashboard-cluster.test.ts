@@ -1,7 +1,7 @@
 import fastify from "fastify";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { KEEP_ALIVE_MS } from "../../../../dashboard/mutual-tls.ts";
+import { KEEP_ALIVE_MS } from "../../../../dashboard/http/mutual-tls.ts";
 import { dashboardCluster } from "../../../../operator/bootstrap/routes/dashboard.ts";
 
 const OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";

@@ -1,4 +1,4 @@
-import { isLoopback } from "../contract/loopback.ts";
+import { isLoopback } from "../../contract/loopback.ts";
 import type { DashboardConfig } from "./dashboard-config.ts";
 
 /** @throws Error for settings that are each right and together wrong, with the remedy. */

@@ -1,6 +1,6 @@
 import fastify from "fastify";
 import { expect, test } from "vitest";
-import { isTrustedHop, trustedProxies, type TrustedProxies } from "../../../dashboard/trusted-proxies.ts";
+import { isTrustedHop, trustedProxies, type TrustedProxies } from "../../../../dashboard/config/trusted-proxies.ts";
 
 /** The client's address, as a page has it that Envoy was asked for with this header; the last entry is who came to Envoy. */
 async function clientOf(forwarded: string, trusted: Partial<TrustedProxies> = {}): Promise<string> {

@@ -1,6 +1,6 @@
 import { createServer } from "node:https";
 import type { FastifyServerFactory } from "fastify";
-import type { TlsFiles, TlsIdentity } from "../runtime/tls-files.ts";
+import type { TlsFiles, TlsIdentity } from "../../runtime/tls-files.ts";
 
 /** As fastify has it for the servers that it makes. */
 export const KEEP_ALIVE_MS = 72_000;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { OPERATOR_VARIABLES, operatorConfig } from "../../../dashboard/operator.ts";
-import { readEnv } from "../../../runtime/env.ts";
+import { OPERATOR_VARIABLES, operatorConfig } from "../../../../dashboard/config/operator.ts";
+import { readEnv } from "../../../../runtime/env.ts";
 
 const read = (environment: Record<string, string>) => operatorConfig(readEnv(OPERATOR_VARIABLES, environment));
 

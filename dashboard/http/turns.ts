@@ -1,4 +1,4 @@
-import { GatewayError } from "../contract/errors.ts";
+import { GatewayError } from "../../contract/errors.ts";
 
 /** Lets so many requests of one account be worked on at once; a few more wait for their turn. */
 export interface Turns {

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { ACCOUNT_BOUNDS } from "../contract/account-bounds.ts";
+import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
 /** Of one address, whoever they are: before a session or a token is looked up. Many people may share one. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createTurns } from "../../../dashboard/turns.ts";
+import { createTurns } from "../../../../dashboard/http/turns.ts";
 
 const bounds = { inWork: 2, waiting: 1, waitMs: 60_000, refusal: "At most 2 at once." };
 const REFUSED = { code: "rate_limited", status: 429, headers: { "retry-after": "2" } };

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { GatewayError } from "../contract/errors.ts";
+import { GatewayError } from "../../contract/errors.ts";
 
 /** Who may sign up without an invitation. */
 export interface SignUpRules {

@@ -1,12 +1,12 @@
-import type { MailConfig } from "./mail/mailer.ts";
-import type { ProviderConfig } from "./oidc/config.ts";
-import type { ProviderDomains } from "./oidc/provider-domains.ts";
+import type { MailConfig } from "../mail/mailer.ts";
+import type { ProviderConfig } from "../oidc/config.ts";
+import type { ProviderDomains } from "../oidc/provider-domains.ts";
 import type { Operator } from "./operator.ts";
-import type { PaymentsConfig } from "./payments/payments.ts";
+import type { PaymentsConfig } from "../payments/payments.ts";
 import type { AdminSecondFactor } from "./second-factor-policy.ts";
 import type { SignUpRules } from "./sign-up-rules.ts";
 import type { TrustedProxies } from "./trusted-proxies.ts";
-import type { WebhookNetworks } from "./webhooks/networks.ts";
+import type { WebhookNetworks } from "../webhooks/networks.ts";
 
 export interface DashboardConfig {
   databaseUrl: string;

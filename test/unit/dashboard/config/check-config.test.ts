@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { checkConfig } from "../../../dashboard/check-config.ts";
-import { requiringTls } from "../../../dashboard/mail/smtp.ts";
+import { checkConfig } from "../../../../dashboard/config/check-config.ts";
+import { requiringTls } from "../../../../dashboard/mail/smtp.ts";
 
 const CONFIG: Parameters<typeof checkConfig>[0] = {
   publicBaseUrl: "https://gateway.example",

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { addressLines, MAX_ADDRESS_LINES } from "./billing/address.ts";
+import { addressLines, MAX_ADDRESS_LINES } from "../billing/address.ts";
 
 /** Who runs the service: the seller on receipts and statements, and where customers get help. */
 export interface Operator {

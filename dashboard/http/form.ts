@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
-import { GatewayError } from "../contract/errors.ts";
+import { GatewayError } from "../../contract/errors.ts";
 import { sendPage } from "./reply.ts";
 
 /** What a form said, to be shown again beside what was wrong with it. */

@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { GatewayError, toGatewayError } from "../contract/errors.ts";
-import type { Logger } from "../runtime/log.ts";
+import { GatewayError, toGatewayError } from "../../contract/errors.ts";
+import type { Logger } from "../../runtime/log.ts";
 import { readForm } from "./form.ts";
-import { pageOfForm } from "./session/draft.ts";
-import { FreshSignInNeeded } from "./session/fresh.ts";
-import { NO_SUCH_PAGE, SecondFactorNeeded, SignInNeeded } from "./session/guard.ts";
-import { failurePage } from "./views/failure.ts";
+import { pageOfForm } from "../session/draft.ts";
+import { FreshSignInNeeded } from "../session/fresh.ts";
+import { NO_SUCH_PAGE, SecondFactorNeeded, SignInNeeded } from "../session/guard.ts";
+import { failurePage } from "../views/failure.ts";
 
 /** Any failure as a page: what the visitor can act on in words, the rest as "something failed". */
 export function answerError({
