@@ -41,4 +41,7 @@ export const ACCOUNT_BOUNDS = {
   /** Responses that Models with `responses.storeHours` keep; further ones are answered and not stored. */
   storedResponsesAnHour: 5_000,
   storedMebibytesAnHour: 256,
+  /** Of those, kept at any time; further ones replace the ones that would expire first. */
+  storedResponses: 100_000,
+  storedMebibytes: 1_024,
 } as const;

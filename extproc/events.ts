@@ -42,6 +42,8 @@ export interface Events {
   stopReasonUnknown(stop: { requestId: string; model: string; backend: string; reason: string }): void;
   /** What became of responses that were to be stored. */
   responsesStored(result: StoreResult, responses: number): void;
+  /** Stored responses made room for others. */
+  storedResponsesDropped(responses: number): void;
   upstreamFailed(failure: {
     requestId: string;
     model: string;
@@ -75,6 +77,7 @@ export interface EventsDeps {
     ledgerDifferences(): number;
     lateSeconds(): number;
     bodyBytes(): number;
+    storedBytes(): number;
     unreadableRows(): Readonly<Record<UnreadableKind, number>>;
   };
 }
@@ -151,6 +154,14 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     labelNames: ["result"],
     registers,
   });
+  const droppedResponses = new Counter({
+    name: "gateway_dropped_stored_responses_total",
+    help: "Stored responses deleted before they expired, because an account or all of them stored too much.",
+    registers,
+  });
+  metrics.registerMetric(
+    gauge("gateway_stored_response_bytes", "Bytes of stored responses of all accounts.", gauges.storedBytes, "max"),
+  );
   metrics.registerMetric(
     gauge("gateway_body_bytes", "Bytes reserved for bodies in flight; at the limit, requests are refused.", gauges.bodyBytes),
   );
@@ -233,6 +244,7 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
       log.warn({ ...stop, reason: logText(reason) }, "unknown stop reason from the model server");
     },
     responsesStored: (result, responses) => storedResponses.inc({ result }, responses),
+    storedResponsesDropped: (responses) => droppedResponses.inc(responses),
     upstreamFailed(failure) {
       upstreamFailures.inc({ model: failure.model, code: failure.code });
       log.warn(failure, "error from the model server");

@@ -81,6 +81,8 @@ export interface ExtprocConfig {
   maxOpenRequests: number;
   /** Bytes of bodies that all workers of one Envoy hold at once; more are refused. */
   maxBodyBytes: number;
+  /** Bytes of responses that all accounts together store, in all processes of one database. */
+  maxStoredBytes: number;
   accessLog: AccessLogChoice;
   /** Spans are sent, by Envoy. */
   isTraced: boolean;
@@ -151,6 +153,7 @@ export async function startExtproc(
       ledgerDifferences: () => ledgerDifferences,
       lateSeconds: () => lateness.meanMs / 1000,
       bodyBytes: () => byteAdmission.bytes,
+      storedBytes: () => storedResponses.bytes,
       unreadableRows: () => world.unreadable,
     },
   });
@@ -192,7 +195,12 @@ export async function startExtproc(
   const limits = createLimits({ clock, turns: createLimitTurns(database, holder) });
   const runWatch = startRunWatch({ clock: monotonic, log });
   const pepper = createSecretKey(config.pepper);
-  const storedResponses = startStoredResponses({ ...config, log, onResult: events.responsesStored });
+  const storedResponses = startStoredResponses({
+    ...config,
+    log,
+    onResult: events.responsesStored,
+    onDropped: events.storedResponsesDropped,
+  });
   const brokenAnswers = createBrokenAnswers();
   const { earlyAnswersAddress } = config;
   const earlyAnswers =

@@ -1,3 +1,4 @@
+import { discard } from "../../runtime/discard.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import { parseBody } from "../protocol/json/parse-body.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
@@ -47,9 +48,12 @@ export function recallTurn(context: ExchangeContext, request: TurnRequest): Stor
 
 const NOTHING_RECALLED: Recalled = { turns: [], items: new Map(), usedResponseIds: [] };
 
+/** Until the request is whole, what it recalls is in memory as read, as a list of items, and in the new body. */
+const COPIES = 3;
+
 /** What is recalled is held like a body that the client sent. */
 function roomBeside(context: ExchangeContext, body: RequestBody): (bytes: number) => void {
-  return (bytes) => context.heldBytes?.reserve(body.bytes.length + bytes);
+  return (bytes) => context.heldBytes?.reserve(body.bytes.length + COPIES * bytes);
 }
 
 interface OwnTurn {
@@ -62,12 +66,19 @@ interface OwnTurn {
 function finish(context: ExchangeContext, { body, headers, caller }: TurnRequest, turn: OwnTurn, recalled: Recalled): StoredTurn {
   const { own, isStored, names, storeHours } = turn;
   const { previousResponseId } = names;
+  const joined: Buffer[] = [];
+  const join = (ownItems: Buffer) => {
+    const input = joinInput({ ...recalled, own: ownItems }, roomBeside(context, body));
+    joined.push(input);
+    return input;
+  };
   const bytes = body.edit({
     store: (store) => (store?.toString("utf8") === "true" ? remove() : store),
     previous_response_id: remove,
-    ...(own !== null &&
-      recalled.usedResponseIds.length > 0 && { input: () => joinInput({ ...recalled, own }, roomBeside(context, body)) }),
+    ...(own !== null && recalled.usedResponseIds.length > 0 && { input: () => join(own) }),
   });
+  // All of it is in the new body.
+  for (const buffer of [...joined, ...recalled.turns.flatMap(({ input, response }) => [input, response])]) discard(buffer);
   const isChanged = bytes !== body.bytes;
   if (isChanged) {
     context.requestBytes = bytes.length;

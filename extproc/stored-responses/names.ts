@@ -22,6 +22,8 @@ export function readStoredNames(body: RequestBody): StoredNames {
   const previous = body.member("previous_response_id") ?? null;
   if (previous !== null && typeof previous !== "string")
     throw invalid("previous_response_id", "must be the id of a response, or null.");
+  // What it names is written into each.
+  if (body.members().filter(({ name }) => name === "input").length > 1) throw invalid("input", "appears twice. Send it once.");
   const { input } = body.outline;
   const items = new Map<string, string>();
   for (const [index, item] of (Array.isArray(input) ? input : []).entries()) {

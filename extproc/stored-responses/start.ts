@@ -1,4 +1,6 @@
+import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { createDatabase } from "../../ledger/postgres/database.ts";
+import { boundResponses } from "../../ledger/responses/bound-responses.ts";
 import { dropExpiredResponses, writeResponses } from "../../ledger/responses/write-responses.ts";
 import { createSealer } from "../../ledger/sealer.ts";
 import type { Logger } from "../../runtime/log.ts";
@@ -9,6 +11,8 @@ import { createWriteQueue, type WriteQueueDeps } from "./write-queue.ts";
 
 export interface StoredResponses {
   store: ResponseStore;
+  /** Of all accounts, as last counted. */
+  readonly bytes: number;
   /** Writes what is queued. */
   drain(withinMs: number): Promise<void>;
   close(): Promise<void>;
@@ -17,16 +21,22 @@ export interface StoredResponses {
 export interface StoredResponsesConfig {
   databaseUrl: string;
   pepper: Buffer;
+  /** All accounts together store about so much; beyond it, responses are dropped. */
+  maxStoredBytes: number;
   log: Logger;
   onResult: WriteQueueDeps["onResult"];
+  onDropped(responses: number): void;
 }
 
+const MEBIBYTE = 1024 * 1024;
 const MAX_CONNECTIONS = 3;
 const STATEMENT_TIMEOUT_MS = 5_000;
 const EXPIRE_EVERY_MS = 60_000;
+const BOUND_EVERY_MS = 5_000;
 
 /** With connections of its own, so that settlements and leases never wait for what somebody stores. */
-export function startStoredResponses({ databaseUrl, pepper, log, onResult }: StoredResponsesConfig): StoredResponses {
+export function startStoredResponses(config: StoredResponsesConfig): StoredResponses {
+  const { databaseUrl, pepper, maxStoredBytes, log, onResult, onDropped } = config;
   const database = createDatabase({
     url: databaseUrl,
     applicationName: "extproc responses",
@@ -47,11 +57,28 @@ export function startStoredResponses({ databaseUrl, pepper, log, onResult }: Sto
     everyMs: EXPIRE_EVERY_MS,
     onFailure: (error) => log.warn({ err: error }, "failed to delete expired responses; retrying"),
   });
+  let bytes = 0;
+  async function bound(): Promise<void> {
+    const bounded = await boundResponses(database, {
+      maxBytes: maxStoredBytes,
+      maxAccountBytes: ACCOUNT_BOUNDS.storedMebibytes * MEBIBYTE,
+      maxAccountResponses: ACCOUNT_BOUNDS.storedResponses,
+    });
+    bytes = bounded.bytes;
+    if (bounded.dropped > 0) onDropped(bounded.dropped);
+  }
+  const bounds = startRounds(bound, {
+    everyMs: BOUND_EVERY_MS,
+    onFailure: (error) => log.warn({ err: error }, "failed to bound the stored responses; retrying"),
+  });
   return {
+    get bytes() {
+      return bytes;
+    },
     store: createResponseStore({ database, sealer, queue }),
     drain: queue.drain,
     async close() {
-      await expiry.stop();
+      await Promise.all([expiry.stop(), bounds.stop()]);
       await database.close();
     },
   };

@@ -1,14 +1,16 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
+import { readParts, type StoredPart } from "../../ledger/responses/read-parts.ts";
 import {
   deleteResponse,
-  findResponse,
-  readConversation,
-  readItems,
+  sizeConversation,
+  sizeItems,
+  sizePart,
   type StoredConversation,
 } from "../../ledger/responses/read-responses.ts";
 import type { Queryable } from "../../ledger/postgres/database.ts";
 import type { Sealer } from "../../ledger/sealer.ts";
+import { discard } from "../../runtime/discard.ts";
 import { pause } from "../../runtime/wait.ts";
 import { MAX_TURNS, outputOf, referencesIn, textMember, tooLarge, type OpenedTurn } from "./input.ts";
 import { isStorableId, type StoredNames } from "./names.ts";
@@ -32,7 +34,7 @@ interface RecallRequest {
   names: StoredNames;
   /** The request's own input. */
   own: Buffer;
-  /** Makes room for so many bytes beside it, or throws: a request of 200 bytes may name 32 MiB. */
+  /** Makes room for so many recalled bytes before they are read, or throws: a request of 200 bytes may name 32 MiB. */
   reserve(bytes: number): void;
 }
 
@@ -54,8 +56,11 @@ interface ItemsQuery {
   accountId: string;
   itemIds: readonly string[];
   fields: ReadonlyMap<string, string>;
-  addRoom(bytes: number): void;
+  addRoom: AddRoom;
 }
+
+/** @throws GatewayError for more than a request may have, naming the field, or than there is room for. */
+type AddRoom = (bytes: number, field: string) => void;
 
 const MAX_ITEMS = 5_000;
 const MAX_READS = 64;
@@ -96,27 +101,34 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
   async function readTurns(
     accountId: string,
     responseId: string,
-    addRoom: (bytes: number) => void,
+    addRoom: AddRoom,
   ): Promise<{ ids: string[]; turns: OpenedTurn[] }> {
-    const query = { accountId, responseId, maxResponses: MAX_TURNS, maxBytes: MAX_REQUEST_BYTES };
     const found = await lookAgain<StoredConversation>(
-      () => readConversation(database, query),
+      () => sizeConversation(database, { accountId, responseId, maxResponses: MAX_TURNS }),
       ({ kind }) => kind === "missing",
     );
     switch (found.kind) {
       case "missing":
         throw previousMissing(responseId, found.missingId);
-      case "too_large":
+      case "too_long":
         throw tooLarge("previous_response_id");
-      case "found":
-        addRoom(sum(found.responses.map(({ input, response }) => input.length + response.length)));
-        return {
-          ids: found.responses.map(({ responseId }) => responseId),
-          turns: found.responses.map(({ responseId, input, response }) => ({
-            input: open(input, { accountId, responseId, part: "input" }),
-            response: open(response, { accountId, responseId, part: "response" }),
-          })),
-        };
+      case "found": {
+        addRoom(sum(found.turns.map(({ inputBytes, responseBytes }) => inputBytes + responseBytes)), "previous_response_id");
+        const parts = found.turns.flatMap(({ responseId, inputBytes, responseBytes }): StoredPart[] => [
+          { responseId, part: "input", bytes: inputBytes },
+          { responseId, part: "response", bytes: responseBytes },
+        ]);
+        const opened = openParts(accountId, parts);
+        const turns: OpenedTurn[] = [];
+        for (const { responseId: id } of found.turns) {
+          const input = (await opened.next()).value;
+          const response = (await opened.next()).value;
+          // Deleted since its size was read.
+          if (!(input instanceof Buffer && response instanceof Buffer)) throw previousMissing(responseId, id);
+          turns.push({ input, response });
+        }
+        return { ids: found.turns.map(({ responseId }) => responseId), turns };
+      }
     }
   }
 
@@ -131,13 +143,14 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
     if (itemIds.length > MAX_ITEMS) throw tooLarge("input");
     const isIncomplete = (rows: readonly { itemIds: readonly string[] }[]) =>
       new Set(rows.flatMap((row) => row.itemIds)).size < itemIds.length;
-    const rows = await lookAgain(() => readItems(database, { accountId, itemIds, maxBytes: MAX_REQUEST_BYTES }), isIncomplete);
-    addRoom(sum(rows.map(({ response }) => response?.length ?? 0)));
+    const rows = await lookAgain(() => sizeItems(database, { accountId, itemIds }), isIncomplete);
+    addRoom(sum(rows.map(({ responseBytes }) => responseBytes)), "input");
     const isAsked = new Set(itemIds);
     const isAmbiguous = new Set<string>();
-    for (const { responseId, response } of rows) {
-      if (response === null) throw tooLarge("input");
-      for (const item of outputOf(open(response, { accountId, responseId, part: "response" }))) {
+    const parts = rows.map(({ responseId, responseBytes: bytes }): StoredPart => ({ responseId, part: "response", bytes }));
+    for await (const response of openParts(accountId, parts)) {
+      // One that was deleted since its size was read has no items.
+      for (const item of response === undefined ? [] : outputOf(response)) {
         const id = textMember(item, "id") ?? "";
         if (items.has(id)) isAmbiguous.add(id);
         if (isAsked.has(id)) items.set(id, item);
@@ -147,12 +160,26 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
     return { ids: rows.map(({ responseId }) => responseId), items };
   }
 
+  /** One after another: of the encrypted parts, one is in memory at a time. */
+  async function* openParts(accountId: string, parts: readonly StoredPart[]): AsyncGenerator<Buffer | undefined, void> {
+    const sealed = readParts(database, accountId, parts);
+    for (const { responseId, part } of parts) {
+      const { value } = await sealed.next();
+      const plain = value instanceof Buffer ? open(value, { accountId, responseId, part }) : undefined;
+      if (value instanceof Buffer) discard(value);
+      yield plain;
+    }
+  }
+
   function findPart({ accountId, responseId, part }: SealedPart): Promise<Buffer> {
     return read(accountId, async () => {
-      const look = () => findResponse(database, { accountId, responseId, part });
-      const sealed = isStorableId(responseId) ? await lookAgain(look, (found) => found === undefined) : undefined;
-      if (sealed === undefined) throw responseMissing(responseId);
-      return open(sealed, { accountId, responseId, part });
+      const look = () => sizePart(database, { accountId, responseId, part });
+      const bytes = isStorableId(responseId) ? await lookAgain(look, (found) => found === undefined) : undefined;
+      if (bytes === undefined) throw responseMissing(responseId);
+      const { value } = await openParts(accountId, [{ responseId, part, bytes }]).next();
+      // Deleted since its size was read.
+      if (!(value instanceof Buffer)) throw responseMissing(responseId);
+      return value;
     });
   }
 
@@ -168,7 +195,11 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
       read(accountId, async () => {
         if (previous !== null && !isStorableId(previous)) throw previousMissing(previous, previous);
         let recalled = 0;
-        const addRoom = (bytes: number) => reserve((recalled += bytes));
+        const addRoom: AddRoom = (bytes, field) => {
+          recalled += bytes;
+          if (recalled > MAX_REQUEST_BYTES) throw tooLarge(field);
+          reserve(recalled);
+        };
         const { ids, turns } = previous === null ? { ids: [], turns: [] } : await readTurns(accountId, previous, addRoom);
         const itemIds = referencesIn([...turns.map(({ input }) => input), own]);
         for (const id of itemIds) if (!isStorableId(id)) throw itemMissing(id, fields, false);

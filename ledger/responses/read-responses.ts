@@ -1,43 +1,38 @@
 import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
 
-/** What an account has stored, still encrypted. Nothing of another account is ever found. */
+/** What an account has stored, by sizes: readParts reads what there is room for. Nothing of another account is ever found. */
 export interface ConversationQuery {
   accountId: string;
   /** The last response of the conversation. */
   responseId: string;
   maxResponses: number;
-  /** Beyond it, nothing is read. */
-  maxBytes: number;
 }
 
 export type StoredConversation =
-  | { kind: "found"; responses: SealedTurn[] }
+  | { kind: "found"; turns: SizedTurn[] }
   /** `missingId`: the response asked for, or one that it continues. */
   | { kind: "missing"; missingId: string }
-  | { kind: "too_large" };
+  | { kind: "too_long" };
 
-interface SealedTurn {
+/** Sizes are those of the encrypted parts. */
+interface SizedTurn {
   responseId: string;
-  /** Encrypted. */
-  input: Buffer;
-  /** Encrypted. */
-  response: Buffer;
+  inputBytes: number;
+  responseBytes: number;
 }
-
-const bytes = z.instanceof(Buffer).nullable();
 
 const turnRow = z.strictObject({
   responseId: z.string(),
   previousResponseId: z.string().nullable(),
-  input: bytes,
-  response: bytes,
+  inputBytes: z.int(),
+  responseBytes: z.int(),
 });
 
 /** The response and all that it continues, the first one first. */
-export async function readConversation(
+export async function sizeConversation(
   database: Queryable,
-  { accountId, responseId, maxResponses, maxBytes }: ConversationQuery,
+  { accountId, responseId, maxResponses }: ConversationQuery,
 ): Promise<StoredConversation> {
   const rows = await database.query({
     text: `WITH RECURSIVE chain AS (
@@ -48,51 +43,43 @@ export async function readConversation(
              FROM chain JOIN stored_response AS earlier
                ON earlier.account_id = $1 AND earlier.response_id = chain.previous_response_id AND earlier.expires_at > now()
              WHERE chain.depth < $3
-           ), sized AS (
-             SELECT depth, stored.*, sum(octet_length(input) + octet_length(response)) OVER () <= $4 AS fits
-             FROM chain JOIN stored_response AS stored ON stored.account_id = $1 AND stored.response_id = chain.response_id
            )
-           SELECT response_id AS "responseId", previous_response_id AS "previousResponseId",
-             CASE WHEN fits THEN input END AS input, CASE WHEN fits THEN response END AS response
-           FROM sized ORDER BY depth DESC`,
-    values: [accountId, responseId, maxResponses, maxBytes],
+           SELECT stored.response_id AS "responseId", stored.previous_response_id AS "previousResponseId",
+             octet_length(input) AS "inputBytes", octet_length(response) AS "responseBytes"
+           FROM chain JOIN stored_response AS stored ON stored.account_id = $1 AND stored.response_id = chain.response_id
+           ORDER BY depth DESC`,
+    values: [accountId, responseId, maxResponses],
     row: turnRow,
   });
   const [first] = rows;
   if (first === undefined) return { kind: "missing", missingId: responseId };
   if (first.previousResponseId !== null)
-    return rows.length === maxResponses ? { kind: "too_large" } : { kind: "missing", missingId: first.previousResponseId };
-  const responses = rows.flatMap(({ responseId, input, response }) =>
-    input === null || response === null ? [] : [{ responseId, input, response }],
-  );
-  return responses.length === rows.length ? { kind: "found", responses } : { kind: "too_large" };
+    return rows.length === maxResponses ? { kind: "too_long" } : { kind: "missing", missingId: first.previousResponseId };
+  return { kind: "found", turns: rows };
 }
 
 /** A response that has some of the items that were asked for. */
-export interface StoredItems {
+export interface SizedItems {
   responseId: string;
   itemIds: string[];
-  /** Encrypted; null if all of them together are larger than was allowed. */
-  response: Buffer | null;
+  responseBytes: number;
 }
 
-const itemsRow = z.strictObject({ responseId: z.string(), itemIds: z.array(z.string()), response: bytes });
+const itemsRow = z.strictObject({ responseId: z.string(), itemIds: z.array(z.string()), responseBytes: z.int() });
 
-export async function readItems(
+export async function sizeItems(
   database: Queryable,
-  { accountId, itemIds, maxBytes }: { accountId: string; itemIds: readonly string[]; maxBytes: number },
-): Promise<StoredItems[]> {
+  { accountId, itemIds }: { accountId: string; itemIds: readonly string[] },
+): Promise<SizedItems[]> {
   return database.query({
     text: `WITH named AS (
              SELECT response_id, array_agg(item_id) AS item_ids FROM stored_item
              WHERE account_id = $1 AND item_id = ANY($2) GROUP BY response_id
-           ), sized AS (
-             SELECT response_id, item_ids, response, sum(octet_length(response)) OVER () <= $3 AS fits
-             FROM named JOIN stored_response AS stored USING (response_id)
-             WHERE stored.account_id = $1 AND expires_at > now()
            )
-           SELECT response_id AS "responseId", item_ids AS "itemIds", CASE WHEN fits THEN response END AS response FROM sized`,
-    values: [accountId, itemIds, maxBytes],
+           SELECT response_id AS "responseId", item_ids AS "itemIds", octet_length(response) AS "responseBytes"
+           FROM named JOIN stored_response AS stored USING (response_id)
+           WHERE stored.account_id = $1 AND expires_at > now()`,
+    values: [accountId, itemIds],
     row: itemsRow,
   });
 }
@@ -102,18 +89,18 @@ interface ResponseName {
   responseId: string;
 }
 
-/** @returns one part of it, encrypted. */
-export async function findResponse(
+/** @returns the size of one encrypted part of a response; undefined if there is no such response. */
+export async function sizePart(
   database: Queryable,
   { accountId, responseId, part }: ResponseName & { part: "input" | "response" },
-): Promise<Buffer | undefined> {
+): Promise<number | undefined> {
   const [row] = await database.query({
-    text: `SELECT CASE WHEN $3 = 'input' THEN input ELSE response END AS sealed
+    text: `SELECT octet_length(CASE WHEN $3 = 'input' THEN input ELSE response END) AS bytes
            FROM stored_response WHERE account_id = $1 AND response_id = $2 AND expires_at > now()`,
     values: [accountId, responseId, part],
-    row: z.strictObject({ sealed: z.instanceof(Buffer) }),
+    row: z.strictObject({ bytes: z.int() }),
   });
-  return row?.sealed;
+  return row?.bytes;
 }
 
 /** @returns whether there was one. */

@@ -32,7 +32,10 @@ const accountRow = z.strictObject({ accountId: z.string() });
 export async function writeResponses(database: Database, batch: readonly NewResponse[]): Promise<ReadonlySet<string>> {
   return database.transaction(async (transaction) => {
     const within = await reserve(transaction, batch);
-    const stored = batch.filter(({ accountId }) => within.has(accountId));
+    // By account, as whoever else counts for several: two of them must not wait for each other.
+    const stored = batch
+      .filter(({ accountId }) => within.has(accountId))
+      .toSorted((one, other) => (one.accountId < other.accountId ? -1 : Number(one.accountId > other.accountId)));
     await insert(transaction, stored);
     await renew(transaction, stored);
     return new Set(batch.map(({ accountId }) => accountId).filter((accountId) => !within.has(accountId)));

@@ -1,3 +1,4 @@
+import { connect, type Socket } from "node:net";
 import { createOpenAI } from "@ai-sdk/openai";
 import { generateText, isStepCount, tool, type ModelMessage } from "ai";
 import OpenAI from "openai";
@@ -5,7 +6,9 @@ import type { Response as ModelResponse } from "openai/resources/responses/respo
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { startDataPlane, type DataPlane } from "../support/data-plane.ts";
+import { eventually } from "../support/eventually.ts";
 import { makeManifests, SIMULATOR_URLS } from "../support/manifests-folder.ts";
+import { scrape } from "../support/metrics.ts";
 import { expectComplete } from "../support/settlement.ts";
 import { readJournal } from "../support/simulator-journal.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
@@ -15,6 +18,7 @@ let stack: TestStack;
 let second: DataPlane;
 let removeManifests: () => Promise<void>;
 
+const MEBIBYTE = 1024 * 1024;
 const UPSTREAMS = ["chat", "messages", "responses"] as const;
 
 beforeAll(async () => {
@@ -22,7 +26,7 @@ beforeAll(async () => {
   const manifests = await makeManifests([...storing, { name: "stateless", upstream: "chat", url: SIMULATOR_URLS.chat }]);
   removeManifests = manifests.remove;
   stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
-  second = await startDataPlane(stack);
+  second = await startDataPlane(stack, { MOST_BODY_MIB: "64" });
 });
 afterAll(async () => {
   await second.stop();
@@ -54,6 +58,20 @@ async function expire(responseId: string): Promise<void> {
 async function storedCount({ extprocAdminUrl }: DataPlane): Promise<number> {
   const metrics = await (await fetch(`${extprocAdminUrl}/metrics`)).text();
   return Number(/^gateway_stored_responses_total\{result="stored"\} (\d+)$/m.exec(metrics)?.[1] ?? 0);
+}
+
+async function bodyBytes({ extprocAdminUrl }: DataPlane): Promise<number | undefined> {
+  return (await scrape(extprocAdminUrl)).get("gateway_body_bytes");
+}
+
+/** It says how long its body is, and never sends it. */
+function beginUpload(baseUrl: string, bytes: number): Socket {
+  const { hostname, port } = new URL(baseUrl);
+  const socket = connect(Number(port), hostname);
+  socket.on("error", () => {});
+  const head = ["POST /v1/responses HTTP/1.1", "host: gateway", `authorization: Bearer ${stack.apiKey}`];
+  socket.write([...head, `content-length: ${bytes}`, "", "{"].join("\r\n"));
+  return socket;
 }
 
 function callOf(response: ModelResponse): string {
@@ -194,6 +212,31 @@ test("an item that a short request names so often that it is too long is refused
   const item = { type: "item_reference" as const, id: output[0]?.id ?? "" };
   const input = [...Array.from({ length: 300 }, () => item), { role: "user" as const, content: "Go on." }];
   await expect(clientOf().responses.create({ model: "chat", input })).rejects.toMatchObject({ status: 413, param: "input" });
+});
+
+test("what a request recalls is admitted as its body is: refused while its account has its share, and served later", async () => {
+  const client = clientOf(second.baseUrl);
+  const first = await client.responses.create({ model: "chat", input: "word ".repeat(1_500_000) });
+  const next = () => client.responses.create({ model: "chat", input: "Go on.", previous_response_id: first.id });
+  // Of 64 MiB; from a half on, an account may have a quarter.
+  const upload = beginUpload(second.baseUrl, 17 * MEBIBYTE);
+  await eventually(async () => expect(await bodyBytes(second)).toBe(17 * MEBIBYTE));
+  await expect(next()).rejects.toMatchObject({ status: 429, type: "rate_limit_error", code: "rate_limit_exceeded" });
+  upload.destroy();
+  await eventually(async () => expect(await bodyBytes(second)).toBe(0));
+  expect(await next()).toMatchObject({ previous_response_id: first.id });
+  await eventually(async () => expect(await bodyBytes(second)).toBe(0));
+});
+
+test("an input that appears twice is refused, before anything is written into either", async () => {
+  const first = await clientOf().responses.create({ model: "chat", input: "Say hello." });
+  const response = await fetch(`${stack.baseUrl}/v1/responses`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${stack.apiKey}` },
+    body: `{"model":"chat","previous_response_id":"${first.id}"${',"input":"Go on."'.repeat(1_000)}}`,
+  });
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({ error: { param: "input", type: "invalid_request_error" } });
 });
 
 test("store: false is not stored, nor is an answer that broke off, and a Model without storage says what helps", async () => {

@@ -1,10 +1,13 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
+import { GatewayError } from "../../contract/errors.ts";
 import { createResponseStore, describe as about } from "../../extproc/stored-responses/store.ts";
 import { createWriteQueue, type FinishedResponse } from "../../extproc/stored-responses/write-queue.ts";
 import { createAccount } from "../../ledger/accounts/accounts.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
+import { boundResponses } from "../../ledger/responses/bound-responses.ts";
+import { readParts } from "../../ledger/responses/read-parts.ts";
 import { dropExpiredResponses, writeResponses, type NewResponse } from "../../ledger/responses/write-responses.ts";
 import { createSealer } from "../../ledger/sealer.ts";
 import { PEPPER } from "../support/ledger.ts";
@@ -63,6 +66,64 @@ test("a conversation is found from its last response, in order, and its items by
   });
   expect(JSON.parse(String(items.get("msg_r2")))).toEqual({ id: "msg_r2", text: SECRET });
   expect(items.size).toBe(2);
+});
+
+test("room for what a request recalls is made before any of it is read", async () => {
+  const { store, database } = await storeFor();
+  store.keep(turn("r1"));
+  store.keep(turn("r2", { previousResponseId: "r1" }));
+  await store.find("acme", "r2");
+  const changed = await database.execute("UPDATE stored_response SET input = reverse(input), response = reverse(response)");
+  expect(changed).toBe(2);
+  const reserved: number[] = [];
+  const refuse = (bytes: number) => {
+    reserved.push(bytes);
+    throw new GatewayError("rate_limited", "full");
+  };
+  // What is read fails, because it was changed.
+  for (const names of [named("r2"), named(null, "msg_r1")]) {
+    const request = { names, own: referring("msg_r1") };
+    await expect(store.recall("acme", { ...request, reserve: refuse })).rejects.toMatchObject({ code: "rate_limited" });
+    await expect(store.recall("acme", { ...request, reserve })).rejects.toMatchObject({ code: "overloaded" });
+  }
+  const sizes = await database.query({
+    text: `SELECT sum(octet_length(input) + octet_length(response))::integer AS conversation,
+             max(octet_length(response)) FILTER (WHERE response_id = 'r1') AS item FROM stored_response`,
+    row: z.strictObject({ conversation: z.int(), item: z.int() }),
+  });
+  expect(sizes).toEqual([{ conversation: reserved[0], item: reserved[1] }]);
+});
+
+test("a conversation of many turns and of large ones is read in pieces, whole", async () => {
+  const { store } = await storeFor();
+  const content = "a long day ".repeat(200_000);
+  const large = Buffer.from(JSON.stringify([{ role: "user", content }]));
+  for (let index = 0; index < 30; index += 1)
+    store.keep(
+      turn(`r${index}`, { previousResponseId: index === 0 ? null : `r${index - 1}`, ...(index % 15 === 7 && { input: large }) }),
+    );
+  const { turns } = await store.recall("acme", { names: named("r29"), own: NOTHING, reserve });
+  expect(turns).toHaveLength(30);
+  for (const [index, { input, response }] of turns.entries()) {
+    expect(JSON.parse(String(response))).toMatchObject({ id: `r${index}` });
+    expect(JSON.parse(String(input))).toEqual([{ role: "user", content: index % 15 === 7 ? content : `question of r${index}` }]);
+  }
+});
+
+test("a part that is gone since its size was read is not taken for another", async () => {
+  const { database } = await storeFor();
+  await writeResponses(database, [sealed("acme", "r1", 2_500_000), sealed("acme", "r2", 20)]);
+  const parts = [
+    { responseId: "gone", part: "input", bytes: 2_500_000 },
+    { responseId: "r1", part: "input", bytes: 2_500_000 },
+    { responseId: "gone", part: "response", bytes: 0 },
+    { responseId: "r1", part: "response", bytes: 0 },
+    { responseId: "r2", part: "input", bytes: 21 },
+    { responseId: "r2", part: "input", bytes: 20 },
+  ] as const;
+  const read = await Array.fromAsync(readParts(database, "acme", parts));
+  expect(read.map((part) => part?.length)).toEqual([undefined, 2_500_000, undefined, 0, undefined, 20]);
+  expect(await Array.fromAsync(readParts(database, "other", parts))).toEqual(parts.map(() => undefined));
 });
 
 test("another account finds none of it, and can delete none of it", async () => {
@@ -198,4 +259,102 @@ test("an account stores so many responses and bytes in an hour, and others are n
 test("an account that does not exist stores nothing, and spoils nobody's batch", async () => {
   const { database } = await storeFor();
   expect(await writeResponses(database, [sealed("nobody", "r1"), sealed("acme", "r1")])).toEqual(new Set(["nobody"]));
+});
+
+const ROOMY = { maxBytes: 1_000_000, maxAccountBytes: 1_000_000, maxAccountResponses: 1_000 };
+
+async function totals(database: Database) {
+  return await database.query({
+    text: `SELECT account_id AS "accountId", responses, bytes::integer FROM stored_response_total WHERE responses > 0 ORDER BY account_id`,
+    row: z.strictObject({ accountId: z.string(), responses: z.int(), bytes: z.int() }),
+  });
+}
+
+async function storedIds(database: Database): Promise<string[]> {
+  const rows = await database.query({
+    text: 'SELECT response_id AS "responseId" FROM stored_response ORDER BY account_id, response_id',
+    row: z.strictObject({ responseId: z.string() }),
+  });
+  return rows.map(({ responseId }) => responseId);
+}
+
+/** @param minutes from now at which each of them expires. */
+async function expireLater(database: Database, minutes: Readonly<Record<string, number>>): Promise<void> {
+  for (const [id, later] of Object.entries(minutes))
+    await database.execute(
+      "UPDATE stored_response SET expires_at = now() + make_interval(mins => $2::integer) WHERE response_id = $1",
+      [id, later],
+    );
+}
+
+test("what each account stores is counted, whoever writes or deletes it", async () => {
+  const { store, database } = await storeFor();
+  await writeResponses(database, [
+    sealed("other", "o1", 7),
+    sealed("acme", "a1", 100),
+    sealed("acme", "a2", 30),
+    sealed("acme", "a1"),
+  ]);
+  const both = [
+    { accountId: "acme", responses: 2, bytes: 130 },
+    { accountId: "other", responses: 1, bytes: 7 },
+  ];
+  expect(await totals(database)).toEqual(both);
+  await store.remove("acme", "a1");
+  await expire(database, "o1");
+  await dropExpiredResponses(database);
+  expect(await totals(database)).toEqual([{ accountId: "acme", responses: 1, bytes: 30 }]);
+});
+
+test("an account beyond its bounds loses the responses that would expire first, and no other account loses any", async () => {
+  const { database } = await storeFor();
+  const acme = ["a1", "a2", "a3", "a4"].map((id) => sealed("acme", id, 100));
+  await writeResponses(database, [sealed("other", "o1", 300), ...acme]);
+  await expireLater(database, { a1: 30, a2: 10, a3: 40, a4: 20, o1: 1 });
+  expect(await boundResponses(database, { ...ROOMY, maxAccountBytes: 400 })).toEqual({ bytes: 700, dropped: 0 });
+  expect(await boundResponses(database, { ...ROOMY, maxAccountBytes: 399 })).toMatchObject({ dropped: 1 });
+  expect(await storedIds(database)).toEqual(["a1", "a3", "a4", "o1"]);
+  expect(await boundResponses(database, { ...ROOMY, maxAccountResponses: 1 })).toMatchObject({ bytes: 400, dropped: 2 });
+  expect(await storedIds(database)).toEqual(["a3", "o1"]);
+});
+
+test("all accounts beyond their bound: those that store most make room, and one that stores little keeps all", async () => {
+  const { database } = await storeFor();
+  const acme = Array.from({ length: 10 }, (_, index) => sealed("acme", `a${index}`, 100));
+  await writeResponses(database, [sealed("other", "o1", 100), ...acme]);
+  expect(await boundResponses(database, { ...ROOMY, maxBytes: 1_100 })).toEqual({ bytes: 1_100, dropped: 0 });
+  // Down to 95 %: 950 bytes.
+  expect(await boundResponses(database, { ...ROOMY, maxBytes: 1_000 })).toEqual({ bytes: 900, dropped: 2 });
+  expect(await storedIds(database)).toContain("o1");
+  expect(await boundResponses(database, { ...ROOMY, maxBytes: 1_000 })).toEqual({ bytes: 900, dropped: 0 });
+  // Two that store the same both lose some.
+  await writeResponses(
+    database,
+    Array.from({ length: 6 }, (_, index) => sealed("other", `p${index}`, 100)),
+  );
+  await boundResponses(database, { ...ROOMY, maxBytes: 500 });
+  expect((await totals(database)).map(({ bytes }) => bytes)).toEqual([200, 200]);
+});
+
+test("an account that was counted wrongly is counted again before anything of it is dropped", async () => {
+  const { database } = await storeFor();
+  await writeResponses(database, [sealed("acme", "a1", 100), sealed("other", "o1", 100)]);
+  await database.execute("UPDATE stored_response_total SET bytes = 5000 WHERE account_id = 'acme'");
+  expect(await boundResponses(database, { ...ROOMY, maxBytes: 1_000 })).toEqual({ bytes: 200, dropped: 0 });
+  expect(await totals(database)).toEqual(["acme", "other"].map((accountId) => ({ accountId, responses: 1, bytes: 100 })));
+});
+
+test("several processes that bound and write at once drop no more than one would", async () => {
+  const { database } = await storeFor();
+  await writeResponses(
+    database,
+    Array.from({ length: 100 }, (_, index) => sealed("acme", `a${index}`, 100)),
+  );
+  const bound = () => boundResponses(database, { ...ROOMY, maxBytes: 5_000 });
+  const write = (id: string) => writeResponses(database, [sealed("other", id, 10), sealed("acme", id, 10)]);
+  await Promise.all([bound(), write("b1"), bound(), write("b2"), bound(), write("b3")]);
+  await bound();
+  const ids = await storedIds(database);
+  expect(ids.length).toBeGreaterThanOrEqual(47);
+  expect((await totals(database)).reduce((sum, { responses }) => sum + responses, 0)).toBe(ids.length);
 });

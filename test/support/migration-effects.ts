@@ -16,6 +16,7 @@ const BUSY_TABLES = [
   "price_version",
   "stored_item",
   "stored_response",
+  "stored_response_total",
   "stored_response_volume",
   "usage_by_day",
   "usage_by_hour",

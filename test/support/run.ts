@@ -89,6 +89,7 @@ export function gaugesOfNothing(): EventsDeps["gauges"] {
     ledgerDifferences: () => 0,
     lateSeconds: () => 0,
     bodyBytes: () => 0,
+    storedBytes: () => 0,
     unreadableRows: () => ({ account: 0, key: 0, model: 0 }),
   };
 }

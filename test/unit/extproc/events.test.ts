@@ -21,6 +21,7 @@ function startEvents(accessLog: AccessLogChoice = "all") {
     ledgerDifferences: none,
     lateSeconds: none,
     bodyBytes: none,
+    storedBytes: () => 5_000,
     unreadableRows: () => ({ account: 0, key: 3, model: 0 }),
   };
   const events = createEvents({ log, accessLog, metrics, gauges });
@@ -195,4 +196,11 @@ test("rows that cannot be read are counted by kind", async () => {
     'gateway_unreadable_rows{kind="key"} 3',
     'gateway_unreadable_rows{kind="model"} 0',
   ]);
+});
+
+test("stored responses are counted by what is there and what made room for others", async () => {
+  const { events, samples } = startEvents();
+  events.storedResponsesDropped(3);
+  expect(await samples("gateway_dropped_stored_responses_total")).toEqual(["gateway_dropped_stored_responses_total 3"]);
+  expect(await samples("gateway_stored_response_bytes")).toEqual(["gateway_stored_response_bytes 5000"]);
 });

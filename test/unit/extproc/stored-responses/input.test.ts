@@ -86,6 +86,14 @@ test.for([
   expect(() => readStoredNames(bodyOf(members))).toThrow(expect.objectContaining({ code: "invalid_request", field }));
 });
 
+test("an input that appears twice is refused: all that the request names would be written into each", () => {
+  const body = parseBody(Buffer.from('{"model":"m","previous_response_id":"resp_1","input":"a","input":"b"}'), {
+    headers: new Map(),
+    interface: "responses",
+  });
+  expect(() => readStoredNames(body)).toThrow(expect.objectContaining({ code: "invalid_request", field: "input" }));
+});
+
 test("responses are stored unless the client says otherwise", () => {
   expect([{}, { store: null }, { store: true }, { store: false }].map((members) => asksToStore(bodyOf(members)))).toEqual([
     true,
