@@ -16,7 +16,7 @@ const ON_SHORT_TEXT: Readonly<Record<string, string>> = {
   "dashboard/money.ts: /0+$/": "an amount",
   "dashboard/money.ts: /\\B(?=(\\d{3})+$)/g": "an amount",
   "dashboard/oidc/config.ts: /\\/+$/": "a setting",
-  "dashboard/sign-up-rules.ts: /\\s*,\\s*/": "a setting",
+  "dashboard/config/sign-up-rules.ts: /\\s*,\\s*/": "a setting",
   "dashboard/views/figures.ts: /0+$/": "an amount",
   "dashboard/views/figures.ts: /\\B(?=(\\d{3})+$)/g": "an amount",
   "extproc/main.ts: /\\/+$/": "a setting",
