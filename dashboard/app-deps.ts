@@ -1,5 +1,5 @@
 import type { FastifyServerFactory, RouteOptions } from "fastify";
-import type { Database } from "../ledger/postgres/database.ts";
+import type { Database, Reader } from "../ledger/postgres/database.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { Mailer } from "./mail/letter.ts";
 import type { Operator } from "./config/operator.ts";
@@ -15,6 +15,8 @@ import type { WebhookNetworks } from "./webhooks/networks.ts";
 /** What pages and the management API work with. */
 export interface AppDeps {
   database: Database;
+  /** Where reports are read; not given: from the database. */
+  reports?: Reader | undefined;
   log: Logger;
   pepper: Buffer;
   publicBaseUrl: string;

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { createDatabase } from "../ledger/postgres/database.ts";
+import { createReports } from "../ledger/postgres/reports-database.ts";
 import { startAdmin } from "../runtime/admin.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import { startTlsFiles, type TlsFiles } from "../runtime/tls-files.ts";
@@ -33,6 +34,10 @@ export async function startDashboard(
   registerLogMetrics(metrics, droppedLines);
   const descriptorWatch = watchDescriptors({ log, metrics });
   const database = createDatabase({ url: config.databaseUrl, applicationName: "dashboard", log });
+  const { reportsUrl } = config;
+  const replica =
+    reportsUrl === undefined ? undefined : createDatabase({ url: reportsUrl, applicationName: "dashboard reports", log });
+  const reports = createReports({ primary: database, replica, log });
   const mailer = createMailer(config.mail);
   const terms = config.termsFile === undefined ? undefined : await readFile(config.termsFile, "utf8");
   const providers = config.providers.map((provider) => createProvider(provider, config));
@@ -41,7 +46,7 @@ export async function startDashboard(
   const payments = createPayments(config.payments, config);
   const tls = config.tlsDirectory === undefined ? undefined : await startTls(config.tlsDirectory, log);
   const serverFactory = tls && mutualTlsServer(tls);
-  const app = await createApp({ ...config, terms, payments, passkeys, mailer, providers, database, log, serverFactory });
+  const app = await createApp({ ...config, terms, payments, passkeys, mailer, providers, database, reports, log, serverFactory });
   await app.listen(config.listen);
   const admin = await startAdmin({
     ...config.admin,
@@ -67,6 +72,8 @@ export async function startDashboard(
   lifecycle.onShutdown({ name: "finish open pages", deadlineMs: 10_000, run: () => app.close() });
   lifecycle.onShutdown({ name: "stop looking for certificates", deadlineMs: 1_000, run: () => tls?.stop() });
   lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
+  if (replica !== undefined)
+    lifecycle.onShutdown({ name: "close the database for reports", deadlineMs: 2_000, run: () => replica.close() });
   lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin.close() });
   lifecycle.onShutdown({ name: "stop watching descriptors", deadlineMs: 1_000, run: () => descriptorWatch.stop() });
 }

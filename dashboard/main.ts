@@ -17,6 +17,7 @@ import { WEBHOOK_VARIABLES } from "./webhooks/networks.ts";
 const environment = readEnv(
   {
     ...DATABASE_VARIABLES,
+    DATABASE_REPORTS_URL: z.string().min(1).optional(),
     KEY_PEPPER: z.base64().min(44, "must be at least 32 random bytes in base64"),
     PUBLIC_BASE_URL: z.url(),
     DASHBOARD_HOST: z.string().default("127.0.0.1"),
@@ -47,6 +48,8 @@ exitOnSignals(lifecycle);
 await startDashboard(
   {
     databaseUrl: databaseUrl(environment),
+    reportsUrl:
+      environment.DATABASE_REPORTS_URL && databaseUrl({ ...environment, DATABASE_URL: environment.DATABASE_REPORTS_URL }),
     pepper: Buffer.from(environment.KEY_PEPPER, "base64"),
     publicBaseUrl: environment.PUBLIC_BASE_URL.replace(/\/+$/, ""),
     listen: { host: environment.DASHBOARD_HOST, port: environment.DASHBOARD_PORT },

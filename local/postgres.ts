@@ -31,6 +31,8 @@ export interface Postgres {
 
 const READY_WITHIN_MS = 60_000;
 const POLL_MS = 20;
+/** The second is a replica's. */
+const READY_STATES: ReadonlySet<string> = new Set(["ready", "standby"]);
 /** A free port may be taken, or a killed server's last session be ending, while we start. */
 const ATTEMPTS = 5;
 const ATTEMPT_PAUSE_MS = 300;
@@ -144,7 +146,7 @@ async function untilReady(server: Server, clusterDirectory: string): Promise<str
       return (fatal.length > 0 ? fatal : server.lines).join(" ") || (await server.ended);
     }
     const status = await readStatus(clusterDirectory);
-    if (status?.pid === server.child.pid && status?.state === "ready") return undefined;
+    if (status?.pid === server.child.pid && READY_STATES.has(status?.state ?? "")) return undefined;
     await sleep(POLL_MS);
   }
   return `it was not ready within ${READY_WITHIN_MS / 1000} seconds`;

@@ -10,6 +10,8 @@ import type { WebhookNetworks } from "../webhooks/networks.ts";
 
 export interface DashboardConfig {
   databaseUrl: string;
+  /** Of a streaming replica. Not given: reports are read from the database, too. */
+  reportsUrl?: string | undefined;
   /** That keys are hashed with; the same as extproc's. */
   pepper: Buffer;
   /** What clients are configured with, without `/v1` and without a slash at the end. */

@@ -20,7 +20,7 @@ const SHOWN_REQUESTS = 5;
 /** Of the newest keys, those with limits are shown. */
 const LIMITED_AMONG = 50;
 
-export function overviewRoutes(app: FastifyInstance, { database, publicBaseUrl, payments }: AppDeps): void {
+export function overviewRoutes(app: FastifyInstance, { database, reports = database, publicBaseUrl, payments }: AppDeps): void {
   app.get("/dashboard", async (request, reply) => {
     const visitor = memberOf(request);
     const { accountId } = visitor.membership;
@@ -52,9 +52,9 @@ export function overviewRoutes(app: FastifyInstance, { database, publicBaseUrl, 
   async function readActivity(accountId: string, today: string): Promise<Activity> {
     const range = { fromDay: daysBefore(today, 29), toDay: today };
     const [days, byKey, { requests }, { keys }, modelRanks] = await Promise.all([
-      usageByModelAndDay(database, { accountId, ...range }),
-      usageByKey(database, { accountId, ...range, limit: SHOWN_KEYS }),
-      listRequests(database, { accountId, ...momentsOf(range), limit: SHOWN_REQUESTS }),
+      usageByModelAndDay(reports, { accountId, ...range }),
+      usageByKey(reports, { accountId, ...range, limit: SHOWN_KEYS }),
+      listRequests(reports, { accountId, ...momentsOf(range), limit: SHOWN_REQUESTS }),
       listKeys(database, { accountId, limit: LIMITED_AMONG }),
       listModelRanks(database),
     ]);

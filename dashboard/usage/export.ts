@@ -1,4 +1,4 @@
-import type { Queryable } from "../../ledger/postgres/database.ts";
+import type { Reader } from "../../ledger/postgres/database.ts";
 import { formatNanoUsd } from "../../ledger/money.ts";
 import { usageByKey, usageByModelAndDay, type KeyUsagePosition } from "../../ledger/usage/reports.ts";
 import { listRequests, type ListedRequest, type RequestPosition } from "../../ledger/usage/request-list.ts";
@@ -28,7 +28,7 @@ const SUMS = [
 ];
 
 /** By UTC day and model, oldest day first. */
-export function exportDays(database: Queryable, selection: UsageSelection): TableFile {
+export function exportDays(database: Reader, selection: UsageSelection): TableFile {
   async function* portions(): AsyncGenerator<Cell[][]> {
     const rows = await readDays(database, selection);
     yield rows.map(({ day, model, ...sums }) => [{ number: day }, { text: model }, ...sumCells(sums)]);
@@ -36,7 +36,7 @@ export function exportDays(database: Queryable, selection: UsageSelection): Tabl
   return { columns: ["day", "model", ...SUMS], portions: portions() };
 }
 
-export function exportModels(database: Queryable, selection: UsageSelection): TableFile {
+export function exportModels(database: Reader, selection: UsageSelection): TableFile {
   async function* portions(): AsyncGenerator<Cell[][]> {
     const byModel = new Map<string, UsageSums>();
     for (const row of await readDays(database, selection))
@@ -47,7 +47,7 @@ export function exportModels(database: Queryable, selection: UsageSelection): Ta
 }
 
 /** All keys that were used, those that are deleted by now too. */
-export function exportKeys(database: Queryable, { accountId, range }: UsageSelection): TableFile {
+export function exportKeys(database: Reader, { accountId, range }: UsageSelection): TableFile {
   async function* portions(): AsyncGenerator<Cell[][]> {
     const { fromDay, toDay } = range;
     let after: KeyUsagePosition | null | undefined;
@@ -66,7 +66,7 @@ export function exportKeys(database: Queryable, { accountId, range }: UsageSelec
 }
 
 /** Every request, newest first, read page by page. */
-export function exportRequests(database: Queryable, { accountId, range, filter }: UsageSelection): TableFile {
+export function exportRequests(database: Reader, { accountId, range, filter }: UsageSelection): TableFile {
   async function* portions(): AsyncGenerator<Cell[][]> {
     const listing = await listingOf(database, accountId, filter);
     let after: RequestPosition | null | undefined;
@@ -85,7 +85,7 @@ export function exportRequests(database: Queryable, { accountId, range, filter }
   return { columns: REQUEST_COLUMNS, portions: portions() };
 }
 
-async function readDays(database: Queryable, { accountId, range, filter: { key, model } }: UsageSelection) {
+async function readDays(database: Reader, { accountId, range, filter: { key, model } }: UsageSelection) {
   const { fromDay, toDay } = range;
   const rows = await usageByModelAndDay(database, { accountId, fromDay, toDay, keyId: key });
   return model === undefined ? rows : rows.filter((row) => row.model === model);

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { listKeysCreatedBy } from "../../ledger/keys/key-creators.ts";
-import type { Queryable } from "../../ledger/postgres/database.ts";
+import type { Reader } from "../../ledger/postgres/database.ts";
 import { OUTCOMES, type Outcome } from "../../ledger/settlement/settlement.ts";
 
 /** Which of an account's requests: those of a key, of a model, that ended so; undefined: all. */
@@ -53,7 +53,7 @@ export function readStrictFilter(query: unknown): RequestFilter | undefined {
 
 /** As the ledger takes it. */
 export async function listingOf(
-  database: Queryable,
+  database: Reader,
   accountId: string,
   { key, member, model, outcome }: RequestFilter,
 ): Promise<{ keyIds?: readonly string[]; model?: string; outcome?: Outcome }> {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Queryable } from "../postgres/database.ts";
+import type { Reader } from "../postgres/database.ts";
 
 /** As SQL: who created the key `public_id`, by the audit log (docs/decisions/0041); a token's key is its maker's. */
 export const CREATED_BY = `SELECT coalesce(audit_entry.person_id, management_token.created_by) FROM audit_entry
@@ -10,7 +10,7 @@ const MAX_KEYS = 11_000;
 
 /** Keys of an account that a person created, deleted or not. */
 export async function listKeysCreatedBy(
-  database: Queryable,
+  database: Reader,
   { accountId, personId }: { accountId: string; personId: string },
 ): Promise<string[]> {
   const rows = await database.query({

@@ -16,8 +16,12 @@ interface Query<Row> {
   row: z.ZodType<Row>;
 }
 
-export interface Queryable {
+/** For what only reads: it may be a replica. */
+export interface Reader {
   query<Row>(query: Query<Row>): Promise<Row[]>;
+}
+
+export interface Queryable extends Reader {
   /** @returns how many rows it wrote. */
   execute(text: string, values?: readonly unknown[]): Promise<number>;
 }

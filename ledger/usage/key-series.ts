@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { momentsOf, type DaySpan } from "../../contract/days.ts";
-import type { Queryable } from "../postgres/database.ts";
+import type { Reader } from "../postgres/database.ts";
 import { USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
 
 export interface UsageOfKey extends UsageSums {
@@ -14,7 +14,7 @@ const row = z.strictObject({ keyId: z.string(), start: z.string(), ...usageSumsS
 
 /** What these keys of an account used by UTC day, or by hour, from rollups: bounded by the days and the keys asked for. */
 export async function usageOfKeys(
-  database: Queryable,
+  database: Reader,
   { accountId, keyIds, step, ...range }: { accountId: string; keyIds: readonly string[]; step: "hour" | "day" } & DaySpan,
 ): Promise<UsageOfKey[]> {
   if (step === "day")

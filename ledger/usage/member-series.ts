@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { momentsOf, type DaySpan } from "../../contract/days.ts";
 import { CREATED_BY } from "../keys/key-creators.ts";
-import type { Queryable } from "../postgres/database.ts";
+import type { Reader } from "../postgres/database.ts";
 import { USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
 
 export interface UsageOfMember extends UsageSums {
@@ -31,7 +31,7 @@ export interface MemberUsageQuery extends DaySpan {
 
 /** What the keys that each member created used, the dearest member first. From rollups, and once for each key. */
 export async function usageByMember(
-  database: Queryable,
+  database: Reader,
   { accountId, step, most, ...range }: MemberUsageQuery,
 ): Promise<UsageOfMember[]> {
   const { table, column, start } = PERIODS[step];

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Queryable } from "../postgres/database.ts";
+import type { Reader } from "../postgres/database.ts";
 import { lowestIdAt } from "./request-id-time.ts";
 import { dayOf } from "../../contract/days.ts";
 
@@ -11,7 +11,7 @@ export interface ModelHealth {
 }
 
 /** How the models answered since a moment, all accounts together. */
-export async function modelHealthSince(database: Queryable, sinceMs: number): Promise<ModelHealth[]> {
+export async function modelHealthSince(database: Reader, sinceMs: number): Promise<ModelHealth[]> {
   return database.query({
     text: `SELECT model, count(*)::int AS answered, count(*) FILTER (WHERE outcome IN ('failed', 'truncated'))::int AS failed
            FROM usage_event WHERE day >= $1 AND request_id >= $2 AND outcome <> 'aborted' GROUP BY model`,

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { momentsOf, type DaySpan } from "../../contract/days.ts";
 import { CREATED_BY } from "../keys/key-creators.ts";
-import type { Queryable } from "../postgres/database.ts";
+import type { Reader } from "../postgres/database.ts";
 import { MEASURED } from "./performance.ts";
 import { wholeNumber } from "./sums.ts";
 
@@ -60,7 +60,7 @@ const MAX_LIVE_REQUESTS = 200;
 
 /** From rollups, and from as many of the latest requests as are bounded by the two numbers above. */
 export async function readPerformance(
-  database: Queryable,
+  database: Reader,
   { accountId, measures, by, step, most, ...range }: PerformanceQuery,
 ): Promise<PerformanceBin[]> {
   const period = STEPS[step];

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Queryable } from "../postgres/database.ts";
+import type { Reader } from "../postgres/database.ts";
 import { addUsage, NO_USAGE_SUMS, USAGE_SUMS, usageOf, usageSumsShape, type UsageSubject, type UsageSums } from "./sums.ts";
 import { daysBefore, type DaySpan } from "../../contract/days.ts";
 import { cutPage } from "../postgres/page.ts";
@@ -19,7 +19,7 @@ const modelAndDayRow = z.strictObject({ day: z.string(), model: z.string(), ...u
 
 /** What an account or an API key used, by UTC day and model, oldest day first (S27, S29). */
 export async function usageByModelAndDay(
-  database: Queryable,
+  database: Reader,
   { fromDay, toDay, ...subject }: UsageSubject & DaySpan,
 ): Promise<UsageByModelAndDay[]> {
   const { condition, values } = usageOf(subject, 3);
@@ -35,7 +35,7 @@ export type UsageByModel = UsageSums & { model: string };
 
 /** What an account used in some UTC days, by model, the dearest first. */
 export async function usageByModel(
-  database: Queryable,
+  database: Reader,
   { accountId, fromDay, toDay }: { accountId: string } & DaySpan,
 ): Promise<UsageByModel[]> {
   return database.query({
@@ -69,7 +69,7 @@ export interface KeyUsagePage {
  * @param after goes on after this key.
  */
 export async function usageByKey(
-  database: Queryable,
+  database: Reader,
   {
     accountId,
     fromDay,
@@ -106,7 +106,7 @@ const hourRow = z.strictObject({ hour: z.date(), model: z.string(), ...usageSums
  * @param from included; `to` is not.
  */
 export async function usageByHour(
-  database: Queryable,
+  database: Reader,
   { from, to, ...subject }: { accountId: string; keyId?: string; from: Date; to: Date },
 ): Promise<UsageByHour[]> {
   const { condition, values } = usageOf(subject, 3);
@@ -134,7 +134,7 @@ const dayRow = z.strictObject({ day: z.string(), ...usageSumsShape });
  * @param today UTC, `YYYY-MM-DD`.
  */
 export async function usageTotals(
-  database: Queryable,
+  database: Reader,
   { today, ...subject }: UsageSubject & { today: string },
 ): Promise<UsageTotals> {
   const sinceDay = (daysAgo: number) => daysBefore(today, daysAgo);

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { INTERFACES, type Interface } from "../../contract/protocol.ts";
-import type { Queryable } from "../postgres/database.ts";
+import type { Reader } from "../postgres/database.ts";
 import type { Price } from "../money.ts";
 import { priceAt, scheduleColumn, type PriceRule } from "../models/price-schedule.ts";
 import { lowestIdAt, msOfId } from "./request-id-time.ts";
@@ -66,7 +66,7 @@ export interface RequestPage {
  * A page of an account's requests. A page costs about the same wherever it is and whatever it is narrowed to: it reads the
  * newest rows of each key and model that rollups name, and no others (docs/decisions/0009).
  */
-export async function listRequests(database: Queryable, listing: RequestListing): Promise<RequestPage> {
+export async function listRequests(database: Reader, listing: RequestListing): Promise<RequestPage> {
   const { limit, outcome } = listing;
   const read = outcome === undefined || outcome === "complete" ? readByGroups : readIncomplete;
   // One more than is shown tells whether there is another page.
@@ -77,7 +77,7 @@ export async function listRequests(database: Queryable, listing: RequestListing)
 
 /** One request of an account's by its id, attempt by attempt; empty where the account has none. */
 export async function readRequest(
-  database: Queryable,
+  database: Reader,
   { accountId, requestId }: { accountId: string; requestId: string },
 ): Promise<ListedRequest[]> {
   const rows = await database.query({
@@ -95,7 +95,7 @@ function asCharged({ schedule, ...row }: ListedRow): ListedRequest {
 }
 
 /** Rollups do not know what is excluded by an outcome: where a page is not full yet, more groups are looked into. */
-async function readByGroups(database: Queryable, listing: RequestListing): Promise<ListedRow[]> {
+async function readByGroups(database: Reader, listing: RequestListing): Promise<ListedRow[]> {
   const { from, to, after, limit } = listing;
   const rows: ListedRow[] = [];
   let requests = limit;
@@ -113,7 +113,7 @@ async function readByGroups(database: Queryable, listing: RequestListing): Promi
 const MORE = 4;
 
 async function readGroups(
-  database: Queryable,
+  database: Reader,
   listing: RequestListing,
   groups: readonly UsedGroup[],
   limit: number,
@@ -155,7 +155,7 @@ async function readGroups(
 }
 
 /** What did not complete has an index of its own. */
-async function readIncomplete(database: Queryable, listing: RequestListing): Promise<ListedRow[]> {
+async function readIncomplete(database: Reader, listing: RequestListing): Promise<ListedRow[]> {
   const { accountId, from, to, outcome, keyIds, model, limit } = listing;
   const after = positionAfter(listing);
   return database.query({

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { momentsOf, type DaySpan } from "../../contract/days.ts";
-import type { Queryable } from "../postgres/database.ts";
+import type { Reader } from "../postgres/database.ts";
 import { addUsage, NO_USAGE_SUMS, USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
 
 /** What all accounts paid and used in some UTC days. */
@@ -50,7 +50,7 @@ const accountRow = z.strictObject({
 });
 
 /** From rollups and payments: what it costs to read follows from days, accounts and models, not from requests. */
-export async function readServiceFigures(database: Queryable, days: DaySpan): Promise<ServiceFigures> {
+export async function readServiceFigures(database: Reader, days: DaySpan): Promise<ServiceFigures> {
   const { from, to } = momentsOf(days);
   const { fromDay, toDay } = days;
   const [payments, given, models, health, top] = await Promise.all([

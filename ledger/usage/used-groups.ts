@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Queryable } from "../postgres/database.ts";
+import type { Reader } from "../postgres/database.ts";
 import { wholeNumber } from "./sums.ts";
 
 /** One key used one model in an hour, or in a day: the rollups tell so, and the requests themselves lie together. */
@@ -38,7 +38,7 @@ const BY_DAY = { table: "usage_by_day", column: "day", start: "day::timestamp AT
 const groupRow = z.strictObject({ start: z.date(), keyId: z.string(), model: z.string(), requests: wholeNumber });
 
 /** The newest groups that hold so many requests: whole periods, newest first. */
-export async function findUsedGroups(database: Queryable, search: GroupSearch): Promise<FoundGroups> {
+export async function findUsedGroups(database: Reader, search: GroupSearch): Promise<FoundGroups> {
   const { accountId, keyIds, model, requests } = search;
   const { table, column, start, ms } = keyIds === undefined && model === undefined ? BY_HOUR : BY_DAY;
   const rows = await database.query({

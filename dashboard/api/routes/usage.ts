@@ -22,7 +22,7 @@ const outcome = z.enum(OUTCOMES);
 const sums = z.object(sumsShape);
 
 /** All of it is the account's of the caller: a key of another account has no usage here. */
-export function usageApi(api: Api, { database }: AppDeps): void {
+export function usageApi(api: Api, { database, reports = database }: AppDeps): void {
   api.get(
     "/usage",
     {
@@ -39,7 +39,7 @@ export function usageApi(api: Api, { database }: AppDeps): void {
     async (request) => {
       const { accountId } = callerOf(request);
       const { fromDay, toDay } = readDays(request.query, Date.now());
-      const rows = await usageByModelAndDay(database, { accountId, fromDay, toDay });
+      const rows = await usageByModelAndDay(reports, { accountId, fromDay, toDay });
       const data = rows.map(({ day, model, ...used }) => ({ day, model, ...showSums(used) }));
       return { currency: "USD" as const, from: fromDay, to: toDay, data };
     },
@@ -67,7 +67,7 @@ export function usageApi(api: Api, { database }: AppDeps): void {
       const { limit, cursor, ...range } = request.query;
       const { fromDay, toDay } = readDays(range, Date.now());
       const after = cursor === undefined ? undefined : readKeyUsageCursor(cursor);
-      const { keys, next } = await usageByKey(database, { accountId, fromDay, toDay, limit, after });
+      const { keys, next } = await usageByKey(reports, { accountId, fromDay, toDay, limit, after });
       const data = keys.map(({ keyId, name, isRevoked, ...used }) => ({
         key_id: keyId,
         name,
@@ -104,7 +104,7 @@ export function usageApi(api: Api, { database }: AppDeps): void {
     async (request) => {
       const { accountId } = callerOf(request);
       const { fromDay, toDay } = readDays(request.query, Date.now());
-      const rows = await usageByMember(database, { accountId, fromDay, toDay, step: "range", most: MAX_MEMBERS });
+      const rows = await usageByMember(reports, { accountId, fromDay, toDay, step: "range", most: MAX_MEMBERS });
       const data = rows.map(({ personId, ...used }) => ({ member_id: personId === "" ? null : personId, ...showSums(used) }));
       return { currency: "USD" as const, from: fromDay, to: toDay, data };
     },
@@ -154,7 +154,7 @@ export function usageApi(api: Api, { database }: AppDeps): void {
     async (request) => {
       const { accountId } = callerOf(request);
       const { key, member, model, outcome, limit, cursor, ...range } = request.query;
-      const page = await listRequests(database, {
+      const page = await listRequests(reports, {
         accountId,
         ...momentsOf(readDays(range, Date.now())),
         limit,

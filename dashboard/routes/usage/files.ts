@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
+import type { Reader } from "../../../ledger/postgres/database.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { streamCsv } from "../../usage/csv.ts";
 import { streamJson } from "../../usage/json-file.ts";
@@ -11,7 +12,7 @@ import { readRange } from "../../usage/range.ts";
 import { dayOf } from "../../../contract/days.ts";
 
 type FileRequest = FastifyRequest<{ Params: { view: string } }>;
-type Export = (database: AppDeps["database"], selection: UsageSelection) => TableFile;
+type Export = (database: Reader, selection: UsageSelection) => TableFile;
 const EXPORTS = new Map<string, Export>([
   ["days", exportDays],
   ["models", exportModels],
@@ -24,7 +25,7 @@ const FORMATS = {
 } as const;
 
 /** Each view of usage as a file, with all of its rows (S27). */
-export function usageFileRoutes(app: FastifyInstance, { database }: AppDeps): void {
+export function usageFileRoutes(app: FastifyInstance, { database, reports = database }: AppDeps): void {
   const config = { isDownload: true };
   for (const [format, { type, write }] of Object.entries(FORMATS)) {
     app.get(`/dashboard/usage/${format}/:view`, { config }, async (request: FileRequest, reply) => {
@@ -40,7 +41,7 @@ export function usageFileRoutes(app: FastifyInstance, { database }: AppDeps): vo
       return reply
         .type(type)
         .header("content-disposition", `attachment; filename="${name}"`)
-        .send(write(make(database, { accountId, range, filter })));
+        .send(write(make(reports, { accountId, range, filter })));
     });
   }
 }

@@ -24,7 +24,7 @@ const choiceSchema = z.object({
 });
 
 /** How fast and how well requests were answered. All of a view is in its address. */
-export function performanceRoutes(app: FastifyInstance, { database }: AppDeps): void {
+export function performanceRoutes(app: FastifyInstance, { database, reports = database }: AppDeps): void {
   app.get("/dashboard/usage/performance", async (request, reply) => {
     const visitor = memberOf(request);
     const { accountId } = visitor.membership;
@@ -32,15 +32,15 @@ export function performanceRoutes(app: FastifyInstance, { database }: AppDeps): 
     const choice = readChoice(request.query);
     const asked = { accountId, fromDay: range.fromDay, toDay: range.toDay };
     const [all, table, drawn, modelRanks] = await Promise.all([
-      readPerformance(database, { ...asked, measures: MEASURES, by: "all", step: "range", most: 1 }),
-      readPerformance(database, {
+      readPerformance(reports, { ...asked, measures: MEASURES, by: "all", step: "range", most: 1 }),
+      readPerformance(reports, {
         ...asked,
         measures: MEASURES,
         by: choice.by === "all" ? "model" : choice.by,
         step: "range",
         most: SHOWN_GROUPS,
       }),
-      readPerformance(database, {
+      readPerformance(reports, {
         ...asked,
         measures: [METRICS[choice.metric].measure],
         by: choice.by,

@@ -28,7 +28,7 @@ const afterSchema = z.object({
 });
 
 /** Every request, and one by one (S27). */
-export function requestRoutes(app: FastifyInstance, { database }: AppDeps): void {
+export function requestRoutes(app: FastifyInstance, { database, reports = database }: AppDeps): void {
   app.get("/dashboard/usage/requests", async (request, reply) => {
     const visitor = memberOf(request);
     const { accountId } = visitor.membership;
@@ -40,7 +40,7 @@ export function requestRoutes(app: FastifyInstance, { database }: AppDeps): void
       return goTo(reply, `/dashboard/usage/requests/${search}`);
     const listing = await listingOf(database, accountId, filter);
     const [page, keys, members, used] = await Promise.all([
-      listRequests(database, {
+      listRequests(reports, {
         accountId,
         ...momentsOf(range),
         ...listing,
@@ -49,7 +49,7 @@ export function requestRoutes(app: FastifyInstance, { database }: AppDeps): void
       }),
       listKeyNames(database, accountId),
       listMembers(database, accountId),
-      usageByModelAndDay(database, { accountId, ...range }),
+      usageByModelAndDay(reports, { accountId, ...range }),
     ]);
     const models = [...new Set(used.map(({ model }) => model))].toSorted();
     return sendPage(

@@ -27,7 +27,7 @@ const choiceSchema = z.object({
 });
 
 /** Billing & Usage (S27). All of a view is in its address: it can be kept and sent. */
-export function usageRoutes(app: FastifyInstance, { database }: AppDeps): void {
+export function usageRoutes(app: FastifyInstance, { database, reports = database }: AppDeps): void {
   app.get("/dashboard/usage", async (request, reply) => {
     const visitor = memberOf(request);
     const { accountId } = visitor.membership;
@@ -36,9 +36,9 @@ export function usageRoutes(app: FastifyInstance, { database }: AppDeps): void {
     const [balance, bars, byKey, totals, byMember, modelRanks] = await Promise.all([
       readBalance(database, accountId),
       readBars(accountId, range),
-      usageByKey(database, { accountId, ...range, limit: SHOWN_KEYS }),
-      usageTotals(database, { accountId, today: dayOf(Date.now()) }),
-      usageByMember(database, { accountId, ...range, step: "range", most: SHOWN_MEMBERS }),
+      usageByKey(reports, { accountId, ...range, limit: SHOWN_KEYS }),
+      usageTotals(reports, { accountId, today: dayOf(Date.now()) }),
+      usageByMember(reports, { accountId, ...range, step: "range", most: SHOWN_MEMBERS }),
       listModelRanks(database),
     ]);
     const memberNames = await readMemberNames(
@@ -71,10 +71,10 @@ export function usageRoutes(app: FastifyInstance, { database }: AppDeps): void {
   async function readBars(accountId: string, range: DayRange): Promise<Bar[]> {
     const step = stepOf(range);
     if (step === "hour") {
-      const hours = await usageByHour(database, { accountId, ...momentsOf(range) });
+      const hours = await usageByHour(reports, { accountId, ...momentsOf(range) });
       return hours.map(({ hour, model, ...usage }) => ({ ...usage, group: model, bucket: bucketOf(hour.toISOString(), step) }));
     }
-    const days = await usageByModelAndDay(database, { accountId, ...range });
+    const days = await usageByModelAndDay(reports, { accountId, ...range });
     return days.map(({ day, model, ...usage }) => ({ ...usage, group: model, bucket: bucketOf(day, step) }));
   }
 
@@ -88,7 +88,7 @@ export function usageRoutes(app: FastifyInstance, { database }: AppDeps): void {
     const names = new Map(drawn.map(({ keyId, name }) => [keyId, name]));
     const step = stepOf(range);
     const asked = { accountId, ...range, keyIds: [...names.keys()], step: step === "hour" ? step : "day" } as const;
-    const rows = await usageOfKeys(database, asked);
+    const rows = await usageOfKeys(reports, asked);
     const ofKeys = rows.map(({ keyId, start, ...usage }) => ({
       ...usage,
       group: names.get(keyId) ?? keyId,
@@ -114,7 +114,7 @@ export function usageRoutes(app: FastifyInstance, { database }: AppDeps): void {
   ): Promise<Bar[]> {
     const step = stepOf(range);
     const hasRest = byMember.length > MAX_SERIES;
-    const rows = await usageByMember(database, {
+    const rows = await usageByMember(reports, {
       accountId,
       ...range,
       step: step === "hour" ? step : "day",
