@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { parse as parseQuery } from "node:querystring";
 import { constants } from "node:zlib";
 import compress from "@fastify/compress";
 import cookie from "@fastify/cookie";
@@ -11,12 +12,15 @@ import type { AppDeps } from "./app-deps.ts";
 import { serveAssets } from "./assets.ts";
 import { boundInFlight } from "./http/in-flight.ts";
 import { answerError, answerNotFound } from "./http/failure.ts";
+import { MAX_HEADER_BYTES } from "./http/mutual-tls.ts";
 import { registerRoutes } from "./routes.ts";
 import { guard, NO_SUCH_PAGE } from "./session/guard.ts";
 import { setSecurityHeaders } from "./http/security-headers.ts";
 import { isTrustedHop } from "./config/trusted-proxies.ts";
 
 const MAX_FORM_BYTES = 64 * 1024;
+/** More than the largest form has: a key's list of models. What follows is not read. */
+const MAX_FORM_FIELDS = 1_000;
 
 const NUL = "\0";
 
@@ -36,13 +40,16 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     // Envoy is the hop before this process, and says who came in.
     trustProxy: isTrustedHop(deps.trustedProxies ?? { hops: 0, networks: [] }),
     genReqId: () => randomUUID(),
-    ...(deps.serverFactory === undefined ? {} : { serverFactory: deps.serverFactory }),
+    ...(deps.serverFactory === undefined ? { http: { maxHeaderSize: MAX_HEADER_BYTES } } : { serverFactory: deps.serverFactory }),
     routerOptions: { ignoreTrailingSlash: true },
   });
   if (deps.onRoute !== undefined) app.addHook("onRoute", deps.onRoute);
   await app.register(compress, { encodings: ["br", "gzip"], brotliOptions: { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } } });
   await app.register(cookie);
-  await app.register(formbody, { bodyLimit: MAX_FORM_BYTES });
+  await app.register(formbody, {
+    bodyLimit: MAX_FORM_BYTES,
+    parser: (text) => parseQuery(text, "&", "=", { maxKeys: MAX_FORM_FIELDS }),
+  });
   setSecurityHeaders(app, deps);
   app.addHook("onRequest", refuseNul);
   await serveAssets(app);

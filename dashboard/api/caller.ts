@@ -32,10 +32,11 @@ export function recognizeCallers(scope: FastifyInstance, deps: GuardDeps): void 
   scope.addHook("onRequest", async (request) => {
     if (request.is404 || request.routeOptions.config.isOpen === true) return;
     const credential = readCredential(request);
-    request.caller =
+    request.caller = await inFlight.identify(request, () =>
       credential === undefined
-        ? await callerOfSession(deps, { request, token: cookies.read(request) })
-        : await callerOfToken(database, credential);
+        ? callerOfSession(deps, { request, token: cookies.read(request) })
+        : callerOfToken(database, credential),
+    );
   });
   // After the body has come: whoever sends it slowly takes nobody's turn.
   scope.addHook("preHandler", (request) => inFlight.enter(request, request.caller?.accountId));

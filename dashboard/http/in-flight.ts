@@ -5,8 +5,11 @@ import { createTurns, type Turns } from "./turns.ts";
 /** Of one address, whoever they are: before a session or a token is looked up. Many people may share one. */
 const MAX_OF_ADDRESS = 400;
 const WAIT_MS = 5_000;
+const COME_LATER = "Try again in a moment.";
 
 export interface InFlight {
+  /** Finds out whose a request is: a few of one address at once, since wrong tokens and sessions are looked up, too. */
+  identify<Found>(request: FastifyRequest, find: () => Promise<Found>): Promise<Found>;
   /** Takes the turn of whoever the request is for; it ends with the response. To be called once they are known. */
   enter(request: FastifyRequest, accountId: string | undefined): Promise<void>;
 }
@@ -37,6 +40,16 @@ export function boundInFlight(app: FastifyInstance): InFlight {
     refusal: `An account downloads at most ${downloads} files at once. Wait until one is complete.`,
   });
 
+  const identifications = createTurns({
+    inWork: 8,
+    waiting: MAX_OF_ADDRESS,
+    waitMs: WAIT_MS,
+    refusal: `Too many requests of your address are waiting. ${COME_LATER}`,
+  });
+  const guestPages = createGuestTurns({ inWork: 4, waitingOfAddress: 100, waiting: 400 });
+  // Sign-ins and sign-ups wait for hashes, which have a queue of their own.
+  const guestForms = createGuestTurns({ inWork: 8, waitingOfAddress: 32, waiting: 200 });
+
   async function take(turns: Turns, request: FastifyRequest, subject: string): Promise<void> {
     const end = await turns.take(subject);
     const ofRequest = ends.get(request);
@@ -58,13 +71,56 @@ export function boundInFlight(app: FastifyInstance): InFlight {
   });
   app.addHook("onResponse", async (request) => leave(request));
 
+  async function enterAsGuest(request: FastifyRequest): Promise<void> {
+    // Payments are booked whatever strangers do.
+    if (request.routeOptions.config.isWebhook === true) return;
+    const { ofAddress: own, ofAll } = request.method === "GET" || request.method === "HEAD" ? guestPages : guestForms;
+    await take(own, request, request.ip);
+    await take(ofAll, request, EVERYBODY);
+  }
+
   return {
+    async identify(request, find) {
+      const end = await identifications.take(request.ip);
+      try {
+        return await find();
+      } finally {
+        end();
+      }
+    },
     async enter(request, accountId) {
-      // A guest's address may be that of many people, and their pages are small.
-      if (accountId === undefined) return;
+      if (accountId === undefined) return enterAsGuest(request);
       if (request.routeOptions.config.isDownload === true) await take(ofDownloads, request, accountId);
       await take(ofAccount, request, accountId);
     },
+  };
+}
+
+const EVERYBODY = "";
+
+interface GuestTurns {
+  ofAddress: Turns;
+  ofAll: Turns;
+}
+
+/** Pages for guests are small, but one after another without end they take this process from those who have signed in. */
+function createGuestTurns({
+  inWork,
+  waitingOfAddress,
+  waiting,
+}: {
+  inWork: number;
+  waitingOfAddress: number;
+  waiting: number;
+}): GuestTurns {
+  const rules = { inWork, waitMs: WAIT_MS };
+  return {
+    ofAddress: createTurns({
+      ...rules,
+      waiting: waitingOfAddress,
+      refusal: `At most ${inWork} requests of one address that has not signed in are worked on at once, and ${waitingOfAddress} more wait. ${COME_LATER}`,
+    }),
+    ofAll: createTurns({ ...rules, waiting, refusal: `Too many people are here right now. ${COME_LATER}` }),
   };
 }
 

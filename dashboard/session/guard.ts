@@ -73,7 +73,7 @@ export function guard(app: FastifyInstance, deps: GuardDeps): void {
   app.addHook("preHandler", async (request) => {
     if (request.routeOptions.config.isApi === true) return;
     const token = cookies.read(request);
-    const known = await readVisitor(deps, token);
+    const known = token === undefined ? null : await inFlight.identify(request, () => readVisitor(deps, token));
     const visitor = known && { ...known, toast: toasts.read(request, known.person), draft: drafts.read(request, known.person) };
     request.visitor = visitor;
     await inFlight.enter(request, visitor?.membership.accountId);

@@ -63,6 +63,11 @@ export function linkAttempt({ email, address }: From & { email: string }): Attem
   return { what: "links were asked for", remedy: "", budgets: [...shared("sign-up link ", address, 40), mailbox] };
 }
 
+/** Letters with a link for a new password, to whatever address. */
+export function resetAttempt({ address }: From): Attempt {
+  return { what: "password resets from your network", remedy: "", budgets: shared("reset ", address, 40) };
+}
+
 /** Letters that a stranger can cause, whatever they say. */
 export function strangersLetter({ email }: { email: string }): Attempt {
   return { what: "letters to this address", remedy: "", budgets: [own(`letter:${normalize(email)}`, 6)] };

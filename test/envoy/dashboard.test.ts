@@ -61,6 +61,14 @@ test("from signing up to seeing what an answer cost, on both interfaces (S24, S2
   expect((await browser.get("/dashboard/credit")).text).toContain("+$1.00");
 });
 
+test("headers that Envoy takes do not make the dashboard close its connections", async () => {
+  const { browser } = await signedUp();
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+  const page = await browser.get("/dashboard", { cookie: `${cookie}; ${"other=1; ".repeat(6_000)}last=1` });
+  expect(page.status).toBe(200);
+  expect(page.text).toContain("Sign out");
+});
+
 test("a deleted key is refused (S25), and its value is on no page again", async () => {
   const { browser, accountId, email } = await signedUp();
   await postCredit(stack.database, { accountId, kind: "grant", amountNanoUsd: 1_000_000_000n, reference: email });

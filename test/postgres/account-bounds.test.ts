@@ -221,6 +221,40 @@ describe("an account's requests", () => {
   });
 });
 
+describe("requests of those who have not signed in", () => {
+  test("are worked on a few at once; more wait, the rest get 429, and an account beside them is served", async () => {
+    const { database, ann, guest, program } = await start();
+    const locked = Promise.withResolvers<void>();
+    const mayGo = Promise.withResolvers<void>();
+    const lock = database.transaction(async (transaction) => {
+      await transaction.execute("LOCK TABLE model IN ACCESS EXCLUSIVE MODE");
+      locked.resolve();
+      await mayGo.promise;
+    });
+    await locked.promise;
+    const pages = Array.from({ length: 120 }, () => guest.get("/dashboard/models"));
+    let refused = 0;
+    for (const page of pages) void page.then(({ statusCode }) => (refused += statusCode === 429 ? 1 : 0));
+    // Four in work, and a hundred that wait.
+    await eventually(() => expect(refused).toBe(16));
+    expect((await ann.get("/dashboard/members")).statusCode).toBe(200);
+    expect((await program.get("/api/v1/account")).statusCode).toBe(200);
+    mayGo.resolve();
+    await lock;
+    const answers = await Promise.all(pages);
+    expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(104);
+    expect(answers.find(({ statusCode }) => statusCode === 429)?.headers["retry-after"]).toBe("2");
+    expect((await guest.get("/dashboard/models")).statusCode).toBe(200);
+  });
+
+  test("are not read beyond a thousand fields of a form", async () => {
+    const { ann } = await start();
+    const fields = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`f${index}`, ""]));
+    expect((await ann.post("/dashboard/keys/new", { name: "first", ...fields })).statusCode).toBe(200);
+    expect((await ann.post("/dashboard/keys/new", { ...fields, name: "last" })).statusCode).toBe(400);
+  });
+});
+
 describe("what else an account has", () => {
   test("tokens are bounded, those revoked within a day counted", async () => {
     const { database, accountId, ann } = await start();

@@ -68,6 +68,20 @@ test("a forgotten password is replaced by mail, once; every session ends (S24)",
   expect((await signIn(guest, "ann@example.com", OTHER_PASSWORD)).statusCode).toBe(303);
 });
 
+test("new passwords are asked for so often from one address, whosever they are", async () => {
+  const { guest, owner } = await open();
+  await owner("ann@example.com");
+  const emails = ["ann@example.com", "nobody@example.com"];
+  const ask = (email: string) => guest.post("/dashboard/forgot", { email });
+  for (let count = 0; count < 20; count++) for (const email of emails) expect((await ask(email)).statusCode).toBe(200);
+  const refused = await Promise.all(emails.map(ask));
+  for (const page of refused) {
+    expect(page.statusCode).toBe(429);
+    expect(page.headers["retry-after"]).toMatch(/^\d+$/);
+    expect(page.body).toContain("password resets from your network");
+  }
+});
+
 test("a changed password asks for the one of now and signs out every other browser; sessions are fresh at each sign-in", async () => {
   const { guest, client } = await open();
   const signUp = await guest.post("/dashboard/sign-up", { name: "Ann", email: "ann@example.com", password: PASSWORD });

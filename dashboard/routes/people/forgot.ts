@@ -1,9 +1,11 @@
 import type { FastifyInstance } from "fastify";
+import PQueue from "p-queue";
 import { GatewayError } from "../../../contract/errors.ts";
 import { takeLetter } from "../../../ledger/people/letter-budget.ts";
 import { listMemberships } from "../../../ledger/people/members.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { listMadeThings } from "../../../ledger/people/made-by.ts";
+import { countAttempt, resetAttempt } from "../../../ledger/sign-in/attempts.ts";
 import { findReset, requestReset, resetPassword } from "../../../ledger/sign-in/sign-in.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm } from "../../http/form.ts";
@@ -18,20 +20,33 @@ import { createArrive } from "../../session/arrival.ts";
 import { PERSONAL } from "../../session/guard.ts";
 import { forgotPage, forgotSentPage, resetPage } from "../../views/people/forgot.ts";
 
+/** A mail server may take its time. */
+const LETTERS_AT_ONCE = 4;
+const MAX_WAITING_LETTERS = 200;
+const BUSY = "Many people are asking for new passwords right now. Try again in a few seconds.";
+
 /** A new password by mail, for those who forgot theirs. */
 export function forgotRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer): void {
   const { database, publicBaseUrl, log } = deps;
   const arrive = createArrive(deps);
   const notify = createNotifier(deps);
+  const letters = new PQueue({ concurrency: LETTERS_AT_ONCE });
 
   app.get("/dashboard/forgot", async ({ visitor }, reply) => sendPage(reply, forgotPage({ form: EMPTY_FORM, visitor })));
 
   app.post("/dashboard/forgot", PERSONAL, async (request, reply) => {
-    const { email = "" } = readForm(request);
+    const values = readForm(request);
+    const { email = "" } = values;
     const elsewhere = leadToProvider(deps, reply, { email, next: "/dashboard" });
     if (elsewhere !== undefined) return elsewhere;
+    const failed = await submitForm(values, async () => {
+      await countAttempt(database, resetAttempt({ address: request.ip }));
+      if (letters.size >= MAX_WAITING_LETTERS) throw new GatewayError("rate_limited", BUSY, { headers: { "retry-after": "5" } });
+    });
+    if (failed !== undefined) return refuseForm(reply, forgotPage({ form: failed, visitor: request.visitor }), { form: failed });
     // Not waited for: how long it takes must not tell whether the address has an account.
-    void write(email).catch((error: unknown) => log.error({ err: error }, "failed to mail a password reset"));
+    const written = letters.add(() => write(email));
+    void written.catch((error: unknown) => log.error({ err: error }, "failed to mail a password reset"));
     return sendPage(reply, forgotSentPage({ hasOutbox: mailer.outbox !== null }));
   });
 
