@@ -119,6 +119,9 @@ const runtimeFlags = {
   // Without it Envoy ends every ext_proc stream with RST_STREAM, and Node's HTTP/2 server takes about a thousand
   // of them for a rapid-reset attack and drops the connection with all its requests.
   "envoy.reloadable_features.ext_proc_graceful_grpc_close": true,
+  // Connections take turns, a request each. Without it, a client that opens streams and resets them at once puts thousands of
+  // requests in front of everybody's, until Envoy takes extproc for dead and drops the connection to it.
+  "http.max_requests_per_io_cycle": 1,
 };
 
 const DEFAULT_MAX_HEAP_BYTES = 1024 * 1024 * 1024;

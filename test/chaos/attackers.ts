@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { connect as connectHttp2, constants } from "node:http2";
 import { connect, type Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { createAccount } from "../../ledger/accounts/accounts.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
 import { createApiKey } from "../../ledger/keys/keys.ts";
@@ -26,6 +28,8 @@ const UPLOAD_BYTES = 30 * 1024 * 1024;
 const BEGUN = Buffer.alloc(1024 * 1024, " ");
 const UNREAD = 10;
 const FAST = 4;
+const RESETTING = 10;
+const RESETS_AT_ONCE = 50;
 
 export async function createAttacks({ database, pepper }: SupervisedStack, baseUrl: string): Promise<Attack[]> {
   const { hostname, port } = new URL(baseUrl);
@@ -86,6 +90,31 @@ export async function createAttacks({ database, pepper }: SupervisedStack, baseU
     while (!signal.aborted) await post(PATHS.chat, { key: rich, body: hugeBody(), signal });
   }
 
+  /** Opens streams and resets them before any is answered, until the server closes the connection; then on a new one. */
+  async function reset(signal: AbortSignal): Promise<void> {
+    const headers = {
+      ":method": "POST",
+      ":path": PATHS.chat,
+      authorization: `Bearer ${rich}`,
+      "content-type": "application/json",
+    };
+    while (!signal.aborted) {
+      const session = connectHttp2(baseUrl);
+      session.on("error", () => {});
+      const isOpen = () => !signal.aborted && !session.closed && !session.destroyed;
+      while (isOpen()) {
+        for (let count = 0; count < RESETS_AT_ONCE && isOpen(); count++) {
+          const stream = session.request(headers);
+          stream.on("error", () => {});
+          stream.write("{");
+          stream.close(constants.NGHTTP2_CANCEL);
+        }
+        await nextTurn();
+      }
+      session.destroy();
+    }
+  }
+
   async function hold(sockets: readonly Socket[], signal: AbortSignal): Promise<void> {
     await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     for (const socket of sockets) socket.destroy();
@@ -112,6 +141,10 @@ export async function createAttacks({ database, pepper }: SupervisedStack, baseU
         });
         return hold(sockets, signal);
       },
+    },
+    {
+      name: "streams that are reset at once",
+      run: async (signal) => void (await Promise.all(times(RESETTING, () => reset(signal)))),
     },
     { name: "fast streams", run: async (signal) => void (await Promise.all(times(FAST, () => fast(signal)))) },
   ];
