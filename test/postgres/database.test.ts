@@ -68,7 +68,8 @@ test("of two transactions in a deadlock both commit in the end", async () => {
       await transaction.execute("UPDATE note SET text = text WHERE text = $1", [second]);
     });
   await Promise.all([update("a", "b"), update("b", "a")]);
-  expect(runs).toBe(3);
+  // On a busy machine both may be chosen as the victim, and both run again.
+  expect(runs).toBeGreaterThanOrEqual(3);
 });
 
 test("a statement that takes too long is cancelled and its connection goes on", async () => {
