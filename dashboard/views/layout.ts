@@ -30,6 +30,7 @@ export function layout({ title, visitor, path, body, isNarrow = false }: Page): 
         <script src="${asset("theme.js")}"></script>
         <link rel="stylesheet" href="${asset("style.css")}" />
         <script type="module" src="${asset("page.js")}"></script>
+        <script type="module" src="${asset("dialog.js")}"></script>
       </head>
       <body class="${visitor === null ? "guest" : "app"}">
         <a class="skip" href="#main">Skip to content</a>

@@ -29,6 +29,14 @@ const codeRow = z.strictObject({
   status: z.enum(["open", "used", "expired", "revoked"]),
 });
 
+const CODES = `
+  SELECT code.id, amount_nano_usd AS "amountNanoUsd", note, email AS "createdBy", code.created_at AS "createdAt",
+    expires_at AS "expiresAt", uses, most_uses AS "mostUses",
+    CASE WHEN revoked_at IS NOT NULL THEN 'revoked' WHEN uses >= most_uses THEN 'used'
+      WHEN expires_at <= now() THEN 'expired' ELSE 'open' END AS status
+  FROM redeem_code AS code LEFT JOIN person ON person.id = created_by
+  CROSS JOIN LATERAL (SELECT count(*)::int AS uses FROM redeem_code_use WHERE code_id = code.id) AS used`;
+
 /**
  * Newest first.
  * @param beforeId goes on after the code of this id.
@@ -38,16 +46,18 @@ export async function listRedeemCodes(
   { limit, beforeId }: { limit: number; beforeId?: string | undefined },
 ): Promise<ListedCode[]> {
   return database.query({
-    text: `SELECT code.id, amount_nano_usd AS "amountNanoUsd", note, email AS "createdBy", code.created_at AS "createdAt",
-             expires_at AS "expiresAt", uses, most_uses AS "mostUses",
-             CASE WHEN revoked_at IS NOT NULL THEN 'revoked' WHEN uses >= most_uses THEN 'used'
-               WHEN expires_at <= now() THEN 'expired' ELSE 'open' END AS status
-           FROM redeem_code AS code LEFT JOIN person ON person.id = created_by
-           CROSS JOIN LATERAL (SELECT count(*)::int AS uses FROM redeem_code_use WHERE code_id = code.id) AS used
-           WHERE $1::uuid IS NULL OR code.id < $1 ORDER BY code.id DESC LIMIT $2`,
+    text: `${CODES} WHERE $1::uuid IS NULL OR code.id < $1 ORDER BY code.id DESC LIMIT $2`,
     values: [beforeId ?? null, limit],
     row: codeRow,
   });
+}
+
+/** @throws GatewayError `not_found`. */
+export async function findRedeemCode(database: Queryable, id: string): Promise<ListedCode> {
+  const isId = z.uuid().safeParse(id).success;
+  const [code] = isId ? await database.query({ text: `${CODES} WHERE code.id = $1`, values: [id], row: codeRow }) : [];
+  if (code === undefined) throw new GatewayError("not_found", "There is no such code.");
+  return code;
 }
 
 /**

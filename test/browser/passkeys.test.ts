@@ -81,7 +81,8 @@ test("somebody adds a passkey, signs in with it alone, uses it after the passwor
   await page.waitForURL("**/dashboard");
   await page.goto("/dashboard/settings");
   await page.getByText("9 of 10 recovery codes left").waitFor();
-  await page.getByRole("button", { name: "Remove the passkey" }).click();
+  await page.getByRole("link", { name: "Remove the passkey" }).click();
+  await page.getByRole("button", { name: "Remove passkey" }).click();
   await page.getByText("It protects your account").waitFor();
   await service.letterTo(EMAIL, /passkey was removed/);
 

@@ -16,7 +16,7 @@ import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();
 const BASE_URL = "http://gateway.example";
-const GETS = ["", "/rotate", "/delete"];
+const GETS = ["", "/disable", "/rotate", "/delete"];
 const POSTS = ["", "/disable", "/enable", "/rotate", "/delete"];
 
 test("a key goes through its whole life on the pages, and each step is noted (S24)", async () => {
@@ -116,6 +116,10 @@ test("keys are found by name and by their masked form, sorted, shown with their 
   expect(await open("search=eve")).toContain("No matching keys");
   expect((await open("")).match(/ann@example\.com/g)?.length).toBeGreaterThanOrEqual(3);
 
+  const question = (await ann.open(`/dashboard/keys/disable?keys=${zebra}&keys=${apple}&keys=nonsense`)).body;
+  expect(question).toContain("Disable 2 keys?");
+  expect([...question.matchAll(/name="keys" value="(\w{12})"/g)].map(([, id]) => id)).toEqual([zebra, apple]);
+  expect((await ann.open(`/dashboard/keys/disable?keys=${foreign.publicId}`)).statusCode).toBe(404);
   const stop = await ann.send("/dashboard/keys/disable", { keys: `${zebra},${apple},${foreign.publicId},nonsense` });
   expect(stop.statusCode).toBe(303);
   const status = async (each: string) => (await listAllKeys(database, { accountId, publicId: each }))[0]?.status;

@@ -21,7 +21,7 @@ import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../http/for
 import { goTo, sendPage } from "../../http/reply.ts";
 import { adminOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
-import { adminAccountPage } from "../../views/admin/account.ts";
+import { adminAccountPage, confirmSuspendPage } from "../../views/admin/account.ts";
 import { adminAccountsPage } from "../../views/admin/accounts.ts";
 import { accountOf, type AccountRequest } from "./account-of.ts";
 import { cutPage } from "../../../ledger/postgres/page.ts";
@@ -156,6 +156,11 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
     });
     if (adjust !== undefined) return sendPage(reply, await render(visitor, account, { adjust: explainReplay(adjust) }), 400);
     return goTo(reply, `/dashboard/admin/accounts/${account.id}`, "Balance adjusted.");
+  });
+
+  app.get("/dashboard/admin/accounts/:accountId/suspend", async (request: AccountRequest, reply) => {
+    const visitor = adminOf(request);
+    return sendPage(reply, confirmSuspendPage({ visitor, account: await accountOf(database, request) }));
   });
 
   for (const [verb, status, action] of [

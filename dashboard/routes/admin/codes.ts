@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
-import { listRedeemCodes, revokeRedeemCode } from "../../../ledger/credit/code-list.ts";
+import { findRedeemCode, listRedeemCodes, revokeRedeemCode } from "../../../ledger/credit/code-list.ts";
 import { createRedeemCode } from "../../../ledger/credit/codes.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
@@ -10,17 +10,26 @@ import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../http/for
 import { goTo, sendPage } from "../../http/reply.ts";
 import { adminOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
-import { adminCodesPage, newCodesPage } from "../../views/admin/codes.ts";
+import { adminCodesPage, confirmCodePage, newCodesDialog } from "../../views/admin/codes.ts";
 import { cutPage } from "../../../ledger/postgres/page.ts";
 
 const PAGE = 100;
 const querySchema = z.object({ before: z.uuid().optional().catch(undefined) });
 
+type CodeRequest = FastifyRequest<{ Params: { id: string } }>;
+
+interface Shown {
+  form?: FormState;
+  beforeId?: string | undefined;
+  /** HTML. */
+  dialog?: string;
+}
+
 export function adminCodeRoutes(app: FastifyInstance, { database, pepper }: AppDeps): void {
-  async function render(visitor: Member, form: FormState, beforeId?: string): Promise<string> {
+  async function render(visitor: Member, { form = EMPTY_FORM, beforeId, dialog = "" }: Shown): Promise<string> {
     const found = await listRedeemCodes(database, { limit: PAGE + 1, beforeId });
     const { page: codes, next } = cutPage(found, PAGE, ({ id }) => id);
-    return adminCodesPage({ visitor, codes, form, next });
+    return adminCodesPage({ visitor, codes, form, next, dialog });
   }
 
   /** Makes all of them, or none. @returns their texts. */
@@ -41,7 +50,7 @@ export function adminCodeRoutes(app: FastifyInstance, { database, pepper }: AppD
   app.get("/dashboard/admin/codes", async (request, reply) => {
     const visitor = adminOf(request);
     const { before } = querySchema.parse(request.query ?? {});
-    return sendPage(reply, await render(visitor, EMPTY_FORM, before));
+    return sendPage(reply, await render(visitor, { beforeId: before }));
   });
 
   app.post("/dashboard/admin/codes", async (request, reply) => {
@@ -51,11 +60,17 @@ export function adminCodeRoutes(app: FastifyInstance, { database, pepper }: AppD
     const failed = await submitForm(values, async () => {
       texts = await makeCodes(visitor, codesForm.parse(values));
     });
-    if (failed !== undefined) return sendPage(reply, await render(visitor, failed), 400);
-    return sendPage(reply, newCodesPage({ visitor, texts }));
+    if (failed !== undefined) return sendPage(reply, await render(visitor, { form: failed }), 400);
+    return sendPage(reply, await render(visitor, { dialog: newCodesDialog(texts) }));
   });
 
-  app.post("/dashboard/admin/codes/:id/revoke", async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
+  app.get("/dashboard/admin/codes/:id/revoke", async (request: CodeRequest, reply) => {
+    const visitor = adminOf(request);
+    const code = await findRedeemCode(database, request.params.id);
+    return sendPage(reply, confirmCodePage({ visitor, code }));
+  });
+
+  app.post("/dashboard/admin/codes/:id/revoke", async (request: CodeRequest, reply) => {
     const { person } = adminOf(request);
     const { id } = request.params;
     await database.transaction(async (transaction) => {

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { GatewayError } from "../../../contract/errors.ts";
 import { deleteBudget, listBudgets, setBudget } from "../../../ledger/budgets/budgets.ts";
 import { listKeyNames } from "../../../ledger/keys/key-list.ts";
 import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
@@ -13,15 +14,16 @@ import { goTo, sendPage } from "../../http/reply.ts";
 import { checkFresh } from "../../session/fresh.ts";
 import { memberOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
-import { BUDGETS_PATH, budgetsPage } from "../../views/budgets/budgets.ts";
-import { webhookSecretPage } from "../../views/budgets/webhook.ts";
+import { BUDGETS_PATH, budgetsPage, confirmBudgetPage } from "../../views/budgets/budgets.ts";
+import { confirmWebhookPage, webhookSecretDialog } from "../../views/budgets/webhook.ts";
 import { checkWebhookUrl } from "../../webhooks/target.ts";
 
+type BudgetRequest = FastifyRequest<{ Params: { id: string } }>;
 const SHOWN_DELIVERIES = 10;
 
 /** Budgets of the account, and where it is told of them. */
 export function budgetRoutes(app: FastifyInstance, { database, pepper, webhookNetworks = "public" }: AppDeps): void {
-  async function render(visitor: Member, forms: { budget?: FormState; webhook?: FormState } = {}): Promise<string> {
+  async function render(visitor: Member, forms: { budget?: FormState; webhook?: FormState } = {}, dialog = ""): Promise<string> {
     const { accountId } = visitor.membership;
     const [budgets, keys, members, webhook, deliveries] = await Promise.all([
       listBudgets(database, accountId),
@@ -37,6 +39,7 @@ export function budgetRoutes(app: FastifyInstance, { database, pepper, webhookNe
       members,
       webhook: { webhook, deliveries, form: forms.webhook ?? EMPTY_FORM },
       form: forms.budget ?? EMPTY_FORM,
+      dialog,
     });
   }
 
@@ -58,7 +61,15 @@ export function budgetRoutes(app: FastifyInstance, { database, pepper, webhookNe
     return goTo(reply, BUDGETS_PATH, "Budget saved.");
   });
 
-  app.post(`${BUDGETS_PATH}/:id/delete`, async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
+  app.get(`${BUDGETS_PATH}/:id/delete`, async (request: BudgetRequest, reply) => {
+    const visitor = memberOf(request, "setLimits");
+    const budgets = await listBudgets(database, visitor.membership.accountId);
+    const budget = budgets.find(({ id }) => id === request.params.id);
+    if (budget === undefined) throw new GatewayError("not_found", "This account has no such budget.");
+    return sendPage(reply, confirmBudgetPage({ visitor, budget }));
+  });
+
+  app.post(`${BUDGETS_PATH}/:id/delete`, async (request: BudgetRequest, reply) => {
     const visitor = memberOf(request, "setLimits");
     const { accountId } = visitor.membership;
     const { id } = request.params;
@@ -84,7 +95,7 @@ export function budgetRoutes(app: FastifyInstance, { database, pepper, webhookNe
       });
     });
     if (webhook !== undefined) return refuseForm(reply, await render(visitor, { webhook }), { form: webhook });
-    return sendPage(reply, webhookSecretPage({ visitor, secret }));
+    return sendPage(reply, await render(visitor, {}, webhookSecretDialog(secret)));
   });
 
   app.post(`${BUDGETS_PATH}/webhook/test`, async (request, reply) => {
@@ -99,6 +110,13 @@ export function budgetRoutes(app: FastifyInstance, { database, pepper, webhookNe
       return true;
     });
     return goTo(reply, `${BUDGETS_PATH}#webhook`, isQueued ? "Test event queued." : "Save a webhook first.");
+  });
+
+  app.get(`${BUDGETS_PATH}/webhook/remove`, async (request, reply) => {
+    const visitor = memberOf(request, "setLimits");
+    const webhook = await findWebhook(database, visitor.membership.accountId);
+    if (webhook === undefined) return goTo(reply, `${BUDGETS_PATH}#webhook`, "This account has no webhook.");
+    return sendPage(reply, confirmWebhookPage({ visitor, webhook }));
   });
 
   app.post(`${BUDGETS_PATH}/webhook/remove`, async (request, reply) => {

@@ -3,7 +3,7 @@ import { turnOffAutoTopUp, turnOnAutoTopUp } from "../../../ledger/payments/auto
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { findSavedCard, removeSavedCard } from "../../../ledger/payments/saved-cards.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { readForm, submitForm } from "../../http/form.ts";
+import { readForm, readQuery, submitForm } from "../../http/form.ts";
 import { showUsd } from "../../money.ts";
 import { parseAutoTopUpForm } from "../../payments/auto-top-up-form.ts";
 import type { PaymentProvider } from "../../payments/provider.ts";
@@ -12,6 +12,7 @@ import { allowFormsTo } from "../../http/security-headers.ts";
 import { memberOf } from "../../session/guard.ts";
 import { checkFresh } from "../../session/fresh.ts";
 import { checkEmailProved, checkNotSuspended } from "../../session/requirements.ts";
+import { confirmCardPage } from "../../views/credit/auto-top-up.ts";
 import { renderCreditPage } from "./page.ts";
 
 export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: PaymentProvider): void {
@@ -66,6 +67,15 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
       subject: provider.name,
     });
     return goTo(reply, address);
+  });
+
+  app.get("/dashboard/credit/auto-top-up/card/remove", async (request, reply) => {
+    const visitor = memberOf(request, "manageCard");
+    checkFresh(visitor, "/dashboard/credit");
+    const isFromBilling = readQuery(request, "page") === "billing";
+    const card = await findSavedCard(database, { accountId: visitor.membership.accountId, provider: provider.name });
+    if (card === undefined) return goTo(reply, isFromBilling ? "/dashboard/billing" : "/dashboard/credit", "No card is saved.");
+    return sendPage(reply, confirmCardPage({ visitor, card, isFromBilling }));
   });
 
   app.post("/dashboard/credit/auto-top-up/card/remove", async (request, reply) => {

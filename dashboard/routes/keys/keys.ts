@@ -12,7 +12,7 @@ import { memberOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
 import { keyFormPage } from "../../views/keys/key-form.ts";
 import { keysPage } from "../../views/keys/keys.ts";
-import { confirmKeyPage, keyValuePage } from "../../views/keys/key-value.ts";
+import { confirmDisablePage, confirmKeyPage, keyValueDialog } from "../../views/keys/key-value.ts";
 
 type KeyRequest = FastifyRequest<{ Params: { publicId: string } }>;
 const PAGE = 50;
@@ -29,6 +29,13 @@ const listQuery = z.object({
   sort: z.enum(KEY_ORDERS).default("created").catch("created"),
   page: z.coerce.number().int().min(1).max(MAX_PAGE).default(1).catch(1),
 });
+/** Keys that are selected in the list: one, several, or none. */
+const selectionSchema = z.object({
+  keys: z
+    .union([z.string().transform((one) => [one]), z.array(z.string())])
+    .catch([])
+    .transform((ids) => ids.filter(isPublicId).slice(0, PAGE)),
+});
 /** How long a key's former value keeps working, in hours. */
 const overlapSchema = z.enum(["0", "1", "24", "168"]).default("24").catch("24").transform(Number);
 
@@ -41,6 +48,27 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
     const { search, sort, page } = listQuery.parse(request.query ?? {});
     const asked = { accountId, search, order: sort, limit: PAGE, offset: (page - 1) * PAGE };
     return sendPage(reply, keysPage({ visitor, search, sort, page, ...(await searchKeys(database, asked)) }));
+  });
+
+  /** The value over the list that the key is in. */
+  async function renderValue(visitor: Member, title: string, value: string): Promise<string> {
+    const { accountId } = visitor.membership;
+    const view = { search: "", sort: "created", page: 1 } as const;
+    const [models, found] = await Promise.all([
+      listModels(database, Date.now()),
+      searchKeys(database, { accountId, search: "", order: view.sort, limit: PAGE, offset: 0 }),
+    ]);
+    const dialog = keyValueDialog({ title, value, models, baseUrl: publicBaseUrl });
+    return keysPage({ visitor, ...view, ...found, dialog });
+  }
+
+  app.get("/dashboard/keys/disable", async (request, reply) => {
+    const visitor = memberOf(request, "manageKeys");
+    const actor = actorOf(visitor);
+    const publicIds = selectionSchema.parse(request.query ?? {}).keys;
+    const found = await Promise.all(publicIds.map((publicId) => keys.find(actor, publicId)));
+    if (found.length === 0) return goTo(reply, "/dashboard/keys", "Select the keys to disable first.");
+    return sendPage(reply, confirmDisablePage({ visitor, keys: found }));
   });
 
   app.post("/dashboard/keys/disable", async (request, reply) => {
@@ -68,9 +96,9 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
     const failed = await submitForm(values, async () => {
       ({ value } = await keys.create(actorOf(visitor), parseKeyForm(values)));
     });
+    if (failed === undefined) return sendPage(reply, await renderValue(visitor, "Your new key", value));
     const models = await listModels(database, Date.now());
-    if (failed !== undefined) return sendPage(reply, keyFormPage({ visitor, form: failed, models, key: null }), 400);
-    return sendPage(reply, keyValuePage({ visitor, title: "Your new key", value, models, baseUrl: publicBaseUrl }));
+    return sendPage(reply, keyFormPage({ visitor, form: failed, models, key: null }), 400);
   });
 
   app.get("/dashboard/keys/:publicId", async (request: KeyRequest, reply) => {
@@ -105,7 +133,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
     });
   }
 
-  for (const action of ["rotate", "delete"] as const) {
+  for (const action of ["disable", "rotate", "delete"] as const) {
     app.get(`/dashboard/keys/:publicId/${action}`, async (request: KeyRequest, reply) => {
       const visitor = memberOf(request, "manageKeys");
       return sendPage(
@@ -119,8 +147,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
     const visitor = memberOf(request, "manageKeys");
     const overlapHours = overlapSchema.parse(readForm(request)["overlap"]);
     const { value } = await keys.rotate(actorOf(visitor), request.params.publicId, { overlapHours });
-    const models = await listModels(database, Date.now());
-    return sendPage(reply, keyValuePage({ visitor, title: "New value of the key", value, models, baseUrl: publicBaseUrl }));
+    return sendPage(reply, await renderValue(visitor, "New value of the key", value));
   });
 
   app.post("/dashboard/keys/:publicId/delete", async (request: KeyRequest, reply) => {

@@ -12,7 +12,7 @@ import { memberOf } from "../../session/guard.ts";
 import { checkFresh } from "../../session/fresh.ts";
 import { checkEmailProved } from "../../session/requirements.ts";
 import type { Member } from "../../session/visitor.ts";
-import { confirmTokenPage, tokensPage, tokenValuePage } from "../../views/keys/tokens.ts";
+import { confirmTokenPage, tokensPage, tokenValueDialog } from "../../views/keys/tokens.ts";
 import { endOfDay } from "../../../contract/days.ts";
 
 type TokenRequest = FastifyRequest<{ Params: { id: string } }>;
@@ -27,9 +27,9 @@ const tokenForm = z.object({
 export function tokenRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl } = deps;
   const tellOwners = createOwnerNotifier(deps);
-  async function render(visitor: Member, form: FormState): Promise<string> {
+  async function render(visitor: Member, form: FormState, dialog = ""): Promise<string> {
     const tokens = await listManagementTokens(database, visitor.membership.accountId);
-    return tokensPage({ visitor, tokens, form, baseUrl: publicBaseUrl });
+    return tokensPage({ visitor, tokens, form, baseUrl: publicBaseUrl, dialog });
   }
 
   app.get("/dashboard/tokens", async (request, reply) => sendPage(reply, await render(memberOf(request), EMPTY_FORM)));
@@ -58,7 +58,8 @@ export function tokenRoutes(app: FastifyInstance, deps: AppDeps): void {
     await tellOwners(accountId, (to) =>
       newTokenLetter({ person: to, by: person, name: values["name"] ?? "", accountName: membership.accountName, publicBaseUrl }),
     );
-    return sendPage(reply, tokenValuePage({ visitor, value, baseUrl: publicBaseUrl }));
+    const dialog = tokenValueDialog({ value, baseUrl: publicBaseUrl });
+    return sendPage(reply, await render(visitor, EMPTY_FORM, dialog));
   });
 
   app.get("/dashboard/tokens/:id/revoke", async (request: TokenRequest, reply) => {

@@ -18,8 +18,9 @@ import { memberOf } from "../../session/guard.ts";
 import { checkEmailProved } from "../../session/requirements.ts";
 import type { Member } from "../../session/visitor.ts";
 import { memberAccessPage, removeMemberPage } from "../../views/people/member-access.ts";
-import { invitedPage, membersPage, type InvitationMail } from "../../views/people/members.ts";
+import { confirmInvitationPage, invitedPage, membersPage, type InvitationMail } from "../../views/people/members.ts";
 
+type InvitationRequest = FastifyRequest<{ Params: { id: string } }>;
 type PersonRequest = FastifyRequest<{ Params: { personId: string } }>;
 const roleForm = z.object({ role: z.enum(["owner", "member", "viewer"], "Choose a role.") });
 
@@ -77,7 +78,15 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
     return sendPage(reply, invitedPage({ visitor, email: values["email"] ?? "", link, mail, hasOutbox: mailer?.outbox != null }));
   });
 
-  app.post("/dashboard/members/invitations/:id/revoke", async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
+  app.get("/dashboard/members/invitations/:id/revoke", async (request: InvitationRequest, reply) => {
+    const visitor = memberOf(request, "manageMembers");
+    const invitations = await listInvitations(database, visitor.membership.accountId);
+    const invitation = invitations.find(({ id }) => id === request.params.id);
+    if (invitation === undefined) throw new GatewayError("not_found", "This account has no such invitation.");
+    return sendPage(reply, confirmInvitationPage({ visitor, invitation }));
+  });
+
+  app.post("/dashboard/members/invitations/:id/revoke", async (request: InvitationRequest, reply) => {
     const visitor = memberOf(request, "manageMembers");
     await revokeInvitation(database, { accountId: visitor.membership.accountId, id: request.params.id });
     await note(visitor, "member.invitation_revoked", request.params.id.slice(0, 12));

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { GatewayError } from "../../../contract/errors.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
-import { removePasskey } from "../../../ledger/sign-in/passkeys.ts";
+import { listPasskeys, removePasskey } from "../../../ledger/sign-in/passkeys.ts";
 import { markSecondFactor } from "../../../ledger/sign-in/sessions.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, refuseForm, submitForm } from "../../http/form.ts";
@@ -12,9 +13,10 @@ import { checkFresh } from "../../session/fresh.ts";
 import { BEFORE_FACTOR, memberOf, PERSONAL } from "../../session/guard.ts";
 import { checkEmailProved } from "../../session/requirements.ts";
 import type { Member } from "../../session/visitor.ts";
-import { NEW_PASSKEY_PATH, newPasskeyPage } from "../../views/people/passkeys.ts";
+import { confirmPasskeyPage, NEW_PASSKEY_PATH, newPasskeyPage } from "../../views/people/passkeys.ts";
 import { recoveryCodesPage } from "../../views/people/second-factor.ts";
 
+type PasskeyRequest = FastifyRequest<{ Params: { id: string } }>;
 const SETTINGS = "/dashboard/settings";
 
 /** Passkeys of the person who is signed in. */
@@ -56,7 +58,15 @@ export function passkeyRoutes(app: FastifyInstance, deps: AppDeps, passkeys: Pas
     return sendPage(reply, recoveryCodesPage({ visitor, codes }));
   });
 
-  app.post(`${SETTINGS}/passkeys/:id/remove`, PERSONAL, async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
+  app.get(`${SETTINGS}/passkeys/:id/remove`, async (request: PasskeyRequest, reply) => {
+    const visitor = memberOf(request);
+    checkFresh(visitor, SETTINGS);
+    const passkey = (await listPasskeys(database, visitor.person.id)).find(({ id }) => id === request.params.id);
+    if (passkey === undefined) throw new GatewayError("not_found", "You have no such passkey.");
+    return sendPage(reply, confirmPasskeyPage({ visitor, passkey }));
+  });
+
+  app.post(`${SETTINGS}/passkeys/:id/remove`, PERSONAL, async (request: PasskeyRequest, reply) => {
     const visitor = memberOf(request);
     checkFresh(visitor, SETTINGS);
     const name = await removePasskey(database, { personId: visitor.person.id, id: request.params.id });

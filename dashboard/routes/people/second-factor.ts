@@ -12,7 +12,7 @@ import { checkFresh } from "../../session/fresh.ts";
 import { BEFORE_FACTOR, memberOf, PERSONAL } from "../../session/guard.ts";
 import { checkEmailProved } from "../../session/requirements.ts";
 import type { Member } from "../../session/visitor.ts";
-import { recoveryCodesPage, secondFactorPage } from "../../views/people/second-factor.ts";
+import { confirmTotpOffPage, recoveryCodesPage, secondFactorPage } from "../../views/people/second-factor.ts";
 
 const PATH = "/dashboard/settings/second-factor";
 
@@ -58,6 +58,12 @@ export function secondFactorRoutes(app: FastifyInstance, deps: AppDeps): void {
     notify(secondFactorLetter({ person, isOn: true, publicBaseUrl }));
     if (codes == null) return goTo(reply, "/dashboard/settings", "Authenticator app added.");
     return sendPage(reply, recoveryCodesPage({ visitor, codes }));
+  });
+
+  app.get(`${PATH}/off`, async (request, reply) => {
+    const visitor = memberOf(request);
+    checkFresh(visitor, "/dashboard/settings");
+    return sendPage(reply, confirmTotpOffPage({ visitor }));
   });
 
   app.post(`${PATH}/off`, PERSONAL, async (request, reply) => {

@@ -10,6 +10,7 @@ import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../../ledger/usage/s
 import type { FormState } from "../../http/form.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminPage, olderLink } from "./admin.ts";
+import { confirmPage } from "../confirm.ts";
 import { field, formProblem } from "../field.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";
@@ -47,7 +48,7 @@ export function adminAccountPage(view: AdminAccountView): string {
     <p class="muted">
       <code>${account.id}</code> <span class="badge ${account.status}">${account.status}</span> Created
       !${moment(account.createdAt)} · <a href="/dashboard/admin/audit?account=${account.id}">Audit log</a> ·
-      <a href="${path}/limits">Limits</a> · <a href="${path}/refund">Refund a request</a>
+      <a href="${path}/limits">Limits</a> · <a href="${path}/refund" data-dialog>Refund a request</a>
     </p>
     <div class="cards">
       !${figure({ name: "Balance", value: usd(balance.postedNanoUsd), note: html`Held: up to !${usd(balance.leasedNanoUsd)}. Overdraft limit: !${usd(balance.overdraftNanoUsd)}.` })}
@@ -70,8 +71,21 @@ export function adminAccountPage(view: AdminAccountView): string {
 }
 
 function statusForm({ status }: Account, path: string, csrf: string): string {
-  const [verb, words, look] = status === "active" ? ["suspend", "Suspend", "danger"] : ["resume", "Reactivate", "primary"];
-  return html`<form method="post" action="${path}/${verb}">!${csrfField(csrf)}<button class="${look}">${words}</button></form>`;
+  if (status === "active") return html`<a class="button danger" href="${path}/suspend" data-dialog>Suspend</a>`;
+  return html`<form method="post" action="${path}/resume">!${csrfField(csrf)}<button class="primary">Reactivate</button></form>`;
+}
+
+export function confirmSuspendPage({ visitor, account }: { visitor: Member; account: Account }): string {
+  const path = `/dashboard/admin/accounts/${account.id}`;
+  return confirmPage({
+    visitor,
+    path: "/dashboard/admin",
+    title: `Suspend ${account.name}?`,
+    body: html`<p>Its keys are refused within a second, and it cannot make payments. Members can still sign in and read.</p>`,
+    action: `${path}/suspend`,
+    button: "Suspend account",
+    cancel: path,
+  });
 }
 
 function grantForm({ visitor, grant, attemptId }: AdminAccountView, path: string): string {

@@ -35,19 +35,19 @@ export function adminAccountsPage({ visitor, accounts, search, sort, next }: Adm
     (each) => html`<option value="${each}" !${each === sort ? "selected" : ""}>${SORTS[each]}</option>`,
   );
   const body = html`<h1>Accounts</h1>
-    <form method="get" action="${PATH}" class="card stack" role="search">
-      <div class="field">
-        <label for="search">Search</label>
-        <input type="search" id="search" name="search" value="${search}" aria-describedby="search-help" />
-        <p class="help" id="search-help">Part of an account ID, a name, or the email address of a member.</p>
-      </div>
-      <div class="field">
-        <label for="sort">Sort by</label>
-        <select id="sort" name="sort">
+    <form method="get" action="${PATH}" class="filters" role="search">
+      <label
+        ><span class="hidden">Account ID, name, or email address of a member</span
+        ><input type="search" name="search" value="${search}" placeholder="Account ID, name or email"
+      /></label>
+      <label
+        ><span class="hidden">Sort by</span
+        ><select name="sort">
           !${options.join("")}
-        </select>
-      </div>
-      <button>Search</button>
+        </select></label
+      >
+      <button>Apply</button>
+      !${search === "" ? "" : html`<a href="${PATH}">Clear search</a>`}
     </form>
     !${accounts.length === 0 ? empty("No matching accounts") : table(accounts)}
     !${next === null ? "" : olderLink(PATH, { ...kept, after: `${next.rank}.${next.id}` }, "More accounts")}`;

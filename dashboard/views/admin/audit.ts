@@ -67,5 +67,5 @@ function table(actions: readonly ListedActionOfAll[]): string {
         </td>
       </tr>`,
   );
-  return responsiveTable(["Time", "By", "Action", "Subject", "Account"], rows, "widest");
+  return responsiveTable(["Time", "By", "Action", "Subject", "Account"], rows, "wide");
 }

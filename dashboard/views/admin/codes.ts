@@ -4,13 +4,14 @@ import type { FormState } from "../../http/form.ts";
 import type { Member } from "../../session/visitor.ts";
 import { adminPage, olderLink } from "./admin.ts";
 import { field, formProblem } from "../field.ts";
-import { copied } from "../copied.ts";
+import { confirmPage } from "../confirm.ts";
 import { csrfField } from "../csrf-field.ts";
 import { copyable } from "../keys/snippets.ts";
 import { empty } from "../empty.ts";
 import { usd } from "../figures.ts";
 import { rowMenu } from "../menu.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
+import { shownOnce } from "../shown-once.ts";
 import { day, moment } from "../time.ts";
 
 const PATH = "/dashboard/admin/codes";
@@ -20,11 +21,14 @@ export interface AdminCodesView {
   codes: readonly ListedCode[];
   form: FormState;
   next: string | null;
+  /** HTML of a dialog over the page. */
+  dialog?: string;
 }
 
-export function adminCodesPage({ visitor, codes, form, next }: AdminCodesView): string {
+export function adminCodesPage({ visitor, codes, form, next, dialog = "" }: AdminCodesView): string {
   const shown = form.values["count"] === undefined ? { ...form, values: { count: "1", uses: "1", ...form.values } } : form;
-  const body = html`<h1>Redeem codes</h1>
+  const body = html`!${dialog}
+    <h1>Redeem codes</h1>
     <form method="post" action="${PATH}" class="card stack">
       !${formProblem(form)} !${csrfField(visitor.csrf)}
       <div class="grid">
@@ -36,36 +40,45 @@ export function adminCodesPage({ visitor, codes, form, next }: AdminCodesView): 
       !${field({ name: "reason", label: "Reason", help: "Who they are for. Not visible to those who redeem them.", isRequired: true }, shown)}
       <button class="primary">Create codes</button>
     </form>
-    !${codes.length === 0 ? empty("No redeem codes yet") : table(codes, visitor)}
+    !${codes.length === 0 ? empty("No redeem codes yet") : table(codes)}
     !${next === null ? "" : olderLink(PATH, { before: next }, "Older codes")}`;
   return adminPage({ title: "Redeem codes", visitor, path: PATH, body });
 }
 
-export function newCodesPage({ visitor, texts }: { visitor: Member; texts: readonly string[] }): string {
-  const body = html`<h1>${texts.length === 1 ? "Your new code" : "Your new codes"}</h1>
-    <div class="card stack">
-      !${copyable({ id: "codes", text: texts.join("\n"), label: "Codes" })}
-      <p>
-        <strong>Copy them now: you will not see them again.</strong> Anyone who has one can redeem it. The gateway keeps only
-        hashes.
-      </p>
-      !${copied(PATH, "them")}
-    </div>`;
-  return adminPage({ title: "Your new codes", visitor, path: PATH, body });
+export function newCodesDialog(texts: readonly string[]): string {
+  const body = html`!${copyable({ id: "codes", text: texts.join("\n"), label: "Codes" })}
+    <p>
+      <strong>Copy them now: you will not see them again.</strong> Anyone who has one can redeem it. The gateway keeps only
+      hashes.
+    </p>`;
+  return shownOnce({ title: texts.length === 1 ? "Your new code" : "Your new codes", body, done: PATH, what: "them" });
 }
 
-function table(codes: readonly ListedCode[], visitor: Member): string {
+export function confirmCodePage({ visitor, code }: { visitor: Member; code: ListedCode }): string {
+  return confirmPage({
+    visitor,
+    path: PATH,
+    title: "Revoke this code?",
+    body: html`<p>${code.note ?? code.id}</p>
+      <p>It can no longer be redeemed. Credit that was redeemed with it stays.</p>`,
+    action: `${PATH}/${code.id}/revoke`,
+    button: "Revoke code",
+    cancel: PATH,
+  });
+}
+
+function table(codes: readonly ListedCode[]): string {
   return responsiveTable(
     ["Reason", { number: "Value" }, "Status", { number: "Used" }, "Created", "Expires", { hidden: "Actions" }],
-    codes.map((code) => row(code, visitor)),
+    codes.map(row),
     "wide",
   );
 }
 
-function row(code: ListedCode, { csrf }: Member): string {
-  const revoke = html`<form method="post" action="${PATH}/${code.id}/revoke">
-    !${csrfField(csrf)}<button class="danger" aria-label="Revoke the code ${code.id}">Revoke</button>
-  </form>`;
+function row(code: ListedCode): string {
+  const revoke = html`<a class="danger" href="${PATH}/${code.id}/revoke" data-dialog aria-label="Revoke the code ${code.id}"
+    >Revoke</a
+  >`;
   return html`<tr>
     <th scope="row" data-label="Reason">
       <span>!${clipped(code.note ?? "–")}<span class="sub">!${clipped(code.id)}</span></span>

@@ -26,7 +26,7 @@ export function adminRefundPage({ visitor, account, form, attemptId }: AdminRefu
       !${field({ name: "reason", label: "Reason", help: "Visible to the account.", isRequired: true }, form)}
       <div class="buttons">
         <button class="primary">Refund</button>
-        <a class="button quiet" href="${path}">Cancel</a>
+        <a class="button quiet" href="${path}" data-cancel>Cancel</a>
       </div>
     </form>`;
   return adminPage({ title: "Refund a request", visitor, path, body });

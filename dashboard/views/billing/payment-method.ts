@@ -22,7 +22,7 @@ export function paymentMethod(visitor: Member, card: SavedCard | undefined): str
 function buttons({ csrf, membership }: Member, card: SavedCard | undefined): string {
   const change = membership.isSuspended ? "" : html`<button>${card === undefined ? "Add card" : "Change card"}</button>`;
   const remove =
-    card === undefined ? "" : html`<button class="quiet danger" formaction="${CARD}/remove" formnovalidate>Remove card</button>`;
+    card === undefined ? "" : html`<a class="button quiet danger" href="${CARD}/remove?page=billing" data-dialog>Remove card</a>`;
   if (change + remove === "") return "";
   return html`<form method="post" action="${CARD}">
     !${csrfField(csrf)}<input type="hidden" name="page" value="billing" />

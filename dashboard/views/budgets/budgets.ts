@@ -6,9 +6,11 @@ import type { FormState } from "../../http/form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { choice } from "../choice.ts";
+import { confirmPage } from "../confirm.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";
 import { field, formProblem } from "../field.ts";
+import { usd } from "../figures.ts";
 import { layout } from "../layout.ts";
 import { limitBar } from "../limits/limit-bar.ts";
 import { rowMenu } from "../menu.ts";
@@ -22,29 +24,36 @@ export interface BudgetsView {
   members: readonly AccountMember[];
   webhook: WebhookView;
   form: FormState;
+  /** HTML of a dialog over the page. */
+  dialog?: string;
 }
 
 export const BUDGETS_PATH = "/dashboard/budgets";
 
 export function budgetsPage(view: BudgetsView): string {
-  const { visitor, budgets, webhook } = view;
+  const { visitor, budgets, webhook, dialog = "" } = view;
   const maySet = isAllowed(visitor.membership.role, "setLimits");
-  const body = html`<h1>Budgets</h1>
+  const body = html`!${dialog}
+    <h1>Budgets</h1>
     <p class="muted">
       Owners get an email and your webhook gets an event when the spend of a calendar month (UTC) reaches 50, 80 and 100% of a
       budget. Budgets alert and never stop requests; to stop them, set a <a href="/dashboard/limits">limit</a>.
     </p>
-    !${budgets.length === 0 ? empty("No budgets yet", { note: maySet ? "" : "Only owners of this account can set budgets." }) : table(budgets, visitor, maySet)}
+    !${budgets.length === 0 ? empty("No budgets yet", { note: maySet ? "" : "Only owners of this account can set budgets." }) : table(budgets, maySet)}
     !${maySet ? budgetForm(view) : ""} !${maySet ? webhookSection(visitor, webhook) : ""}`;
   return layout({ title: "Budgets", visitor, path: BUDGETS_PATH, body });
 }
 
-function table(budgets: readonly Budget[], visitor: Member, maySet: boolean): string {
+function table(budgets: readonly Budget[], maySet: boolean): string {
   const rows = budgets.map((budget) => {
     const name = nameOf(budget);
-    const remove = html`<form method="post" action="${BUDGETS_PATH}/${budget.id}/delete">
-      !${csrfField(visitor.csrf)}<button class="danger" aria-label="Delete the budget of ${name}">Delete budget</button>
-    </form>`;
+    const remove = html`<a
+      class="danger"
+      href="${BUDGETS_PATH}/${budget.id}/delete"
+      data-dialog
+      aria-label="Delete the budget of ${name}"
+      >Delete budget</a
+    >`;
     return html`<tr>
       <th scope="row" data-label="Covers">
         <span>!${clipped(name)}<span class="sub">${SCOPES[budget.scope]}</span></span>
@@ -55,6 +64,19 @@ function table(budgets: readonly Budget[], visitor: Member, maySet: boolean): st
     </tr>`;
   });
   return responsiveTable(["Covers", "This month", "Alerts sent", ...(maySet ? [{ hidden: "Actions" }] : [])], rows);
+}
+
+export function confirmBudgetPage({ visitor, budget }: { visitor: Member; budget: Budget }): string {
+  return confirmPage({
+    visitor,
+    path: BUDGETS_PATH,
+    title: "Delete this budget?",
+    body: html`<p>${nameOf(budget)}: !${usd(budget.amountNanoUsd)} a month</p>
+      <p>Its alerts stop. Requests are not affected.</p>`,
+    action: `${BUDGETS_PATH}/${budget.id}/delete`,
+    button: "Delete budget",
+    cancel: BUDGETS_PATH,
+  });
 }
 
 const SCOPES = { account: "All keys", key: "API key", member: "Keys that this member created" } as const;

@@ -3,12 +3,12 @@ import type { ListedDelivery } from "../../../ledger/webhooks/deliveries.ts";
 import type { Webhook } from "../../../ledger/webhooks/webhooks.ts";
 import type { FormState } from "../../http/form.ts";
 import type { Member } from "../../session/visitor.ts";
-import { copied } from "../copied.ts";
+import { confirmPage } from "../confirm.ts";
 import { csrfField } from "../csrf-field.ts";
 import { field } from "../field.ts";
 import { copyable } from "../keys/snippets.ts";
-import { layout } from "../layout.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
+import { shownOnce } from "../shown-once.ts";
 import { moment } from "../time.ts";
 
 export interface WebhookView {
@@ -24,7 +24,7 @@ const PATH = "/dashboard/budgets/webhook";
 export function webhookSection({ csrf }: Member, { webhook, deliveries, form }: WebhookView): string {
   const shown = { ...form, values: { url: webhook?.url ?? "", ...form.values } };
   const more = html`<button class="quiet" formaction="${PATH}/test" formnovalidate>Send test event</button>
-    <button class="quiet danger" formaction="${PATH}/remove" formnovalidate>Remove webhook</button>`;
+    <a class="button quiet danger" href="${PATH}/remove" data-dialog>Remove webhook</a>`;
   return html`<h2 id="webhook">Webhook</h2>
     <form method="post" action="${PATH}" class="card stack" aria-labelledby="webhook">
       <p class="muted">
@@ -60,12 +60,21 @@ function deliveryTable(deliveries: readonly ListedDelivery[]): string {
     !${responsiveTable(["Event", "Created", "Status", { number: "Attempts" }, "Last problem"], rows)}`;
 }
 
-export function webhookSecretPage({ visitor, secret }: { visitor: Member; secret: string }): string {
-  const body = html`<h1>Webhook saved</h1>
-    <div class="card stack">
-      !${copyable({ id: "webhook-secret", text: secret, label: "Signing secret" })}
-      <p><strong>Copy it now: you will not see it again.</strong> Your endpoint needs it to verify that events come from here.</p>
-      !${copied("/dashboard/budgets#webhook")}
-    </div>`;
-  return layout({ title: "Webhook saved", visitor, path: "/dashboard/budgets", body, isNarrow: true });
+export function webhookSecretDialog(secret: string): string {
+  const body = html`!${copyable({ id: "webhook-secret", text: secret, label: "Signing secret" })}
+    <p><strong>Copy it now: you will not see it again.</strong> Your endpoint needs it to verify that events come from here.</p>`;
+  return shownOnce({ title: "Webhook saved", body, done: "/dashboard/budgets#webhook" });
+}
+
+export function confirmWebhookPage({ visitor, webhook }: { visitor: Member; webhook: Webhook }): string {
+  return confirmPage({
+    visitor,
+    path: "/dashboard/budgets",
+    title: "Remove the webhook?",
+    body: html`<p><code>${webhook.url}</code></p>
+      <p>It gets no more events, and deliveries that wait are dropped. A new webhook gets a new secret.</p>`,
+    action: `${PATH}/remove`,
+    button: "Remove webhook",
+    cancel: "/dashboard/budgets#webhook",
+  });
 }

@@ -6,6 +6,7 @@ import type { FormState } from "../../http/form.ts";
 import { showUsd } from "../../money.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
+import { confirmPage } from "../confirm.ts";
 import { field } from "../field.ts";
 import { csrfField } from "../csrf-field.ts";
 
@@ -18,7 +19,7 @@ export interface AutoTopUpView {
 const PATH = "/dashboard/credit/auto-top-up";
 
 const TURN_OFF = html`<button class="quiet" formaction="${PATH}/off" formnovalidate>Turn off</button>`;
-const REMOVE_CARD = html`<button class="quiet danger" formaction="${PATH}/card/remove" formnovalidate>Remove card</button>`;
+const REMOVE_CARD = html`<a class="button quiet danger" href="${PATH}/card/remove" data-dialog>Remove card</a>`;
 
 const STOPPED = {
   declined: "The card was declined, so automatic top-up is off. Save another card if necessary, then turn it on again.",
@@ -60,6 +61,29 @@ function suspendedSection(visitor: Member, { autoTopUp, card }: AutoTopUpView): 
       !${csrfField(visitor.csrf)} !${state(autoTopUp, card)}
       !${buttons === "" ? "" : html`<div class="buttons">!${buttons}</div>`}
     </form>`;
+}
+
+export function confirmCardPage({
+  visitor,
+  card,
+  isFromBilling,
+}: {
+  visitor: Member;
+  card: SavedCard;
+  isFromBilling: boolean;
+}): string {
+  const path = isFromBilling ? "/dashboard/billing" : "/dashboard/credit";
+  return confirmPage({
+    visitor,
+    path,
+    title: "Remove this card?",
+    body: html`<p><strong>${card.label}</strong></p>
+      <p>Automatic top-up charges nothing until you save another one.</p>
+      !${isFromBilling ? html`<input type="hidden" name="page" value="billing" />` : ""}`,
+    action: `${PATH}/card/remove`,
+    button: "Remove card",
+    cancel: path,
+  });
 }
 
 function actionOf(isOn: boolean, card: SavedCard | undefined): string {

@@ -2,61 +2,80 @@ import { html } from "ghtml";
 import type { ListedKey } from "../../../ledger/keys/key-list.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import type { Member } from "../../session/visitor.ts";
-import { copied } from "../copied.ts";
-import { csrfField } from "../csrf-field.ts";
-import { layout } from "../layout.ts";
+import { confirmPage } from "../confirm.ts";
+import { shownOnce } from "../shown-once.ts";
 import { chooseModels } from "./choose-models.ts";
 import { copyable, snippets } from "./snippets.ts";
 
 export interface KeyValue {
-  visitor: Member;
   title: string;
-  /** The full value; this page is the only one that ever has it. */
+  /** The full value; this dialog is the only place that ever has it. */
   value: string;
   models: readonly ListedModel[];
   baseUrl: string;
 }
 
-export function keyValuePage({ visitor, title, value, models, baseUrl }: KeyValue): string {
-  const body = html`<h1>${title}</h1>
-    <div class="card stack">
-      !${copyable({ id: "key-value", text: value, label: "Full value of the key" })}
-      <p>
-        <strong>Copy it now: you will not see it again.</strong> Anyone who has it can spend this account's credit, so store it
-        like a password. The gateway keeps only a hash.
-      </p>
-      !${copied("/dashboard/keys")}
-    </div>
-    <h2>Use it</h2>
-    !${snippets({ baseUrl, key: value, ...chooseModels(models) })}`;
-  return layout({ title, visitor, path: "/dashboard/keys", body, isNarrow: true });
+export function keyValueDialog({ title, value, models, baseUrl }: KeyValue): string {
+  const body = html`!${copyable({ id: "key-value", text: value, label: "Full value of the key" })}
+    <p>
+      <strong>Copy it now: you will not see it again.</strong> Anyone who has it can spend this account's credit, so store it like
+      a password. The gateway keeps only a hash.
+    </p>
+    <details>
+      <summary>Use it</summary>
+      !${snippets({ baseUrl, key: value, ...chooseModels(models) })}
+    </details>`;
+  return shownOnce({ title, body, done: "/dashboard/keys" });
 }
 
 export interface KeyConfirmation {
   visitor: Member;
   key: ListedKey;
-  action: "rotate" | "delete";
+  action: keyof typeof QUESTIONS;
 }
 
 export function confirmKeyPage({ visitor, key, action }: KeyConfirmation): string {
-  const isDelete = action === "delete";
-  const title = isDelete ? `Delete ${key.name}?` : `Rotate ${key.name}?`;
-  const body = html`<h1>${title}</h1>
-    <form method="post" action="/dashboard/keys/${key.publicId}/${action}" class="card stack">
-      !${csrfField(visitor.csrf)}
-      <p><code>${key.masked}</code></p>
-      !${isDelete ? deleteWords : rotateWords}
-      <div class="buttons">
-        <button class="${isDelete ? "danger" : "primary"}">${isDelete ? "Delete key" : "Rotate key"}</button>
-        <a class="button quiet" href="/dashboard/keys">Cancel</a>
-      </div>
-    </form>`;
-  return layout({ title, visitor, path: "/dashboard/keys", body, isNarrow: true });
+  const { verb, words } = QUESTIONS[action];
+  return confirmPage({
+    visitor,
+    path: KEYS,
+    title: `${verb} ${key.name}?`,
+    body: html`<p><code>${key.masked}</code></p>
+      !${words}`,
+    action: `${KEYS}/${key.publicId}/${action}`,
+    button: `${verb} key`,
+    cancel: KEYS,
+    isDanger: action !== "rotate",
+  });
 }
+
+/** @param keys those that are to be disabled; none: nothing was selected. */
+export function confirmDisablePage({ visitor, keys }: { visitor: Member; keys: readonly ListedKey[] }): string {
+  const items = keys.map(
+    ({ publicId, name, masked }) =>
+      html`<li>${name} <code>${masked}</code><input type="hidden" name="keys" value="${publicId}" /></li>`,
+  );
+  return confirmPage({
+    visitor,
+    path: KEYS,
+    title: keys.length === 1 ? "Disable 1 key?" : `Disable ${keys.length} keys?`,
+    body: html`<ul>
+        !${items.join("")}
+      </ul>
+      !${disableWords}`,
+    action: `${KEYS}/disable`,
+    button: keys.length === 1 ? "Disable key" : "Disable keys",
+    cancel: KEYS,
+  });
+}
+
+const KEYS = "/dashboard/keys";
 
 const deleteWords = html`<p>
   Requests with this key are refused within a second. This cannot be undone. Past usage stays in your reports.
 </p>`;
+
+const disableWords = html`<p>Requests are refused within a second. You can enable a disabled key again.</p>`;
 
 const OVERLAPS = [
   { hours: 24, words: "Keeps working for 24 hours" },
@@ -77,3 +96,9 @@ const rotateWords = html`<p>The key gets a new value. Its name, limits and usage
     <legend>Current value</legend>
     !${overlaps}
   </fieldset>`;
+
+const QUESTIONS = {
+  delete: { verb: "Delete", words: deleteWords },
+  disable: { verb: "Disable", words: disableWords },
+  rotate: { verb: "Rotate", words: rotateWords },
+} as const;

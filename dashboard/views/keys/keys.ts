@@ -19,6 +19,8 @@ export interface KeysView {
   page: number;
   keys: readonly ListedKey[];
   hasMore: boolean;
+  /** HTML of a dialog over the page. */
+  dialog?: string;
 }
 
 const PATH = "/dashboard/keys";
@@ -26,15 +28,16 @@ const PATH = "/dashboard/keys";
 const BULK = "selected-keys";
 
 export function keysPage(view: KeysView): string {
-  const { visitor, search, keys } = view;
+  const { visitor, search, keys, dialog = "" } = view;
   const mayChange = isAllowed(visitor.membership.role, "manageKeys");
   const none = search === "" ? noKeys(mayChange) : empty("No matching keys", { note: "Try another part of the name." });
-  const body = html`<div class="title">
+  const body = html`!${dialog}
+    <div class="title">
       <h1>API keys</h1>
       !${mayChange ? CREATE : ""}
     </div>
     !${keys.length === 0 && search === "" ? "" : searchForm(view)} !${keys.length === 0 ? none : table(keys, visitor, mayChange)}
-    !${mayChange && keys.length > 0 ? bulkForm(visitor) : ""} !${pages(view)}`;
+    !${mayChange && keys.length > 0 ? BULK_FORM : ""} !${pages(view)}`;
   return layout({ title: "API keys", visitor, path: PATH, body });
 }
 
@@ -76,11 +79,9 @@ function noKeys(mayChange: boolean): string {
   return empty("No API keys yet", { note });
 }
 
-function bulkForm({ csrf }: Member): string {
-  return html`<form method="post" action="${PATH}/disable" id="${BULK}" class="more">
-    !${csrfField(csrf)}<button>Disable selected keys</button>
-  </form>`;
-}
+const BULK_FORM = html`<form method="get" action="${PATH}/disable" id="${BULK}" class="more" data-dialog>
+  <button>Disable selected keys</button>
+</form>`;
 
 function pages({ search, sort, page, hasMore }: KeysView): string {
   const link = (to: number, words: string) => {
@@ -150,13 +151,14 @@ function row(key: ListedKey, visitor: Member, mayChange: boolean): string {
 }
 
 function actions({ name, status, isPlayground }: ListedKey, path: string, { csrf }: Member): string[] {
-  const [verb, action] = status === "disabled" ? ["Enable", "enable"] : ["Disable", "disable"];
+  const enable = html`<form method="post" action="${path}/enable">
+    !${csrfField(csrf)}<button aria-label="Enable ${name}">Enable</button>
+  </form>`;
+  const disable = html`<a href="${path}/disable" data-dialog aria-label="Disable ${name}">Disable</a>`;
   return [
     html`<a href="${path}" aria-label="Edit ${name}">Edit</a>`,
-    ...(isPlayground ? [] : [html`<a href="${path}/rotate" aria-label="Rotate ${name}">Rotate</a>`]),
-    html`<form method="post" action="${path}/${action}">
-      !${csrfField(csrf)}<button aria-label="${verb} ${name}">${verb}</button>
-    </form>`,
-    html`<a class="danger" href="${path}/delete" aria-label="Delete ${name}">Delete</a>`,
+    ...(isPlayground ? [] : [html`<a href="${path}/rotate" data-dialog aria-label="Rotate ${name}">Rotate</a>`]),
+    status === "disabled" ? enable : disable,
+    html`<a class="danger" href="${path}/delete" data-dialog aria-label="Delete ${name}">Delete</a>`,
   ];
 }

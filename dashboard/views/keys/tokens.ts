@@ -4,12 +4,13 @@ import type { FormState } from "../../http/form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { choice } from "../choice.ts";
-import { copied } from "../copied.ts";
+import { confirmPage } from "../confirm.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";
 import { field, formProblem } from "../field.ts";
 import { layout } from "../layout.ts";
 import { rowMenu } from "../menu.ts";
+import { shownOnce } from "../shown-once.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import { day, moment } from "../time.ts";
 import { copyable } from "./snippets.ts";
@@ -31,11 +32,14 @@ export interface TokensView {
   tokens: readonly ManagementToken[];
   form: FormState;
   baseUrl: string;
+  /** HTML of a dialog over the page. */
+  dialog?: string;
 }
 
-export function tokensPage({ visitor, tokens, form, baseUrl }: TokensView): string {
+export function tokensPage({ visitor, tokens, form, baseUrl, dialog = "" }: TokensView): string {
   const mayChange = isAllowed(visitor.membership.role, "manageTokens");
-  const body = html`<h1>Management tokens</h1>
+  const body = html`!${dialog}
+    <h1>Management tokens</h1>
     <p class="muted">
       A management token lets a program do what this console does: manage keys, read usage and credit. It cannot call models.
       <a href="/dashboard/docs/management-api">API reference</a> · <a href="${baseUrl}/api/v1/openapi.json">OpenAPI</a>
@@ -68,7 +72,7 @@ function row(
   { id, name, role, status, createdBy, createdAt, lastUsedAt, expiresAt }: ManagementToken,
   mayChange: boolean,
 ): string {
-  const revoke = html`<a class="danger" href="${PATH}/${id}/revoke" aria-label="Revoke ${name}">Revoke</a>`;
+  const revoke = html`<a class="danger" href="${PATH}/${id}/revoke" data-dialog aria-label="Revoke ${name}">Revoke</a>`;
   return html`<tr>
     <th scope="row" data-label="Name">!${clipped(name)}</th>
     <td data-label="Role"><span title="${ROLES[role]}">${role}</span></td>
@@ -82,31 +86,27 @@ function row(
   </tr>`;
 }
 
-export function tokenValuePage({ visitor, value, baseUrl }: { visitor: Member; value: string; baseUrl: string }): string {
-  const body = html`<h1>Your new token</h1>
-    <div class="card stack">
-      !${copyable({ id: "token-value", text: value, label: "Full value of the token" })}
-      <p>
-        <strong>Copy it now: you will not see it again.</strong> Anyone who has it can manage this account, so store it like a
-        password. The gateway keeps only a hash.
-      </p>
-      !${copied(PATH)}
-    </div>
-    <h2>Use it</h2>
-    !${copyable({ id: "curl", label: "From a shell", text: `curl -H "authorization: Bearer ${value}" ${baseUrl}/api/v1/keys` })}`;
-  return layout({ title: "Your new token", visitor, path: PATH, body, isNarrow: true });
+export function tokenValueDialog({ value, baseUrl }: { value: string; baseUrl: string }): string {
+  const body = html`!${copyable({ id: "token-value", text: value, label: "Full value of the token" })}
+    <p>
+      <strong>Copy it now: you will not see it again.</strong> Anyone who has it can manage this account, so store it like a
+      password. The gateway keeps only a hash.
+    </p>
+    <details>
+      <summary>Use it</summary>
+      !${copyable({ id: "curl", label: "From a shell", text: `curl -H "authorization: Bearer ${value}" ${baseUrl}/api/v1/keys` })}
+    </details>`;
+  return shownOnce({ title: "Your new token", body, done: PATH });
 }
 
 export function confirmTokenPage({ visitor, token }: { visitor: Member; token: ManagementToken }): string {
-  const title = `Revoke ${token.name}?`;
-  const body = html`<h1>${title}</h1>
-    <form method="post" action="${PATH}/${token.id}/revoke" class="card stack">
-      !${csrfField(visitor.csrf)}
-      <p>Requests with this token are refused immediately. This cannot be undone. Keys that it created stay.</p>
-      <div class="buttons">
-        <button class="danger">Revoke token</button>
-        <a class="button quiet" href="${PATH}">Cancel</a>
-      </div>
-    </form>`;
-  return layout({ title, visitor, path: PATH, body, isNarrow: true });
+  return confirmPage({
+    visitor,
+    path: PATH,
+    title: `Revoke ${token.name}?`,
+    body: html`<p>Requests with this token are refused immediately. This cannot be undone. Keys that it created stay.</p>`,
+    action: `${PATH}/${token.id}/revoke`,
+    button: "Revoke token",
+    cancel: PATH,
+  });
 }

@@ -3,6 +3,7 @@ import type { MadeThings } from "../../../ledger/people/made-by.ts";
 import type { Member as AccountMember } from "../../../ledger/people/members.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
+import { confirmPage } from "../confirm.ts";
 import { csrfField } from "../csrf-field.ts";
 import { layout } from "../layout.ts";
 
@@ -23,18 +24,17 @@ export function removeMemberPage({ visitor, member, made }: MemberAccessView): s
     ><input type="checkbox" name="revoke" value="yes" checked /> Also delete these keys and revoke these tokens</label
   >`;
   const hasMade = made.keys.length + made.tokens.length > 0;
-  const body = html`<h1>${title}</h1>
-    <form method="post" action="${PATH}/${member.personId}/remove" class="card stack">
-      !${csrfField(visitor.csrf)}
-      <p>${isSelf ? "You will lose access to this account." : `${member.email} will lose access to ${accountName}.`}</p>
+  return confirmPage({
+    visitor,
+    path: PATH,
+    title,
+    body: html`<p>${isSelf ? "You will lose access to this account." : `${member.email} will lose access to ${accountName}.`}</p>
       !${hasMade ? madeList(made, isSelf ? "you" : member.name) : ""}
-      !${hasMade && isAllowed(role, "manageMembers") ? revoke : ""}
-      <div class="buttons">
-        <button class="danger">${isSelf ? "Leave account" : "Remove member"}</button>
-        <a class="button quiet" href="${PATH}">Cancel</a>
-      </div>
-    </form>`;
-  return layout({ title, visitor, path: PATH, body, isNarrow: true });
+      !${hasMade && isAllowed(role, "manageMembers") ? revoke : ""}`,
+    action: `${PATH}/${member.personId}/remove`,
+    button: isSelf ? "Leave account" : "Remove member",
+    cancel: PATH,
+  });
 }
 
 /** After somebody was given a role that makes no keys. */

@@ -4,6 +4,7 @@ import type { Member as AccountMember, Role } from "../../../ledger/people/membe
 import type { FormState } from "../../http/form.ts";
 import type { Member } from "../../session/visitor.ts";
 import { choice } from "../choice.ts";
+import { confirmPage } from "../confirm.ts";
 import { field, formProblem } from "../field.ts";
 import { outboxHint } from "./forgot.ts";
 import { csrfField } from "../csrf-field.ts";
@@ -32,7 +33,7 @@ export function membersPage({ visitor, members, invitations, form }: MembersView
   const body = html`<h1>Members</h1>
     !${formProblem(form)} !${memberTable(members, visitor, isOwner)} !${ruleSection(visitor)}
     !${isOwner ? inviteForm(visitor, form) : html`<p class="muted">Only owners of this account can invite members.</p>`}
-    !${invitations.length === 0 ? "" : invitationTable(invitations, visitor)}`;
+    !${invitations.length === 0 ? "" : invitationTable(invitations)}`;
   return layout({ title: "Members", visitor, path: PATH, body });
 }
 
@@ -43,6 +44,7 @@ function memberTable(members: readonly AccountMember[], visitor: Member, isOwner
     const remove = html`<a
       class="danger"
       href="${PATH}/${personId}/remove"
+      data-dialog
       aria-label="${isSelf ? "Leave the account" : `Remove ${name}`}"
       >${isSelf ? "Leave the account" : "Remove from the account"}</a
     >`;
@@ -101,7 +103,7 @@ function inviteForm({ csrf }: Member, form: FormState): string {
     </form>`;
 }
 
-function invitationTable(invitations: readonly Invitation[], { csrf }: Member): string {
+function invitationTable(invitations: readonly Invitation[]): string {
   const rows = invitations.map(
     ({ id, email, role, invitedBy, expiresAt }) =>
       html`<tr>
@@ -109,17 +111,30 @@ function invitationTable(invitations: readonly Invitation[], { csrf }: Member): 
         <td data-label="Role">${role}</td>
         <td data-label="Invited by">!${clipped(invitedBy)}</td>
         <td data-label="Expires">!${day(expiresAt)}</td>
-        <td class="actions">!${rowMenu(email, [revokeForm(id, email, csrf)])}</td>
+        <td class="actions">!${rowMenu(email, [revokeLink(id, email)])}</td>
       </tr>`,
   );
   return html`<h2>Pending invitations</h2>
     !${responsiveTable(["Email", "Role", "Invited by", "Expires", { hidden: "Actions" }], rows)}`;
 }
 
-function revokeForm(id: string, email: string, csrf: string): string {
-  return html`<form method="post" action="${PATH}/invitations/${id}/revoke">
-    !${csrfField(csrf)}<button class="danger" aria-label="Revoke the invitation of ${email}">Revoke invitation</button>
-  </form>`;
+function revokeLink(id: string, email: string): string {
+  return html`<a class="danger" href="${PATH}/invitations/${id}/revoke" data-dialog aria-label="Revoke the invitation of ${email}"
+    >Revoke invitation</a
+  >`;
+}
+
+export function confirmInvitationPage({ visitor, invitation }: { visitor: Member; invitation: Invitation }): string {
+  return confirmPage({
+    visitor,
+    path: PATH,
+    title: "Revoke this invitation?",
+    body: html`<p>${invitation.email}</p>
+      <p>The link in the email stops working. You can invite this address again.</p>`,
+    action: `${PATH}/invitations/${invitation.id}/revoke`,
+    button: "Revoke invitation",
+    cancel: PATH,
+  });
 }
 
 /** What became of the letter; "enough": the mailbox got too many of them today. */

@@ -3,6 +3,7 @@ import type { Passkey } from "../../../ledger/sign-in/passkeys.ts";
 import type { FormState } from "../../http/form.ts";
 import type { PasskeyChallenge } from "../../passkeys/passkeys.ts";
 import type { Member } from "../../session/visitor.ts";
+import { confirmPage } from "../confirm.ts";
 import { field, formProblem } from "../field.ts";
 import { csrfField } from "../csrf-field.ts";
 import { layout } from "../layout.ts";
@@ -42,7 +43,7 @@ export function newPasskeyPage({ visitor, challenge, form }: NewPasskeyView): st
 }
 
 /** On the settings page. */
-export function passkeyList(passkeys: readonly Passkey[], { csrf }: Member): string {
+export function passkeyList(passkeys: readonly Passkey[]): string {
   if (passkeys.length === 0) return "";
   const items = passkeys.map(
     ({ id, name, createdAt, lastUsedAt }) =>
@@ -53,12 +54,28 @@ export function passkeyList(passkeys: readonly Passkey[], { csrf }: Member): str
             >added !${day(createdAt)}, !${lastUsedAt === null ? "never used" : html`last used !${day(lastUsedAt)}`}</span
           >
         </p>
-        <form method="post" action="${SETTINGS}/passkeys/${id}/remove">
-          !${csrfField(csrf)}<button class="quiet danger" aria-label="Remove the passkey ${name}">Remove</button>
-        </form>
+        <a
+          class="button quiet danger"
+          href="${SETTINGS}/passkeys/${id}/remove"
+          data-dialog
+          aria-label="Remove the passkey ${name}"
+          >Remove</a
+        >
       </li>`,
   );
   return html`<ul class="rows">
     !${items.join("")}
   </ul>`;
+}
+
+export function confirmPasskeyPage({ visitor, passkey }: { visitor: Member; passkey: Passkey }): string {
+  return confirmPage({
+    visitor,
+    path: SETTINGS,
+    title: `Remove ${passkey.name}?`,
+    body: html`<p>You can no longer sign in with this passkey. Delete it on your device, too.</p>`,
+    action: `${SETTINGS}/passkeys/${passkey.id}/remove`,
+    button: "Remove passkey",
+    cancel: SETTINGS,
+  });
 }

@@ -7,6 +7,7 @@ import type { PasskeyChallenge } from "../../passkeys/passkeys.ts";
 import type { Member } from "../../session/visitor.ts";
 import { field, formProblem } from "../field.ts";
 import { copyable } from "../keys/snippets.ts";
+import { confirmPage } from "../confirm.ts";
 import { csrfField } from "../csrf-field.ts";
 import { layout } from "../layout.ts";
 import { passkeyForm } from "./passkey-form.ts";
@@ -72,9 +73,7 @@ export function secondFactorSection(visitor: Member, { passkeys, canAddPasskey, 
     ? "On. Signing in takes your second factor besides your password."
     : "Off. It protects your account even if somebody learns your password.";
   const app = person.hasTotp
-    ? html`<form method="post" action="${PATH}/off">
-        !${csrfField(csrf)}<button class="quiet danger">Remove authenticator app</button>
-      </form>`
+    ? html`<a class="button quiet danger" href="${PATH}/off" data-dialog>Remove authenticator app</a>`
     : html`<a class="button" href="${PATH}">Set up an authenticator app</a>`;
   const codes = html`<form method="post" action="${PATH}/recovery-codes" class="stack">
     !${csrfField(csrf)}
@@ -84,12 +83,24 @@ export function secondFactorSection(visitor: Member, { passkeys, canAddPasskey, 
   return html`<h2>Two-factor authentication</h2>
     <div class="card stack">
       <p>${words}</p>
-      !${passkeyList(passkeys, visitor)}
+      !${passkeyList(passkeys)}
       <div class="buttons">
         !${canAddPasskey ? html`<a class="button" href="${NEW_PASSKEY_PATH}">Add a passkey</a>` : ""} !${app}
       </div>
       !${person.hasSecondFactor ? codes : ""}
     </div>`;
+}
+
+export function confirmTotpOffPage({ visitor }: { visitor: Member }): string {
+  return confirmPage({
+    visitor,
+    path: SETTINGS,
+    title: "Remove the authenticator app?",
+    body: html`<p>Its codes no longer work here. Without a passkey, signing in takes your password alone.</p>`,
+    action: `${PATH}/off`,
+    button: "Remove authenticator app",
+    cancel: SETTINGS,
+  });
 }
 
 export interface SignInCodeView {

@@ -61,7 +61,7 @@ function accountForm({ csrf, membership }: Member, form: FormState): string {
       <p class="muted">Account ID: <code>${membership.accountId}</code></p>
       !${field({ name: "accountName", label: "Account name", help: "Shown to its members, in emails and on receipts.", isRequired: true }, shown)}
       <button>Save account name</button>
-      !${isAllowed(membership.role, "closeAccount") && !membership.isSuspended ? html`<p><a href="${PATH}/close">Close account</a></p>` : ""}
+      !${isAllowed(membership.role, "closeAccount") && !membership.isSuspended ? html`<p><a class="danger" href="${PATH}/close" data-dialog>Close account</a></p>` : ""}
     </form>`;
 }
 

@@ -1,0 +1,71 @@
+// Links and forms that ask before they act: the form of the page that they lead to is shown in a dialog. Where that page
+// has no form, or asks for a new sign-in, the browser goes there, as it does without scripts.
+for (const link of document.querySelectorAll("a[data-dialog]"))
+  link.addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    void ask(link.href, link);
+  });
+
+for (const form of document.querySelectorAll("form[data-dialog]"))
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const address = new URL(form.action);
+    address.search = new URLSearchParams(new FormData(form)).toString();
+    void ask(address.href, event.submitter);
+  });
+
+let isAsking = false;
+
+async function ask(address, opener) {
+  if (isAsking) return;
+  isAsking = true;
+  const page = await load(address);
+  isAsking = false;
+  const form = page?.querySelector("main form[method=post]");
+  if (form == null) location.assign(address);
+  else open(page.querySelector("main h1").textContent, form, opener);
+}
+
+async function load(address) {
+  try {
+    const response = await fetch(address, { headers: { accept: "text/html" } });
+    if (!response.ok || response.redirected) return undefined;
+    return new DOMParser().parseFromString(await response.text(), "text/html");
+  } catch {
+    return undefined;
+  }
+}
+
+function open(question, form, opener) {
+  const dialog = document.createElement("dialog");
+  const title = document.createElement("h2");
+  title.id = "dialog-title";
+  title.textContent = question;
+  dialog.setAttribute("aria-labelledby", title.id);
+  dialog.append(title, document.adoptNode(form));
+  form.classList.remove("card");
+  const cancel = form.querySelector("[data-cancel]");
+  cancel?.addEventListener("click", (event) => {
+    event.preventDefault();
+    dialog.close();
+  });
+  // A press of Enter that was meant for the link must not do what it asks about.
+  (form.querySelector("input:not([type=hidden])") ?? cancel)?.setAttribute("autofocus", "");
+  const menu = opener.closest("details.menu");
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    (menu?.querySelector("summary") ?? opener).focus();
+  });
+  if (menu !== null) menu.open = false;
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+// A secret that is shown once: the page behind it waits until it is copied.
+const once = document.querySelector("dialog[data-once]");
+if (once !== null) {
+  once.close();
+  once.addEventListener("cancel", (event) => event.preventDefault());
+  once.showModal();
+}
