@@ -17,6 +17,7 @@ import { incidentApi } from "./routes/incidents.ts";
 import { keyApi } from "./routes/keys.ts";
 import { limitApi } from "./routes/limits.ts";
 import { modelApi } from "./routes/models.ts";
+import { serviceApi } from "./routes/service.ts";
 import { usageApi } from "./routes/usage.ts";
 
 const PREFIX = "/api/v1";
@@ -69,6 +70,7 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
       billingApi(api, deps);
       modelApi(api, deps);
       incidentApi(api, deps);
+      serviceApi(api, deps);
       scope.get("/openapi.json", { schema: { hide: true }, config: { isOpen: true } }, async (_request, reply) =>
         reply.type("application/json; charset=utf-8").send(JSON.stringify(scope.swagger())),
       );

@@ -18,6 +18,8 @@ export interface Caller {
   personId: string | null;
   /** null: a person has, from a page. */
   tokenId: string | null;
+  /** Runs the service, or has a token of somebody who does and lets it read the service's figures. */
+  readsService: boolean;
   /** See Member; who makes a token has proved it. */
   mustProveEmail: boolean;
 }
@@ -55,6 +57,17 @@ export function callerOf({ caller }: FastifyRequest, permission: Permission = "s
   return caller;
 }
 
+/** @throws GatewayError `permission_denied` for callers that may not read figures of the whole service. */
+export function adminCallerOf(request: FastifyRequest): Caller {
+  const caller = callerOf(request);
+  if (!caller.readsService)
+    throw new GatewayError(
+      "permission_denied",
+      "This requires an administrator of the service, or a token that an administrator created with access to the service's figures.",
+    );
+  return caller;
+}
+
 /** What the request brings in a header; undefined: nothing, so a session's cookie may count. */
 function readCredential({ headers }: FastifyRequest): string | undefined {
   const { authorization, "x-api-key": apiKey } = headers;
@@ -66,7 +79,8 @@ async function callerOfToken(database: Database, credential: string): Promise<Ca
   if (credential.startsWith("sk-mg-")) throw refused(`This is an API key, which can only call models. ${WHERE}`);
   const token = isManagementToken(credential) ? await findManagementToken(database, credential) : undefined;
   if (token === undefined) throw refused(`This token is not valid: it was revoked, has expired, or never existed. ${WHERE}`);
-  return { id: token.id, accountId: token.accountId, role: token.role, personId: null, tokenId: token.id, mustProveEmail: false };
+  const { id, accountId, role, readsService } = token;
+  return { id, accountId, role, personId: null, tokenId: id, readsService, mustProveEmail: false };
 }
 
 async function callerOfSession(
@@ -87,7 +101,7 @@ async function callerOfSession(
     );
   const { person, session, membership, mustProveEmail } = visitor;
   const { accountId, role } = membership;
-  return { id: session.id, accountId, role, personId: person.id, tokenId: null, mustProveEmail };
+  return { id: session.id, accountId, role, personId: person.id, tokenId: null, readsService: person.isAdmin, mustProveEmail };
 }
 
 function isJson({ headers, method }: FastifyRequest): boolean {

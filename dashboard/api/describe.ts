@@ -24,6 +24,7 @@ export function describeApi(publicBaseUrl: string): FastifyDynamicSwaggerOptions
         { name: "Budgets", description: "Alerts about monthly spend, and where events are sent." },
         { name: "Models" },
         { name: "Status" },
+        { name: "Service", description: "The whole service, for administrators." },
       ],
       components: {
         securitySchemes: {

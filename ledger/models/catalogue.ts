@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { CatalogueModel } from "../../contract/catalogue.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import type { Price } from "../money.ts";
+import { recordCosts } from "./costs.ts";
 import { encodeSchedule, PRICE_VERSION_SELECT, priceVersionColumns, type PriceRule } from "./price-schedule.ts";
 
 /** A price as it was published. It never changes. */
@@ -18,6 +19,8 @@ export interface PublishedModel {
   model: CatalogueModel;
   price: Price;
   schedule?: readonly PriceRule[];
+  /** What it costs those who run the service; they do not say where absent. */
+  cost?: Price | null;
 }
 
 /** Names of models, sorted; each is in at most one of `added`, `changed` and `withdrawn`. */
@@ -74,6 +77,10 @@ export async function publishModels(database: Database, models: readonly Publish
       (before === undefined || before.isWithdrawn ? result.added : result.changed).push(model.name);
     }
 
+    await recordCosts(
+      transaction,
+      models.map(({ model, cost = null }) => ({ model: model.name, cost })),
+    );
     const names = new Set(models.map(({ model }) => model.name));
     result.withdrawn = [...current].filter(([name, { isWithdrawn }]) => !isWithdrawn && !names.has(name)).map(([name]) => name);
     if (result.withdrawn.length > 0)

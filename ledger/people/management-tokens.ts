@@ -23,6 +23,8 @@ export interface ManagementToken {
   lastUsedAt: Date | null;
   /** "stopped": who made it is not in the account any more, or lacks the second factor that the account asks for. */
   status: "active" | "expired" | "stopped";
+  /** It reads figures of the whole service, as long as who made it is an administrator. */
+  readsService: boolean;
 }
 
 export interface NewManagementToken {
@@ -33,6 +35,8 @@ export interface NewManagementToken {
   expiresAt: Date | null;
   /** Has its maker proved a second factor? */
   hasSecondFactor?: boolean;
+  /** Only for administrators. */
+  readsService?: boolean;
 }
 
 const PREFIX = "mgmt_";
@@ -43,7 +47,8 @@ const IS_STOPPED = `(member.role IS NULL OR (
 const COLUMNS = `management_token.id, management_token.account_id AS "accountId", management_token.name,
   ${lesserRole("management_token.role", "coalesce(member.role, management_token.role)")} AS role, email AS "createdBy",
   management_token.created_at AS "createdAt", expires_at AS "expiresAt", last_used_at AS "lastUsedAt",
-  CASE WHEN ${IS_STOPPED} THEN 'stopped' WHEN expires_at <= now() THEN 'expired' ELSE 'active' END AS status`;
+  CASE WHEN ${IS_STOPPED} THEN 'stopped' WHEN expires_at <= now() THEN 'expired' ELSE 'active' END AS status,
+  reads_service AND is_admin AS "readsService"`;
 const FROM = `FROM management_token JOIN person ON person.id = created_by
   LEFT JOIN member ON member.account_id = management_token.account_id AND member.person_id = created_by`;
 const tokenRow = z.strictObject({
@@ -56,6 +61,7 @@ const tokenRow = z.strictObject({
   expiresAt: z.date().nullable(),
   lastUsedAt: z.date().nullable(),
   status: z.enum(["active", "expired", "stopped"]),
+  readsService: z.boolean(),
 });
 
 /** As SQL: of two roles that which may do less. */
@@ -74,7 +80,7 @@ export function isManagementToken(credential: string): boolean {
  */
 export async function createManagementToken(
   database: Queryable,
-  { accountId, name, role, createdBy, expiresAt, hasSecondFactor = false }: NewManagementToken,
+  { accountId, name, role, createdBy, expiresAt, hasSecondFactor = false, readsService = false }: NewManagementToken,
 ): Promise<{ id: string; value: string }> {
   if (expiresAt !== null && expiresAt.getTime() <= Date.now())
     throw new GatewayError("invalid_request", "Choose a day that is not over yet.", { field: "expires" });
@@ -84,8 +90,8 @@ export async function createManagementToken(
   // One at a time: many at once would all find room.
   await database.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
   const made = await database.execute(
-    `INSERT INTO management_token (id, account_id, name, role, token_hash, created_by, expires_at, has_second_factor)
-     SELECT $1, $2, $3, $4, $5, $6, $7, $9
+    `INSERT INTO management_token (id, account_id, name, role, token_hash, created_by, expires_at, has_second_factor, reads_service)
+     SELECT $1, $2, $3, $4, $5, $6, $7, $9, $10
      WHERE (SELECT count(*) FROM management_token WHERE account_id = $2 AND (revoked_at IS NULL OR revoked_at > now() - interval '1 day')) < $8`,
     [
       id,
@@ -97,6 +103,7 @@ export async function createManagementToken(
       expiresAt,
       ACCOUNT_BOUNDS.managementTokens,
       hasSecondFactor,
+      readsService,
     ],
   );
   if (made === 0)

@@ -12,6 +12,8 @@ export interface ServiceFigures {
   /** Grants and redeemed codes of these days. */
   givenNanoUsd: bigint;
   usage: UsageSums;
+  /** Of all models together that state their cost; null: none does. */
+  margin: Margin | null;
   /** With usage in these days. */
   activeAccounts: number;
   /** The dearest first. */
@@ -21,10 +23,17 @@ export interface ServiceFigures {
 
 export type ModelFigures = UsageSums & {
   model: string;
+  /** On days for which the Model states its cost; null: on none. */
+  margin: Margin | null;
   /** Requests whose answer is known, well or not; 0: none, or it was too long ago. */
   answered: number;
   failed: number;
 };
+
+export interface Margin {
+  chargeNanoUsd: bigint;
+  costNanoUsd: bigint;
+}
 
 export type AccountFigures = Pick<UsageSums, "requests" | "chargeNanoUsd"> & { accountId: string; name: string };
 
@@ -33,13 +42,27 @@ const TOP_ACCOUNTS = 10;
 const ALL_ACCOUNTS = `account CROSS JOIN LATERAL (
     SELECT * FROM usage_by_day WHERE account_id = account.id AND day BETWEEN $1 AND $2 OFFSET 0
   ) AS usage`;
+const CLASSES = [
+  "requests",
+  "input_tokens",
+  "cached_input_tokens",
+  "cache_write_tokens",
+  "output_tokens",
+  "reasoning_tokens",
+  "charge_nano_usd",
+] as const;
 const paymentsRow = z.strictObject({
   count: z.int(),
   amountNanoUsd: z.bigint(),
   returnedNanoUsd: z.bigint(),
   accounts: z.int(),
 });
-const modelRow = z.strictObject({ model: z.string(), ...usageSumsShape });
+const modelRow = z.strictObject({
+  model: z.string(),
+  ...usageSumsShape,
+  coveredNanoUsd: z.bigint().nullable(),
+  costNanoUsd: z.bigint().nullable(),
+});
 const healthRow = z.strictObject({ model: z.string(), answered: z.int(), failed: z.int() });
 const accountRow = z.strictObject({
   accountId: z.string(),
@@ -69,8 +92,21 @@ export async function readServiceFigures(database: Reader, days: DaySpan): Promi
       row: z.strictObject({ givenNanoUsd: z.bigint() }),
     }),
     database.query({
-      text: `SELECT model, ${USAGE_SUMS} FROM ${ALL_ACCOUNTS}
-             GROUP BY model ORDER BY "chargeNanoUsd" DESC, model`,
+      text: `WITH by_day AS MATERIALIZED (
+               SELECT model, day, ${CLASSES.map((each) => `sum(${each})::bigint AS ${each}`).join(", ")}
+               FROM ${ALL_ACCOUNTS} GROUP BY model, day
+             )
+             SELECT by_day.model, ${USAGE_SUMS},
+               (sum(charge_nano_usd) FILTER (WHERE input_pico_usd IS NOT NULL))::bigint AS "coveredNanoUsd",
+               round(sum(input_tokens::numeric * input_pico_usd + cached_input_tokens::numeric * cached_input_pico_usd
+                 + cache_write_tokens::numeric * cache_write_pico_usd + output_tokens::numeric * output_pico_usd) / 1000)::bigint
+                 AS "costNanoUsd"
+             FROM by_day LEFT JOIN LATERAL (
+               SELECT input_pico_usd, cached_input_pico_usd, cache_write_pico_usd, output_pico_usd FROM model_cost
+               WHERE model_cost.model = by_day.model AND since < (day + 1)::timestamp AT TIME ZONE 'UTC'
+               ORDER BY since DESC LIMIT 1
+             ) AS cost ON true
+             GROUP BY by_day.model ORDER BY "chargeNanoUsd" DESC, by_day.model`,
       values: [fromDay, toDay],
       row: modelRow,
     }),
@@ -91,20 +127,30 @@ export async function readServiceFigures(database: Reader, days: DaySpan): Promi
       row: accountRow,
     }),
   ]);
+  const rows = models.map(({ coveredNanoUsd, costNanoUsd, ...sums }) => {
+    const { answered = 0, failed = 0 } = health.find(({ model }) => model === sums.model) ?? {};
+    const margin = coveredNanoUsd === null || costNanoUsd === null ? null : { chargeNanoUsd: coveredNanoUsd, costNanoUsd };
+    return { ...sums, answered, failed, margin };
+  });
   const [{ count, amountNanoUsd, returnedNanoUsd, accounts } = NO_PAYMENTS] = payments;
   return {
     payments: { count, amountNanoUsd, accounts },
     returnedNanoUsd,
     givenNanoUsd: given[0]?.givenNanoUsd ?? 0n,
     usage: models.reduce<UsageSums>(addUsage, NO_USAGE_SUMS),
+    margin: addMargins(rows.map(({ margin }) => margin)),
     // Of each row, and of none if no account was active.
     activeAccounts: top[0]?.activeAccounts ?? 0,
-    models: models.map((sums) => {
-      const { answered = 0, failed = 0 } = health.find(({ model }) => model === sums.model) ?? {};
-      return { ...sums, answered, failed };
-    }),
+    models: rows,
     topAccounts: top.map(({ accountId, name, requests, chargeNanoUsd }) => ({ accountId, name, requests, chargeNanoUsd })),
   };
+}
+
+function addMargins(margins: readonly (Margin | null)[]): Margin | null {
+  return margins.reduce((sum, margin) => {
+    if (sum === null || margin === null) return sum ?? margin;
+    return { chargeNanoUsd: sum.chargeNanoUsd + margin.chargeNanoUsd, costNanoUsd: sum.costNanoUsd + margin.costNanoUsd };
+  }, null);
 }
 
 const NO_PAYMENTS = { count: 0, amountNanoUsd: 0n, returnedNanoUsd: 0n, accounts: 0 };

@@ -96,6 +96,12 @@ const pricing = z
     "What usage costs: decimal strings, in quotes, with at most 6 places. A change applies to requests admitted after it.",
   );
 
+const cost = z
+  .strictObject(prices, must("hold inputPerMillion and outputPerMillion"))
+  .describe(
+    "What the model servers charge you, for the margins on the dashboard's Service page: decimal strings, in quotes, with at most 6 places. Customers do not see it, and it does not change what they pay.",
+  );
+
 const deprecation = z
   .strictObject(
     {
@@ -251,6 +257,7 @@ export const modelSpecSchema = z
       streaming: streaming.default({}),
       responses: responses.default({}),
       pricing,
+      cost: cost.optional(),
       deprecation: deprecation.optional(),
       backends: z
         .array(backendResourceSchema, must("be a list of backends"))

@@ -14,6 +14,8 @@ export interface ServedModel {
   model: CatalogueModel;
   price: Price;
   schedule: PriceRule[];
+  /** null: the Model does not say. */
+  cost: Price | null;
   /** By cluster name. */
   clusters: ReadonlyMap<string, Endpoint>;
   /** By SDS name. */
@@ -31,7 +33,7 @@ export function serveModel(
   backends: readonly ReadyBackend[],
   refusedAliases: ReadonlyMap<string, string> = new Map(),
 ): ServedModel {
-  const { modelName, aliases, limits, pricing } = resource.spec;
+  const { modelName, aliases, limits, pricing, cost } = resource.spec;
   const interfaces = resource.spec.interfaces ?? usualInterfaces(resource.spec.backends);
   const contextWindow = limits.contextWindow ?? null;
   return {
@@ -55,6 +57,7 @@ export function serveModel(
       daily: daily === undefined ? null : { fromMinute: minuteOf(daily.from), untilMinute: minuteOf(daily.until) },
       price: toPrice(prices),
     })),
+    cost: cost === undefined ? null : toPrice(cost),
     clusters: new Map(backends.map(({ cluster, endpoint }) => [cluster, endpoint])),
     secrets: new Map(backends.flatMap(({ secrets }) => [...secrets])),
   };

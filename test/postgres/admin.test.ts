@@ -1,9 +1,7 @@
 import { expect, test } from "vitest";
 import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
-import { dayOf } from "../../contract/days.ts";
-import { beginPayment, completePayment } from "../../ledger/payments/payments.ts";
-import { readServiceFigures } from "../../ledger/usage/service-figures.ts";
+import { beginPayment } from "../../ledger/payments/payments.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";
 import { readBalance, findAccount } from "../../ledger/accounts/accounts.ts";
 import { runAdminCommand } from "../../ledger/admin-command/command.ts";
@@ -122,43 +120,6 @@ test("an account's page has its usage by model and its payments, a page at a tim
   expect((await admin.get(path)).body).toMatch(/title="another"[^]*\$2\.50[^]*Total/);
   const payments = await collect(admin, path, { link: "Older payments", item: /title="test: cs_test_\d+"/g });
   expect([payments.length, payments[0], payments.at(-1)]).toEqual([25, 'title="test: cs_test_124"', 'title="test: cs_test_100"']);
-});
-
-test("the service's figures add up payments, grants, usage and errors of all accounts in the chosen days", async () => {
-  const { database, admin, accountId } = await open();
-  const customer = await seedLedger(database);
-  await settle(database, [settlementOf(customer, { chargeNanoUsd: 1_250_000_000n })]);
-  for (const [id, amountNanoUsd] of [
-    ["cs_test_1", 20_000_000_000n],
-    ["cs_test_2", 5_000_000_000n],
-  ] as const) {
-    const name = { provider: "test", providerPaymentId: id };
-    await beginPayment(database, { accountId, amountNanoUsd, ...name });
-    if (id === "cs_test_1") await completePayment(database, name);
-  }
-  await database.execute("UPDATE payment SET refunded_nano_usd = 3000000000 WHERE paid_at IS NOT NULL");
-  await database.execute("INSERT INTO model_hour VALUES ($1, date_trunc('hour', now()), 200, 3)", [settlementOf(customer).model]);
-  const days = { fromDay: dayOf(Date.now()), toDay: dayOf(Date.now()) };
-  const figures = await readServiceFigures(database, days);
-  expect(figures).toMatchObject({
-    payments: { count: 1, amountNanoUsd: 20_000_000_000n, accounts: 1 },
-    returnedNanoUsd: 3_000_000_000n,
-    usage: { requests: 1, chargeNanoUsd: 1_250_000_000n },
-    activeAccounts: 1,
-    models: [{ answered: 200, failed: 3 }],
-    topAccounts: [{ accountId: customer.accountId, chargeNanoUsd: 1_250_000_000n, requests: 1 }],
-  });
-  const before = await readServiceFigures(database, { fromDay: "2025-01-01", toDay: "2025-01-31" });
-  expect(before).toMatchObject({
-    payments: { count: 0, amountNanoUsd: 0n },
-    usage: { requests: 0 },
-    models: [],
-    topAccounts: [],
-  });
-  const page = (await admin.get("/dashboard/admin/figures?range=today")).body;
-  for (const words of ["$20.00", "$3.00", "$1.25", "1.50%", `/dashboard/admin/accounts/${customer.accountId}`])
-    expect(page).toContain(words);
-  expect((await admin.get("/dashboard/admin/figures?range=nonsense")).statusCode).toBe(200);
 });
 
 test("the audit log is filtered by person, action and days, and pages keep the filter", async () => {

@@ -283,6 +283,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "GET /api/v1/members": api("viewer", 200),
   "GET /api/v1/models": api("viewer", 200),
   "GET /api/v1/incidents": api("viewer", 200),
+  "GET /api/v1/service/figures": forAll(403, { guest: 401, admin: 200 }),
   "GET /api/v1/keys": api("viewer", 200),
   "POST /api/v1/keys": api("member", 201, { body: { name: "new" } }),
   "GET /api/v1/keys/:id": api("viewer", 200, { ids: API_KEY }),

@@ -20,6 +20,7 @@ type TokenRequest = FastifyRequest<{ Params: { id: string } }>;
 const tokenForm = z.object({
   name: z.string(),
   role: z.enum(["viewer", "member", "owner"], "Choose a role."),
+  service: z.literal("yes").optional().catch(undefined),
   expires: z.union([z.literal("").transform(() => null), z.iso.date("Choose a day.")]).default(null),
 });
 
@@ -42,12 +43,13 @@ export function tokenRoutes(app: FastifyInstance, deps: AppDeps): void {
     const values = readForm(request);
     let value = "";
     const failed = await submitForm(values, async () => {
-      const { name, role, expires } = tokenForm.parse(values);
+      const { name, role, expires, service } = tokenForm.parse(values);
+      const readsService = service === "yes" && visitor.person.isAdmin;
       const proved = { hasSecondFactor: visitor.session.hasSecondFactor };
       // The day that is named is the last one.
       const expiresAt = expires === null ? null : endOfDay(expires);
       await database.transaction(async (transaction) => {
-        const token = { accountId, name, role, createdBy: visitor.person.id, expiresAt, ...proved };
+        const token = { accountId, name, role, createdBy: visitor.person.id, expiresAt, readsService, ...proved };
         const made = await createManagementToken(transaction, token);
         await noteAction(transaction, { accountId, personId: visitor.person.id, action: "token.created", subject: made.id });
         value = made.value;

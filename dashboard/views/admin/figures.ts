@@ -1,6 +1,6 @@
 import { html } from "ghtml";
 import { promptTokensOf } from "../../../contract/usage.ts";
-import type { AccountFigures, ModelFigures, ServiceFigures } from "../../../ledger/usage/service-figures.ts";
+import type { AccountFigures, Margin, ModelFigures, ServiceFigures } from "../../../ledger/usage/service-figures.ts";
 import type { Member } from "../../session/visitor.ts";
 import type { DayRange } from "../../usage/range.ts";
 import { empty } from "../empty.ts";
@@ -18,7 +18,7 @@ export interface AdminFiguresView {
 }
 
 export function adminFiguresPage({ visitor, range, figures }: AdminFiguresView): string {
-  const { payments, returnedNanoUsd, givenNanoUsd, usage, activeAccounts, models, topAccounts } = figures;
+  const { payments, returnedNanoUsd, givenNanoUsd, usage, margin, activeAccounts, models, topAccounts } = figures;
   const answered = models.reduce((sum, model) => sum + model.answered, 0);
   const failed = models.reduce((sum, model) => sum + model.failed, 0);
   const body = html`<div class="title">
@@ -33,11 +33,13 @@ export function adminFiguresPage({ visitor, range, figures }: AdminFiguresView):
         !${usd(returnedNanoUsd)}.`,
       })}
       !${figure({ name: "Usage", value: usd(usage.chargeNanoUsd), note: html`Charged to ${counted(activeAccounts, "active account")}. Granted or redeemed: !${usd(givenNanoUsd)}.` })}
+      !${margin === null ? "" : figure({ name: "Margin", value: html`${percentOf(margin)}`, note: html`!${usd(margin.chargeNanoUsd)} charged, !${usd(margin.costNanoUsd)} of cost. Models and days without a cost are left out.` })}
       !${figure({ name: "Requests", value: compact(usage.requests), note: html`!${compact(promptTokensOf(usage))} input and !${compact(usage.outputTokens)} output tokens.` })}
       !${figure({ name: "Error rate", value: rate(answered, failed), note: "Failed or interrupted by a model server. Finished hours of the last 90 days." })}
     </div>
     <h2>Models</h2>
     !${models.length === 0 ? empty("No requests in this period") : modelTable(models)}
+    !${models.length === 0 || margin !== null ? "" : NO_COST}
     <h2>Top accounts</h2>
     !${topAccounts.length === 0 ? empty("No requests in this period") : accountTable(topAccounts)}`;
   return adminPage({ title: "Service", visitor, path: PATH, body });
@@ -59,9 +61,24 @@ function rate(answered: number, failed: number): string {
   return answered === 0 ? "–" : `${((failed / answered) * 100).toFixed(2)}%`;
 }
 
+const NO_COST = html`<p class="muted small">
+  To see margins, state what the model servers charge you in <code>spec.cost</code> of each Model.
+</p>`;
+
+/** What is left of the charges; a loss is negative. */
+function percentOf({ chargeNanoUsd, costNanoUsd }: Margin): string {
+  if (chargeNanoUsd === 0n) return "–";
+  const tenths = Number(((chargeNanoUsd - costNanoUsd) * 1000n) / chargeNanoUsd) / 10;
+  return `${tenths.toFixed(1).replace("-", "−")}%`;
+}
+
 function modelTable(models: readonly ModelFigures[]): string {
+  const hasMargins = models.some(({ margin }) => margin !== null);
+  const marginCells = (margin: Margin | null) =>
+    html`<td data-label="Cost" class="number">!${margin === null ? "–" : usd(margin.costNanoUsd)}</td>
+      <td data-label="Margin" class="number">${margin === null ? "–" : percentOf(margin)}</td>`;
   const rows = models.map(
-    ({ model, requests, answered, failed, outputTokens, chargeNanoUsd, ...tokens }) =>
+    ({ model, requests, answered, failed, outputTokens, chargeNanoUsd, margin, ...tokens }) =>
       html`<tr>
         <th scope="row" data-label="Model"><code>!${clipped(model)}</code></th>
         <td data-label="Requests" class="number">!${compactCell(requests)}</td>
@@ -69,10 +86,11 @@ function modelTable(models: readonly ModelFigures[]): string {
         <td data-label="Input tokens" class="number">!${compactCell(promptTokensOf(tokens))}</td>
         <td data-label="Output tokens" class="number">!${compactCell(outputTokens)}</td>
         <td data-label="Charged" class="number">!${usd(chargeNanoUsd)}</td>
+        !${hasMargins ? marginCells(margin) : ""}
       </tr>`,
   );
-  const numbers = ["Requests", "Errors", "Input tokens", "Output tokens", "Charged"].map((number) => ({ number }));
-  return responsiveTable(["Model", ...numbers], rows, "wide");
+  const names = ["Requests", "Errors", "Input tokens", "Output tokens", "Charged", ...(hasMargins ? ["Cost", "Margin"] : [])];
+  return responsiveTable(["Model", ...names.map((number) => ({ number }))], rows, "wide");
 }
 
 function accountTable(accounts: readonly AccountFigures[]): string {

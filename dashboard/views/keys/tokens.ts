@@ -49,16 +49,21 @@ export function tokensPage({ visitor, tokens, form, baseUrl, dialog = "" }: Toke
   return layout({ title: "Management tokens", visitor, path: PATH, body });
 }
 
-function newToken({ csrf }: Member, form: FormState): string {
+function newToken({ csrf, person }: Member, form: FormState): string {
   return html`<h2>Create a token</h2>
     <form method="post" action="${PATH}" class="card stack">
       !${formProblem(form)} !${csrfField(csrf)}
       !${field({ name: "name", label: "Name", help: "What uses it, such as “billing report” or “deployment”.", isRequired: true }, form)}
       !${choice({ name: "role", label: "Role", options: ROLES }, form)}
       !${field({ name: "expires", label: "Expires", type: "date", help: "Optional. The last day on which it works, in UTC." }, form)}
+      !${person.isAdmin ? SERVICE_CHOICE : ""}
       <button class="primary">Create token</button>
     </form>`;
 }
+
+const SERVICE_CHOICE = html`<label class="check"
+  ><input type="checkbox" name="service" value="yes" />Also read figures of the whole service, as administrators do</label
+>`;
 
 function table(tokens: readonly ManagementToken[], mayChange: boolean): string {
   return responsiveTable(
@@ -69,13 +74,17 @@ function table(tokens: readonly ManagementToken[], mayChange: boolean): string {
 }
 
 function row(
-  { id, name, role, status, createdBy, createdAt, lastUsedAt, expiresAt }: ManagementToken,
+  { id, name, role, status, createdBy, createdAt, lastUsedAt, expiresAt, readsService }: ManagementToken,
   mayChange: boolean,
 ): string {
   const revoke = html`<a class="danger" href="${PATH}/${id}/revoke" data-dialog aria-label="Revoke ${name}">Revoke</a>`;
   return html`<tr>
     <th scope="row" data-label="Name">!${clipped(name)}</th>
-    <td data-label="Role"><span title="${ROLES[role]}">${role}</span></td>
+    <td data-label="Role">
+      <span
+        ><span title="${ROLES[role]}">${role}</span>!${readsService ? html`<span class="sub">Service figures</span>` : ""}</span
+      >
+    </td>
     <td data-label="Status"><span class="badge ${status}" title="${STATUS[status]}">${status}</span></td>
     <td data-label="Created by">
       <span>!${clipped(createdBy)}<span class="sub">!${moment(createdAt)}</span></span>

@@ -181,6 +181,7 @@ export const modelSpecs = object(
       },
       PRICES,
     ),
+    cost: object({ ...priceFields }, PRICES),
     deprecation: object(
       {
         deprecatedTime: mostly(["2026-12-31T23:59:59Z"], ["2029-01-01T00:00:00Z", "soon"]),

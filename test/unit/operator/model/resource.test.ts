@@ -92,6 +92,7 @@ describe("a Model is refused with the field and the remedy", () => {
       "spec.pricing.cachedInputPerMillion must have at most 6 decimal places",
     ],
     ["no output price", pricing({ outputPerMillion: undefined }), "spec.pricing.outputPerMillion is required"],
+    ["a cost without an output price", spec({ cost: { inputPerMillion: "1" } }), "spec.cost.outputPerMillion is required"],
     ["another currency", pricing({ currency: "EUR" }), "spec.pricing.currency must be USD"],
     [
       "a sunset before the deprecation",
@@ -180,6 +181,7 @@ describe("a Model is refused with the field and the remedy", () => {
 test("what is left out has its default, prices are exact, durations are milliseconds", () => {
   const document = spec({
     pricing: { inputPerMillion: "0.30", outputPerMillion: "1.000001" },
+    cost: { inputPerMillion: "0.18", outputPerMillion: "0" },
     backends: [{ ...minimal().spec.backends[0], credentialRef: { name: "provider" }, timeouts: { connect: "1s500ms" } }],
   })(minimal());
   const parsed = parseModelResource(document);
@@ -191,6 +193,7 @@ test("what is left out has its default, prices are exact, durations are millisec
         aliases: [],
         suspended: false,
         pricing: { currency: "USD", inputPerMillion: 300_000n, outputPerMillion: 1_000_001n },
+        cost: { inputPerMillion: 180_000n, outputPerMillion: 0n },
         backends: [{ weight: 1, priority: 0, credentialRef: { name: "provider", key: "api-key" }, timeouts: { connect: 1_500 } }],
       },
     },
