@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError, toGatewayError } from "../../contract/errors.ts";
 import type { Logger } from "../../runtime/log.ts";
+import { DeadLink } from "./dead-link.ts";
 import { readForm } from "./form.ts";
 import { pageOfForm } from "../session/draft.ts";
 import { FreshSignInNeeded } from "../session/fresh.ts";
@@ -40,7 +41,14 @@ export function answerError({
     .headers({ ...known.headers })
     .type("text/html; charset=utf-8")
     .send(
-      failurePage({ visitor: request.visitor, status: known.status, message: known.message, requestId: request.id, support }),
+      failurePage({
+        visitor: request.visitor,
+        status: known.status,
+        message: known.message,
+        requestId: request.id,
+        support,
+        ...(known instanceof DeadLink ? { renewal: known.renewal } : {}),
+      }),
     );
 }
 

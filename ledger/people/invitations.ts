@@ -118,7 +118,7 @@ export async function readInvitation(database: Queryable, token: string): Promis
 }
 
 function noInvitation(): GatewayError {
-  return new GatewayError("not_found", "This invitation was used already, or ran out. Ask for a new one.");
+  return new GatewayError("not_found", "This invitation was used already, or has expired. Ask for a new one.");
 }
 
 /**

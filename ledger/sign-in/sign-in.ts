@@ -122,7 +122,7 @@ export async function findReset(database: Queryable, token: string): Promise<Per
 }
 
 function noReset(): GatewayError {
-  return new GatewayError("not_found", "This link was used already, or ran out. Ask for a new one.");
+  return new GatewayError("not_found", "This link was used already, or has expired. Request a new one.");
 }
 
 /** Unless the password was changed meanwhile. */

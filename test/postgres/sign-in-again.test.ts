@@ -190,3 +190,20 @@ function createJar(app: FastifyInstance) {
       ),
   };
 }
+
+test("a mailed link that has ended says so when it is opened, and where to get another", async () => {
+  const { owner, guest } = await open();
+  const ann = await owner("ann@example.com");
+  const cases = [
+    [guest, "/dashboard/reset?token=none", "/dashboard/forgot"],
+    [guest, "/dashboard/sign-up?proof=none", "/dashboard/sign-up"],
+    [guest, "/dashboard/invitation?token=none", "/dashboard/sign-in"],
+    [ann, "/dashboard/settings/email/confirm?token=none", "/dashboard/settings/email"],
+    [ann, "/dashboard/confirm-email?token=none", "/dashboard"],
+  ] as const;
+  for (const [who, link, renewal] of cases) {
+    const { statusCode, body } = await who.get(link);
+    expect([statusCode, body.includes("<h1>This link no longer works</h1>")], link).toEqual([404, true]);
+    expect(body, link).toContain(`class="button" href="${renewal}"`);
+  }
+});

@@ -179,7 +179,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   // Oneself.
   "GET /dashboard/forgot": forAll(200),
   "POST /dashboard/forgot": forAll(200, { body: { email: "nobody@example.com" } }),
-  "GET /dashboard/reset": forAll(200),
+  "GET /dashboard/reset": forAll(404),
   "POST /dashboard/reset": forAll(400, { body: { token: "none", password: "correct horse battery" } }),
   "GET /dashboard/outbox": forAll(200),
   "POST /dashboard/confirm-email/send": page("viewer", 200),

@@ -7,6 +7,7 @@ import { changeEmail } from "../../../ledger/people/change-email.ts";
 import { takeLetter } from "../../../ledger/people/letter-budget.ts";
 import { findPersonByEmail } from "../../../ledger/people/persons.ts";
 import type { AppDeps } from "../../app-deps.ts";
+import { DeadLink } from "../../http/dead-link.ts";
 import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm } from "../../http/form.ts";
 import type { Mailer } from "../../mail/letter.ts";
 import { createNotifier } from "../../mail/notifier.ts";
@@ -78,13 +79,13 @@ export function changeEmailRoutes(app: FastifyInstance, deps: AppDeps, mailer: M
     });
   }
 
-  /** @throws GatewayError `not_found` for a link that is another's, expired, or was cut short. */
+  /** @throws DeadLink for a link that is another's, expired, or was cut short. */
   function read({ person }: Member, token: string): { from: string; to: string } {
     const note = notes.read(token);
     if (note?.personId !== person.id || note.from !== person.email)
-      throw new GatewayError(
-        "not_found",
+      throw new DeadLink(
         "This link has expired, was used already, or belongs to another person. Sign in as that person, or request a new link.",
+        { path: PATH, words: "Request a new link" },
       );
     return note;
   }

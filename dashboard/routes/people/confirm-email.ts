@@ -1,10 +1,10 @@
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import { GatewayError } from "../../../contract/errors.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { countAttempt, linkAttempt } from "../../../ledger/sign-in/attempts.ts";
 import { markEmailProved } from "../../../ledger/people/email-proof.ts";
 import type { AppDeps } from "../../app-deps.ts";
+import { DeadLink } from "../../http/dead-link.ts";
 import { readForm, readQuery } from "../../http/form.ts";
 import { confirmLetter } from "../../mail/letters.ts";
 import type { Mailer } from "../../mail/letter.ts";
@@ -26,14 +26,11 @@ export function confirmEmailRoutes(app: FastifyInstance, deps: AppDeps, mailer: 
     forMs: DAY_MS,
   });
 
-  /** @throws GatewayError `not_found` for a link that is another's, ran out, or was cut short. */
+  /** @throws DeadLink for a link that is another's, ran out, or was cut short. */
   function check({ person }: Member, token: string): void {
     const proof = proofs.read(token);
     if (proof?.personId !== person.id || proof.email !== person.email)
-      throw new GatewayError(
-        "not_found",
-        "This link has expired, or belongs to another person. Sign in as that person, or request a new link.",
-      );
+      throw new DeadLink("This link has expired, or belongs to another person. Sign in as that person, or request a new link.");
   }
 
   app.post(`${PATH}/send`, BEFORE_FACTOR, async (request, reply) => {

@@ -8,6 +8,7 @@ import { listMadeThings } from "../../../ledger/people/made-by.ts";
 import { countAttempt, resetAttempt } from "../../../ledger/sign-in/attempts.ts";
 import { findReset, requestReset, resetPassword } from "../../../ledger/sign-in/sign-in.ts";
 import type { AppDeps } from "../../app-deps.ts";
+import { orDeadLink } from "../../http/dead-link.ts";
 import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm } from "../../http/form.ts";
 import { resetLetter } from "../../mail/letters.ts";
 import { createNotifier } from "../../mail/notifier.ts";
@@ -73,8 +74,7 @@ export function forgotRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer
 
   app.get("/dashboard/reset", async (request, reply) => {
     const token = readQuery(request, "token");
-    // A link that ran out says so when it is used.
-    const isAsking = await mustAsk(token).catch(noneIfGone);
+    const isAsking = await orDeadLink(mustAsk(token), { path: "/dashboard/forgot", words: "Request a new link" });
     return sendPage(reply, resetPage({ form: EMPTY_FORM, visitor: request.visitor, token, isAsking }));
   });
 

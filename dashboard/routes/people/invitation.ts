@@ -5,6 +5,7 @@ import { acceptInvitation, readInvitation } from "../../../ledger/people/invitat
 import { viewAccount } from "../../../ledger/sign-in/sessions.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { readForm, readQuery } from "../../http/form.ts";
+import { orDeadLink } from "../../http/dead-link.ts";
 import { createOwnerNotifier } from "../../mail/notifier.ts";
 import { memberJoinedLetter } from "../../mail/security-letters.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
@@ -17,7 +18,7 @@ export function invitationRoutes(app: FastifyInstance, deps: AppDeps): void {
   const tellOwners = createOwnerNotifier(deps);
   app.get("/dashboard/invitation", async (request, reply) => {
     const token = readQuery(request, "token");
-    const invitation = await readInvitation(database, token);
+    const invitation = await orDeadLink(readInvitation(database, token));
     return sendPage(reply, invitationPage({ visitor: request.visitor, invitation, token }));
   });
 

@@ -6,6 +6,7 @@ import { readInvitation } from "../../../ledger/people/invitations.ts";
 import { takeLetter } from "../../../ledger/people/letter-budget.ts";
 import { findPersonByEmail, signUp, signUpInvited } from "../../../ledger/people/persons.ts";
 import type { AppDeps } from "../../app-deps.ts";
+import { DeadLink, orDeadLink } from "../../http/dead-link.ts";
 import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm, type FormState } from "../../http/form.ts";
 import { addressLetter, knownAddressLetter } from "../../mail/letters.ts";
 import type { Letter, Mailer } from "../../mail/letter.ts";
@@ -20,6 +21,8 @@ import { signedNote } from "../../session/signed-note.ts";
 import { checkSignUpAddress, checkSignUpOpen } from "../../config/sign-up-rules.ts";
 import { addressPage, addressSentPage, signUpPage } from "../../views/people/sign-up.ts";
 import { HOUR_MS } from "../../../contract/days.ts";
+
+const RENEWAL = { path: "/dashboard/sign-up", words: "Request a new link" };
 
 /** What lets somebody sign up. */
 interface Ticket {
@@ -51,13 +54,13 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
     if (!canProve && (invitedTo !== null || rules.domains === null)) return { ...ticket, proof: "", email: null };
     if (proof === "") return undefined;
     const email = proofs.read(proof);
-    if (email === undefined) throw new GatewayError("not_found", "This link ran out, or was cut short. Ask for a new one.");
+    if (email === undefined) throw new DeadLink("This link has expired, or is incomplete. Request a new one.", RENEWAL);
     return { ...ticket, email };
   }
 
   /** Who is invited may sign up where nobody else may. @returns the account's name; null for somebody without an invitation. */
   async function readInvitedTo(invitation: string): Promise<string | null> {
-    if (invitation !== "") return (await readInvitation(database, invitation)).accountName;
+    if (invitation !== "") return (await orDeadLink(readInvitation(database, invitation))).accountName;
     checkSignUpOpen(rules);
     return null;
   }

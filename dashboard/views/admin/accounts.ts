@@ -61,7 +61,6 @@ function table(accounts: readonly ListedAccount[]): string {
       "Status",
       "Created",
       { number: "Balance" },
-      { number: "Held" },
       { number: "Members" },
       { number: "Keys" },
       { number: "Spend, 30 days" },
@@ -81,8 +80,11 @@ function row(account: ListedAccount): string {
     </th>
     <td data-label="Status"><span class="badge ${account.status}">${account.status}</span></td>
     <td data-label="Created">!${moment(account.createdAt)}</td>
-    <td data-label="Balance" class="number">!${usd(account.postedNanoUsd)}</td>
-    <td data-label="Held" class="number">!${usd(account.leasedNanoUsd)}</td>
+    <td data-label="Balance" class="number">
+      <span
+        >!${usd(account.postedNanoUsd)}!${account.leasedNanoUsd === 0n ? "" : html`<span class="sub">!${usd(account.leasedNanoUsd)} held</span>`}</span
+      >
+    </td>
     <td data-label="Members" class="number">${account.members}</td>
     <td data-label="Keys" class="number">${account.keys}</td>
     <td data-label="Spend, 30 days" class="number">!${usd(account.spentNanoUsd)}</td>

@@ -103,7 +103,6 @@ function table(keys: readonly ListedKey[], visitor: Member, mayChange: boolean):
       "Last used",
       { number: "Spend" },
       "Limits",
-      "Expires",
       ...(mayChange ? [{ hidden: "Actions" }] : []),
     ],
     keys.map((key) => row(key, visitor, mayChange)),
@@ -137,7 +136,10 @@ function row(key: ListedKey, visitor: Member, mayChange: boolean): string {
     </th>
     <td data-label="Key"><code>${masked}</code></td>
     <td data-label="Status">
-      <span><span class="badge ${status}">${status}</span>!${previousUntil === null || isPlayground ? "" : overlap}</span>
+      <span
+        ><span class="badge ${status}">${status}</span
+        >!${expiresAt === null || isPlayground ? "" : lastDay(expiresAt)}!${previousUntil === null || isPlayground ? "" : overlap}</span
+      >
     </td>
     <td data-label="Created">
       <span>!${moment(createdAt)}!${createdBy === null ? "" : html`<span class="sub">!${clipped(createdBy)}</span>`}</span>
@@ -145,9 +147,12 @@ function row(key: ListedKey, visitor: Member, mayChange: boolean): string {
     <td data-label="Last used">!${lastUsedAt === null ? "Never" : moment(lastUsedAt)}</td>
     <td data-label="Spend" class="number">!${usd(spentNanoUsd)}</td>
     <td data-label="Limits">!${spendLimits(key)}</td>
-    <td data-label="Expires">!${expiresAt === null ? "Never" : day(new Date(expiresAt.getTime() - 1))}</td>
     !${mayChange ? html`<td class="actions">!${rowMenu(name, actions(key, path, visitor))}</td>` : ""}
   </tr>`;
+}
+
+function lastDay(expiresAt: Date): string {
+  return html`<span class="sub">Until !${day(new Date(expiresAt.getTime() - 1))}</span>`;
 }
 
 function actions({ name, status, isPlayground }: ListedKey, path: string, { csrf }: Member): string[] {

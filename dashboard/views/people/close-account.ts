@@ -32,7 +32,8 @@ export function closeAccountPage({ visitor, balance, keys, form }: CloseAccountV
     body: html`!${credit}
       <ul>
         <li>
-          ${keys === 1 ? "Its API key is" : `Its ${keys} API keys are`} disabled at once, and its management tokens are revoked.
+          ${keys === 0 ? "" : `${keys === 1 ? "Its API key is" : `Its ${keys} API keys are`} disabled immediately. `}Its
+          management tokens are revoked.
         </li>
         <li>Automatic top-up is turned off, and open invitations and the webhook are deleted.</li>
         <li>Everyone in the account is signed out. Members can sign in again to read usage and receipts.</li>

@@ -8,7 +8,7 @@ import { filterQuery, type RequestFilter } from "../../usage/filter.ts";
 import type { DayRange } from "../../usage/range.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
 import { empty } from "../empty.ts";
-import { compactCell, seconds, tokensPerSecond, usd } from "../figures.ts";
+import { compact, compactCell, seconds, tokensPerSecond, usd } from "../figures.ts";
 import { layout } from "../layout.ts";
 import { OUTCOME_BADGES, OUTCOME_NAMES } from "./outcome-names.ts";
 import { hiddenFields, rangePicker, rangeQuery } from "./range-picker.ts";
@@ -124,7 +124,6 @@ function table(requests: readonly ListedRequest[], names: ReadonlyMap<string, st
       "Key",
       "Status",
       { number: "Input" },
-      { number: "Cached" },
       { number: "Output" },
       { number: "TTFT" },
       { number: "Duration" },
@@ -137,6 +136,7 @@ function table(requests: readonly ListedRequest[], names: ReadonlyMap<string, st
 
 function row(request: ListedRequest, names: ReadonlyMap<string, string>): string {
   const at = request.startedAt.toISOString();
+  const cached = request.cachedInputTokens + request.cacheWriteTokens;
   return html`<tr>
     <th scope="row" data-label="Time (UTC)">
       <a href="${PATH}/${request.requestId}"
@@ -144,11 +144,7 @@ function row(request: ListedRequest, names: ReadonlyMap<string, string>): string
       >
     </th>
     <td data-label="Model">
-      <span
-        >!${clipped(request.model)}<span class="sub"
-          >${INTERFACE_NAMES[request.interface]}${request.isStream ? ", streaming" : ""}</span
-        ></span
-      >
+      <span>!${clipped(request.model)}<span class="sub">${INTERFACE_NAMES[request.interface]}</span></span>
     </td>
     <td data-label="Key">!${clipped(names.get(request.keyId) ?? request.keyId)}</td>
     <td data-label="Status">
@@ -157,8 +153,11 @@ function row(request: ListedRequest, names: ReadonlyMap<string, string>): string
         >!${request.isEstimated ? ' <span class="sub" title="The model server did not report usage, so the gateway counted the tokens">Estimated</span>' : ""}</span
       >
     </td>
-    <td data-label="Input" class="number">!${compactCell(request.inputTokens)}</td>
-    <td data-label="Cached" class="number">!${compactCell(request.cachedInputTokens + request.cacheWriteTokens)}</td>
+    <td data-label="Input" class="number">
+      <span
+        >!${compactCell(request.inputTokens)}!${cached === 0 ? "" : html`<span class="sub">+ !${compact(cached)} cached</span>`}</span
+      >
+    </td>
     <td data-label="Output" class="number">!${compactCell(request.outputTokens)}</td>
     <td data-label="TTFT" class="number">${seconds(request.firstTokenMs)}</td>
     <td data-label="Duration" class="number">
