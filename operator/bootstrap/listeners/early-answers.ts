@@ -1,6 +1,6 @@
 import { HEADERS, RELAY_CLUSTER } from "../../../contract/headers.ts";
 import { attemptsRoutes } from "./attempts.ts";
-import { backendRoutes } from "../routes/backend.ts";
+import { streamedBackendRoutes } from "../routes/backend.ts";
 import { brokenAnswerLog } from "../filters/broken-answer-log.ts";
 import { CONNECTION_BUFFER_BYTES } from "../buffers.ts";
 import type { EnvoyConfig } from "../envoy-config.ts";
@@ -52,7 +52,7 @@ export function earlyAnswersListener({ address, maxRequestBytes }: EarlyAnswersL
             typed_config: {
               ...relayConnectionManager("early_answers", {
                 request_body_buffer_limit: maxRequestBytes,
-                routes: [...attemptsRoutes({ maxRequestBytes }), ...backendRoutes()],
+                routes: [...attemptsRoutes({ maxRequestBytes }), ...streamedBackendRoutes({})],
               }),
               // extproc may still be writing when a server has answered: its write must not fail before it has read the answer.
               delayed_close_timeout: "1s",

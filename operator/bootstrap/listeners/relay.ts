@@ -1,5 +1,5 @@
 import { HEADERS, RELAY_CLUSTER } from "../../../contract/headers.ts";
-import { backendRoutes } from "../routes/backend.ts";
+import { streamedBackendRoutes } from "../routes/backend.ts";
 import { brokenAnswerLog } from "../filters/broken-answer-log.ts";
 import { CONNECTION_BUFFER_BYTES } from "../buffers.ts";
 import type { EnvoyConfig } from "../envoy-config.ts";
@@ -48,12 +48,11 @@ export function relayCluster(): EnvoyConfig {
   });
 }
 
-/** @param maxRequestBytes a request is kept until its answer begins, to be sent again where no server has seen it. */
 export function relayListener({ maxRequestBytes }: { maxRequestBytes: number }): EnvoyConfig {
   return internalListener(LISTENER, {
     ...relayConnectionManager("relay", {
       request_body_buffer_limit: maxRequestBytes,
-      routes: [EARLY_ANSWER_ROUTE, ...backendRoutes({ request_body_buffer_limit: maxRequestBytes })],
+      routes: [EARLY_ANSWER_ROUTE, ...streamedBackendRoutes({ request_body_buffer_limit: maxRequestBytes })],
     }),
     delayed_close_timeout: BROKEN_STAYS_OPEN,
     access_log: [brokenAnswerLog({ isInside: true })],

@@ -1,30 +1,52 @@
 import { HEADERS } from "../../../contract/headers.ts";
+import { SENT_AGAIN_BYTES } from "../buffers.ts";
 import type { EnvoyConfig } from "../envoy-config.ts";
 import { PRIVATE_HEADERS, SENT_AGAIN, UNBELIEVED_HEADERS } from "./upstream.ts";
 
-/** The routes to the one backend that extproc has named. @param options further fields of each route. */
-export function backendRoutes(options: EnvoyConfig = {}): EnvoyConfig[] {
+/** The routes to the one backend that extproc has named. */
+export function backendRoutes(): EnvoyConfig[] {
+  return routesTo({ suffix: "", further: [], retries: { retry_policy: SENT_AGAIN } });
+}
+
+/**
+ * The same for streams, which may last for an hour: until a stream ends, Envoy keeps a copy of what it may send again, so only a
+ * short prompt is sent again (docs/decisions/0034).
+ * @param options further fields of each route.
+ */
+export function streamedBackendRoutes(options: EnvoyConfig): EnvoyConfig[] {
+  const isShort = { name: "content-length", range_match: { start: 0, end: SENT_AGAIN_BYTES + 1 } };
   return [
-    {
-      ...backendRoute({ name: "timed-backend", idleTimeout: "3600s", further: [{ name: HEADERS.timed, present_match: true }] }),
-      ...options,
-    },
-    { ...backendRoute({ name: "backend", idleTimeout: "300s", further: [] }), ...options },
+    ...routesTo({ suffix: "-short", further: [isShort], retries: { retry_policy: SENT_AGAIN } }),
+    ...routesTo({ suffix: "", further: [], retries: {} }),
+  ].map((route) => ({ ...route, ...options }));
+}
+
+interface BackendRoutes {
+  /** Of their names. */
+  suffix: string;
+  /** Further headers that the request must have. */
+  further: EnvoyConfig[];
+  retries: EnvoyConfig;
+}
+
+function routesTo({ suffix, further, retries }: BackendRoutes): EnvoyConfig[] {
+  const isTimed = { name: HEADERS.timed, present_match: true };
+  return [
+    backendRoute({ name: `timed-backend${suffix}`, idleTimeout: "3600s", further: [isTimed, ...further], retries }),
+    backendRoute({ name: `backend${suffix}`, idleTimeout: "300s", further, retries }),
   ];
 }
 
-interface BackendRoute {
+interface BackendRoute extends Omit<BackendRoutes, "suffix"> {
   name: string;
   /**
    * Silence in both directions: an answer may stream for as long as it likes, but not fall silent, nor wait for a client that
    * reads no more. Longer than a reasoning model's usual pause; clients retry what it ends.
    */
   idleTimeout: string;
-  /** Further headers that the request must have. */
-  further: EnvoyConfig[];
 }
 
-function backendRoute({ name, idleTimeout, further }: BackendRoute): EnvoyConfig {
+function backendRoute({ name, idleTimeout, further, retries }: BackendRoute): EnvoyConfig {
   return {
     name,
     match: { prefix: "/", headers: [{ name: HEADERS.backend, present_match: true }, ...further] },
@@ -36,7 +58,7 @@ function backendRoute({ name, idleTimeout, further }: BackendRoute): EnvoyConfig
       auto_host_rewrite: true,
       timeout: "0s",
       idle_timeout: idleTimeout,
-      retry_policy: SENT_AGAIN,
+      ...retries,
     },
   };
 }

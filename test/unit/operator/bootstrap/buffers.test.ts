@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { buildBootstrap } from "../../../../operator/bootstrap/bootstrap.ts";
 import { buildCluster } from "../../../../operator/xds/cluster.ts";
+import { relayListener } from "../../../../operator/bootstrap/listeners/relay.ts";
 import { routeByBodyLength } from "../../../../operator/bootstrap/filters/held-body.ts";
 
 const MEBIBYTE = 1024 * 1024;
@@ -43,6 +44,19 @@ test("what is held of a request and its streamed answer depends on the body's le
     [undefined, MAX_REQUEST_BYTES],
   ]);
   expect(new Set(routes.map(({ name }) => name)).size).toBe(routes.length);
+});
+
+test("a stream with a long prompt is sent once: what may be sent again is kept until the stream ends", () => {
+  const routes = valuesOf("routes", relayListener({ maxRequestBytes: MAX_REQUEST_BYTES })).flat();
+  const toServers = routes.filter((route) => valuesOf("cluster_header", route).length > 0);
+  const lengths = toServers.map((route) => valuesOf("end", route)[0]);
+  const areSentAgain = toServers.map((route) => valuesOf("retry_policy", route).length > 0);
+  expect(lengths).toEqual([256 * 1024 + 1, 256 * 1024 + 1, undefined, undefined]);
+  expect(areSentAgain).toEqual([true, true, false, false]);
+});
+
+test("connections take turns, so that one with a thousand streams is no further ahead than one with a single stream", () => {
+  expect(valuesOf("http.max_requests_per_io_cycle", bootstrap)).toEqual([1]);
 });
 
 test("memory that a flood has left behind goes back to the system, all beyond a quarter of the heap's bound", () => {
