@@ -1,6 +1,6 @@
 import { connect as connectHttp2 } from "node:http2";
 import type { ServerResponse } from "node:http";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
 import type { EnvoyConfig } from "../../operator/bootstrap/envoy-config.ts";
@@ -13,6 +13,11 @@ import { startTestStack, type TestStack } from "../support/stack.ts";
 /** Streams that stand still for as long as Envoy waits: whose fault is it? With the product's times made short. */
 const ROUTES = { from: '"idle_timeout":"300s"', to: '"idle_timeout":"4s"' };
 const CONNECTIONS = { from: '"int_value":240000', to: '"int_value":2000' };
+const BUFFERS = {
+  from: '"per_connection_buffer_high_watermark_timeout":"120s"',
+  to: '"per_connection_buffer_high_watermark_timeout":"2s"',
+};
+const WHOLE_BYTES = 24 * 1024 * 1024;
 
 let upstream: RecordingUpstream;
 let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
@@ -24,7 +29,9 @@ let patient: DataPlane;
 
 beforeAll(async () => {
   upstream = await startRecordingUpstream((request, response) =>
-    stream(response, request.url?.startsWith("/silent") === true ? 16 : Infinity),
+    request.url?.startsWith("/whole") === true
+      ? answerWhole(response)
+      : stream(response, request.url?.startsWith("/silent") === true ? 16 : Infinity),
   );
   const backend = (name: string, path: string) =>
     ({ name, protocol: "chat", url: `http://127.0.0.1:${upstream.port}/${path}` }) as const;
@@ -35,6 +42,8 @@ beforeAll(async () => {
   manifests = await makeBackendManifests([
     ...["unread-one", "unread-patient"].map((name) => ({ name, ...limits, backends: [backend("only", "endless")] })),
     { name: "unread-two", ...limits, backends: [backend("first", "endless"), backend("second", "endless")] },
+    { name: "whole", ...limits, backends: [backend("only", "whole")] },
+    { name: "unread-slow", ...limits, backends: [backend("only", "endless")] },
     { name: "silent", ...limits, backends: [backend("only", "silent")] },
     { name: "unread-timed", ...limits, timeouts, backends: [backend("only", "endless")] },
     { name: "unread-timed-two", ...limits, timeouts, backends: [backend("first", "endless"), backend("second", "endless")] },
@@ -76,12 +85,20 @@ function stream(response: ServerResponse, mostPieces: number): void {
   more();
 }
 
-const bodyOf = (model: string) =>
-  JSON.stringify({ model, stream: true, max_tokens: 400_000_000, messages: [{ role: "user", content: "Go on." }] });
+function answerWhole(response: ServerResponse): void {
+  const message = { role: "assistant", content: "x".repeat(WHOLE_BYTES) };
+  const usage = { prompt_tokens: 3, completion_tokens: 5, total_tokens: 8 };
+  const choices = [{ index: 0, message, finish_reason: "stop" }];
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(JSON.stringify({ id: "a", object: "chat.completion", created: 1, model: "m", choices, usage }));
+}
+
+const bodyOf = (model: string, isStream = true) =>
+  JSON.stringify({ model, stream: isStream, max_tokens: 400_000_000, messages: [{ role: "user", content: "Go on." }] });
 
 /** Over HTTP/1.1. */
-function ask(baseUrl: string, model: string, { isRead }: { isRead: boolean }): void {
-  const body = bodyOf(model);
+function ask(baseUrl: string, model: string, { isRead, isStream }: { isRead: boolean; isStream?: boolean }): Socket {
+  const body = bodyOf(model, isStream);
   const socket = connect({ host: "127.0.0.1", port: Number(new URL(baseUrl).port) });
   onTestFinished(() => void socket.destroy());
   socket.on("error", () => {});
@@ -90,6 +107,19 @@ function ask(baseUrl: string, model: string, { isRead }: { isRead: boolean }): v
   );
   if (isRead) socket.resume();
   else socket.pause();
+  return socket;
+}
+
+/** Takes so many bytes off its connection, now and then. */
+function readSlowly(socket: Socket, { bytes, everyMs }: { bytes: number; everyMs: number }): () => number {
+  let taken = 0;
+  socket.on("data", (piece) => {
+    taken += piece.length;
+    if (taken % bytes < piece.length) socket.pause();
+  });
+  const timer = setInterval(() => socket.resume(), everyMs);
+  onTestFinished(() => clearInterval(timer));
+  return () => taken;
 }
 
 /** Over HTTP/2, on a connection whose other streams are read. */
@@ -166,3 +196,25 @@ test("a model server that falls silent in its stream has failed", { timeout: 120
   expect(await endOf("silent")).toEqual({ outcome: "truncated", httpStatus: 200 });
   expect(await failuresOf(patient, "silent")).toEqual([expect.stringMatching(/ 1$/)]);
 });
+
+test(
+  "a whole answer that its client takes byte by byte is given up, and one that is read slowly is not",
+  { timeout: 120_000 },
+  async () => {
+    const impatient = await startDataPlane(stack, {}, { edit: (bootstrap) => changed(bootstrap, BUFFERS) });
+    onTestFinished(async () => void (await impatient.stop()));
+    const buffered = async () => [...(await impatient.envoyStats("^http.clients.downstream_cx_tx_bytes_buffered$")).values()];
+
+    const reading = ask(impatient.baseUrl, "unread-slow", { isRead: true });
+    const taken = readSlowly(reading, { bytes: 512 * 1024, everyMs: 100 });
+    const socket = ask(impatient.baseUrl, "whole", { isRead: false, isStream: false });
+    const isOver = new Promise((resolve) => void socket.once("close", resolve));
+    await eventually(async () => expect((await buffered())[0]).toBeGreaterThan(8 * 1024 * 1024), { withinMs: 60_000 });
+    readSlowly(socket, { bytes: 1, everyMs: 100 });
+    await isOver;
+    expect(await endOf("whole")).toMatchObject({ httpStatus: 200 });
+    const before = taken();
+    await eventually(() => expect(taken()).toBeGreaterThan(before + 4 * 1024 * 1024), { withinMs: 60_000 });
+    expect(reading.destroyed).toBe(false);
+  },
+);

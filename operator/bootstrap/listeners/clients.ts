@@ -39,6 +39,7 @@ export function listener(options: ListenerOptions): EnvoyConfig {
     name: "clients",
     address: socketAddress(options.listen),
     per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
+    per_connection_buffer_high_watermark_timeout: UNREAD_ANSWER_ENDS,
     // Network balancers, NAT and firewalls forget connections that are silent, and the first token may take minutes.
     tcp_keepalive: { keepalive_time: 20, keepalive_interval: 20, keepalive_probes: 6 },
     socket_options: [UNREAD_CONNECTIONS_END],
@@ -54,6 +55,12 @@ export function listener(options: ListenerOptions): EnvoyConfig {
     ],
   };
 }
+
+/**
+ * A client that never lets its connection's buffer get half empty for so long is cut off, even if it takes a byte now and then.
+ * Over HTTP/1.1 Envoy holds a whole answer there, and has told extproc that its stream is over. 32 MiB take 2 Mbit/s.
+ */
+const UNREAD_ANSWER_ENDS = "120s";
 
 /**
  * TCP_USER_TIMEOUT, in milliseconds: a client that takes nothing for so long is cut off by the kernel, as one that has left.
