@@ -3,12 +3,13 @@ import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { onlyRow } from "../support/settlement.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** The line that extproc writes about a finished request, on the whole product. */
-let stack: TestStack;
+let stack: TestProduct;
 beforeAll(async () => {
-  stack = await startTestStack();
+  stack = await borrowStack();
 });
 afterAll(() => stack?.stop());
 
@@ -44,7 +45,7 @@ test.for([{ stream: true }, { stream: false }])(
       expect(await linesOf(requestId)).toMatchObject([
         {
           level: "info",
-          account: "demo",
+          account: stack.accountId,
           key: stack.apiKey.slice(PREFIX.length, PREFIX.length + PUBLIC_ID_CHARACTERS),
           model,
           backend: row.backend,
@@ -63,7 +64,7 @@ test("a request that is refused has one line, with whose it was", async () => {
   const requestId = await ask("no-such-model", false);
   await eventually(async () =>
     expect(await linesOf(requestId)).toMatchObject([
-      { account: "demo", key: expect.any(String), status: 404, outcome: "refused", code: "model_not_found" },
+      { account: stack.accountId, key: expect.any(String), status: 404, outcome: "refused", code: "model_not_found" },
     ]),
   );
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { onlyRow } from "../support/settlement.ts";
 import { DEAR, useScriptedModels, type ModelAnswer } from "../support/scripted-models.ts";
-import type { UsageRow } from "../support/stack.ts";
+import type { UsageRow } from "../support/product.ts";
 
 /** Which side ended an answer, through a real Envoy: what the client reads, and what the gateway books (S22, S28, S41). */
 

@@ -7,13 +7,14 @@ import type { Dialect } from "../../contract/protocol.ts";
 import { eventually } from "../support/eventually.ts";
 import { expectComplete, onlyRow } from "../support/settlement.ts";
 import { readJournal } from "../support/simulator-journal.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 import { createWatchedFetch } from "../support/watched-fetch.ts";
 
 /** The Vercel AI SDK with both of its providers, each against an upstream of either protocol. */
-let stack: TestStack;
+let stack: TestProduct;
 beforeAll(async () => {
-  stack = await startTestStack();
+  stack = await borrowStack();
 });
 afterAll(() => stack.stop());
 

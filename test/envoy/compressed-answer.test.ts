@@ -3,12 +3,13 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompress
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeBackendManifests } from "../support/backend-manifests.ts";
 import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** A model server that compresses, although it was asked for `identity`. */
 let upstream: RecordingUpstream;
 let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
-let stack: TestStack;
+let stack: TestProduct;
 let respond: (response: ServerResponse) => void;
 
 beforeAll(async () => {
@@ -18,7 +19,7 @@ beforeAll(async () => {
     { name: "as-chat", backends: [{ name: "only", protocol: "chat", url }] },
     { name: "as-messages", backends: [{ name: "only", protocol: "messages", url }] },
   ]);
-  stack = await startTestStack({ manifestsDirectory: manifests.directory });
+  stack = await borrowStack({ manifestsDirectory: manifests.directory });
 });
 afterAll(async () => {
   await stack?.stop();

@@ -6,7 +6,8 @@ import { createMessagesAgent } from "../support/agent-messages.ts";
 import type { Said } from "../support/agent.ts";
 import { makeManifests, SIMULATOR_URLS } from "../support/manifests-folder.ts";
 import { clearJournal, readJournal } from "../support/simulator-journal.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 import { createWatchedFetch, type WatchedFetch } from "../support/watched-fetch.ts";
 
 /**
@@ -40,7 +41,7 @@ interface Conversation {
   watched: WatchedFetch;
 }
 
-let stack: TestStack;
+let stack: TestProduct;
 let removeManifests: () => Promise<void>;
 const conversations = new Map<Pair, Conversation>();
 beforeAll(async () => {
@@ -53,7 +54,7 @@ beforeAll(async () => {
     { ...server, name: "via-messages", upstream: "messages", url: SIMULATOR_URLS.messages },
   ]);
   removeManifests = manifests.remove;
-  stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 100_000_000_000n });
+  stack = await borrowStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 100_000_000_000n });
   for (const pair of [...PAIRS, BLIND_TOOLS, FORGETFUL]) conversations.set(pair, await converse(pair));
 });
 afterAll(async () => {

@@ -6,13 +6,14 @@ import { encodeFrame } from "../../extproc/journal/frame.ts";
 import { startDataPlane, type DataPlane } from "../support/data-plane.ts";
 import { eventually } from "../support/eventually.ts";
 import { scrape } from "../support/metrics.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** Answered requests that only the journal has; the process is killed, the disk damages the journal, the next one starts (S39). */
-let stack: TestStack;
+let stack: TestProduct;
 let plane: DataPlane;
 beforeAll(async () => {
-  stack = await startTestStack({ creditNanoUsd: 1_000_000_000_000n });
+  stack = await borrowStack({ creditNanoUsd: 1_000_000_000_000n });
   plane = await startDataPlane(stack);
 });
 afterAll(async () => {

@@ -4,14 +4,16 @@ import { describe, expect, test } from "vitest";
 import { takeDescriptors } from "../support/descriptors.ts";
 import { eventually } from "../support/eventually.ts";
 import { onlyRow } from "../support/settlement.ts";
-import { DEAR, useScriptedModels, type ModelAnswer } from "../support/scripted-models.ts";
-import type { UsageRow } from "../support/stack.ts";
+import { DEAR, useScriptedModelsOfWorkers, type ModelAnswer } from "../support/scripted-models.ts";
+import type { UsageRow } from "../support/product.ts";
 
 /** Streams that the gateway answers before their model server does, through a real Envoy (S41). */
 
 /** What the model server does for requests whose content names the script: tests run side by side. */
 const scripts = new Map<string, ModelAnswer>();
-const stack = useScriptedModels(
+const stack = useScriptedModelsOfWorkers(
+  // Each request has to find the worker that has it.
+  2,
   (request, response, body) => scripts.get(/script-\d+/.exec(body)?.[0] ?? "")?.(request, response, body),
   (url) => {
     const only = { name: "only", protocol: "chat", url } as const;
@@ -24,8 +26,6 @@ const stack = useScriptedModels(
       { name: "patient", backends: [only], pricing: DEAR, streaming: { keepAlive: "1s", answerAfter: "1h" } },
     ];
   },
-  // Each request has to find the worker that has it.
-  { workers: 2 },
 );
 
 const CHEAP = { inputPerMillion: "0.0001", outputPerMillion: "0.0001" };

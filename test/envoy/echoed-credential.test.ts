@@ -5,12 +5,13 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { makeBackendManifests } from "../support/backend-manifests.ts";
 import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** Model servers that repeat the credential that they were sent, in each way in which an error reaches the client. */
 const specRow = z.strictObject({ spec: z.string() });
 const KEY = "px-live-Zk3v9QmT7wLr2YbN";
-let stack: TestStack;
+let stack: TestProduct;
 let provider: RecordingUpstream;
 let removeManifests: () => Promise<void>;
 let respond: (request: IncomingMessage, response: ServerResponse) => void;
@@ -25,7 +26,7 @@ beforeAll(async () => {
     { name: "over-both", backends: [backend("a", "chat"), backend("b", "messages")] },
   ]);
   removeManifests = manifests.remove;
-  stack = await startTestStack({ manifestsDirectory: manifests.directory });
+  stack = await borrowStack({ manifestsDirectory: manifests.directory });
 });
 afterAll(async () => {
   await stack?.stop();

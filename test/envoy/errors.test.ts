@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** Every refusal and failure that a caller can meet (S17–S22), in both dialects, through a real Envoy. */
-let stack: TestStack;
+let stack: TestProduct;
 beforeAll(async () => {
-  stack = await startTestStack({ creditNanoUsd: 1_000_000_000_000n });
+  stack = await borrowStack({ creditNanoUsd: 1_000_000_000_000n });
 });
 afterAll(() => stack.stop());
 

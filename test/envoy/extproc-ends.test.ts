@@ -6,13 +6,14 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "v
 import * as z from "zod";
 import { startDataPlane, type DataPlane } from "../support/data-plane.ts";
 import { eventually } from "../support/eventually.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** extproc dies, or is told to end, while requests run. */
-let stack: TestStack;
+let stack: TestProduct;
 let plane: DataPlane;
 beforeAll(async () => {
-  stack = await startTestStack({ creditNanoUsd: 1_000_000_000_000n });
+  stack = await borrowStack({ creditNanoUsd: 1_000_000_000_000n });
   plane = await startDataPlane(stack);
 });
 afterAll(async () => {

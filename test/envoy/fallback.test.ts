@@ -6,10 +6,11 @@ import { startDataPlane } from "../support/data-plane.ts";
 import { eventually } from "../support/eventually.ts";
 import { startFailingUpstream, type Behaviour, type FailingUpstream } from "../support/failing-upstream.ts";
 import { scrape } from "../support/metrics.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** Models with several backends, through a real Envoy: what one of them fails to answer, the next one does (S22). */
-let stack: TestStack;
+let stack: TestProduct;
 let upstream: FailingUpstream;
 let removeManifests: () => Promise<void>;
 
@@ -111,7 +112,7 @@ beforeAll(async () => {
     },
   ]);
   removeManifests = remove;
-  stack = await startTestStack({ creditNanoUsd: 1_000_000_000_000n, manifestsDirectory: directory });
+  stack = await borrowStack({ creditNanoUsd: 1_000_000_000_000n, manifestsDirectory: directory });
 });
 afterAll(async () => {
   await stack.stop();

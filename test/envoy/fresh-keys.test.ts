@@ -4,14 +4,15 @@ import { changeKey } from "../../ledger/keys/key-settings.ts";
 import { createApiKey, mintApiKey, rotateApiKey } from "../../ledger/keys/keys.ts";
 import { readPepper } from "../../local/demo.ts";
 import { eventually } from "../support/eventually.ts";
-import { startTestStack, type TestCustomer, type TestStack } from "../support/stack.ts";
+import type { TestCustomer, TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** A person who makes a key pastes it at once (S24, docs/decisions/0036). */
-let stack: TestStack;
+let stack: TestProduct;
 let pepper: Buffer;
 let customer: TestCustomer;
 beforeAll(async () => {
-  stack = await startTestStack();
+  stack = await borrowStack();
   pepper = await readPepper(stack.directory.pepper);
   customer = await stack.createAccount({ name: "customer", creditNanoUsd: 1_000_000_000n });
 });

@@ -6,7 +6,8 @@ import { readGoldenStream, toGolden, type GoldenStream } from "../support/golden
 import { makeManifests, type TestModel } from "../support/manifests-folder.ts";
 import { startReplayUpstream, type ReplayUpstream } from "../support/replay-upstream.ts";
 import { onlyRow } from "../support/settlement.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /**
  * Every streamed answer of test/golden, sent by a real server through a real Envoy: the client gets the golden file's
@@ -37,13 +38,13 @@ const PLAYED: Played[] = PAIRS.flatMap(loadFixtures)
 const PIECE_BYTES = inject("isNight") ? 1 : 29;
 
 let upstream: ReplayUpstream;
-let stack: TestStack;
+let stack: TestProduct;
 let removeManifests: () => Promise<void>;
 beforeAll(async () => {
   upstream = await startReplayUpstream();
   const manifests = await makeManifests(PLAYED.map(toModel));
   removeManifests = manifests.remove;
-  stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 100_000_000_000n });
+  stack = await borrowStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 100_000_000_000n });
 });
 afterAll(async () => {
   await stack.stop();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { onlyRow } from "../support/settlement.ts";
 import { useScriptedModels } from "../support/scripted-models.ts";
-import type { UsageRow } from "../support/stack.ts";
+import type { UsageRow } from "../support/product.ts";
 
 /** What the model server streams. */
 let stream = "";

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeBackendManifests } from "../support/backend-manifests.ts";
 import { makeCompletion, makeCompletionStream } from "../support/completions.ts";
 import { onlyRow } from "../support/settlement.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 import { makeAuthority, type Authority } from "../support/tls-certificates.ts";
 
 /** A model server that speaks HTTP/2 ends one stream and keeps its connection: not what a closed connection looks like. */
@@ -15,7 +16,7 @@ let protocols: (string | null | undefined)[] = [];
 let authority: Authority;
 let server: Http2Server;
 let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
-let stack: TestStack;
+let stack: TestProduct;
 
 beforeAll(async () => {
   authority = await makeAuthority();
@@ -36,7 +37,7 @@ beforeAll(async () => {
     { name: "single", backends: [only] },
     { name: "several", backends: [only, { ...only, name: "spare", priority: 1 }] },
   ]);
-  stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
+  stack = await borrowStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
 });
 afterAll(async () => {
   await stack.stop();

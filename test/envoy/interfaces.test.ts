@@ -2,12 +2,13 @@ import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chargeNanoUsd } from "../../ledger/money.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** Both official SDKs, each against an upstream of either protocol, through a real Envoy and into a real ledger. */
-let stack: TestStack;
+let stack: TestProduct;
 beforeAll(async () => {
-  stack = await startTestStack();
+  stack = await borrowStack();
 });
 afterAll(() => stack.stop());
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
 import { eventually } from "../support/eventually.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** Bodies that are all structure: refused in the caller's words before they cost anything, while others are served (S40, docs/decisions/0031). */
 const ENDPOINTS = [
@@ -19,11 +20,11 @@ const BOMBS = {
   "white space": (list: string) => `{"model":"modelx-v4-pro","max_tokens":9,${many(" ")}"${list}":[]}`,
 } as const;
 
-let stack: TestStack;
+let stack: TestProduct;
 let payer: string;
 let beggar: string;
 beforeAll(async () => {
-  stack = await startTestStack();
+  stack = await borrowStack();
   payer = (await stack.createAccount({ name: "payer", creditNanoUsd: 1_000_000_000n })).apiKey;
   beggar = (await stack.createAccount({ name: "beggar", creditNanoUsd: 0n })).apiKey;
 });

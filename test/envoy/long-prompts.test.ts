@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { askLong } from "../support/long-prompts.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
-let stack: TestStack;
+let stack: TestProduct;
 beforeAll(async () => {
-  stack = await startTestStack({ creditNanoUsd: 1_000_000_000_000_000n });
+  stack = await borrowStack({ creditNanoUsd: 1_000_000_000_000_000n });
 });
 afterAll(() => stack.stop());
 

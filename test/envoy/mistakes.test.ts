@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Interface } from "../../contract/protocol.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** What people and tools get wrong when they set this service up: each answer tells the remedy, in the caller's shape. */
-let stack: TestStack;
+let stack: TestProduct;
 beforeAll(async () => {
-  stack = await startTestStack({ creditNanoUsd: 1_000_000_000_000n });
+  stack = await borrowStack({ creditNanoUsd: 1_000_000_000_000n });
 });
 afterAll(() => stack.stop());
 

@@ -2,7 +2,8 @@ import process from "node:process";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { parseApiKey } from "../../ledger/keys/keys.ts";
 import { eventually } from "../support/eventually.ts";
-import { startTestStack, type TestCustomer, type TestStack } from "../support/stack.ts";
+import type { TestCustomer } from "../support/product.ts";
+import { startTestStack, type TestStack } from "../support/stack.ts";
 
 /** During an upgrade, or after one was taken back, the database has rows of a newer version. */
 let stack: TestStack;

@@ -2,10 +2,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeBackendManifests } from "../support/backend-manifests.ts";
 import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** Answers of model servers that are none, though they begin well: each is the server's error, in the caller's protocol (S22). */
-let stack: TestStack;
+let stack: TestProduct;
 let provider: RecordingUpstream;
 let removeManifests: () => Promise<void>;
 let respond: (response: ServerResponse) => void;
@@ -19,7 +20,7 @@ beforeAll(async () => {
     { name: "odd-several", backends: [only, { ...only, name: "b", priority: 1 }] },
   ]);
   removeManifests = manifests.remove;
-  stack = await startTestStack({ manifestsDirectory: manifests.directory });
+  stack = await borrowStack({ manifestsDirectory: manifests.directory });
 });
 afterAll(async () => {
   await stack?.stop();

@@ -4,10 +4,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { makeManifests, SIMULATOR_URLS } from "../support/manifests-folder.ts";
 import { readOpenapi, type OpenapiDocument } from "../support/openapi.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** What the product really answers, held against docs/openapi.yaml. */
-let stack: TestStack;
+let stack: TestProduct;
 let document: OpenapiDocument;
 let manifests: Awaited<ReturnType<typeof makeManifests>>;
 /** Of a response that was stored. */
@@ -20,7 +21,7 @@ beforeAll(async () => {
     nodePath.join(import.meta.dirname, "../../local/manifests/models.yaml"),
     nodePath.join(manifests.directory, "samples.yaml"),
   );
-  stack = await startTestStack({ manifestsDirectory: manifests.directory });
+  stack = await borrowStack({ manifestsDirectory: manifests.directory });
   storedPath = `/v1/responses/${await storeResponse()}`;
   emptyKey = (await stack.createAccount({ name: "no-credit", creditNanoUsd: 0n })).apiKey;
 });

@@ -5,10 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeManifests, SIMULATOR_URLS } from "../support/manifests-folder.ts";
 import { expectComplete, onlyRow } from "../support/settlement.ts";
 import { readJournal } from "../support/simulator-journal.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** Model servers that speak Responses, asked by the official SDKs of every interface, through a real Envoy and into a real ledger (S44). */
-let stack: TestStack;
+let stack: TestProduct;
 let removeManifests: () => Promise<void>;
 const model = "by-responses";
 
@@ -19,7 +20,7 @@ beforeAll(async () => {
     { name: "unlisted", upstream: "responses", url: SIMULATOR_URLS.responses, interfaces: null },
   ]);
   removeManifests = manifests.remove;
-  stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
+  stack = await borrowStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
 });
 afterAll(async () => {
   await stack.stop();

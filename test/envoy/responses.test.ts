@@ -4,10 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chargeNanoUsd } from "../../ledger/money.ts";
 import { makeManifests, SIMULATOR_URLS } from "../support/manifests-folder.ts";
 import { onlyRow } from "../support/settlement.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** The official SDK's Responses client, against a server of either protocol, through a real Envoy and into a real ledger. */
-let stack: TestStack;
+let stack: TestProduct;
 let removeManifests: () => Promise<void>;
 
 const MODELS = [
@@ -21,7 +22,7 @@ beforeAll(async () => {
     { name: "by-messages", upstream: "messages", url: SIMULATOR_URLS.messages },
   ]);
   removeManifests = manifests.remove;
-  stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
+  stack = await borrowStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
 });
 afterAll(async () => {
   await stack.stop();

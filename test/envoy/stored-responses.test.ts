@@ -11,10 +11,11 @@ import { makeManifests, SIMULATOR_URLS } from "../support/manifests-folder.ts";
 import { scrape } from "../support/metrics.ts";
 import { expectComplete } from "../support/settlement.ts";
 import { readJournal } from "../support/simulator-journal.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** Models that store responses (docs/decisions/0049), continued by id with the official SDKs, through two gateways of one database. */
-let stack: TestStack;
+let stack: TestProduct;
 let second: DataPlane;
 let removeManifests: () => Promise<void>;
 
@@ -25,7 +26,7 @@ beforeAll(async () => {
   const storing = UPSTREAMS.map((upstream) => ({ name: upstream, upstream, url: SIMULATOR_URLS[upstream], storeHours: 2 }));
   const manifests = await makeManifests([...storing, { name: "stateless", upstream: "chat", url: SIMULATOR_URLS.chat }]);
   removeManifests = manifests.remove;
-  stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
+  stack = await borrowStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
   second = await startDataPlane(stack, { MOST_BODY_MIB: "64" });
 });
 afterAll(async () => {

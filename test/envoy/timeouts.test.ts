@@ -2,10 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeBackendManifests, type TestModelOfMany } from "../support/backend-manifests.ts";
 import { eventually } from "../support/eventually.ts";
 import { startFailingUpstream, type Behaviour, type FailingUpstream } from "../support/failing-upstream.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** The times that a Model names, through a real Envoy: what the caller sees of each, and what it pays (S22, S28). */
-let stack: TestStack;
+let stack: TestProduct;
 let upstream: FailingUpstream;
 let removeManifests: () => Promise<void>;
 
@@ -45,7 +46,7 @@ beforeAll(async () => {
   });
   const { directory, remove } = await makeBackendManifests(models);
   removeManifests = remove;
-  stack = await startTestStack({ creditNanoUsd: 1_000_000_000_000n, manifestsDirectory: directory });
+  stack = await borrowStack({ creditNanoUsd: 1_000_000_000_000n, manifestsDirectory: directory });
 });
 afterAll(async () => {
   await stack.stop();

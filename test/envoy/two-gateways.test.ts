@@ -4,14 +4,15 @@ import { postCredit } from "../../ledger/credit/entries.ts";
 import { checkLedger } from "../../ledger/upkeep/check.ts";
 import { startDataPlane, type DataPlane } from "../support/data-plane.ts";
 import { eventually } from "../support/eventually.ts";
-import { startTestStack, type TestCustomer, type TestStack } from "../support/stack.ts";
+import type { TestCustomer, TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** Two Envoys, each with an extproc of its own, and one account that uses both at once. */
-let stack: TestStack;
+let stack: TestProduct;
 let second: DataPlane;
 let urls: readonly [string, string];
 beforeAll(async () => {
-  stack = await startTestStack();
+  stack = await borrowStack();
   second = await startDataPlane(stack);
   urls = [stack.baseUrl, second.baseUrl];
 });

@@ -8,7 +8,8 @@ import { makeBackendManifests } from "../support/backend-manifests.ts";
 import { startDataPlane, type DataPlane } from "../support/data-plane.ts";
 import { eventually } from "../support/eventually.ts";
 import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** Streams that stand still for as long as Envoy waits: whose fault is it? With the product's times made short. */
 const ROUTES = { from: '"idle_timeout":"300s"', to: '"idle_timeout":"4s"' };
@@ -21,7 +22,7 @@ const WHOLE_BYTES = 24 * 1024 * 1024;
 
 let upstream: RecordingUpstream;
 let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
-let stack: TestStack;
+let stack: TestProduct;
 /** Cuts off connections that take nothing, before the routes' time. */
 let plane: DataPlane;
 /** Has the routes' time short, and that of connections long. */
@@ -50,7 +51,7 @@ beforeAll(async () => {
     { name: "silent-timed", ...limits, timeouts, backends: [backend("only", "silent")] },
     { name: "silent-timed-two", ...limits, timeouts, backends: [backend("first", "silent"), backend("second", "silent")] },
   ]);
-  stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
+  stack = await borrowStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
   plane = await startDataPlane(stack, {}, { edit: (bootstrap) => changed(bootstrap, CONNECTIONS) });
   patient = await startDataPlane(stack, {}, { edit: (bootstrap) => changed(bootstrap, ROUTES) });
 });

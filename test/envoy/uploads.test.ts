@@ -4,7 +4,8 @@ import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 import { startDataPlane, type DataPlane } from "../support/data-plane.ts";
 import { eventually } from "../support/eventually.ts";
 import { scrape } from "../support/metrics.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** Uploads are admitted by their length, at their headers: what nobody has room for is never held (S40, docs/decisions/0031). */
 const MEBIBYTE = 1024 * 1024;
@@ -12,11 +13,11 @@ const MAX_MIB = 64;
 const BEGUN = Buffer.alloc(MEBIBYTE, " ");
 const PATHS = ["/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens"] as const;
 
-let stack: TestStack;
+let stack: TestProduct;
 let small: DataPlane;
 const keys = new Map<string, string>();
 beforeAll(async () => {
-  stack = await startTestStack();
+  stack = await borrowStack();
   small = await startDataPlane(stack, { MOST_BODY_MIB: String(MAX_MIB) });
   for (const name of ["flood", "second", "payer", "beggar"]) {
     const { apiKey } = await stack.createAccount({ name, creditNanoUsd: name === "beggar" ? 0n : 1_000_000_000n });

@@ -9,9 +9,10 @@ import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 import { freePorts } from "../../local/process/ports.ts";
 import { buildBootstrap } from "../../operator/bootstrap/bootstrap.ts";
 import type { EnvoyConfig } from "../../operator/bootstrap/envoy-config.ts";
+import { COMPILE_CACHE } from "./compile-cache.ts";
 import { startEnvoyProcess } from "./envoy-process.ts";
 import { eventually } from "./eventually.ts";
-import type { TestStack } from "./stack.ts";
+import type { TestProduct } from "./product.ts";
 
 /** One more extproc with its own Envoy on a stack's database and operator: to be killed and restarted at will. */
 export interface DataPlane {
@@ -42,7 +43,9 @@ export interface DataPlaneOptions {
 }
 
 /** What it takes part in. */
-export type DataPlaneStack = Pick<TestStack, "databaseUrl" | "xdsSocket"> & { directory: Pick<TestStack["directory"], "pepper"> };
+export type DataPlaneStack = Pick<TestProduct, "databaseUrl" | "xdsSocket"> & {
+  directory: Pick<TestProduct["directory"], "pepper">;
+};
 
 export async function startDataPlane(
   stack: DataPlaneStack,
@@ -69,6 +72,7 @@ export async function startDataPlane(
     extproc = spawn(process.execPath, [path.join(import.meta.dirname, "../../extproc/main.ts")], {
       stdio: ["ignore", log, "inherit"],
       env: {
+        ...COMPILE_CACHE,
         PATH: process.env["PATH"],
         DATABASE_URL: stack.databaseUrl,
         KEY_PEPPER: pepper,

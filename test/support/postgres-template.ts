@@ -22,12 +22,12 @@ const LOCK_POLL_MS = 50;
  * Puts a migrated cluster where `startPostgres` looks for one. The first caller of a test run makes the template;
  * everyone else copies it, which takes a tenth of the time of initdb and the migrations.
  */
-export async function copyPostgresTemplate(dataDirectory: string): Promise<void> {
-  await run("cp", ["-a", await findTemplate(), dataDirectory]);
+export async function copyPostgresTemplate(dataDirectory: string, runDirectory = inject("runDirectory")): Promise<void> {
+  await run("cp", ["-a", await findTemplate(runDirectory), dataDirectory]);
 }
 
-async function findTemplate(): Promise<string> {
-  const template = path.join(inject("runDirectory"), "postgres");
+async function findTemplate(runDirectory: string): Promise<string> {
+  const template = path.join(runDirectory, "postgres");
   while (!(await exists(template))) {
     const attempt = await tryLock(`${template}.lock`);
     if (attempt.kind === "held") {

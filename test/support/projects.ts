@@ -25,7 +25,7 @@ const PROJECTS = {
   unit: { ...SHARED_PROCESS, testTimeout: 60_000, hookTimeout: 60_000, setupFiles: PROPERTY_SEED },
   golden: { ...SHARED_PROCESS, testTimeout: 60_000, hookTimeout: 60_000 },
   postgres: { ...SHARED_PROCESS, testTimeout: 60_000, hookTimeout: 120_000, setupFiles: PROPERTY_SEED, globalSetup: POSTGRES },
-  envoy: { testTimeout: 120_000, hookTimeout: 300_000 },
+  envoy: { ...SHARED_PROCESS, testTimeout: 120_000, hookTimeout: 300_000 },
   browser: { testTimeout: 180_000, hookTimeout: 300_000 },
   fuzz: { testTimeout: 180_000, hookTimeout: 300_000 },
   clients: { testTimeout: 120_000, hookTimeout: TOOLS_WITHIN_MS, setupFiles: PROPERTY_SEED, globalSetup: CLIENT_PACKAGES },

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { TestProject } from "vitest/node";
+import { startStackPool } from "./shared-stacks/pool.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -15,5 +16,9 @@ declare module "vitest" {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-run-"));
   project.provide("runDirectory", directory);
-  return () => rm(directory, { recursive: true, force: true });
+  const stacks = await startStackPool(directory);
+  return async () => {
+    await stacks.stop();
+    await rm(directory, { recursive: true, force: true });
+  };
 }

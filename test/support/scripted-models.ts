@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterAll, beforeAll } from "vitest";
 import { makeBackendManifests, type TestBackend, type TestModelOfMany } from "./backend-manifests.ts";
 import { startRecordingUpstream } from "./recording-upstream.ts";
+import type { TestProduct } from "./product.ts";
+import { borrowStack, type BorrowOptions } from "./shared-stacks/borrow.ts";
 import { startTestStack, type TestStack } from "./stack.ts";
 
 /** Answers one request of the gateway. */
@@ -12,12 +14,27 @@ export type ModelAnswer = (request: IncomingMessage, response: ServerResponse, b
  * @param answer is called anew for each request
  * @param models which Models lead to the server's URL
  */
-export function useScriptedModels(
-  answer: ModelAnswer,
-  models: (url: string) => readonly TestModelOfMany[] = eachProtocol,
-  { workers = 1 }: { workers?: number } = {},
-): () => TestStack {
-  let stack: TestStack | undefined;
+export function useScriptedModels(answer: ModelAnswer, models: ModelsOf = eachProtocol): () => TestProduct {
+  return useModels({ answer, models, start: borrowStack });
+}
+
+/** The same on a stack of the file's own, with so many processes of extproc. */
+export function useScriptedModelsOfWorkers(workers: number, answer: ModelAnswer, models: ModelsOf): () => TestStack {
+  return useModels({ answer, models, start: (options) => startTestStack({ ...options, workers }) });
+}
+
+type ModelsOf = (url: string) => readonly TestModelOfMany[];
+
+function useModels<Product extends TestProduct>({
+  answer,
+  models,
+  start,
+}: {
+  answer: ModelAnswer;
+  models: ModelsOf;
+  start: (options: BorrowOptions) => Promise<Product>;
+}): () => Product {
+  let product: Product | undefined;
   const stops: (() => Promise<void>)[] = [];
 
   beforeAll(async () => {
@@ -25,15 +42,15 @@ export function useScriptedModels(
     stops.push(upstream.stop);
     const manifests = await makeBackendManifests([...models(`http://127.0.0.1:${upstream.port}`)]);
     stops.push(manifests.remove);
-    stack = await startTestStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n, workers });
-    stops.push(stack.stop);
+    product = await start({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
+    stops.push(product.stop);
   });
   afterAll(async () => {
     for (const stop of stops.reverse()) await stop();
   });
   return () => {
-    if (stack === undefined) throw new Error("The product is not running yet.");
-    return stack;
+    if (product === undefined) throw new Error("The product is not running yet.");
+    return product;
   };
 }
 

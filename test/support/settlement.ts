@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { Interface, Protocol } from "../../contract/protocol.ts";
 import { chargeNanoUsd } from "../../ledger/money.ts";
-import type { TestStack, UsageRow } from "./stack.ts";
+import type { ProductBooks, UsageRow } from "./product.ts";
 
 export interface ExpectedSettlement {
   model: string;
@@ -14,7 +14,7 @@ export interface ExpectedSettlement {
 }
 
 /** One usage row of a complete answer, with the tokens that the client saw, and one ledger entry of its charge (S27, S28). */
-export async function expectComplete(stack: TestStack, requestId: string, expected: ExpectedSettlement): Promise<void> {
+export async function expectComplete(stack: ProductBooks, requestId: string, expected: ExpectedSettlement): Promise<void> {
   const row = await onlyRow(stack, requestId);
   expect(row).toMatchObject({
     model: expected.model,
@@ -35,7 +35,7 @@ export async function expectComplete(stack: TestStack, requestId: string, expect
 }
 
 /** The one usage row of a request; what it charges is what its tokens cost, and what the ledger took. */
-export async function onlyRow(stack: TestStack, requestId: string): Promise<UsageRow> {
+export async function onlyRow(stack: ProductBooks, requestId: string): Promise<UsageRow> {
   const rows = await stack.usageOf(requestId);
   expect(rows, `usage rows of ${requestId}`).toHaveLength(1);
   const [row] = rows;

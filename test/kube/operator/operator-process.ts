@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import process from "node:process";
+import { COMPILE_CACHE } from "../../support/compile-cache.ts";
 import type { KubeApi } from "../../support/kube/api.ts";
 import { freePort } from "../../../local/process/ports.ts";
 import { OPERATOR, TEAM } from "./install.ts";
@@ -57,6 +58,7 @@ export async function startOperatorProcess({
     stdio: ["ignore", "pipe", "pipe", "ipc"],
     env: {
       ...environment,
+      ...COMPILE_CACHE,
       PATH: process.env["PATH"],
       // As the chart sets it, where 60 % of a Pod's 512 MiB are the heap's.
       NODE_OPTIONS: "--max-old-space-size=307 --max-semi-space-size=8",

@@ -2,12 +2,12 @@ import { expect } from "vitest";
 import * as z from "zod";
 import type { InterfaceName } from "../../../clients/tool.ts";
 import { readJournal } from "../simulator-journal.ts";
-import type { TestStack } from "../stack.ts";
+import type { TestProduct } from "../product.ts";
 
 const rowSchema = z.strictObject({ interface: z.string(), outcome: z.string(), isEstimated: z.boolean() });
 
 /** Each request since is whole, on the client's own interface, and charged by the upstream's own count. Gives their number. */
-export async function expectCharged(stack: TestStack, since: number, speaks: InterfaceName): Promise<number> {
+export async function expectCharged(stack: TestProduct, since: number, speaks: InterfaceName): Promise<number> {
   await stack.idle();
   const rows = await stack.database.query({
     text: `SELECT interface, outcome, is_estimated AS "isEstimated" FROM usage_event ORDER BY settled_at, started_at OFFSET $1`,
@@ -27,7 +27,7 @@ const requestSchema = z.looseObject({
 });
 
 /** What the model server was asked for, oldest first. */
-export async function readUpstreamRequests(stack: TestStack) {
+export async function readUpstreamRequests(stack: TestProduct) {
   const requests = (await readJournal(stack.simulatorUrl)).map(({ body }) => requestSchema.parse(JSON.parse(body)));
   return requests.map((request) => ({
     isStreamed: request.stream === true,

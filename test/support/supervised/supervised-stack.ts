@@ -10,6 +10,7 @@ import { dashboardPart, envoyPart, extprocPart, operatorPart } from "../../../lo
 import { startPostgres } from "../../../local/postgres.ts";
 import { startPart, type Part, type PartContext } from "../../../local/process/part.ts";
 import { freePorts, LOOPBACK } from "../../../local/process/ports.ts";
+import { COMPILE_CACHE } from "../compile-cache.ts";
 import { createMember, type Member } from "./member.ts";
 
 /** An Envoy with the extproc beside it: what a gateway pod is in a cluster. */
@@ -164,7 +165,7 @@ function contextFor(logs: string, onComplaint: SupervisedStackOptions["onComplai
   return {
     logs,
     register: { add: async () => {}, clear: async () => {} },
-    systemEnvironment: { PATH, HOME },
+    systemEnvironment: { PATH, HOME, ...COMPILE_CACHE },
     onComplaint,
     signal: new AbortController().signal,
   };

@@ -1,0 +1,127 @@
+import { readdir, readFile, rm } from "node:fs/promises";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { expect, inject } from "vitest";
+import * as z from "zod";
+import { parseNanoUsd } from "../../../ledger/money.ts";
+import { listServed } from "../../../local/served.ts";
+import { eventually } from "../eventually.ts";
+import { MissingPrerequisite } from "../prerequisite.ts";
+import { openBooks, type TestProduct } from "../product.ts";
+import { SAMPLE_MANIFESTS } from "../stack.ts";
+import { answerSchema, poolSocket, RETURNED, type LentStack } from "./messages.ts";
+
+export interface BorrowOptions {
+  /** Beyond 5 USD. */
+  creditNanoUsd?: bigint;
+  /** A folder of Models, which are all that is served; the samples of `npm start` where not given. */
+  manifestsDirectory?: string;
+}
+
+/** As the account `demo` of `npm start`. */
+const CREDIT_NANO_USD = parseNanoUsd("5.00");
+
+/** What a file leaves running for longer is not waited for: the next file gets another stack. */
+const RETURN_WITHIN_MS = 10_000;
+
+/**
+ * A running product that other files use before and after, and none at the same time. The file has Models, an account and a
+ * key of its own, and finds nothing of what others did, except in logs, metrics and tables that it reads as a whole.
+ * `stop` returns it.
+ */
+export async function borrowStack({
+  creditNanoUsd = 0n,
+  manifestsDirectory = SAMPLE_MANIFESTS,
+}: BorrowOptions = {}): Promise<TestProduct> {
+  const complaints: string[] = [];
+  const socket = connect(poolSocket(inject("runDirectory")));
+  await once(socket, "connect");
+  try {
+    const lent = await ask(socket, await readManifests(manifestsDirectory), complaints);
+    return await open(lent, { socket, creditNanoUsd, complaints });
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+}
+
+async function readManifests(folder: string): Promise<string> {
+  const names = (await readdir(folder)).filter((name) => /\.ya?ml$/.test(name)).toSorted();
+  const texts = await Promise.all(names.map((name) => readFile(path.join(folder, name), "utf8")));
+  return texts.join("\n---\n");
+}
+
+async function ask(socket: Socket, manifests: string, complaints: string[]): Promise<LentStack> {
+  const lent = Promise.withResolvers<LentStack>();
+  socket.once("error", lent.reject);
+  socket.once("close", () => lent.reject(new Error("The pool of stacks has ended.")));
+  createInterface({ input: socket }).on("line", (line) => {
+    const answer = answerSchema.parse(JSON.parse(line));
+    switch (answer.kind) {
+      case "lent":
+        return lent.resolve(answer.stack);
+      case "failed": {
+        const { name, message } = answer;
+        return lent.reject(name === "MissingPrerequisite" ? new MissingPrerequisite(message) : new Error(message));
+      }
+      case "complaint":
+        complaints.push(answer.line);
+    }
+  });
+  socket.write(`${JSON.stringify({ manifests })}\n`);
+  return await lent.promise;
+}
+
+interface Loan {
+  socket: Socket;
+  creditNanoUsd: bigint;
+  complaints: readonly string[];
+}
+
+async function open(lent: LentStack, { socket, creditNanoUsd, complaints }: Loan): Promise<TestProduct> {
+  const { apiKey: poolKey, manifestsFile, ...addresses } = lent;
+  const loan = crypto.randomUUID().slice(0, 8);
+  const nameAccount = (name: string) => `${name}-${loan}`;
+  const accountId = nameAccount("tester");
+  const books = await openBooks(lent, { accountId, nameAccount });
+  const { apiKey } = await books.createAccount({ name: "tester", creditNanoUsd: CREDIT_NANO_USD + creditNanoUsd });
+  const { baseUrl } = lent;
+  // The catalogue changes at once, after Envoy: with one of the Models, all are there.
+  const list = () => listServed({ baseUrl, apiKey, signal: AbortSignal.timeout(30_000) });
+  await eventually(async () => expect(Object.values(await list()).flat()).not.toEqual([]));
+  const served = await list();
+
+  async function clear(): Promise<void> {
+    await rm(manifestsFile, { force: true });
+    await eventually(() => expectNoModels(baseUrl, poolKey), { withinMs: RETURN_WITHIN_MS });
+  }
+
+  return {
+    ...addresses,
+    ...books,
+    apiKey,
+    accountId,
+    served,
+    complaints,
+    async stop() {
+      // A stack that does not come to rest is not returned, and ends with the connection.
+      const isClean = await Promise.all([clear(), books.idle()]).then(
+        ([, metrics]) => metrics.get("gateway_internal_failures_total") === 0,
+        () => false,
+      );
+      await books.database.close();
+      const closed = once(socket, "close");
+      socket.end(isClean ? `${RETURNED}\n` : "");
+      await closed;
+    },
+  };
+}
+
+const listSchema = z.object({ data: z.array(z.unknown()) });
+
+async function expectNoModels(baseUrl: string, apiKey: string): Promise<void> {
+  const response = await fetch(`${baseUrl}/v1/models`, { headers: { authorization: `Bearer ${apiKey}` } });
+  expect(listSchema.parse(await response.json()).data).toEqual([]);
+}
