@@ -18,7 +18,7 @@ import type { StopStep } from "./process/processes.ts";
 const DRAIN_MS = 10_000;
 
 /** The chart starts extproc with the same. A small young generation (docs/scaling.md), collected by one thread (docs/performance.md). */
-const EXTPROC_FLAGS = ["--max-semi-space-size=16", "--single-threaded-gc"];
+export const EXTPROC_FLAGS = ["--max-semi-space-size=16", "--single-threaded-gc"];
 
 function stopWithin(waitMs: number): readonly StopStep[] {
   return [

@@ -3,15 +3,17 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import process from "node:process";
 import { direct } from "./gateways/direct.ts";
+import { startFloor } from "./gateways/floor.ts";
 import type { Gateway } from "./gateways/gateway.ts";
 import { startLiteLlm } from "./gateways/litellm.ts";
 import { startModelGateway } from "./gateways/model-gateway.ts";
 import { startPlainEnvoy } from "./gateways/plain-envoy.ts";
 import { startPortkey } from "./gateways/portkey.ts";
+import { startSmg } from "./gateways/smg.ts";
 import { loadProgram } from "./load/program.ts";
 import { startUpstream } from "./load/upstream.ts";
 import { compare, type Case } from "./compare.ts";
-import { parseOptions } from "./options.ts";
+import { parseOptions, type Peer } from "./options.ts";
 import { caseName, writePage } from "./page.ts";
 import { PAIRS } from "./pairs.ts";
 import { caseTable, summarize } from "./report.ts";
@@ -32,7 +34,7 @@ const gateways: Gateway[] = [direct(upstream.url)];
 try {
   const place = { upstreamUrl: upstream.url, directory };
   const ours = options.workers.map((workers) => (at: typeof place) => startModelGateway(at, { workers }));
-  const starts = [startPlainEnvoy, ...ours, ...options.peers.map(startOf)];
+  const starts = [startPlainEnvoy, startFloor, ...ours, ...options.peers.map(startOf)];
   for (const start of starts) gateways.push(await start(place));
   const cases = WORKLOADS.flatMap((workload) => PAIRS.map((pair): Case => ({ workload, pair })));
   for (const each of cases) {
@@ -56,6 +58,6 @@ try {
   await rm(directory, { recursive: true, force: true });
 }
 
-function startOf(peer: string): typeof startPortkey {
-  return peer === "litellm" ? startLiteLlm : startPortkey;
+function startOf(peer: Peer): typeof startPortkey {
+  return { portkey: startPortkey, litellm: startLiteLlm, smg: startSmg }[peer];
 }

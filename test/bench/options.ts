@@ -1,7 +1,7 @@
 import { Command, Option } from "commander";
 
 export interface BenchOptions {
-  peers: readonly string[];
+  peers: readonly Peer[];
   /** Of extproc; each is measured as a gateway of its own. */
   workers: readonly number[];
   rounds: number;
@@ -12,7 +12,8 @@ export interface BenchOptions {
   isKept: boolean;
 }
 
-const PEERS = ["portkey", "litellm"];
+const PEERS = ["portkey", "litellm", "smg"] as const;
+export type Peer = (typeof PEERS)[number];
 
 /** Reads the command line; `--help` and mistakes end the process, as commander does. */
 export function parseOptions(words: readonly string[]): BenchOptions {
@@ -28,14 +29,18 @@ export function parseOptions(words: readonly string[]): BenchOptions {
     .parse(words, { from: "user" })
     .opts<{ peers: string; workers: string; rounds?: string; only: string; quick: boolean; keep: boolean }>();
   const names = peers.split(",").filter((name) => name !== "" && name !== "none");
-  const unknown = names.find((name) => !PEERS.includes(name));
-  if (unknown !== undefined) throw new Error(`--peers: there is no peer ${unknown}; choose from ${PEERS.join(", ")}.`);
   return {
-    peers: names,
+    peers: names.map(parsePeer),
     workers: workers.split(",").map(Number),
     rounds: Number(rounds ?? (quick ? 2 : 5)),
     share: quick ? 0.4 : 1,
     only: new RegExp(only),
     isKept: keep,
   };
+}
+
+function parsePeer(name: string): Peer {
+  const peer = PEERS.find((each) => each === name);
+  if (peer === undefined) throw new Error(`--peers: there is no peer ${name}; choose from ${PEERS.join(", ")}.`);
+  return peer;
 }

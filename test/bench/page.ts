@@ -12,6 +12,7 @@ const PICTURE = fileURLToPath(new URL("../../docs/pictures/performance.svg", imp
 const [BEGIN, END] = ["<!-- results: written by the bench -->", "<!-- end of results -->"];
 
 const OURS = "Model Gateway";
+const FLOOR = "Floor";
 const PEER = "Portkey";
 const LEGEND = ["Envoy", "extproc", "the rest, or the peer"];
 
@@ -31,18 +32,20 @@ export function caseName(workload: string, { client, upstream }: { client: strin
   return `${workload}, ${client} → ${upstream}`;
 }
 
-const HEAD = ["", "CPU ms", `× ${PEER}`, "of it", "added p50 ms", "added p99 ms", "first byte + ms", "memory MiB"];
+const HEAD = ["", "CPU ms", "× floor", `× ${PEER}`, "of it", "added p50 ms", "added p99 ms", "first byte + ms", "memory MiB"];
 
 function section({ name, measured, rounds, summaries }: Result): string {
-  const peer = summaries.find(({ gateway, refused }) => gateway === PEER && refused === null);
+  const [floor, peer] = [FLOOR, PEER].map((name) =>
+    summaries.find(({ gateway, refused }) => gateway === name && refused === null),
+  );
   const rows = summaries.filter(hasProcess).map((each) => {
-    if (each.refused !== null) return [each.gateway, "not served", "", "", "", "", "", ""];
+    if (each.refused !== null) return [each.gateway, "not served", "", "", "", "", "", "", ""];
     const { added } = each;
     return [
       each.gateway,
       each.cpuMs.toFixed(2),
-      peer === undefined ? "" : (each.cpuMs / peer.cpuMs).toFixed(2),
-      each.gateway === OURS ? named(each.partsCpuMs, 2) : "",
+      ...[floor, peer].map((other) => (other === undefined ? "" : (each.cpuMs / other.cpuMs).toFixed(2))),
+      each.gateway === OURS || each.gateway === FLOOR ? named(each.partsCpuMs, 2) : "",
       ...[added?.p50Ms, added?.p99Ms, added?.firstByteMs].map((value) => value?.toFixed(1) ?? ""),
       named(each.memoryMiB, 0),
     ];

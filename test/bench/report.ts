@@ -60,6 +60,7 @@ const NOTHING = {
 const HEAD = [
   "",
   "CPU ms/request",
+  "× floor",
   "of it",
   "requests/s",
   "added p50 ms",
@@ -70,14 +71,16 @@ const HEAD = [
 ];
 
 export function caseTable(summaries: readonly Summary[]): string {
+  const floor = summaries.find(({ gateway }) => gateway === "Floor")?.cpuMs ?? 0;
   return markdownTable(
     HEAD,
     summaries.map((each) => {
-      if (each.refused !== null) return [each.gateway, "not served", firstLine(each.refused), "", "", "", "", "", ""];
+      if (each.refused !== null) return [each.gateway, "not served", "", firstLine(each.refused), "", "", "", "", "", ""];
       const { added } = each;
       return [
         each.failures === 0 ? each.gateway : `${each.gateway} (${each.failures} failed)`,
         Object.keys(each.partsCpuMs).length === 0 ? "" : each.cpuMs.toFixed(2),
+        floor === 0 || each.cpuMs === 0 ? "" : (each.cpuMs / floor).toFixed(2),
         Object.keys(each.partsCpuMs).length < 2 ? "" : byName(each.partsCpuMs, 2),
         each.perSecond.toFixed(0),
         ...[added?.p50Ms, added?.p99Ms, added?.firstByteMs].map((value) => value?.toFixed(1) ?? ""),

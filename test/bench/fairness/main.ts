@@ -6,7 +6,7 @@ import { Command } from "commander";
 import { stringify } from "yaml";
 import { createApiKey } from "../../../ledger/keys/keys.ts";
 import { startTestStack } from "../../support/stack.ts";
-import { benchModel } from "../gateways/model-gateway.ts";
+import { benchModel } from "../gateways/bench-stack.ts";
 import { drive, type Driven } from "../load/drive.ts";
 import { startFlood, type Flooded, type FloodRequest } from "../load/flood.ts";
 import { loadProgram } from "../load/program.ts";

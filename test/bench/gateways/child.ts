@@ -10,8 +10,10 @@ export interface ChildOptions {
   parameters: readonly string[];
   environment?: Readonly<Record<string, string>>;
   directory?: string;
-  /** Answers when it is ready, whatever it says. */
+  /** Answers when it is ready. */
   readyUrl: string;
+  /** Whether an answer of `readyUrl` says so; any does by default. */
+  isReady?: (response: Response) => boolean;
   /** Its output. */
   logFile: string;
   readyWithinMs?: number;
@@ -49,7 +51,8 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     await eventually(
       async () => {
         if (child.exitCode !== null) throw new Error("it has ended");
-        await fetch(options.readyUrl);
+        const response = await fetch(options.readyUrl);
+        if (options.isReady?.(response) === false) throw new Error(`${options.readyUrl} answers ${response.status}`);
       },
       { withinMs: options.readyWithinMs ?? 30_000 },
     );

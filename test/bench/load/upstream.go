@@ -50,7 +50,14 @@ type request struct {
 	} `json:"stream_options"`
 }
 
+// Peers that ask their model servers for what they serve send a model elsewhere if it is not listed.
+const models = `{"object":"list","data":[{"id":"bench-chat","object":"model"},{"id":"bench-messages","object":"model"}]}`
+
 func answer(writer http.ResponseWriter, incoming *http.Request) {
+	if strings.HasSuffix(incoming.URL.Path, "/models") {
+		_, _ = io.WriteString(writer, models)
+		return
+	}
 	body, err := io.ReadAll(incoming.Body)
 	if err != nil {
 		return

@@ -1,0 +1,50 @@
+import { execFile } from "node:child_process";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { freePorts, LOOPBACK } from "../../../local/process/ports.ts";
+import { cached } from "../cached.ts";
+import { fingerprint } from "../fingerprint.ts";
+import { pathOf } from "../pairs.ts";
+import { startChild } from "./child.ts";
+import type { Gateway } from "./gateway.ts";
+
+const run = promisify(execFile);
+const REQUIREMENTS = fileURLToPath(new URL("../peers/smg.txt", import.meta.url));
+const KEY = "bench";
+
+/** Shepherd Model Gateway, a Rust program: it checks one key, and neither counts tokens nor translates nor bills. */
+export async function startSmg(place: { upstreamUrl: string; directory: string }): Promise<Gateway> {
+  const [port = 0, metricsPort = 0] = await freePorts(2);
+  const python = path.join(await cached(`smg-${await fingerprint([REQUIREMENTS])}`, install), "bin/python");
+  const child = await startChild({
+    name: "smg",
+    program: python,
+    parameters: [
+      ["-c", "import sys; from smg.cli import main; sys.exit(main())", "launch"],
+      ["--host", LOOPBACK, "--port", String(port), "--prometheus-port", String(metricsPort), "--prometheus-host", LOOPBACK],
+      ["--backend", "openai", "--worker-urls", place.upstreamUrl, "--api-key", KEY],
+      ["--history-backend", "none", "--log-level", "error", "--disable-health-check"],
+    ].flat(),
+    environment: { NO_PROXY: LOOPBACK },
+    directory: place.directory,
+    readyUrl: `http://${LOOPBACK}:${port}/health`,
+    logFile: path.join(place.directory, "smg.log"),
+  });
+  return {
+    name: "smg",
+    target: ({ client }) => ({
+      url: `http://${LOOPBACK}:${port}${pathOf(client)}`,
+      headers: { authorization: `Bearer ${KEY}` },
+    }),
+    parts: { smg: child.pid },
+    settled: async () => {},
+    stop: () => child.stop(),
+  };
+}
+
+async function install(directory: string): Promise<void> {
+  await run("python3", ["-m", "venv", directory]);
+  const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:", "-r", REQUIREMENTS];
+  await run(path.join(directory, "bin/python"), pip);
+}
