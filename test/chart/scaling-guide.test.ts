@@ -5,7 +5,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { parse, stringify } from "yaml";
 import * as z from "zod";
-import { expect, onTestFinished, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { ROOT } from "../../charts/generate/outputs.ts";
 import { useKubeApi } from "../support/kube/use-kube-api.ts";
 import { findPromtool } from "../support/promtool.ts";
@@ -15,6 +15,11 @@ import { EXTERNAL_DATABASE, NAME, NAMESPACE, only, render } from "./harness-rend
 const api = useKubeApi();
 const TOOLS = { environment: process.env, onProgress: (line: string) => console.log(line) };
 const METRIC = "gateway_open_streams";
+let promtool: string;
+
+beforeAll(async () => {
+  promtool = await findPromtool(TOOLS);
+});
 
 async function example(name: string): Promise<unknown> {
   const page = await readFile(path.join(ROOT, "docs/kubernetes.md"), "utf8");
@@ -39,7 +44,7 @@ async function expectSamples(expr: string, samples: readonly { labels: string; v
   const file = path.join(directory, "query.yaml");
   const query = { expr, eval_time: "5m", exp_samples: samples };
   await writeFile(file, stringify({ tests: [{ interval: "1m", input_series: series, promql_expr_test: [query] }] }));
-  await promisify(execFile)(await findPromtool(TOOLS), ["test", "rules", file]);
+  await promisify(execFile)(promtool, ["test", "rules", file]);
 }
 
 const ruleSchema = z.object({ rules: z.tuple([z.object({ seriesQuery: z.string(), metricsQuery: z.string() })]) });

@@ -14,8 +14,11 @@ const CLIENT_PACKAGES = "./test/support/clients/global-setup.ts";
 /** Builds images, and starts a cluster of one node. */
 const CLUSTER = "./test/support/cluster/global-setup.ts";
 
-/** Hooks wait for tools that the global set-up is still building or fetching, behind the tests that run meanwhile. */
-const TOOLS_WITHIN_MS = 1_800_000;
+/**
+ * Hooks wait for tools that the global set-up is still building or fetching, behind the tests that run meanwhile: on a machine
+ * that is five times slower, for most of an hour.
+ */
+const TOOLS_WITHIN_MS = 3_600_000;
 
 /** Files share a process: loading the product anew for each file costs as much as running its tests. */
 const SHARED_PROCESS = { isolate: false };
