@@ -12,14 +12,30 @@ const accountRow = z.strictObject({
   leasedNanoUsd: z.bigint(),
   overdraftNanoUsd: z.bigint(),
 });
-const leaseRow = z.strictObject({ leaseId: z.string(), grantedNanoUsd: z.bigint(), isOpen: z.boolean() });
-const othersRow = z.strictObject({ accountId: z.string(), holders: z.bigint(), leasedNanoUsd: z.bigint() });
+/** Of an account, what other holders have leased in total; or one lease of this holder. */
+const leasedRow = z.union([
+  z.strictObject({ accountId: z.string(), leaseId: z.null(), nanoUsd: z.bigint(), holders: z.bigint(), isOpen: z.null() }),
+  z.strictObject({ accountId: z.string(), leaseId: z.string(), nanoUsd: z.bigint(), holders: z.null(), isOpen: z.boolean() }),
+]);
+
+interface Others {
+  holders: bigint;
+  leasedNanoUsd: bigint;
+}
+
+interface Leased {
+  /** By account. */
+  others: ReadonlyMap<string, Others>;
+  /** By id. */
+  leases: ReadonlyMap<string, { grantedNanoUsd: bigint; isOpen: boolean }>;
+}
 
 interface AccountState {
   spendableNanoUsd: bigint;
   freeNanoUsd: bigint;
-  others: Pick<z.infer<typeof othersRow>, "holders" | "leasedNanoUsd">;
 }
+
+const NO_OTHERS: Others = { holders: 0n, leasedNanoUsd: 0n };
 
 /**
  * Adds credit to leases of one holder, each of which begins with the first call of its id. A lease takes half of an even share
@@ -34,8 +50,8 @@ export async function growLeases(
 ): Promise<readonly GrowOutcome[]> {
   return database.transaction(async (transaction) => {
     const accountIds = [...new Set(requests.map(({ accountId }) => accountId))];
-    const accounts = await lockAccounts(transaction, accountIds, holder);
-    const leases = await lockLeases(transaction, requests);
+    const accounts = await lockAccounts(transaction, accountIds);
+    const leased = await readLeased(transaction, { accountIds, holder, leaseIds: requests.map(({ leaseId }) => leaseId) });
     const grown: (Omit<LeaseRequest, "holder"> & { addedNanoUsd: bigint })[] = [];
     const recalls = new Map<string, bigint>();
 
@@ -44,8 +60,9 @@ export async function growLeases(
       const account = accounts.get(accountId);
       if (account === undefined)
         return new GatewayError("not_found", `There is no account \`${accountId}\`.`, { field: "accountId" });
-      const lease = leases.get(leaseId);
-      const { freeNanoUsd, spendableNanoUsd, others } = account;
+      const lease = leased.leases.get(leaseId);
+      const others = leased.others.get(accountId) ?? NO_OTHERS;
+      const { freeNanoUsd, spendableNanoUsd } = account;
       const grantedNanoUsd = lease?.grantedNanoUsd ?? 0n;
       const facts = { spendableNanoUsd, leasedByOthersNanoUsd: others.leasedNanoUsd };
       const unchanged = { addedNanoUsd: 0n, grantedNanoUsd, freeNanoUsd, ...facts };
@@ -72,20 +89,34 @@ export async function growLeases(
     const outcomes = requests.map(decide);
     for (const [accountId, nanoUsd] of recalls) await recall(transaction, accountId, nanoUsd);
     if (grown.length === 0) return outcomes;
-    const amounts = grown.map(({ addedNanoUsd }) => addedNanoUsd);
-    const ofAccounts = grown.map(({ accountId }) => accountId);
     await transaction.execute(
-      `INSERT INTO credit_lease (lease_id, account_id, holder, granted_nano_usd, expires_at)
-       SELECT lease_id, account_id, $4, added, clock_timestamp() + $5 * interval '1 millisecond'
-       FROM unnest($1::uuid[], $2::text[], $3::bigint[]) AS grown (lease_id, account_id, added)
-       ON CONFLICT (lease_id) DO UPDATE SET
-         granted_nano_usd = credit_lease.granted_nano_usd + excluded.granted_nano_usd, expires_at = excluded.expires_at`,
-      [grown.map(({ leaseId }) => leaseId), ofAccounts, amounts, holder, rules.ttlMs],
+      GROW,
+      [
+        grown.map(({ leaseId }) => leaseId),
+        grown.map(({ accountId }) => accountId),
+        grown.map(({ addedNanoUsd }) => addedNanoUsd),
+        holder,
+        rules.ttlMs,
+      ],
+      "lease-grow",
     );
-    await moveLeased(transaction, ofAccounts, amounts);
     return outcomes;
   });
 }
+
+const GROW = `
+  WITH grown AS (
+    SELECT * FROM unnest($1::uuid[], $2::text[], $3::bigint[]) AS grown (lease_id, account_id, added)
+  ), moved AS (
+    UPDATE account_balance SET leased_nano_usd = leased_nano_usd + added, version = version + 1
+    FROM (SELECT account_id, sum(added)::bigint AS added FROM grown GROUP BY account_id) AS of_account
+    WHERE account_balance.account_id = of_account.account_id
+  )
+  INSERT INTO credit_lease (lease_id, account_id, holder, granted_nano_usd, expires_at)
+  SELECT lease_id, account_id, $4, added, clock_timestamp() + $5 * interval '1 millisecond'
+  FROM grown ORDER BY account_id, lease_id
+  ON CONFLICT (lease_id) DO UPDATE SET
+    granted_nano_usd = credit_lease.granted_nano_usd + excluded.granted_nano_usd, expires_at = excluded.expires_at`;
 
 /** The same for one. @throws GatewayError `not_found` when there is no such account. */
 export async function growLease(
@@ -123,57 +154,54 @@ export async function moveLeased(
      FROM (SELECT id, sum(amount)::bigint AS moved FROM unnest($1::text[], $2::bigint[]) AS one (id, amount) GROUP BY id) AS each
      WHERE account_id = id`,
     [accountIds, amounts],
+    "lease-move",
   );
 }
 
 /** Locks balance rows in order, as settling does. Accounts that do not exist are left out. */
-async function lockAccounts(
-  transaction: Queryable,
-  accountIds: readonly string[],
-  holder: string,
-): Promise<Map<string, AccountState>> {
+async function lockAccounts(transaction: Queryable, accountIds: readonly string[]): Promise<Map<string, AccountState>> {
   const accounts = await transaction.query({
+    name: "lease-accounts",
     text: `SELECT account_id AS "accountId", posted_nano_usd AS "postedNanoUsd", leased_nano_usd AS "leasedNanoUsd",
              overdraft_nano_usd AS "overdraftNanoUsd"
            FROM account_balance WHERE account_id = ANY($1::text[]) ORDER BY account_id FOR NO KEY UPDATE`,
     values: [accountIds],
     row: accountRow,
   });
-  // A statement of its own: it must see what the transactions that held the locks have done.
-  const others = await transaction.query({
-    text: `SELECT account_id AS "accountId", count(DISTINCT holder) AS holders,
-             sum(granted_nano_usd - settled_nano_usd)::bigint AS "leasedNanoUsd"
-           FROM credit_lease WHERE account_id = ANY($1::text[]) AND ended_at IS NULL AND holder <> $2 GROUP BY account_id`,
-    values: [accountIds, holder],
-    row: othersRow,
-  });
-  const byAccount = new Map(others.map((each) => [each.accountId, each]));
   return new Map(
     accounts.map(({ accountId, postedNanoUsd, leasedNanoUsd, overdraftNanoUsd }) => {
       const spendableNanoUsd = postedNanoUsd + overdraftNanoUsd;
-      return [
-        accountId,
-        {
-          spendableNanoUsd,
-          freeNanoUsd: spendableNanoUsd - leasedNanoUsd,
-          others: byAccount.get(accountId) ?? { holders: 0n, leasedNanoUsd: 0n },
-        },
-      ];
+      return [accountId, { spendableNanoUsd, freeNanoUsd: spendableNanoUsd - leasedNanoUsd }];
     }),
   );
 }
 
-async function lockLeases(
+/**
+ * Separate from locking, because it must see what the transactions that held the locks have done. Amounts of leases and
+ * their ends change only while their account is locked.
+ */
+async function readLeased(
   transaction: Queryable,
-  requests: readonly Pick<LeaseRequest, "leaseId">[],
-): Promise<Map<string, z.infer<typeof leaseRow>>> {
-  const leases = await transaction.query({
-    text: `SELECT lease_id AS "leaseId", granted_nano_usd AS "grantedNanoUsd", ended_at IS NULL AS "isOpen"
-           FROM credit_lease WHERE lease_id = ANY($1::uuid[]) ORDER BY account_id, lease_id FOR UPDATE`,
-    values: [requests.map(({ leaseId }) => leaseId)],
-    row: leaseRow,
+  { accountIds, holder, leaseIds }: { accountIds: readonly string[]; holder: string; leaseIds: readonly string[] },
+): Promise<Leased> {
+  const rows = await transaction.query({
+    name: "lease-leased",
+    text: `SELECT account_id AS "accountId", NULL::uuid AS "leaseId",
+             sum(granted_nano_usd - settled_nano_usd)::bigint AS "nanoUsd", count(DISTINCT holder) AS holders, NULL::boolean AS "isOpen"
+           FROM credit_lease WHERE account_id = ANY($1::text[]) AND ended_at IS NULL AND holder <> $2 GROUP BY account_id
+           UNION ALL
+           SELECT account_id, lease_id, granted_nano_usd, NULL, ended_at IS NULL
+           FROM credit_lease WHERE lease_id = ANY($3::uuid[])`,
+    values: [accountIds, holder, leaseIds],
+    row: leasedRow,
   });
-  return new Map(leases.map((lease) => [lease.leaseId, lease]));
+  const others = new Map<string, Others>();
+  const leases = new Map<string, { grantedNanoUsd: bigint; isOpen: boolean }>();
+  for (const row of rows) {
+    if (row.leaseId === null) others.set(row.accountId, { holders: row.holders, leasedNanoUsd: row.nanoUsd });
+    else leases.set(row.leaseId, { grantedNanoUsd: row.nanoUsd, isOpen: row.isOpen });
+  }
+  return { others, leases };
 }
 
 function smallest(a: bigint, b: bigint): bigint {

@@ -37,6 +37,7 @@ export async function renewLeases(
   { ttlMs }: Pick<LeaseRules, "ttlMs">,
 ): Promise<ReadonlySet<string>> {
   const rows = await database.query({
+    name: "lease-renew",
     text: `UPDATE credit_lease SET expires_at = clock_timestamp() + $2 * interval '1 millisecond'
            WHERE lease_id IN (
              SELECT lease_id FROM credit_lease WHERE lease_id = ANY($1) AND ended_at IS NULL
@@ -68,6 +69,7 @@ export async function returnLeases(
   let isCommitting = false;
   const accountIds = [...new Set(leases.map(({ accountId }) => accountId))];
   const ending = {
+    name: "lease-return",
     where: "lease_id = ANY($2::uuid[])",
     value: leases.map(({ leaseId }) => leaseId),
     reason: "returned",
@@ -90,7 +92,7 @@ export async function returnLeases(
  * @returns what was freed, nano-USD.
  */
 export async function endLeasesOf(database: Database, holder: string): Promise<bigint> {
-  return endWhere(database, { where: "holder = $2", value: holder, reason: "recovered" });
+  return endWhere(database, { name: "lease-end-of-holder", where: "holder = $2", value: holder, reason: "recovered" });
 }
 
 /**
@@ -100,6 +102,7 @@ export async function endLeasesOf(database: Database, holder: string): Promise<b
  */
 export async function reapLeases(database: Database, { graceMs }: { graceMs: number }): Promise<bigint> {
   return endWhere(database, {
+    name: "lease-reap",
     where: "expires_at < clock_timestamp() - $2 * interval '1 millisecond'",
     value: graceMs,
     reason: "expired",
@@ -107,6 +110,8 @@ export async function reapLeases(database: Database, { graceMs }: { graceMs: num
 }
 
 interface Ending {
+  /** Of the statement. */
+  name: string;
   /** On credit_lease, with `$2` for the value. */
   where: string;
   value: unknown;
@@ -128,31 +133,31 @@ async function endWhere(database: Database, ending: Ending): Promise<bigint> {
   });
 }
 
-const freedRow = z.strictObject({ accountId: z.string(), freedNanoUsd: z.bigint() });
+const freedRow = z.strictObject({ freedNanoUsd: z.bigint() });
 
 /** @param accountIds those whose balance rows are locked. */
 async function endLeases(
   transaction: Queryable,
   accountIds: readonly string[],
-  { where, value, reason }: Ending,
+  { name, where, value, reason }: Ending,
 ): Promise<bigint> {
-  const freed = await transaction.query({
+  const [row] = await transaction.query({
+    name,
     text: `WITH ended AS (
              UPDATE credit_lease SET ended_at = clock_timestamp(), end_reason = '${reason}'
              WHERE ended_at IS NULL AND account_id = ANY($1::text[]) AND ${where}
              RETURNING account_id, granted_nano_usd - settled_nano_usd AS rest
+           ), freed AS (
+             SELECT account_id, sum(rest)::bigint AS nano_usd FROM ended GROUP BY account_id
+           ), moved AS (
+             UPDATE account_balance SET leased_nano_usd = leased_nano_usd - nano_usd, version = version + 1
+             FROM freed WHERE account_balance.account_id = freed.account_id
            )
-           SELECT account_id AS "accountId", sum(rest)::bigint AS "freedNanoUsd" FROM ended GROUP BY account_id ORDER BY account_id`,
+           SELECT coalesce(sum(nano_usd), 0)::bigint AS "freedNanoUsd" FROM freed`,
     values: [accountIds, value],
     row: freedRow,
   });
-  if (freed.length > 0)
-    await moveLeased(
-      transaction,
-      freed.map(({ accountId }) => accountId),
-      freed.map(({ freedNanoUsd }) => -freedNanoUsd),
-    );
-  return freed.reduce((sum, { freedNanoUsd }) => sum + freedNanoUsd, 0n);
+  return row?.freedNanoUsd ?? 0n;
 }
 
 /** In order, as settling does. @throws GatewayError `not_found` for an account that does not exist. */
@@ -160,6 +165,7 @@ async function lockAccounts(transaction: Queryable, accountIds: readonly string[
   const locked = await transaction.execute(
     "SELECT FROM account_balance WHERE account_id = ANY($1::text[]) ORDER BY account_id FOR NO KEY UPDATE",
     [accountIds],
+    "lease-lock",
   );
   if (locked === accountIds.length) return;
   throw new GatewayError("not_found", `There is no account \`${accountIds.join("` or `")}\`.`, { field: "accountId" });

@@ -9,7 +9,9 @@ import { backOffMs } from "../../runtime/wait.ts";
 
 /** One statement and how its rows are read: nothing from the database goes unchecked into the code. */
 interface Query<Row> {
-  /** Each connection then parses and plans it once; equal names have equal texts. */
+  /**
+   * Each connection then parses and plans it once, which costs more than running most statements. Equal names have equal texts.
+   */
   name?: string;
   text: string;
   values?: readonly unknown[];
@@ -22,8 +24,8 @@ export interface Reader {
 }
 
 export interface Queryable extends Reader {
-  /** @returns how many rows it wrote. */
-  execute(text: string, values?: readonly unknown[]): Promise<number>;
+  /** @param name as in a query. @returns how many rows it wrote. */
+  execute(text: string, values?: readonly unknown[], name?: string): Promise<number>;
 }
 
 interface TransactionOptions {
@@ -148,8 +150,8 @@ function onConnection(connection: Pool | PoolClient, statementTimeoutMs?: number
       const { rows } = await run(text, values, name);
       return z.array(row).parse(rows);
     },
-    async execute(text, values) {
-      const { rowCount } = await run(text, values);
+    async execute(text, values, name) {
+      const { rowCount } = await run(text, values, name);
       return rowCount ?? 0;
     },
   };

@@ -55,7 +55,7 @@ export async function settle(database: Database, settlements: readonly Settlemen
 async function settleIn(transaction: Queryable, settlements: readonly Settlement[]): Promise<SettleResult> {
   const balances = await lockBalances(transaction, new Set(settlements.map(({ accountId }) => accountId)));
   const values = SETTLEMENT_COLUMNS.map(({ read }) => settlements.map(read));
-  const landed = await transaction.query({ text: LAND, values, row: landedRow });
+  const landed = await transaction.query({ name: "settle", text: LAND, values, row: landedRow });
   await markKeysUsed(transaction, settlements);
   let settled = 0;
   for (const row of landed) {
@@ -151,6 +151,7 @@ const balanceRow = z.strictObject({ accountId: z.string(), postedNanoUsd: z.bigi
 
 async function lockBalances(transaction: Queryable, accountIds: ReadonlySet<string>): Promise<Map<string, SettledBalance>> {
   const rows = await transaction.query({
+    name: "settle-lock",
     text: `SELECT account_id AS "accountId", posted_nano_usd AS "postedNanoUsd", version FROM account_balance
            WHERE account_id = ANY($1) ORDER BY account_id FOR NO KEY UPDATE`,
     values: [[...accountIds]],
@@ -176,5 +177,6 @@ async function markKeysUsed(transaction: Queryable, settlements: readonly Settle
      )
      UPDATE api_key SET last_used_at = used_at FROM stale WHERE api_key.public_id = stale.public_id`,
     [[...usedAt.keys()], [...usedAt.values()]],
+    "settle-keys",
   );
 }
