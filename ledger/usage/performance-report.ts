@@ -66,18 +66,18 @@ export async function readPerformance(
   const period = STEPS[step];
   const start = startOf(step);
   const { from, to } = momentsOf(range);
+  const live = await liveDays(database, { accountId, from, to });
   return database.query({
     text: `WITH creator AS (
         SELECT public_id, (${CREATED_BY})::text AS person_id FROM api_key WHERE account_id = $1
       ), live_group AS (
-        SELECT hour, key_id, model FROM usage_by_hour
-        WHERE account_id = $1 AND hour >= greatest($3::timestamptz, (SELECT until FROM performance_progress)) AND hour < $4::timestamptz
-        ORDER BY hour DESC LIMIT ${MAX_LIVE_GROUPS}
+        ${liveGroups({ account: "$1", from: "$3", to: "$4" })}
       ), live AS (
         SELECT measure, live_group.hour, (live_group.hour AT TIME ZONE 'UTC')::date AS day, live_group.key_id, live_group.model, bin
         FROM live_group CROSS JOIN LATERAL (
           SELECT * FROM usage_event AS each
-          WHERE each.day = (live_group.hour AT TIME ZONE 'UTC')::date AND each.key_id = live_group.key_id
+          WHERE each.day BETWEEN $6 AND $7
+            AND each.day = (live_group.hour AT TIME ZONE 'UTC')::date AND each.key_id = live_group.key_id
             AND each.model COLLATE "C" = live_group.model
             AND request_id >= lowest_request_id(live_group.hour)
             AND request_id < lowest_request_id(live_group.hour + interval '1 hour')
@@ -97,9 +97,30 @@ export async function readPerformance(
         SELECT of_group FROM binned GROUP BY of_group ORDER BY sum(requests) DESC, of_group LIMIT $5
       )
       SELECT measure, of_group AS "group", start, bin, requests FROM binned JOIN largest USING (of_group)`,
-    values: [accountId, measures, from, to, most],
+    values: [accountId, measures, from, to, most, live.first, live.last],
     row,
   });
+}
+
+function liveGroups({ account, from, to }: { account: string; from: string; to: string }): string {
+  return `SELECT hour, key_id, model FROM usage_by_hour
+    WHERE account_id = ${account} AND hour >= greatest(${from}::timestamptz, (SELECT until FROM performance_progress))
+      AND hour < ${to}::timestamptz
+    ORDER BY hour DESC LIMIT ${MAX_LIVE_GROUPS}`;
+}
+
+/** Days of the requests that are read, asked for first: Postgres plans with these days' partitions and no others. */
+async function liveDays(
+  database: Reader,
+  { accountId, from, to }: { accountId: string; from: Date; to: Date },
+): Promise<{ first: string | null; last: string | null }> {
+  const [days] = await database.query({
+    text: `SELECT (min(hour) AT TIME ZONE 'UTC')::date::text AS first, (max(hour) AT TIME ZONE 'UTC')::date::text AS last
+           FROM (${liveGroups({ account: "$1", from: "$2", to: "$3" })}) AS live_group`,
+    values: [accountId, from, to],
+    row: z.strictObject({ first: z.string().nullable(), last: z.string().nullable() }),
+  });
+  return days ?? { first: null, last: null };
 }
 
 function startOf(step: PerformanceQuery["step"]): string {
