@@ -1,10 +1,12 @@
 import type { Reader } from "../../ledger/postgres/database.ts";
 import { formatNanoUsd } from "../../ledger/money.ts";
+import { usageByMember } from "../../ledger/usage/member-series.ts";
 import { usageByKey, usageByModelAndDay, type KeyUsagePosition } from "../../ledger/usage/reports.ts";
 import { listRequests, type ListedRequest, type RequestPosition } from "../../ledger/usage/request-list.ts";
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../ledger/usage/sums.ts";
 import type { Cell, TableFile } from "./table-file.ts";
 import { listingOf, type RequestFilter } from "./filter.ts";
+import { readMemberNames } from "./member-names.ts";
 import type { DayRange } from "./range.ts";
 import { momentsOf } from "../../contract/days.ts";
 import { perMillion } from "../money.ts";
@@ -17,6 +19,7 @@ export interface UsageSelection {
 }
 
 const PORTION = 500;
+const MAX_MEMBERS = 1_000;
 const SUMS = [
   "requests",
   "input_tokens",
@@ -63,6 +66,18 @@ export function exportKeys(database: Reader, { accountId, range }: UsageSelectio
     }
   }
   return { columns: ["key_id", "key_name", "is_deleted", ...SUMS], portions: portions() };
+}
+
+/** Members by the keys that they created, the dearest first. */
+export function exportMembers(database: Reader, { accountId, range }: UsageSelection): TableFile {
+  async function* portions(): AsyncGenerator<Cell[][]> {
+    const { fromDay, toDay } = range;
+    const members = await usageByMember(database, { accountId, fromDay, toDay, step: "range", most: MAX_MEMBERS });
+    const ids = members.map(({ personId }) => personId);
+    const names = await readMemberNames(database, accountId, ids);
+    yield members.map(({ personId, ...sums }) => [{ text: personId }, { text: names.get(personId) ?? "" }, ...sumCells(sums)]);
+  }
+  return { columns: ["member_id", "member", ...SUMS], portions: portions() };
 }
 
 /** Every request, newest first, read page by page. */

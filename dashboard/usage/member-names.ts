@@ -1,9 +1,9 @@
 import { listMembers } from "../../ledger/people/members.ts";
-import type { Queryable } from "../../ledger/postgres/database.ts";
+import type { Reader } from "../../ledger/postgres/database.ts";
 
 /** How a report names the people who created keys: members by their address. */
 export async function readMemberNames(
-  database: Queryable,
+  database: Reader,
   accountId: string,
   personIds: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {

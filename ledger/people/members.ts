@@ -2,7 +2,7 @@ import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import { expirePlaygroundKey } from "../keys/expire-playground-key.ts";
-import type { Database, Queryable } from "../postgres/database.ts";
+import type { Database, Queryable, Reader } from "../postgres/database.ts";
 
 /** "viewer" sees everything and changes nothing; "owner" decides who is a member, too. */
 const ROLES = ["owner", "member", "viewer"] as const;
@@ -60,7 +60,7 @@ export async function listMemberships(database: Queryable, personId: string): Pr
   });
 }
 
-export async function listMembers(database: Queryable, accountId: string): Promise<Member[]> {
+export async function listMembers(database: Reader, accountId: string): Promise<Member[]> {
   return database.query({
     text: `SELECT person_id AS "personId", email, name, role, since, ${HAS_TOTP} OR ${HAS_PASSKEY} AS "hasSecondFactor"
            FROM member JOIN person ON person.id = person_id

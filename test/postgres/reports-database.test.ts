@@ -99,7 +99,7 @@ test("every report can be read where nothing can be written", async () => {
   const pages = [
     "",
     ...["", "?by=key", "?by=member", "?range=today", "/performance", "/requests"].map((page) => `/usage${page}`),
-    ...["days", "models", "keys", "requests"].flatMap((view) => [`/usage/csv/${view}`, `/usage/json/${view}`]),
+    ...["days", "models", "keys", "members", "requests"].flatMap((view) => [`/usage/csv/${view}`, `/usage/json/${view}`]),
   ];
   for (const page of pages) expect((await owner.get(`/dashboard${page}`)).statusCode, page).toBe(200);
   await database.execute("UPDATE person SET is_admin = true WHERE id = $1", [personId]);

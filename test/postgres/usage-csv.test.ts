@@ -61,6 +61,7 @@ test("sums by day, model and key are those of the requests", async () => {
   expect(await rowsOf(customer.token, "days?range=month")).toEqual([`${today},modelx-v4-pro,${sums}`]);
   expect(await rowsOf(customer.token, "models")).toEqual([`modelx-v4-pro,${sums}`]);
   expect(await rowsOf(customer.token, "keys")).toEqual([`${customer.keyId},laptop,no,${sums}`]);
+  expect(await rowsOf(customer.token, "members")).toEqual([`,No member,${sums}`]);
 });
 
 test("a file is narrowed as its page is; a filter that cannot be read is refused, not left out", async () => {

@@ -6,7 +6,7 @@ import { streamCsv } from "../../usage/csv.ts";
 import { streamJson } from "../../usage/json-file.ts";
 import type { TableFile } from "../../usage/table-file.ts";
 import { memberOf } from "../../session/guard.ts";
-import { exportDays, exportKeys, exportModels, exportRequests, type UsageSelection } from "../../usage/export.ts";
+import { exportDays, exportKeys, exportMembers, exportModels, exportRequests, type UsageSelection } from "../../usage/export.ts";
 import { readStrictFilter } from "../../usage/filter.ts";
 import { readRange } from "../../usage/range.ts";
 import { dayOf } from "../../../contract/days.ts";
@@ -17,6 +17,7 @@ const EXPORTS = new Map<string, Export>([
   ["days", exportDays],
   ["models", exportModels],
   ["keys", exportKeys],
+  ["members", exportMembers],
   ["requests", exportRequests],
 ]);
 const FORMATS = {

@@ -153,7 +153,7 @@ const HEADS = { hour: "Hour (UTC)", day: "Day", week: "Week", month: "Month" } a
 
 /** The same rows as files, with exact numbers. */
 function files(query: string): string {
-  const views = { days: "days", models: "models", keys: "keys", requests: "logs" };
+  const views = { days: "days", models: "models", keys: "keys", members: "members", requests: "logs" };
   const links = Object.entries(views).map(
     ([view, words]) => html`<a href="/dashboard/usage/csv/${view}?${query}" download>${words}</a>`,
   );
