@@ -63,7 +63,8 @@ export function performancePage(view: PerformanceView): string {
 const nothing = empty("No requests in this period", { note: "Requests show up here a moment after they end." });
 
 function percentiles(metric: PerformanceMetric, all: readonly PerformanceBin[]): string {
-  const note = html`p50, and ${show(metric, valueOf(metric, all, "p95"))} at p95`;
+  const high = valueOf(metric, all, "p95");
+  const note = high === null ? "" : html`p50, and ${show(metric, high)} at p95`;
   return figure({ name: METRICS[metric].name, value: show(metric, valueOf(metric, all, "p50")), note });
 }
 
