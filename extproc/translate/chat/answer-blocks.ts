@@ -1,3 +1,4 @@
+import { GatewayError } from "../../../contract/errors.ts";
 import type { Annotation } from "../../protocol/chat/annotation.ts";
 import type { AnswerPart, ToolPart } from "../../protocol/chat/answer-part.ts";
 import type { AnswerEvent, Citation, GrowthEvent, OpenedBlock } from "../conversation/answer-event.ts";
@@ -22,11 +23,7 @@ export interface AnswerBlocks {
   end(): AnswerEvent[];
 }
 
-type Segment =
-  | TextSegment
-  | { kind: "refusal"; pending: string }
-  | ThinkingSegment
-  | { kind: "tool"; pending: string; call: Call };
+type Segment = TextSegment | { kind: "refusal"; pending: string } | ThinkingSegment | ToolSegment;
 
 interface TextSegment {
   kind: "text";
@@ -44,10 +41,20 @@ interface ThinkingSegment {
 }
 
 interface Call {
+  /** Its number in the answer, from 1. */
+  order: number;
   index: number | null;
   upstreamId: string;
   name: string;
   arguments: ToolArguments;
+  /** Where its arguments wait; null once its block is closed. */
+  segment: ToolSegment | null;
+}
+
+interface ToolSegment {
+  kind: "tool";
+  pending: string;
+  call: Call;
 }
 
 /**
@@ -57,12 +64,18 @@ interface Call {
  */
 export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }: AnswerBlocksDeps): AnswerBlocks {
   const queue: Segment[] = [];
-  const calls: Call[] = [];
+  /** The latest of each index, and of each id. */
+  const callsByIndex = new Map<number, Call>();
+  const callsById = new Map<string, Call>();
+  let latestCall: Call | undefined;
+  /** The latest that waits. */
+  let text: TextSegment | undefined;
   /** Servers repeat annotations from chunk to chunk. */
   const cited = new Set<string>();
   let index = 0;
   let isOpen = false;
   let contentLength = 0;
+  let waitingCharacters = 0;
 
   // All of this may come in one chunk, and in this order.
   function push(part: AnswerPart): AnswerEvent[] {
@@ -77,7 +90,7 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
   function addThinking(text: string): void {
     const last = queue.at(-1);
     const segment = last?.kind === "thinking" && last.signature === null ? last : enqueueThinking();
-    segment.pending += text;
+    wait(segment, text);
   }
 
   function enqueueThinking(): ThinkingSegment {
@@ -93,24 +106,24 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
   }
 
   // Empty pieces are common and must not open a block.
-  function addText(text: string): void {
-    if (text === "") return;
+  function addText(piece: string): void {
+    if (piece === "") return;
     const last = queue.at(-1);
-    const segment = last?.kind === "text" ? last : enqueue({ kind: "text", pending: "", start: contentLength, citations: [] });
-    segment.pending += text;
-    contentLength += text.length;
+    text = last?.kind === "text" ? last : enqueue({ kind: "text", pending: "", start: contentLength, citations: [] });
+    wait(text, piece);
+    contentLength += piece.length;
   }
 
   function addRefusal(text: string): void {
     if (text === "") return;
     const last = queue.at(-1);
     const segment = last?.kind === "refusal" ? last : enqueue({ kind: "refusal", pending: "" });
-    segment.pending += text;
+    wait(segment, text);
   }
 
   /** A citation belongs to the text that it comes behind; without any, or once that is over, there is nothing to cite. */
   function cite({ url, title, range }: Annotation): void {
-    const segment = queue.findLast((candidate) => candidate.kind === "text");
+    const segment = text;
     const key = JSON.stringify([url, range]);
     if (segment === undefined || cited.has(key) || cited.size === MAX_CITATIONS) return;
     cited.add(key);
@@ -120,12 +133,20 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
   function addTool(part: ToolPart): void {
     const call = findCall(part) ?? startCall(part);
     call.name ||= part.name;
-    call.upstreamId ||= part.id;
-    call.index ??= part.index;
-    const segment = queue.find((candidate) => candidate.kind === "tool" && candidate.call === call);
+    if (call.upstreamId === "" && part.id !== "") {
+      call.upstreamId = part.id;
+      noteId(call);
+    }
     // A call that is over takes no more: only white space may still come.
-    const text = call.arguments.push(part.arguments);
-    if (segment !== undefined) segment.pending += text;
+    const heldBefore = call.arguments.heldCharacters();
+    const added = call.arguments.push(part.arguments);
+    noteWaiting(call.arguments.heldCharacters() - heldBefore);
+    if (call.segment !== null) wait(call.segment, added);
+  }
+
+  function noteId(call: Call): void {
+    const other = callsById.get(call.upstreamId);
+    if (other === undefined || other.order < call.order) callsById.set(call.upstreamId, call);
   }
 
   /**
@@ -135,30 +156,47 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
    */
   function findCall(part: ToolPart): Call | undefined {
     if (part.index === null && part.id === "") {
-      const latest = calls.at(-1);
-      return part.name !== "" && latest?.arguments.isComplete() === true ? undefined : latest;
+      return part.name !== "" && latestCall?.arguments.isComplete() === true ? undefined : latestCall;
     }
-    const known = calls.findLast((call) => (part.index === null ? call.upstreamId === part.id : call.index === part.index));
+    const known = part.index === null ? callsById.get(part.id) : callsByIndex.get(part.index);
     const isOther = part.id !== "" && known?.upstreamId !== "" && part.id !== known?.upstreamId && part.name !== "";
     return isOther ? undefined : known;
   }
 
   function startCall(part: ToolPart): Call {
+    const order = (latestCall?.order ?? 0) + 1;
+    if (order > MAX_CALLS)
+      throw new GatewayError("upstream_error", `The model server's answer has more than ${MAX_CALLS} tool calls.`);
     const call: Call = {
+      order,
       index: part.index,
       upstreamId: part.id,
       name: part.name,
       arguments: createToolArguments({ isSnapshot: hasArgumentSnapshots }),
+      segment: null,
     };
-    calls.push(call);
+    latestCall = call;
+    if (call.index !== null) callsByIndex.set(call.index, call);
+    if (call.upstreamId !== "") noteId(call);
     addSignature(part.signature);
-    enqueue({ kind: "tool", pending: "", call });
+    call.segment = enqueue({ kind: "tool", pending: "", call });
     return call;
   }
 
   function enqueue<New extends Segment>(segment: New): New {
+    if (queue.length === MAX_WAITING_BLOCKS) throw tooMuchWaits();
     queue.push(segment);
     return segment;
+  }
+
+  function wait(segment: Segment, piece: string): void {
+    noteWaiting(piece.length);
+    segment.pending += piece;
+  }
+
+  function noteWaiting(characters: number): void {
+    waitingCharacters += characters;
+    if (waitingCharacters > MAX_WAITING_CHARACTERS) throw tooMuchWaits();
   }
 
   function drain(): AnswerEvent[] {
@@ -179,13 +217,19 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
     if (!isOpen) events.push({ type: "open", index, block: opened(head) });
     isOpen = true;
     if (head.pending !== "") events.push({ type: GROWTH[head.kind], index, text: head.pending });
+    waitingCharacters -= head.pending.length;
     head.pending = "";
     return events;
   }
 
   function close(head: Segment): AnswerEvent[] {
     queue.shift();
-    if (head.kind === "tool") head.pending += head.call.arguments.end();
+    if (head === text) text = undefined;
+    if (head.kind === "tool") {
+      head.call.segment = null;
+      waitingCharacters -= head.call.arguments.heldCharacters();
+      wait(head, head.call.arguments.end());
+    }
     const events = write(head);
     if (head.kind === "text" && head.citations.length > 0) events.push({ type: "citations", index, citations: head.citations });
     if (head.kind === "thinking" && head.signature !== null) events.push({ type: "signature", index, signature: head.signature });
@@ -216,6 +260,15 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
 
 /** An answer cites no more. */
 const MAX_CITATIONS = 1_000;
+/** Models call some dozens of tools at once. */
+const MAX_CALLS = 4_096;
+/** Behind a tool call that is not over. As much as one event, or a complete answer, may have. */
+const MAX_WAITING_CHARACTERS = 32 * 1024 * 1024;
+const MAX_WAITING_BLOCKS = 3 * MAX_CALLS;
+
+function tooMuchWaits(): GatewayError {
+  return new GatewayError("upstream_error", "The model server began a tool call and sent too much before the call was complete.");
+}
 
 function within({ start, end }: { start: number; end: number }, blockStart: number): Citation["range"] {
   return start < blockStart ? null : { start: start - blockStart, end: end - blockStart };

@@ -5,6 +5,8 @@ import { isObject } from "../../protocol/json/object.ts";
 export interface ToolArguments {
   /** What can be passed on now. An object streams as it comes; anything else waits for the end. */
   push(piece: string): string;
+  /** How much waits for the end. */
+  heldCharacters(): number;
   /** The object is closed: nothing more can belong to it. */
   isComplete(): boolean;
   /** What is left: `{}` for a call without arguments, and an object around what is none. */
@@ -43,6 +45,7 @@ export function createToolArguments({ isSnapshot }: { isSnapshot: boolean }): To
 
   return {
     push,
+    heldCharacters: () => held.length,
     isComplete: () => scan?.isClosed() ?? false,
     end: () => (scan === undefined ? objectFrom(held) : ""),
   };

@@ -4,7 +4,7 @@ import { GatewayError } from "../../../../../contract/errors.ts";
 import { PROFILE_NAMES } from "../../../../../contract/profile.ts";
 import { createMeter } from "../../../../../extproc/meter/meter.ts";
 import { loadFixtures } from "../../../../golden/harness-fixture.ts";
-import { PLAIN, translate } from "./chat.ts";
+import { answer, PLAIN, play, translate } from "./chat.ts";
 
 /** Wrong values for anything; most places accept a few of them. */
 const VALUES: unknown[] = [
@@ -175,6 +175,42 @@ describe("absurd input", () => {
     stream.push(piece("1]"));
     stream.push(Buffer.from("data: [DONE]\n\n"));
     expect(stream.outcome()).toBe("complete");
+  });
+});
+
+describe("an answer with more tool calls than any model makes", () => {
+  const call = (index: number) => ({ index, id: `c${index}`, type: "function", function: { name: "f", arguments: "{}" } });
+  const calls = (count: number) => Array.from({ length: count }, (_, index) => call(index));
+
+  test("is refused, whole and as a stream", { timeout: BOUND_MS }, () => {
+    const message = { role: "assistant", content: null, tool_calls: calls(90_000) };
+    expect(() => answer({ choices: [{ message, finish_reason: "tool_calls" }] })).toThrow("more than 4096 tool calls");
+    const chunks = calls(90_000).map((each) => ({ choices: [{ delta: { tool_calls: [each] } }] }));
+    const { text, outcome } = play(chunks);
+    expect(outcome).toBe("failed");
+    expect(text).toContain("more than 4096 tool calls");
+  });
+
+  test("and thousands are read, each in its place, whatever the order of their pieces", () => {
+    const begun = calls(4_000).map((each) => ({ ...each, function: { name: "f", arguments: "" } }));
+    const rest = calls(4_000).map(({ index }) => ({ index, function: { arguments: JSON.stringify({ index }) } }));
+    const chunks = [...begun, ...rest.toReversed()].map((each) => ({ choices: [{ delta: { tool_calls: [each] } }] }));
+    const { text, outcome } = play([...chunks, { choices: [{ delta: {}, finish_reason: "tool_calls" }] }, "[DONE]"]);
+    expect(outcome).toBe("complete");
+    const inputs = [...text.matchAll(/"partial_json":"\{\\"index\\":(\d+)\}"/g)].map(([, index]) => Number(index));
+    expect(inputs).toEqual(rest.map(({ index }) => index));
+  });
+
+  test.for([
+    ["text", { content: "x".repeat(1_000_000) }, 40],
+    ["many blocks", { reasoning_content: "x", content: "y" }, 10_000],
+    ["arguments that are no object", { tool_calls: [{ index: 0, function: { arguments: "1".repeat(1_000_000) } }] }, 40],
+  ] as const)("%s without end does not wait in memory for a call that never ends", ([, delta, count]) => {
+    const start = { index: 0, id: "a", function: { name: "f", arguments: "tool_calls" in delta ? "[" : "{" } };
+    const chunks = [{ tool_calls: [start] }, ...Array.from({ length: count }, () => delta)];
+    const { text, outcome } = play(chunks.map((each) => ({ choices: [{ delta: each }] })));
+    expect(outcome).toBe("failed");
+    expect(text).toContain("sent too much before the call was complete");
   });
 });
 
