@@ -31,6 +31,7 @@ export default defineConfig({
       }),
       createProject("browser", { include: ["journey", "month", "widths"], testTimeout: HOUR_MS }),
       createProject("fuzz", { env, testTimeout: HOUR_MS }),
+      createProject("clients", { include: ["sdks", "tools"], testTimeout: HOUR_MS }),
       createProject("kube", { env, include: ["crds/verdicts"], testTimeout: HOUR_MS }),
       ...(whyNoCluster() === undefined ? [createProject("cluster", { include: ["kills", "outages"] })] : []),
     ],

@@ -28,7 +28,7 @@ import { PASSWORD } from "./harness-steps.ts";
 import { gravePartsOf } from "./harness-visit.ts";
 
 /**
- * Every page at four widths, in both themes, with names and amounts as long and as small as they get. With SCREENSHOTS set
+ * Every page at four widths, with names and amounts as long and as small as they get. With SCREENSHOTS set
  * to a folder, a picture of each goes there.
  */
 const openService = useService();
@@ -156,18 +156,30 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
   return accountId;
 }
 
-/** Keeps a picture of the page if SCREENSHOTS names a folder. */
+const folder = process.env["SCREENSHOTS"] ?? "";
+const isPictured = folder !== "";
+
 async function takePicture(page: Page, name: string): Promise<void> {
-  const folder = process.env["SCREENSHOTS"];
-  if (folder === undefined || folder === "") return;
   await mkdir(folder, { recursive: true });
   await page.screenshot({ path: path.join(folder, `width${name}.png`), fullPage: true });
 }
 
+const THEMES = ["light", "dark"] as const;
+
 /**
- * What is wrong with a page that is loaded once: a theme or a width changes styles alone. Colours depend on the theme, and the
- * narrowest and the widest layout show all of them; anything else depends on the width, and is looked at in between at night.
+ * What axe looks for. By day each of the outermost widths and each theme once: narrow and light, wide and dark; the journey and
+ * the month walk most pages in the other two looks. At night all of them: colours depend on the theme, and the narrowest and the
+ * widest layout show every colour; anything else depends on the width.
  */
+function rulesAt(width: number, theme: (typeof THEMES)[number]): { layout: boolean; colours: boolean } {
+  const isNarrowest = width === WIDTHS[0];
+  const isOutermost = isNarrowest || width === WIDTHS.at(-1);
+  if (inject("isNight")) return { layout: theme === "light", colours: isOutermost };
+  const isByDay = isOutermost && isNarrowest === (theme === "light");
+  return { layout: isByDay, colours: isByDay };
+}
+
+/** What is wrong with a page that is loaded once: a theme or a width changes styles alone. */
 async function lookAt(page: Page, where: string): Promise<string[]> {
   const name = where.replace(/\W+/g, "-");
   const found: string[] = [];
@@ -176,13 +188,13 @@ async function lookAt(page: Page, where: string): Promise<string[]> {
     await page.setViewportSize({ width, height: 900 });
     const needed = await page.locator("html").evaluate((element) => element.scrollWidth);
     if (needed > width) found.push(`${where} at ${width}: ${needed - width} pixels too wide`);
-    const isOutermost = width === WIDTHS[0] || width === WIDTHS.at(-1);
-    for (const theme of ["light", "dark"] as const) {
+    for (const theme of THEMES) {
+      const rules = rulesAt(width, theme);
+      const isAsked = rules.layout || rules.colours;
+      if (!isAsked && !isPictured) continue;
       await page.emulateMedia({ colorScheme: theme });
-      await takePicture(page, `${name}-${width}-${theme}`);
-      const rules = { layout: theme === "light" && (isOutermost || inject("isNight")), colours: isOutermost };
-      if (rules.layout || rules.colours)
-        found.push(...(await gravePartsOf(page, rules)).map((part) => `${where} at ${width}, ${theme}: ${part}`));
+      if (isPictured) await takePicture(page, `${name}-${width}-${theme}`);
+      if (isAsked) found.push(...(await gravePartsOf(page, rules)).map((part) => `${where} at ${width}, ${theme}: ${part}`));
     }
   }
   return found;

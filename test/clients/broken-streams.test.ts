@@ -9,13 +9,14 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { makeBackendManifests } from "../support/backend-manifests.ts";
 import { findClientPackages, type ClientPackages } from "../support/clients/packages.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /**
  * What users of the official SDKs see if a model server is silent for a while, and then breaks off or refuses (S22, S41): the
  * keep-alive disturbs nobody, and the error is the SDK's own, not an exception of its HTTP library.
  */
-let stack: TestStack;
+let stack: TestProduct;
 let packages: ClientPackages;
 let server: Server;
 let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
@@ -54,7 +55,7 @@ beforeAll(async () => {
     { name: MODEL, backends: [backend], streaming: { keepAlive: "1s" } },
     { name: LATE, backends: [late], streaming: { keepAlive: "1s", answerAfter: "1s" } },
   ]);
-  stack = await startTestStack({ manifestsDirectory: manifests.directory });
+  stack = await borrowStack({ manifestsDirectory: manifests.directory });
 });
 afterAll(async () => {
   await stack.stop();

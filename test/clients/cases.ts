@@ -129,14 +129,8 @@ function codexPatch(file: string): string {
   return `*** Begin Patch\n*** Update File: ${file}\n@@\n one\n-two\n+three\n*** End Patch\n`;
 }
 
-export const CASES: readonly Case[] = [
-  claudeCode,
-  opencode,
-  { ...opencode, interface: "messages" },
-  qwenCode,
-  codex,
-  aider,
-  continueDev,
-  { ...continueDev, interface: "messages" },
-  cline,
-];
+/** Each tool once; at night also on the second interface of those that have two, which others speak by day. */
+export function casesOf({ isNight }: { isNight: boolean }): readonly Case[] {
+  const messages = (tool: Case): Case[] => (isNight ? [{ ...tool, interface: "messages" }] : []);
+  return [claudeCode, opencode, ...messages(opencode), qwenCode, codex, aider, continueDev, ...messages(continueDev), cline];
+}

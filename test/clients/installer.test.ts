@@ -6,17 +6,18 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { fetchInstaller, type Installer } from "../support/clients/installer.ts";
 import { createMachine, type Machine } from "../support/clients/machine.ts";
 import { findClientPackages, type ClientPackages } from "../support/clients/packages.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** The installer's own promises (S31, S33), with the program that Envoy serves. */
-let stack: TestStack;
+let stack: TestProduct;
 let installer: Installer;
 let packages: ClientPackages;
 let machine: Machine;
 
 beforeAll(async () => {
   packages = await findClientPackages({ environment: process.env, onProgress: (line) => console.log(line) });
-  stack = await startTestStack();
+  stack = await borrowStack();
   installer = await fetchInstaller(stack);
 });
 afterAll(() => stack.stop());

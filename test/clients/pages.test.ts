@@ -3,16 +3,17 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TOOLS } from "../../clients/table.ts";
 import { createMachine, type Machine } from "../support/clients/machine.ts";
 import { findClientPackages, type ClientPackages } from "../support/clients/packages.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** What everybody may read about tools, through Envoy (S31, S32). */
-let stack: TestStack;
+let stack: TestProduct;
 let packages: ClientPackages;
 let machine: Machine;
 
 beforeAll(async () => {
   packages = await findClientPackages({ environment: process.env, onProgress: (line) => console.log(line) });
-  stack = await startTestStack();
+  stack = await borrowStack();
   machine = await createMachine();
 });
 afterAll(async () => {

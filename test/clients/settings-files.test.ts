@@ -8,20 +8,21 @@ import type { Operation } from "../../clients/operations.ts";
 import { fetchInstaller, type Installer } from "../support/clients/installer.ts";
 import { createMachine, type Machine } from "../support/clients/machine.ts";
 import { findClientPackages, type ClientPackages } from "../support/clients/packages.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /**
  * Settings files as people have them. What comes out is valid, has every line that was there but those it had to change, and
  * goes back byte for byte (S31, S33).
  */
-let stack: TestStack;
+let stack: TestProduct;
 let installer: Installer;
 let packages: ClientPackages;
 let machine: Machine;
 
 beforeAll(async () => {
   packages = await findClientPackages({ environment: process.env, onProgress: (line) => console.log(line) });
-  stack = await startTestStack();
+  stack = await borrowStack();
   installer = await fetchInstaller(stack);
 });
 afterAll(() => stack.stop());

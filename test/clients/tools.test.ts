@@ -1,19 +1,21 @@
 import process from "node:process";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
 import * as z from "zod";
 import { SERVED_TOOLS } from "../../clients/table.ts";
 import { expectCharged, readUpstreamRequests } from "../support/clients/charged.ts";
 import { fetchInstaller, noteIn, type Installer } from "../support/clients/installer.ts";
 import { createMachine, type Machine } from "../support/clients/machine.ts";
 import { findClientPackages, type ClientPackages } from "../support/clients/packages.ts";
+import { expectResults } from "../support/clients/results.ts";
 import { clearJournal } from "../support/simulator-journal.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
-import { CASES, type Case } from "./cases.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
+import { casesOf, type Case } from "./cases.ts";
 
 /** Each tool as people have it: set up by the installer, in a home folder of its own, run without a person. */
-let stack: TestStack;
+let stack: TestProduct;
 let installer: Installer;
 let packages: ClientPackages;
 let machine: Machine | undefined;
@@ -21,7 +23,7 @@ const results: Record<string, object> = {};
 
 beforeAll(async () => {
   packages = await findClientPackages({ environment: process.env, onProgress: (line) => console.log(line) });
-  stack = await startTestStack();
+  stack = await borrowStack();
   installer = await fetchInstaller(stack);
 });
 afterAll(() => stack.stop());
@@ -37,7 +39,7 @@ async function setUp({ tool, interface: speaks }: Case): Promise<Machine> {
   return machine;
 }
 
-describe.for(CASES)("$tool over $interface", (each) => {
+describe.for(casesOf({ isNight: inject("isNight") }))("$tool over $interface", (each) => {
   test("answers in text, edits a file, and speaks with the key to this service alone (S2, S31)", async () => {
     const { work, run, proxy, read } = await setUp(each);
     const before = await stack.countUsage();
@@ -65,9 +67,7 @@ describe.for(CASES)("$tool over $interface", (each) => {
 });
 
 test("what was seen is what the table of compatibility says (npm run clients:update)", async () => {
-  await expect(`${JSON.stringify(results, null, 2)}\n`).toMatchFileSnapshot(
-    path.join(import.meta.dirname, "../../clients/results/tools.json"),
-  );
+  await expectResults(path.join(import.meta.dirname, "../../clients/results/tools.json"), results);
 });
 
 test("the versions that ran are those of the table", async () => {

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => stack.stop());
 
 const WARM_UP = { requests: 500, streams: 100 };
-const LOAD = inject("isNight") ? { requests: 20_000, streams: 2_000 } : { requests: 4_000, streams: 1_000 };
+const LOAD = inject("isNight") ? { requests: 20_000, streams: 2_000 } : { requests: 2_000, streams: 500 };
 /** Idle connections to the database, and the one that asks for metrics, come and go. */
 const SPARE_HANDLES = 8;
 

@@ -31,9 +31,21 @@ const PROJECTS = {
   envoy: { ...SHARED_PROCESS, testTimeout: 120_000, hookTimeout: 300_000 },
   browser: { testTimeout: 180_000, hookTimeout: 300_000 },
   fuzz: { testTimeout: 180_000, hookTimeout: 300_000 },
-  clients: { testTimeout: 120_000, hookTimeout: TOOLS_WITHIN_MS, setupFiles: PROPERTY_SEED, globalSetup: CLIENT_PACKAGES },
-  kube: { testTimeout: 120_000, hookTimeout: TOOLS_WITHIN_MS, setupFiles: PROPERTY_SEED, globalSetup: KUBE_TOOLS },
-  chart: { testTimeout: 120_000, hookTimeout: TOOLS_WITHIN_MS, globalSetup: KUBE_TOOLS },
+  clients: {
+    ...SHARED_PROCESS,
+    testTimeout: 120_000,
+    hookTimeout: TOOLS_WITHIN_MS,
+    setupFiles: PROPERTY_SEED,
+    globalSetup: CLIENT_PACKAGES,
+  },
+  kube: {
+    ...SHARED_PROCESS,
+    testTimeout: 120_000,
+    hookTimeout: TOOLS_WITHIN_MS,
+    setupFiles: PROPERTY_SEED,
+    globalSetup: KUBE_TOOLS,
+  },
+  chart: { ...SHARED_PROCESS, testTimeout: 120_000, hookTimeout: TOOLS_WITHIN_MS, globalSetup: KUBE_TOOLS },
   cluster: { testTimeout: 300_000, hookTimeout: TOOLS_WITHIN_MS, globalSetup: CLUSTER },
 } as const;
 
