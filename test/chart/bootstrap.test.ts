@@ -9,16 +9,16 @@ import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 import { buildBootstrap } from "../../operator/bootstrap/bootstrap.ts";
 import type { EnvoyConfig } from "../../operator/bootstrap/envoy-config.ts";
 import { validateBootstrap } from "../support/envoy-process.ts";
-import { useKubeApi } from "../support/kube/use-kube-api.ts";
+import { useHelm } from "../support/kube/use-helm.ts";
 import { makeCertificates } from "../support/tls-certificates.ts";
 import { EXTERNAL_DATABASE, NAME, NAMESPACE, only, render, type Values } from "./harness-render.ts";
 
-const api = useKubeApi();
+const helm = useHelm();
 const dataSchema = z.object({ data: z.record(z.string(), z.string()) });
 const configSchema: z.ZodType<EnvoyConfig> = z.record(z.string(), z.unknown());
 
 async function configMapOf(values: Values): Promise<Record<string, string>> {
-  return dataSchema.parse(only(await render(api(), values), "ConfigMap", `${NAME}-envoy`)).data;
+  return dataSchema.parse(only(await render(helm(), values), "ConfigMap", `${NAME}-envoy`)).data;
 }
 
 /** What Envoy says of the bootstrap, with the certificates that the pod mounts in a directory of this machine. */
@@ -95,7 +95,7 @@ test.for(CPU)("extproc's workers, where Envoy finds them and where they listen: 
   const bootstrap = await bootstrapOf(values);
   expect(bootstrap).toEqual(buildBootstrap({ ...expected, extproc: ports.map((port) => ({ host: "127.0.0.1", port })) }));
   expect(await validate(values)).toContain("OK");
-  const pod = JSON.stringify(only(await render(api(), values), "StatefulSet", NAME));
+  const pod = JSON.stringify(only(await render(helm(), values), "StatefulSet", NAME));
   expect(pod).toContain(`{"name":"EXTPROC_LISTEN","value":"${ports.map((port) => `127.0.0.1:${port}`).join(",")}"}`);
 });
 

@@ -4,6 +4,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import * as z from "zod";
 import { ROOT } from "../../charts/generate/outputs.ts";
+import { COMPILE_CACHE } from "../support/compile-cache.ts";
 import { eventually } from "../support/eventually.ts";
 import type { KubeApi } from "../support/kube/api.ts";
 import { mountSecret } from "../support/mounted-secret.ts";
@@ -60,7 +61,11 @@ export function createNode(api: KubeApi, namespace: string): Node {
   }
 
   async function run(words: readonly string[], environment: Record<string, string>): Promise<string> {
-    const { stdout } = await promisify(execFile)(process.execPath, [...words], { cwd: ROOT, env: environment, timeout: 120_000 });
+    const { stdout } = await promisify(execFile)(process.execPath, [...words], {
+      cwd: ROOT,
+      env: { ...COMPILE_CACHE, ...environment },
+      timeout: 120_000,
+    });
     return stdout;
   }
 
@@ -80,7 +85,11 @@ export function createNode(api: KubeApi, namespace: string): Node {
     mountInternalTls,
     run,
     async start({ name, command: [, ...words] }, { environment, readyUrl }) {
-      const child = spawn(process.execPath, words, { cwd: ROOT, env: environment, stdio: ["ignore", "pipe", "inherit"] });
+      const child = spawn(process.execPath, words, {
+        cwd: ROOT,
+        env: { ...COMPILE_CACHE, ...environment },
+        stdio: ["ignore", "pipe", "inherit"],
+      });
       running.push(child);
       let log = "";
       child.stdout.setEncoding("utf8").on("data", (text: string) => (log += text));

@@ -28,10 +28,10 @@ export type Values = Readonly<Record<string, unknown>>;
 /** What every installation must say: which Postgres. */
 export const EXTERNAL_DATABASE: Values = { database: { existingSecret: "ledger-app" } };
 
-/** The chart's objects, as Helm renders them against this API server. */
-export async function render(api: KubeApi, values: Values): Promise<KubeObject[]> {
+/** The chart's objects, as `helm template` renders them. */
+export async function render({ helm }: Pick<KubeApi, "helm">, values: Values): Promise<KubeObject[]> {
   const parameters = ["template", RELEASE, CHART, "--namespace", NAMESPACE, "--values", "-"];
-  return parseObjects(await api.helm(parameters, { input: stringify(values) }));
+  return parseObjects(await helm(parameters, { input: stringify(values) }));
 }
 
 export function parseObjects(yaml: string): KubeObject[] {

@@ -7,13 +7,13 @@ import { promisify } from "node:util";
 import * as z from "zod";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ROOT } from "../../charts/generate/outputs.ts";
-import { useKubeApi } from "../support/kube/use-kube-api.ts";
+import { useHelm } from "../support/kube/use-helm.ts";
 import { assembleImage } from "./harness-image.ts";
 import { EXTERNAL_DATABASE, render } from "./harness-render.ts";
 import { podsOf } from "./harness-pods.ts";
 
 const run = promisify(execFile);
-const api = useKubeApi();
+const helm = useHelm();
 let image = "";
 
 beforeAll(async () => {
@@ -57,7 +57,7 @@ async function packagesIn(directory: string): Promise<string[]> {
 
 describe("the image", () => {
   test("holds every file and package of the programs that the chart runs", async () => {
-    const containers = podsOf(await render(api(), EXTERNAL_DATABASE)).flatMap((pod) => pod.containers);
+    const containers = podsOf(await render(helm(), EXTERNAL_DATABASE)).flatMap((pod) => pod.containers);
     const commands = containers
       .map(({ command }) => command)
       .filter(([program, ...words]) => program === "node" && words.at(-1)?.endsWith(".ts") === true);

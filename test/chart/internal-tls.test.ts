@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { INTERNAL_TLS } from "../../charts/generate/bootstrap.ts";
-import { useKubeApi } from "../support/kube/use-kube-api.ts";
+import { useHelm } from "../support/kube/use-helm.ts";
 import { podsOf } from "./harness-pods.ts";
 import { EXTERNAL_DATABASE, NAME, NAMESPACE, only, render, type KubeObject, type Values } from "./harness-render.ts";
 
-const api = useKubeApi();
+const helm = useHelm();
 const WITH_CERT_MANAGER = { ...EXTERNAL_DATABASE, internalTls: { certManager: { enabled: true } } };
 const certificateSchema = z.object({
   spec: z.object({
@@ -51,7 +51,7 @@ function directoriesOf(objects: readonly KubeObject[]): string[] {
 }
 
 test("cert-manager makes an authority for the release, and a certificate for each part that is for its use alone", async () => {
-  const objects = await render(api(), WITH_CERT_MANAGER);
+  const objects = await render(helm(), WITH_CERT_MANAGER);
   expect(only(objects, "Issuer", `${NAME}-internal`)).toMatchObject({
     spec: { ca: { secretName: `${NAME}-internal-authority` } },
   });
@@ -82,7 +82,7 @@ test("cert-manager makes an authority for the release, and a certificate for eac
 
 test("Secrets of the administrator's own are used as they are, without cert-manager", async () => {
   const existingSecrets = { gateway: "a", operator: "b", dashboard: "c" };
-  const objects = await render(api(), { ...EXTERNAL_DATABASE, internalTls: { existingSecrets } });
+  const objects = await render(helm(), { ...EXTERNAL_DATABASE, internalTls: { existingSecrets } });
   expect(objects.filter(({ apiVersion }) => apiVersion.startsWith("cert-manager.io"))).toEqual([]);
   expect(new Set(Object.values(secretsOf(objects)).map(({ secret }) => secret))).toEqual(new Set(["a", "b", "c"]));
 });
@@ -106,7 +106,7 @@ test.for<{ name: string; values: Values; isCertManagers: boolean }>([
     isCertManagers: false,
   },
 ])("with $name every part has a certificate; cert-manager makes them: $isCertManagers", async ({ values, isCertManagers }) => {
-  const objects = await render(api(), { ...EXTERNAL_DATABASE, ...values });
+  const objects = await render(helm(), { ...EXTERNAL_DATABASE, ...values });
   expect(Object.keys(secretsOf(objects))).toHaveLength(3);
   expect(directoriesOf(objects)).toHaveLength(2);
   const made = (kind: string) => objects.filter((object) => object.kind === kind && object.metadata.name.includes("-internal-"));

@@ -2,11 +2,11 @@ import * as z from "zod";
 import { describe, expect, test } from "vitest";
 import { matcherOf } from "../../runtime/address/cidr.ts";
 import { createAddressPolicy } from "../../operator/address/policy.ts";
-import { useKubeApi } from "../support/kube/use-kube-api.ts";
+import { useHelm } from "../support/kube/use-helm.ts";
 import { podsOf } from "./harness-pods.ts";
 import { NAME, only, render, title, type KubeObject } from "./harness-render.ts";
 
-const api = useKubeApi();
+const helm = useHelm();
 const ALL = {
   postgres: { enabled: true },
   dashboard: { enabled: true },
@@ -74,7 +74,7 @@ function selected(selector: Record<string, string>, pods: readonly Opened[]): Op
 
 describe("what leads to pods", () => {
   test("every Service finds pods of one kind, on a port that they open", async () => {
-    const objects = await render(api(), ALL);
+    const objects = await render(helm(), ALL);
     const services = objects.filter(({ kind }) => kind === "Service");
     expect(services).toHaveLength(5);
     for (const service of services) {
@@ -85,7 +85,7 @@ describe("what leads to pods", () => {
   });
 
   test("every PodMonitor finds a port by its name", async () => {
-    const objects = await render(api(), ALL);
+    const objects = await render(helm(), ALL);
     const monitors = objects.filter(({ kind }) => kind === "PodMonitor");
     expect(monitors).toHaveLength(3);
     for (const monitor of monitors) {
@@ -97,7 +97,7 @@ describe("what leads to pods", () => {
 });
 
 test("every ServiceMonitor finds each of its ports in one Service, and there the port that a PodMonitor scrapes", async () => {
-  const objects = await render(api(), { ...ALL, monitoring: { serviceMonitor: { enabled: true } } });
+  const objects = await render(helm(), { ...ALL, monitoring: { serviceMonitor: { enabled: true } } });
   const monitors = objects.filter(({ kind }) => kind === "ServiceMonitor");
   expect(monitors).toHaveLength(3);
   for (const monitor of monitors) {
@@ -118,7 +118,7 @@ test("every ServiceMonitor finds each of its ports in one Service, and there the
 
 describe("the network policies", () => {
   test("cover each pod of the release, inwards and outwards, and open only ports that it opens", async () => {
-    const objects = await render(api(), ALL);
+    const objects = await render(helm(), ALL);
     const policies = objects.filter(({ kind }) => kind === "NetworkPolicy").map((policy) => policySchema.parse(policy).spec);
     for (const pod of opened(objects).filter(({ owner }) => owner !== `${NAME}-smoke`)) {
       const own = policies.filter(({ podSelector }) => selectedBy(podSelector.matchLabels, [pod]).length === 1);
@@ -131,7 +131,7 @@ describe("the network policies", () => {
 
   /** Who may call a port: names of the pods' owners; anyone where the policy names nobody. */
   async function callersOf(component: string, port: number): Promise<string[] | "anyone"> {
-    const objects = await render(api(), ALL);
+    const objects = await render(helm(), ALL);
     const { ingress } = policySchema.parse(only(objects, "NetworkPolicy", `${NAME}-${component}`)).spec;
     const peers = ingress.find(({ ports }) => ports.some((each) => each.port === port))?.from;
     if (peers === undefined) return "anyone";
@@ -158,7 +158,7 @@ describe("the network policies", () => {
   });
 
   test("keep every pod from the addresses where clouds give machines their credentials", async () => {
-    const text = JSON.stringify((await render(api(), ALL)).filter(({ kind }) => kind === "NetworkPolicy"));
+    const text = JSON.stringify((await render(helm(), ALL)).filter(({ kind }) => kind === "NetworkPolicy"));
     const anywhere = [...text.matchAll(/"cidr":"0\.0\.0\.0\/0"(,"except":\[[^\]]*\])?/g)];
     expect(anywhere).toHaveLength(2);
     for (const [, except] of anywhere) expect(except).toContain('"169.254.0.0/16"');
@@ -166,7 +166,7 @@ describe("the network policies", () => {
 
   /** Where Envoy may send requests: what its policy opens without naming a port. */
   async function backendsOf(backends: object): Promise<unknown[]> {
-    const objects = await render(api(), { ...ALL, operator: { backends } });
+    const objects = await render(helm(), { ...ALL, operator: { backends } });
     const { egress } = policySchema.parse(only(objects, "NetworkPolicy", `${NAME}-gateway`)).spec;
     return egress.find(({ ports }) => ports === undefined)?.to ?? [];
   }
@@ -208,7 +208,7 @@ describe("the network policies", () => {
 
   test("tell the operator the same", async () => {
     const backends = { allowPrivateAddresses: true, allowNamespaces: ["a", "b"], allowCidrs: ["10.0.0.0/8", "fd00::/8"] };
-    const pods = podsOf(await render(api(), { ...ALL, operator: { backends } }));
+    const pods = podsOf(await render(helm(), { ...ALL, operator: { backends } }));
     const env = pods.find(({ owner }) => owner === `${NAME}-operator`)?.containers.flatMap((each) => each.env) ?? [];
     expect(env.filter(({ name }) => name.startsWith("BACKEND_")).map(({ name, value }) => [name, value])).toEqual([
       ["BACKEND_ALLOW_PRIVATE", "true"],
@@ -222,7 +222,7 @@ describe("the gateway's pod", () => {
   test("has longer to end than its drain and the settling after it", async () => {
     const drains = await Promise.all(
       [15, 900, 7200].map(async (drainSeconds) => {
-        const objects = await render(api(), { ...ALL, gateway: { drainSeconds } });
+        const objects = await render(helm(), { ...ALL, gateway: { drainSeconds } });
         const pod = podsOf(objects).find(({ owner }) => owner === NAME);
         const drain = pod?.containers.flatMap(({ env }) => env).find(({ name }) => name === "ENVOY_DRAIN_SECONDS")?.value;
         return [Number(drain), (pod?.spec.terminationGracePeriodSeconds ?? 0) - drainSeconds];
@@ -237,7 +237,7 @@ describe("the gateway's pod", () => {
   });
 
   test("keeps its journal on a claim of its own, which nothing deletes", async () => {
-    const set = only(await render(api(), ALL), "StatefulSet", NAME);
+    const set = only(await render(helm(), ALL), "StatefulSet", NAME);
     expect(set).toMatchObject({
       spec: {
         persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain", whenScaled: "Retain" },

@@ -1,15 +1,15 @@
 import { stringify } from "yaml";
 import * as z from "zod";
 import { expect, test } from "vitest";
-import { useKubeApi } from "../support/kube/use-kube-api.ts";
+import { useHelm } from "../support/kube/use-helm.ts";
 import { podsOf, type Container, type Pod } from "./harness-pods.ts";
 import { EXTERNAL_DATABASE, NAME, only, render, title, type KubeObject, type Values } from "./harness-render.ts";
 
 /** What a platform's administrators set for every chart that they install. */
-const api = useKubeApi();
+const helm = useHelm();
 const TRIAL = { postgres: { enabled: true } };
 
-const rendered = (values: Values) => render(api(), { ...EXTERNAL_DATABASE, ...values });
+const rendered = (values: Values) => render(helm(), { ...EXTERNAL_DATABASE, ...values });
 
 function podOf(objects: readonly KubeObject[], kind: string, name: string): Pod {
   const [pod] = podsOf([only(objects, kind, name)]);
@@ -69,7 +69,7 @@ test("a ServiceAccount that the chart neither makes nor is told of is the namesp
 
 test("the migration's ServiceAccount is there before its Job, and no hook beside a trial's Postgres", async () => {
   const annotations = async (values: Values) =>
-    only(await render(api(), values), "ServiceAccount", `${NAME}-migration`).metadata.annotations ?? {};
+    only(await render(helm(), values), "ServiceAccount", `${NAME}-migration`).metadata.annotations ?? {};
   expect(await annotations(EXTERNAL_DATABASE)).toMatchObject({
     "helm.sh/hook": "pre-install,pre-upgrade",
     "helm.sh/hook-weight": "-5",
@@ -87,13 +87,13 @@ test("the operator's rights follow its ServiceAccount", async () => {
 });
 
 test("common labels are on every object and pod, and replace none of the chart's own", async () => {
-  const objects = await render(api(), {
+  const objects = await render(helm(), {
     ...TRIAL,
     commonLabels: { "example.org/owner": "platform", "app.kubernetes.io/name": "other" },
     gateway: { podLabels: { "example.org/owner": "gateway-team", "app.kubernetes.io/component": "other" } },
     monitoring: { serviceMonitor: { enabled: true, labels: { release: "prometheus" } }, prometheusRule: { enabled: true } },
   });
-  const usual = await render(api(), TRIAL);
+  const usual = await render(helm(), TRIAL);
   for (const object of objects) expect(object.metadata.labels, title(object)).toMatchObject({ "example.org/owner": "platform" });
   // The definitions are of no single release, and so have no labels of one.
   for (const object of objects.filter(({ kind }) => kind !== "CustomResourceDefinition"))
@@ -211,13 +211,13 @@ const imagesOf = (objects: readonly KubeObject[]) =>
   new Set(podsOf(objects).flatMap(({ containers }) => containers.map(({ image }) => image)));
 
 test("images of other projects are named in full", async () => {
-  const images = [...imagesOf(await render(api(), TRIAL))].filter((image) => !image.startsWith("model-gateway:"));
+  const images = [...imagesOf(await render(helm(), TRIAL))].filter((image) => !image.startsWith("model-gateway:"));
   expect(images.map((image) => image.split("/")[0])).toEqual(["docker.io", "docker.io"]);
 });
 
 test("global.imageRegistry is the registry of every image, but of none that names its own host", async () => {
   const global = { imageRegistry: "mirror.example:5000/hub" };
-  const images = imagesOf(await render(api(), { ...TRIAL, global }));
+  const images = imagesOf(await render(helm(), { ...TRIAL, global }));
   expect(images.size).toBe(3);
   for (const image of images)
     expect(image).toMatch(/^mirror\.example:5000\/hub\/(model-gateway|envoyproxy\/envoy|library\/postgres):/);
@@ -229,7 +229,7 @@ test("global.imageRegistry is the registry of every image, but of none that name
 });
 
 test("every pod pulls with the release's Secrets and those of global", async () => {
-  const objects = await render(api(), {
+  const objects = await render(helm(), {
     ...TRIAL,
     global: { imagePullSecrets: [{ name: "mirror" }, { name: "both" }] },
     imagePullSecrets: [{ name: "own" }, { name: "both" }],

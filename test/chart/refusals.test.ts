@@ -1,9 +1,9 @@
 import { stringify } from "yaml";
 import { expect, test } from "vitest";
-import { useKubeApi } from "../support/kube/use-kube-api.ts";
+import { useHelm } from "../support/kube/use-helm.ts";
 import { EXTERNAL_DATABASE, render } from "./harness-render.ts";
 
-const api = useKubeApi();
+const helm = useHelm();
 
 const cases: { name: string; values: object; message: RegExp }[] = [
   { name: "an unknown value", values: { gateway: { replica: 3 } }, message: /additional properties 'replica' not allowed/ },
@@ -151,12 +151,12 @@ const cases: { name: string; values: object; message: RegExp }[] = [
 ];
 
 test.for(cases)("$name is refused, in words", async ({ values, message }) => {
-  await expect(render(api(), { ...EXTERNAL_DATABASE, ...values })).rejects.toThrow(message);
+  await expect(render(helm(), { ...EXTERNAL_DATABASE, ...values })).rejects.toThrow(message);
 });
 
 test("helm lint refuses what helm install would", async () => {
   const chart = new URL("../../charts/model-gateway", import.meta.url).pathname;
-  const linting = api().helm(["lint", "--strict", chart, "--values", "-"], {
+  const linting = helm().helm(["lint", "--strict", chart, "--values", "-"], {
     input: stringify({ ...EXTERNAL_DATABASE, unknown: 1 }),
   });
   await expect(linting).rejects.toThrow("1 chart(s) failed");

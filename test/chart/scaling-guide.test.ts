@@ -7,12 +7,12 @@ import { parse, stringify } from "yaml";
 import * as z from "zod";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { ROOT } from "../../charts/generate/outputs.ts";
-import { useKubeApi } from "../support/kube/use-kube-api.ts";
+import { useHelm } from "../support/kube/use-helm.ts";
 import { findPromtool } from "../support/promtool.ts";
 import { EXTERNAL_DATABASE, NAME, NAMESPACE, only, render } from "./harness-render.ts";
 
 /** What docs/kubernetes.md says about scaling by requests in flight, with Prometheus' own evaluation of its queries. */
-const api = useKubeApi();
+const helm = useHelm();
 const TOOLS = { environment: process.env, onProgress: (line: string) => console.log(line) };
 const METRIC = "gateway_open_streams";
 let promtool: string;
@@ -62,7 +62,7 @@ test("the adapter's rule gives a value for each pod of the namespace, under the 
     { labels: '{pod="gw-0"}', value: 300 },
     { labels: '{pod="gw-1"}', value: 500 },
   ]);
-  const objects = await render(api(), { ...EXTERNAL_DATABASE, gateway: { autoscaling: { targetOpenStreams: 1000 } } });
+  const objects = await render(helm(), { ...EXTERNAL_DATABASE, gateway: { autoscaling: { targetOpenStreams: 1000 } } });
   expect(only(objects, "HorizontalPodAutoscaler", NAME)).toMatchObject({
     spec: { metrics: [{}, { type: "Pods", pods: { metric: { name: METRIC } } }] },
   });
@@ -74,7 +74,7 @@ const triggersSchema = z.object({
 
 test("KEDA's values leave the number of pods to it, and its query counts the release's requests", async () => {
   const values = z.record(z.string(), z.unknown()).parse(await example("keda values"));
-  const objects = await render(api(), { ...EXTERNAL_DATABASE, ...values });
+  const objects = await render(helm(), { ...EXTERNAL_DATABASE, ...values });
   expect(objects.map(({ kind }) => kind)).not.toContain("HorizontalPodAutoscaler");
   const scaled = only(objects, "ScaledObject", NAME);
   const target = { apiVersion: "apps/v1", kind: "StatefulSet", name: NAME };

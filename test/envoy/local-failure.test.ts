@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { LOOPBACK } from "../../local/process/ports.ts";
 import { eventually } from "../support/eventually.ts";
-import { makePlace, type LocalProcess, type Place } from "../support/local-process.ts";
+import { makeMigratedPlace, makePlace, type LocalProcess, type Place } from "../support/local-process.ts";
 
 const READY = /Ctrl-C stops everything/;
 const MANIFESTS = fileURLToPath(new URL("../../local/manifests", import.meta.url));
@@ -52,7 +52,7 @@ test("an Envoy that cannot be used ends the start with what to do", async () => 
 });
 
 test("a part that fails half-way through the start leaves nothing running", async () => {
-  const place = await makePlace();
+  const place = await makeMigratedPlace();
   const envoy = path.join(place.directory, "envoy");
   const script = '#!/bin/sh\n[ "$1" = --version ] && echo "envoy  version: 0/1.40.0/Clean/RELEASE/BoringSSL" && exit 0\nexit 3\n';
   await writeFile(envoy, script, { mode: 0o755 });
@@ -82,7 +82,7 @@ describe("one start", () => {
   let answers: () => Promise<void>;
 
   beforeAll(async () => {
-    place = await makePlace(afterAll);
+    place = await makeMigratedPlace(afterAll);
     local = await place.start();
     await local.shows(READY);
     answers = await asker(local);
@@ -127,7 +127,7 @@ describe("one start", () => {
 });
 
 test("a part that keeps dying ends everything, with the last lines of its log", { timeout: 180_000 }, async () => {
-  const place = await makePlace();
+  const place = await makeMigratedPlace();
   const local = await place.start();
   await local.shows(READY);
   // Envoy cannot start with this: the next ends are its own.
@@ -141,7 +141,7 @@ test("a part that keeps dying ends everything, with the last lines of its log", 
 });
 
 test("after the supervisor is killed nothing of it runs on, and the next start has the same data", async () => {
-  const place = await makePlace();
+  const place = await makeMigratedPlace();
   const killed = await place.start();
   await killed.shows(READY);
   const [, key = ""] = await killed.shows(/key +(sk-mg-\S+)/);
@@ -158,7 +158,7 @@ test("after the supervisor is killed nothing of it runs on, and the next start h
 });
 
 test("a Ctrl-C during the start leaves nothing running", async () => {
-  const place = await makePlace();
+  const place = await makeMigratedPlace();
   const local = await place.start();
   await local.shows(/Starting the gateway/);
   process.kill(-local.pid, "SIGINT");
@@ -167,7 +167,7 @@ test("a Ctrl-C during the start leaves nothing running", async () => {
 });
 
 test("a bad manifest is shown with its file, field and remedy", async () => {
-  const place = await makePlace();
+  const place = await makeMigratedPlace();
   const manifests = path.join(place.directory, "manifests");
   await mkdir(manifests);
   await cp(MANIFESTS, manifests, { recursive: true });

@@ -5,7 +5,7 @@ import process from "node:process";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
-import { makePlace, type LocalProcess } from "../support/local-process.ts";
+import { makeMigratedPlace, makePlace, type LocalProcess } from "../support/local-process.ts";
 import { startRecordingUpstream } from "../support/recording-upstream.ts";
 
 const run = promisify(execFile);
@@ -95,7 +95,7 @@ test("what is secret is readable by its owner only, and stands in no log", async
 });
 
 test("a stream that is running when the stack is told to stop is finished and charged", async () => {
-  const place = await makePlace();
+  const place = await makeMigratedPlace();
   const local = await place.start();
   await local.shows(READY);
   const account = await settings(place.data);
@@ -137,7 +137,7 @@ async function startModelServer() {
 }
 
 test("a real model server takes the simulator's place: the screen and both commands lead there, and its errors are in the logs", async () => {
-  const place = await makePlace();
+  const place = await makeMigratedPlace();
   const { port } = await startModelServer();
   const words = ["--upstream-chat", `http://127.0.0.1:${port}`, "--upstream-model", "org/small"];
   const local = await place.start(words, { UPSTREAM_KEY: "upstream-key" });

@@ -143,8 +143,8 @@ async function endOf(model: string): Promise<unknown> {
   return eventually(
     async () => {
       const [row] = await stack.database.query({
-        text: `SELECT outcome, http_status AS "httpStatus" FROM usage_event WHERE model = $1`,
-        values: [model],
+        text: `SELECT outcome, http_status AS "httpStatus" FROM usage_event WHERE model = $1 AND account_id = $2`,
+        values: [model, stack.accountId],
         row: z.strictObject({ outcome: z.string(), httpStatus: z.int() }),
       });
       if (row === undefined) throw new Error(`no request to ${model} has ended`);

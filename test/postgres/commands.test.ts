@@ -7,6 +7,7 @@ import { runAccountCommand } from "../../ledger/account-command/command.ts";
 import { readBalance } from "../../ledger/accounts/accounts.ts";
 import { readAccountLimits } from "../../ledger/leases/account-limits.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
+import { COMPILE_CACHE } from "../support/compile-cache.ts";
 import { seedLedger, settlementOf } from "../support/ledger.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { usePostgres } from "../support/postgres.ts";
@@ -22,7 +23,7 @@ async function run(
   more: Record<string, string> = {},
 ): Promise<string> {
   const main = path.join(import.meta.dirname, `../../ledger/${command}-command/main.ts`);
-  const environment = { PATH: process.env["PATH"], DATABASE_URL: databaseUrl, ...more };
+  const environment = { ...COMPILE_CACHE, PATH: process.env["PATH"], DATABASE_URL: databaseUrl, ...more };
   const { stdout } = await promisify(execFile)(process.execPath, [main, ...words], { env: environment, timeout: 60_000 });
   return stdout;
 }

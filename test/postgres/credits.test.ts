@@ -14,6 +14,7 @@ import { refundRequest } from "../../ledger/credit/refunds.ts";
 import { usageByModelAndDay } from "../../ledger/usage/reports.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import { createLog } from "../../runtime/log.ts";
+import { COMPILE_CACHE } from "../support/compile-cache.ts";
 import { countRows, PEPPER, seedLedger, settlementOf } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
 import { DAY_MS } from "../../contract/days.ts";
@@ -165,7 +166,10 @@ test("`npm run ledger:check` prints each difference and fails with it", async ()
 
 async function runCheck(url: string): Promise<[number, string]> {
   const main = fileURLToPath(new URL("../../ledger/check-command/main.ts", import.meta.url));
-  const child = spawn(process.execPath, [main], { env: { DATABASE_URL: url }, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [main], {
+    env: { ...COMPILE_CACHE, DATABASE_URL: url },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   let output = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
   const [code] = await once(child, "close");

@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { createDatabase, type Database } from "../../ledger/postgres/database.ts";
+import { COMPILE_CACHE } from "../support/compile-cache.ts";
 import { eventually } from "../support/eventually.ts";
 import { usePostgres } from "../support/postgres.ts";
 import { makeCertificates } from "../support/tls-certificates.ts";
@@ -42,7 +43,7 @@ async function switchTlsOn(database: Database): Promise<void> {
 }
 
 async function migrate(url: string, environment: Readonly<Record<string, string>>): Promise<string> {
-  const env = { PATH: process.env["PATH"], DATABASE_URL: url, ...environment };
+  const env = { ...COMPILE_CACHE, PATH: process.env["PATH"], DATABASE_URL: url, ...environment };
   const { stdout } = await promisify(execFile)(process.execPath, [MIGRATE], { env, timeout: 60_000 });
   return stdout;
 }

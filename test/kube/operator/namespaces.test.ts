@@ -24,7 +24,7 @@ function metadataOf(object: object): object {
   return "metadata" in object && typeof object.metadata === "object" && object.metadata !== null ? object.metadata : {};
 }
 
-async function expectReady(team: Team, kind: string, name: string): Promise<void> {
+async function expectReady(team: Team, kind: "model" | "apikey", name: string): Promise<void> {
   await until(async () => expect((await team.conditions(kind, name))["Ready"]).toMatchObject({ status: "True" }));
 }
 

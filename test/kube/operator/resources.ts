@@ -72,13 +72,23 @@ const eventsSchema = z.object({
   items: z.array(z.object({ type: z.string(), reason: z.string(), regarding: z.object({ name: z.string() }) })),
 });
 
+const COLLECTIONS = {
+  model: { group: "apis/modelgateway.dev/v1alpha1", plural: "models" },
+  apikey: { group: "apis/modelgateway.dev/v1alpha1", plural: "apikeys" },
+  secret: { group: "api/v1", plural: "secrets" },
+  event: { group: "apis/events.k8s.io/v1", plural: "events" },
+} as const;
+
 /** What an administrator does in a namespace. */
-export function createTeam({ kubectl }: Pick<KubeApi, "kubectl">, namespace = TEAM) {
+export function createTeam({ kubectl, read }: Pick<KubeApi, "kubectl" | "read">, namespace = TEAM) {
   const inTeam = (parameters: readonly string[], input?: string) =>
     kubectl([...parameters, "--namespace", namespace], input === undefined ? {} : { input });
 
-  async function get(kind: string, name: string): Promise<z.infer<typeof shownSchema>> {
-    return shownSchema.parse(JSON.parse(await inTeam(["get", kind, name, "--output", "json"])));
+  const addressOf = (kind: keyof typeof COLLECTIONS) =>
+    `/${COLLECTIONS[kind].group}/namespaces/${namespace}/${COLLECTIONS[kind].plural}`;
+
+  async function get(kind: Exclude<keyof typeof COLLECTIONS, "event">, name: string): Promise<z.infer<typeof shownSchema>> {
+    return shownSchema.parse(await read(`${addressOf(kind)}/${name}`));
   }
   return {
     apply: (...objects: readonly object[]) =>
@@ -88,7 +98,7 @@ export function createTeam({ kubectl }: Pick<KubeApi, "kubectl">, namespace = TE
     remove: (kind: string, name: string) => inTeam(["delete", kind, name, "--timeout", "60s"]),
     get,
     run: inTeam,
-    async conditions(kind: string, name: string): Promise<Record<string, ShownCondition>> {
+    async conditions(kind: "model" | "apikey", name: string): Promise<Record<string, ShownCondition>> {
       const { status } = await get(kind, name);
       return Object.fromEntries(status.conditions.map((condition) => [condition.type, condition]));
     },
@@ -105,7 +115,7 @@ export function createTeam({ kubectl }: Pick<KubeApi, "kubectl">, namespace = TE
     },
     /** `Warning SecretNotFound` of the Events about it. */
     async events(name: string): Promise<string[]> {
-      const { items } = eventsSchema.parse(JSON.parse(await inTeam(["get", "events.events.k8s.io", "--output", "json"])));
+      const { items } = eventsSchema.parse(await read(addressOf("event")));
       return items.filter(({ regarding }) => regarding.name === name).map(({ type, reason }) => `${type} ${reason}`);
     },
   };

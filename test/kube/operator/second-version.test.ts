@@ -58,7 +58,7 @@ async function expectServed(name: string, apiKeyValue = key): Promise<void> {
 
 async function expectReady(name: string, observedGeneration: number): Promise<void> {
   await until(async () =>
-    expect((await stage().team.conditions(ALPHA_MODEL, name))["Ready"]).toMatchObject({ status: "True", observedGeneration }),
+    expect((await stage().team.conditions("model", name))["Ready"]).toMatchObject({ status: "True", observedGeneration }),
   );
 }
 

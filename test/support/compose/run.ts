@@ -5,6 +5,7 @@ import path from "node:path";
 import process from "node:process";
 import { onTestFinished } from "vitest";
 import { freePort } from "../../../local/process/ports.ts";
+import { COMPILE_CACHE } from "../compile-cache.ts";
 import { REPOSITORY } from "../repository-files.ts";
 import { mountsOf, type ComposeFile, type ComposeService } from "./file.ts";
 
@@ -71,7 +72,7 @@ export async function createServiceRunner({ compose, volumes, files, databaseUrl
     const environment = Object.entries(found.environment).map(([key, value]) => [key, localize(value, mounts)] as const);
     const child = spawn(changes.program ?? (entry === "node" ? process.execPath : entry), words, {
       cwd: REPOSITORY,
-      env: { PATH: process.env["PATH"], ...Object.fromEntries(environment), ...changes.environment },
+      env: { PATH: process.env["PATH"], ...COMPILE_CACHE, ...Object.fromEntries(environment), ...changes.environment },
       stdio: ["ignore", "pipe", "pipe"],
     });
     const own: string[] = [];

@@ -2,6 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { get } from "node:https";
 import path from "node:path";
+import { text } from "node:stream/consumers";
 import { startChild, type Child } from "../../../local/process/child.ts";
 import { freePort, LOOPBACK } from "../../../local/process/ports.ts";
 import { eventually } from "../eventually.ts";
@@ -87,7 +88,16 @@ export async function startApiServer(settings: ApiServerSettings): Promise<Child
   return server;
 }
 
-async function expectOk({ port, ca, adminToken }: ApiServerSettings, resource: string): Promise<void> {
+async function expectOk(settings: ApiServerSettings, resource: string): Promise<void> {
+  const { status } = await askServer(settings, resource);
+  if (status !== 200) throw new Error(`${resource} is answered with ${status}`);
+}
+
+/** One GET as the administrator, on a connection of its own. */
+export async function askServer(
+  { port, ca, adminToken }: Pick<ApiServerSettings, "port" | "ca" | "adminToken">,
+  resource: string,
+): Promise<{ status: number | undefined; body: string }> {
   const request = get({
     host: LOOPBACK,
     port,
@@ -98,12 +108,11 @@ async function expectOk({ port, ca, adminToken }: ApiServerSettings, resource: s
     timeout: 5_000,
   });
   request.once("timeout", () => request.destroy(new Error("no answer")));
-  const status = await new Promise<number | undefined>((resolve, reject) => {
-    request.once("response", (response) => {
-      response.resume();
-      resolve(response.statusCode);
-    });
+  return await new Promise((resolve, reject) => {
+    request.once(
+      "response",
+      (response) => void text(response).then((body) => resolve({ status: response.statusCode, body }), reject),
+    );
     request.once("error", reject);
   });
-  if (status !== 200) throw new Error(`${resource} is answered with ${status}`);
 }

@@ -2,10 +2,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import process from "node:process";
+import * as z from "zod";
 import { errorCode } from "../../../runtime/error-code.ts";
 import type { Child } from "../../../local/process/child.ts";
 import { LOOPBACK } from "../../../local/process/ports.ts";
-import { prepareApiServer, startApiServer } from "./api-server.ts";
+import { askServer, prepareApiServer, startApiServer } from "./api-server.ts";
 import { createCommand, writeKubeconfig, type Command } from "./commands.ts";
 import { startEtcd } from "./etcd.ts";
 import { createServiceAccounts, type PodMount, type ServiceAccount } from "./service-account.ts";
@@ -27,6 +28,8 @@ export interface KubeApi {
   /** As the administrator, unless told otherwise. */
   kubectl: Command;
   helm: Command;
+  /** What `kubectl get --raw` prints, parsed: a program started for each look would cost more than what is looked at. */
+  read(resource: string): Promise<unknown>;
   tokenFor(account: ServiceAccount): Promise<string>;
   kubeconfigFor(account: ServiceAccount): Promise<string>;
   mountFor(account: ServiceAccount): Promise<PodMount>;
@@ -44,6 +47,8 @@ export interface KubeApi {
   compact(): Promise<void>;
   stop(): Promise<void>;
 }
+
+const refusalSchema = z.object({ reason: z.string(), message: z.string() });
 
 /** Starts etcd and kube-apiserver on free loopback ports; a few seconds. */
 export async function startKubeApi(): Promise<KubeApi> {
@@ -104,6 +109,12 @@ async function start({ tools, directory, servers, stop }: Parts): Promise<KubeAp
     directory,
     kubectl,
     helm: createCommand(tools.helm, { directory, kubeconfig }),
+    async read(resource) {
+      const { status, body } = await askServer(settings, resource);
+      if (status === 200) return JSON.parse(body);
+      const { reason, message } = refusalSchema.parse(JSON.parse(body));
+      throw new Error(`Error from server (${reason}): ${message}`);
+    },
     ...createServiceAccounts({ kubectl, directory, port, ca }),
     kill: killServer,
     async restart() {
