@@ -143,21 +143,6 @@ export async function recall(database: Queryable, accountId: string, nanoUsd: bi
   );
 }
 
-/** What accounts have in open leases changes by these amounts. Their balance rows are locked. */
-export async function moveLeased(
-  transaction: Queryable,
-  accountIds: readonly string[],
-  amounts: readonly bigint[],
-): Promise<void> {
-  await transaction.execute(
-    `UPDATE account_balance SET leased_nano_usd = leased_nano_usd + moved, version = version + 1
-     FROM (SELECT id, sum(amount)::bigint AS moved FROM unnest($1::text[], $2::bigint[]) AS one (id, amount) GROUP BY id) AS each
-     WHERE account_id = id`,
-    [accountIds, amounts],
-    "lease-move",
-  );
-}
-
 /** Locks balance rows in order, as settling does. Accounts that do not exist are left out. */
 async function lockAccounts(transaction: Queryable, accountIds: readonly string[]): Promise<Map<string, AccountState>> {
   const accounts = await transaction.query({

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
-import { moveLeased } from "./grow-leases.ts";
 import type { LeaseRequest, LeaseRules } from "./lease.ts";
 
 /**
@@ -25,7 +24,10 @@ export async function shrinkLease(
       [leaseId, nanoUsd],
     );
     if (shrunk === 0) return 0n;
-    await moveLeased(transaction, [accountId], [-nanoUsd]);
+    await transaction.execute(
+      "UPDATE account_balance SET leased_nano_usd = leased_nano_usd - $2, version = version + 1 WHERE account_id = $1",
+      [accountId, nanoUsd],
+    );
     return nanoUsd;
   });
 }

@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { createPartitionsFor } from "../postgres/partitions.ts";
 import { isCheckViolation } from "../postgres/postgres-error.ts";
+import { SUMMED_COLUMNS } from "../usage/sums.ts";
 import { SETTLEMENT_COLUMNS } from "./settlement-columns.ts";
 import type { Settlement } from "./settlement.ts";
 
@@ -69,23 +70,12 @@ async function settleIn(transaction: Queryable, settlements: readonly Settlement
 const names = SETTLEMENT_COLUMNS.map(({ name }) => name).join(", ");
 const parameters = SETTLEMENT_COLUMNS.map(({ type }, index) => `$${index + 1}::${type}[]`).join(", ");
 
-/** Columns that rollups add up; each row of usage counts as one request. */
-const COUNTED = [
-  "requests",
-  "input_tokens",
-  "cached_input_tokens",
-  "cache_write_tokens",
-  "output_tokens",
-  "reasoning_tokens",
-  "charge_nano_usd",
-] as const;
-
 function rollUp(table: string, period: "day" | "hour", from: string): string {
-  return `INSERT INTO ${table} AS rolled (account_id, ${period}, key_id, model, ${COUNTED.join(", ")})
-    SELECT account_id, ${period}, key_id, model, ${COUNTED.map((name) => `sum(${name})`).join(", ")}
+  return `INSERT INTO ${table} AS rolled (account_id, ${period}, key_id, model, ${SUMMED_COLUMNS.join(", ")})
+    SELECT account_id, ${period}, key_id, model, ${SUMMED_COLUMNS.map((name) => `sum(${name})`).join(", ")}
     FROM ${from} GROUP BY account_id, ${period}, key_id, model ORDER BY account_id, ${period}, key_id, model
     ON CONFLICT (account_id, ${period}, key_id, model) DO UPDATE SET
-      ${COUNTED.map((name) => `${name} = rolled.${name} + excluded.${name}`).join(", ")}`;
+      ${SUMMED_COLUMNS.map((name) => `${name} = rolled.${name} + excluded.${name}`).join(", ")}`;
 }
 
 /**
@@ -109,7 +99,7 @@ const LAND = `
     RETURNING request_id, attempt, account_id, -amount_nano_usd AS charge
   ), hourly AS (
     SELECT account_id, min(day) AS day, usage_hour(request_id) AS hour, key_id, model, count(*) AS requests,
-      ${COUNTED.slice(1)
+      ${SUMMED_COLUMNS.slice(1)
         .map((name) => `sum(${name}) AS ${name}`)
         .join(", ")}
     FROM fresh GROUP BY account_id, usage_hour(request_id), key_id, model

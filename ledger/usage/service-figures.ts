@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { momentsOf, type DaySpan } from "../../contract/days.ts";
 import type { Reader } from "../postgres/database.ts";
-import { addUsage, NO_USAGE_SUMS, USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
+import { addUsage, NO_USAGE_SUMS, SUMMED_COLUMNS, USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
 
 /** What all accounts paid and used in some UTC days. */
 export interface ServiceFigures {
@@ -42,15 +42,6 @@ const TOP_ACCOUNTS = 10;
 const ALL_ACCOUNTS = `account CROSS JOIN LATERAL (
     SELECT * FROM usage_by_day WHERE account_id = account.id AND day BETWEEN $1 AND $2 OFFSET 0
   ) AS usage`;
-const CLASSES = [
-  "requests",
-  "input_tokens",
-  "cached_input_tokens",
-  "cache_write_tokens",
-  "output_tokens",
-  "reasoning_tokens",
-  "charge_nano_usd",
-] as const;
 const paymentsRow = z.strictObject({
   count: z.int(),
   amountNanoUsd: z.bigint(),
@@ -93,7 +84,7 @@ export async function readServiceFigures(database: Reader, days: DaySpan): Promi
     }),
     database.query({
       text: `WITH by_day AS MATERIALIZED (
-               SELECT model, day, ${CLASSES.map((each) => `sum(${each})::bigint AS ${each}`).join(", ")}
+               SELECT model, day, ${SUMMED_COLUMNS.map((each) => `sum(${each})::bigint AS ${each}`).join(", ")}
                FROM ${ALL_ACCOUNTS} GROUP BY model, day
              )
              SELECT by_day.model, ${USAGE_SUMS},

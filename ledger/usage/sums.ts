@@ -60,6 +60,17 @@ export const usageSumsShape = {
   chargeNanoUsd: z.bigint(),
 } as const;
 
+/** Columns of the rollups that add up. A row of usage counts as one request. */
+export const SUMMED_COLUMNS = [
+  "requests",
+  "input_tokens",
+  "cached_input_tokens",
+  "cache_write_tokens",
+  "output_tokens",
+  "reasoning_tokens",
+  "charge_nano_usd",
+] as const;
+
 /** Part of a SELECT over a rollup that groups its rows. */
 export const USAGE_SUMS = `sum(requests)::bigint AS requests, sum(input_tokens)::bigint AS "inputTokens",
   sum(cached_input_tokens)::bigint AS "cachedInputTokens", sum(cache_write_tokens)::bigint AS "cacheWriteTokens",

@@ -10,7 +10,6 @@ import { publishModels } from "../../ledger/models/catalogue.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { createApiKey } from "../../ledger/keys/keys.ts";
 import { beginPayment, completePayment } from "../../ledger/payments/payments.ts";
-import { setAdmin } from "../../ledger/people/admins.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
 import { invite, listInvitations } from "../../ledger/people/invitations.ts";
@@ -76,9 +75,8 @@ async function openWorld(): Promise<World> {
     viewer: await dashboard.inAccount(owner.accountId, "viewer", `${MARK}-viewer@example.com`),
     member: await dashboard.inAccount(owner.accountId, "member", `${MARK}-member@example.com`),
     stranger: await dashboard.owner("eve@example.com"),
-    admin: await dashboard.owner("root@example.com"),
+    admin: await dashboard.admin(),
   };
-  await setAdmin(database, { email: "root@example.com", isAdmin: true });
   const tokenOf = async (role: (typeof ROLES)[number], { accountId, personId }: SignedIn = owner) =>
     (await dashboard.program(accountId, personId, role)).token;
   const tokens = {

@@ -3,6 +3,7 @@ import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";
 import { createApiKey, revokeApiKey } from "../../ledger/keys/keys.ts";
 import { admitTopUp, beginPayment } from "../../ledger/payments/payments.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
 import { acceptInvitation, invite } from "../../ledger/people/invitations.ts";
 import { addMember } from "../../ledger/people/members.ts";
 import { createManagementToken, listManagementTokens, revokeManagementToken } from "../../ledger/people/management-tokens.ts";
@@ -26,6 +27,22 @@ async function start() {
   const ann = await dashboard.owner("ann@example.com");
   const program = await dashboard.program(ann.accountId, ann.personId, "owner");
   return { ...dashboard, ann, program, accountId: ann.accountId, makeProgram: dashboard.program };
+}
+
+/** Nobody else reads or writes the table until the returned function is called. */
+async function lockTable(database: Database, table: "api_key" | "model"): Promise<() => Promise<void>> {
+  const locked = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  const transaction = database.transaction(async (held) => {
+    await held.execute(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+    locked.resolve();
+    await released.promise;
+  });
+  await locked.promise;
+  return async () => {
+    released.resolve();
+    await transaction;
+  };
 }
 
 describe("an account's keys", () => {
@@ -194,14 +211,7 @@ describe("an account's requests", () => {
     const { database, ann, owner } = await start();
     const bob = await owner("bob@example.com");
     const { requestsInWork, requestsWaiting } = ACCOUNT_BOUNDS;
-    const locked = Promise.withResolvers<void>();
-    const mayGo = Promise.withResolvers<void>();
-    const lock = database.transaction(async (transaction) => {
-      await transaction.execute("LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE");
-      locked.resolve();
-      await mayGo.promise;
-    });
-    await locked.promise;
+    const unlock = await lockTable(database, "api_key");
     const pages = Array.from({ length: 30 }, () => ann.get("/dashboard/keys"));
     let refused = 0;
     for (const page of pages) void page.then(({ statusCode }) => (refused += statusCode === 429 ? 1 : 0));
@@ -212,8 +222,7 @@ describe("an account's requests", () => {
     expect((await bob.get("/dashboard/members")).statusCode).toBe(200);
     // All have come: a place that is free sooner would be the next one's.
     await eventually(() => expect(refused).toBe(30 - requestsInWork - requestsWaiting));
-    mayGo.resolve();
-    await lock;
+    await unlock();
     const statuses = (await Promise.all(pages)).map(({ statusCode }) => statusCode);
     expect(statuses.filter((status) => status === 200)).toHaveLength(requestsInWork + requestsWaiting);
     expect(statuses.filter((status) => status === 429)).toHaveLength(30 - requestsInWork - requestsWaiting);
@@ -224,14 +233,7 @@ describe("an account's requests", () => {
 describe("requests of those who have not signed in", () => {
   test("are worked on a few at once; more wait, the rest get 429, and an account beside them is served", async () => {
     const { database, ann, guest, program } = await start();
-    const locked = Promise.withResolvers<void>();
-    const mayGo = Promise.withResolvers<void>();
-    const lock = database.transaction(async (transaction) => {
-      await transaction.execute("LOCK TABLE model IN ACCESS EXCLUSIVE MODE");
-      locked.resolve();
-      await mayGo.promise;
-    });
-    await locked.promise;
+    const unlock = await lockTable(database, "model");
     const pages = Array.from({ length: 120 }, () => guest.get("/dashboard/models"));
     let refused = 0;
     for (const page of pages) void page.then(({ statusCode }) => (refused += statusCode === 429 ? 1 : 0));
@@ -239,8 +241,7 @@ describe("requests of those who have not signed in", () => {
     await eventually(() => expect(refused).toBe(16));
     expect((await ann.get("/dashboard/members")).statusCode).toBe(200);
     expect((await program.get("/api/v1/account")).statusCode).toBe(200);
-    mayGo.resolve();
-    await lock;
+    await unlock();
     const answers = await Promise.all(pages);
     expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(104);
     expect(answers.find(({ statusCode }) => statusCode === 429)?.headers["retry-after"]).toBe("2");

@@ -10,7 +10,6 @@ import type { Database } from "../../ledger/postgres/database.ts";
 import { expireGrants } from "../../ledger/credit/grants.ts";
 import { startNightly } from "../../ledger/upkeep/nightly.ts";
 import { listAllActions, noteAction } from "../../ledger/people/audit.ts";
-import { setAdmin } from "../../ledger/people/admins.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import { openDashboard, type Client } from "../support/dashboard.ts";
 import { eventually } from "../support/eventually.ts";
@@ -25,8 +24,7 @@ const postgres = usePostgres();
 async function open() {
   const { database } = await postgres.migrated();
   const dashboard = await openDashboard(database);
-  const admin = await dashboard.owner("root@example.com");
-  await setAdmin(database, { email: "root@example.com", isAdmin: true });
+  const admin = await dashboard.admin();
   const ann = await dashboard.owner("ann@example.com");
   return { ...dashboard, admin, ann, accountId: ann.accountId, path: `/dashboard/admin/accounts/${ann.accountId}` };
 }

@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { readBalance } from "../../ledger/accounts/accounts.ts";
 import { readAccountLimits } from "../../ledger/leases/account-limits.ts";
 import { setKeyLimits } from "../../ledger/leases/limits.ts";
-import { setAdmin } from "../../ledger/people/admins.ts";
 import { listActions } from "../../ledger/people/audit.ts";
 import { addMember } from "../../ledger/people/members.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
@@ -17,8 +16,7 @@ async function open() {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const dashboard = await openDashboard(database);
-  const root = await dashboard.owner("root@example.com");
-  await setAdmin(database, { email: "root@example.com", isAdmin: true });
+  const root = await dashboard.admin();
   const { accountId } = customer;
   const ann = await dashboard.owner("ann@example.com");
   await addMember(database, { accountId, personId: ann.personId, role: "owner" });

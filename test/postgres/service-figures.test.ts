@@ -18,8 +18,7 @@ const postgres = usePostgres();
 async function open() {
   const { database } = await postgres.migrated();
   const dashboard = await openDashboard(database);
-  const admin = await dashboard.owner("root@example.com");
-  await setAdmin(database, { email: "root@example.com", isAdmin: true });
+  const admin = await dashboard.admin();
   const ann = await dashboard.owner("ann@example.com");
   return { ...dashboard, admin, ann, accountId: ann.accountId };
 }

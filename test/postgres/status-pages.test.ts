@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import { publishModels } from "../../ledger/models/catalogue.ts";
-import { setAdmin } from "../../ledger/people/admins.ts";
 import { openDashboard } from "../support/dashboard.ts";
 import { catalogueModel, PRICE } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
@@ -13,8 +12,7 @@ async function open(support?: string) {
   const { database } = await postgres.migrated();
   const seller = { name: "Gateway Betriebs GmbH", addressLines: ["10115 Berlin"], taxId: undefined };
   const dashboard = await openDashboard(database, { operator: { seller, support } });
-  const admin = await dashboard.owner("root@example.com");
-  await setAdmin(database, { email: "root@example.com", isAdmin: true });
+  const admin = await dashboard.admin();
   const publish = (title: string, more: Record<string, string> = {}) =>
     admin.post(PATH, { title, impact: "major", status: "investigating", message: "We are looking into it.", ...more });
   const status = async (query = "") => (await dashboard.guest.get(`/dashboard/status${query}`)).body;

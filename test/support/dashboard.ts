@@ -6,6 +6,7 @@ import { createApp } from "../../dashboard/app.ts";
 import type { AppDeps } from "../../dashboard/app-deps.ts";
 import { CSRF_FIELD, csrfToken } from "../../dashboard/session/csrf.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
+import { setAdmin } from "../../ledger/people/admins.ts";
 import { addMember, type Role } from "../../ledger/people/members.ts";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
 import { startSession } from "../../ledger/sign-in/sessions.ts";
@@ -50,6 +51,8 @@ export interface TestDashboard {
   guest: Client;
   /** A person with an account of their own, signed in to it. */
   owner(email: string): Promise<SignedIn>;
+  /** Such a person who administers the service too. */
+  admin(email?: string): Promise<SignedIn>;
   /** Somebody who is there already, in this account, from another browser. */
   signIn(personId: string, accountId: string, hasSecondFactor?: boolean): Promise<SignedIn>;
   /** Another person, signed in to this account. */
@@ -115,6 +118,11 @@ export async function openDashboard(database: Database, options: Partial<AppDeps
     signIn: signedIn,
     async owner(email) {
       const { person, accountId } = await createPerson(database, email);
+      return signedIn(person.id, accountId);
+    },
+    async admin(email = "root@example.com") {
+      const { person, accountId } = await createPerson(database, email);
+      await setAdmin(database, { email, isAdmin: true });
       return signedIn(person.id, accountId);
     },
     async inAccount(accountId, role, email = `${role}-${randomUUID()}@example.com`) {

@@ -1,5 +1,4 @@
 import process from "node:process";
-import { fileURLToPath } from "node:url";
 import { Client, credentials } from "@grpc/grpc-js";
 import { createProcessingRequestReader } from "../../../extproc/processing-request.ts";
 import { startGrpcStreams, type GrpcHandler, type GrpcMetadata, type GrpcStream } from "../../../runtime/grpc-streams.ts";
@@ -37,7 +36,6 @@ await startGrpcStreams({
   onError: (error) => console.error(error),
 });
 process.on("SIGTERM", () => process.exit(0));
-console.log(`${fileURLToPath(import.meta.url)} listens.`);
 
 function serve(stream: GrpcStream, metadata: GrpcMetadata): GrpcHandler {
   let handler: GrpcHandler | undefined;

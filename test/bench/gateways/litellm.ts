@@ -1,23 +1,19 @@
-import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import path from "node:path";
-import { promisify } from "node:util";
 import { freePort, LOOPBACK } from "../../../local/process/ports.ts";
-import { cached } from "../cached.ts";
-import { fingerprint } from "../fingerprint.ts";
 import { modelOf, pathOf } from "../pairs.ts";
 import { startChild } from "./child.ts";
 import type { Gateway } from "./gateway.ts";
+import { installPython } from "./python.ts";
 
-const run = promisify(execFile);
 const REQUIREMENTS = fileURLToPath(new URL("../peers/requirements.txt", import.meta.url));
 const READY_WITHIN_MS = 120_000;
 
 /** LiteLLM's proxy, a Python program, without its database: it keeps no account of what is used. */
 export async function startLiteLlm(place: { upstreamUrl: string; directory: string }): Promise<Gateway> {
   const port = await freePort();
-  const python = path.join(await cached(`litellm-${await fingerprint([REQUIREMENTS])}`, install), "bin/python");
+  const python = await installPython("litellm", REQUIREMENTS);
   const config = path.join(place.directory, "litellm.yaml");
   // JSON is YAML.
   await writeFile(config, JSON.stringify(configuration(place.upstreamUrl)));
@@ -56,10 +52,4 @@ function configuration(upstreamUrl: string): object {
     ],
     litellm_settings: { drop_params: true, callbacks: [] },
   };
-}
-
-async function install(directory: string): Promise<void> {
-  await run("python3", ["-m", "venv", directory]);
-  const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:", "-r", REQUIREMENTS];
-  await run(path.join(directory, "bin/python"), pip);
 }

@@ -1,22 +1,18 @@
-import { execFile } from "node:child_process";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { freePorts, LOOPBACK } from "../../../local/process/ports.ts";
-import { cached } from "../cached.ts";
-import { fingerprint } from "../fingerprint.ts";
 import { pathOf } from "../pairs.ts";
 import { startChild } from "./child.ts";
 import type { Gateway } from "./gateway.ts";
+import { installPython } from "./python.ts";
 
-const run = promisify(execFile);
 const REQUIREMENTS = fileURLToPath(new URL("../peers/smg.txt", import.meta.url));
 const KEY = "bench";
 
 /** Shepherd Model Gateway, a Rust program: it checks one key, and neither counts tokens nor translates nor bills. */
 export async function startSmg(place: { upstreamUrl: string; directory: string }): Promise<Gateway> {
   const [port = 0, metricsPort = 0] = await freePorts(2);
-  const python = path.join(await cached(`smg-${await fingerprint([REQUIREMENTS])}`, install), "bin/python");
+  const python = await installPython("smg", REQUIREMENTS);
   const child = await startChild({
     name: "smg",
     program: python,
@@ -41,10 +37,4 @@ export async function startSmg(place: { upstreamUrl: string; directory: string }
     settled: async () => {},
     stop: () => child.stop(),
   };
-}
-
-async function install(directory: string): Promise<void> {
-  await run("python3", ["-m", "venv", directory]);
-  const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:", "-r", REQUIREMENTS];
-  await run(path.join(directory, "bin/python"), pip);
 }
