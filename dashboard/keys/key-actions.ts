@@ -5,6 +5,7 @@ import { findKey, type ListedKey } from "../../ledger/keys/key-list.ts";
 import { changeKey, disableKeys, type KeyChange, type KeySettings } from "../../ledger/keys/key-settings.ts";
 import { createApiKey, isPublicId, revokeApiKey, rotateApiKey } from "../../ledger/keys/keys.ts";
 import { setKeyLimits } from "../../ledger/leases/limits.ts";
+import type { ActionName } from "../../ledger/people/action-names.ts";
 import { admitChange, noteAction } from "../../ledger/people/audit.ts";
 import { checkFirstKey } from "../../ledger/people/email-proof.ts";
 import type { Database, Queryable } from "../../ledger/postgres/database.ts";
@@ -58,7 +59,12 @@ export function createKeyActions({ database, pepper, modelsField }: KeyActionsDe
     return key;
   }
 
-  async function note(transaction: Queryable, actor: KeyActor, action: `key.${string}`, publicId: string): Promise<void> {
+  async function note(
+    transaction: Queryable,
+    actor: KeyActor,
+    action: ActionName & `key.${string}`,
+    publicId: string,
+  ): Promise<void> {
     await noteAction(transaction, { ...actor, action, subject: publicId });
   }
 

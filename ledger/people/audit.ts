@@ -5,6 +5,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { DAY_MS, endOfDay } from "../../contract/days.ts";
 import { lowestIdAt } from "../usage/request-id-time.ts";
+import type { ActionFilterName, ActionName } from "./action-names.ts";
 
 /** Something that somebody did; the subject names what it was done to, and is never a secret. */
 export interface Action {
@@ -12,7 +13,7 @@ export interface Action {
   personId: string | null;
   /** Instead of a person: the management token that did it. */
   tokenId?: string | null;
-  action: `${(typeof ACTION_CATEGORIES)[number]}.${string}`;
+  action: ActionName;
   subject: string;
 }
 
@@ -21,8 +22,11 @@ export interface ListedAction {
   id: string;
   /** Who: an email address, or a token's name. */
   by: string | null;
+  /** One of ACTION_NAMES, or what a newer version wrote. */
   action: string;
   subject: string;
+  /** Of a key or a token, its name, which may have changed since; null: the subject says it. */
+  subjectName: string | null;
 }
 
 /** What an account may do so often in 24 hours: each leaves a row here, and costs other processes and people something. */
@@ -73,36 +77,66 @@ export async function noteAction(
 }
 
 const BY = "coalesce(email, 'token ' || management_token.name) AS by";
+const SUBJECT = `action, subject, coalesce(key_of_subject.name, token_of_subject.name) AS "subjectName"`;
 const FROM = `FROM audit_entry LEFT JOIN person ON person.id = person_id
-           LEFT JOIN management_token ON management_token.id = token_id`;
+           LEFT JOIN management_token ON management_token.id = token_id
+           LEFT JOIN api_key AS key_of_subject ON action LIKE 'key.%' AND key_of_subject.public_id = subject
+           LEFT JOIN management_token AS token_of_subject ON action LIKE 'token.%'
+             AND token_of_subject.id = CASE WHEN subject ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN subject::uuid END`;
+const ROW = {
+  id: z.string(),
+  by: z.string().nullable(),
+  action: z.string(),
+  subject: z.string(),
+  subjectName: z.string().nullable(),
+};
 
-/**
- * What was done in an account, newest first.
- * @param beforeId goes on after the action of this id.
- */
+interface AccountActions {
+  accountId: string;
+  /** Only this one, or those of this category. */
+  action?: ActionFilterName | undefined;
+  limit: number;
+  /** Goes on after the action of this id. */
+  beforeId?: string | undefined;
+}
+
+/** What was done in an account, newest first. */
 export async function listActions(
   database: Queryable,
-  { accountId, limit, beforeId }: { accountId: string; limit: number; beforeId?: string },
+  { accountId, action, limit, beforeId }: AccountActions,
 ): Promise<ListedAction[]> {
   return database.query({
-    text: `SELECT audit_entry.id, ${BY}, action, subject ${FROM}
-           WHERE audit_entry.account_id = $1 AND ($2::uuid IS NULL OR audit_entry.id < $2) ORDER BY audit_entry.id DESC LIMIT $3`,
-    values: [accountId, beforeId ?? null, limit],
-    row: z.strictObject({ id: z.string(), by: z.string().nullable(), action: z.string(), subject: z.string() }),
+    text: `SELECT audit_entry.id, ${BY}, ${SUBJECT} ${FROM}
+           WHERE audit_entry.account_id = $1 AND ($2::uuid IS NULL OR audit_entry.id < $2)
+             AND ($3::text IS NULL OR split_part(action, '.', 1) = $3) AND ($4::text IS NULL OR action = $4)
+           ORDER BY audit_entry.id DESC LIMIT $5`,
+    values: [accountId, beforeId ?? null, ...kindOf(action), limit],
+    row: z.strictObject(ROW),
   });
+}
+
+/** Values of a filter by category and of one by name: of the two, one at most. */
+function kindOf(action: ActionFilterName | undefined): [string | null, string | null] {
+  if (action === undefined) return [null, null];
+  return action.includes(".") ? [null, action] : [action, null];
+}
+
+export interface OwnAction extends ListedAction {
+  /** Its name; null: it concerns no account. */
+  account: string | null;
 }
 
 /** What a person did, in whatever account, newest first. @param beforeId goes on after the action of this id. */
 export async function listOwnActions(
   database: Queryable,
   { personId, limit, beforeId }: { personId: string; limit: number; beforeId?: string | undefined },
-): Promise<ListedAction[]> {
+): Promise<OwnAction[]> {
   return database.query({
-    text: `SELECT audit_entry.id, account.name AS by, action, subject
-           FROM audit_entry LEFT JOIN account ON account.id = audit_entry.account_id
+    text: `SELECT audit_entry.id, ${BY}, account.name AS account, ${SUBJECT} ${FROM}
+           LEFT JOIN account ON account.id = audit_entry.account_id
            WHERE person_id = $1 AND ($2::uuid IS NULL OR audit_entry.id < $2) ORDER BY audit_entry.id DESC LIMIT $3`,
     values: [personId, beforeId ?? null, limit],
-    row: z.strictObject({ id: z.string(), by: z.string().nullable(), action: z.string(), subject: z.string() }),
+    row: z.strictObject({ ...ROW, account: z.string().nullable() }),
   });
 }
 
@@ -111,15 +145,12 @@ export interface ListedActionOfAll extends ListedAction {
   accountId: string | null;
 }
 
-/** What actions are about: the first word of each. */
-export const ACTION_CATEGORIES = ["account", "code", "credit", "incident", "key", "ledger", "member", "person", "token"] as const;
-
 /** Only what all of it names. */
 export interface ActionFilter {
   accountId?: string | undefined;
   /** Email address of who did it. */
   person?: string | undefined;
-  category?: (typeof ACTION_CATEGORIES)[number] | undefined;
+  action?: ActionFilterName | undefined;
   /** UTC days, both included. */
   fromDay?: string | undefined;
   toDay?: string | undefined;
@@ -130,29 +161,23 @@ export async function listAllActions(
   database: Queryable,
   { filter, limit, beforeId }: { filter: ActionFilter; limit: number; beforeId?: string | undefined },
 ): Promise<ListedActionOfAll[]> {
-  const { accountId, person, category, fromDay, toDay } = filter;
+  const { accountId, person, action, fromDay, toDay } = filter;
   return database.query({
-    text: `SELECT audit_entry.id, audit_entry.account_id AS "accountId", ${BY}, action, subject ${FROM}
+    text: `SELECT audit_entry.id, audit_entry.account_id AS "accountId", ${BY}, ${SUBJECT} ${FROM}
            WHERE ($1::text IS NULL OR audit_entry.account_id = $1) AND ($2::uuid IS NULL OR audit_entry.id < $2)
              AND ($3::text IS NULL OR person_id = (SELECT id FROM person WHERE lower(email) = lower($3)))
-             AND ($4::text IS NULL OR split_part(action, '.', 1) = $4)
-             AND ($5::uuid IS NULL OR audit_entry.id >= $5) AND ($6::uuid IS NULL OR audit_entry.id < $6)
-           ORDER BY audit_entry.id DESC LIMIT $7`,
+             AND ($4::text IS NULL OR split_part(action, '.', 1) = $4) AND ($5::text IS NULL OR action = $5)
+             AND ($6::uuid IS NULL OR audit_entry.id >= $6) AND ($7::uuid IS NULL OR audit_entry.id < $7)
+           ORDER BY audit_entry.id DESC LIMIT $8`,
     values: [
       accountId ?? null,
       beforeId ?? null,
       person ?? null,
-      category ?? null,
+      ...kindOf(action),
       fromDay === undefined ? null : lowestIdAt(Date.parse(fromDay)),
       toDay === undefined ? null : lowestIdAt(endOfDay(toDay).getTime()),
       limit,
     ],
-    row: z.strictObject({
-      id: z.string(),
-      accountId: z.string().nullable(),
-      by: z.string().nullable(),
-      action: z.string(),
-      subject: z.string(),
-    }),
+    row: z.strictObject({ ...ROW, accountId: z.string().nullable() }),
   });
 }

@@ -58,6 +58,7 @@ const PAGES = [
   "/settings",
   "/settings/email",
   "/settings/close",
+  "/settings/activity",
   "/settings/log",
   "/settings/second-factor",
   "/settings/passkeys/new",

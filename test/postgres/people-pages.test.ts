@@ -98,12 +98,17 @@ test("a changed password asks for the one of now and signs out every other brows
   const page = (await browser.get("/dashboard/settings")).body;
   const csrf = /name="form_token"\s+value="([^"]+)"/.exec(page)?.[1] ?? "";
   const signedIn = client({ cookie: other }, csrf);
+  expect((await signedIn.get("/dashboard/settings/sessions/end-others")).body).toMatch(
+    /<form method="post" action="\/dashboard\/settings\/sessions\/end-others"[^]*1 other session ends at once/,
+  );
   const wrong = await signedIn.post("/dashboard/settings/password", { current: "not it at all", password: OTHER_PASSWORD });
   expect([wrong.statusCode, wrong.body.includes("This is not your password.")]).toEqual([400, true]);
   const changed = await signedIn.post("/dashboard/settings/password", { current: PASSWORD, password: OTHER_PASSWORD });
   expect(changed.statusCode).toBe(303);
   expect((await client({ cookie: planted }).get("/dashboard")).statusCode).toBe(303);
   expect((await signedIn.get("/dashboard")).statusCode).toBe(200);
+  const alone = await signedIn.get("/dashboard/settings/sessions/end-others");
+  expect([alone.statusCode, alone.headers["location"]]).toEqual([303, "/dashboard/settings"]);
 });
 
 test("who is invited joins with an account of their own, or signs up through it where nobody else may", async () => {
@@ -375,7 +380,7 @@ test("an address changes once the new one is proved; the old one is told, its li
     return found.letter.text;
   });
   expect(told).toContain("ann@new.example");
-  expect((await ann.get("/dashboard/settings/log")).body).toContain("person.changed_email");
+  expect((await ann.get("/dashboard/settings/log")).body).toContain("Changed email address");
   expect(logged()).not.toContain(token);
 });
 

@@ -96,6 +96,18 @@ test("a second factor of a stranger who signed up with the address goes with the
   expect(await countRows(database, "recovery_code")).toBe(0n);
 });
 
+test("new recovery codes are asked about first, and replace those that are left", async () => {
+  const { ann: careless, signIn, codes, check } = await openAnn();
+  const ann = await signIn(careless.personId, careless.accountId, true);
+  const path = "/dashboard/settings/second-factor/recovery-codes";
+  expect((await ann.get(path)).body).toContain("The 10 codes that you have left will no longer work.");
+  const made = (await ann.post(path)).body;
+  expect(made).toContain("Save these codes now");
+  await expect(check(codes[0] ?? "")).rejects.toMatchObject({ code: "permission_denied" });
+  const [fresh = ""] = /[0-9a-f]{4}(?:-[0-9a-f]{4}){3}/.exec(made) ?? [];
+  await check(fresh);
+});
+
 test("no secret of an app and no recovery code can be read from the database; a secret is one person's", async () => {
   const { database, secret, codes } = await openAnn();
   for (const table of ["person_totp", "recovery_code"]) {

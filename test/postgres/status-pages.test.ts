@@ -35,7 +35,7 @@ test("an incident is public at once with all of its updates, and is over when it
   expect(over).not.toContain("Ongoing<");
   await admin.post(`${PATH}/${id}`, { status: "monitoring", message: "Again." });
   expect(await status()).toContain("There is an ongoing incident.");
-  expect((await admin.get("/dashboard/admin/audit?category=incident")).body).toContain("resolved: No answers &#60;b&#62;");
+  expect((await admin.get("/dashboard/admin/audit?action=incident")).body).toContain("resolved: No answers &#60;b&#62;");
 });
 
 test("maintenance that is to come is announced, and does not count as an outage", async () => {

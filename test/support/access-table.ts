@@ -196,11 +196,13 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "POST /dashboard/settings/second-factor": page("viewer", 400, { body: { sealed: "none", code: "000000" } }),
   "GET /dashboard/settings/second-factor/off": page("viewer", 200),
   "POST /dashboard/settings/second-factor/off": page("viewer", 303),
+  "GET /dashboard/settings/second-factor/recovery-codes": page("viewer", 303),
   "POST /dashboard/settings/second-factor/recovery-codes": page("viewer", 400),
   "GET /dashboard/settings/passkeys/new": page("viewer", 200),
   "POST /dashboard/settings/passkeys/new": page("viewer", 400, { body: { name: "x", challenge: "none" } }),
   "GET /dashboard/settings/passkeys/:id/remove": { ...forAll(404, { ids: { id: "account" } }), guest: 303 },
   "POST /dashboard/settings/passkeys/:id/remove": { ...forAll(404, { ids: { id: "account" } }), guest: 303 },
+  "GET /dashboard/settings/activity": page("viewer", 200),
   "GET /dashboard/settings/log": page("viewer", 200),
   "GET /dashboard/confirm-identity": page("viewer", 200),
   "POST /dashboard/confirm-identity": page("viewer", 400, { body: { current: "wrong password" } }),
@@ -209,6 +211,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "POST /dashboard/settings/account": page("owner", 303, { body: { accountName: "new name" } }),
   "POST /dashboard/settings/password": page("viewer", 400, { body: { current: "wrong", password: "correct horse battery" } }),
   "POST /dashboard/settings/sessions/:id/end": { ...forAll(404, { ids: { id: "session" } }), guest: 303, owner: 303 },
+  "GET /dashboard/settings/sessions/end-others": page("viewer", 200),
   "POST /dashboard/settings/sessions/end-others": page("viewer", 303),
 
   // Who is in the account.

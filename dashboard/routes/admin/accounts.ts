@@ -9,7 +9,8 @@ import { listEntries } from "../../../ledger/credit/entry-list.ts";
 import { postExpiringGrantIn } from "../../../ledger/credit/grants.ts";
 import { listKeys } from "../../../ledger/keys/key-list.ts";
 import { isPublicId } from "../../../ledger/keys/keys.ts";
-import { noteAction, type Action } from "../../../ledger/people/audit.ts";
+import type { ActionName } from "../../../ledger/people/action-names.ts";
+import { noteAction } from "../../../ledger/people/audit.ts";
 import { listMembers } from "../../../ledger/people/members.ts";
 import { listPayments } from "../../../ledger/payments/payments.ts";
 import { usageByModel } from "../../../ledger/usage/reports.ts";
@@ -102,7 +103,7 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
   /** Moves an account's credit and notes who did it: both, or nothing; once, however often the form is sent. */
   async function move(
     { person }: Member,
-    action: Action["action"],
+    action: ActionName,
     { account, amountNanoUsd, reason }: { account: Account; amountNanoUsd: bigint; reason: string },
     post: (transaction: Queryable) => Promise<{ isNew: boolean }>,
   ): Promise<void> {

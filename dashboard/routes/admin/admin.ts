@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import { ACTION_CATEGORIES, listAllActions } from "../../../ledger/people/audit.ts";
+import { ACTION_FILTERS } from "../../../ledger/people/action-names.ts";
+import { listAllActions } from "../../../ledger/people/audit.ts";
 import { listModelHistory } from "../../../ledger/models/price-history.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { sendPage } from "../../http/reply.ts";
@@ -37,7 +38,7 @@ const auditQuery = z.object({
     .regex(/^[^\0]*$/)
     .optional()
     .catch(undefined),
-  category: z.enum(ACTION_CATEGORIES).optional().catch(undefined),
+  action: z.enum(ACTION_FILTERS).optional().catch(undefined),
   from: day,
   to: day,
   before: z.uuid().optional().catch(undefined),
@@ -61,8 +62,8 @@ export function adminRoutes(app: FastifyInstance, deps: AppDeps): void {
 
   app.get("/dashboard/admin/audit", async (request, reply) => {
     const visitor = adminOf(request);
-    const { account, person, category, from, to, before } = auditQuery.parse(request.query ?? {});
-    const filter = { accountId: account, person, category, fromDay: from, toDay: to };
+    const { account, person, action, from, to, before } = auditQuery.parse(request.query ?? {});
+    const filter = { accountId: account, person, action, fromDay: from, toDay: to };
     const found = await listAllActions(database, { filter, beforeId: before, limit: PAGE + 1 });
     const { page: actions, next } = cutPage(found, PAGE, ({ id }) => id);
     return sendPage(reply, adminAuditPage({ visitor, actions, filter, next }));

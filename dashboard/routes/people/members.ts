@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
-import { noteAction, type Action } from "../../../ledger/people/audit.ts";
+import type { ActionName } from "../../../ledger/people/action-names.ts";
+import { noteAction } from "../../../ledger/people/audit.ts";
 import { invite, listInvitations, revokeInvitation } from "../../../ledger/people/invitations.ts";
 import { takeLetter } from "../../../ledger/people/letter-budget.ts";
 import { changeRole, listMembers, removeMember, type Member as AccountMember } from "../../../ledger/people/members.ts";
@@ -38,7 +39,7 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
     return membersPage({ visitor, members, invitations, form });
   }
 
-  const note = ({ membership, person }: Member, action: Action["action"], subject: string) =>
+  const note = ({ membership, person }: Member, action: ActionName, subject: string) =>
     noteAction(database, { accountId: membership.accountId, personId: person.id, action, subject });
 
   /** @throws GatewayError `not_found` for somebody who is not in the account: who else there is stays untold. */

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { renewRecoveryCodes } from "../../../ledger/sign-in/factors.ts";
+import { countRecoveryCodes } from "../../../ledger/sign-in/recovery-codes.ts";
 import { disableTotp, enableTotp, offerTotp, reofferTotp } from "../../../ledger/sign-in/second-factor.ts";
 import { markSecondFactor } from "../../../ledger/sign-in/sessions.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -12,7 +13,12 @@ import { checkFresh } from "../../session/fresh.ts";
 import { BEFORE_FACTOR, memberOf, PERSONAL } from "../../session/guard.ts";
 import { checkEmailProved } from "../../session/requirements.ts";
 import type { Member } from "../../session/visitor.ts";
-import { confirmTotpOffPage, recoveryCodesPage, secondFactorPage } from "../../views/people/second-factor.ts";
+import {
+  confirmRecoveryCodesPage,
+  confirmTotpOffPage,
+  recoveryCodesPage,
+  secondFactorPage,
+} from "../../views/people/second-factor.ts";
 
 const PATH = "/dashboard/settings/second-factor";
 
@@ -75,6 +81,14 @@ export function secondFactorRoutes(app: FastifyInstance, deps: AppDeps): void {
       notify(secondFactorLetter({ person, isOn: false, publicBaseUrl }));
     }
     return goTo(reply, "/dashboard/settings", "Authenticator app removed.");
+  });
+
+  app.get(`${PATH}/recovery-codes`, async (request, reply) => {
+    const visitor = memberOf(request);
+    checkFresh(visitor, "/dashboard/settings");
+    if (!visitor.person.hasSecondFactor) return goTo(reply, "/dashboard/settings");
+    const codesLeft = await countRecoveryCodes(database, visitor.person.id);
+    return sendPage(reply, confirmRecoveryCodesPage({ visitor, codesLeft }));
   });
 
   app.post(`${PATH}/recovery-codes`, PERSONAL, async (request, reply) => {

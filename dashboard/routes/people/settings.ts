@@ -2,7 +2,8 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
 import * as z from "zod";
 import { renameAccount } from "../../../ledger/accounts/accounts.ts";
-import { listActions, listOwnActions, noteAction, type Action } from "../../../ledger/people/audit.ts";
+import { ACTION_FILTERS, type ActionName } from "../../../ledger/people/action-names.ts";
+import { listActions, listOwnActions, noteAction } from "../../../ledger/people/audit.ts";
 import { renamePerson, setPassword } from "../../../ledger/people/persons.ts";
 import { listPasskeys } from "../../../ledger/sign-in/passkeys.ts";
 import { countRecoveryCodes } from "../../../ledger/sign-in/recovery-codes.ts";
@@ -16,12 +17,17 @@ import { checkProvider } from "../../oidc/provider-domains.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
 import { memberOf, PERSONAL } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
+import { activityPage } from "../../views/people/activity.ts";
 import { securityLogPage } from "../../views/people/security-log.ts";
-import { settingsPage } from "../../views/people/settings.ts";
+import { confirmEndOthersPage, settingsPage } from "../../views/people/settings.ts";
 import { cutPage } from "../../../ledger/postgres/page.ts";
 
 const ACTIONS_SHOWN = 20;
 const LOG_PAGE = 50;
+const activityQuery = z.object({
+  action: z.enum(ACTION_FILTERS).optional().catch(undefined),
+  before: z.uuid().optional().catch(undefined),
+});
 
 /** What belongs to the person: name, password, signed-in browsers. */
 export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
@@ -38,7 +44,7 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
     return settingsPage({ visitor, sessions, actions, secondFactors, canMail: deps.mailer !== undefined, form });
   }
 
-  const note = ({ person }: Member, action: Action["action"]) =>
+  const note = ({ person }: Member, action: ActionName) =>
     noteAction(database, { accountId: null, personId: person.id, action, subject: person.email });
 
   app.get("/dashboard/settings", async (request, reply) => sendPage(reply, await render(memberOf(request), EMPTY_FORM)));
@@ -49,6 +55,15 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
     const found = await listOwnActions(database, { personId: visitor.person.id, limit: LOG_PAGE + 1, beforeId: before });
     const { page: actions, next } = cutPage(found, LOG_PAGE, ({ id }) => id);
     return sendPage(reply, securityLogPage({ visitor, actions, next }));
+  });
+
+  app.get("/dashboard/settings/activity", async (request, reply) => {
+    const visitor = memberOf(request);
+    const { action, before } = activityQuery.parse(request.query ?? {});
+    const { accountId } = visitor.membership;
+    const found = await listActions(database, { accountId, action, limit: LOG_PAGE + 1, beforeId: before });
+    const { page: actions, next } = cutPage(found, LOG_PAGE, ({ id }) => id);
+    return sendPage(reply, activityPage({ visitor, actions, action, next }));
   });
 
   app.post("/dashboard/settings/name", PERSONAL, async (request, reply) => {
@@ -106,6 +121,13 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
       return goTo(reply, "/dashboard/settings", "Session signed out.");
     },
   );
+
+  app.get("/dashboard/settings/sessions/end-others", async (request, reply) => {
+    const visitor = memberOf(request);
+    const others = (await listSessions(database, visitor.person.id)).length - 1;
+    if (others < 1) return goTo(reply, "/dashboard/settings", "You are signed in nowhere else.");
+    return sendPage(reply, confirmEndOthersPage({ visitor, others }));
+  });
 
   app.post("/dashboard/settings/sessions/end-others", PERSONAL, async (request, reply) => {
     const visitor = memberOf(request);

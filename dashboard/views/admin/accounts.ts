@@ -10,7 +10,8 @@ import { empty } from "../empty.ts";
 import { usd } from "../figures.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import { moment } from "../time.ts";
-import { adminPage, olderLink } from "./admin.ts";
+import { olderLink } from "../older-link.ts";
+import { adminPage } from "./admin.ts";
 
 export interface AdminAccountsView {
   visitor: Member;

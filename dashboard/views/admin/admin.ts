@@ -35,8 +35,3 @@ export function adminPage({
       !${body}`,
   });
 }
-
-/** A list's way on. */
-export function olderLink(path: string, query: Readonly<Record<string, string>>, words: string): string {
-  return html`<p class="more"><a class="button" href="${path}?${new URLSearchParams(query).toString()}">${words}</a></p>`;
-}

@@ -9,7 +9,8 @@ import { field, formProblem, textArea } from "../field.ts";
 import { IMPACT_NAMES, impactBadge, STATUS_NAMES, statusOf, updateList } from "../incident.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import { moment } from "../time.ts";
-import { adminPage, olderLink } from "./admin.ts";
+import { olderLink } from "../older-link.ts";
+import { adminPage } from "./admin.ts";
 
 const PATH = "/dashboard/admin/incidents";
 

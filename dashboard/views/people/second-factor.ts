@@ -68,18 +68,15 @@ export interface SecondFactors {
 }
 
 export function secondFactorSection(visitor: Member, { passkeys, canAddPasskey, codesLeft }: SecondFactors): string {
-  const { person, csrf } = visitor;
+  const { person } = visitor;
   const words = person.hasSecondFactor
     ? "On. Signing in takes your second factor besides your password."
     : "Off. It protects your account even if somebody learns your password.";
   const app = person.hasTotp
     ? html`<a class="button quiet danger" href="${PATH}/off" data-dialog>Remove authenticator app</a>`
     : html`<a class="button" href="${PATH}">Set up an authenticator app</a>`;
-  const codes = html`<form method="post" action="${PATH}/recovery-codes" class="stack">
-    !${csrfField(csrf)}
-    <p class="muted">${codesLeft} of 10 recovery codes left.</p>
-    <button>Generate new recovery codes</button>
-  </form>`;
+  const codes = html`<p class="muted">${codesLeft} of 10 recovery codes left.</p>
+    <p><a class="button" href="${PATH}/recovery-codes" data-dialog>Generate new recovery codes</a></p>`;
   return html`<h2>Two-factor authentication</h2>
     <div class="card stack">
       <p>${words}</p>
@@ -99,6 +96,21 @@ export function confirmTotpOffPage({ visitor }: { visitor: Member }): string {
     body: html`<p>Its codes no longer work here. Without a passkey, signing in takes your password alone.</p>`,
     action: `${PATH}/off`,
     button: "Remove authenticator app",
+    cancel: SETTINGS,
+  });
+}
+
+export function confirmRecoveryCodesPage({ visitor, codesLeft }: { visitor: Member; codesLeft: number }): string {
+  return confirmPage({
+    visitor,
+    path: SETTINGS,
+    title: "Generate new recovery codes?",
+    body: html`<p>
+      You get 10 new codes.
+      ${codesLeft === 0 ? "" : `The ${codesLeft === 1 ? "code" : `${codesLeft} codes`} that you have left will no longer work.`}
+    </p>`,
+    action: `${PATH}/recovery-codes`,
+    button: "Generate new codes",
     cancel: SETTINGS,
   });
 }

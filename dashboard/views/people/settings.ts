@@ -1,17 +1,17 @@
 import { html } from "ghtml";
 import type { ListedAction } from "../../../ledger/people/audit.ts";
 import type { Session } from "../../../ledger/sign-in/sessions.ts";
-import { msOfId } from "../../../ledger/usage/request-id-time.ts";
 import type { FormState } from "../../http/form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { browserName } from "./browser-name.ts";
 import { field, formProblem } from "../field.ts";
 import { secondFactorSection, type SecondFactors } from "./second-factor.ts";
+import { confirmPage } from "../confirm.ts";
 import { csrfField } from "../csrf-field.ts";
 import { layout } from "../layout.ts";
+import { actionTable, BY } from "../audit/action-table.ts";
 import { empty } from "../empty.ts";
-import { clipped, responsiveTable } from "../responsive-table.ts";
 import { moment } from "../time.ts";
 
 const PATH = "/dashboard/settings";
@@ -35,7 +35,8 @@ export function settingsPage({ visitor, sessions, actions, secondFactors, canMai
     !${sessionList(sessions, visitor)}
     <p>The <a href="${PATH}/log">security log</a> lists everything done from your sign-in.</p>
     <h2>Recent activity in ${visitor.membership.accountName}</h2>
-    !${actionTable(actions)}`;
+    !${actions.length === 0 ? empty("Nothing yet") : actionTable(actions, { before: [BY] })}
+    <p class="more"><a class="button" href="${PATH}/activity">All activity</a></p>`;
   return layout({ title: "Settings", visitor, path: PATH, body });
 }
 
@@ -88,9 +89,7 @@ function sessionList(sessions: readonly Session[], { csrf, session: mine }: Memb
         !${id === mine.id ? "" : html`<form method="post" action="${PATH}/sessions/${id}/end">!${csrfField(csrf)}<button class="quiet">Sign out</button></form>`}
       </li>`,
   );
-  const others = html`<form method="post" action="${PATH}/sessions/end-others">
-    !${csrfField(csrf)}<button>Sign out everywhere else</button>
-  </form>`;
+  const others = html`<p><a class="button" href="${PATH}/sessions/end-others" data-dialog>Sign out everywhere else</a></p>`;
   return html`<div class="card stack">
     <ul class="rows">
       !${items.join("")}
@@ -99,16 +98,17 @@ function sessionList(sessions: readonly Session[], { csrf, session: mine }: Memb
   </div>`;
 }
 
-function actionTable(actions: readonly ListedAction[]): string {
-  if (actions.length === 0) return empty("Nothing yet");
-  const rows = actions.map(
-    ({ id, by, action, subject }) =>
-      html`<tr>
-        <th scope="row" data-label="Time">!${moment(new Date(msOfId(id)))}</th>
-        <td data-label="By">!${clipped(by ?? "–")}</td>
-        <td data-label="Action"><code>${action}</code></td>
-        <td data-label="Subject">!${clipped(subject)}</td>
-      </tr>`,
-  );
-  return responsiveTable(["Time", "By", "Action", "Subject"], rows);
+export function confirmEndOthersPage({ visitor, others }: { visitor: Member; others: number }): string {
+  return confirmPage({
+    visitor,
+    path: PATH,
+    title: "Sign out everywhere else?",
+    body: html`<p>
+      ${others === 1 ? "1 other session ends" : `${others} other sessions end`} at once, and unsent forms there are lost. You stay
+      signed in on this browser.
+    </p>`,
+    action: `${PATH}/sessions/end-others`,
+    button: "Sign out everywhere else",
+    cancel: PATH,
+  });
 }

@@ -1,0 +1,93 @@
+import { ACTION_CATEGORIES, ACTION_NAMES, type ActionCategory, type ActionName } from "../../../ledger/people/action-names.ts";
+
+/** What somebody did, in words that follow who did it. Rows of newer versions have none: their name is shown. */
+const WORDS: Readonly<Record<ActionName, string>> = {
+  "account.billing_changed": "Changed billing details",
+  "account.budget_deleted": "Deleted a budget",
+  "account.budget_set": "Set a budget",
+  "account.closed": "Closed the account",
+  "account.limits_changed": "Changed account limits",
+  "account.renamed": "Renamed the account",
+  "account.resumed": "Reactivated the account",
+  "account.second_factor_optional": "Made two-factor authentication optional",
+  "account.second_factor_required": "Required two-factor authentication",
+  "account.service_limits_changed": "Changed service limits",
+  "account.suspended": "Suspended the account",
+  "account.webhook_removed": "Removed the webhook",
+  "account.webhook_set": "Set the webhook",
+  "account.webhook_tested": "Sent a test event",
+  "code.created": "Created redeem codes",
+  "code.revoked": "Revoked a redeem code",
+  "credit.adjusted": "Adjusted the balance",
+  "credit.alert_changed": "Changed the low-balance alert",
+  "credit.auto_top_up_off": "Turned off automatic top-up",
+  "credit.auto_top_up_on": "Turned on automatic top-up",
+  "credit.card_asked_for": "Went to save a card",
+  "credit.card_removed": "Removed the saved card",
+  "credit.granted": "Granted credit",
+  "credit.payment-begun": "Started a payment",
+  "credit.redeemed": "Redeemed a code",
+  "credit.refunded": "Refunded a request",
+  "incident.opened": "Published an incident",
+  "incident.updated": "Updated an incident",
+  "key.changed": "Changed an API key",
+  "key.created": "Created an API key",
+  "key.deleted": "Deleted an API key",
+  "key.disabled": "Disabled an API key",
+  "key.enabled": "Enabled an API key",
+  "key.rotated": "Rotated an API key",
+  "ledger.checked": "Checked the ledger",
+  "member.changed": "Changed a member's role",
+  "member.invitation_revoked": "Revoked an invitation",
+  "member.invited": "Invited somebody",
+  "member.joined": "Joined the account",
+  "member.removed": "Removed a member",
+  "person.changed_email": "Changed email address",
+  "person.changed_password": "Changed password",
+  "person.confirmed_email": "Confirmed email address",
+  "person.ended_session": "Signed out a session",
+  "person.ended_sessions": "Signed out all other sessions",
+  "person.linked": "Linked a sign-in service",
+  "person.made_admin": "Made somebody an administrator",
+  "person.passkey_added": "Added a passkey",
+  "person.passkey_removed": "Removed a passkey",
+  "person.recovery_codes_made": "Generated recovery codes",
+  "person.renamed": "Changed their name",
+  "person.reset_password": "Reset password",
+  "person.second_factor_off": "Removed the authenticator app",
+  "person.second_factor_on": "Set up an authenticator app",
+  "person.signed_in": "Signed in",
+  "person.signed_up": "Signed up",
+  "person.unmade_admin": "Ended somebody's administrator access",
+  "token.created": "Created a management token",
+  "token.revoked": "Revoked a management token",
+};
+
+const CATEGORY_WORDS: Readonly<Record<ActionCategory, string>> = {
+  account: "Account",
+  key: "API keys",
+  credit: "Credit",
+  incident: "Incidents",
+  ledger: "Integrity",
+  token: "Management tokens",
+  member: "Members",
+  person: "People and sign-in",
+  code: "Redeem codes",
+};
+
+const BY_NAME = new Map<string, string>(Object.entries(WORDS));
+
+export function actionWords(name: string): string {
+  return BY_NAME.get(name) ?? name;
+}
+
+/** In the order of their words. */
+export const ACTIONS_BY_CATEGORY = ACTION_CATEGORIES.map((category) => ({
+  category,
+  words: CATEGORY_WORDS[category],
+  names: ACTION_NAMES.filter((name) => name.startsWith(`${category}.`)).toSorted((a, b) => compare(WORDS[a], WORDS[b])),
+})).toSorted((a, b) => compare(a.words, b.words));
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : 1;
+}
