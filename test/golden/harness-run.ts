@@ -1,7 +1,7 @@
 import type { Backend, CatalogueModel } from "../../contract/catalogue.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import { PROFILES } from "../../contract/profile.ts";
-import { createMeter, type Meter, type MeteredUsage } from "../../extproc/meter/meter.ts";
+import { createMeter, type MeteredUsage } from "../../extproc/meter/meter.ts";
 import { sizePrompt } from "../../extproc/meter/prompt-size.ts";
 import { parseBody } from "../../extproc/protocol/json/parse-body.ts";
 import { readOutputAsk, type OutputAsk } from "../../extproc/protocol/output/output-ask.ts";
@@ -55,31 +55,44 @@ export function translate(fixture: Fixture): Translation & { ask: OutputAsk } {
   return { ...translation, ask };
 }
 
-function meterOf({ request, client }: Fixture): Meter {
-  return createMeter(sizePrompt(parseBody(request, { headers: new Map(), interface: client })).tokens);
+/** The prompt's size, as admission counts it. */
+function promptTokensOf({ request, client }: Fixture): number {
+  return sizePrompt(parseBody(request, { headers: new Map(), interface: client })).tokens;
 }
 
-/** Plays chunks through a fresh stream translation, then closes it as the upstream would. */
-export function playStream(fixture: Fixture, chunks: Iterable<Buffer>): StreamRun {
-  const meter = meterOf(fixture);
-  const stream = translate(fixture).stream(meter);
-  const output: Buffer[] = [];
-  try {
-    for (const chunk of chunks) {
-      const bytes = stream.push(chunk);
-      output.push(bytes === "unchanged" ? chunk : bytes);
+/**
+ * Plays a fixture's stream as often as wanted, each time from the start: chunks pass through the translation, which is
+ * then closed as the upstream would close it. The request is read once.
+ */
+export function createPlayer(fixture: Fixture): (chunks: Iterable<Buffer>) => StreamRun {
+  const promptTokens = promptTokensOf(fixture);
+  const translation = translate(fixture);
+  return (chunks) => {
+    const meter = createMeter(promptTokens);
+    const stream = translation.stream(meter);
+    const output: Buffer[] = [];
+    try {
+      for (const chunk of chunks) {
+        const bytes = stream.push(chunk);
+        output.push(bytes === "unchanged" ? chunk : bytes);
+      }
+      output.push(stream.end());
+    } catch (thrown) {
+      // As the exchange does: what the upstream did wrong ends the stream; anything else is a bug.
+      if (!(thrown instanceof GatewayError)) throw thrown;
+      output.push(stream.fail(thrown));
     }
-    output.push(stream.end());
-  } catch (thrown) {
-    // As the exchange does: what the upstream did wrong ends the stream; anything else is a bug.
-    if (!(thrown instanceof GatewayError)) throw thrown;
-    output.push(stream.fail(thrown));
-  }
-  return { text: Buffer.concat(output).toString("utf8"), outcome: stream.outcome(), metered: meter.final() };
+    return { text: Buffer.concat(output).toString("utf8"), outcome: stream.outcome(), metered: meter.final() };
+  };
+}
+
+/** Plays a fixture's stream once. */
+export function playStream(fixture: Fixture, chunks: Iterable<Buffer>): StreamRun {
+  return createPlayer(fixture)(chunks);
 }
 
 export function playWhole(fixture: Fixture, body: Buffer): { text: string; metered: MeteredUsage } {
-  const meter = meterOf(fixture);
+  const meter = createMeter(promptTokensOf(fixture));
   const bytes = translate(fixture).response(body, meter);
   return { text: bytes.toString("utf8"), metered: meter.final() };
 }

@@ -59,10 +59,12 @@ function leftOut(): string {
 function slowestFiles(modules: readonly TestModule[]): string {
   const files = modules.map((module) => {
     const { collectDuration, setupDuration, duration } = module.diagnostic();
-    return { name: path.relative(process.cwd(), module.moduleId), seconds: (collectDuration + setupDuration + duration) / 1000 };
+    const seconds = (collectDuration + setupDuration + duration) / 1000;
+    return { name: path.relative(process.cwd(), module.moduleId), seconds, cpuSeconds: module.meta().cpuSeconds ?? 0 };
   });
   const slowest = files.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOWEST);
-  return ["\nSlowest files:", ...slowest.map(({ name, seconds }) => `${seconds.toFixed(1).padStart(7)} s  ${name}`), ""].join(
-    "\n",
+  const lines = slowest.map(
+    ({ name, seconds, cpuSeconds }) => `${seconds.toFixed(1).padStart(7)} s ${cpuSeconds.toFixed(1).padStart(7)} s  ${name}`,
   );
+  return ["\nSlowest files, elapsed and CPU time:", ...lines, ""].join("\n");
 }

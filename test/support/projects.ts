@@ -4,6 +4,8 @@ import { LongestFirst } from "./longest-first.ts";
 
 /** Made examples of properties take their seed from the environment. */
 const PROPERTY_SEED = "./test/support/property-seed.ts";
+/** Measures what each file costs. */
+const CPU_TIME = "./test/support/cpu-time.ts";
 /** One server for all files. */
 const POSTGRES = "./test/support/shared-postgres.ts";
 /** Builds the API server, kubectl and helm where they are not built yet. */
@@ -25,28 +27,40 @@ const SHARED_PROCESS = { isolate: false };
 
 /** One project for each folder of test/, named after what must be real for it. */
 const PROJECTS = {
-  unit: { ...SHARED_PROCESS, testTimeout: 60_000, hookTimeout: 60_000, setupFiles: PROPERTY_SEED },
-  golden: { ...SHARED_PROCESS, testTimeout: 60_000, hookTimeout: 60_000 },
-  postgres: { ...SHARED_PROCESS, testTimeout: 60_000, hookTimeout: 120_000, setupFiles: PROPERTY_SEED, globalSetup: POSTGRES },
-  envoy: { ...SHARED_PROCESS, testTimeout: 120_000, hookTimeout: 300_000 },
-  browser: { testTimeout: 180_000, hookTimeout: 300_000 },
-  fuzz: { testTimeout: 180_000, hookTimeout: 300_000 },
+  unit: { ...SHARED_PROCESS, testTimeout: 60_000, hookTimeout: 60_000, setupFiles: [CPU_TIME, PROPERTY_SEED] },
+  golden: { ...SHARED_PROCESS, testTimeout: 60_000, hookTimeout: 60_000, setupFiles: CPU_TIME },
+  postgres: {
+    ...SHARED_PROCESS,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    setupFiles: [CPU_TIME, PROPERTY_SEED],
+    globalSetup: POSTGRES,
+  },
+  envoy: { ...SHARED_PROCESS, testTimeout: 120_000, hookTimeout: 300_000, setupFiles: CPU_TIME },
+  browser: { testTimeout: 180_000, hookTimeout: 300_000, setupFiles: CPU_TIME },
+  fuzz: { testTimeout: 180_000, hookTimeout: 300_000, setupFiles: CPU_TIME },
   clients: {
     ...SHARED_PROCESS,
     testTimeout: 120_000,
     hookTimeout: TOOLS_WITHIN_MS,
-    setupFiles: PROPERTY_SEED,
+    setupFiles: [CPU_TIME, PROPERTY_SEED],
     globalSetup: CLIENT_PACKAGES,
   },
   kube: {
     ...SHARED_PROCESS,
     testTimeout: 120_000,
     hookTimeout: TOOLS_WITHIN_MS,
-    setupFiles: PROPERTY_SEED,
+    setupFiles: [CPU_TIME, PROPERTY_SEED],
     globalSetup: KUBE_TOOLS,
   },
-  chart: { ...SHARED_PROCESS, testTimeout: 120_000, hookTimeout: TOOLS_WITHIN_MS, globalSetup: KUBE_TOOLS },
-  cluster: { testTimeout: 300_000, hookTimeout: TOOLS_WITHIN_MS, globalSetup: CLUSTER },
+  chart: {
+    ...SHARED_PROCESS,
+    testTimeout: 120_000,
+    hookTimeout: TOOLS_WITHIN_MS,
+    setupFiles: CPU_TIME,
+    globalSetup: KUBE_TOOLS,
+  },
+  cluster: { testTimeout: 300_000, hookTimeout: TOOLS_WITHIN_MS, setupFiles: CPU_TIME, globalSetup: CLUSTER },
 } as const;
 
 /** Most files wait for processes more than they compute. Each starts its own, which take up to 1 GiB: half of the machine's. */
