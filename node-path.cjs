@@ -38,8 +38,8 @@ function printFetched() {
 }
 
 function fetch() {
-  const place = findPlace();
-  if (place === null) {
+  const target = findWritableCache();
+  if (target === null) {
     fail(
       `${TOO_OLD}; Node.js ${NODE_VERSION} cannot be fetched into ${caches.join(" or ")}, neither can be written: ${INSTALL}.`,
     );
@@ -47,8 +47,8 @@ function fetch() {
   }
   process.stderr.write(`Fetching Node.js ${NODE_VERSION} once, 50 MB …\n`);
   try {
-    fetchNode(place.cache, place.workspace);
-    return programIn(place.cache);
+    fetchNode(target.cache, target.workspace);
+    return programIn(target.cache);
   } catch (error) {
     fail(
       `${TOO_OLD}; Node.js ${NODE_VERSION} could not be fetched (${error.message}): check the network and npm's settings, or ${INSTALL}.`,
@@ -58,7 +58,7 @@ function fetch() {
 }
 
 /** The first cache that can be written, and a workspace in it. */
-function findPlace() {
+function findWritableCache() {
   for (const cache of caches) {
     try {
       return { cache, workspace: makeWorkspace(cache) };

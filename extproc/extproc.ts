@@ -226,7 +226,7 @@ export async function startExtproc(
     journal,
     runWatch,
     departures: createDepartures({ clock: monotonic, isStopping: () => lifecycle.isStopping }),
-    health: createBackendHealth({ clock, ...(supervisor === undefined ? {} : { tell: supervisor.tell }) }),
+    health: createBackendHealth({ clock, ...(supervisor === undefined ? {} : { notify: supervisor.notify }) }),
     openAttempts: createOpenAttempts(),
     brokenAnswers,
     earlyAnswers,
@@ -247,7 +247,7 @@ export async function startExtproc(
     if ("brokenAnswer" in news) brokenAnswers.report(news.brokenAnswer);
     else deps.health.hear(news);
   }
-  const told = {
+  const adminPages = {
     metrics,
     // A database that is away does not make this process unready: it serves what it knows (docs/architecture.md).
     notReadyBecause: () => [
@@ -259,7 +259,9 @@ export async function startExtproc(
     ],
   };
   const admin =
-    config.admin === "supervisor" ? supervisor?.answer({ ...told, hear }) : await startAdmin({ ...config.admin, ...told });
+    config.admin === "supervisor"
+      ? supervisor?.answer({ ...adminPages, hear })
+      : await startAdmin({ ...config.admin, ...adminPages });
   await feed.ready;
   const found = await recoverJournals({
     root: config.journalDirectory,
@@ -286,10 +288,10 @@ export async function startExtproc(
   });
   const opened = await startServer(config.listen, {
     createExchange: (push) =>
-      config.isTraced ? createTracedExchange((tell) => createExchange(deps, tell), push) : createExchange(deps, push),
+      config.isTraced ? createTracedExchange((annotated) => createExchange(deps, annotated), push) : createExchange(deps, push),
     onBrokenAnswer(broken) {
       // Envoy reports to any of its workers.
-      if (!brokenAnswers.report(broken)) supervisor?.tell({ brokenAnswer: broken });
+      if (!brokenAnswers.report(broken)) supervisor?.notify({ brokenAnswer: broken });
     },
     createAttempt: (push) => createAttemptExchange({ openAttempts: deps.openAttempts, push }),
     turns: createTurns({ clock: monotonic, defer: setImmediate }),

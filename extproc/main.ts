@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import * as z from "zod";
-import { portVariable, readEnv } from "../runtime/env.ts";
+import { deprecatedInUse, portVariable, readEnv } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createGatheringLog } from "../runtime/log.ts";
 import { parseNanoUsd } from "../ledger/money.ts";
@@ -11,6 +11,12 @@ const usdVariable = z
   .string()
   .regex(/^\d+(\.\d{1,9})?$/, "must be an amount such as 0.05")
   .transform(parseNanoUsd);
+const DEPRECATED_NAMES = {
+  LEASE_MAX_USD: "LEASE_MOST_USD",
+  LEASE_MIN_USD: "LEASE_LEAST_USD",
+  MAX_BODY_MIB: "MOST_BODY_MIB",
+  MAX_OPEN_REQUESTS: "MOST_OPEN_REQUESTS",
+};
 const environment = readEnv(
   {
     ...DATABASE_VARIABLES,
@@ -26,14 +32,14 @@ const environment = readEnv(
     PUBLIC_BASE_URL: z.url(),
     JOURNAL_DIRECTORY: z.string().min(1),
     LEASE_SECONDS: z.coerce.number().min(10).default(90),
-    LEASE_LEAST_USD: usdVariable.default(50_000_000n),
-    LEASE_MOST_USD: usdVariable.default(5_000_000_000n),
+    LEASE_MIN_USD: usdVariable.default(50_000_000n),
+    LEASE_MAX_USD: usdVariable.default(5_000_000_000n),
     // Charges of this long go to Postgres in one batch.
     SETTLE_EVERY_MS: z.coerce.number().int().min(1).max(10_000).default(500),
     USAGE_RETENTION_DAYS: z.coerce.number().int().min(1).optional(),
-    MOST_BODY_MIB: z.coerce.number().int().min(64).max(65_536).default(512),
+    MAX_BODY_MIB: z.coerce.number().int().min(64).max(65_536).default(512),
     MAX_STORED_MIB: z.coerce.number().int().min(64).max(16_777_216).default(10_240),
-    MOST_OPEN_REQUESTS: z.coerce.number().int().min(1).max(10_000).default(4_000),
+    MAX_OPEN_REQUESTS: z.coerce.number().int().min(1).max(10_000).default(4_000),
     DRAIN_SECONDS: z.coerce.number().nonnegative().default(10),
     LOG_LEVEL: z.string().default("info"),
     // Where Envoy sends spans: here it says only whether there are any.
@@ -41,6 +47,7 @@ const environment = readEnv(
     ACCESS_LOG: z.enum(ACCESS_LOG_CHOICES).default("all"),
   },
   process.env,
+  DEPRECATED_NAMES,
 );
 const addresses = environment.EXTPROC_LISTEN.split(",");
 const worker = environment.WORKER;
@@ -48,6 +55,10 @@ const admin = { host: environment.ADMIN_HOST, port: environment.ADMIN_PORT };
 const counted = createGatheringLog({ process: "extproc", level: environment.LOG_LEVEL, worker });
 const lifecycle = createLifecycle(counted.log);
 exitOnSignals(lifecycle);
+if (worker === undefined) {
+  for (const { name, deprecatedName } of deprecatedInUse(process.env, DEPRECATED_NAMES))
+    counted.log.warn({ variable: deprecatedName, replacement: name }, "deprecated environment variable");
+}
 
 if (addresses.length > 1 && worker === undefined) await supervise();
 else await serve();
@@ -81,13 +92,13 @@ async function serve(): Promise<void> {
       journalDirectory: environment.JOURNAL_DIRECTORY,
       lease: {
         ttlMs: environment.LEASE_SECONDS * 1000,
-        leastNanoUsd: environment.LEASE_LEAST_USD,
-        mostNanoUsd: environment.LEASE_MOST_USD,
+        minNanoUsd: environment.LEASE_MIN_USD,
+        maxNanoUsd: environment.LEASE_MAX_USD,
       },
       settleEveryMs: environment.SETTLE_EVERY_MS,
       usageRetentionDays: environment.USAGE_RETENTION_DAYS ?? null,
-      maxOpenRequests: environment.MOST_OPEN_REQUESTS,
-      maxBodyBytes: environment.MOST_BODY_MIB * 1024 * 1024,
+      maxOpenRequests: environment.MAX_OPEN_REQUESTS,
+      maxBodyBytes: environment.MAX_BODY_MIB * 1024 * 1024,
       maxStoredBytes: environment.MAX_STORED_MIB * 1024 * 1024,
       accessLog: environment.ACCESS_LOG,
       isTraced: environment.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,

@@ -1,5 +1,5 @@
 /** Smaller buffers may share their memory with others. */
-const LEAST_BYTES = 64 * 1024;
+const MIN_BYTES = 64 * 1024;
 
 /**
  * Returns a large buffer's memory at once; nobody may use the buffer afterwards: it is empty, and so are its parts. Left to the
@@ -7,6 +7,6 @@ const LEAST_BYTES = 64 * 1024;
  */
 export function discard(buffer: Buffer): void {
   const { buffer: memory } = buffer;
-  const isItsOwn = memory.byteLength === buffer.byteLength && memory.byteLength >= LEAST_BYTES;
+  const isItsOwn = memory.byteLength === buffer.byteLength && memory.byteLength >= MIN_BYTES;
   if (isItsOwn && memory instanceof ArrayBuffer) memory.transfer(0);
 }

@@ -1,17 +1,38 @@
 import * as z from "zod";
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Variables with the deprecated names under which they are still read (docs/versioning.md). */
+export type DeprecatedNames = Readonly<Record<string, string>>;
+
 /**
- * Reads a process's settings from its environment, once, in its main.ts.
+ * Reads a process's settings from its environment, once, in its main.ts. A deprecated name counts if the present one is unset.
  * @throws Error with one sentence that names each wrong variable and what it should be; values never appear.
  */
 export function readEnv<Shape extends z.ZodRawShape>(
   shape: Shape,
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
+  deprecated: DeprecatedNames = {},
 ): z.infer<z.ZodObject<Shape>> {
-  const result = z.object(shape).safeParse(environment);
+  const inUse = deprecatedInUse(environment, deprecated);
+  const values = inUse.map(({ name, deprecatedName }) => [name, environment[deprecatedName]]);
+  const result = z.object(shape).safeParse({ ...environment, ...Object.fromEntries(values) });
   if (result.success) return result.data;
-  const wrong = result.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`);
+  const wrong = result.error.issues.map((issue) => {
+    const name = issue.path.join(".");
+    return `${inUse.find((each) => each.name === name)?.deprecatedName ?? name}: ${issue.message}`;
+  });
   throw new Error(`Invalid environment: ${wrong.join("; ")}.`);
+}
+
+/** The deprecated names that have an effect, for a warning in the log. */
+export function deprecatedInUse(
+  environment: Environment,
+  deprecated: DeprecatedNames,
+): { name: string; deprecatedName: string }[] {
+  return Object.entries(deprecated)
+    .map(([name, deprecatedName]) => ({ name, deprecatedName }))
+    .filter(({ name, deprecatedName }) => environment[name] === undefined && environment[deprecatedName] !== undefined);
 }
 
 /** A TCP port, 1–65535, written in decimal. */

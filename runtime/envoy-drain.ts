@@ -10,7 +10,7 @@ const QUIET_MS = 2_000;
 
 export interface DrainTimes {
   /** Requests may still be on their way to it this long, from whoever has not heard yet. */
-  leastMs?: number;
+  minMs?: number;
   maxMs: number;
 }
 
@@ -20,9 +20,9 @@ export interface DrainTimes {
  * @param adminUrl Envoy's admin interface.
  * @returns how many requests were still running; undefined where Envoy did not answer.
  */
-export async function drainEnvoy(adminUrl: string, { leastMs = 0, maxMs }: DrainTimes): Promise<number | undefined> {
+export async function drainEnvoy(adminUrl: string, { minMs = 0, maxMs }: DrainTimes): Promise<number | undefined> {
   const startedAt = performance.now();
-  const quietMs = Math.min(leastMs, QUIET_MS);
+  const quietMs = Math.min(minMs, QUIET_MS);
   let quietSince: number | undefined;
   const isDraining = await ask(`${adminUrl}/healthcheck/fail`, "POST");
   if (isDraining === undefined) return undefined;
@@ -34,7 +34,7 @@ export async function drainEnvoy(adminUrl: string, { leastMs = 0, maxMs }: Drain
     quietSince = active === 0 ? (quietSince ?? now) : undefined;
     const isQuiet = quietSince !== undefined && now - quietSince >= quietMs;
     const waitedMs = now - startedAt;
-    if (waitedMs >= maxMs || (isQuiet && waitedMs >= leastMs)) return active;
+    if (waitedMs >= maxMs || (isQuiet && waitedMs >= minMs)) return active;
     await sleep(POLL_MS);
   }
 }

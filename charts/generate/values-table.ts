@@ -41,14 +41,14 @@ export function withTable(page: string, table: string): string {
   return page.replace(TABLE, (_whole, begin: string, end: string) => `${begin}${table}\n${end}`);
 }
 
-interface Place {
+interface ValueNode {
   name: string;
   schema: Schema;
   value: unknown;
   definitions: Record<string, Schema>;
 }
 
-function rowsOf({ name, schema: given, value, definitions }: Place): string[] {
+function rowsOf({ name, schema: given, value, definitions }: ValueNode): string[] {
   const target = given.$ref === undefined ? undefined : definitions[given.$ref.replace("#/definitions/", "")];
   const schema = { ...target, ...given };
   if (schema.properties === undefined || given.$ref === RESOURCES) return [row(name, schema, value)];

@@ -1,12 +1,12 @@
 import { formatNanoUsd } from "../../ledger/money.ts";
 
-const LEAST_DECIMALS = 2;
+const MIN_DECIMALS = 2;
 
 /** Amounts of one column: exact, and all with as many decimals as the most precise one needs. */
 export function exactAmounts(nanoUsd: readonly bigint[]): string[] {
   const texts = nanoUsd.map((amount) => formatNanoUsd(amount < 0n ? -amount : amount));
   const needed = texts.map((text) => (text.split(".")[1] ?? "").replace(/0+$/, "").length);
-  const decimals = Math.max(LEAST_DECIMALS, ...needed);
+  const decimals = Math.max(MIN_DECIMALS, ...needed);
   return texts.map((text, index) => {
     const [whole = "0", fraction = ""] = text.split(".");
     const sign = (nanoUsd[index] ?? 0n) < 0n ? "−" : "";

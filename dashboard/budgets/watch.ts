@@ -22,11 +22,16 @@ const EVERY_MS = 60_000;
 export function startBudgetWatch(deps: BudgetWatchDeps): Rounds {
   const { log, everyMs = EVERY_MS } = deps;
   const onFailure = (error: unknown) => log.warn({ err: error }, "budgets could not be looked at");
-  return startRounds(() => tellOfBudgets(deps), { everyMs, onFailure });
+  return startRounds(() => sendBudgetAlerts(deps), { everyMs, onFailure });
 }
 
 /** One round of it. */
-export async function tellOfBudgets({ database, mailer, publicBaseUrl, log }: Omit<BudgetWatchDeps, "everyMs">): Promise<void> {
+export async function sendBudgetAlerts({
+  database,
+  mailer,
+  publicBaseUrl,
+  log,
+}: Omit<BudgetWatchDeps, "everyMs">): Promise<void> {
   await noteReachedBudgets(database, async (transaction, alert) => {
     await queueEvent(transaction, {
       accountId: alert.accountId,
@@ -37,11 +42,11 @@ export async function tellOfBudgets({ database, mailer, publicBaseUrl, log }: Om
   });
   for (const { readers, ...alert } of await claimBudgetLetters(database)) {
     if (mailer === undefined) continue;
-    const isTold = await sendToAny(
+    const isSent = await sendToAny(
       mailer,
       readers.map((to) => budgetLetter({ to, alert, link: `${publicBaseUrl}/dashboard/budgets` })),
       (error) => log.warn({ err: error, account: alert.accountId }, "nobody could be told that a budget is used up"),
     );
-    if (!isTold) await returnBudgetLetter(database, alert);
+    if (!isSent) await returnBudgetLetter(database, alert);
   }
 }

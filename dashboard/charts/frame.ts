@@ -9,7 +9,7 @@ export interface Chart<One extends { name: string }> {
   title: string;
   buckets: readonly Bucket[];
   series: readonly One[];
-  /** Of each series; that of its place if absent. */
+  /** Of each series; that of its index if absent. */
   colours?: readonly number[] | undefined;
   /** The one that is drawn; undefined: all. */
   only?: string | undefined;
@@ -24,9 +24,9 @@ export function drawn<One extends { name: string }>({
   series,
   colours,
   only,
-}: Pick<Chart<One>, "series" | "colours" | "only">): (One & { place: number })[] {
+}: Pick<Chart<One>, "series" | "colours" | "only">): (One & { colourIndex: number })[] {
   return series
-    .map((one, index) => ({ ...one, place: colours?.[index] ?? index }))
+    .map((one, index) => ({ ...one, colourIndex: colours?.[index] ?? index }))
     .filter(({ name }) => only === undefined || name === only);
 }
 
@@ -119,8 +119,8 @@ function draw({ title, buckets, highest, showTick, column: drawColumn, across }:
 }
 
 /** The class of a series' colour. */
-export function colour(place: number): string {
-  return `series-${place}`;
+export function colour(colourIndex: number): string {
+  return `series-${colourIndex}`;
 }
 
 export function round(pixels: number): number {

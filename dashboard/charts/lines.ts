@@ -32,13 +32,13 @@ export function lines(chart: Lines): string {
         .defined((value) => value !== null)
         .x((_, column) => room.middle(column))
         .y((value) => room.y(value ?? 0));
-      const marks = shown.map(({ values, place }) => {
+      const marks = shown.map(({ values, colourIndex }) => {
         const points = values.map((value, column) =>
           value === null
             ? ""
-            : html`<circle class="${colour(place)}" cx="${room.middle(column)}" cy="${room.y(value)}" r="2.5" />`,
+            : html`<circle class="${colour(colourIndex)}" cx="${room.middle(column)}" cy="${room.y(value)}" r="2.5" />`,
         );
-        return html`<path class="line ${colour(place)}" d="${path(values) ?? ""}" />!${points.join("")}`;
+        return html`<path class="line ${colour(colourIndex)}" d="${path(values) ?? ""}" />!${points.join("")}`;
       });
       return html`<g class="across">!${marks.join("")}</g>`;
     },

@@ -32,8 +32,8 @@ export function groupSeries(
 ): Series[] {
   const amounts = new Map<string, number>();
   for (const row of rows) {
-    const place = `${row.bucket} ${row.group}`;
-    amounts.set(place, (amounts.get(place) ?? 0) + amountOf(row, metric));
+    const cell = `${row.bucket} ${row.group}`;
+    amounts.set(cell, (amounts.get(cell) ?? 0) + amountOf(row, metric));
   }
   const all = groups.map((name) => ({ name, values: buckets.map((bucket) => amounts.get(`${bucket} ${name}`) ?? 0) }));
   if (all.length <= MAX_SERIES) return all;

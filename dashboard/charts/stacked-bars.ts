@@ -22,7 +22,7 @@ export function stackedBars(chart: StackedBars): string {
         const [bottom, top] = layer[column] ?? [0, 0];
         if (top === bottom) return "";
         return html`<rect
-          class="${colour(shown[index]?.place ?? 0)}"
+          class="${colour(shown[index]?.colourIndex ?? 0)}"
           x="${room.left(column)}"
           y="${room.y(top)}"
           width="${room.bandwidth}"

@@ -32,7 +32,7 @@ export function answerError({
   }
   if (error instanceof FreshSignInNeeded)
     return reply.redirect(`/dashboard/confirm-identity?next=${encodeURIComponent(error.next)}`, 303);
-  if (error instanceof SecondFactorNeeded) return reply.redirect(wayToFactor(request), 303);
+  if (error instanceof SecondFactorNeeded) return reply.redirect(secondFactorPath(request), 303);
   const known = error instanceof GatewayError ? error : (fromFastify(error) ?? toGatewayError(error));
   if (known.status >= 500)
     log.error({ err: error, requestId: request.id, route: request.routeOptions.url }, "internal error on a page");
@@ -53,7 +53,7 @@ export function answerError({
 }
 
 /** Who has a second factor shows it; who has none sets one up. */
-function wayToFactor({ visitor, method, url }: FastifyRequest): string {
+function secondFactorPath({ visitor, method, url }: FastifyRequest): string {
   if (visitor?.person.hasSecondFactor !== true) return "/dashboard/settings/second-factor";
   return `/dashboard/confirm-identity?next=${encodeURIComponent(method === "GET" ? url : "/dashboard")}`;
 }

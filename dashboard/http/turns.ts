@@ -24,7 +24,7 @@ interface Line {
 
 const RETRY_AFTER_SECONDS = 2;
 
-export function createTurns({ inWork: mostInWork, waiting: maxWaiting, waitMs, refusal }: TurnBounds): Turns {
+export function createTurns({ inWork: maxInWork, waiting: maxWaiting, waitMs, refusal }: TurnBounds): Turns {
   /** Only of those who have something in work: it grows no larger than the requests that are open. */
   const lines = new Map<string, Line>();
 
@@ -48,7 +48,7 @@ export function createTurns({ inWork: mostInWork, waiting: maxWaiting, waitMs, r
     async take(subject) {
       const line = lines.get(subject) ?? { inWork: 0, waiting: [] };
       lines.set(subject, line);
-      if (line.inWork < mostInWork) {
+      if (line.inWork < maxInWork) {
         line.inWork++;
         return ender(subject, line);
       }

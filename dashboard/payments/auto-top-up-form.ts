@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { AutoTopUpTerms } from "../../ledger/payments/auto-top-up.ts";
 import { formatNanoUsd, parseNanoUsd } from "../../ledger/money.ts";
-import { LEAST_TOP_UP, MAX_TOP_UP } from "./top-up-form.ts";
+import { MIN_TOP_UP, MAX_TOP_UP } from "./top-up-form.ts";
 
 const MAX_A_MONTH = 100_000_000_000_000n;
 
@@ -14,8 +14,8 @@ const autoTopUpForm = z
   .object({
     below: amount.refine((below) => below > 0n, "Enter an amount above zero."),
     charge: amount.refine(
-      (charge) => charge >= LEAST_TOP_UP && charge <= MAX_TOP_UP,
-      `Enter an amount from ${dollars(LEAST_TOP_UP)} to ${dollars(MAX_TOP_UP)}.`,
+      (charge) => charge >= MIN_TOP_UP && charge <= MAX_TOP_UP,
+      `Enter an amount from ${dollars(MIN_TOP_UP)} to ${dollars(MAX_TOP_UP)}.`,
     ),
     monthly: amount.refine((monthly) => monthly <= MAX_A_MONTH, `Enter at most ${dollars(MAX_A_MONTH)}.`),
   })

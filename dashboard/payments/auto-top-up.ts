@@ -56,7 +56,7 @@ export async function topUpAutomatically(deps: Omit<AutoTopUpDeps, "everyMs">): 
       { payment },
       "no webhook arrived for an automatic top-up: check which events the provider's webhook is registered for",
     );
-  await tellOfStopped(deps);
+  await sendStoppedAlerts(deps);
 }
 
 async function ask(charge: AutoTopUpCharge, { database, provider, log }: Pick<AutoTopUpDeps, "database" | "provider" | "log">) {
@@ -79,17 +79,17 @@ async function answerFor(charge: AutoTopUpCharge, provider: PaymentProvider): Pr
   return charge.isTried ? provider.findCharge(charge) : "unknown";
 }
 
-async function tellOfStopped(deps: Pick<AutoTopUpDeps, "database" | "mailer" | "publicBaseUrl" | "log">): Promise<void> {
+async function sendStoppedAlerts(deps: Pick<AutoTopUpDeps, "database" | "mailer" | "publicBaseUrl" | "log">): Promise<void> {
   const { database, mailer, log } = deps;
   if (mailer === undefined) return;
   for (const stopped of await claimStoppedAutoTopUps(database)) {
     const { owners, accountId, accountName, because } = stopped;
     const link = `${deps.publicBaseUrl}/dashboard/credit`;
-    const isTold = await sendToAny(
+    const isSent = await sendToAny(
       mailer,
       owners.map((to) => autoTopUpStoppedLetter({ to, accountName, because, link })),
       (error) => log.warn({ err: error, account: accountId }, "failed to mail an owner that automatic top-up is off"),
     );
-    if (!isTold) await returnStoppedAutoTopUp(database, accountId);
+    if (!isSent) await returnStoppedAutoTopUp(database, accountId);
   }
 }

@@ -20,19 +20,19 @@ const EVERY_MS = 60_000;
 export function startLowBalanceWatch(deps: LowBalanceWatchDeps): Rounds {
   const { log, everyMs = EVERY_MS } = deps;
   const onFailure = (error: unknown) => log.warn({ err: error }, "failed to look for low balances");
-  return startRounds(() => tellOfLowBalances(deps), { everyMs, onFailure });
+  return startRounds(() => sendLowBalanceAlerts(deps), { everyMs, onFailure });
 }
 
 /** One round of it. */
-export async function tellOfLowBalances(deps: Omit<LowBalanceWatchDeps, "everyMs">): Promise<void> {
+export async function sendLowBalanceAlerts(deps: Omit<LowBalanceWatchDeps, "everyMs">): Promise<void> {
   const { database, mailer, publicBaseUrl, log } = deps;
   for (const { accountId, accountName, balanceNanoUsd, thresholdNanoUsd, owners } of await claimLowBalances(database)) {
     const news = { accountName, balance: showUsd(balanceNanoUsd), threshold: showUsd(thresholdNanoUsd) };
-    const isTold = await sendToAny(
+    const isSent = await sendToAny(
       mailer,
       owners.map((to) => lowBalanceLetter({ to, ...news, link: `${publicBaseUrl}/dashboard/credit` })),
       (error) => log.warn({ err: error, account: accountId }, "failed to mail an owner about low credit"),
     );
-    if (!isTold) await returnLowBalance(database, accountId);
+    if (!isSent) await returnLowBalance(database, accountId);
   }
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { formatNanoUsd, parseNanoUsd } from "../../ledger/money.ts";
 
 /** Of one payment. */
-export const LEAST_TOP_UP = 5_000_000_000n;
+export const MIN_TOP_UP = 5_000_000_000n;
 export const MAX_TOP_UP = 5_000_000_000_000n;
 
 const topUpForm = z.object({
@@ -11,8 +11,8 @@ const topUpForm = z.object({
     .regex(/^\d{1,6}(\.\d{1,2})?$/, "Enter an amount in USD, such as 20 or 20.00.")
     .transform(parseNanoUsd)
     .refine(
-      (amount) => amount >= LEAST_TOP_UP && amount <= MAX_TOP_UP,
-      `Enter an amount from $${dollars(LEAST_TOP_UP)} to $${dollars(MAX_TOP_UP)}.`,
+      (amount) => amount >= MIN_TOP_UP && amount <= MAX_TOP_UP,
+      `Enter an amount from $${dollars(MIN_TOP_UP)} to $${dollars(MAX_TOP_UP)}.`,
     ),
   attempt: z.uuid("This page has expired. Reload it."),
 });

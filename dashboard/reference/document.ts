@@ -100,8 +100,8 @@ export function readReference(raw: unknown): Reference {
       description,
       tag,
       parameters: parameters.map((each) => {
-        const { name, in: place, required = false, description: words, schema: type } = parameter.parse(follow(each));
-        return { name, in: place, isRequired: required, description: words, schema: schema.parse(follow(type) ?? {}) };
+        const { name, in: location, required = false, description: words, schema: type } = parameter.parse(follow(each));
+        return { name, in: location, isRequired: required, description: words, schema: schema.parse(follow(type) ?? {}) };
       }),
       body: requestBody === undefined ? undefined : jsonOf(requestBody),
       responses: Object.entries(responses).map(([status, each]) => ({

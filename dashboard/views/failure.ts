@@ -25,7 +25,7 @@ export function failurePage({
 }): string {
   const home =
     visitor === null ? { path: "/dashboard/sign-in", words: "Sign in" } : { path: "/dashboard", words: "Go to overview" };
-  const way = renewal ?? home;
+  const link = renewal ?? home;
   const usual = TITLES[status] ?? (status >= 500 ? "Something went wrong" : "That did not work");
   const title = renewal === undefined ? usual : DEAD_LINK;
   const body = html`<h1>${title}</h1>
@@ -33,7 +33,7 @@ export function failurePage({
     <p class="muted small">Request ID: <code>${requestId}</code></p>
     !${support === undefined ? "" : html`<p class="muted small">Need help? Contact !${supportLink(support)} with this ID.</p>`}
     <p>
-      <a class="button" href="${way.path}">${way.words}</a>
+      <a class="button" href="${link.path}">${link.words}</a>
     </p>`;
   return layout({ title, visitor, body, isNarrow: true });
 }

@@ -28,7 +28,7 @@ const SUFFIXES = [
   ["K", 1e3],
 ] as const;
 /** A number below this is short enough as it is. */
-const LEAST_COMPACT = 10_000;
+const MIN_COMPACT = 10_000;
 
 /** A count as people read it, "142.1 M"; the exact one is in its title. */
 export function compact(count: number): string {
@@ -48,7 +48,7 @@ export function compactCell(count: number): string {
 }
 
 function shorten(count: number): { digits: string; unit: string } {
-  if (count < LEAST_COMPACT) return { digits: count.toLocaleString("en-US"), unit: "" };
+  if (count < MIN_COMPACT) return { digits: count.toLocaleString("en-US"), unit: "" };
   // Rounded first: 999,950 is 1.0 M, not 1,000.0 K.
   const [unit, size] = SUFFIXES.find(([, each]) => count >= each * 0.99995) ?? ["K", 1e3];
   return { digits: (count / size).toFixed(1), unit };

@@ -31,7 +31,7 @@ export interface ServiceStatus {
 }
 
 /** So many failures in a hundred are told; fewer are ordinary. */
-const TOLD_PERCENT = 5;
+const FAILING_PERCENT = 5;
 const UNAVAILABLE = "Accounts and usage are temporarily unavailable. Requests with recently used keys still work.";
 
 type State = "good" | "bad" | "quiet";
@@ -102,5 +102,5 @@ function stateOf(name: string, health: readonly ModelHealth[]): { state: State; 
   if (counts === undefined || counts.answered === 0) return { state: "quiet", note: undefined };
   const failedPercent = (counts.failed / counts.answered) * 100;
   const note = `${(100 - failedPercent).toFixed(failedPercent > 0 && failedPercent < 1 ? 1 : 0)}%`;
-  return { state: failedPercent >= TOLD_PERCENT ? "bad" : "good", note };
+  return { state: failedPercent >= FAILING_PERCENT ? "bad" : "good", note };
 }

@@ -22,9 +22,9 @@ export function listInputItems(responseId: string, input: Buffer, query: URLSear
   const page = readPage(query);
   const items = scanElements(input)
     .filter((raw) => raw.at(0) === OPEN_BRACE)
-    .map((raw, index) => ({ raw, id: textMember(raw, "id") ?? placeId(responseId, index) }));
+    .map((raw, index) => ({ raw, id: textMember(raw, "id") ?? generatedId(responseId, index) }));
   const ordered = page.isAscending ? items : items.toReversed();
-  const start = page.after === null ? 0 : placeAfter(ordered, page.after);
+  const start = page.after === null ? 0 : indexAfter(ordered, page.after);
   const shown = ordered.slice(start, start + page.limit);
   const body = encodeJson({
     object: "list",
@@ -45,14 +45,14 @@ function readPage(query: URLSearchParams): Page {
   return { limit, isAscending: order === "asc", after: query.get("after") };
 }
 
-function placeAfter(items: readonly { id: string }[], after: string): number {
-  const place = items.findIndex(({ id }) => id === after);
-  if (place < 0) throw invalid("after", "must be the id of one of these items: `last_id` of the page before.");
-  return place + 1;
+function indexAfter(items: readonly { id: string }[], after: string): number {
+  const index = items.findIndex(({ id }) => id === after);
+  if (index < 0) throw invalid("after", "must be the id of one of these items: `last_id` of the page before.");
+  return index + 1;
 }
 
 /** Clients seldom give their items ids; pages need them. */
-function placeId(responseId: string, index: number): string {
+function generatedId(responseId: string, index: number): string {
   return `item_${responseId.replace(/^resp_/, "")}_${index}`;
 }
 

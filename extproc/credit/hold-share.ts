@@ -1,6 +1,6 @@
 import type { HoldSize } from "./hold-size.ts";
 
-export type WalletSize = Pick<HoldSize, "fullNanoUsd" | "leastNanoUsd" | "isOpen" | "describe">;
+export type WalletSize = Pick<HoldSize, "fullNanoUsd" | "minNanoUsd" | "isOpen" | "describe">;
 
 /** What an account has, as one process sees it. */
 export interface Funds {
@@ -21,9 +21,9 @@ const OPEN_PART = 8n;
 const CLAMPED_PART = 2n;
 
 /** How much a request holds: all that it may cost, or a bounded part of what is free. Never below its least. */
-export function shareOf({ fullNanoUsd, leastNanoUsd, isOpen }: WalletSize, { freeNanoUsd, totalNanoUsd, holds }: Funds): bigint {
+export function shareOf({ fullNanoUsd, minNanoUsd, isOpen }: WalletSize, { freeNanoUsd, totalNanoUsd, holds }: Funds): bigint {
   if (!isOpen && totalNanoUsd >= fullNanoUsd) return fullNanoUsd;
   const part = freeNanoUsd / ((isOpen ? OPEN_PART : CLAMPED_PART) * BigInt(holds + 1));
   if (part >= fullNanoUsd) return fullNanoUsd;
-  return part > leastNanoUsd ? part : leastNanoUsd;
+  return part > minNanoUsd ? part : minNanoUsd;
 }

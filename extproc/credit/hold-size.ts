@@ -7,7 +7,7 @@ export interface HoldSize {
   /** The whole prompt at list price, and every token that it may produce. */
   fullNanoUsd: bigint;
   /** The least with which it may begin: its prompt and the floor of output tokens. */
-  leastNanoUsd: bigint;
+  minNanoUsd: bigint;
   /** The client set no output limit: it is given one that a bounded part of the credit covers (S37). */
   isOpen: boolean;
   /** The prompt as it is held. */
@@ -36,7 +36,7 @@ export const STRETCH_TOKENS = 256;
 export function sizeHold({ promptTokens, likelyPromptTokens, ask, model }: HoldSizeInput): HoldSize {
   const { price } = model;
   const fullTokens = Math.min(ask.limit ?? roomBehind(likelyPromptTokens, model.contextWindow), model.maxOutputTokens);
-  const leastTokens = Math.min(fullTokens, FLOOR_TOKENS);
+  const minTokens = Math.min(fullTokens, FLOOR_TOKENS);
   const answers = BigInt(ask.answers);
   const promptPicoUsd =
     BigInt(promptTokens) * (price.inputPicoUsd > price.cacheWritePicoUsd ? price.inputPicoUsd : price.cacheWritePicoUsd);
@@ -47,7 +47,7 @@ export function sizeHold({ promptTokens, likelyPromptTokens, ask, model }: HoldS
       { ...price, inputPicoUsd: promptPicoUsd, outputPicoUsd: tokenPicoUsd },
     );
   const fullNanoUsd = cost(fullTokens);
-  const leastNanoUsd = cost(leastTokens);
+  const minNanoUsd = cost(minTokens);
 
   /** Rounded down: what is sent never costs more than what is held. */
   function affordable(nanoUsd: bigint): number {
@@ -58,14 +58,14 @@ export function sizeHold({ promptTokens, likelyPromptTokens, ask, model }: HoldS
 
   return {
     fullNanoUsd,
-    leastNanoUsd,
+    minNanoUsd,
     isOpen: ask.limit === null,
     promptTokens,
     outputTokens: (heldNanoUsd) =>
-      heldNanoUsd >= leastNanoUsd ? Math.max(affordable(heldNanoUsd), leastTokens) : affordable(heldNanoUsd),
+      heldNanoUsd >= minNanoUsd ? Math.max(affordable(heldNanoUsd), minTokens) : affordable(heldNanoUsd),
     describe(coveredNanoUsd) {
       const each = ask.answers === 1 ? "" : ` for each of ${ask.answers} answers`;
-      return `covers ${inWords(affordable(coveredNanoUsd))} output tokens${each} after the prompt, and this request needs ${inWords(leastTokens)}`;
+      return `covers ${inWords(affordable(coveredNanoUsd))} output tokens${each} after the prompt, and this request needs ${inWords(minTokens)}`;
     },
   };
 }

@@ -119,7 +119,7 @@ export function createWallet(deps: WalletDeps): Wallet {
 
   async function wait(size: WalletSize, signal: Departure): Promise<Hold> {
     const { promise, resolve, reject } = Promise.withResolvers<Hold>();
-    const timer = setTimeout(() => giveUp(waiter), waitMs);
+    const timer = setTimeout(() => expire(waiter), waitMs);
     const waiter: Waiter = { size, signal, timer, resolve, reject };
     waiting.add(waiter);
     serve();
@@ -127,7 +127,7 @@ export function createWallet(deps: WalletDeps): Wallet {
   }
 
   /** It has waited for as long as it may: what is there must do. */
-  function giveUp(waiter: Waiter): void {
+  function expire(waiter: Waiter): void {
     if (!beginOnLess(waiter)) refuse(waiter, isKnown() ? heldByOthers() : unavailable());
   }
 
@@ -137,14 +137,14 @@ export function createWallet(deps: WalletDeps): Wallet {
       const amount = amountFor(waiter.size);
       if (waiter.signal.aborted) refuse(waiter, unavailable());
       else if (isInForce() && restNanoUsd() >= amount) accept(waiter, amount);
-      else if (!settleFate(waiter, amount)) return;
+      else if (!handleShortfall(waiter, amount)) return;
     }
   }
 
   /** Of a waiter whose hold does not fit. @returns false while it goes on waiting. */
-  function settleFate(waiter: Waiter, amount: bigint): boolean {
+  function handleShortfall(waiter: Waiter, amount: bigint): boolean {
     if (isAsking) return false;
-    const { leastNanoUsd, isOpen } = waiter.size;
+    const { minNanoUsd, isOpen } = waiter.size;
     const nowMs = clock.nowMs();
     if (answer?.kind === "away" && nowMs - answer.atMs < AWAY_FOR_MS) {
       // The lease is in force and other requests of this process will free enough.
@@ -152,14 +152,14 @@ export function createWallet(deps: WalletDeps): Wallet {
       if (!isOpen || !beginOnLess(waiter)) refuse(waiter, unavailable());
       return true;
     }
-    const neededNanoUsd = (isOpen ? leastNanoUsd : amount) - restNanoUsd();
+    const neededNanoUsd = (isOpen ? minNanoUsd : amount) - restNanoUsd();
     const freeNanoUsd = unleasedNanoUsd();
     if (!isFresh(EMPTY_FOR_MS) || (freeNanoUsd > 0n && freeNanoUsd >= neededNanoUsd)) {
       ask({ neededNanoUsd, wantedNanoUsd: amount - restNanoUsd() });
       return false;
     }
     const total = totalNanoUsd();
-    if (total < leastNanoUsd) {
+    if (total < minNanoUsd) {
       refuse(waiter, short(waiter.size.describe(total > 0n ? total : 0n), deps.topUpUrl));
       return true;
     }
@@ -174,7 +174,7 @@ export function createWallet(deps: WalletDeps): Wallet {
   /** On a part of what is left here, where that is enough for the least. */
   function beginOnLess(waiter: Waiter): boolean {
     const rest = restNanoUsd();
-    if (!isInForce() || rest < waiter.size.leastNanoUsd) return false;
+    if (!isInForce() || rest < waiter.size.minNanoUsd) return false;
     accept(waiter, shareOf(waiter.size, { freeNanoUsd: rest, totalNanoUsd: rest, holds }));
     return true;
   }
@@ -249,12 +249,12 @@ export function createWallet(deps: WalletDeps): Wallet {
       isAsking = false;
       kept = undefined;
     }
-    giveUpPart(owedNanoUsd);
+    releaseUnheld(owedNanoUsd);
     serve();
   }
 
   /** Of what nothing holds: from here on nothing is admitted against it. */
-  function giveUpPart(nanoUsd: bigint): void {
+  function releaseUnheld(nanoUsd: bigint): void {
     if (isAsking) owedNanoUsd = nanoUsd > owedNanoUsd ? nanoUsd : owedNanoUsd;
     else owedNanoUsd = 0n;
     if (isAsking || isClosed || lease === undefined) return;
@@ -278,15 +278,15 @@ export function createWallet(deps: WalletDeps): Wallet {
     } finally {
       isAsking = false;
     }
-    giveUpPart(owedNanoUsd);
+    releaseUnheld(owedNanoUsd);
     serve();
   }
 
   function note({ freeNanoUsd, recall }: Leasing): void {
     const isNewRecall = recall !== null && recall.atMs > recalledMs;
     if (isNewRecall) recalledMs = recall.atMs;
-    if (freeNanoUsd < 0n) giveUpPart(-freeNanoUsd);
-    else if (isNewRecall && waiting.size === 0) giveUpPart(recall.nanoUsd);
+    if (freeNanoUsd < 0n) releaseUnheld(-freeNanoUsd);
+    else if (isNewRecall && waiting.size === 0) releaseUnheld(recall.nanoUsd);
     else if (freeNanoUsd > 0n && waiting.size > 0 && !isFresh(LOOK_EVERY_MS)) {
       // What others gave back is there: those that wait for it need not wait for their next turn.
       if (answer?.kind === "grant") answer = undefined;

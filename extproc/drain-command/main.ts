@@ -1,29 +1,33 @@
 import process from "node:process";
 import * as z from "zod";
 import { drainEnvoy, resumeEnvoy } from "../../runtime/envoy-drain.ts";
-import { portVariable, readEnv } from "../../runtime/env.ts";
+import { deprecatedInUse, portVariable, readEnv } from "../../runtime/env.ts";
 import { createLog } from "../../runtime/log.ts";
 
 /**
  * Runs before this container is told to stop: Envoy lets go of its clients while extproc still serves them. With the word
  * `resume` it runs when the container starts, for it may have been stopped alone.
  */
+const DEPRECATED_NAMES = { ENVOY_DRAIN_MIN_SECONDS: "ENVOY_DRAIN_LEAST_SECONDS" };
 const environment = readEnv(
   {
     ENVOY_ADMIN_PORT: portVariable.default(9901),
-    ENVOY_DRAIN_LEAST_SECONDS: z.coerce.number().nonnegative().default(10),
+    ENVOY_DRAIN_MIN_SECONDS: z.coerce.number().nonnegative().default(10),
     ENVOY_DRAIN_SECONDS: z.coerce.number().nonnegative(),
     LOG_LEVEL: z.string().default("info"),
   },
   process.env,
+  DEPRECATED_NAMES,
 );
 const adminUrl = `http://127.0.0.1:${environment.ENVOY_ADMIN_PORT}`;
 if (process.argv[2] === "resume") {
   await resumeEnvoy(adminUrl);
 } else {
   const log = createLog({ process: "drain", level: environment.LOG_LEVEL });
+  for (const { name, deprecatedName } of deprecatedInUse(process.env, DEPRECATED_NAMES))
+    log.warn({ variable: deprecatedName, replacement: name }, "deprecated environment variable");
   const running = await drainEnvoy(adminUrl, {
-    leastMs: environment.ENVOY_DRAIN_LEAST_SECONDS * 1000,
+    minMs: environment.ENVOY_DRAIN_MIN_SECONDS * 1000,
     maxMs: environment.ENVOY_DRAIN_SECONDS * 1000,
   });
   if (running === undefined) log.warn("Envoy does not respond: nothing to drain");

@@ -26,9 +26,9 @@ export interface AnswerStream {
    */
   breakOff(lost: () => void): void;
   /** The gateway ends the answer. @returns "too_early" if Envoy takes no bytes for the client yet. */
-  fail(thrown: unknown): "told" | "too_early";
+  fail(thrown: unknown): "reported" | "too_early";
   /** The same for a silence that may be the client's own: it is neither noted nor settled if "undecided". */
-  giveUp(error: GatewayError): "told" | "too_early" | "undecided";
+  timeOut(error: GatewayError): "reported" | "too_early" | "undecided";
   /** Nothing more is sent. */
   close(): void;
 }
@@ -174,17 +174,17 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
       isWaiting = false;
     },
     fail(thrown) {
-      if (isOver) return "told";
+      if (isOver) return "reported";
       if (!hasBegun) return "too_early";
       push(last(theMachine().outcome() === "open" ? failed(thrown) : guarded(end)));
-      return "told";
+      return "reported";
     },
-    giveUp(error) {
-      if (isOver) return "told";
+    timeOut(error) {
+      if (isOver) return "reported";
       if (!hasBegun) return "too_early";
       const isOpen = theMachine().outcome() === "open";
       push(last(isOpen ? theMachine().fail(error) : guarded(end)));
-      return isOpen ? "undecided" : "told";
+      return isOpen ? "undecided" : "reported";
     },
     close,
   };

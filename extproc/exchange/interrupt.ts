@@ -74,9 +74,9 @@ export function late(context: ExchangeContext, time: "silence" | "whole"): void 
   const error = forwarded?.dispatch.described(tooLate()) ?? tooLate();
   const answer = forwarded?.answer;
   if (forwarded !== undefined && answer?.kind === "stream") {
-    const said = time === "silence" ? answer.stream.giveUp(error) : answer.stream.fail(error);
-    if (said === "undecided") judgeSilence(context, forwarded, error);
-    if (said !== "too_early") return;
+    const result = time === "silence" ? answer.stream.timeOut(error) : answer.stream.fail(error);
+    if (result === "undecided") judgeSilence(context, forwarded, error);
+    if (result !== "too_early") return;
   }
   context.push(refuse(context, error));
 }

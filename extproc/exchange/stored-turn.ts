@@ -87,7 +87,7 @@ function finish(context: ExchangeContext, { body, headers, caller }: TurnRequest
   return {
     body: isChanged ? parseBody(bytes, { headers, interface: context.protocol }) : body,
     storage: isStored || previousResponseId !== null ? { isStored, previousResponseId } : null,
-    keep: isStored && own !== null ? keeper(context, { caller, own, previousResponseId, storeHours, recalled }) : null,
+    keep: isStored && own !== null ? createKeep(context, { caller, own, previousResponseId, storeHours, recalled }) : null,
   };
 }
 
@@ -100,7 +100,7 @@ interface Kept {
 }
 
 /** A closure of its own: it lives as long as the answer, and needs only the request's own input. */
-function keeper(context: ExchangeContext, { caller, own: input, previousResponseId, storeHours, recalled }: Kept) {
+function createKeep(context: ExchangeContext, { caller, own: input, previousResponseId, storeHours, recalled }: Kept) {
   const { accountId } = caller.account;
   const { responses } = context.deps;
   const { usedResponseIds } = recalled;

@@ -7,27 +7,28 @@ type Push = (reply: Reply) => void;
 
 /** An exchange that tells Envoy beside its answers what the request's spans are to say, whenever there is news of it. */
 export function createTracedExchange(create: (push: Push) => Exchange, push: Push): Exchange {
-  let told = "";
-  const exchange = create((reply) => push(tell(reply)));
+  let reported = "";
+  const exchange = create((reply) => push(annotate(reply)));
 
-  function tell(reply: Reply): Reply {
+  function annotate(reply: Reply): Reply {
     const facts = exchange.facts();
     const news = `${facts.backend} ${facts.errorCode} ${facts.settlement?.outcome}`;
-    if (news === told) return reply;
-    told = news;
+    if (news === reported) return reply;
+    reported = news;
     return withMetadata(reply, SPAN_METADATA, spanAttributes(facts));
   }
 
-  const tellLater = (answered: Reply | Promise<Reply>) => (answered instanceof Promise ? answered.then(tell) : tell(answered));
+  const annotateLater = (answered: Reply | Promise<Reply>) =>
+    answered instanceof Promise ? answered.then(annotate) : annotate(answered);
 
-  const tellIfAny = (answered: Reply | undefined) => (answered === undefined ? undefined : tell(answered));
+  const annotateIfAny = (answered: Reply | undefined) => (answered === undefined ? undefined : annotate(answered));
 
   return {
-    requestHeaders: (headers, isEnd) => tellLater(exchange.requestHeaders(headers, isEnd)),
-    requestBody: (body) => tellLater(exchange.requestBody(body)),
-    responseHeaders: (headers, how) => tell(exchange.responseHeaders(headers, how)),
-    responseBody: (body, isEnd) => tellIfAny(exchange.responseBody(body, isEnd)),
-    responseTrailers: (names) => tellIfAny(exchange.responseTrailers(names)),
+    requestHeaders: (headers, isEnd) => annotateLater(exchange.requestHeaders(headers, isEnd)),
+    requestBody: (body) => annotateLater(exchange.requestBody(body)),
+    responseHeaders: (headers, how) => annotate(exchange.responseHeaders(headers, how)),
+    responseBody: (body, isEnd) => annotateIfAny(exchange.responseBody(body, isEnd)),
+    responseTrailers: (names) => annotateIfAny(exchange.responseTrailers(names)),
     facts: exchange.facts,
     load: exchange.load,
     closed: exchange.closed,

@@ -32,7 +32,7 @@ export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDep
     const sent = attempt.request();
     // An answer was on its way already.
     if (sent === null) return refuseLate();
-    timer = setTimeout(giveUp, attempts.firstByteMs);
+    timer = setTimeout(timeOut, attempts.firstByteMs);
     const { backend } = attempt;
     const { upstream, isAsReceived } = sent;
     const { set, remove } = requestChanges({ headers, backend, upstream, requestId });
@@ -46,7 +46,7 @@ export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDep
     return refuse(new GatewayError("overloaded", "The request is over."), {});
   }
 
-  function giveUp(): void {
+  function timeOut(): void {
     if (attempt === undefined) return;
     const isRetried = attempt.timedOut() === "try_next";
     push(refuse(new GatewayError("upstream_timeout", "The model server did not answer in time."), tryNext(isRetried)));

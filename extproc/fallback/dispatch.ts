@@ -62,7 +62,7 @@ export function planDispatch(plan: DispatchPlan, deps: DispatchDeps): Dispatch {
 
 /** Envoy replaces a body by one that is so long at most: its limit was chosen by the client's (operator/bootstrap/buffers.ts). */
 function heldBytes(receivedBytes: number): number {
-  return Math.max(HELD_BODY.leastBytes, receivedBytes + HELD_BODY.slackBytes);
+  return Math.max(HELD_BODY.minBytes, receivedBytes + HELD_BODY.slackBytes);
 }
 
 /** Without a detour: most Models have one backend. */

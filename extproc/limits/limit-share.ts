@@ -17,7 +17,7 @@ export interface LimitShare {
 }
 
 /** So many are reported every second though they could wait: few limits are always fresh. */
-const LEAST_REPORTED = 50;
+const MIN_REPORTED = 50;
 /** Many take turns, so that each has reported within its term. */
 const REPORTED_WITHIN_TURNS = 8;
 
@@ -39,7 +39,7 @@ export function createLimitShare({ clock, turns, subjects }: LimitShareDeps): Li
   function chooseDue(nowMs: number) {
     const all = named().map((each) => ({ ...each, need: each.counter.need(nowMs) }));
     const later = all.filter(({ need }) => need === "later").sort((a, b) => a.counter.reportedMs - b.counter.reportedMs);
-    const most = Math.max(LEAST_REPORTED, Math.ceil(later.length / REPORTED_WITHIN_TURNS));
+    const most = Math.max(MIN_REPORTED, Math.ceil(later.length / REPORTED_WITHIN_TURNS));
     return [...all.filter(({ need }) => need === "now"), ...later.slice(0, most)];
   }
 

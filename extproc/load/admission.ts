@@ -10,7 +10,7 @@ import { waitedMs } from "./turns.ts";
  */
 export interface Admission {
   /**
-   * A place until the request ends.
+   * A slot until the request ends.
    * @throws GatewayError `rate_limited` if the account takes more than its part of a process that is busy, `overloaded` if the
    * process is full or late through no one account's doing.
    */
@@ -32,9 +32,9 @@ export interface AdmissionDeps {
   onRefused(reason: AdmissionRefusal): void;
 }
 
-/** From half of the places on, an account may have no more than a quarter: one account's flood leaves room for the others. */
+/** From half of the slots on, an account may have no more than a quarter: one account's flood leaves room for the others. */
 const BUSY_FROM = 1 / 2;
-const ACCOUNT_PLACES = 1 / 4;
+const ACCOUNT_SHARE = 1 / 4;
 /** From here on others' requests wait for the work of whoever has most of it. */
 const STRAINED_MS = 20;
 /**
@@ -64,7 +64,7 @@ const COME_AGAIN = { headers: { "retry-after": "1" } };
 
 export function createAdmission({ loads, maxOpen, clock, lateness, onRefused }: AdmissionDeps): Admission {
   const busyFrom = Math.ceil(maxOpen * BUSY_FROM);
-  const accountPlaces = Math.max(1, Math.floor(maxOpen * ACCOUNT_PLACES));
+  const maxPerAccount = Math.max(1, Math.floor(maxOpen * ACCOUNT_SHARE));
   let open = 0;
   let lastAsker: AccountLoad | undefined;
   let lastAskedMs = -Infinity;
@@ -76,7 +76,7 @@ export function createAdmission({ loads, maxOpen, clock, lateness, onRefused }: 
     const { workMs } = share;
     const late = lateness.meanMs;
     if (open >= maxOpen || late >= STUCK_MS) return overloaded(open >= maxOpen ? "full" : "late");
-    if (open >= busyFrom && own >= accountPlaces) {
+    if (open >= busyFrom && own >= maxPerAccount) {
       onRefused("places");
       return new GatewayError(
         "rate_limited",

@@ -115,7 +115,7 @@ export function createTurns({ clock, defer }: TurnsOptions): Turns {
       if (lane === undefined) return;
       const startedMs = clock.nowMs();
       if (lane.next()) share.waiting.push(lane);
-      const spentMs = Math.max(clock.nowMs() - startedMs, LEAST_MS);
+      const spentMs = Math.max(clock.nowMs() - startedMs, MIN_MS);
       share.workMs += spentMs;
       share.turnMs -= spentMs;
     }
@@ -187,7 +187,7 @@ export function createTurns({ clock, defer }: TurnsOptions): Turns {
 }
 
 /** A clock may not see how short a message was. */
-const LEAST_MS = 0.001;
+const MIN_MS = 0.001;
 
 export function createShare(): Share {
   return { workMs: 0, atOnce: { leftMs: ACCOUNT_AT_ONCE.maxMs, refilledMs: 0 }, waiting: [], turnMs: 0 };

@@ -61,7 +61,7 @@ const MAX_CHARACTERS_PER_TOKEN = 32;
 const MAX_REASON_LENGTH = 64;
 
 /** A prompt falls if it becomes less than this part of what was said before, and of our own count. */
-const LEAST_PROMPT_PART = 1 / 4;
+const MIN_PROMPT_PART = 1 / 4;
 
 /** What a Model that names no limits may be told: the largest context window in common use, and a long answer. */
 export const MAX_TOKENS = 2_000_000;
@@ -150,7 +150,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
   function isPromptFalling({ inputTokens, cachedInputTokens, cacheWriteTokens }: ReportedPrompt): boolean {
     if (inputTokens === undefined) return false;
     const sum = inputTokens + cachedInputTokens + cacheWriteTokens;
-    return sum < LEAST_PROMPT_PART * Math.min(highestPrompt, ownPrompt);
+    return sum < MIN_PROMPT_PART * Math.min(highestPrompt, ownPrompt);
   }
 
   function outputTokens(): number {
@@ -159,8 +159,8 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
     const isReplaced = isFalling(output) || isShort(output) || !output.isConsistent;
     // Nobody asked for more than the limit; what was delivered beyond it is charged all the same.
     const believed = Math.min(output.outputTokens, Math.max(maxOutputTokens, estimateTokens(output.atBytes)));
-    const told = believed + estimateTokens(bytes - output.atBytes);
-    return Math.min(isReplaced ? Math.max(told, own) : told, maxTokens);
+    const estimate = believed + estimateTokens(bytes - output.atBytes);
+    return Math.min(isReplaced ? Math.max(estimate, own) : estimate, maxTokens);
   }
 
   /** Which of the reports is true nobody knows. */

@@ -12,7 +12,7 @@ export interface RunWatch {
 interface WatchedRun {
   requestId: string;
   /** Settles what was noted, and frees the hold. */
-  giveUp(): void;
+  abandon(): void;
 }
 
 interface WatchedLife {
@@ -46,7 +46,7 @@ export function startRunWatch({ clock, log }: RunWatchDeps): RunWatch {
       watched.delete(number);
       log.error({ requestId: run.requestId, silentMs: SILENT_MS }, "giving up on a stalled request");
       try {
-        run.giveUp();
+        run.abandon();
       } catch (error) {
         // The others must not wait for it; it is not tried again, because a hold ends once.
         log.error({ err: error, requestId: run.requestId }, "failed to give up on a stalled request");

@@ -31,7 +31,7 @@ export interface Run {
    * A piece of the answer came, of which so many bytes go to the client: marks the time to the first token once, notes what
    * was used now and then, and keeps the hold ahead of it. "stop": credit has run out, and the stream must end here.
    */
-  noteOutput(deliveredBytes: number): "go_on" | "stop";
+  noteOutput(deliveredBytes: number): "continue" | "stop";
   /** The first call counts, later ones are no news: `closed` comes after every end. */
   settle(outcome: Outcome, httpStatus: number): void;
   /** The client has hung up while a server was at work on its prompt, and no byte of an answer had come. */
@@ -106,7 +106,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
   }
   const life = runWatch.begin({
     requestId,
-    giveUp() {
+    abandon() {
       isGivenUp = true;
       end("lost", 504);
     },
@@ -127,14 +127,14 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
     journal.checkpoint({ requestId, usage: NO_USAGE, durationMs: clock.nowMs() - startedMs, firstTokenMs, answeredBy });
   }
 
-  function keepAhead(): "go_on" | "stop" {
+  function keepAhead(): "continue" | "stop" {
     const usedNanoUsd = chargeNanoUsd(meter.final().usage, model.price);
     // The hold pays for the limit that was sent: only a server that ignores it comes this far.
-    if (usedNanoUsd <= hold.heldNanoUsd()) return "go_on";
+    if (usedNanoUsd <= hold.heldNanoUsd()) return "continue";
     const covered = hold.cover(usedNanoUsd + STRETCHES_AHEAD * stretchNanoUsd);
-    if (covered === "covered") return "go_on";
+    if (covered === "covered") return "continue";
     const isBeyondSlack = usedNanoUsd >= hold.heldNanoUsd() + stretchNanoUsd;
-    return covered === "short" || isBeyondSlack ? "stop" : "go_on";
+    return covered === "short" || isBeyondSlack ? "stop" : "continue";
   }
 
   /** Nothing that a server reports may keep a request from being settled, and its hold from being freed. */
@@ -217,7 +217,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
       isDelivered ||= deliveredBytes > 0;
       // Nobody would count what it goes on to produce.
       if (isGivenUp) return "stop";
-      if (isSettled || meter.outputBytes() === 0) return "go_on";
+      if (isSettled || meter.outputBytes() === 0) return "continue";
       if (isDelivered) {
         firstTokenMs ??= clock.nowMs() - startedMs;
         noteCheckpoint(aliveMs);

@@ -26,8 +26,8 @@ function sessionOf({ headers, body }: { headers: ReadonlyMap<string, string>; bo
 
 /** Chat has all of it in `messages`, messages a `system` beside them, Responses `instructions` and an `input` that may be a text. */
 function beginningOf({ system, messages, instructions, input }: JsonObject): string {
-  const said = messages ?? input;
-  const turns: unknown[] = Array.isArray(said) ? said : [{ role: "user", content: said }];
+  const history = messages ?? input;
+  const turns: unknown[] = Array.isArray(history) ? history : [{ role: "user", content: history }];
   const firstUser = turns.findIndex((turn) => isObject(turn) && turn["role"] === "user");
   const contents = turns.slice(0, firstUser + 1).map((turn) => (isObject(turn) ? turn["content"] : ""));
   return [system ?? instructions, ...contents].map(textOf).join("\n").slice(0, PREFIX_CHARACTERS);

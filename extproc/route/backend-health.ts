@@ -51,10 +51,10 @@ export interface BackendHealthDeps {
   /** Monotonic or wall. */
   clock: { nowMs(): number };
   /** Is called for each failure, and where a failing backend answers again. */
-  tell?: (news: HealthNews) => void;
+  notify?: (news: HealthNews) => void;
 }
 
-export function createBackendHealth({ clock, tell = () => {} }: BackendHealthDeps): BackendHealth {
+export function createBackendHealth({ clock, notify = () => {} }: BackendHealthDeps): BackendHealth {
   const troubles = new Map<string, Trouble>();
 
   /** @returns whether there was trouble that is over now. */
@@ -92,11 +92,11 @@ export function createBackendHealth({ clock, tell = () => {} }: BackendHealthDep
       if (trouble !== undefined && trouble.untilMs > 0) trouble.probeUntilMs = clock.nowMs() + PROBE_MS;
     },
     succeeded(cluster) {
-      if (recover(cluster)) tell({ cluster, failure: null });
+      if (recover(cluster)) notify({ cluster, failure: null });
     },
     failed(cluster, failure) {
       fail(cluster, failure);
-      tell({ cluster, failure });
+      notify({ cluster, failure });
     },
     hear({ cluster, failure }) {
       if (failure === null) recover(cluster);

@@ -24,8 +24,8 @@ export function orderBackends(backends: readonly Backend[], { affinity, health, 
   const key = createHash("sha256").update(affinity).digest();
   const ordered = backends
     .filter(({ weight }) => weight > 0)
-    .map((backend) => ({ backend, rest: health.restOf(backend.cluster), place: placeOf(backend, key) }))
-    .sort((first, second) => first.backend.priority - second.backend.priority || first.place - second.place);
+    .map((backend) => ({ backend, rest: health.restOf(backend.cluster), rank: rankOf(backend, key) }))
+    .sort((first, second) => first.backend.priority - second.backend.priority || first.rank - second.rank);
   const awake = ordered.filter(({ rest }) => rest === null);
   if (ordered.length === 0) throw noneAvailable();
   if (awake.length > 0) return awake.slice(0, MAX_ATTEMPTS).map(({ backend }) => backend);
@@ -44,7 +44,7 @@ function untilOf({ rest }: { rest: { untilMs: number } | null }): number {
 }
 
 /** Exponentially distributed with the weight as its rate: the smallest of several falls to each by its share. */
-function placeOf({ name, weight }: Backend, key: Buffer): number {
+function rankOf({ name, weight }: Backend, key: Buffer): number {
   const digest = createHash("sha256").update(key).update(name).digest();
   const uniform = (digest.readUIntBE(0, 6) + 1) / 2 ** 48;
   return -Math.log(uniform) / weight;

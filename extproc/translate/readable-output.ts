@@ -70,7 +70,7 @@ const QUOTING: ReadonlySet<string> = new Set(["annotations", "citation", "citati
 
 const IMAGE_MEMBERS: ReadonlySet<string> = new Set(["url", "image_url"]);
 /** Shorter strings of these letters may be words. */
-const LEAST_BASE64 = 64;
+const MIN_BASE64 = 64;
 const IMAGE_BYTES = 4 * IMAGE_TOKENS;
 
 /** @returns the bytes that were counted. */
@@ -119,26 +119,26 @@ export function objectsIn(value: unknown): JsonObject[] {
 
 function readChoice(choice: JsonObject, output: Output, growth: ArgumentGrowth | undefined): void {
   const before = sizeOf(output);
-  if (isObject(choice["delta"])) readSaid(choice["delta"], output, growth);
-  if (sizeOf(output) === before && isObject(choice["message"])) readSaid(choice["message"], output, growth);
+  if (isObject(choice["delta"])) readMessage(choice["delta"], output, growth);
+  if (sizeOf(output) === before && isObject(choice["message"])) readMessage(choice["message"], output, growth);
   readMembers(choice, output, BESIDE_CHOICE);
   // Tokens with their probabilities repeat the text, unless they are all there is.
   if (sizeOf(output) === before) addTexts(output, tokensIn(choice["logprobs"]));
 }
 
-function readSaid(said: JsonObject, output: Output, growth: ArgumentGrowth | undefined): void {
-  readMembers(said, output, REPEATED);
+function readMessage(message: JsonObject, output: Output, growth: ArgumentGrowth | undefined): void {
+  readMembers(message, output, REPEATED);
   for (const name of REASONING) {
     const before = sizeOf(output);
-    readMembers({ [name]: said[name] }, output, NO_NAMES);
+    readMembers({ [name]: message[name] }, output, NO_NAMES);
     if (sizeOf(output) > before) break;
   }
-  const calls = objectsIn(said["tool_calls"]);
-  for (const [place, call] of calls.entries()) {
+  const calls = objectsIn(message["tool_calls"]);
+  for (const [position, call] of calls.entries()) {
     const { index } = call;
-    readCall(call, String(typeof index === "number" ? index : place), output, growth);
+    readCall(call, String(typeof index === "number" ? index : position), output, growth);
   }
-  if (isObject(said["function_call"])) readCall({ function: said["function_call"] }, "", output, growth);
+  if (isObject(message["function_call"])) readCall({ function: message["function_call"] }, "", output, growth);
 }
 
 function readCall(call: JsonObject, key: string, output: Output, growth: ArgumentGrowth | undefined): void {
@@ -207,7 +207,7 @@ export function isPicture(name: string, text: string): boolean {
 
 export function isBase64(text: string): boolean {
   if (!/^[\w+/-]*={0,2}$/.test(text)) return false;
-  return text.length >= LEAST_BASE64 || (text.length % 4 === 0 && text.endsWith("="));
+  return text.length >= MIN_BASE64 || (text.length % 4 === 0 && text.endsWith("="));
 }
 
 function tokensIn(logprobs: unknown): string[] {

@@ -48,7 +48,7 @@ export function readMessage(message: unknown): Message {
 
 /** A worker's end of the channel. */
 export interface SupervisorChannel {
-  tell(news: News): void;
+  notify(news: News): void;
   /** A worker has no admin port: what would be read there, its supervisor asks for. */
   answer(worker: AnsweringWorker): { close(): void };
 }
@@ -63,7 +63,7 @@ export function openSupervisorChannel(): SupervisorChannel {
   // Where the supervisor is gone, this process ends as well: nobody misses what could not be sent.
   const send = (message: Message) => void process.send?.(message, undefined, undefined, () => {});
   return {
-    tell: (news) => send({ type: "news", news }),
+    notify: (news) => send({ type: "news", news }),
     answer(worker) {
       async function receive(message: Message): Promise<void> {
         if (message.type === "news") worker.hear(message.news);

@@ -13,7 +13,7 @@ export function readMetrics(answer: readonly unknown[]): Metrics {
 
 /** Adds up what processes have counted, label by label. */
 export function addUp(processes: readonly Metrics[]): Registry {
-  return AggregatorRegistry.aggregate(processes.map((metrics) => metrics.map(told)));
+  return AggregatorRegistry.aggregate(processes.map((metrics) => metrics.map(withAggregator)));
 }
 
 /** What a process that is gone has counted stays counted: a sum that fell would be read as a fresh start of all. */
@@ -23,6 +23,6 @@ export async function keepCounts(processes: readonly Metrics[]): Promise<Metrics
 }
 
 /** A process's start has a label that tells it from the others': nothing needs to be left out. */
-function told(metric: Metrics[number]): Metrics[number] {
+function withAggregator(metric: Metrics[number]): Metrics[number] {
   return metric.aggregator === "omit" ? { ...metric, aggregator: "max" } : metric;
 }

@@ -47,7 +47,7 @@ export async function startSupervisor(
       number,
       log,
       onNews: (news) => {
-        for (const other of workers) if (other !== worker) other.tell(news);
+        for (const other of workers) if (other !== worker) other.notify(news);
       },
       onEnded: () => onEnded(worker),
     });

@@ -11,7 +11,7 @@ export interface Worker {
   /** @throws where it does not answer in time, or no process runs. */
   ask(about: Subject): Promise<readonly unknown[]>;
   /** Lost where no process runs. */
-  tell(news: News): void;
+  notify(news: News): void;
   /** Ends a process that does nothing any more; the next one is started. */
   kill(): void;
   /** Tells the process to end, waits until it has, and starts no other. */
@@ -64,9 +64,9 @@ export function startWorker({ number, program, environment, log, onNews, onEnded
       serialization: "advanced",
     });
     started.on("message", (message) => {
-      const said = readMessage(message);
-      if (said.type === "news") onNews(said.news);
-      else if (said.type === "answer") waiting.get(said.question)?.resolve(said.answer);
+      const parsed = readMessage(message);
+      if (parsed.type === "news") onNews(parsed.news);
+      else if (parsed.type === "answer") waiting.get(parsed.question)?.resolve(parsed.answer);
     });
     started.once("error", (error) => resolve(error.message));
     started.once("exit", (code, signal) => resolve(signal ?? `code ${code}`));
@@ -102,7 +102,7 @@ export function startWorker({ number, program, environment, log, onNews, onEnded
         waiting.delete(question);
       }
     },
-    tell: (news) => void send({ type: "news", news }),
+    notify: (news) => void send({ type: "news", news }),
     kill: () => void child?.kill("SIGKILL"),
     async stop(deadlineMs) {
       stopping.abort();

@@ -29,7 +29,7 @@ export function createIdIndex({
   let used = 0;
   let rows = 0;
 
-  function place(into: Int32Array, hash: number, row: number): void {
+  function insert(into: Int32Array, hash: number, row: number): void {
     const mask = into.length - 1;
     let slot = hash & mask;
     while ((into[slot] ?? EMPTY) > EMPTY) slot = (slot + 1) & mask;
@@ -44,7 +44,7 @@ export function createIdIndex({
     const before = slots;
     slots = new Int32Array(size);
     used = 0;
-    for (const entry of before) if (entry > EMPTY) place(slots, hashOf(entry - 1), entry - 1);
+    for (const entry of before) if (entry > EMPTY) insert(slots, hashOf(entry - 1), entry - 1);
   }
 
   return {
@@ -59,7 +59,7 @@ export function createIdIndex({
     add(id, row) {
       // Always a third empty: a search ends soon.
       if ((used + 1) * 3 > slots.length * 2) rebuild();
-      place(slots, hashId(id), row);
+      insert(slots, hashId(id), row);
       rows++;
     },
     remove(id, row) {

@@ -13,7 +13,7 @@ export interface ListedCode {
   createdAt: Date;
   expiresAt: Date | null;
   uses: number;
-  mostUses: number;
+  maxUses: number;
   status: "open" | "used" | "expired" | "revoked";
 }
 
@@ -25,13 +25,13 @@ const codeRow = z.strictObject({
   createdAt: z.date(),
   expiresAt: z.date().nullable(),
   uses: z.int(),
-  mostUses: z.int(),
+  maxUses: z.int(),
   status: z.enum(["open", "used", "expired", "revoked"]),
 });
 
 const CODES = `
   SELECT code.id, amount_nano_usd AS "amountNanoUsd", note, email AS "createdBy", code.created_at AS "createdAt",
-    expires_at AS "expiresAt", uses, most_uses AS "mostUses",
+    expires_at AS "expiresAt", uses, most_uses AS "maxUses",
     CASE WHEN revoked_at IS NOT NULL THEN 'revoked' WHEN uses >= most_uses THEN 'used'
       WHEN expires_at <= now() THEN 'expired' ELSE 'open' END AS status
   FROM redeem_code AS code LEFT JOIN person ON person.id = created_by

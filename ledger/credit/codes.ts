@@ -16,7 +16,7 @@ export interface NewRedeemCode {
   expiresAt?: Date;
   note?: string;
   /** For so many accounts, each once; 1 where not given. */
-  mostUses?: number;
+  maxUses?: number;
   /** Id of the person who makes it. */
   createdBy?: string;
   randomBytes?: (size: number) => Buffer;
@@ -28,19 +28,19 @@ export interface NewRedeemCode {
  */
 export async function createRedeemCode(
   database: Queryable,
-  { amountNanoUsd, pepper, expiresAt, note, mostUses = 1, createdBy, randomBytes = systemRandomBytes }: NewRedeemCode,
+  { amountNanoUsd, pepper, expiresAt, note, maxUses = 1, createdBy, randomBytes = systemRandomBytes }: NewRedeemCode,
 ): Promise<{ id: string; code: string }> {
   if (amountNanoUsd <= 0n)
     throw new GatewayError("invalid_request", "A code needs an amount above zero.", { field: "amountNanoUsd" });
-  if (!Number.isSafeInteger(mostUses) || mostUses <= 0)
-    throw new GatewayError("invalid_request", "A code is for one account or more.", { field: "mostUses" });
+  if (!Number.isSafeInteger(maxUses) || maxUses <= 0)
+    throw new GatewayError("invalid_request", "A code is for one account or more.", { field: "maxUses" });
   const id = uuidv7();
   // 32 characters: five bits of each byte choose one, all equally likely.
   const characters = Array.from(randomBytes(LENGTH), (byte) => ALPHABET.charAt(byte % ALPHABET.length)).join("");
   await database.execute(
     `INSERT INTO redeem_code (id, code_hash, amount_nano_usd, note, expires_at, most_uses, created_by)
      VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-    [id, hashCode(pepper, characters), amountNanoUsd, note ?? null, expiresAt ?? null, mostUses, createdBy ?? null],
+    [id, hashCode(pepper, characters), amountNanoUsd, note ?? null, expiresAt ?? null, maxUses, createdBy ?? null],
   );
   return { id, code: characters.match(new RegExp(`.{${GROUP}}`, "g"))?.join("-") ?? characters };
 }
@@ -48,7 +48,7 @@ export async function createRedeemCode(
 const codeRow = z.strictObject({
   id: z.string(),
   amountNanoUsd: z.bigint(),
-  mostUses: z.int(),
+  maxUses: z.int(),
   isOver: z.boolean(),
 });
 
@@ -65,7 +65,7 @@ export async function redeemCode(
   const hash = hashCode(pepper, code.toUpperCase().replaceAll(/[\s-]/g, ""));
   return database.transaction(async (transaction) => {
     const [found] = await transaction.query({
-      text: `SELECT id, amount_nano_usd AS "amountNanoUsd", most_uses AS "mostUses",
+      text: `SELECT id, amount_nano_usd AS "amountNanoUsd", most_uses AS "maxUses",
                revoked_at IS NOT NULL OR coalesce(expires_at <= now(), false) AS "isOver"
              FROM redeem_code WHERE code_hash = $1 FOR UPDATE`,
       values: [hash],
@@ -73,8 +73,8 @@ export async function redeemCode(
     });
     if (found === undefined || !(await mayUse(transaction, found, accountId)))
       throw new GatewayError("invalid_request", "This code is not valid, or it was used already.", { field: "code" });
-    const { id, amountNanoUsd, mostUses } = found;
-    const reference = mostUses === 1 ? `code:${id}` : `code:${id}:${accountId}`;
+    const { id, amountNanoUsd, maxUses } = found;
+    const reference = maxUses === 1 ? `code:${id}` : `code:${id}:${accountId}`;
     const posted = await postCreditIn(transaction, { accountId, kind: "code", amountNanoUsd, reference });
     if (posted.isNew) await noteUse(transaction, id, accountId);
     return { ...posted, amountNanoUsd };
@@ -84,7 +84,7 @@ export async function redeemCode(
 /** Has the account used it, or may it? The code's row is locked: no other can come between. */
 async function mayUse(
   transaction: Queryable,
-  { id, mostUses, isOver }: z.infer<typeof codeRow>,
+  { id, maxUses, isOver }: z.infer<typeof codeRow>,
   accountId: string,
 ): Promise<boolean> {
   const [row] = await transaction.query({
@@ -92,7 +92,7 @@ async function mayUse(
     values: [id, accountId],
     row: z.strictObject({ uses: z.int(), isMine: z.boolean() }),
   });
-  return row !== undefined && (row.isMine || (!isOver && row.uses < mostUses));
+  return row !== undefined && (row.isMine || (!isOver && row.uses < maxUses));
 }
 
 async function noteUse(transaction: Queryable, id: string, accountId: string): Promise<void> {

@@ -88,12 +88,12 @@ async function expireGrantsOf(transaction: Queryable, accountId: string): Promis
   const over = (await readGrants(transaction, accountId)).filter(({ isOver }) => isOver);
   for (const { reference, restNanoUsd } of over) {
     const [balance] = await transaction.query({
-      text: `SELECT greatest(posted_nano_usd - leased_nano_usd, 0) AS "mostNanoUsd" FROM account_balance WHERE account_id = $1`,
+      text: `SELECT greatest(posted_nano_usd - leased_nano_usd, 0) AS "maxNanoUsd" FROM account_balance WHERE account_id = $1`,
       values: [accountId],
-      row: z.strictObject({ mostNanoUsd: z.bigint() }),
+      row: z.strictObject({ maxNanoUsd: z.bigint() }),
     });
-    const mostNanoUsd = balance?.mostNanoUsd ?? 0n;
-    const takenNanoUsd = restNanoUsd < mostNanoUsd ? restNanoUsd : mostNanoUsd;
+    const maxNanoUsd = balance?.maxNanoUsd ?? 0n;
+    const takenNanoUsd = restNanoUsd < maxNanoUsd ? restNanoUsd : maxNanoUsd;
     if (takenNanoUsd > 0n)
       await postCreditIn(transaction, {
         accountId,

@@ -25,7 +25,7 @@ export function createReload(): Reload {
   let accounts = 0;
   let keys = 0;
 
-  function goOn(next: string | null, nextStep: typeof step): void {
+  function advance(next: string | null, nextStep: typeof step): void {
     afterId = next ?? "";
     if (next === null) step = nextStep;
   }
@@ -50,13 +50,13 @@ export function createReload(): Reload {
         case "accounts": {
           const { rows, next, ...page } = await readAccountPage(database, { afterId });
           accounts += rows;
-          goOn(next, "keys");
+          advance(next, "keys");
           return { ...NOTHING, ...page };
         }
         case "keys": {
           const { rows, next, ...page } = await readActiveKeyPage(database, { afterId });
           keys += rows;
-          goOn(next, "complete");
+          advance(next, "complete");
           return { ...NOTHING, ...page };
         }
         case "complete":

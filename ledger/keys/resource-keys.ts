@@ -196,13 +196,17 @@ const FIRST_UID = "00000000-0000-0000-0000-000000000000";
  */
 export async function listResourceKeys(
   database: Queryable,
-  { origin, place, afterUid = FIRST_UID }: { origin: string; place?: { namespace: string; name: string }; afterUid?: string },
+  {
+    origin,
+    resource,
+    afterUid = FIRST_UID,
+  }: { origin: string; resource?: { namespace: string; name: string }; afterUid?: string },
 ): Promise<KnownResource[]> {
   return database.query({
     text: `SELECT uid, namespace, resource_key.name FROM resource_key JOIN api_key USING (public_id)
            WHERE revoked_at IS NULL AND origin = $1 AND ($2::text IS NULL OR (namespace = $2 AND resource_key.name = $3)) AND uid > $4
            ORDER BY uid LIMIT $5`,
-    values: [origin, place?.namespace ?? null, place?.name ?? null, afterUid, RESOURCE_PAGE],
+    values: [origin, resource?.namespace ?? null, resource?.name ?? null, afterUid, RESOURCE_PAGE],
     row: z.strictObject({ uid: z.string(), namespace: z.string(), name: z.string() }),
   });
 }

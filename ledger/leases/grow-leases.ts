@@ -69,7 +69,7 @@ export async function growLeases(
       if (lease?.isOpen === false) return { isOpen: false, ...unchanged };
 
       const shareNanoUsd = freeNanoUsd / (2n * (others.holders + 1n));
-      const bounded = largest(rules.leastNanoUsd, smallest(rules.mostNanoUsd, shareNanoUsd));
+      const bounded = largest(rules.minNanoUsd, smallest(rules.maxNanoUsd, shareNanoUsd));
       const addedNanoUsd = smallest(freeNanoUsd, largest(wantedNanoUsd, bounded));
       if (addedNanoUsd <= 0n || addedNanoUsd < neededNanoUsd) {
         if (others.leasedNanoUsd > 0n && neededNanoUsd > 0n) recalls.set(accountId, neededNanoUsd - freeNanoUsd);

@@ -2,8 +2,8 @@ export interface LeaseRules {
   /** How long a lease stays in force without a renewal. */
   ttlMs: number;
   /** The least and the most that is taken at once, nano-USD; a request that needs more gets what it needs. */
-  leastNanoUsd: bigint;
-  mostNanoUsd: bigint;
+  minNanoUsd: bigint;
+  maxNanoUsd: bigint;
 }
 
 export interface LeaseRequest {

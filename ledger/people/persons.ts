@@ -133,14 +133,17 @@ interface MadePerson {
   identity: Identity | null;
 }
 
-async function makePerson(database: Database, { email, name, isEmailVerified = false, ...way }: NewPerson): Promise<MadePerson> {
+async function makePerson(
+  database: Database,
+  { email, name, isEmailVerified = false, ...credential }: NewPerson,
+): Promise<MadePerson> {
   const person = { id: uuidv7(), email: email.trim() };
   if (!z.email().max(254).safeParse(person.email).success)
     throw new GatewayError("invalid_request", "This is not an email address.", { field: "email" });
   const made = { ...person, name: checkPersonName(name), isEmailVerified };
-  const passwordHash = "password" in way ? await hashOfNew(database, { email, name, ...way }) : null;
+  const passwordHash = "password" in credential ? await hashOfNew(database, { email, name, ...credential }) : null;
   if ((await findPersonByEmail(database, person.email)) !== undefined) throw emailTaken();
-  return { ...made, passwordHash, identity: "identity" in way ? way.identity : null };
+  return { ...made, passwordHash, identity: "identity" in credential ? credential.identity : null };
 }
 
 async function hashOfNew(

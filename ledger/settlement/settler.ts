@@ -63,7 +63,7 @@ export function createSettler({
   const wasRefused = new WeakSet<Settlement>();
   const pending = new Map<string, bigint>();
   const wakeUp = createWakeUp();
-  const giveUp = new AbortController();
+  const abandon = new AbortController();
   let running: Promise<void> | undefined;
   let isDraining = false;
   let failures = 0;
@@ -74,14 +74,14 @@ export function createSettler({
   function start(): void {
     running ??= run().finally(() => {
       running = undefined;
-      if (queue.size > 0 && !giveUp.signal.aborted) start();
+      if (queue.size > 0 && !abandon.signal.aborted) start();
     });
   }
 
   /** Never rejects: whatever fails is counted, logged and tried again. */
   async function run(): Promise<void> {
-    while (queue.size > 0 && !giveUp.signal.aborted) {
-      if (queue.size < maxBatch && !isDraining) await wakeUp.wait(flushMs, giveUp.signal);
+    while (queue.size > 0 && !abandon.signal.aborted) {
+      if (queue.size < maxBatch && !isDraining) await wakeUp.wait(flushMs, abandon.signal);
       try {
         await makePartitionsAhead();
         takeBackRefused();
@@ -92,7 +92,7 @@ export function createSettler({
         failures++;
         report(() => onFailed({ error, isRefused: false, settlements: queue.size }));
         outage.failed(error, { queued: queue.size });
-        await wakeUp.wait(backOffMs(isDraining ? RETRY_AT_SHUTDOWN : RETRY, failures, Math.random()), giveUp.signal);
+        await wakeUp.wait(backOffMs(isDraining ? RETRY_AT_SHUTDOWN : RETRY, failures, Math.random()), abandon.signal);
       }
     }
   }
@@ -157,9 +157,9 @@ export function createSettler({
   }
 
   /** A listener's bug must not keep money from being settled. */
-  function report(tell: () => void): void {
+  function report(callback: () => void): void {
     try {
-      tell();
+      callback();
     } catch (error) {
       log.error({ err: error }, "a settlement listener failed");
     }
@@ -187,10 +187,10 @@ export function createSettler({
       wakeUp.wake();
       const late = Promise.withResolvers<void>();
       const timer = setTimeout(() => {
-        giveUp.abort();
+        abandon.abort();
         late.resolve();
       }, withinMs);
-      while (queue.size > 0 && !giveUp.signal.aborted) await Promise.race([running, late.promise]);
+      while (queue.size > 0 && !abandon.signal.aborted) await Promise.race([running, late.promise]);
       clearTimeout(timer);
       for (const settlement of [...queue, ...refused]) log.error(describe(settlement), "settlement not written before shutdown");
     },

@@ -2,7 +2,7 @@ import { ZxcvbnFactory } from "@zxcvbn-ts/core";
 import { GatewayError } from "../../contract/errors.ts";
 
 /** A million guesses: below, a leaked list or a keyboard's rows suffice. */
-const LEAST_SCORE = 2;
+const MIN_SCORE = 2;
 /** Longer texts take the estimate seconds, and what begins well is good enough. */
 const CHARACTERS_LOOKED_AT = 24;
 
@@ -13,7 +13,7 @@ const CHARACTERS_LOOKED_AT = 24;
  */
 export async function checkStrength(password: string, about: readonly string[]): Promise<void> {
   const { score } = (await estimator()).check(password.slice(0, CHARACTERS_LOOKED_AT), about.flatMap(partsOf));
-  if (score < LEAST_SCORE)
+  if (score < MIN_SCORE)
     throw new GatewayError(
       "invalid_request",
       "This password is easy to guess. A few words that do not belong together are a good one.",

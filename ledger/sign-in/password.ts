@@ -4,7 +4,7 @@ import { createHashQueue } from "./hash-queue.ts";
 
 /** OWASP's first choice of 2025: 46 MiB, one pass. argon2id is the package's default. */
 const COST = { memoryCost: 47_104, timeCost: 1, parallelism: 1 };
-const LEAST_CHARACTERS = 10;
+const MIN_CHARACTERS = 10;
 const MAX_CHARACTERS = 200;
 
 /** Of the whole process: cores and memory are shared by all who sign in. */
@@ -20,8 +20,8 @@ export async function hashPassword(password: string): Promise<string> {
 
 /** @throws GatewayError `invalid_request` for one that is too short or too long. */
 export function checkLength(password: string): void {
-  if (password.length < LEAST_CHARACTERS)
-    throw new GatewayError("invalid_request", `A password has at least ${LEAST_CHARACTERS} characters.`, { field: "password" });
+  if (password.length < MIN_CHARACTERS)
+    throw new GatewayError("invalid_request", `A password has at least ${MIN_CHARACTERS} characters.`, { field: "password" });
   if (password.length > MAX_CHARACTERS)
     throw new GatewayError("invalid_request", `A password has at most ${MAX_CHARACTERS} characters.`, { field: "password" });
 }

@@ -65,16 +65,16 @@ export function countPrompt(prompt: Prompt, directive: Directive): { promptToken
   return { promptTokens: Math.max(countTokens(...prompt.texts), cachedTokens), cachedTokens };
 }
 
-type Said = Pick<Answer, "reasoning" | "text" | "toolCalls">;
+type AnswerContent = Pick<Answer, "reasoning" | "text" | "toolCalls">;
 
-function countUsage(prompt: Prompt, directive: Directive, said: Said): AnswerUsage {
-  const reasoningTokens = countTokens(said.reasoning);
-  const spokenTokens = countTokens(said.text, ...said.toolCalls.map((call) => call.parameters));
+function countUsage(prompt: Prompt, directive: Directive, content: AnswerContent): AnswerUsage {
+  const reasoningTokens = countTokens(content.reasoning);
+  const spokenTokens = countTokens(content.text, ...content.toolCalls.map((call) => call.parameters));
   return { ...countPrompt(prompt, directive), outputTokens: reasoningTokens + spokenTokens, reasoningTokens };
 }
 
 /** Cuts at the request's limit of tokens and at its stop sequences. */
-function limit(whole: Said, prompt: Prompt, { isUnlimited }: Directive): Said & { stop: Answer["stop"] } {
+function limit(whole: AnswerContent, prompt: Prompt, { isUnlimited }: Directive): AnswerContent & { stop: Answer["stop"] } {
   const sequence = prompt.stopSequences
     .filter((each) => each !== "" && whole.text.includes(each))
     .sort((one, other) => whole.text.indexOf(one) - whole.text.indexOf(other))[0];

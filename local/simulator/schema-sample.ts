@@ -9,7 +9,7 @@ export function sampleObject(schema: unknown): object {
   return isSchema(sample) ? sample : {};
 }
 
-interface Place {
+interface Position {
   /** Name of the property the value is for. */
   name: string;
   /** Where `$ref` looks things up. */
@@ -17,19 +17,19 @@ interface Place {
   depth: number;
 }
 
-function sampleValue(schema: Schema, place: Place): unknown {
-  if (place.depth > MAX_DEPTH) return null;
-  if (typeof schema.$ref === "string") return sampleValue(resolve(schema.$ref, place.root), deeper(place));
+function sampleValue(schema: Schema, position: Position): unknown {
+  if (position.depth > MAX_DEPTH) return null;
+  if (typeof schema.$ref === "string") return sampleValue(resolve(schema.$ref, position.root), deeper(position));
   if (schema.const !== undefined) return schema.const;
   if (Array.isArray(schema.enum) && schema.enum.length > 0) return schema.enum[0];
   if (schema.default !== undefined) return schema.default;
   const choice = firstSchema(schema.anyOf) ?? firstSchema(schema.oneOf);
-  if (choice !== undefined) return sampleValue(choice, deeper(place));
-  if (Array.isArray(schema.allOf)) return sampleAll(schema.allOf.filter(isSchema), place);
+  if (choice !== undefined) return sampleValue(choice, deeper(position));
+  if (Array.isArray(schema.allOf)) return sampleAll(schema.allOf.filter(isSchema), position);
 
   switch (typeOf(schema)) {
     case "string":
-      return sampleString(schema, place.name);
+      return sampleString(schema, position.name);
     case "integer":
       return sampleNumber(schema, 1);
     case "number":
@@ -37,15 +37,15 @@ function sampleValue(schema: Schema, place: Place): unknown {
     case "boolean":
       return true;
     case "array":
-      return sampleArray(schema, place);
+      return sampleArray(schema, position);
     case "null":
       return null;
     default:
-      return sampleProperties(schema, place);
+      return sampleProperties(schema, position);
   }
 }
 
-function sampleProperties(schema: Schema, place: Place): object {
+function sampleProperties(schema: Schema, position: Position): object {
   const properties = isSchema(schema.properties) ? schema.properties : {};
   const required = Array.isArray(schema.required) ? schema.required : Object.keys(properties);
   return Object.fromEntries(
@@ -53,19 +53,19 @@ function sampleProperties(schema: Schema, place: Place): object {
       .filter((name) => typeof name === "string")
       .map((name) => {
         const property = properties[name];
-        return [name, sampleValue(isSchema(property) ? property : { type: "string" }, { ...deeper(place), name })];
+        return [name, sampleValue(isSchema(property) ? property : { type: "string" }, { ...deeper(position), name })];
       }),
   );
 }
 
-function sampleAll(parts: readonly Schema[], place: Place): object {
-  return Object.assign({}, ...parts.map((part) => sampleValue(part, deeper(place))));
+function sampleAll(parts: readonly Schema[], position: Position): object {
+  return Object.assign({}, ...parts.map((part) => sampleValue(part, deeper(position))));
 }
 
-function sampleArray(schema: Schema, place: Place): unknown[] {
+function sampleArray(schema: Schema, position: Position): unknown[] {
   const length = Math.max(numberOr(schema.minItems, 1), 1);
   const items = isSchema(schema.items) ? schema.items : { type: "string" };
-  return Array.from({ length }, () => sampleValue(items, deeper(place)));
+  return Array.from({ length }, () => sampleValue(items, deeper(position)));
 }
 
 const FORMATS: Readonly<Record<string, string>> = {
@@ -109,8 +109,8 @@ function firstSchema(schemas: unknown): Schema | undefined {
   return Array.isArray(schemas) ? schemas.find((schema) => isSchema(schema) && schema.type !== "null") : undefined;
 }
 
-function deeper(place: Place): Place {
-  return { ...place, depth: place.depth + 1 };
+function deeper(position: Position): Position {
+  return { ...position, depth: position.depth + 1 };
 }
 
 function numberOr(value: unknown, otherwise: number): number {

@@ -15,7 +15,7 @@ import { listPath, objectPath } from "../kube/paths.ts";
 import { FINALIZER, setFinalizer } from "./finalizer.ts";
 import { nextStep, type Observation, type SecretProblem, type Step } from "./reconcile.ts";
 import type { ApiKeyResource } from "./resource.ts";
-import { buildEndOfOverlap, buildRotation, buildSecret, observeSecret, secretPlace } from "./secret-object.ts";
+import { buildEndOfOverlap, buildRotation, buildSecret, observeSecret, secretReference } from "./secret-object.ts";
 import { toSettings } from "./settings.ts";
 
 export interface ApplyDeps {
@@ -43,7 +43,7 @@ const MAX_STEPS = 12;
 export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource: ApiKeyResource): Promise<Applied> {
   const { client, database, pepper, origin, clock } = deps;
   const { uid } = object.metadata;
-  const secret = secretPlace(resource);
+  const secret = secretReference(resource);
   const secretPath = objectPath("secrets", secret);
   const identity = { uid, origin, namespace: object.metadata.namespace, resourceName: object.metadata.name };
   const observation: Observation = {

@@ -27,7 +27,7 @@ export interface ApiKeyControllerDeps {
   isWatched(namespace: string): boolean;
   find(key: string): KubeObject | undefined;
   keys(): Iterable<string>;
-  recorder: Pick<Recorder, "tell">;
+  recorder: Pick<Recorder, "record">;
   ownership: Ownership;
   clock: { nowMs(): number };
   events: KubeEvents;
@@ -76,7 +76,7 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
     const claim = await ownership.claim("ApiKey", object);
     if (claim.kind === "contested") return CONTESTED_MS;
     if (claim.kind === "other's") {
-      tell(object, describeOther(claim.lease));
+      record(object, describeOther(claim.lease));
       return recheckMs;
     }
     const parsed = parseApiKeyResource(object);
@@ -91,7 +91,7 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
       case "wait":
         return applied.ms;
       case "done":
-        if (applied.hasRotated) tell(object, { type: "Normal", reason: "Rotated", note: "a new value is in the Secret" });
+        if (applied.hasRotated) record(object, { type: "Normal", reason: "Rotated", note: "a new value is in the Secret" });
         await report(object, { ...applied, kind: "valid", resource: parsed.resource });
         return untilNext(parsed.resource, applied);
     }
@@ -123,26 +123,26 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
     if (!isLeader() || isStatusSame(object, status, ACTIVITY_FIELDS)) return;
     const write = { kind: "ApiKey", object, status, manager: FIELD_MANAGER, find: () => find(keyOf(object)) } as const;
     if (!(await applyStatus(client, write))) return;
-    tellTransitions(object, decideConditions(outcome, nowMs));
+    recordTransitions(object, decideConditions(outcome, nowMs));
   }
 
-  function tellTransitions(object: KubeObject, conditions: readonly WantedCondition[]): void {
+  function recordTransitions(object: KubeObject, conditions: readonly WantedCondition[]): void {
     for (const { type, isTrue, reason, message } of findTransitions(conditions, readConditions(object["status"]))) {
-      if (type === "Ready") tell(object, { type: isTrue ? "Normal" : "Warning", reason, note: message });
+      if (type === "Ready") record(object, { type: isTrue ? "Normal" : "Warning", reason, note: message });
     }
   }
 
-  function tell({ metadata }: KubeObject, occurrence: { type: "Normal" | "Warning"; reason: string; note: string }): void {
-    recorder.tell({ kind: "ApiKey", metadata, ...occurrence });
+  function record({ metadata }: KubeObject, occurrence: { type: "Normal" | "Warning"; reason: string; note: string }): void {
+    recorder.record({ kind: "ApiKey", metadata, ...occurrence });
   }
 
   /** Whoever took the finalizer away by hand, or deleted while no operator ran, left a key that nothing stands for. */
-  async function revokeOrphans(place?: { namespace: string; name: string }): Promise<void> {
+  async function revokeOrphans(resource?: { namespace: string; name: string }): Promise<void> {
     let afterUid: string | undefined;
     do {
       const page = await listResourceKeys(database, {
         origin,
-        ...(place === undefined ? {} : { place }),
+        ...(resource === undefined ? {} : { resource }),
         ...(afterUid === undefined ? {} : { afterUid }),
       });
       for (const resource of page) await revokeOrphan(resource);
@@ -183,7 +183,7 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
       const { status, message } = description;
       if (!isStatusSame(object, status, ACTIVITY_FIELDS)) {
         await applyStatus(client, { kind: "ApiKey", object, status, manager: FIELD_MANAGER, find: () => find(key) });
-        tell(object, { type: "Warning", reason: RECONCILE_FAILED, note: message });
+        record(object, { type: "Warning", reason: RECONCILE_FAILED, note: message });
       }
     }
     failures.delete(key);

@@ -25,7 +25,7 @@ const PUBLIC_ID = `${GROUP}/key-id`;
 const CREATED_BY = `${GROUP}/apikey`;
 
 /** Where the value is: Secret and key within it. */
-export function secretPlace({ metadata, spec }: ApiKeyResource) {
+export function secretReference({ metadata, spec }: ApiKeyResource) {
   const { name, key } = spec.secretRef ?? { name: metadata.name, key: "api-key" };
   return { namespace: metadata.namespace, name, key, previousKey: `${key}-previous` };
 }
@@ -38,7 +38,7 @@ export interface SecretValue {
 
 /** A new Secret, to be created and never applied: an apply would replace a value that is there. */
 export function buildSecret(resource: ApiKeyResource, uid: string, { publicId, value, rotation }: SecretValue): object {
-  const { namespace, name, key } = secretPlace(resource);
+  const { namespace, name, key } = secretReference(resource);
   const owner = { apiVersion: `${GROUP}/${VERSION}`, kind: "ApiKey", name: resource.metadata.name, uid };
   return {
     apiVersion: "v1",
@@ -63,7 +63,7 @@ export interface RotatedSecret extends SecretValue {
 
 /** A merge patch that puts a new value in; it fails where the Secret has changed since it was read. */
 export function buildRotation(resource: ApiKeyResource, rotated: RotatedSecret): object {
-  const { key, previousKey } = secretPlace(resource);
+  const { key, previousKey } = secretReference(resource);
   return {
     metadata: { resourceVersion: rotated.resourceVersion, annotations: { [ROTATION]: String(rotated.rotation) } },
     data: { [key]: encode(rotated.value), [previousKey]: rotated.previous === null ? null : encode(rotated.previous) },
@@ -72,7 +72,7 @@ export function buildRotation(resource: ApiKeyResource, rotated: RotatedSecret):
 
 /** A merge patch that takes the former value out. */
 export function buildEndOfOverlap(resource: ApiKeyResource, resourceVersion: string): object {
-  return { metadata: { resourceVersion }, data: { [secretPlace(resource).previousKey]: null } };
+  return { metadata: { resourceVersion }, data: { [secretReference(resource).previousKey]: null } };
 }
 
 const secretSchema = z.object({
@@ -90,7 +90,7 @@ export function observeSecret(
 ): ObservedSecret {
   const { metadata, data } = secretSchema.parse(object);
   if (!metadata.ownerReferences.some((owner) => owner.controller && owner.uid === uid)) return { kind: "foreign" };
-  const { key, previousKey } = secretPlace(resource);
+  const { key, previousKey } = secretReference(resource);
   const encoded = data?.[key];
   const rotation = Number(metadata.annotations[ROTATION] ?? "0");
   return {

@@ -6,7 +6,7 @@ import { encodeConditions, readConditions, summarise, type WantedCondition } fro
 import type { KubeObject } from "../kube/object.ts";
 import type { SecretProblem } from "./reconcile.ts";
 import type { ApiKeyResource } from "./resource.ts";
-import { secretPlace } from "./secret-object.ts";
+import { secretReference } from "./secret-object.ts";
 
 /** What was found out about an ApiKey. */
 export type ApiKeyOutcome =
@@ -43,7 +43,7 @@ export function decideConditions(outcome: ApiKeyOutcome, nowMs: number): WantedC
 const ACTIVE = { reason: "Active", message: "requests with the key are served" };
 
 function secretCondition(resource: ApiKeyResource, problem: SecretProblem | null): WantedCondition {
-  const { name, key } = secretPlace(resource);
+  const { name, key } = secretReference(resource);
   const not = (reason: SecretProblem, message: string) => ({ type: "SecretReady", isTrue: false, reason, message });
   switch (problem) {
     case null:
@@ -122,7 +122,7 @@ export function encodeApiKeyStatus(
     observedGeneration: generation,
     keyId: key.publicId,
     keyPrefix: maskApiKey(key.publicId),
-    secretName: secretPlace(outcome.resource).name,
+    secretName: secretReference(outcome.resource).name,
     observedRotation: key.rotation,
     ...(previousUntil !== null && previousUntil.getTime() > nowMs ? { previousKeyExpiresAt: toTime(previousUntil) } : {}),
     conditions,

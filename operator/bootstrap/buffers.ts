@@ -18,11 +18,11 @@ export const INTERNAL_BUFFER_BYTES = 64 * 1024;
  */
 export const HELD_BODY_CLASSES = [64, 256, 512, 1024, 2048, 4096, 8192, 16_384].map((kibibytes) => ({
   bodyBytes: kibibytes * 1024,
-  heldBytes: Math.max(HELD_BODY.leastBytes, kibibytes * 1024 + HELD_BODY.slackBytes),
+  heldBytes: Math.max(HELD_BODY.minBytes, kibibytes * 1024 + HELD_BODY.slackBytes),
 }));
 
 /** The longest prompt of a stream that is sent again to a server that has seen none of it. Its copy takes up twice as much. */
-export const SENT_AGAIN_BYTES = HELD_BODY.leastBytes;
+export const SENT_AGAIN_BYTES = HELD_BODY.minBytes;
 
 /** Of all streams of a client's HTTP/2 connection that nobody has taken in yet. */
 export const CLIENT_WINDOW_BYTES = 16 * CONNECTION_BUFFER_BYTES;

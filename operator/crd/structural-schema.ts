@@ -40,14 +40,14 @@ export function toStructuralSchema(schema: z.ZodType): StructuralSchema {
     io: "input",
     target: "openapi-3.0",
     override: ({ zodSchema, jsonSchema }) => {
-      if (zodSchema instanceof z.core.$ZodString) tellPatterns(zodSchema, jsonSchema);
+      if (zodSchema instanceof z.core.$ZodString) convertPatterns(zodSchema, jsonSchema);
       if (zodSchema instanceof z.core.$ZodRecord) spreadRecord(zodSchema, jsonSchema);
     },
   });
   return structural(json, "");
 }
 
-function tellPatterns(schema: z.core.$ZodString, json: z.core.JSONSchema.BaseSchema): void {
+function convertPatterns(schema: z.core.$ZodString, json: z.core.JSONSchema.BaseSchema): void {
   if (json.format === "date-time") {
     // CEL sees a time here, not a text.
     json.pattern = TIME_FORM;
@@ -55,16 +55,16 @@ function tellPatterns(schema: z.core.$ZodString, json: z.core.JSONSchema.BaseSch
   }
   delete json.pattern;
   delete json.allOf;
-  const told = readRules(json);
+  const rules = readRules(json);
   for (const check of schema._zod.def.checks ?? []) {
     if (!(check instanceof z.core.$ZodCheckRegex)) continue;
     const { pattern } = check._zod.def;
     const rule = `self.matches(${celPattern(pattern)})`;
     // A schema that was described anew comes with the rules of the one that it was made from.
-    if (told.some((each) => each.rule === rule)) continue;
-    told.push(encodeRule({ rule, message: messageOf(check, pattern) }));
+    if (rules.some((each) => each.rule === rule)) continue;
+    rules.push(encodeRule({ rule, message: messageOf(check, pattern) }));
   }
-  if (told.length > 0) json["x-kubernetes-validations"] = told;
+  if (rules.length > 0) json["x-kubernetes-validations"] = rules;
 }
 
 function readRules(json: z.core.JSONSchema.BaseSchema): Record<string, string>[] {
@@ -106,9 +106,9 @@ function structural(json: unknown, path: string): StructuralSchema {
   if (unknown.length > 0 || node.allOf !== undefined)
     throw new Error(`${path}: Kubernetes knows no ${unknown.join(", ") || "allOf"}.`);
 
-  const told = node.type === "integer" ? { ...node, ...integer(node) } : node;
+  const bounded = node.type === "integer" ? { ...node, ...integer(node) } : node;
   const schema: StructuralSchema = Object.fromEntries(
-    KEYWORDS.flatMap((keyword) => (told[keyword] === undefined ? [] : [[keyword, told[keyword]]])),
+    KEYWORDS.flatMap((keyword) => (bounded[keyword] === undefined ? [] : [[keyword, bounded[keyword]]])),
   );
   // Written into every object, it would tell nothing.
   if (isEmpty(schema.default)) delete schema.default;

@@ -52,10 +52,10 @@ type Attempt =
 const ATTEMPT_WITHIN_MS = 4_000;
 
 export function startElector(deps: ElectorDeps): Elector {
-  const { client, lease: place, identity, clock, events, random = Math.random } = deps;
+  const { client, lease: leaseRef, identity, clock, events, random = Math.random } = deps;
   const { durationMs, deadlineMs, retryMs } = { ...TIMES, ...deps.times };
   const stopping = new AbortController();
-  const path = objectPath("leases", place);
+  const path = objectPath("leases", leaseRef);
   let seen = { resourceVersion: "", atMs: 0 };
   let uid: string | null = null;
   let renewedAtMs: number | null = null;
@@ -67,10 +67,10 @@ export function startElector(deps: ElectorDeps): Elector {
       return leaseSchema.parse(await client.send({ method: "GET", path, timeoutMs: ATTEMPT_WITHIN_MS }));
     } catch (error) {
       if (!isKubeError(error, 404)) throw error;
-      const metadata = { name: place.name, namespace: place.namespace };
+      const metadata = { name: leaseRef.name, namespace: leaseRef.namespace };
       const content = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata, spec: {} };
       const body = { type: "json", content } as const;
-      return leaseSchema.parse(await client.send({ method: "POST", path: listPath("leases", place.namespace), body }));
+      return leaseSchema.parse(await client.send({ method: "POST", path: listPath("leases", leaseRef.namespace), body }));
     }
   }
 

@@ -26,19 +26,19 @@ export function startLedgerPeers(deps: LedgerPeersDeps): Peers & { stop(): Promi
   const stopping = new AbortController();
   const wakeUp = createWakeUp();
   let standing: ReplicaStanding | null = null;
-  let isTold = true;
-  let toldAtMs = -Infinity;
+  let isReported = true;
+  let reportedAtMs = -Infinity;
   let rejected: ReadonlyMap<string, string> = new Map();
 
-  async function tell(): Promise<void> {
+  async function reportOwn(): Promise<void> {
     const own = standing;
-    if (own === null || (isTold && performance.now() - toldAtMs < HEARTBEAT_MS)) return;
-    isTold = true;
+    if (own === null || (isReported && performance.now() - reportedAtMs < HEARTBEAT_MS)) return;
+    isReported = true;
     try {
       await reportReplica(database, replica, own);
-      toldAtMs = performance.now();
+      reportedAtMs = performance.now();
     } catch (error) {
-      isTold = false;
+      isReported = false;
       throw error;
     }
   }
@@ -56,7 +56,7 @@ export function startLedgerPeers(deps: LedgerPeersDeps): Peers & { stop(): Promi
     let failures = 0;
     while (!stopping.signal.aborted) {
       try {
-        await tell();
+        await reportOwn();
         await ask();
         failures = 0;
       } catch (error) {
@@ -73,7 +73,7 @@ export function startLedgerPeers(deps: LedgerPeersDeps): Peers & { stop(): Promi
     report(next) {
       if (isDeepStrictEqual(next, standing)) return;
       standing = next;
-      isTold = false;
+      isReported = false;
       wakeUp.wake();
     },
     async waitForAck(plan) {

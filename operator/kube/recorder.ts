@@ -17,7 +17,7 @@ interface Occurrence {
 
 /** Writes Kubernetes Events. One that cannot be written is lost; nothing waits for it. */
 export interface Recorder {
-  tell(occurrence: Occurrence): void;
+  record(occurrence: Occurrence): void;
   stop(): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ const MAX_WAITING = 200;
 const LONGEST_NOTE = 1_024;
 
 export function createRecorder({ client, apiVersion, instance, clock, events }: RecorderDeps): Recorder {
-  const toldAtMs = new Map<string, number>();
+  const recordedAtMs = new Map<string, number>();
   let waiting = 0;
   let last = Promise.resolve();
 
@@ -65,13 +65,13 @@ export function createRecorder({ client, apiVersion, instance, clock, events }: 
   }
 
   return {
-    tell(occurrence) {
+    record(occurrence) {
       const { metadata, reason, note } = occurrence;
       const same = `${metadata.uid} ${reason} ${note}`;
       const nowMs = clock.nowMs();
-      if (nowMs - (toldAtMs.get(same) ?? -Infinity) < QUIET_MS || waiting >= MAX_WAITING) return;
-      if (toldAtMs.size >= MAX_REMEMBERED) toldAtMs.clear();
-      toldAtMs.set(same, nowMs);
+      if (nowMs - (recordedAtMs.get(same) ?? -Infinity) < QUIET_MS || waiting >= MAX_WAITING) return;
+      if (recordedAtMs.size >= MAX_REMEMBERED) recordedAtMs.clear();
+      recordedAtMs.set(same, nowMs);
       waiting += 1;
       last = last.then(() => write(occurrence)).finally(() => void (waiting -= 1));
     },

@@ -44,9 +44,9 @@ export async function startFolderSource(options: FolderOptions, { events, onChan
 
   /** A refusal is told once, not at every save of another file. */
   function announce(refusals: readonly Refusal[]): void {
-    const told = refused;
+    const before = refused;
     refused = new Set(refusals.map(describeRefusal));
-    for (const refusal of refusals) if (!told.has(describeRefusal(refusal))) events.resourceRefused(refusal);
+    for (const refusal of refusals) if (!before.has(describeRefusal(refusal))) events.resourceRefused(refusal);
   }
 
   async function reread(): Promise<void> {

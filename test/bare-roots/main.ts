@@ -7,7 +7,7 @@ import { parseArgs, promisify } from "node:util";
 import { cacheDirectory } from "../../local/cache-directory.ts";
 import { findBase, requireTools, SUITES } from "./base.ts";
 import { readHostSettings } from "./host.ts";
-import { EVERY_NPM, listPlaces } from "./matrix.ts";
+import { EVERY_NPM, listTargets } from "./matrix.ts";
 import { readCommands } from "./readme.ts";
 import { openRoom } from "./room.ts";
 import { installToolchain, toolchainName } from "./toolchain.ts";
@@ -47,7 +47,7 @@ for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => inte
 
 try {
   await requireTools();
-  const places = listPlaces({ suites: values.suite, node: values.node, npm: values.npm });
+  const targets = listTargets({ suites: values.suite, node: values.node, npm: values.npm });
   const cache = values.cache ?? path.join(cacheDirectory(process.env), "bare-roots");
   await mkdir(cache, { recursive: true });
   const host = await readHostSettings(process.env);
@@ -62,8 +62,8 @@ try {
   try {
     const bundle = path.join(scratch, "repository.bundle");
     await promisify(execFile)("git", ["-C", REPOSITORY, "bundle", "create", "--quiet", bundle, "HEAD"]);
-    for (const { suite, toolchain } of places) {
-      const place = `${SUITES[suite]}, ${toolchainName(toolchain)}${values.root ? ", as root" : ""}`;
+    for (const { suite, toolchain } of targets) {
+      const target = `${SUITES[suite]}, ${toolchainName(toolchain)}${values.root ? ", as root" : ""}`;
       const base = await findBase({ suite, hasNode: toolchain.kind === "debian", cache, host, onProgress: log, signal });
       const room = await openRoom({
         base,
@@ -76,12 +76,12 @@ try {
           toolchain.kind === "debian" ? Promise.resolve() : installToolchain(upper, toolchain, { cache, onProgress: log }),
       });
       try {
-        log(`${place} …`);
+        log(`${target} …`);
         const steps = await walk(room, {
           start: values.only === "test" ? undefined : start,
           test: values.only === "start" ? undefined : test.join(" "),
         });
-        for (const step of steps) record(place, step);
+        for (const step of steps) record(target, step);
       } finally {
         await room.remove();
       }
@@ -97,8 +97,8 @@ try {
   process.exitCode = 1;
 }
 
-function record(place: string, step: Step): void {
-  rows.push([place, step.title, step.seconds.toFixed(0), step.result]);
+function record(target: string, step: Step): void {
+  rows.push([target, step.title, step.seconds.toFixed(0), step.result]);
   log(`  ${step.title}: ${step.result} (${step.seconds.toFixed(0)} s)`);
   if (step.isGood) return;
   failures += 1;

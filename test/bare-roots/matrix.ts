@@ -13,7 +13,7 @@ const SUPPORTED: ReadonlyMap<string, readonly string[]> = new Map([
 
 export const EVERY_NPM = ["debian", ...SUPPORTED.keys()];
 
-export interface Place {
+export interface Target {
   suite: Suite;
   toolchain: Toolchain;
 }
@@ -25,7 +25,7 @@ export interface MatrixOptions {
 }
 
 /** Where the commands are walked. "debian" among the versions of npm is Debian's own, with its own Node.js. */
-export function listPlaces({ suites, node, npm }: MatrixOptions): Place[] {
+export function listTargets({ suites, node, npm }: MatrixOptions): Target[] {
   const toolchains: Toolchain[] = npm.flatMap((version): Toolchain[] => {
     if (version === "debian") return [{ kind: "debian" }];
     const supported = SUPPORTED.get(version);

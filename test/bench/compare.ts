@@ -20,7 +20,7 @@ export async function compare(
   program: string,
   gateways: readonly Gateway[],
   each: Case,
-  { rounds, tell }: { rounds: number; tell: (line: string) => void },
+  { rounds, progress }: { rounds: number; progress: (line: string) => void },
 ): Promise<Compared[]> {
   const entries = [];
   for (const gateway of gateways) entries.push(await prepare(program, gateway, each));
@@ -29,7 +29,7 @@ export async function compare(
       if (reason !== null) continue;
       const one = await measure(program, gateway, each);
       const { failures, failure } = one.driven;
-      if (failures > 0) tell(`  ${gateway.name}: ${failures} of ${each.workload.requests} failed: ${failure}`);
+      if (failures > 0) progress(`  ${gateway.name}: ${failures} of ${each.workload.requests} failed: ${failure}`);
       measured.push(one);
       if (each.workload.rate !== null) paced.push(await measurePaced(program, gateway, each));
     }

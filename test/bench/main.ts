@@ -26,26 +26,26 @@ import { WORKLOADS } from "./workloads.ts";
  * gets what was measured.
  */
 const options = parseOptions(process.argv.slice(2));
-const tell = (line: string) => process.stderr.write(`${line}\n`);
+const progress = (line: string) => process.stderr.write(`${line}\n`);
 const program = await loadProgram();
 const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-bench-"));
 const upstream = await startUpstream(program);
 const gateways: Gateway[] = [direct(upstream.url)];
 try {
-  const place = { upstreamUrl: upstream.url, directory };
-  const ours = options.workers.map((workers) => (at: typeof place) => startModelGateway(at, { workers }));
+  const setting = { upstreamUrl: upstream.url, directory };
+  const ours = options.workers.map((workers) => (at: typeof setting) => startModelGateway(at, { workers }));
   const starts = [startPlainEnvoy, startFloor, ...ours, ...options.peers.map(startOf)];
-  for (const start of starts) gateways.push(await start(place));
+  for (const start of starts) gateways.push(await start(setting));
   const cases = WORKLOADS.flatMap((workload) => PAIRS.map((pair): Case => ({ workload, pair })));
   for (const each of cases) {
     const name = caseName(each.workload.name, each.pair);
     if (!options.only.test(name)) continue;
-    tell(name);
+    progress(name);
     const workload = {
       ...each.workload,
       requests: Math.round(each.workload.requests * (each.workload.gapMs > 0 ? 1 : options.share)),
     };
-    const results = await compare(program, gateways, { ...each, workload }, { rounds: options.rounds, tell });
+    const results = await compare(program, gateways, { ...each, workload }, { rounds: options.rounds, progress });
     const summaries = summarize(results);
     process.stdout.write(`\n${name}\n${caseTable(summaries)}\n`);
     if (!options.isKept) continue;

@@ -39,7 +39,7 @@ async function send(page: Page, text: string): Promise<string> {
   return await answered(page);
 }
 
-const say = (text: string) => `[[sim say=${encodeURIComponent(text)}]]`;
+const reply = (text: string) => `[[sim say=${encodeURIComponent(text)}]]`;
 
 test.for(["Messages", "Chat completions", "Responses"])(
   "a conversation of several turns on %s shows thinking, tokens and cost, and is charged to a key of its own",
@@ -78,7 +78,7 @@ test.for(["Messages", "Chat completions", "Responses"])(
 test("what a model writes becomes Markdown, never markup", async () => {
   const { page, complaints } = await open("markdown@example.com");
   const text = `# Title\n\nSome **bold**, \`code\` &lt;b&gt; and [a link](https://example.com/a), [a trap](javascript:alert(1)) and ![a picture](https://example.com/spy.png).\n\n<img src=x onerror="document.title='taken'"><script>document.title='taken'</script>\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n\`\`\`js\nconst x = "<b>";\n\`\`\``;
-  await send(page, say(text));
+  await send(page, reply(text));
   const answer = page.locator(".markdown");
   expect(await answer.locator("strong").innerText()).toBe("bold");
   expect(await answer.locator("li").allInnerTexts()).toEqual(["one", "two"]);
@@ -154,7 +154,7 @@ test("two models side by side fit at every width in both themes", { timeout: 300
   const long = "anextraordinarilylongwordthatnobodybreaks".repeat(4);
   await send(
     page,
-    say(
+    reply(
       `# A heading with ${long}\n\n${"Some text that goes on. ".repeat(30)}\n\n- ${long}\n\n| ${long} | b |\n|---|---|\n| 1 | 2 |\n\n\`\`\`sh\ncurl ${long}${long}\n\`\`\``,
     ),
   );

@@ -79,10 +79,10 @@ function judgeUnanswered(each: Case, { outcome, usage, chargeNanoUsd }: Booked):
   if (isCutBehind) return isWithinSent(deliveries, usage.outputTokens);
   if (outcome === "complete") return [`${seen.result}, but the usage says complete`];
   if (seen.result === "refused") return chargeNanoUsd === 0n ? [] : [`refused, and charged ${chargeNanoUsd}`];
-  const leastTokens = Math.floor(Buffer.byteLength(seen.text) / BYTES_PER_TOKEN);
-  const isCounted = usage.outputTokens >= leastTokens;
+  const minTokens = Math.floor(Buffer.byteLength(seen.text) / BYTES_PER_TOKEN);
+  const isCounted = usage.outputTokens >= minTokens;
   return [
-    ...(isCounted ? [] : [`got ${leastTokens} tokens, and ${usage.outputTokens} are booked`]),
+    ...(isCounted ? [] : [`got ${minTokens} tokens, and ${usage.outputTokens} are booked`]),
     ...isWithinSent(deliveries, usage.outputTokens),
   ];
 }

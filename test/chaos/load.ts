@@ -28,7 +28,7 @@ export interface Customer {
   /** Where it asks, if not where the others do. */
   baseUrl?: string;
   /** Of an answer. */
-  mostWords?: number;
+  maxWords?: number;
 }
 
 export interface Load {
@@ -66,7 +66,7 @@ export function createLoad({ baseUrl, customers, random, createAgent }: LoadOpti
       isStream: random() < 0.6,
       model,
       fault: fault.name,
-      words: fault.name === HUGE ? 100_000 : 4 + below(random, customer.mostWords ?? USUAL_WORDS),
+      words: fault.name === HUGE ? 100_000 : 4 + below(random, customer.maxWords ?? USUAL_WORDS),
     };
     const manner = fault.name === NO_FAULT || fault.name === HUGE ? pickManner(random) : "reads on";
     const { apiKey, isThin } = customer;

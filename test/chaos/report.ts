@@ -56,7 +56,7 @@ export function reportTable(rows: readonly Row[]): string {
 const MARKS = ["<!-- chaos: begin -->", "<!-- chaos: end -->"] as const;
 
 /** @throws where the page has no place for it. */
-export function placeReport(page: string, report: string): string {
+export function insertReport(page: string, report: string): string {
   const [begin, end] = MARKS.map((mark) => page.indexOf(mark));
   if (begin === undefined || end === undefined || begin < 0 || end < begin)
     throw new Error(`The page lacks ${MARKS.join(" … ")}.`);

@@ -121,7 +121,7 @@ async function wreak(stack: SupervisedStack, upstream: Upstream, options: ChaosO
  * still tell it to come again in a moment.
  */
 function lossesBeside(attack: string, asked: readonly Asked[]): string[] {
-  const lost = asked.filter(({ manner, seen }) => seen.result !== "answered" && manner !== "leaves" && !isToldToWait(seen));
+  const lost = asked.filter(({ manner, seen }) => seen.result !== "answered" && manner !== "leaves" && !isAskedToWait(seen));
   return [
     ...(asked.some(({ seen }) => seen.result === "answered")
       ? []
@@ -130,7 +130,7 @@ function lossesBeside(attack: string, asked: readonly Asked[]): string[] {
   ];
 }
 
-function isToldToWait({ status, codes, hasRetryAfter }: Seen): boolean {
+function isAskedToWait({ status, codes, hasRetryAfter }: Seen): boolean {
   return status !== 429 && codes.includes("overloaded") && hasRetryAfter;
 }
 

@@ -32,12 +32,12 @@ export function reachVerdict(sides: Sides, pages: readonly JudgedPage[]): Verdic
 }
 
 /** Without these there is no answer; the others may be away. */
-const ON_THE_WAY: readonly ProcessFault["member"][] = ["extproc", "envoy"];
+const ON_THE_PATH: readonly ProcessFault["member"][] = ["extproc", "envoy"];
 
 /** A request is counted once: under the process that failed, or under what its model server or its caller did. */
 function rowOf({ fault, manner, isThin }: Asked, disturbances: readonly ProcessFault[]): string {
-  const onTheWay = disturbances.findLast(({ member }) => ON_THE_WAY.includes(member));
-  if (onTheWay !== undefined) return onTheWay.name;
+  const onThePath = disturbances.findLast(({ member }) => ON_THE_PATH.includes(member));
+  if (onThePath !== undefined) return onThePath.name;
   if (isThin) return THIN.row;
   if (manner !== "reads on") return `client ${manner}`;
   return fault.name === NO_FAULT ? (disturbances.at(-1)?.name ?? NO_FAULT) : fault.name;

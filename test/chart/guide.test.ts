@@ -118,7 +118,7 @@ async function startPods(ports: Ports): Promise<void> {
   for (const name of ["internal-certificate.yaml", "internal-authority.yaml"])
     await writeFile(path.join(directory, name), here(data[name]));
   const at = (port: number) => ({ host: LOOPBACK, port });
-  const places = new Map([
+  const addresses = new Map([
     [8080, at(ports.clients)],
     ...ports.workers.map((port, index) => [9010 + index, at(port)] as const),
     [9004, at(ports.xds)],
@@ -127,7 +127,7 @@ async function startPods(ports: Ports): Promise<void> {
     [9902, at(ports.envoyStatus)],
     [9903, at(ports.relayed)],
   ]);
-  const bootstrap = z.record(z.string(), z.unknown()).parse(withSockets(parse(here(data["envoy.yaml"])), places));
+  const bootstrap = z.record(z.string(), z.unknown()).parse(withSockets(parse(here(data["envoy.yaml"])), addresses));
   envoy = await startEnvoyProcess({ bootstrap, adminPort: ports.envoyAdmin, accessLogPath: "" });
 }
 
@@ -157,8 +157,8 @@ test("the guide's commands lead from nothing to the first paid request", async (
 
   // The one thing that is not word for word: the model server that stands for the reader's own.
   await shell.run(model.replace("https://provider.example/v1", `${simulator.url}/v1`));
-  const said = await shell.run(account);
-  expect(said).toContain("Granted 20.000000000 USD.\n");
+  const output = await shell.run(account);
+  expect(output).toContain("Granted 20.000000000 USD.\n");
   await eventually(() => api().kubectl(["get", "secret", "my-key", "--namespace", "team-a"]), WITHIN);
 
   // A key is known everywhere within a second, and a Model once Envoy has it.

@@ -50,15 +50,15 @@ async function contextFilter(): Promise<(file: string) => boolean> {
 
 /** What the image's `rm -rf node_modules/…` takes away again: beginnings of packages' names. */
 function readRemoved(dockerfile: string): string[] {
-  const places = /rm -rf ((?:node_modules\/\S+ ?)+)$/m.exec(dockerfile)?.[1]?.trim().split(" ") ?? [];
-  return places.map((place) => place.replace(/^node_modules\//, "").replace(/\*$/, ""));
+  const folders = /rm -rf ((?:node_modules\/\S+ ?)+)$/m.exec(dockerfile)?.[1]?.trim().split(" ") ?? [];
+  return folders.map((folder) => folder.replace(/^node_modules\//, "").replace(/\*$/, ""));
 }
 
 async function linkPackages(target: string, removed: readonly string[]): Promise<void> {
   const { packages } = lockSchema.parse(JSON.parse(await readFile(path.join(ROOT, "package-lock.json"), "utf8")));
   const production = Object.entries(packages)
-    .filter(([place, { dev, devOptional }]) => place.startsWith("node_modules/") && dev !== true && devOptional !== true)
-    .map(([place]) => place.slice("node_modules/".length))
+    .filter(([folder, { dev, devOptional }]) => folder.startsWith("node_modules/") && dev !== true && devOptional !== true)
+    .map(([folder]) => folder.slice("node_modules/".length))
     // What is nested comes with the package that it is nested in.
     .filter((name) => !name.includes("/node_modules/"))
     .filter((name) => !removed.some((beginning) => name.startsWith(beginning)));

@@ -65,18 +65,18 @@ function namesInQuery(query: string): string[] {
   return [...bare.matchAll(/\b[a-z_][\w:]*\b(?! *\()/g)].map(([name]) => name).filter((name) => !clauses.has(name));
 }
 
-async function queries(): Promise<{ place: string; query: string }[]> {
+async function queries(): Promise<{ source: string; query: string }[]> {
   const folder = path.join(CHART, "files/dashboards");
   const dashboards = await Promise.all(
     (await readdir(folder)).map(async (file) => {
       const text = await readFile(path.join(folder, file), "utf8");
       return [...text.matchAll(/"expr": ("(?:[^"\\]|\\.)*")/g)].map(([, query = '""']) => ({
-        place: file,
+        source: file,
         query: String(JSON.parse(query)),
       }));
     }),
   );
-  return [...dashboards.flat(), ...(await alerts()).map(({ alert, expr }) => ({ place: alert, query: expr }))];
+  return [...dashboards.flat(), ...(await alerts()).map(({ alert, expr }) => ({ source: alert, query: expr }))];
 }
 
 const alertsSchema = z.object({
@@ -92,10 +92,10 @@ async function alerts() {
 test("every metric that an alert or a dashboard asks for is one that a process has", async () => {
   const asked = await queries();
   expect(asked.length).toBeGreaterThan(30);
-  for (const { place, query } of asked) {
+  for (const { source, query } of asked) {
     const names = namesInQuery(query);
-    expect(names.length, `${place}: ${query}`).toBeGreaterThan(0);
-    for (const name of names) expect(known, `${place} asks for ${name}`).toContain(name);
+    expect(names.length, `${source}: ${query}`).toBeGreaterThan(0);
+    for (const name of names) expect(known, `${source} asks for ${name}`).toContain(name);
   }
 });
 
@@ -112,13 +112,13 @@ test("every metric of the gateway's own is in a dashboard or an alert", async ()
 
 test("every metric of the gateway's own is on the page on operating, and no other", async () => {
   const page = await readFile(path.join(ROOT, "docs/operating.md"), "utf8");
-  const told = [
+  const documented = [
     ...page.matchAll(
       /`((?:gateway|gen_ai)_(?:\w*_(?:seconds|total|usage|usd|bytes)|(?:open|queued|refused|unreadable|ledger|operator|journal|damaged|descriptors)_\w+))`/g,
     ),
   ];
   const own = [...known].filter((name) => /^(gateway|gen_ai)_/.test(name)).map(baseName);
-  expect(new Set(told.map(([, name]) => name))).toEqual(new Set(own));
+  expect(new Set(documented.map(([, name]) => name))).toEqual(new Set(own));
 });
 
 /** Of a histogram: its name without that of the series. */

@@ -24,7 +24,7 @@ function hook(stack: XdsStack, words: string[], seconds: { least: number; most: 
   return run(process.execPath, [path.join(ROOT, "extproc/drain-command/main.ts"), ...words], {
     env: {
       ENVOY_ADMIN_PORT: new URL(stack.envoy.adminUrl).port,
-      ENVOY_DRAIN_LEAST_SECONDS: String(seconds.least),
+      ENVOY_DRAIN_MIN_SECONDS: String(seconds.least),
       ENVOY_DRAIN_SECONDS: String(seconds.most),
     },
     timeout: 60_000,

@@ -119,7 +119,7 @@ const metadata = async () => chartSchema.parse(parse(await readFile(path.join(CH
 
 test("Artifact Hub is told of each kind that the chart defines, with an example that the API server takes", async () => {
   const { annotations } = await metadata();
-  const told = z
+  const listed = z
     .array(z.object({ kind: z.string(), version: z.string(), name: z.string() }))
     .parse(parse(annotations["artifacthub.io/crds"] ?? ""));
   const names = await readdir(path.join(ROOT, "crds"));
@@ -134,7 +134,7 @@ test("Artifact Hub is told of each kind that the chart defines, with an example 
       return { kind: spec.names.kind, version: spec.versions.at(-1)?.name, name: about.name };
     }),
   );
-  expect(new Set(told)).toEqual(new Set(defined));
+  expect(new Set(listed)).toEqual(new Set(defined));
   await api().kubectl(["apply", "--filename", path.join(ROOT, "crds")]);
   await api().kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
   for (const name of ["models", "team-a"]) await api().kubectl(["create", "namespace", name]);
@@ -146,10 +146,10 @@ test("Artifact Hub is told of each kind that the chart defines, with an example 
 
 test("Artifact Hub is told of each image that the chart can run", async () => {
   const { annotations } = await metadata();
-  const told = z.array(z.object({ image: z.string() })).parse(parse(annotations["artifacthub.io/images"] ?? ""));
+  const listed = z.array(z.object({ image: z.string() })).parse(parse(annotations["artifacthub.io/images"] ?? ""));
   const yaml = await api().helm(["template", "gw", CHART, "--set", "postgres.enabled=true"]);
   const images = podsOf(parseObjects(yaml)).flatMap(({ containers }) => containers.map(({ image }) => image));
-  expect(new Set(told.map(({ image }) => image))).toEqual(new Set(images));
+  expect(new Set(listed.map(({ image }) => image))).toEqual(new Set(images));
 });
 
 test("the chart names no address of the project that its publisher has not set", async () => {

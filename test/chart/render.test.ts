@@ -120,16 +120,16 @@ test("the notes give the base address, a Model, an ApiKey and how to read the ke
 test("the schema of the values knows every default, and each has a description", async () => {
   const schema: unknown = JSON.parse(await readFile(path.join(CHART, "values.schema.json"), "utf8"));
   const undescribed: string[] = [];
-  function walk(value: unknown, place: string): void {
+  function walk(value: unknown, path: string): void {
     if (typeof value !== "object" || value === null) return;
     if ("properties" in value && typeof value.properties === "object" && value.properties !== null) {
       const isClosed = "additionalProperties" in value && value.additionalProperties === false;
       // Other charts of an umbrella chart have values there as well.
-      if (!isClosed && place !== "values.global") undescribed.push(`${place} is open`);
+      if (!isClosed && path !== "values.global") undescribed.push(`${path} is open`);
       for (const [name, property] of Object.entries(value.properties)) {
         const isGroup = typeof property === "object" && property !== null && "properties" in property;
-        if (!isGroup && !("description" in property)) undescribed.push(`${place}.${name}`);
-        walk(property, `${place}.${name}`);
+        if (!isGroup && !("description" in property)) undescribed.push(`${path}.${name}`);
+        walk(property, `${path}.${name}`);
       }
     }
   }

@@ -11,10 +11,10 @@ import {
   makeNamespaces,
   MODEL,
   nameDatabase,
-  placeOf,
+  releaseNames,
   releaseValues,
   startServing,
-  type Place,
+  type ReleaseNames,
   type Release,
 } from "./release.ts";
 import { createShell } from "./shell.ts";
@@ -23,7 +23,7 @@ import { readAvailable, streamMessages } from "./streams.ts";
 const cluster = useCluster();
 const WITHIN = { withinMs: 60_000, everyMs: 250 };
 const NAMESPACE = "gateway-trial";
-const TRIAL: Place = {
+const TRIAL: ReleaseNames = {
   name: "trial",
   namespace: NAMESPACE,
   fullname: "trial-model-gateway",
@@ -42,13 +42,13 @@ const outcomeOf = (words: readonly string[], input: string) =>
   cluster().run(["bash", "-c", '"$@" 2>&1; echo "exit code $?"', "bash", ...words], input);
 
 test.for([3, 4] as const)("what a migration failed of is one sentence in the output of Helm %i", async (major) => {
-  const place = placeOf(`refused-${major}`);
-  await makeNamespaces(cluster(), place);
-  const url = new URL(await createDatabase(cluster(), place.name));
+  const names = releaseNames(`refused-${major}`);
+  await makeNamespaces(cluster(), names);
+  const url = new URL(await createDatabase(cluster(), names.name));
   url.password = "not-the-password";
-  await nameDatabase(cluster(), place.namespace, url.toString());
-  const helm = [helmOf(major), "upgrade", "--install", place.name, CHART, "--namespace", place.namespace, "--values", "-"];
-  const printed = await outcomeOf(helm, releaseValues(place, { database: { existingSecret: "ledger-app" } }));
+  await nameDatabase(cluster(), names.namespace, url.toString());
+  const helm = [helmOf(major), "upgrade", "--install", names.name, CHART, "--namespace", names.namespace, "--values", "-"];
+  const printed = await outcomeOf(helm, releaseValues(names, { database: { existingSecret: "ledger-app" } }));
   // Helm 4 prints it as one of its own log lines.
   const outcome = printed.replaceAll('\\"', '"');
   expect(outcome).toContain(

@@ -92,12 +92,12 @@ test("of two releases of one name that watch the same namespaces, the first mana
       kind === "model" ? release.modelNamespace : release.teamNamespace,
       `--output=jsonpath=${output}`,
     ]);
-  const told = async () => [
+  const events = async () => [
     ...(await eventsOf(MODEL, release.modelNamespace)),
     ...(await eventsOf("my-key", release.teamNamespace)),
   ];
   await eventually(async () => {
-    expect((await told()).filter((reason) => reason === "ManagedElsewhere")).toHaveLength(2);
+    expect((await events()).filter((reason) => reason === "ManagedElsewhere")).toHaveLength(2);
   }, WITHIN);
   const writes = async () => [await read("model", WRITES), await read("apikey", WRITES)];
   const before = await writes();

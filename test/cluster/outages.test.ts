@@ -11,7 +11,7 @@ import {
   expectAnswer,
   makeNamespaces,
   MODEL,
-  placeOf,
+  releaseNames,
   readKey,
   releaseValues,
   rolledOut,
@@ -22,11 +22,11 @@ import { readAvailable } from "./streams.ts";
 
 /** One release, on a cluster of its own, through what may happen to it: each test goes on where the one before ended. */
 const cluster = useOwnCluster();
-const PLACE = placeOf("gateway");
+const NAMES = releaseNames("gateway");
 /** By `helm package`, of the commit whose programs are in the image with this tag. */
 const EARLIER = { chart: path.join(import.meta.dirname, "earlier/chart.tgz"), values: { image: { tag: "earlier" } } };
 const WITHIN = { withinMs: 60_000, everyMs: 250 };
-const CHECK = ["exec", `deployment/${PLACE.fullname}-operator`, "--", "node", "ledger/check-command/main.ts"];
+const CHECK = ["exec", `deployment/${NAMES.fullname}-operator`, "--", "node", "ledger/check-command/main.ts"];
 let release: Release;
 
 /** Short leases: what happens once they have expired is seen sooner. The night run has the usual ones. */
@@ -76,33 +76,33 @@ async function restarts(): Promise<string> {
 }
 
 /** Another one has another id. */
-const databasePod = () => release.kubectl(["get", `pod/${PLACE.fullname}-postgres-0`, "--output", "jsonpath={.metadata.uid}"]);
+const databasePod = () => release.kubectl(["get", `pod/${NAMES.fullname}-postgres-0`, "--output", "jsonpath={.metadata.uid}"]);
 
 const applyKey = (name: string) =>
-  cluster().kubectl(["apply", "--filename", "-"], stringify(apiKeyObject(PLACE.teamNamespace, name)));
+  cluster().kubectl(["apply", "--filename", "-"], stringify(apiKeyObject(NAMES.teamNamespace, name)));
 
 async function expectKeyToWork(name: string): Promise<void> {
-  const key = await readKey(release.kubectl, PLACE.teamNamespace, name);
+  const key = await readKey(release.kubectl, NAMES.teamNamespace, name);
   await eventually(() => expectAnswer(release.url, key), WITHIN);
 }
 
-const inRelease = ["--namespace", PLACE.namespace];
+const inRelease = ["--namespace", NAMES.namespace];
 
 beforeAll(async () => {
-  await makeNamespaces(cluster(), PLACE);
-  const install = ["upgrade", "--install", PLACE.name, EARLIER.chart, ...inRelease, "--values", "-"];
-  await cluster().helm(install, releaseValues(PLACE, SETTINGS, EARLIER.values));
-  release = await startServing(cluster(), PLACE);
+  await makeNamespaces(cluster(), NAMES);
+  const install = ["upgrade", "--install", NAMES.name, EARLIER.chart, ...inRelease, "--values", "-"];
+  await cluster().helm(install, releaseValues(NAMES, SETTINGS, EARLIER.values));
+  release = await startServing(cluster(), NAMES);
 });
 
 test("a release of an earlier version is upgraded under load: its key goes on working, and no request is charged twice", async () => {
   const balance = await settledBalance();
   const database = await databasePod();
   const load = startRequests(5);
-  await cluster().helm(["upgrade", PLACE.name, CHART, ...inRelease, "--reset-then-reuse-values", "--set", "image.tag=null"]);
-  await rolledOut(release.kubectl, PLACE.fullname);
+  await cluster().helm(["upgrade", NAMES.name, CHART, ...inRelease, "--reset-then-reuse-values", "--set", "image.tag=null"]);
+  await rolledOut(release.kubectl, NAMES.fullname);
   // What the earlier definitions did not have.
-  const managed = ["wait", "apikey/my-key", "--for=condition=Managed", "--namespace", PLACE.teamNamespace, "--timeout=60s"];
+  const managed = ["wait", "apikey/my-key", "--for=condition=Managed", "--namespace", NAMES.teamNamespace, "--timeout=60s"];
   await cluster().kubectl(managed);
   await applyKey("after-upgrade");
   const results = await stopAndSettle(load, balance);
@@ -132,22 +132,22 @@ test(
   async () => {
     const balance = await settledBalance();
     const before = await restarts();
-    const postgres = `statefulset/${PLACE.fullname}-postgres`;
+    const postgres = `statefulset/${NAMES.fullname}-postgres`;
     // Every process of both pods serves the account.
     const load = startRequests(5, 16);
     await eventually(() => expect(load.sent()).toBeGreaterThanOrEqual(40), WITHIN);
     // It ends all connections at once; its pod may take a minute to go.
     const goneMs = load.nowMs();
     await release.kubectl(["scale", postgres, "--replicas=0"]);
-    await release.kubectl(["wait", `pod/${PLACE.fullname}-postgres-0`, "--for=delete", "--timeout=120s"]);
+    await release.kubectl(["wait", `pod/${NAMES.fullname}-postgres-0`, "--for=delete", "--timeout=120s"]);
     await applyKey("during-outage");
     await sleep(POSTGRES_AWAY_MS);
-    const ready = ["get", `statefulset/${PLACE.fullname}`, "--output", "jsonpath={.status.readyReplicas}"];
+    const ready = ["get", `statefulset/${NAMES.fullname}`, "--output", "jsonpath={.status.readyReplicas}"];
     expect(await release.kubectl(ready)).toBe("2");
     await release.kubectl(["scale", postgres, "--replicas=1"]);
-    const isBack = ["wait", `pod/${PLACE.fullname}-postgres-0`, "--for=condition=Ready", "--timeout=120s"];
+    const isBack = ["wait", `pod/${NAMES.fullname}-postgres-0`, "--for=condition=Ready", "--timeout=120s"];
     await eventually(() => release.kubectl(isBack), WITHIN);
-    const key = ["wait", "apikey/during-outage", "--for=condition=Ready", "--namespace", PLACE.teamNamespace];
+    const key = ["wait", "apikey/during-outage", "--for=condition=Ready", "--namespace", NAMES.teamNamespace];
     // Fifteen seconds is the longest pause between two attempts; a busy machine needs some for the attempt itself.
     await cluster().kubectl([...key, "--timeout=30s"]);
     const results = await stopAndSettle(load, balance);

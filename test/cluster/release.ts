@@ -20,8 +20,8 @@ export interface ReleaseOptions {
   values?: object;
 }
 
-/** Where a release and its resources are. */
-export interface Place {
+/** Names of a release and its namespaces. */
+export interface ReleaseNames {
   /** Of the release. */
   readonly name: string;
   readonly namespace: string;
@@ -32,7 +32,7 @@ export interface Place {
 }
 
 /** A release that serves one Model to one key. */
-export interface Release extends Place {
+export interface Release extends ReleaseNames {
   /** Leads to its Service. */
   readonly url: string;
   readonly key: string;
@@ -51,20 +51,20 @@ export async function createDatabase(cluster: Cluster, name: string): Promise<st
 
 /** Installs the chart and waits until all pods are ready and the key is served. */
 export async function installRelease(cluster: Cluster, { name, values = {} }: ReleaseOptions): Promise<Release> {
-  const place = placeOf(name);
-  await makeNamespaces(cluster, place);
+  const names = releaseNames(name);
+  await makeNamespaces(cluster, names);
   await nameDatabase(cluster, name, await createDatabase(cluster, name));
   await installChart(cluster, { name, values });
-  return await startServing(cluster, place);
+  return await startServing(cluster, names);
 }
 
-export function placeOf(name: string): Place {
+export function releaseNames(name: string): ReleaseNames {
   const fullname = `${name}-model-gateway`;
   return { name, namespace: name, fullname, modelNamespace: `${name}-models`, teamNamespace: `${name}-team` };
 }
 
-export async function makeNamespaces(cluster: Cluster, place: Place): Promise<void> {
-  const { namespace, modelNamespace, teamNamespace } = place;
+export async function makeNamespaces(cluster: Cluster, names: ReleaseNames): Promise<void> {
+  const { namespace, modelNamespace, teamNamespace } = names;
   const namespaces = [namespace, modelNamespace, teamNamespace].map((each) => namespaceObject(each, teamNamespace));
   await cluster.kubectl(["apply", "--filename", "-"], namespaces.map((each) => stringify(each)).join("---\n"));
 }
@@ -78,11 +78,11 @@ export async function nameDatabase(cluster: Cluster, namespace: string, url: str
 /** Runs Helm, in namespaces and with a database that are there. */
 export async function installChart(cluster: Cluster, { name, values = {} }: ReleaseOptions): Promise<void> {
   const install = ["upgrade", "--install", name, CHART, "--namespace", name, "--values", "-"];
-  await cluster.helm(install, releaseValues(placeOf(name), { database: { existingSecret: "ledger-app" } }, values));
+  await cluster.helm(install, releaseValues(releaseNames(name), { database: { existingSecret: "ledger-app" } }, values));
 }
 
 /** What every release here is told, and more. */
-export function releaseValues({ modelNamespace, teamNamespace }: Place, ...more: readonly object[]): string {
+export function releaseValues({ modelNamespace, teamNamespace }: ReleaseNames, ...more: readonly object[]): string {
   const settings = {
     image: { repository: "images.example/model-gateway" },
     publicBaseUrl: "https://gateway.example",
@@ -93,20 +93,20 @@ export function releaseValues({ modelNamespace, teamNamespace }: Place, ...more:
 }
 
 /** Makes an account, a Model and an ApiKey for a release, and waits until all pods are ready and the key is served. */
-export async function startServing(cluster: Cluster, place: Place): Promise<Release> {
+export async function startServing(cluster: Cluster, names: ReleaseNames): Promise<Release> {
   const kubectl = (words: readonly string[], input?: string) =>
-    cluster.kubectl(["--namespace", place.namespace, ...words], input);
-  await Promise.all([rolledOut(kubectl, place.fullname), serveModel(cluster, { ...place, kubectl })]);
-  const url = await serviceUrl(cluster, place);
-  const key = await readKey(kubectl, place.teamNamespace);
+    cluster.kubectl(["--namespace", names.namespace, ...words], input);
+  await Promise.all([rolledOut(kubectl, names.fullname), serveModel(cluster, { ...names, kubectl })]);
+  const url = await serviceUrl(cluster, names);
+  const key = await readKey(kubectl, names.teamNamespace);
   await eventually(() => expectAnswer(url, key), { withinMs: 60_000, everyMs: 250 });
-  return { ...place, url, key, kubectl };
+  return { ...names, url, key, kubectl };
 }
 
 /** Leads to the Service that is there now. */
 export async function serviceUrl(
   cluster: Cluster,
-  { fullname, namespace }: Pick<Place, "fullname" | "namespace">,
+  { fullname, namespace }: Pick<ReleaseNames, "fullname" | "namespace">,
 ): Promise<string> {
   const get = ["get", "service", fullname, "--namespace", namespace, "--output", "jsonpath={.spec.clusterIP}"];
   return await cluster.forward(await cluster.kubectl(get), 80);

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.stop());
 
-const SAID = "Nobody may read this sentence in a log.";
+const PROMPT = "Nobody may read this sentence in a log.";
 const PREFIX = "sk-mg-";
 const PUBLIC_ID_CHARACTERS = 12;
 
@@ -21,7 +21,7 @@ async function ask(model: string, stream: boolean): Promise<string> {
   const response = await fetch(`${stack.baseUrl}/v1/chat/completions`, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
-    body: JSON.stringify({ model, stream, max_tokens: 64, messages: [{ role: "user", content: SAID }] }),
+    body: JSON.stringify({ model, stream, max_tokens: 64, messages: [{ role: "user", content: PROMPT }] }),
   });
   await response.text();
   return response.headers.get("x-request-id") ?? "";
@@ -72,6 +72,6 @@ test("a request that is refused has one line, with whose it was", async () => {
 test("no line has a body or a key's secret", async () => {
   const text = await readLog();
   expect(text).toContain("request settled");
-  for (const secret of [SAID, stack.apiKey, stack.apiKey.slice(PREFIX.length + PUBLIC_ID_CHARACTERS)])
+  for (const secret of [PROMPT, stack.apiKey, stack.apiKey.slice(PREFIX.length + PUBLIC_ID_CHARACTERS)])
     expect(text).not.toContain(secret);
 });

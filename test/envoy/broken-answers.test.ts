@@ -153,7 +153,7 @@ describe("a server that goes on after its ending", () => {
   let closed: Promise<void>;
 
   /** Then sends the piece again and again, and never ends. */
-  const goesOn =
+  const continuation =
     (ending: string, piece: string, everyMs: number): ModelAnswer =>
     (_request, response) => {
       response.writeHead(200, STREAM).write(chunk("one two three") + ending);
@@ -172,7 +172,7 @@ describe("a server that goes on after its ending", () => {
       ["comments behind its usage", finish + usage, ": still here\n\n", 100],
       ["empty chunks by the megabyte behind its finish", finish + usage, empty.repeat(1_000), 5],
     ])("by %s is cut off, and its answer is whole", async (_, ending, piece, everyMs) => {
-      answer = goesOn(ending, piece, everyMs);
+      answer = continuation(ending, piece, everyMs);
       const response = await ask({ model: "single", path });
       expect(await response.text()).toContain("one two three");
       await closed;

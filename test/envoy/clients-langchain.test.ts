@@ -146,8 +146,8 @@ describe.for(CELLS)("$integration, answered by a $upstream server", (cell) => {
   test.for(["jsonSchema", "functionCalling"] as const)("an answer fits the client's schema by %s", async (method) => {
     const schema = z.object({ city: z.string(), degrees: z.number(), tags: z.array(z.string()) });
     const { model } = connect(cell);
-    const place = await model.withStructuredOutput(schema, { name: "place", method }).invoke("A place.");
-    expect(schema.parse(place).city).toBe("simulated city");
+    const city = await model.withStructuredOutput(schema, { name: "place", method }).invoke("A place.");
+    expect(schema.parse(city).city).toBe("simulated city");
   });
 
   test("a wrong key is LangChain's authentication error, with our text, asked once (S18)", async () => {

@@ -3,7 +3,7 @@ import { rawMember } from "../../extproc/protocol/json/scan.ts";
 import type { Protocol } from "../../contract/protocol.ts";
 import { createChatAgent } from "../support/agent-chat.ts";
 import { createMessagesAgent } from "../support/agent-messages.ts";
-import type { Said } from "../support/agent.ts";
+import type { AgentAnswer } from "../support/agent.ts";
 import { makeManifests, SIMULATOR_URLS } from "../support/manifests-folder.ts";
 import { clearJournal, readJournal } from "../support/simulator-journal.ts";
 import type { TestProduct } from "../support/product.ts";
@@ -35,7 +35,7 @@ const BLIND_TOOLS: Pair = { client: "messages", upstream: "chat", model: "via-ch
 const FORGETFUL: Pair = { client: "messages", upstream: "chat", model: "via-vllm" };
 
 interface Conversation {
-  transcript: Said[];
+  transcript: AgentAnswer[];
   /** The `messages` of each upstream request, as its bytes are. */
   prompts: string[];
   watched: WatchedFetch;
@@ -67,7 +67,7 @@ async function converse({ client, model }: Pair): Promise<Conversation> {
   const watched = createWatchedFetch();
   const create = client === "chat" ? createChatAgent : createMessagesAgent;
   const agent = create({ baseUrl: stack.baseUrl, apiKey: stack.apiKey, model, fetch: watched.fetch });
-  const transcript: Said[] = [];
+  const transcript: AgentAnswer[] = [];
   for (let turn = 0; turn < TURNS; turn += 1) {
     transcript.push(await agent.ask(`Question ${turn}? [[sim tools=2]]`));
     transcript.push(await agent.answer([{ text: `shot ${turn}`, image: IMAGE }, { text: `line ${turn}` }]));
@@ -84,7 +84,7 @@ function conversationOf(pair: Pair): Conversation {
 }
 
 /** What the simulated model says to that. Its ids are its own; what they must fulfil is tested apart. */
-function expectedTranscript(): Said[] {
+function expectedTranscript(): AgentAnswer[] {
   return Array.from({ length: TURNS }, (_, turn) => {
     const thinking = `This reasoning is simulated. The question is “Question ${turn}?”, and the answer repeats it.`;
     const shoot = { id: expect.any(String), name: "shoot", input: { page: "simulated page" } };

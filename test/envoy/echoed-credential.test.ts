@@ -36,10 +36,10 @@ afterAll(async () => {
 
 const MODELS = ["over-chat", "over-messages", "over-both"];
 const PATHS = ["/v1/chat/completions", "/v1/messages", "/v1/responses"];
-const WAYS = MODELS.flatMap((model) => PATHS.map((target) => ({ model, target })));
+const CASES = MODELS.flatMap((model) => PATHS.map((target) => ({ model, target })));
 
 /** What the client reads, headers and all. */
-async function ask({ model, target }: (typeof WAYS)[number], stream: boolean): Promise<string> {
+async function ask({ model, target }: (typeof CASES)[number], stream: boolean): Promise<string> {
   const content =
     target === "/v1/responses" ? { input: "Hello." } : { messages: [{ role: "user", content: "Hello." }], max_tokens: 16 };
   const response = await fetch(stack.baseUrl + target, {
@@ -52,7 +52,7 @@ async function ask({ model, target }: (typeof WAYS)[number], stream: boolean): P
 
 const credentialOf = ({ headers }: IncomingMessage) => headers.authorization ?? `key ${String(headers["x-api-key"])}`;
 
-test.for(WAYS)("a 400 and a 422 that repeat it do not show it: $model by $target", async (way) => {
+test.for(CASES)("a 400 and a 422 that repeat it do not show it: $model by $target", async (each) => {
   for (const status of [400, 422]) {
     respond = (request, response) => {
       const credential = credentialOf(request);
@@ -60,14 +60,14 @@ test.for(WAYS)("a 400 and a 422 that repeat it do not show it: $model by $target
       const message = `refused: ${credential}, ?key=${encodeURIComponent(KEY)} and ${KEY.replaceAll("-", "%2D")}`;
       response.end(JSON.stringify({ error: { message, type: "invalid_request_error", param: KEY } }));
     };
-    const shown = await ask(way, false);
+    const shown = await ask(each, false);
     expect(shown).toContain("refused: ");
     expect(shown).toContain("[redacted]");
     expect(shown).not.toMatch(/Zk3v9/i);
   }
 });
 
-test.for(WAYS)("nor does an error in a stream, or in a 200: $model by $target", async (way) => {
+test.for(CASES)("nor does an error in a stream, or in a 200: $model by $target", async (each) => {
   const body = (request: IncomingMessage) =>
     JSON.stringify({ type: "error", error: { type: "invalid_request_error", message: `refused: ${credentialOf(request)}` } });
   respond = (request, response) => {
@@ -78,12 +78,12 @@ test.for(WAYS)("nor does an error in a stream, or in a 200: $model by $target", 
     response.write(event.slice(0, at));
     setTimeout(() => response.end(event.slice(at)), 50);
   };
-  expect(await ask(way, true)).not.toMatch(/Zk3v/i);
+  expect(await ask(each, true)).not.toMatch(/Zk3v/i);
   respond = (request, response) => {
     response.writeHead(200, { "content-type": "application/json" });
     response.end(body(request));
   };
-  for (const stream of [true, false]) expect(await ask(way, stream)).not.toMatch(/Zk3v9/i);
+  for (const stream of [true, false]) expect(await ask(each, stream)).not.toMatch(/Zk3v9/i);
 });
 
 test("no log, and nothing that is kept, has it; a fingerprint is all that extproc was given", async () => {

@@ -130,16 +130,16 @@ interface Asked {
 }
 
 async function call(path: string, { messages, ...body }: Asked) {
-  const said = path === "/v1/responses" ? { input: messages, max_output_tokens: 64 } : { messages, max_tokens: 64 };
+  const prompt = path === "/v1/responses" ? { input: messages, max_output_tokens: 64 } : { messages, max_tokens: 64 };
   const response = await fetch(stack.baseUrl + path, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
-    body: JSON.stringify({ ...body, ...said }),
+    body: JSON.stringify({ ...body, ...prompt }),
   });
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-const say = (content: string) => [{ role: "user", content }];
+const asking = (content: string) => [{ role: "user", content }];
 
 describe.for(INTERFACES)("on the $name interface", ({ name, path, object, timeout }) => {
   describe.for(FAULT_NAMES)("where the first backend %s", (fault) => {
@@ -149,7 +149,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path, object, timeou
         const { askedPath, credential, other, scheme } = SECONDS[protocol];
         const model = caseName(name, fault, protocol, form);
         const isStream = form === "stream";
-        const answer = await call(path, { model, stream: isStream, messages: say("Hello there. [[sim tokens=12]]") });
+        const answer = await call(path, { model, stream: isStream, messages: asking("Hello there. [[sim tokens=12]]") });
         expect(answer.text).toContain("This is a simulation".slice(0, 4));
         expect(answer.status).toBe(200);
         expect(answer.headers.get("content-type")).toContain(isStream ? "text/event-stream" : "application/json");
@@ -182,7 +182,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path, object, timeou
 
   test("the last error is the caller's where all fail, with how many were tried, and it is free (S22, S28)", async () => {
     const model = `${name}-all-fail`;
-    const answer = await call(path, { model, messages: say("Hello.") });
+    const answer = await call(path, { model, messages: asking("Hello.") });
     expect(answer.status).toBe(429);
     expect(answer.headers.get("retry-after")).toBe("17");
     const { error } = errorBody.parse(JSON.parse(answer.text));
@@ -199,7 +199,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path, object, timeou
   });
 
   test("a server that stays silent is a 504 in the caller's shape where none is left (S22)", async () => {
-    const answer = await call(path, { model: `${name}-all-silent`, messages: say("Hello."), stream: true });
+    const answer = await call(path, { model: `${name}-all-silent`, messages: asking("Hello."), stream: true });
     expect(answer.status).toBe(504);
     expect(answer.headers.get("content-type")).toBe("application/json");
     const { error } = errorBody.parse(JSON.parse(answer.text));
@@ -210,7 +210,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path, object, timeou
 
   test("what is wrong with the request itself is said by the first backend, and no other is asked (S22)", async () => {
     const model = `${name}-bad-request`;
-    const answer = await call(path, { model, messages: say("Fail. [[sim status=400]]") });
+    const answer = await call(path, { model, messages: asking("Fail. [[sim status=400]]") });
     expect(answer.status).toBe(400);
     expect(answer.text).not.toContain("tried");
     expect(upstream.seen(`${model}-a`)).toHaveLength(1);
@@ -227,7 +227,7 @@ test.for(["single", "unweighted"])(
     };
     const before = await countDetours();
     expect(before).toBeGreaterThan(0);
-    for (const { path } of INTERFACES) expect((await call(path, { model, messages: say("Hello.") })).status).toBe(200);
+    for (const { path } of INTERFACES) expect((await call(path, { model, messages: asking("Hello.") })).status).toBe(200);
     expect(upstream.seen(`${model}-a`)).toHaveLength(INTERFACES.length);
     expect(await countDetours()).toBe(before);
   },
@@ -237,7 +237,7 @@ test("a stream that has begun is not begun again elsewhere (S22)", async () => {
   const answer = await call("/v1/chat/completions", {
     model: "breaks",
     stream: true,
-    messages: say("Break. [[sim cut-after=4]]"),
+    messages: asking("Break. [[sim cut-after=4]]"),
   });
   expect(answer.status).toBe(200);
   expect(answer.text).toMatch(/data: \{"error"/);
@@ -247,7 +247,7 @@ test("a stream that has begun is not begun again elsewhere (S22)", async () => {
 test("a server that asks for time gets it: the next requests pass it by", async () => {
   upstream.behave("asked-a", { kind: "status", status: 429, headers: { "retry-after": "60" } });
   for (let turn = 0; turn < 3; turn++) {
-    const answer = await call("/v1/chat/completions", { model: "asked", messages: say("Hello.") });
+    const answer = await call("/v1/chat/completions", { model: "asked", messages: asking("Hello.") });
     expect(answer.status).toBe(200);
   }
   expect(upstream.seen("asked-a")).toHaveLength(1);
@@ -256,7 +256,7 @@ test("a server that asks for time gets it: the next requests pass it by", async 
 
 test("a server that failed is asked again after a rest, and used again once it answers", async () => {
   upstream.behave("probed-a", { kind: "status", status: 500 });
-  const ask = async () => (await call("/v1/chat/completions", { model: "probed", messages: say("Hello.") })).status;
+  const ask = async () => (await call("/v1/chat/completions", { model: "probed", messages: asking("Hello.") })).status;
   for (let turn = 0; turn < 5; turn++) expect(await ask()).toBe(200);
   // It rests from its third failure in a row.
   const before = upstream.seen("probed-a").length;
@@ -275,7 +275,7 @@ test("where a backend breaks under many requests, each of them is answered by an
   upstream.behave("burst-a", { kind: "status", status: 502 });
   const answers = await Promise.all(
     Array.from({ length: 200 }, (_, index) =>
-      call("/v1/chat/completions", { model: "burst", stream: index % 2 === 0, messages: say(`Hello ${index}.`) }),
+      call("/v1/chat/completions", { model: "burst", stream: index % 2 === 0, messages: asking(`Hello ${index}.`) }),
     ),
   );
   expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
@@ -285,7 +285,7 @@ test("where a backend breaks under many requests, each of them is answered by an
 
 test("a prompt of 30 MB is sent again whole", async () => {
   upstream.behave("body-a", { kind: "status", status: 503 });
-  const answer = await call("/v1/messages", { model: "body", messages: say("word ".repeat(6_000_000)) });
+  const answer = await call("/v1/messages", { model: "body", messages: asking("word ".repeat(6_000_000)) });
   expect(answer.status).toBe(200);
   expect(upstream.seen("body-a")).toHaveLength(1);
   expect(upstream.seen("body-b")).toHaveLength(1);
@@ -294,7 +294,7 @@ test("a prompt of 30 MB is sent again whole", async () => {
 
 test("a body of unknown length is sent again whole, with its length", async () => {
   upstream.behave("chunked-a", { kind: "status", status: 503 });
-  const text = JSON.stringify({ model: "chunked", max_tokens: 64, messages: say("Hello.") });
+  const text = JSON.stringify({ model: "chunked", max_tokens: 64, messages: asking("Hello.") });
   const response = await fetch(`${stack.baseUrl}/v1/messages`, {
     method: "POST",
     headers: { authorization: `Bearer ${stack.apiKey}` },
@@ -310,7 +310,7 @@ test("a body of unknown length is sent again whole, with its length", async () =
 
 test("a server cannot ask for another attempt itself, nor be told of ours", async () => {
   upstream.behave("header-a", { kind: "status", status: 400, headers: { "x-gateway-try-next": "1" } });
-  const answer = await call("/v1/chat/completions", { model: "header", messages: say("Hello.") });
+  const answer = await call("/v1/chat/completions", { model: "header", messages: asking("Hello.") });
   expect(answer.status).toBe(400);
   expect(upstream.seen("header-a")).toHaveLength(1);
   expect(upstream.seen("header-b")).toHaveLength(0);
@@ -322,7 +322,7 @@ test("a client that leaves while the first server is silent ends it, and no othe
   const asked = fetch(`${stack.baseUrl}/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${stack.apiKey}` },
-    body: JSON.stringify({ model: "gone", messages: say("Hello.") }),
+    body: JSON.stringify({ model: "gone", messages: asking("Hello.") }),
     signal: leaving.signal,
   });
   await eventually(() => expect(upstream.seen("gone-a")).toHaveLength(1));
@@ -336,7 +336,7 @@ test("a client that leaves while the first server is silent ends it, and no othe
 test("a backend in whose protocol a request cannot be said is passed over", async () => {
   // Two answers to one question are for chat servers alone; the messages server is second, so that only it is left.
   upstream.behave("unsayable-a", { kind: "status", status: 500 });
-  const answer = await call("/v1/chat/completions", { model: "unsayable", n: 2, messages: say("Hello.") });
+  const answer = await call("/v1/chat/completions", { model: "unsayable", n: 2, messages: asking("Hello.") });
   expect(answer.status).toBe(500);
   expect(answer.text).not.toContain("tried");
   expect(upstream.seen("unsayable-a")).toHaveLength(1);
@@ -349,7 +349,7 @@ test("an Envoy that is ended while attempts run ends well", async () => {
     fetch(`${plane.baseUrl}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${stack.apiKey}` },
-      body: JSON.stringify({ model: "ended", stream: true, messages: say(`Wait. ${directive}`) }),
+      body: JSON.stringify({ model: "ended", stream: true, messages: asking(`Wait. ${directive}`) }),
     }).then((response) => response.text()),
   );
   const ends = Promise.all(asked.map((each) => expect(each).rejects.toThrow(/fetch failed|terminated/)));
@@ -365,7 +365,7 @@ test("where extproc dies, what the second server brought is charged, in its name
     const response = await fetch(`${plane.baseUrl}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${stack.apiKey}` },
-      body: JSON.stringify({ model: "killed", stream: true, messages: say("Wait. [[sim stall=8 tokens=40]]") }),
+      body: JSON.stringify({ model: "killed", stream: true, messages: asking("Wait. [[sim stall=8 tokens=40]]") }),
     });
     expect(response.status).toBe(200);
     const reader = response.body?.getReader();

@@ -251,8 +251,8 @@ test("hundreds of keep-alive comments neither break a stream nor cost anything",
   const usage = data({ id: "c", choices: [], usage: { prompt_tokens: 20, completion_tokens: 150 } });
   stream = comments + texts.map((content) => chunk({ content }) + ": OPENROUTER PROCESSING\n\n").join("") + FINISH + usage + DONE;
   const answered = await ask({ model: "as-chat" });
-  const said = [...answered.text.matchAll(/"content":"([^"]*)"/g)].map(([, text]) => text);
-  expect(said.join("")).toBe(texts.join(""));
+  const contents = [...answered.text.matchAll(/"content":"([^"]*)"/g)].map(([, text]) => text);
+  expect(contents.join("")).toBe(texts.join(""));
   expect(answered.text.endsWith(DONE)).toBe(true);
   expect(await rowOf(answered)).toMatchObject({
     outcome: "complete",

@@ -268,7 +268,7 @@ test("a client that always leaves before the answer pays for its prompts once it
   expect(charged).toBeLessThan(50_000_000n);
 });
 
-const goesOn = JSON.stringify({ content: PIECE });
+const continuation = JSON.stringify({ content: PIECE });
 const inEvent = (text: string) => event("content_block_delta", { index: 0, delta: { type: "text_delta", text } });
 const messageStart = event("message_start", {
   message: { id: "m", type: "message", role: "assistant", model: "m", content: [] },
@@ -283,7 +283,7 @@ const endless: [string, Asked["model"], string, string][] = [
   ["text behind its finish_reason", "as-chat", chunk({ content: "a" }) + FINISH, chunk({ content: PIECE })],
   ["text behind [DONE]", "as-chat", "data: [DONE]\n\n", chunk({ content: PIECE })],
   ["an error beside each text", "as-chat", "", chunk({ content: PIECE }, { error: {} })],
-  ["events without choices", "as-chat", "", `data: ${goesOn}\n\n`],
+  ["events without choices", "as-chat", "", `data: ${continuation}\n\n`],
   ["text behind message_stop", "as-messages", messageStart + event("message_stop", {}), inEvent(PIECE)],
   ["text behind an error", "as-messages", messageStart + event("error", { error: { type: "api_error" } }), inEvent(PIECE)],
 ];

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { LOOPBACK } from "../../local/process/ports.ts";
 import { eventually } from "../support/eventually.ts";
-import { makeMigratedPlace, makePlace, type LocalProcess, type Place } from "../support/local-process.ts";
+import { makeMigratedHome, makeHome, type LocalProcess, type Home } from "../support/local-process.ts";
 
 const READY = /Ctrl-C stops everything/;
 const MANIFESTS = fileURLToPath(new URL("../../local/manifests", import.meta.url));
@@ -29,37 +29,37 @@ function lastLine(output: string): string {
 }
 
 test("a taken port ends the start with what to do", async () => {
-  const place = await makePlace();
+  const home = await makeHome();
   const port = await occupiedPort();
-  const local = await place.start(["--port", String(port)]);
+  const local = await home.start(["--port", String(port)]);
   expect(await local.exited).toBe(1);
   expect(lastLine(local.output())).toBe(`Port ${port} is taken: choose another one with --port, or stop what listens there.`);
-  expect(await place.survivors()).toStrictEqual([]);
+  expect(await home.survivors()).toStrictEqual([]);
 });
 
 test("a folder of manifests that is not there ends the start with what to do", async () => {
-  const place = await makePlace();
-  const local = await place.start(["--manifests", path.join(place.directory, "none")]);
+  const home = await makeHome();
+  const local = await home.start(["--manifests", path.join(home.directory, "none")]);
   expect(await local.exited).toBe(1);
   expect(lastLine(local.output())).toContain("name the one with your Models with --manifests");
 });
 
 test("an Envoy that cannot be used ends the start with what to do", async () => {
-  const place = await makePlace();
-  const local = await place.start([], { ENVOY_BIN: path.join(place.directory, "none") });
+  const home = await makeHome();
+  const local = await home.start([], { ENVOY_BIN: path.join(home.directory, "none") });
   expect(await local.exited).toBe(1);
   expect(lastLine(local.output())).toContain("set it to an Envoy 1.40 or later");
 });
 
 test("a part that fails half-way through the start leaves nothing running", async () => {
-  const place = await makeMigratedPlace();
-  const envoy = path.join(place.directory, "envoy");
+  const home = await makeMigratedHome();
+  const envoy = path.join(home.directory, "envoy");
   const script = '#!/bin/sh\n[ "$1" = --version ] && echo "envoy  version: 0/1.40.0/Clean/RELEASE/BoringSSL" && exit 0\nexit 3\n';
   await writeFile(envoy, script, { mode: 0o755 });
-  const local = await place.start([], { ENVOY_BIN: envoy });
+  const local = await home.start([], { ENVOY_BIN: envoy });
   expect(await local.exited).toBe(1);
   expect(lastLine(local.output())).toContain("envoy did not start: it ended with code 3. Its log says why: ");
-  expect(await place.survivors()).toStrictEqual([]);
+  expect(await home.survivors()).toStrictEqual([]);
 });
 
 /** @returns what asks the gateway once, and expects an answer. */
@@ -77,19 +77,19 @@ async function asker(local: LocalProcess): Promise<() => Promise<void>> {
 }
 
 describe("one start", () => {
-  let place: Place;
+  let home: Home;
   let local: LocalProcess;
   let answers: () => Promise<void>;
 
   beforeAll(async () => {
-    place = await makeMigratedPlace(afterAll);
-    local = await place.start();
+    home = await makeMigratedHome(afterAll);
+    local = await home.start();
     await local.shows(READY);
     answers = await asker(local);
   });
 
   test("starts a part that dies again, says so, and answers as before", { timeout: 240_000 }, async () => {
-    const status = await readFile(path.join(place.data, "postgres", "cluster", "postmaster.pid"), "utf8");
+    const status = await readFile(path.join(home.data, "postgres", "cluster", "postmaster.pid"), "utf8");
     const pids: Record<string, number> = { ...(await local.parts()), postgres: Number.parseInt(status, 10) };
     for (const name of ["simulator", "operator", "extproc", "dashboard", "envoy", "postgres"] as const) {
       process.kill(pids[name] ?? 0, "SIGKILL");
@@ -111,7 +111,7 @@ describe("one start", () => {
   });
 
   test("is left alone by a second one on the same data, which says who uses it", async () => {
-    const second = await place.start();
+    const second = await home.start();
     expect(await second.exited).toBe(1);
     expect(lastLine(second.output())).toContain(`Another start (process ${local.pid}) uses this data directory`);
     await answers();
@@ -122,34 +122,34 @@ describe("one start", () => {
     process.kill(local.pid, "SIGINT");
     expect(await local.exited).toBe(0);
     expect(lastLine(local.output())).toBe("Stopped; the data stays.");
-    expect(await place.survivors()).toStrictEqual([]);
+    expect(await home.survivors()).toStrictEqual([]);
   });
 });
 
 test("a part that keeps dying ends everything, with the last lines of its log", { timeout: 180_000 }, async () => {
-  const place = await makeMigratedPlace();
-  const local = await place.start();
+  const home = await makeMigratedHome();
+  const local = await home.start();
   await local.shows(READY);
   // Envoy cannot start with this: the next ends are its own.
-  await writeFile(path.join(place.data, "envoy.yaml"), "no_such_field: 1\n");
+  await writeFile(path.join(home.data, "envoy.yaml"), "no_such_field: 1\n");
   process.kill((await local.parts())["envoy"] ?? 0, "SIGKILL");
   expect(await local.exited).toBe(1);
   expect(local.output()).toMatch(
     /^envoy did not start: it ended with code 1\..* It has ended 6 times in a row and is given up\.\n(  .*\n)*  .*no_such_field/m,
   );
-  expect(await place.survivors()).toStrictEqual([]);
+  expect(await home.survivors()).toStrictEqual([]);
 });
 
 test("after the supervisor is killed nothing of it runs on, and the next start has the same data", async () => {
-  const place = await makeMigratedPlace();
-  const killed = await place.start();
+  const home = await makeMigratedHome();
+  const killed = await home.start();
   await killed.shows(READY);
   const [, key = ""] = await killed.shows(/key +(sk-mg-\S+)/);
   process.kill(killed.pid, "SIGKILL");
   await killed.exited;
-  await eventually(async () => expect(await place.survivors()).toStrictEqual([]), { withinMs: 30_000 });
+  await eventually(async () => expect(await home.survivors()).toStrictEqual([]), { withinMs: 30_000 });
 
-  const next = await place.start();
+  const next = await home.start();
   await next.shows(READY);
   expect(next.output()).toContain(key);
   expect(next.output()).not.toContain("left over");
@@ -158,20 +158,20 @@ test("after the supervisor is killed nothing of it runs on, and the next start h
 });
 
 test("a Ctrl-C during the start leaves nothing running", async () => {
-  const place = await makeMigratedPlace();
-  const local = await place.start();
+  const home = await makeMigratedHome();
+  const local = await home.start();
   await local.shows(/Starting the gateway/);
   process.kill(-local.pid, "SIGINT");
   expect(await local.exited).toBe(0);
-  expect(await place.survivors()).toStrictEqual([]);
+  expect(await home.survivors()).toStrictEqual([]);
 });
 
 test("a bad manifest is shown with its file, field and remedy", async () => {
-  const place = await makeMigratedPlace();
-  const manifests = path.join(place.directory, "manifests");
+  const home = await makeMigratedHome();
+  const manifests = path.join(home.directory, "manifests");
   await mkdir(manifests);
   await cp(MANIFESTS, manifests, { recursive: true });
-  const local = await place.start(["--manifests", manifests]);
+  const local = await home.start(["--manifests", manifests]);
   await local.shows(READY);
   const model = ["apiVersion: modelgateway.dev/v1alpha1", "kind: Model", "metadata: { name: mine }", "spec: { modelName: mine }"];
   await writeFile(path.join(manifests, "mine.yaml"), model.join("\n"));

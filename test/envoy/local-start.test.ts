@@ -5,7 +5,7 @@ import process from "node:process";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
-import { makeMigratedPlace, makePlace, type LocalProcess } from "../support/local-process.ts";
+import { makeMigratedHome, makeHome, type LocalProcess } from "../support/local-process.ts";
 import { startRecordingUpstream } from "../support/recording-upstream.ts";
 
 const run = promisify(execFile);
@@ -36,13 +36,13 @@ async function stopGroup(local: LocalProcess): Promise<number | null> {
 }
 
 test("both printed commands answer, streaming, when pasted into a shell (S36)", async () => {
-  const place = await makePlace();
-  const local = await place.start();
+  const home = await makeHome();
+  const local = await home.start();
   await local.shows(READY);
   // Node parts, Envoy, Postgres with its own children, and the supervisor: what is looked for below can be found.
-  expect((await place.survivors()).length).toBeGreaterThanOrEqual(6);
-  expect(local.output()).toContain(`manifests  ${path.join(place.data, "manifests")} watched`);
-  const sockets = path.join(place.data, "sockets");
+  expect((await home.survivors()).length).toBeGreaterThanOrEqual(6);
+  expect(local.output()).toContain(`manifests  ${path.join(home.data, "manifests")} watched`);
+  const sockets = path.join(home.data, "sockets");
   expect((await stat(sockets)).mode & 0o777, "nobody else can enter where credentials are handed out").toBe(0o700);
   expect((await stat(path.join(sockets, "xds.sock"))).isSocket()).toBe(true);
   const [chat = "", messages = ""] = printedCommands(local);
@@ -51,14 +51,14 @@ test("both printed commands answer, streaming, when pasted into a shell (S36)", 
   const messagesAnswer = await run("sh", ["-c", messages]);
   expect(messagesAnswer.stdout).toMatch(/^event: message_start\n[^]*simulation[^]*event: message_stop\n/);
   expect(await stopGroup(local)).toBe(0);
-  expect(await place.survivors()).toStrictEqual([]);
+  expect(await home.survivors()).toStrictEqual([]);
 });
 
 test("a second start goes on with the same key, and the credit is given once", async () => {
-  const place = await makePlace();
-  const first = await place.start();
+  const home = await makeHome();
+  const first = await home.start();
   await first.shows(READY);
-  const before = await settings(place.data);
+  const before = await settings(home.data);
   expect(await available(before)).toContain('"available":"5.000000000"');
   const body = { model: "modelx-v4-pro", messages: [{ role: "user", content: "Hello" }] };
   const headers = { authorization: `Bearer ${before.key}`, "content-type": "application/json" };
@@ -67,38 +67,38 @@ test("a second start goes on with the same key, and the credit is given once", a
   expect(await stopGroup(first)).toBe(0);
 
   const startedAt = performance.now();
-  const second = await place.start();
+  const second = await home.start();
   await second.shows(READY);
   console.log(`A warm start was ready in ${Math.round(performance.now() - startedAt)} ms.`);
-  const after = await settings(place.data);
+  const after = await settings(home.data);
   expect(after.key).toBe(before.key);
   expect(await available(after)).toMatch(/"available":"4\.99\d+"/);
   expect(await stopGroup(second)).toBe(0);
 });
 
 test("what is secret is readable by its owner only, and stands in no log", async () => {
-  const place = await makePlace();
-  const local = await place.start();
+  const home = await makeHome();
+  const local = await home.start();
   await local.shows(READY);
-  const { key } = await settings(place.data);
-  const secrets = [key, (await readFile(path.join(place.data, "pepper"), "utf8")).trim()];
-  secrets.push((await readFile(path.join(place.data, "postgres", "password"), "utf8")).trim());
+  const { key } = await settings(home.data);
+  const secrets = [key, (await readFile(path.join(home.data, "pepper"), "utf8")).trim()];
+  secrets.push((await readFile(path.join(home.data, "postgres", "password"), "utf8")).trim());
   for (const file of ["local.env", "pepper", "postgres/password"]) {
-    expect((await stat(path.join(place.data, file))).mode & 0o777).toBe(0o600);
+    expect((await stat(path.join(home.data, file))).mode & 0o777).toBe(0o600);
   }
   for (const command of printedCommands(local)) await run("sh", ["-c", command]);
   expect(await stopGroup(local)).toBe(0);
   for (const name of ["access", "envoy", "extproc", "operator", "postgres", "simulator"]) {
-    const log = await readFile(path.join(place.data, "logs", `${name}.log`), "utf8");
+    const log = await readFile(path.join(home.data, "logs", `${name}.log`), "utf8");
     for (const secret of secrets) expect({ name, holdsSecret: log.includes(secret) }).toStrictEqual({ name, holdsSecret: false });
   }
 });
 
 test("a stream that is running when the stack is told to stop is finished and charged", async () => {
-  const place = await makeMigratedPlace();
-  const local = await place.start();
+  const home = await makeMigratedHome();
+  const local = await home.start();
   await local.shows(READY);
-  const account = await settings(place.data);
+  const account = await settings(home.data);
   const body = { model: "modelx-v4-flash", max_tokens: 500, stream: true };
   const response = await fetch(`${account.baseUrl}/v1/messages`, {
     method: "POST",
@@ -108,9 +108,9 @@ test("a stream that is running when the stack is told to stop is finished and ch
   process.kill(local.pid, "SIGINT");
   expect(await response.text()).toContain("event: message_stop");
   expect(await local.exited).toBe(0);
-  const again = await place.start();
+  const again = await home.start();
   await again.shows(READY);
-  expect(await available(await settings(place.data))).not.toContain('"available":"5.000000000"');
+  expect(await available(await settings(home.data))).not.toContain('"available":"5.000000000"');
   expect(await stopGroup(again)).toBe(0);
 });
 
@@ -137,10 +137,10 @@ async function startModelServer() {
 }
 
 test("a real model server takes the simulator's place: the screen and both commands lead there, and its errors are in the logs", async () => {
-  const place = await makeMigratedPlace();
+  const home = await makeMigratedHome();
   const { port } = await startModelServer();
   const words = ["--upstream-chat", `http://127.0.0.1:${port}`, "--upstream-model", "org/small"];
-  const local = await place.start(words, { UPSTREAM_KEY: "upstream-key" });
+  const local = await home.start(words, { UPSTREAM_KEY: "upstream-key" });
   await local.shows(READY);
   expect(local.output()).toContain(`Note: --upstream-chat has no /v1: http://127.0.0.1:${port}/v1 is used.`);
   for (const name of ["org/small", "modelx-v4-pro"])
@@ -153,7 +153,7 @@ test("a real model server takes the simulator's place: the screen and both comma
     expect((await run("sh", ["-c", command])).stdout).toContain("Hello from the model server");
   }
 
-  const { baseUrl, key } = await settings(place.data);
+  const { baseUrl, key } = await settings(home.data);
   const refused = await fetch(`${baseUrl}/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
@@ -168,7 +168,7 @@ test("a real model server takes the simulator's place: the screen and both comma
   ];
   // The answer may arrive before the line that tells of it is on the disk.
   for (const [file, line] of logs)
-    await eventually(async () => expect(await readFile(path.join(place.data, "logs", file), "utf8")).toContain(line));
+    await eventually(async () => expect(await readFile(path.join(home.data, "logs", file), "utf8")).toContain(line));
   expect(await stopGroup(local)).toBe(0);
   expect(local.output()).not.toContain("upstream-key");
 });

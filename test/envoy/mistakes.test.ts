@@ -88,8 +88,8 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
     ["a masked key", "sk-mg-AbCd****WxYz", "masked display form"],
     ["a variable that was not replaced", "${GATEWAY_KEY}", "placeholder"],
   ] as const)("%s is 401, says what it is and where keys are made, and is not repeated (S18)", async ([, key, sentence]) => {
-    const ways: Record<string, string>[] = [{ authorization: `Bearer ${key}` }, { authorization: "", "x-api-key": key }];
-    for (const headers of ways) {
+    const headerSets: Record<string, string>[] = [{ authorization: `Bearer ${key}` }, { authorization: "", "x-api-key": key }];
+    for (const headers of headerSets) {
       const answer = await call(name, { path, headers });
       expect(answer.status).toBe(401);
       expect(answer.message).toContain(sentence);

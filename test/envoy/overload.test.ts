@@ -24,7 +24,7 @@ describe("an extproc that carries four requests at most", () => {
   let small: DataPlane;
   beforeAll(async () => {
     stack = await startTestStack();
-    small = await startDataPlane(stack, { MOST_OPEN_REQUESTS: "4" });
+    small = await startDataPlane(stack, { MAX_OPEN_REQUESTS: "4" });
   });
   afterAll(async () => {
     await small.stop();

@@ -65,15 +65,15 @@ describe("chat completions", () => {
     const question = { role: "user", content: "Rome and Oslo? [[sim tools=2]]" } as const;
     const asked = { model, tools, reasoning_effort: "high" as const };
     const first = await openai().chat.completions.create({ ...asked, messages: [question] });
-    const said = first.choices[0]?.message;
-    expect(said).toMatchObject({
+    const answered = first.choices[0]?.message;
+    expect(answered).toMatchObject({
       reasoning_content: expect.stringContaining("simulated"),
       reasoning_details: [expect.anything()],
     });
-    const calls = said?.tool_calls ?? [];
+    const calls = answered?.tool_calls ?? [];
     expect(calls).toHaveLength(2);
     const results = calls.map(({ id }, index) => ({ role: "tool", tool_call_id: id, content: `${index} degrees` }) as const);
-    const messages = [question, { ...said, role: "assistant" } as const, ...results];
+    const messages = [question, { ...answered, role: "assistant" } as const, ...results];
     const second = await openai().chat.completions.create({ ...asked, messages });
     expect(second.choices[0]?.message.content).toContain("0 degrees | 1 degrees");
     expect(await lastInput()).toContainEqual(
@@ -242,15 +242,15 @@ describe("responses", () => {
     const { output } = await openai()
       .responses.stream({ ...asked, input: [question] })
       .finalResponse();
-    const said = output.filter((item) => item.type === "reasoning" || item.type === "function_call");
-    expect(said.map(({ type }) => type)).toEqual(["reasoning", "function_call", "function_call"]);
-    const outputs = said.flatMap((item, index) =>
+    const answered = output.filter((item) => item.type === "reasoning" || item.type === "function_call");
+    expect(answered.map(({ type }) => type)).toEqual(["reasoning", "function_call", "function_call"]);
+    const outputs = answered.flatMap((item, index) =>
       item.type === "function_call"
         ? [{ type: "function_call_output", call_id: item.call_id, output: `${index} degrees` } as const]
         : [],
     );
     expect(outputs).toHaveLength(2);
-    const second = await openai().responses.create({ ...asked, input: [question, ...said, ...outputs] });
+    const second = await openai().responses.create({ ...asked, input: [question, ...answered, ...outputs] });
     expect(second.output_text).toContain("1 degrees | 2 degrees");
   });
 

@@ -55,7 +55,7 @@ test(
       customers: [
         { apiKey: stack.apiKey, isThin: false, workers: 6 },
         // Their answers take many seconds: a drain has something to wait for.
-        { apiKey: stack.apiKey, isThin: false, workers: 3, mostWords: 1_000 },
+        { apiKey: stack.apiKey, isThin: false, workers: 3, maxWords: 1_000 },
       ],
       random: seeded(36),
       createAgent: () => service.createAgent(),
@@ -95,7 +95,7 @@ async function restartPlane({ extproc, envoy, envoyAdminUrl }: Plane): Promise<v
   const command = path.join(import.meta.dirname, "../../extproc/drain-command/main.ts");
   const environment = {
     ENVOY_ADMIN_PORT: new URL(envoyAdminUrl).port,
-    ENVOY_DRAIN_LEAST_SECONDS: "3",
+    ENVOY_DRAIN_MIN_SECONDS: "3",
     ENVOY_DRAIN_SECONDS: "900",
   };
   const drain = (...words: string[]) => promisify(execFile)(process.execPath, [command, ...words], { env: environment });

@@ -27,7 +27,7 @@ beforeAll(async () => {
   const manifests = await makeManifests([...storing, { name: "stateless", upstream: "chat", url: SIMULATOR_URLS.chat }]);
   removeManifests = manifests.remove;
   stack = await borrowStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
-  second = await startDataPlane(stack, { MOST_BODY_MIB: "64" });
+  second = await startDataPlane(stack, { MAX_BODY_MIB: "64" });
 });
 afterAll(async () => {
   await second.stop();

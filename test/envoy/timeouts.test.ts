@@ -22,16 +22,16 @@ beforeAll(async () => {
   upstream = await startFailingUpstream();
   // Each form has its own Models: the forms run side by side.
   const models = FORMS.flatMap(({ size, name: form }) => {
-    const place = `${size}-${form}`;
+    const prefix = `${size}-${form}`;
     const model = (
       name: string,
       timeouts: TestModelOfMany["timeouts"],
       behaviour: Behaviour = { kind: "answer" },
     ): TestModelOfMany => {
-      const url = upstream.url(`${place}-${name}`, behaviour);
+      const url = upstream.url(`${prefix}-${name}`, behaviour);
       const first = { name: "first", protocol: "chat", url } as const;
       return {
-        name: `${place}-${name}`,
+        name: `${prefix}-${name}`,
         timeouts,
         backends: size === "single" ? [first] : [first, { ...first, name: "spare", priority: 1 }],
       };
@@ -63,7 +63,7 @@ const ask = (path: string, model: string, content: string, isStream = false) =>
 
 describe.concurrent("a Model's times", () => {
   describe.for(FORMS)("with a $size backend, on the $name interface", ({ size, name, path }) => {
-    const place = `${size}-${name}`;
+    const prefix = `${size}-${name}`;
     test.for([
       ["first-byte", false],
       ["first-byte", true],
@@ -72,7 +72,7 @@ describe.concurrent("a Model's times", () => {
     ] as const)("a server that is silent beyond `%s` is a free 504 (stream: %s)", async ([kind, isStream]) => {
       // Each form asks twice: a first failure must not change what the second sees.
       for (let turn = 0; turn < 2; turn++) {
-        const response = await ask(path, `${place}-${kind}`, "Wait. [[sim stall]]", isStream);
+        const response = await ask(path, `${prefix}-${kind}`, "Wait. [[sim stall]]", isStream);
         expect(response.status).toBe(504);
         expect(response.headers.get("content-type")).toBe("application/json");
         const requestId = response.headers.get("x-request-id") ?? "";
@@ -87,23 +87,23 @@ describe.concurrent("a Model's times", () => {
           expect.objectContaining({ outcome: "failed", httpStatus: 504, chargeNanoUsd: 0n }),
         ]);
       }
-      await eventually(() => expect(upstream.seen(`${place}-${kind}`).every(({ isOver }) => isOver)).toBe(true));
+      await eventually(() => expect(upstream.seen(`${prefix}-${kind}`).every(({ isOver }) => isOver)).toBe(true));
     });
 
     test("an answer that is not streamed and stops half-way is a free 504, from the one server that was asked", async () => {
-      const before = upstream.seen(`${place}-half`).length;
-      const response = await ask(path, `${place}-half`, "Wait.");
+      const before = upstream.seen(`${prefix}-half`).length;
+      const response = await ask(path, `${prefix}-half`, "Wait.");
       expect(response.status).toBe(504);
       expect(await response.text()).toContain("The model server did not answer in time.");
       expect(await stack.usageOf(response.headers.get("x-request-id") ?? "")).toEqual([
         expect.objectContaining({ outcome: "failed", httpStatus: 504, chargeNanoUsd: 0n }),
       ]);
-      expect(upstream.seen(`${place}-half`)).toHaveLength(before + 1);
-      await eventually(() => expect(upstream.seen(`${place}-half`).every(({ isOver }) => isOver)).toBe(true));
+      expect(upstream.seen(`${prefix}-half`)).toHaveLength(before + 1);
+      await eventually(() => expect(upstream.seen(`${prefix}-half`).every(({ isOver }) => isOver)).toBe(true));
     });
 
     test.for(["idle", "whole"])("a stream that is silent beyond `%s` ends with an error event, and is charged", async (kind) => {
-      const response = await ask(path, `${place}-${kind}`, "Wait. [[sim stall=8 tokens=40]]", true);
+      const response = await ask(path, `${prefix}-${kind}`, "Wait. [[sim stall=8 tokens=40]]", true);
       expect(response.status).toBe(200);
       const requestId = response.headers.get("x-request-id") ?? "";
       const text = await response.text();
@@ -114,21 +114,21 @@ describe.concurrent("a Model's times", () => {
       expect(usage).toMatchObject({ outcome: "failed", isEstimated: true });
       expect(usage?.usage.outputTokens).toBeGreaterThan(0);
       expect(usage?.chargeNanoUsd).toBeGreaterThan(0n);
-      await eventually(() => expect(upstream.seen(`${place}-${kind}`).every(({ isOver }) => isOver)).toBe(true));
+      await eventually(() => expect(upstream.seen(`${prefix}-${kind}`).every(({ isOver }) => isOver)).toBe(true));
     });
 
     test("a stream that says something now and then goes on beyond `idle`, to its own end", async () => {
-      const response = await ask(path, `${place}-idle`, "Slowly. [[sim tokens=40 chunk-ms=100]]", true);
+      const response = await ask(path, `${prefix}-idle`, "Slowly. [[sim tokens=40 chunk-ms=100]]", true);
       expect(await response.text()).toContain(name === "chat" ? "[DONE]" : "message_stop");
     });
 
     test("a Model may be as patient as it likes", async () => {
       for (const isStream of [false, true]) {
-        const response = await ask(path, `${place}-patient`, "Wait. [[sim delay-ms=4000]]", isStream);
+        const response = await ask(path, `${prefix}-patient`, "Wait. [[sim delay-ms=4000]]", isStream);
         expect(response.status).toBe(200);
         await response.text();
       }
-      const names = upstream.seen(`${place}-patient`).flatMap(({ headers }) => Object.keys(headers));
+      const names = upstream.seen(`${prefix}-patient`).flatMap(({ headers }) => Object.keys(headers));
       expect(names.filter((header) => /^x-(gateway|envoy)/.test(header))).toEqual([]);
     });
   });

@@ -25,14 +25,14 @@ afterAll(async () => {
   await removeManifests();
 });
 
-const SAID = "Nobody may read this sentence in a span.";
+const PROMPT = "Nobody may read this sentence in a span.";
 
 async function ask(model: string, options: { stream?: boolean; headers?: Record<string, string>; key?: string } = {}) {
   const { stream = false, headers = {}, key = stack.apiKey } = options;
   const response = await fetch(`${stack.baseUrl}/v1/chat/completions?secret=in-query`, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${key}`, ...headers },
-    body: JSON.stringify({ model, stream, max_tokens: 256, messages: [{ role: "user", content: SAID }] }),
+    body: JSON.stringify({ model, stream, max_tokens: 256, messages: [{ role: "user", content: PROMPT }] }),
   });
   await response.text();
   return { status: response.status, requestId: response.headers.get("x-request-id") ?? "" };
@@ -108,5 +108,5 @@ test("no span has a body, a key or a query", async () => {
   const { requestId } = await ask("one-server", { headers: { tracestate: "vendor=kept-by-nobody" } });
   await spanOf(requestId);
   const all = collector.bytes().toString("latin1");
-  for (const secret of [SAID, stack.apiKey, "in-query", "kept-by-nobody"]) expect(all).not.toContain(secret);
+  for (const secret of [PROMPT, stack.apiKey, "in-query", "kept-by-nobody"]) expect(all).not.toContain(secret);
 });

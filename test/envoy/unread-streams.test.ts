@@ -74,11 +74,11 @@ const EVENT = `data: {"id":"a","object":"chat.completion.chunk","created":1,"mod
 const PIECE = Buffer.from(EVENT.repeat(64));
 
 /** So many pieces, then silence. */
-function stream(response: ServerResponse, mostPieces: number): void {
+function stream(response: ServerResponse, maxPieces: number): void {
   response.writeHead(200, { "content-type": "text/event-stream" });
   let pieces = 0;
   const more = () => {
-    while (!response.destroyed && pieces < mostPieces) {
+    while (!response.destroyed && pieces < maxPieces) {
       pieces += 1;
       if (!response.write(PIECE)) return void response.once("drain", more);
     }

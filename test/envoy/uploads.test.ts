@@ -18,7 +18,7 @@ let small: DataPlane;
 const keys = new Map<string, string>();
 beforeAll(async () => {
   stack = await borrowStack();
-  small = await startDataPlane(stack, { MOST_BODY_MIB: String(MAX_MIB) });
+  small = await startDataPlane(stack, { MAX_BODY_MIB: String(MAX_MIB) });
   for (const name of ["flood", "second", "payer", "beggar"]) {
     const { apiKey } = await stack.createAccount({ name, creditNanoUsd: name === "beggar" ? 0n : 1_000_000_000n });
     keys.set(name, apiKey);

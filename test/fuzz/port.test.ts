@@ -29,8 +29,8 @@ test("whatever bytes come to Envoy's port are answered as documented, or not at 
       answered++;
       const words = `${JSON.stringify(input.toString("latin1"))}\n${answer.toString("latin1")}`;
       // Envoy asks for the body itself, where the client waits for that.
-      const isGoOn = status === "100" && /expect/i.test(input.toString("latin1"));
-      expect(isGoOn || STATUSES.has(Number(status)), words).toBe(true);
+      const isContinue = status === "100" && /expect/i.test(input.toString("latin1"));
+      expect(isContinue || STATUSES.has(Number(status)), words).toBe(true);
     }
     expect(answer.toString("latin1")).not.toMatch(/\bat .*\.ts:\d+|node_modules|postgres:\/\/|ECONN/);
   }, MAX_WAITING);

@@ -174,7 +174,7 @@ async function tryRoute(route: TriedRoute, { who, client, expected, isOutside, i
     status: answer.statusCode,
     headStatus: head.statusCode,
     isChanged: before !== after,
-    tellsOfTheAccount: isOutside && answer.body.includes(MARK),
+    revealsAccount: isOutside && answer.body.includes(MARK),
     leadsToSignIn: (answer.headers["location"] ?? "").startsWith("/dashboard/sign-in"),
     offersWhatIsRefused:
       expected === 200 && isRole(who) ? refusedOffers(answer.body, { role: who, personId: world.people[who].personId }) : [],
@@ -185,7 +185,7 @@ async function tryRoute(route: TriedRoute, { who, client, expected, isOutside, i
     status: expected,
     headStatus: expected,
     isChanged: false,
-    tellsOfTheAccount: false,
+    revealsAccount: false,
     leadsToSignIn: expected === 303 && (isGuest || name === "POST /dashboard/sign-out"),
     offersWhatIsRefused: [],
   });

@@ -134,8 +134,16 @@ describe("an account's keys", () => {
        SELECT gen_random_uuid(), public_id, 'here', 'team', name FROM api_key`,
     );
     const settings = { name: "ci", isDisabled: false, expiresAt: null, allowedModels: null, limits: {} };
-    const place = { uid: "0190f5f0-0000-7000-8000-000000000001", origin: "here", namespace: "team", resourceName: "ci" };
-    const key = { ...place, accountId, publicId: "AbCd5678WxYz", secret: "s".repeat(43), pepper: PEPPER, rotation: 0, settings };
+    const resource = { uid: "0190f5f0-0000-7000-8000-000000000001", origin: "here", namespace: "team", resourceName: "ci" };
+    const key = {
+      ...resource,
+      accountId,
+      publicId: "AbCd5678WxYz",
+      secret: "s".repeat(43),
+      pepper: PEPPER,
+      rotation: 0,
+      settings,
+    };
     expect(await addResourceKey(database, key)).toBe("no room");
     const made = database.transaction((transaction) =>
       createApiKey(transaction, { accountId, name: "a page's", pepper: PEPPER }),

@@ -216,7 +216,7 @@ test("a suspended account says so on every page, and takes no payment and no car
   for (const path of ["", "/keys", "/credit", "/credit/top-up", "/settings", "/members", "/playground"])
     expect((await ann.get(`/dashboard${path}`)).body, path).toContain("This account is suspended");
   const credit = (await ann.get("/dashboard/credit")).body;
-  for (const way of ["Add credit", "Continue to add a card", "Charge (USD)"]) expect(credit).not.toContain(way);
+  for (const label of ["Add credit", "Continue to add a card", "Charge (USD)"]) expect(credit).not.toContain(label);
   expect((await ann.get("/dashboard/credit/top-up")).body).not.toContain("Continue to payment");
   const attempt = "0199d8a0-0000-4000-8000-000000000001";
   const paid = await ann.post("/dashboard/credit/top-up", { amount: "5", attempt });

@@ -54,7 +54,7 @@ test("terms that cannot be are said at their field, and change nothing; who only
 });
 
 test("Stripe takes the card on its own page; its notice saves it, and an older one changes nothing", async () => {
-  const { api, ann, database, tell, page, round, balanceTo } = await stripeShop();
+  const { api, ann, database, sendEvent, page, round, balanceTo } = await stripeShop();
   await database.execute("DELETE FROM saved_card");
   const answer = await ann.post("/dashboard/credit/auto-top-up", FORM);
   expect(answer.headers["location"]).toBe("https://checkout.stripe.com/c/setup/cs_1");
@@ -68,7 +68,7 @@ test("Stripe takes the card on its own page; its notice saves it, and an older o
   const session = { ...done, client_reference_id: ann.accountId, setup_intent: "seti_4444", created: 1_800_000_000 };
   const older = { ...session, setup_intent: "seti_1111", created: 1_700_000_000 };
   for (const object of [session, session, older, { ...session, client_reference_id: "nobody" }])
-    expect(await tell("checkout.session.completed", object)).toBe(200);
+    expect(await sendEvent("checkout.session.completed", object)).toBe(200);
   expect(await page()).toContain("On, with visa ending in 4444");
 
   await ann.post("/dashboard/credit/auto-top-up/card");
@@ -79,10 +79,10 @@ test("Stripe takes the card on its own page; its notice saves it, and an older o
 });
 
 test("a card that another replaces is detached; one that was removed does not come back with old news", async () => {
-  const { api, ann, tell, page } = await stripeShop();
+  const { api, ann, sendEvent, page } = await stripeShop();
   const created = Math.floor(Date.now() / 1000) + 5;
   const session = { id: "cs_1", mode: "setup", client_reference_id: ann.accountId, setup_intent: "seti_4444", created };
-  for (let time = 0; time < 2; time++) expect(await tell("checkout.session.completed", session)).toBe(200);
+  for (let time = 0; time < 2; time++) expect(await sendEvent("checkout.session.completed", session)).toBe(200);
   const detached = () => api.asked.map(({ path }) => path).filter((path) => path.endsWith("/detach"));
   expect(detached()).toEqual(["/v1/payment_methods/pm_1/detach"]);
   expect(await page()).toContain("visa ending in 4444");
@@ -90,6 +90,6 @@ test("a card that another replaces is detached; one that was removed does not co
   await ann.post("/dashboard/credit/auto-top-up/card/remove");
   expect(detached()).toHaveLength(2);
   const before = { ...session, created: created - 10 };
-  expect(await tell("checkout.session.completed", before)).toBe(200);
+  expect(await sendEvent("checkout.session.completed", before)).toBe(200);
   expect(await page()).toContain("Off. When on, it charges a card that you save");
 });

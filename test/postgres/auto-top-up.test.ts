@@ -55,7 +55,7 @@ test("turned on with a test card, a balance that falls below is topped up once, 
 });
 
 test("one fall is one charge, from however many replicas; it is credited when its notice comes, once", async () => {
-  const { database, api, round, balanceTo, posted, page, tell, tellOfAll, ann } = await stripeShop();
+  const { database, api, round, balanceTo, posted, page, sendEvent, sendAllEvents, ann } = await stripeShop();
   await balanceTo(4n * USD);
   await Promise.all([round(3), round(3), round(3)]);
   await round(3);
@@ -74,27 +74,27 @@ test("one fall is one charge, from however many replicas; it is credited when it
   });
 
   const [intent] = api.intents;
-  expect(await tell("payment_intent.succeeded", { ...intent, amount_received: 1 }), "another amount").toBe(400);
-  expect(await tell("payment_intent.succeeded", { ...intent, currency: "eur" }), "another currency").toBe(400);
-  expect(await tell("payment_intent.succeeded", { ...intent, metadata: {} }), "of a checkout").toBe(200);
+  expect(await sendEvent("payment_intent.succeeded", { ...intent, amount_received: 1 }), "another amount").toBe(400);
+  expect(await sendEvent("payment_intent.succeeded", { ...intent, currency: "eur" }), "another currency").toBe(400);
+  expect(await sendEvent("payment_intent.succeeded", { ...intent, metadata: {} }), "of a checkout").toBe(200);
   expect(await posted()).toBe(4n * USD);
-  const told = (await Promise.all([tellOfAll(), tellOfAll(), tellOfAll()])).flat();
-  expect(told).toEqual([200, 200, 200]);
+  const statuses = (await Promise.all([sendAllEvents(), sendAllEvents(), sendAllEvents()])).flat();
+  expect(statuses).toEqual([200, 200, 200]);
   await round(3);
   expect(await posted()).toBe(24n * USD);
   expect(api.intents).toHaveLength(1);
 
   await balanceTo(0n);
   await round(3);
-  await tellOfAll();
+  await sendAllEvents();
   expect([api.intents.length, await posted()]).toEqual([2, 20n * USD]);
-  expect(await tell("payment_intent.payment_failed", intent), "of one that is paid").toBe(200);
+  expect(await sendEvent("payment_intent.payment_failed", intent), "of one that is paid").toBe(200);
   expect(await readAutoTopUp(database, ann.accountId)).toMatchObject({ isOn: true, chargedNanoUsd: 40n * USD });
   expect(await checkLedger(database)).toEqual([]);
 });
 
 test("a charge that was begun and not asked for is asked for by the next round, and no other is begun", async () => {
-  const { database, ann, api, round, balanceTo, posted, tellOfAll, charges } = await stripeShop();
+  const { database, ann, api, round, balanceTo, posted, sendAllEvents, charges } = await stripeShop();
   await balanceTo(-USD);
   const name = { accountId: ann.accountId, provider: "stripe" };
   const begun = await Promise.all([1, 2, 3, 4].map(() => beginAutoTopUp(database, name)));
@@ -104,7 +104,7 @@ test("a charge that was begun and not asked for is asked for by the next round, 
   await round(3);
   const [charge] = await charges();
   expect(keysOf(api)).toEqual([charge?.providerPaymentId]);
-  await tellOfAll();
+  await sendAllEvents();
   expect(await posted()).toBe(19n * USD);
 });
 
@@ -112,7 +112,7 @@ test(
   "an answer that did not arrive is asked for again with the same key: the card is charged once",
   { timeout: 60_000 },
   async () => {
-    const { database, api, round, balanceTo, posted, tellOfAll, charges } = await stripeShop();
+    const { database, api, round, balanceTo, posted, sendAllEvents, charges } = await stripeShop();
     await balanceTo(0n);
     api.mood = "lost";
     await round();
@@ -126,7 +126,7 @@ test(
     expect(keysOf(api).length).toBe(before + 1);
     expect(new Set(keysOf(api))).toEqual(new Set([charge?.providerPaymentId]));
     expect(api.intents).toHaveLength(1);
-    await tellOfAll();
+    await sendAllEvents();
     await pass(database, "3 minutes");
     await round(3);
     expect([api.intents.length, await posted()]).toEqual([1, 20n * USD]);
@@ -138,7 +138,7 @@ test(
   "after a day, when the provider has forgotten the key, it is looked for instead of asked for",
   { timeout: 60_000 },
   async () => {
-    const { database, api, round, balanceTo, posted, tellOfAll, charges } = await stripeShop();
+    const { database, api, round, balanceTo, posted, sendAllEvents, charges } = await stripeShop();
     await balanceTo(0n);
     api.mood = "lost";
     await round();
@@ -146,7 +146,7 @@ test(
     await pass(database, "25 hours");
     await round();
     expect(api.intents, "it was made").toHaveLength(1);
-    await tellOfAll();
+    await sendAllEvents();
     expect(await posted()).toBe(20n * USD);
 
     await balanceTo(0n);
@@ -158,17 +158,17 @@ test(
     expect(api.intents, "it was never made").toHaveLength(1);
     expect((await charges()).map(({ status }) => status)).toEqual(["failed", "paid"]);
     await round();
-    await tellOfAll();
+    await sendAllEvents();
     expect([api.intents.length, await posted()]).toEqual([2, 20n * USD]);
   },
 );
 
 test("nothing is charged beyond the month's limit; the page says so, and the next month begins anew", async () => {
-  const { database, api, round, balanceTo, page, tellOfAll } = await stripeShop({ ...TERMS, monthlyNanoUsd: 59n * USD });
+  const { database, api, round, balanceTo, page, sendAllEvents } = await stripeShop({ ...TERMS, monthlyNanoUsd: 59n * USD });
   for (let fall = 0; fall < 4; fall++) {
     await balanceTo(0n);
     await round(3);
-    await tellOfAll();
+    await sendAllEvents();
   }
   expect(api.intents).toHaveLength(2);
   expect(await page()).toContain("The monthly limit is reached");
@@ -179,14 +179,14 @@ test("nothing is charged beyond the month's limit; the page says so, and the nex
 });
 
 test("a declined card switches it off: the page says so, owners are told once, and nothing more is charged", async () => {
-  const { api, ann, database, round, balanceTo, posted, page, letters, tellOfAll, charges, mailer } = await stripeShop();
+  const { api, ann, database, round, balanceTo, posted, page, letters, sendAllEvents, charges, mailer } = await stripeShop();
   await balanceTo(0n);
   api.mood = "declines";
   const failing: Mailer = { outbox: null, send: () => Promise.reject(new Error("no route")) };
   await round(1, failing);
   expect(await page()).toContain("The card was declined, so automatic top-up is off.");
   expect(letters()).toEqual([]);
-  await Promise.all([round(3, mailer), tellOfAll()]);
+  await Promise.all([round(3, mailer), sendAllEvents()]);
   await round(3);
   expect(letters()).toEqual([["ann@example.com", expect.stringContaining("automatic top-up is off")]]);
   expect(await charges()).toMatchObject([{ status: "failed" }]);
@@ -194,16 +194,16 @@ test("a declined card switches it off: the page says so, owners are told once, a
 
   api.mood = "pays";
   expect((await ann.post("/dashboard/credit/auto-top-up", FORM)).headers["location"]).toBe("/dashboard/credit");
-  expect(await tellOfAll(), "the old news again").toEqual([200]);
+  expect(await sendAllEvents(), "the old news again").toEqual([200]);
   expect(await readAutoTopUp(database, ann.accountId)).toMatchObject({ isOn: true, stoppedBecause: null });
   await round(3);
-  await tellOfAll();
+  await sendAllEvents();
   expect([api.intents.length, await posted(), letters().length]).toEqual([2, 20n * USD, 1]);
   expect(await checkLedger(database)).toEqual([]);
 });
 
 test("switched off, nothing is charged, not even what was begun; on again, one charge is made", async () => {
-  const { api, ann, database, round, balanceTo, tellOfAll, posted, page } = await stripeShop();
+  const { api, ann, database, round, balanceTo, sendAllEvents, posted, page } = await stripeShop();
   await balanceTo(0n);
   await beginAutoTopUp(database, { accountId: ann.accountId, provider: "stripe" });
   expect((await ann.post("/dashboard/credit/auto-top-up/off")).statusCode).toBe(303);
@@ -212,7 +212,7 @@ test("switched off, nothing is charged, not even what was begun; on again, one c
   expect(api.asked).toEqual([]);
   await turnOnAutoTopUp(database, ann.accountId, TERMS);
   await round(3);
-  await tellOfAll();
+  await sendAllEvents();
   expect([new Set(keysOf(api)).size, await posted()]).toEqual([1, 20n * USD]);
   await turnOffAutoTopUp(database, ann.accountId);
   await balanceTo(0n);
@@ -241,7 +241,7 @@ test("what was begun is given up where it is wanted no more: paid by hand, or wi
 });
 
 test("a charge that was asked for and is wanted no more is looked up: what was made is credited, the rest given up", async () => {
-  const { api, database, round, balanceTo, posted, tellOfAll, charges } = await stripeShop();
+  const { api, database, round, balanceTo, posted, sendAllEvents, charges } = await stripeShop();
   await balanceTo(0n);
   api.mood = "down";
   await round();
@@ -259,13 +259,13 @@ test("a charge that was asked for and is wanted no more is looked up: what was m
   await balanceTo(50n * USD);
   await pass(database, "3 minutes");
   await round(3);
-  await tellOfAll();
+  await sendAllEvents();
   expect([api.intents.length, await posted()]).toEqual([1, 70n * USD]);
   expect(await checkLedger(database)).toEqual([]);
 });
 
 test("what is refunded or disputed is not charged again: it goes off", async () => {
-  const { database, api, ann, round, balanceTo, tell, tellOfAll, letters, page } = await stripeShop();
+  const { database, api, ann, round, balanceTo, sendEvent, sendAllEvents, letters, page } = await stripeShop();
   const events = {
     "refund.created": { id: "re_1", status: "succeeded", amount: 2000, currency: "usd", payment_intent: "pi_1" },
     "charge.dispute.created": { id: "dp_1", status: "needs_response", amount: 2000, currency: "usd", payment_intent: "pi_2" },
@@ -274,8 +274,8 @@ test("what is refunded or disputed is not charged again: it goes off", async () 
     await turnOnAutoTopUp(database, ann.accountId, TERMS);
     await balanceTo(0n);
     await round();
-    await tellOfAll();
-    expect([type, await tell(type, object)]).toEqual([type, 200]);
+    await sendAllEvents();
+    expect([type, await sendEvent(type, object)]).toEqual([type, 200]);
     await round(3);
     expect([type, api.intents.length, letters().length]).toEqual([type, index + 1, index + 1]);
     expect(await page()).toContain("A payment was refunded or disputed, so automatic top-up is off.");

@@ -4,7 +4,7 @@ import net, { type AddressInfo } from "node:net";
 import { Webhook } from "standardwebhooks";
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
-import { tellOfBudgets } from "../../dashboard/budgets/watch.ts";
+import { sendBudgetAlerts } from "../../dashboard/budgets/watch.ts";
 import type { Letter } from "../../dashboard/mail/letter.ts";
 import { deliverEvents, startDeliveries } from "../../dashboard/webhooks/deliver.ts";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
@@ -40,7 +40,7 @@ async function open() {
   const letters: Letter[] = [];
   const { log, lines } = captureLog();
   const round = () =>
-    tellOfBudgets({
+    sendBudgetAlerts({
       database,
       publicBaseUrl: BASE,
       log,
@@ -166,7 +166,7 @@ test("a letter that nobody took is sent by a later round", async () => {
   const refuse = async () => {
     throw new Error("the mail server is away");
   };
-  await tellOfBudgets({ database, publicBaseUrl: BASE, log, mailer: { outbox: null, send: refuse } });
+  await sendBudgetAlerts({ database, publicBaseUrl: BASE, log, mailer: { outbox: null, send: refuse } });
   expect(JSON.stringify(lines)).toContain("the mail server is away");
   await round();
   expect(letters.map(({ subject }) => subject)).toEqual(["acme: 100% of the monthly budget used"]);

@@ -20,7 +20,7 @@ const postgres = usePostgres();
 type TestDatabase = Awaited<ReturnType<typeof postgres.migrated>>;
 const never = { aborted: false };
 const account = { accountId: "acme" };
-const RULES = { ttlMs: 60_000, leastNanoUsd: 1_000n, mostNanoUsd: 1_000_000_000n };
+const RULES = { ttlMs: 60_000, minNanoUsd: 1_000n, maxNanoUsd: 1_000_000_000n };
 
 interface Replica {
   credit: Credit;

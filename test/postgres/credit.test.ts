@@ -17,7 +17,7 @@ const postgres = useOwnPostgres();
 type TestDatabase = Awaited<ReturnType<typeof postgres.migrated>>;
 const CHARGE = 90_000n;
 const never = new AbortController().signal;
-const RULES: LeaseRules = { ttlMs: 60_000, leastNanoUsd: CHARGE, mostNanoUsd: 20n * CHARGE };
+const RULES: LeaseRules = { ttlMs: 60_000, minNanoUsd: CHARGE, maxNanoUsd: 20n * CHARGE };
 
 interface Replica {
   credit: Credit;

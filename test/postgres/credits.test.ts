@@ -180,12 +180,12 @@ test("of many processes one checks the ledger a day, and all of them tell what i
   const { database } = await postgres.migrated();
   await seedLedger(database);
   await database.execute("UPDATE account_balance SET posted_nano_usd = 7");
-  const told: number[][] = [[], [], []];
+  const seen: number[][] = [[], [], []];
   const log = createLog({ process: "test", level: "silent" });
-  const all = told.map((each) =>
+  const all = seen.map((each) =>
     startNightly({ database, retentionDays: 90, log, everyMs: 20, onChecked: (differences) => each.push(differences) }),
   );
-  await expect.poll(() => told.map((each) => each.at(-1)), { timeout: 10_000 }).toEqual([1, 1, 1]);
+  await expect.poll(() => seen.map((each) => each.at(-1)), { timeout: 10_000 }).toEqual([1, 1, 1]);
   await Promise.all(all.map((each) => each.stop()));
   expect(await database.execute("SELECT FROM ledger_check")).toBe(1);
 });

@@ -239,10 +239,10 @@ test("values of keys, tokens, codes and sessions are in one answer, and never in
     await root.post("/dashboard/tokens", { name: "three", role: "viewer" }),
     await root.post("/dashboard/admin/codes", { count: "2", amount: "1", uses: "1", reason: "four" }),
   ].map(({ body }) => body);
-  const told = answers.flatMap(
+  const answered = answers.flatMap(
     (body) => body.match(/sk-mg-\w{55}|mgmt_[\w-]{43}|(?:[2-9A-HJ-NP-Z]{5}-){3}[2-9A-HJ-NP-Z]{5}/g) ?? [],
   );
-  const values = new Set([...told, full.key, program.token]);
+  const values = new Set([...answered, full.key, program.token]);
   expect(values.size).toBe(9);
   const session = root.cookie.replace("session=", "");
   const secrets = [...[...values].flatMap(secretsOf), session, PASSWORD];

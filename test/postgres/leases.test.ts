@@ -13,7 +13,7 @@ import { createCustomer, seedLedger, settlementOf } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();
-const RULES: LeaseRules = { ttlMs: 45_000, leastNanoUsd: 10_000n, mostNanoUsd: 400_000n };
+const RULES: LeaseRules = { ttlMs: 45_000, minNanoUsd: 10_000n, maxNanoUsd: 400_000n };
 const EXPIRED: LeaseRules = { ...RULES, ttlMs: -60_000 };
 
 async function accountWith(database: Database, amountNanoUsd: bigint) {
@@ -91,7 +91,7 @@ test("a charge lowers balance and lease together; what is beyond the lease comes
   const { database } = await postgres.migrated();
   const customer = await accountWith(database, 1_000_000n);
   const leaseId = uuidv7();
-  await growLease(database, request(leaseId, 100_000n), { ...RULES, mostNanoUsd: 0n });
+  await growLease(database, request(leaseId, 100_000n), { ...RULES, maxNanoUsd: 0n });
   await settle(database, [settlementOf(customer, { leaseId })]);
   expect(await readBalance(database, "acme")).toMatchObject({ postedNanoUsd: 910_000n, leasedNanoUsd: 10_000n });
   await settle(database, [settlementOf(customer, { leaseId })]);

@@ -154,7 +154,7 @@ function startLeasing(database: Database) {
   let granted = 0;
   const stopping = new AbortController();
   onTestFinished(() => stopping.abort());
-  const rules = { ttlMs: 45_000, leastNanoUsd: 1_000n, mostNanoUsd: 1_000n };
+  const rules = { ttlMs: 45_000, minNanoUsd: 1_000n, maxNanoUsd: 1_000n };
   const asked = (async () => {
     while (!stopping.signal.aborted) {
       const request = { leaseId: uuidv7(), accountId: "acme", holder: uuidv7(), neededNanoUsd: 1n, wantedNanoUsd: 1n };

@@ -88,7 +88,7 @@ test(
      * may be overdrawn by: once for each. So is what was leased when credit was taken away.
      */
     function bound(): bigint {
-      return BigInt(taken) * LEASE_RULES.mostNanoUsd + takenNanoUsd;
+      return BigInt(taken) * LEASE_RULES.maxNanoUsd + takenNanoUsd;
     }
 
     async function restart(): Promise<void> {

@@ -40,10 +40,10 @@ test("a payment is credited once, from however many sides and however often its 
   const payment = await beginPayment(database, asked);
   expect(payment).toMatchObject({ status: "pending", amountNanoUsd: TEN_USD, currency: "USD", paidAt: null });
   expect(await postedOf(database)).toBe(0n);
-  const told = await Promise.all(
+  const results = await Promise.all(
     Array.from({ length: 8 }, () => completePayment(database, { ...name, amountNanoUsd: TEN_USD, providerChargeId: "charge-1" })),
   );
-  expect(told.filter(({ isNew }) => isNew)).toEqual([{ isNew: true, postedNanoUsd: TEN_USD }]);
+  expect(results.filter(({ isNew }) => isNew)).toEqual([{ isNew: true, postedNanoUsd: TEN_USD }]);
   expect(await completePayment(database, name)).toEqual({ isNew: false, postedNanoUsd: TEN_USD });
   expect(await findPayment(database, { provider: "test", providerPaymentId: "charge-1" })).toMatchObject({
     id: payment.id,
@@ -102,8 +102,8 @@ test("a payment that failed is not credited until it is paid after all; one that
 test("refunds take back once what the provider returned, in parts and never more than was paid", async () => {
   const database = await seedPaid();
   const part = { ...name, refundId: "r1", amountNanoUsd: 4_000_000_000n };
-  const told = await Promise.all(Array.from({ length: 6 }, () => refundPayment(database, part)));
-  expect(told.filter(({ isNew }) => isNew)).toHaveLength(1);
+  const results = await Promise.all(Array.from({ length: 6 }, () => refundPayment(database, part)));
+  expect(results.filter(({ isNew }) => isNew)).toHaveLength(1);
   expect(await statusOf(database)).toBe("paid");
   await expect(refundPayment(database, { ...name, refundId: "r2", amountNanoUsd: 6_000_000_001n })).rejects.toMatchObject({
     code: "invalid_request",

@@ -84,13 +84,13 @@ test("a second invitation to an address replaces the first, and an account sends
   await expect(inviteBob("cy@example.com")).rejects.toMatchObject({ code: "rate_limited" });
 });
 
-test.for(["removed", "made less"] as const)("what an owner sent who is %s opens nothing any more", async (way) => {
+test.for(["removed", "made less"] as const)("what an owner sent who is %s opens nothing any more", async (action) => {
   const { database } = await postgres.migrated();
   const { person: ann, accountId } = await createPerson(database, "ann@example.com");
   const bob = await createMember(database, { accountId, email: "bob@example.com", role: "owner" });
   const bobs = await invite(database, { accountId, email: "mallory@example.com", role: "owner", invitedBy: bob.id });
   const anns = await invite(database, { accountId, email: "cy@example.com", role: "viewer", invitedBy: ann.id });
-  if (way === "removed") await removeMember(database, { accountId, personId: bob.id });
+  if (action === "removed") await removeMember(database, { accountId, personId: bob.id });
   else await changeRole(database, { accountId, personId: bob.id, role: "member" });
   await expect(acceptInvitation(database, bobs, ann)).rejects.toMatchObject({ code: "not_found" });
   expect(await acceptInvitation(database, anns, ann)).toMatchObject({ accountId });
@@ -106,13 +106,13 @@ test("an account keeps its last owner, who can neither leave nor become less", a
   expect((await listMembers(database, accountId)).map(({ role }) => role)).toEqual(["owner", "member"]);
 });
 
-test.for(["remove", "change"] as const)("of two owners who go at once (%s), one stays", async (way) => {
+test.for(["remove", "change"] as const)("of two owners who go at once (%s), one stays", async (action) => {
   const { database } = await postgres.migrated();
   for (let round = 0; round < 5; round++) {
     const { person: ann, accountId } = await createPerson(database, `ann${round}@example.com`);
     const bob = await createMember(database, { accountId, email: `bob${round}@example.com`, role: "owner" });
     const go = (personId: string) =>
-      way === "remove"
+      action === "remove"
         ? removeMember(database, { accountId, personId })
         : changeRole(database, { accountId, personId, role: "member" });
     const gone = await Promise.allSettled([go(ann.id), go(bob.id)]);

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { SMTPServer } from "smtp-server";
 import { expect, onTestFinished, test } from "vitest";
-import { tellOfLowBalances } from "../../dashboard/payments/low-balance.ts";
+import { sendLowBalanceAlerts } from "../../dashboard/payments/low-balance.ts";
 import type { Outbox } from "../../dashboard/mail/letter.ts";
 import { createOutbox } from "../../dashboard/mail/outbox.ts";
 import { createSmtpMailer } from "../../dashboard/mail/smtp.ts";
@@ -202,7 +202,7 @@ test("an owner whose address takes no mail keeps no news from the others, and is
     },
   };
   const { log } = captureLog();
-  const round = () => tellOfLowBalances({ database, mailer, log, publicBaseUrl: "http://gateway.example" });
+  const round = () => sendLowBalanceAlerts({ database, mailer, log, publicBaseUrl: "http://gateway.example" });
   await round();
   await postCredit(database, { accountId: ann.accountId, kind: "adjust", amountNanoUsd: -4_500_000_000n, reference: "out" });
   for (let time = 0; time < 3; time++) await round();
@@ -268,7 +268,7 @@ test("owners are told once for each fall below the threshold, and not of an acco
   await owner("poor@example.com");
   await inAccount(ann.accountId, "member");
   const { log } = captureLog();
-  const round = () => tellOfLowBalances({ database, mailer, log, publicBaseUrl: "http://gateway.example" });
+  const round = () => sendLowBalanceAlerts({ database, mailer, log, publicBaseUrl: "http://gateway.example" });
   let entries = 0;
   const post = (amountNanoUsd: bigint) =>
     postCredit(database, { accountId: ann.accountId, kind: "adjust", amountNanoUsd, reference: `entry ${++entries}` });
@@ -305,7 +305,7 @@ test("a letter that could not be sent is sent the next time", async () => {
   const working = createOutbox();
   const failing = { outbox: null, send: () => Promise.reject(new Error("no route")) };
   const round = (mailer: typeof working | typeof failing) =>
-    tellOfLowBalances({ database, mailer, log, publicBaseUrl: "http://gateway.example" });
+    sendLowBalanceAlerts({ database, mailer, log, publicBaseUrl: "http://gateway.example" });
   await credit(5_000_000_000n, "one");
   await round(working);
   await credit(-4_500_000_000n, "two");
@@ -355,9 +355,9 @@ test("an address changes once the new one is proved; the old one is told, its li
   for (const email of ["nobody", "ANN@example.com"]) expect((await ann.post(path, { email })).statusCode).toBe(400);
   const taken = await ann.post(path, { email: "bob@example.com" });
   const sent = await ann.post(path, { email: "ann@new.example" });
-  const said = ({ body }: { body: string }) =>
+  const message = ({ body }: { body: string }) =>
     body.replaceAll(/value="[^"]*"/g, "").replaceAll("bob@example.com", "ann@new.example");
-  expect([taken.statusCode, said(taken) === said(sent)]).toEqual([200, true]);
+  expect([taken.statusCode, message(taken) === message(sent)]).toEqual([200, true]);
   expect((await letterTo(outbox, "bob@example.com")).text).not.toContain("http");
   const { pathname, search, searchParams } = linkIn((await letterTo(outbox, "ann@new.example")).text);
   const token = searchParams.get("token") ?? "";
@@ -374,12 +374,12 @@ test("an address changes once the new one is proved; the old one is told, its li
   expect(answer.statusCode).not.toBe(303);
   expect((await signIn(guest, "ann@example.com", PERSON_PASSWORD)).statusCode).toBe(401);
   expect((await signIn(guest, "ann@new.example", PERSON_PASSWORD)).statusCode).toBe(303);
-  const told = await eventually(() => {
+  const notice = await eventually(() => {
     const found = outbox.letters.find(({ letter }) => letter.to === "ann@example.com" && letter.subject.includes("changed"));
     if (found === undefined) throw new Error("the old address was not told");
     return found.letter.text;
   });
-  expect(told).toContain("ann@new.example");
+  expect(notice).toContain("ann@new.example");
   expect((await ann.get("/dashboard/settings/log")).body).toContain("Changed email address");
   expect(logged()).not.toContain(token);
 });

@@ -115,10 +115,10 @@ test("a rotation is stored once: repeated, it does not move the end of the overl
 test("a revoked key says for how long, stays revoked, and is no longer listed", async () => {
   const database = await start();
   await addResourceKey(database, newKey());
-  const place = { namespace: "team-a", name: "client" };
-  expect(await listResourceKeys(database, { origin: "here" })).toEqual([{ uid: UID, ...place }]);
-  expect(await listResourceKeys(database, { origin: "here", place })).toHaveLength(1);
-  expect(await listResourceKeys(database, { origin: "here", place: { ...place, name: "another" } })).toEqual([]);
+  const resource = { namespace: "team-a", name: "client" };
+  expect(await listResourceKeys(database, { origin: "here" })).toEqual([{ uid: UID, ...resource }]);
+  expect(await listResourceKeys(database, { origin: "here", resource })).toHaveLength(1);
+  expect(await listResourceKeys(database, { origin: "here", resource: { ...resource, name: "another" } })).toEqual([]);
   // Another installation does not know which resources are there.
   expect(await listResourceKeys(database, { origin: "elsewhere" })).toEqual([]);
 

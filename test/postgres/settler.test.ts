@@ -41,14 +41,14 @@ test("from outside, no charge is ever missing from balance and pending sum toget
   const customer = await seedLedger(database);
   let posted = 0n;
   let owed = 0n;
-  const seenWhenTold: bigint[] = [];
+  const seenWhenNotified: bigint[] = [];
   const settler = createSettler({
     database,
     flushMs: 1,
     maxBatch: 7,
     onSettled({ balances }) {
       posted = balances.get("acme")?.postedNanoUsd ?? posted;
-      seenWhenTold.push(posted - settler.pendingNanoUsd("acme") + owed);
+      seenWhenNotified.push(posted - settler.pendingNanoUsd("acme") + owed);
     },
   });
   for (let round = 0; round < 8; round++) {
@@ -63,8 +63,8 @@ test("from outside, no charge is ever missing from balance and pending sum toget
   await settler.drain(DRAIN_MS);
   expect(posted).toBe(-owed);
   // Told before the charges leave the pending sum: for that moment they count twice rather than not at all.
-  expect(seenWhenTold.length).toBeGreaterThan(5);
-  expect(seenWhenTold.filter((difference) => difference >= 0n)).toEqual([]);
+  expect(seenWhenNotified.length).toBeGreaterThan(5);
+  expect(seenWhenNotified.filter((difference) => difference >= 0n)).toEqual([]);
 });
 
 test("a bad settlement stands alone: the others of its batch land, it is kept, logged and counted", async () => {

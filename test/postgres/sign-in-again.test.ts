@@ -22,9 +22,9 @@ async function open() {
   const mailer = { outbox: null, send: async (letter: Letter) => void letters.push(letter) };
   const payments = createPayments({ provider: "test" }, { publicBaseUrl: "http://gateway.example", pepper: PEPPER });
   const dashboard = await openDashboard(database, { mailer, payments });
-  const told = (to: string) => letters.filter((letter) => letter.to === to).map(({ subject }) => subject);
+  const subjectsTo = (to: string) => letters.filter((letter) => letter.to === to).map(({ subject }) => subject);
   const prove = () => database.execute("UPDATE person SET email_verified_at = now()");
-  return { ...dashboard, letters, told, prove };
+  return { ...dashboard, letters, subjectsTo, prove };
 }
 
 test("half an hour after signing in, tokens, cards and automatic top-up take the password again, and nothing else does", async () => {
@@ -64,12 +64,12 @@ test("who signs in elsewhere alone signs in again there", async () => {
 });
 
 test("people are told of sign-ins from new browsers, new passwords, tokens, and members who come and go (S24)", async () => {
-  const { owner, inAccount, guest, app, prove, told } = await open();
+  const { owner, inAccount, guest, app, prove, subjectsTo } = await open();
   const ann = await owner("ann@example.com");
   const bob = await inAccount(ann.accountId, "member", "bob@example.com");
   await prove();
   const first = await guest.post("/dashboard/sign-in", { email: "ann@example.com", password: PASSWORD });
-  await eventually(() => expect(told("ann@example.com")).toEqual(["New sign-in to Model Gateway"]));
+  await eventually(() => expect(subjectsTo("ann@example.com")).toEqual(["New sign-in to Model Gateway"]));
   const browser = first.cookies.find(({ name }) => name === "browser");
   await app.inject({
     method: "POST",
@@ -82,13 +82,13 @@ test("people are told of sign-ins from new browsers, new passwords, tokens, and 
     payload: new URLSearchParams({ email: "ann@example.com", password: PASSWORD }).toString(),
   });
   expect((await ann.post("/dashboard/tokens", TOKEN)).statusCode).toBe(200);
-  await eventually(() => expect(told("ann@example.com")).toHaveLength(2));
-  expect(told("ann@example.com")[1]).toContain("new management token");
+  await eventually(() => expect(subjectsTo("ann@example.com")).toHaveLength(2));
+  expect(subjectsTo("ann@example.com")[1]).toContain("new management token");
   await ann.post(`/dashboard/members/${bob.personId}/remove`);
-  await eventually(() => expect(told("bob@example.com")).toEqual([expect.stringContaining("member removed")]));
-  await eventually(() => expect(told("ann@example.com")[2]).toContain("member removed"));
+  await eventually(() => expect(subjectsTo("bob@example.com")).toEqual([expect.stringContaining("member removed")]));
+  await eventually(() => expect(subjectsTo("ann@example.com")[2]).toContain("member removed"));
   await ann.post("/dashboard/settings/password", { current: PASSWORD, password: NEXT_PASSWORD });
-  await eventually(() => expect(told("ann@example.com")[3]).toContain("Model Gateway password was changed"));
+  await eventually(() => expect(subjectsTo("ann@example.com")[3]).toContain("Model Gateway password was changed"));
 });
 
 test("the security log of a person holds what was done as them, and nobody else's", async () => {

@@ -154,7 +154,7 @@ interface StripeShop extends Shop {
   accountId: string;
   asked: Awaited<ReturnType<typeof startStripeApi>>["asked"];
   /** Sends an event, signed; its status. */
-  tell(type: string, object: unknown, options?: { secret?: string; path?: string }): Promise<number>;
+  sendEvent(type: string, object: unknown, options?: { secret?: string; path?: string }): Promise<number>;
 }
 
 async function stripeShop(): Promise<StripeShop> {
@@ -166,7 +166,7 @@ async function stripeShop(): Promise<StripeShop> {
     ...shop,
     ...(await shop.visitor("ada@example.com")),
     asked,
-    async tell(type, object, { secret = WEBHOOK_SECRET, path = "stripe" } = {}) {
+    async sendEvent(type, object, { secret = WEBHOOK_SECRET, path = "stripe" } = {}) {
       const payload = JSON.stringify({ type, data: { object } });
       const answer = await fetch(`${shop.baseUrl}/dashboard/webhooks/${path}`, {
         method: "POST",
@@ -202,35 +202,35 @@ test("Stripe is asked for a checkout of the amount in cents, and the browser may
 });
 
 test("a forged event credits nothing; the right one once, however often it comes (S26)", async () => {
-  const { browser, database, accountId, tell } = await stripeShop();
+  const { browser, database, accountId, sendEvent } = await stripeShop();
   await begin(browser);
-  expect(await tell("checkout.session.completed", session, { secret: "whsec_guessed" })).toBe(400);
-  expect(await tell("checkout.session.completed", session, { secret: WEBHOOK_SECRET, path: "test" })).toBe(404);
-  expect(await tell("checkout.session.completed", { ...session, amount_total: 1 })).toBe(400);
+  expect(await sendEvent("checkout.session.completed", session, { secret: "whsec_guessed" })).toBe(400);
+  expect(await sendEvent("checkout.session.completed", session, { secret: WEBHOOK_SECRET, path: "test" })).toBe(404);
+  expect(await sendEvent("checkout.session.completed", { ...session, amount_total: 1 })).toBe(400);
   expect(await postedOf(database, accountId)).toBe(0n);
-  const told = await Promise.all(Array.from({ length: 5 }, () => tell("checkout.session.completed", session)));
-  expect(told).toEqual([200, 200, 200, 200, 200]);
+  const statuses = await Promise.all(Array.from({ length: 5 }, () => sendEvent("checkout.session.completed", session)));
+  expect(statuses).toEqual([200, 200, 200, 200, 200]);
   expect(await postedOf(database, accountId)).toBe(20_000_000_000n);
   expect(await checkLedger(database)).toEqual([]);
 });
 
 test("events in the wrong order are asked for again until they fit, and end the same", async () => {
-  const { browser, database, accountId, tell } = await stripeShop();
-  expect(await tell("checkout.session.completed", session), "before the payment was noted").toBe(404);
+  const { browser, database, accountId, sendEvent } = await stripeShop();
+  expect(await sendEvent("checkout.session.completed", session), "before the payment was noted").toBe(404);
   await begin(browser);
   const refund = { ...part, id: "re_1", status: "succeeded" };
-  expect(await tell("refund.updated", refund), "before it was paid").toBe(404);
-  expect(await tell("checkout.session.expired", { id: "cs_live_1" })).toBe(200);
-  expect(await tell("checkout.session.completed", session)).toBe(200);
-  expect([await tell("refund.updated", refund), await tell("refund.created", refund)]).toEqual([200, 200]);
-  expect(await tell("checkout.session.expired", { id: "cs_live_1" })).toBe(200);
+  expect(await sendEvent("refund.updated", refund), "before it was paid").toBe(404);
+  expect(await sendEvent("checkout.session.expired", { id: "cs_live_1" })).toBe(200);
+  expect(await sendEvent("checkout.session.completed", session)).toBe(200);
+  expect([await sendEvent("refund.updated", refund), await sendEvent("refund.created", refund)]).toEqual([200, 200]);
+  expect(await sendEvent("checkout.session.expired", { id: "cs_live_1" })).toBe(200);
   expect(await postedOf(database, accountId)).toBe(15_000_000_000n);
 
   const dispute = { ...part, id: "dp_1" };
-  expect(await tell("charge.dispute.closed", { ...dispute, status: "won" })).toBe(200);
-  expect(await tell("charge.dispute.created", { ...dispute, status: "needs_response" })).toBe(200);
+  expect(await sendEvent("charge.dispute.closed", { ...dispute, status: "won" })).toBe(200);
+  expect(await sendEvent("charge.dispute.created", { ...dispute, status: "needs_response" })).toBe(200);
   expect(await postedOf(database, accountId), "won before it was opened").toBe(15_000_000_000n);
-  expect(await tell("charge.dispute.closed", { ...dispute, id: "dp_2", status: "lost" })).toBe(200);
+  expect(await sendEvent("charge.dispute.closed", { ...dispute, id: "dp_2", status: "lost" })).toBe(200);
   expect(await postedOf(database, accountId)).toBe(10_000_000_000n);
   expect(await checkLedger(database)).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import OpenAI from "openai";
 import * as z from "zod";
-import { AGENT_SYSTEM, AGENT_TOOLS, type Agent, type AgentOptions, type Said, type ToolResult } from "./agent.ts";
+import { AGENT_SYSTEM, AGENT_TOOLS, type Agent, type AgentOptions, type AgentAnswer, type ToolResult } from "./agent.ts";
 
 /** Reasoning as this gateway and its like send it; the SDK's types do not know it. */
 const reasoningDelta = z.looseObject({
@@ -22,7 +22,7 @@ export function createChatAgent({ baseUrl, apiKey, model, fetch }: AgentOptions)
   const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: "system", content: AGENT_SYSTEM }];
   let open: string[] = [];
 
-  async function send(...more: OpenAI.ChatCompletionMessageParam[]): Promise<Said> {
+  async function send(...more: OpenAI.ChatCompletionMessageParam[]): Promise<AgentAnswer> {
     messages.push(...more);
     const stream = await client.chat.completions.create({
       model,

@@ -1,5 +1,5 @@
 import Anthropic from "@anthropic-ai/sdk";
-import { AGENT_SYSTEM, AGENT_TOOLS, type Agent, type AgentOptions, type Said, type ToolResult } from "./agent.ts";
+import { AGENT_SYSTEM, AGENT_TOOLS, type Agent, type AgentOptions, type AgentAnswer, type ToolResult } from "./agent.ts";
 
 /** An agent on the messages interface, with its SDK's own stream helper. */
 export function createMessagesAgent({ baseUrl, apiKey, model, fetch }: AgentOptions): Agent {
@@ -7,7 +7,7 @@ export function createMessagesAgent({ baseUrl, apiKey, model, fetch }: AgentOpti
   const messages: Anthropic.MessageParam[] = [];
   let open: string[] = [];
 
-  async function send(content: string | Anthropic.ContentBlockParam[]): Promise<Said> {
+  async function send(content: string | Anthropic.ContentBlockParam[]): Promise<AgentAnswer> {
     messages.push({ role: "user", content });
     const stream = client.messages.stream({
       model,
@@ -20,9 +20,9 @@ export function createMessagesAgent({ baseUrl, apiKey, model, fetch }: AgentOpti
     });
     const message = await stream.finalMessage();
     messages.push({ role: "assistant", content: message.content });
-    const said = readMessage(message);
-    open = said.calls.map(({ id }) => id);
-    return said;
+    const parsed = readMessage(message);
+    open = parsed.calls.map(({ id }) => id);
+    return parsed;
   }
 
   return {
@@ -40,7 +40,7 @@ function toBlocks({ text, image }: ToolResult): (Anthropic.TextBlockParam | Anth
   return [{ type: "text", text }, ...(image === undefined ? [] : [picture(image)])];
 }
 
-function readMessage({ content, stop_reason: reason }: Anthropic.Message): Said {
+function readMessage({ content, stop_reason: reason }: Anthropic.Message): AgentAnswer {
   return {
     thinking: content.map((block) => (block.type === "thinking" ? block.thinking : "")).join(""),
     text: content.map((block) => (block.type === "text" ? block.text : "")).join(""),

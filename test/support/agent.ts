@@ -1,12 +1,12 @@
 /** A coding agent's side of a conversation, over one of the official SDKs; it streams, thinks and keeps the history. */
 export interface Agent {
-  ask(question: string): Promise<Said>;
+  ask(question: string): Promise<AgentAnswer>;
   /** Sends one result a call of the last answer, in the order of the calls. */
-  answer(results: readonly ToolResult[]): Promise<Said>;
+  answer(results: readonly ToolResult[]): Promise<AgentAnswer>;
 }
 
 /** What the model said in one answer, as the client understood it. */
-export interface Said {
+export interface AgentAnswer {
   thinking: string;
   text: string;
   calls: { id: string; name: string; input: unknown }[];

@@ -88,9 +88,9 @@ function none(): never {
 export interface StripeShop extends AutoTopUpShop {
   api: StripeApi;
   /** Sends an event, signed; its status. */
-  tell(type: string, object: unknown): Promise<number>;
+  sendEvent(type: string, object: unknown): Promise<number>;
   /** Tells of all charges that were made, as often as it is called; the statuses. */
-  tellOfAll(): Promise<number[]>;
+  sendAllEvents(): Promise<number[]>;
   charges(): Promise<{ status: string; providerPaymentId: string }[]>;
 }
 
@@ -105,7 +105,7 @@ export async function openStripeShop(postgres: TestPostgres, terms = TERMS): Pro
   await saveCard(database, { accountId: ann.accountId, provider: "stripe", card, savedAt: new Date(0) });
   await turnOnAutoTopUp(database, ann.accountId, terms);
 
-  async function tell(type: string, object: unknown): Promise<number> {
+  async function sendEvent(type: string, object: unknown): Promise<number> {
     const payload = JSON.stringify({ type, data: { object } });
     const signature = Stripe.webhooks.generateTestHeaderString({ payload, secret: WEBHOOK_SECRET });
     const headers = { "content-type": "application/json", "stripe-signature": signature };
@@ -116,11 +116,11 @@ export async function openStripeShop(postgres: TestPostgres, terms = TERMS): Pro
   return {
     ...shop,
     api,
-    tell,
-    tellOfAll: () =>
+    sendEvent,
+    sendAllEvents: () =>
       Promise.all(
         api.intents.map((intent) =>
-          tell(`payment_intent.${intent.status === "succeeded" ? "succeeded" : "payment_failed"}`, intent),
+          sendEvent(`payment_intent.${intent.status === "succeeded" ? "succeeded" : "payment_failed"}`, intent),
         ),
       ),
     charges: () => listPayments(database, { accountId: ann.accountId, limit: 20 }),

@@ -26,7 +26,7 @@ import { below, pick, type Random } from "./random.ts";
 
 const never = new AbortController().signal;
 const log = createLog({ process: "model test", level: "silent" });
-export const LEASE_RULES = { ttlMs: 60_000, leastNanoUsd: 200_000n, mostNanoUsd: 2_000_000n };
+export const LEASE_RULES = { ttlMs: 60_000, minNanoUsd: 200_000n, maxNanoUsd: 2_000_000n };
 
 interface Stream {
   customer: Customer;
@@ -218,10 +218,10 @@ export function createFleet({ on, journals, customers, random, isAway }: FleetDe
       const known = expected.get(requestId);
       if (known === undefined) continue;
       const [whole] = known.charges;
-      const told = left === null ? undefined : { nanoUsd: left.chargeNanoUsd, isLost: left.outcome === "lost" };
-      if (isDeepStrictEqual(told, whole)) continue;
+      const booked = left === null ? undefined : { nanoUsd: left.chargeNanoUsd, isLost: left.outcome === "lost" };
+      if (isDeepStrictEqual(booked, whole)) continue;
       damaged++;
-      expected.set(requestId, { ...known, charges: whole?.isLost === true ? [told] : [whole, told] });
+      expected.set(requestId, { ...known, charges: whole?.isLost === true ? [booked] : [whole, booked] });
     }
   }
 

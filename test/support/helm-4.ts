@@ -24,7 +24,7 @@ export async function findHelm4(options: FindGoToolsOptions): Promise<string> {
       renamed: {},
       programs: [["helm", "version"]],
       minutes: 3,
-      otherWay: "",
+      alternative: "",
     },
     options,
   );

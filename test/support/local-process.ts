@@ -32,12 +32,12 @@ const partsSchema = z.array(z.object({ name: z.string(), pid: z.int() }));
  *
  * @param atEnd takes what has to be done when no test needs it any more.
  */
-export async function makePlace(atEnd: (clean: () => Promise<void>) => void = onTestFinished) {
+export async function makeHome(atEnd: (clean: () => Promise<void>) => void = onTestFinished) {
   const directory = await mkdtemp(path.join(tmpdir(), "gateway-local-"));
   const data = path.join(directory, "data");
 
   /**
-   * Processes that a stack of this place has left: each has the place in its environment (as HOME) or in its
+   * Processes that a stack of this directory has left: each has the directory in its environment (as HOME) or in its
    * command line.
    */
   async function survivors(): Promise<string[]> {
@@ -89,16 +89,16 @@ export async function makePlace(atEnd: (clean: () => Promise<void>) => void = on
 }
 
 /** One whose database has been migrated: the start of a test that is not about the first one takes half of the time. */
-export async function makeMigratedPlace(atEnd?: (clean: () => Promise<void>) => void) {
-  const place = await makePlace(atEnd);
-  await mkdir(place.data);
-  await copyPostgresTemplate(path.join(place.data, "postgres"));
-  return place;
+export async function makeMigratedHome(atEnd?: (clean: () => Promise<void>) => void) {
+  const home = await makeHome(atEnd);
+  await mkdir(home.data);
+  await copyPostgresTemplate(path.join(home.data, "postgres"));
+  return home;
 }
 
-export type Place = Awaited<ReturnType<typeof makePlace>>;
+export type Home = Awaited<ReturnType<typeof makeHome>>;
 
-/** "pid command", where the process belongs to the place. */
+/** "pid command", if the process belongs to the directory. */
 async function describe(pid: string, directory: string): Promise<string | undefined> {
   const [command, environment] = await Promise.all([read(`/proc/${pid}/cmdline`), read(`/proc/${pid}/environ`)]);
   const belongs = command.includes(directory) || environment.includes(directory);

@@ -16,7 +16,7 @@ const PROMTOOL: GoTools = {
   renamed: {},
   programs: [["promtool", "--version"]],
   minutes: 3,
-  otherWay: "",
+  alternative: "",
 };
 
 /**

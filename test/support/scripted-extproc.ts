@@ -79,7 +79,7 @@ function serve(call: Call, { scripts, seen }: { scripts: ReadonlyMap<string, Scr
   let script: Script = { kind: "no-backend" };
   const record: Seen = { requestHeaders: {}, responseStatus: null, responseDetails: null };
   seen.push(record);
-  const say = (response: ResponseInit) => call.write(create(ProcessingResponseSchema, response));
+  const send = (response: ResponseInit) => call.write(create(ProcessingResponseSchema, response));
 
   call.on("data", ({ request, attributes }: ProcessingRequest) => {
     switch (request.case) {
@@ -87,24 +87,24 @@ function serve(call: Call, { scripts, seen }: { scripts: ReadonlyMap<string, Scr
         record.requestHeaders = headersOf(request.value);
         script = scripts.get(record.requestHeaders["x-script"] ?? "") ?? script;
         if (script.kind === "fail") return void call.emit("error", { code: grpcStatus.UNAVAILABLE, details: "scripted" });
-        if (script.kind === "answer") return say(answerNow(script));
-        return say({ response: { case: "requestHeaders", value: request.value.endOfStream ? routed(script) : {} } });
+        if (script.kind === "answer") return send(answerNow(script));
+        return send({ response: { case: "requestHeaders", value: request.value.endOfStream ? routed(script) : {} } });
       }
       case "requestBody":
         if (script.kind === "close") return void call.end();
         if (script.kind === "route-then-fail") {
           setTimeout(() => call.emit("error", { code: grpcStatus.UNAVAILABLE, details: "scripted" }), script.afterMs);
         }
-        return say({ response: { case: "requestBody", value: routed(script) } });
+        return send({ response: { case: "requestBody", value: routed(script) } });
       case "responseHeaders":
         record.responseStatus = headersOf(request.value)[":status"] ?? null;
         record.responseDetails = detailsOf(attributes);
-        return say({
+        return send({
           response: { case: "responseHeaders", value: {} },
           ...(script.kind === "route" && script.streams === true ? { modeOverride: STREAMED } : {}),
         });
       case "responseBody":
-        return say({ response: { case: "responseBody", value: {} } });
+        return send({ response: { case: "responseBody", value: {} } });
       case "requestTrailers":
       case "responseTrailers":
       case undefined:

@@ -20,10 +20,10 @@ export async function chooseTools(context: Context, options: Options, terminal: 
   if (options.tools === "all") return found.map(chosen);
   if (options.tools !== "") return namedTools(context, options.tools);
   if (found.length === 0) {
-    context.say("No known tool was found here. Name one with --tools; --list lists them.");
+    context.print("No known tool was found here. Name one with --tools; --list lists them.");
     return [];
   }
-  for (const { name, id } of found) context.say(`  found: ${name} (${id})`);
+  for (const { name, id } of found) context.print(`  found: ${name} (${id})`);
   if (options.isYes || options.isDryRun) return found.map(chosen);
   const choices: Choice[] = [];
   for (const tool of found) {

@@ -8,7 +8,7 @@ export interface Context {
   home: string;
   /** Where the copies of changed files are kept. */
   state: string;
-  say(line: string): void;
+  print(line: string): void;
   warn(line: string): void;
 }
 

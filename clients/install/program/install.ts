@@ -14,8 +14,8 @@ export async function runInstaller(words: readonly string[], context: Context): 
   try {
     const options = readOptions(words);
     const record = createRecord(context.state);
-    if (options.show === "help") context.say(helpText({ baseUrl: context.served.baseUrl, state: context.state }));
-    else if (options.show === "list") for (const { id, name } of context.served.tools) context.say(`${id.padEnd(14)} ${name}`);
+    if (options.show === "help") context.print(helpText({ baseUrl: context.served.baseUrl, state: context.state }));
+    else if (options.show === "list") for (const { id, name } of context.served.tools) context.print(`${id.padEnd(14)} ${name}`);
     else if (options.isUninstall) uninstall(context, record, options);
     else await install(context, options, record);
     return 0;
@@ -27,7 +27,7 @@ export async function runInstaller(words: readonly string[], context: Context): 
 }
 
 async function install(context: Context, options: Options, record: ChangeRecord): Promise<void> {
-  context.say(`Model Gateway at ${context.served.baseUrl}`);
+  context.print(`Model Gateway at ${context.served.baseUrl}`);
   // Opened at the first question, once.
   let opened: Terminal | undefined;
   const terminal = (): Terminal | undefined => (opened ??= openTerminal(context.platform));
@@ -40,7 +40,7 @@ async function install(context: Context, options: Options, record: ChangeRecord)
       );
     });
     if (choices.length === 0) {
-      context.say("No tool was chosen: nothing is changed.");
+      context.print("No tool was chosen: nothing is changed.");
       return;
     }
     const needsTerminal = !options.isDryRun && !context.environment["MODEL_GATEWAY_API_KEY"];
@@ -52,8 +52,8 @@ async function install(context: Context, options: Options, record: ChangeRecord)
     const asks = !options.isYes && options.tools === "" && !options.isDryRun;
     failures += await clearVariables({ context, options, record, names, terminal: asks ? terminal() : undefined });
     if (failures > 0) throw new Stopped(`${failures} file(s) could not be written: what to do by hand is shown above.`);
-    if (options.isDryRun) context.say("This was a dry run: nothing is changed.");
-    else context.say(`Done. To undo it: ${shownCommand(context, { unix: "--uninstall", windows: "-Uninstall" })}`);
+    if (options.isDryRun) context.print("This was a dry run: nothing is changed.");
+    else context.print(`Done. To undo it: ${shownCommand(context, { unix: "--uninstall", windows: "-Uninstall" })}`);
   } finally {
     opened?.close();
   }

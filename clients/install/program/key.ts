@@ -33,11 +33,11 @@ const WITHIN_SECONDS = 30;
 /** The one call with the key: the names of the models that it may use. */
 export async function checkKey(context: Context, key: string): Promise<Set<string>> {
   const { baseUrl } = context.served;
-  context.say(`Checking the key with ${baseUrl} …`);
+  context.print(`Checking the key with ${baseUrl} …`);
   const { status, body } = await askForModels(context, key);
   switch (status) {
     case 200:
-      context.say("The key works.");
+      context.print("The key works.");
       return new Set(idsIn(body));
     case 0:
       throw new Stopped(`${baseUrl} cannot be reached from here. Nothing is changed.`);

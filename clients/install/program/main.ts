@@ -21,7 +21,7 @@ async function main(): Promise<void> {
     platform: process.platform,
     home,
     state: path.join(stateHome, "model-gateway", "install"),
-    say: (line) => void process.stdout.write(`${line}\n`),
+    print: (line) => void process.stdout.write(`${line}\n`),
     warn: (line) => void process.stderr.write(`${line}\n`),
   });
 }

@@ -36,7 +36,7 @@ export function setUpTool(choice: Choice, setUp: SetUp): number {
     context.warn(error.message);
     return 1;
   }
-  context.say(`${tool.name}: ${speaks} interface, model ${chosen.model.name}`);
+  context.print(`${tool.name}: ${speaks} interface, model ${chosen.model.name}`);
   const filling = { baseUrl: context.served.baseUrl, key: "@key@", ...chosen };
   const failures = tool.files
     .filter((file) => file.interface === speaks)
@@ -50,7 +50,7 @@ export function setUpTool(choice: Choice, setUp: SetUp): number {
       });
     });
   for (const sentence of tool.afterwards)
-    context.say(`  ${context.platform === "win32" ? sentence.replace(".sh", ".ps1") : sentence}`);
+    context.print(`  ${context.platform === "win32" ? sentence.replace(".sh", ".ps1") : sentence}`);
   return failures.length;
 }
 
@@ -63,8 +63,8 @@ interface Target {
 function setUpFile({ context, options, record, key }: SetUp, target: Target): boolean {
   const { file, format, operations } = target;
   if (options.isDryRun) {
-    context.say(`  would write ${file}:`);
-    for (const line of byHand(target)) context.say(line);
+    context.print(`  would write ${file}:`);
+    for (const line of byHand(target)) context.print(line);
     return true;
   }
   try {
@@ -73,11 +73,11 @@ function setUpFile({ context, options, record, key }: SetUp, target: Target): bo
     const bytes = Buffer.from(text, encodingOf(format));
     if (old?.equals(bytes) === true) {
       protect(file, 0o600);
-      context.say(`  ${file} is up to date.`);
+      context.print(`  ${file} is up to date.`);
       return true;
     }
     writeRecorded(record, { file, format, bytes, mode: 0o600, operations });
-    context.say(`  wrote ${file}`);
+    context.print(`  wrote ${file}`);
     return true;
   } catch (error) {
     context.warn(`  ${file} is left as it is: ${reasonOf(error)} Write this there by hand:`);

@@ -10,7 +10,7 @@ import { reasonOf } from "./set-up.ts";
 export function uninstall(context: Context, record: ChangeRecord, { isDryRun }: { isDryRun: boolean }): void {
   const { entries, folders } = record.read();
   if (entries.length === 0) {
-    context.say(`There is nothing to undo: ${context.state} has no record of changes.`);
+    context.print(`There is nothing to undo: ${context.state} has no record of changes.`);
     return;
   }
   const failed = [...entries].reverse().filter((entry) => !restore(entry, { context, record, isDryRun }));
@@ -18,7 +18,7 @@ export function uninstall(context: Context, record: ChangeRecord, { isDryRun }: 
   if (isDryRun) return;
   rmSync(context.state, { recursive: true, force: true });
   for (const folder of [...folders].reverse()) removeEmpty(folder);
-  context.say("Done: everything is as it was.");
+  context.print("Done: everything is as it was.");
 }
 
 function restore(
@@ -27,11 +27,11 @@ function restore(
 ): boolean {
   const { file } = entry;
   if (!existsSync(file)) {
-    context.say(`  ${file} is gone already.`);
+    context.print(`  ${file} is gone already.`);
     return true;
   }
   if (isDryRun) {
-    context.say(`  would restore ${file}`);
+    context.print(`  would restore ${file}`);
     return true;
   }
   try {
@@ -48,11 +48,11 @@ function restore(
 function putBack(entry: Entry, { context, record }: { context: Context; record: ChangeRecord }): void {
   if (entry.mode === undefined) {
     rmSync(entry.file);
-    context.say(`  removed ${entry.file}`);
+    context.print(`  removed ${entry.file}`);
     return;
   }
   replaceFile(entry.file, readFileSync(record.copyOf(entry)), entry.mode);
-  context.say(`  restored ${entry.file}`);
+  context.print(`  restored ${entry.file}`);
 }
 
 /** The file has changed since: only the installer's settings leave it. */
@@ -60,11 +60,11 @@ function takeOut(entry: Entry, { context, record }: { context: Context; record: 
   const text = record.reverted(entry);
   if (entry.mode === undefined && ["", "{}"].includes(text.replaceAll(/\s/g, ""))) {
     rmSync(entry.file);
-    context.say(`  removed ${entry.file}`);
+    context.print(`  removed ${entry.file}`);
     return;
   }
   replaceFile(entry.file, Buffer.from(text, encodingOf(entry.format)), entry.mode ?? 0o600);
-  context.say(`  took the gateway's settings out of ${entry.file}, which was changed since`);
+  context.print(`  took the gateway's settings out of ${entry.file}, which was changed since`);
 }
 
 function removeEmpty(folder: string): void {

@@ -74,7 +74,7 @@ async function clearProfile(file: string, { context, options, record, names, ter
     readSettings(file);
     const text = lines.map((line, index) => (whole.has(index + 1) ? COMMENT + line : line)).join("\n");
     writeRecorded(record, { file, format: "profile", bytes: Buffer.from(text, "latin1"), mode: modeOf(file), operations: [] });
-    context.say(`  ${file}: turned into a comment. New shells no longer set it.`);
+    context.print(`  ${file}: turned into a comment. New shells no longer set it.`);
     return 0;
   } catch (error) {
     context.warn(`    ${file} is left as it is: ${reasonOf(error)}`);

@@ -34,14 +34,14 @@ export function adminCodeRoutes(app: FastifyInstance, { database, pepper }: AppD
 
   /** Makes all of them, or none. @returns their texts. */
   async function makeCodes({ person }: Member, wanted: z.infer<typeof codesForm>): Promise<string[]> {
-    const { count, amount: amountNanoUsd, uses: mostUses, expires, reason: note } = wanted;
+    const { count, amount: amountNanoUsd, uses: maxUses, expires, reason: note } = wanted;
     return database.transaction(async (transaction) => {
       const texts: string[] = [];
       for (let made = 0; made < count; made++) {
-        const code = { amountNanoUsd, pepper, mostUses, note, createdBy: person.id };
+        const code = { amountNanoUsd, pepper, maxUses, note, createdBy: person.id };
         texts.push((await createRedeemCode(transaction, { ...code, ...(expires === null ? {} : { expiresAt: expires }) })).code);
       }
-      const subject = `${count} of ${formatNanoUsd(amountNanoUsd)} USD, each for ${mostUses}: ${note}`;
+      const subject = `${count} of ${formatNanoUsd(amountNanoUsd)} USD, each for ${maxUses}: ${note}`;
       await noteAction(transaction, { accountId: null, personId: person.id, action: "code.created", subject });
       return texts;
     });

@@ -27,7 +27,7 @@ const tokenForm = z.object({
 /** Management tokens: everybody in the account sees which there are, its owners make and revoke them. */
 export function tokenRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl } = deps;
-  const tellOwners = createOwnerNotifier(deps);
+  const notifyOwners = createOwnerNotifier(deps);
   async function render(visitor: Member, form: FormState, dialog = ""): Promise<string> {
     const tokens = await listManagementTokens(database, visitor.membership.accountId);
     return tokensPage({ visitor, tokens, form, baseUrl: publicBaseUrl, dialog });
@@ -57,7 +57,7 @@ export function tokenRoutes(app: FastifyInstance, deps: AppDeps): void {
     });
     if (failed !== undefined) return sendPage(reply, await render(visitor, failed), 400);
     const { person, membership } = visitor;
-    await tellOwners(accountId, (to) =>
+    await notifyOwners(accountId, (to) =>
       newTokenLetter({ person: to, by: person, name: values["name"] ?? "", accountName: membership.accountName, publicBaseUrl }),
     );
     const dialog = tokenValueDialog({ value, baseUrl: publicBaseUrl });

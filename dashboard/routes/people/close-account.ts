@@ -19,7 +19,7 @@ const PATH = "/dashboard/settings/close";
 /** An owner who has just proved who they are closes the account in view. */
 export function closeAccountRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl } = deps;
-  const tellOwners = createOwnerNotifier(deps);
+  const notifyOwners = createOwnerNotifier(deps);
 
   async function render(visitor: Member, form: FormState): Promise<string> {
     const { accountId } = visitor.membership;
@@ -43,7 +43,9 @@ export function closeAccountRoutes(app: FastifyInstance, deps: AppDeps): void {
         throw new GatewayError("invalid_request", "This is not the name of the account.", { field: "name" });
       const left = showUsd(await closeAccount(database, { accountId, personId: visitor.person.id }));
       const by = visitor.person.email;
-      await tellOwners(accountId, ({ email }) => closedAccountLetter({ to: email, accountName, by, left, link: publicBaseUrl }));
+      await notifyOwners(accountId, ({ email }) =>
+        closedAccountLetter({ to: email, accountName, by, left, link: publicBaseUrl }),
+      );
     });
     if (failed !== undefined) return refuseForm(reply, await render(visitor, failed), { form: failed });
     return goTo(reply, "/dashboard/sign-in");

@@ -15,7 +15,7 @@ import { invitationPage } from "../../views/people/invitation.ts";
 /** Where an invitation leads, and which of their accounts somebody has in view. */
 export function invitationRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl } = deps;
-  const tellOwners = createOwnerNotifier(deps);
+  const notifyOwners = createOwnerNotifier(deps);
   app.get("/dashboard/invitation", async (request, reply) => {
     const token = readQuery(request, "token");
     const invitation = await orDeadLink(readInvitation(database, token));
@@ -27,7 +27,7 @@ export function invitationRoutes(app: FastifyInstance, deps: AppDeps): void {
     const { accountId, accountName } = await acceptInvitation(database, readForm(request)["token"] ?? "", person);
     await viewAccount(database, { ...session, accountId });
     await noteAction(database, { accountId, personId: person.id, action: "member.joined", subject: person.email });
-    await tellOwners(accountId, (to) => memberJoinedLetter({ person: to, by: person, accountName, publicBaseUrl }));
+    await notifyOwners(accountId, (to) => memberJoinedLetter({ person: to, by: person, accountName, publicBaseUrl }));
     return goTo(reply, "/dashboard", `You joined ${accountName}.`);
   });
 

@@ -29,7 +29,7 @@ const roleForm = z.object({ role: z.enum(["owner", "member", "viewer"], "Choose 
 export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl, mailer, log } = deps;
   const notify = createNotifier(deps);
-  const tellOwners = createOwnerNotifier(deps);
+  const notifyOwners = createOwnerNotifier(deps);
   async function render(visitor: Member, form: FormState): Promise<string> {
     const { accountId, role } = visitor.membership;
     const [members, invitations] = await Promise.all([
@@ -147,7 +147,7 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
       await note(visitor, "member.removed", member.email);
       const { accountName } = visitor.membership;
       const about = { accountName, by: visitor.person, email: member.email, publicBaseUrl };
-      await tellOwners(accountId, (person) => memberLeftLetter({ ...about, person }));
+      await notifyOwners(accountId, (person) => memberLeftLetter({ ...about, person }));
       // Owners who are gone are told as members.
       notify(memberLeftLetter({ ...about, person: member }));
     });

@@ -24,7 +24,7 @@ export function passkeyRoutes(app: FastifyInstance, deps: AppDeps, passkeys: Pas
   const { database, publicBaseUrl } = deps;
   const notify = createNotifier(deps);
 
-  async function tell({ person }: Member, action: "person.passkey_added" | "person.passkey_removed", name: string) {
+  async function sendLetter({ person }: Member, action: "person.passkey_added" | "person.passkey_removed", name: string) {
     await noteAction(database, { accountId: null, personId: person.id, action, subject: name });
     notify(passkeyLetter({ person, name, isAdded: action === "person.passkey_added", publicBaseUrl }));
   }
@@ -48,7 +48,7 @@ export function passkeyRoutes(app: FastifyInstance, deps: AppDeps, passkeys: Pas
     const failed = await submitForm({ name }, async () => {
       codes = await passkeys.register(person, { note, credential, name });
       await markSecondFactor(database, session);
-      await tell(visitor, "person.passkey_added", name);
+      await sendLetter(visitor, "person.passkey_added", name);
     });
     if (failed !== undefined) {
       const challenge = await passkeys.offer(person);
@@ -70,7 +70,7 @@ export function passkeyRoutes(app: FastifyInstance, deps: AppDeps, passkeys: Pas
     const visitor = memberOf(request);
     checkFresh(visitor, SETTINGS);
     const name = await removePasskey(database, { personId: visitor.person.id, id: request.params.id });
-    await tell(visitor, "person.passkey_removed", name);
+    await sendLetter(visitor, "person.passkey_removed", name);
     return goTo(reply, SETTINGS, "Passkey removed.");
   });
 }

@@ -15,7 +15,7 @@ const MEMBERS = "/dashboard/members";
 /** An owner asks all members for a second factor, or no longer does. */
 export function secondFactorRuleRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl } = deps;
-  const tellOwners = createOwnerNotifier(deps);
+  const notifyOwners = createOwnerNotifier(deps);
 
   app.post(`${MEMBERS}/second-factor`, async (request, reply) => {
     const visitor = memberOf(request, "manageMembers");
@@ -33,7 +33,7 @@ export function secondFactorRuleRoutes(app: FastifyInstance, deps: AppDeps): voi
       const action = isRequired ? "account.second_factor_required" : "account.second_factor_optional";
       await noteAction(transaction, { accountId, personId: person.id, action, subject: accountName });
     });
-    await tellOwners(accountId, (to) =>
+    await notifyOwners(accountId, (to) =>
       secondFactorRuleLetter({ person: to, by: person, accountName, isRequired, publicBaseUrl }),
     );
     return goTo(reply, MEMBERS, `Two-factor authentication is now ${isRequired ? "required" : "optional"}.`);

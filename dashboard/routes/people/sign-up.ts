@@ -39,7 +39,7 @@ interface Ticket {
 export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl, signUp: rules, mailer, log } = deps;
   const arrive = createArrive(deps);
-  const tellOwners = createOwnerNotifier(deps);
+  const notifyOwners = createOwnerNotifier(deps);
   const { providers = [] } = deps;
   const proofs = signedNote(z.string(), { purpose: "address of a sign-up", pepper: deps.pepper, forMs: HOUR_MS });
 
@@ -99,7 +99,7 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
       await arrive(request, reply, { person, accountId, action: "person.signed_up" });
       const accountName = ticket.invitedTo;
       if (accountName !== null)
-        await tellOwners(accountId, (to) => memberJoinedLetter({ person: to, by: person, accountName, publicBaseUrl }));
+        await notifyOwners(accountId, (to) => memberJoinedLetter({ person: to, by: person, accountName, publicBaseUrl }));
       if (proved !== null) await forgiveAttempt(database, linkAttempt({ email: proved, address: request.ip }));
     });
     if (failed !== undefined) return refuseForm(reply, signUpPage({ form: failed, ...ticket, providers }), { form: failed });

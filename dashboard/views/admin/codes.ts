@@ -86,7 +86,7 @@ function row(code: ListedCode): string {
     </th>
     <td data-label="Value" class="number">!${usd(code.amountNanoUsd)}</td>
     <td data-label="Status"><span class="badge ${code.status}">${code.status}</span></td>
-    <td data-label="Used" class="number">${code.uses} of ${code.mostUses}</td>
+    <td data-label="Used" class="number">${code.uses} of ${code.maxUses}</td>
     <td data-label="Created">
       <span>!${moment(code.createdAt)}<span class="sub">!${clipped(code.createdBy ?? "–")}</span></span>
     </td>

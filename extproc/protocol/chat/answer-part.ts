@@ -80,19 +80,19 @@ function readContent(content: unknown): { text: string; reasoning: string } {
 
 function readTools(body: Readonly<Record<string, unknown>>, isWhole: boolean): ToolPart[] {
   const calls = body["tool_calls"];
-  if (Array.isArray(calls)) return calls.filter(isObject).map((call, place) => readTool(call, isWhole ? place : null));
+  if (Array.isArray(calls)) return calls.filter(isObject).map((call, position) => readTool(call, isWhole ? position : null));
   const legacy = body["function_call"];
   return isObject(legacy)
     ? [{ index: 0, id: "", name: text(legacy["name"]), arguments: readArguments(legacy["arguments"]), signature: "" }]
     : [];
 }
 
-function readTool(call: Readonly<Record<string, unknown>>, place: number | null): ToolPart {
+function readTool(call: Readonly<Record<string, unknown>>, position: number | null): ToolPart {
   const { index, id } = call;
   const body = call["function"];
   const described = isObject(body) ? body : {};
   return {
-    index: place ?? (typeof index === "number" && Number.isInteger(index) ? index : null),
+    index: position ?? (typeof index === "number" && Number.isInteger(index) ? index : null),
     id: text(id),
     name: text(described["name"]),
     arguments: readArguments(described["arguments"]),

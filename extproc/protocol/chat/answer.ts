@@ -54,7 +54,7 @@ function partOf(choice: Readonly<Record<string, unknown>>): AnswerPart | null {
   if (isObject(delta)) return readPart({ choice, body: delta, isWhole: false });
   if (isObject(message)) return readPart({ choice, body: message, isWhole: true });
   // Text completions have their text there.
-  const isForeign = [delta, message, choice["text"]].some((said) => said !== undefined && said !== null && said !== "");
+  const isForeign = [delta, message, choice["text"]].some((value) => value !== undefined && value !== null && value !== "");
   if (isForeign) throw foreign();
   return typeof choice["finish_reason"] === "string" ? readPart({ choice, body: {}, isWhole: true }) : null;
 }

@@ -17,8 +17,8 @@ export interface ChatUsageOptions {
 export function chatUsage(json: unknown, options: ChatUsageOptions = {}): Partial<Usage> | undefined {
   const reports = findReports(json);
   if (reports.length === 0) return undefined;
-  const prompt = mostUsable(reports.map(promptUsage));
-  const completion = mostUsable(reports.map((report) => completionUsage(report, options.reasoningExcluded ?? false)));
+  const prompt = firstUsable(reports.map(promptUsage));
+  const completion = firstUsable(reports.map((report) => completionUsage(report, options.reasoningExcluded ?? false)));
   return prompt === undefined && completion === undefined ? undefined : { ...prompt, ...completion };
 }
 
@@ -30,11 +30,11 @@ function findReports(json: unknown): object[] {
 }
 
 /** The first that counts something. An empty or a zero report in one place must not hide the numbers in another. */
-function mostUsable(reports: readonly (Partial<Usage> | undefined)[]): Partial<Usage> | undefined {
-  const told = reports.filter((report) => report !== undefined);
-  if (told.length < 2) return told[0];
+function firstUsable(reports: readonly (Partial<Usage> | undefined)[]): Partial<Usage> | undefined {
+  const present = reports.filter((report) => report !== undefined);
+  if (present.length < 2) return present[0];
   const sum = (report: Partial<Usage>) => Object.values(report).reduce((total, tokens) => total + tokens, 0);
-  return told.find((report) => sum(report) > 0) ?? told.find((report) => sum(report) === 0) ?? told[0];
+  return present.find((report) => sum(report) > 0) ?? present.find((report) => sum(report) === 0) ?? present[0];
 }
 
 /** Parts that exceed their total leave a negative number, which the meter takes for no count. */

@@ -7,7 +7,7 @@ export interface Outline {
   /** The text itself where no string is long. */
   readonly text: Buffer;
   /** Where a byte of the outline stands in the text that it was made from. */
-  place(at: number): number;
+  toOriginal(at: number): number;
   /** Of what was left out. */
   readonly media: Readonly<Media>;
 }
@@ -56,20 +56,20 @@ export function outlineOf(json: Buffer, bounds: Bounds = REQUEST_BOUNDS): Outlin
   }
   if (parts.length === 0) return itself(json);
   parts.push(json.subarray(keptFrom));
-  return { text: Buffer.concat(parts), place: (position) => position + (missing[lastUpTo(quotes, position)] ?? 0), media };
+  return { text: Buffer.concat(parts), toOriginal: (position) => position + (missing[lastUpTo(quotes, position)] ?? 0), media };
 
   /** To the next string; no further than the outline may reach. */
   function walk(from: number): number {
-    const mostEnd = missingBytes + MAX_OUTLINE_BYTES + 1;
-    const next = structure.walk(json, from, Math.min(json.length, mostEnd));
-    if (next >= mostEnd) throw new ExcessiveOutline();
+    const maxEnd = missingBytes + MAX_OUTLINE_BYTES + 1;
+    const next = structure.walk(json, from, Math.min(json.length, maxEnd));
+    if (next >= maxEnd) throw new ExcessiveOutline();
     return next;
   }
 }
 
 /** The text as its own outline. */
 export function itself(json: Buffer): Outline {
-  return { text: json, place: (position) => position, media: NO_MEDIA };
+  return { text: json, toOriginal: (position) => position, media: NO_MEDIA };
 }
 
 function nextLineBreak(json: Buffer, at: number): number {

@@ -23,16 +23,16 @@ export interface Cut {
  * @param outline of it, where it is known: members are looked for there.
  */
 export function editMembers(json: Buffer, edits: Readonly<Record<string, MemberEdit>>, outline: Outline = itself(json)): Buffer {
-  const { text, place } = outline;
+  const { text, toOriginal } = outline;
   const inside = insideObject(text);
   if (inside === null) return json;
   const members = scanMembers(text);
   const values = members.map(({ name, value }) => {
     const edit = Object.hasOwn(edits, name) ? edits[name] : undefined;
-    return edit === undefined ? "unchanged" : editedValue(json.subarray(place(value.start), place(value.end)), edit);
+    return edit === undefined ? "unchanged" : editedValue(json.subarray(toOriginal(value.start), toOriginal(value.end)), edit);
   });
   const cuts = memberCuts({ members, values, added: addedMembers(members, edits), inside });
-  return cuts.length === 0 ? json : applyCuts(json, cuts, place);
+  return cuts.length === 0 ? json : applyCuts(json, cuts, toOriginal);
 }
 
 interface EditedObject {
@@ -53,12 +53,12 @@ export function memberCuts({ members, values, added, inside }: EditedObject): Cu
 }
 
 /** @param cuts in the order of their offsets. */
-export function applyCuts(json: Buffer, cuts: readonly Cut[], place: Outline["place"] = (at) => at): Buffer {
+export function applyCuts(json: Buffer, cuts: readonly Cut[], toOriginal: Outline["toOriginal"] = (at) => at): Buffer {
   const parts: Buffer[] = [];
   let at = 0;
   for (const { start, end, bytes } of cuts) {
-    parts.push(json.subarray(at, place(start)), typeof bytes === "string" ? Buffer.from(bytes) : bytes);
-    at = place(end);
+    parts.push(json.subarray(at, toOriginal(start)), typeof bytes === "string" ? Buffer.from(bytes) : bytes);
+    at = toOriginal(end);
   }
   parts.push(json.subarray(at));
   return Buffer.concat(parts);

@@ -12,16 +12,16 @@ export interface WalkedMember extends Member {
 }
 
 /** An object inside a JSON text. */
-export interface WalkedObject<Place> {
-  readonly place: Place;
+export interface WalkedObject<Position> {
+  readonly position: Position;
   /** Offset of its opening brace. */
   readonly start: number;
   /** In their order, with offsets into the whole text. */
   readonly members: readonly WalkedMember[];
 }
 
-interface Container<Place> extends WalkedObject<Place> {
-  readonly parent: Container<Place> | undefined;
+interface Container<Position> extends WalkedObject<Position> {
+  readonly parent: Container<Position> | undefined;
   readonly isObject: boolean;
   readonly members: WalkedMember[];
   /** Elements of an array so far. */
@@ -32,17 +32,17 @@ interface Container<Place> extends WalkedObject<Place> {
 
 /**
  * Visits nested objects in one pass over valid JSON, inner ones first, without recursion: nesting may be deeper than the stack.
- * @param enter the place of a container below another one, by its name or index; null skips it with everything inside.
+ * @param enter the position of a container below another one, by its name or index; null skips it with everything inside.
  */
-export function walkObjects<Place>(
+export function walkObjects<Position>(
   json: Buffer,
-  root: Place,
-  enter: (parent: Place, step: string | number) => Place | null,
-): WalkedObject<Place>[] {
-  const found: WalkedObject<Place>[] = [];
+  root: Position,
+  enter: (parent: Position, step: string | number) => Position | null,
+): WalkedObject<Position>[] {
+  const found: WalkedObject<Position>[] = [];
   let at = skipSpace(json, 0);
   if (!opensContainer(json[at])) return found;
-  let open: Container<Place> | undefined = container(json, at, root);
+  let open: Container<Position> | undefined = container(json, at, root);
   at = skipSpace(json, at + 1);
   while (open !== undefined && at < json.length) {
     const byte = json[at];
@@ -56,13 +56,13 @@ export function walkObjects<Place>(
     else {
       const step = readStep(json, at, open);
       at = open.isObject ? open.name.valueStart : at;
-      const place = opensContainer(json[at]) ? enter(open.place, step) : null;
-      if (place === null) {
+      const position = opensContainer(json[at]) ? enter(open.position, step) : null;
+      if (position === null) {
         // A value of no bytes is no JSON: stepping over it keeps the walk finite.
         at = Math.max(skipValue(json, at), at + 1);
         finishMember(open, at);
       } else {
-        open = container(json, at, place, open);
+        open = container(json, at, position, open);
         at += 1;
       }
     }
@@ -71,7 +71,7 @@ export function walkObjects<Place>(
   return found;
 }
 
-function readStep<Place>(json: Buffer, at: number, open: Container<Place>): string | number {
+function readStep<Position>(json: Buffer, at: number, open: Container<Position>): string | number {
   if (!open.isObject) {
     open.count += 1;
     return open.count - 1;
@@ -82,14 +82,14 @@ function readStep<Place>(json: Buffer, at: number, open: Container<Place>): stri
   return text;
 }
 
-function finishMember<Place>({ isObject, members, name }: Container<Place>, end: number, elements = 0): void {
+function finishMember<Position>({ isObject, members, name }: Container<Position>, end: number, elements = 0): void {
   if (!isObject) return;
   members.push({ name: name.text, span: { start: name.start, end }, value: { start: name.valueStart, end }, elements });
 }
 
-function container<Place>(json: Buffer, start: number, place: Place, parent?: Container<Place>): Container<Place> {
+function container<Position>(json: Buffer, start: number, position: Position, parent?: Container<Position>): Container<Position> {
   const name = { text: "", start, valueStart: start };
-  return { parent, isObject: json[start] === OPEN_BRACE, place, start, members: [], count: 0, name };
+  return { parent, isObject: json[start] === OPEN_BRACE, position, start, members: [], count: 0, name };
 }
 
 function opensContainer(byte: number | undefined): boolean {

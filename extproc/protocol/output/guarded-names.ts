@@ -144,14 +144,14 @@ export function checkGuardedNames(body: RequestBody, client: Interface): void {
   for (const name of Object.keys(outline)) checkWithin(outline[name], { name, path: name, depth: 0 });
 }
 
-interface Place {
+interface Position {
   name: string;
   path: string;
   depth: number;
 }
 
 /** Servers and proxies look for further request fields in objects such as `extra_body`, `options` and `generation_config`. */
-function checkWithin(value: unknown, { name, path, depth }: Place): void {
+function checkWithin(value: unknown, { name, path, depth }: Position): void {
   if (typeof value !== "object" || value === null || depth === MAX_DEPTH || isPlain(name)) return;
   if (Array.isArray(value)) {
     for (const [index, element] of value.entries()) checkWithin(element, { name, path: `${path}.${index}`, depth: depth + 1 });

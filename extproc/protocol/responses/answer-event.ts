@@ -3,20 +3,20 @@ import { GatewayError } from "../../../contract/errors.ts";
 import type { JsonObject } from "../json/object.ts";
 
 const index = z.int().nonnegative();
-const place = { output_index: index };
-const inPart = { ...place, content_index: index };
+const position = { output_index: index };
+const inPart = { ...position, content_index: index };
 
 /** The events of a server's stream that an answer is read from; whatever else it sends repeats them, or is about its own tools. */
 const eventSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("response.created"), response: z.object({ id: z.string().nullish() }) }),
-  z.object({ type: z.literal("response.output_item.added"), ...place, item: z.unknown() }),
-  z.object({ type: z.literal("response.output_item.done"), ...place, item: z.unknown() }),
+  z.object({ type: z.literal("response.output_item.added"), ...position, item: z.unknown() }),
+  z.object({ type: z.literal("response.output_item.done"), ...position, item: z.unknown() }),
   z.object({ type: z.literal("response.output_text.delta"), ...inPart, delta: z.string() }),
   z.object({ type: z.literal("response.refusal.delta"), ...inPart, delta: z.string() }),
   z.object({ type: z.literal("response.output_text.annotation.added"), ...inPart, annotation: z.unknown() }),
-  z.object({ type: z.literal("response.reasoning_summary_text.delta"), ...place, summary_index: index, delta: z.string() }),
-  z.object({ type: z.literal("response.reasoning_text.delta"), ...place, content_index: index, delta: z.string() }),
-  z.object({ type: z.literal("response.function_call_arguments.delta"), ...place, delta: z.string() }),
+  z.object({ type: z.literal("response.reasoning_summary_text.delta"), ...position, summary_index: index, delta: z.string() }),
+  z.object({ type: z.literal("response.reasoning_text.delta"), ...position, content_index: index, delta: z.string() }),
+  z.object({ type: z.literal("response.function_call_arguments.delta"), ...position, delta: z.string() }),
   z.object({ type: z.literal("response.completed"), response: z.unknown() }),
   z.object({ type: z.literal("response.incomplete"), response: z.unknown() }),
   z.object({ type: z.literal("response.failed"), response: z.unknown() }),

@@ -4,7 +4,7 @@ import type { OutputItem, OutputPart, SummaryPart, UrlCitation } from "./output-
 import { encodeResponse, type ResponseHead, type ResponseState } from "./response.ts";
 
 /** Where in the output an event belongs. */
-interface Place {
+interface ItemPosition {
   item_id: string;
   output_index: number;
 }
@@ -12,32 +12,32 @@ interface Place {
 /** The events of a Responses stream about parts of the output, as they are written but for their number. */
 export type PartEvent =
   | { type: "response.output_item.added" | "response.output_item.done"; output_index: number; item: OutputItem }
-  | (Place & {
+  | (ItemPosition & {
       type: "response.content_part.added" | "response.content_part.done";
       content_index: number;
       part: OutputPart;
     })
-  | (Place & { type: "response.output_text.delta"; content_index: number; delta: string; logprobs: [] })
-  | (Place & { type: "response.output_text.done"; content_index: number; text: string; logprobs: [] })
-  | (Place & {
+  | (ItemPosition & { type: "response.output_text.delta"; content_index: number; delta: string; logprobs: [] })
+  | (ItemPosition & { type: "response.output_text.done"; content_index: number; text: string; logprobs: [] })
+  | (ItemPosition & {
       type: "response.output_text.annotation.added";
       content_index: number;
       annotation_index: number;
       annotation: UrlCitation;
     })
-  | (Place & { type: "response.refusal.delta"; content_index: number; delta: string })
-  | (Place & { type: "response.refusal.done"; content_index: number; refusal: string })
-  | (Place & {
+  | (ItemPosition & { type: "response.refusal.delta"; content_index: number; delta: string })
+  | (ItemPosition & { type: "response.refusal.done"; content_index: number; refusal: string })
+  | (ItemPosition & {
       type: "response.reasoning_summary_part.added" | "response.reasoning_summary_part.done";
       summary_index: number;
       part: SummaryPart;
     })
-  | (Place & { type: "response.reasoning_summary_text.delta"; summary_index: number; delta: string })
-  | (Place & { type: "response.reasoning_summary_text.done"; summary_index: number; text: string })
-  | (Place & { type: "response.function_call_arguments.delta"; delta: string })
-  | (Place & { type: "response.function_call_arguments.done"; name: string; arguments: string })
-  | (Place & { type: "response.custom_tool_call_input.delta"; delta: string })
-  | (Place & { type: "response.custom_tool_call_input.done"; input: string });
+  | (ItemPosition & { type: "response.reasoning_summary_text.delta"; summary_index: number; delta: string })
+  | (ItemPosition & { type: "response.reasoning_summary_text.done"; summary_index: number; text: string })
+  | (ItemPosition & { type: "response.function_call_arguments.delta"; delta: string })
+  | (ItemPosition & { type: "response.function_call_arguments.done"; name: string; arguments: string })
+  | (ItemPosition & { type: "response.custom_tool_call_input.delta"; delta: string })
+  | (ItemPosition & { type: "response.custom_tool_call_input.done"; input: string });
 
 export interface EventEncoder {
   part(event: PartEvent): string;

@@ -14,41 +14,49 @@ export const CONTENT_POLICIES = [
   map(
     "messages[].role: system, developer",
     "at the head of the conversation: system blocks",
-    said({ role: "developer", content: "s" }, HELLO),
+    conversation({ role: "developer", content: "s" }, HELLO),
   ),
   emulate(
     "messages[].role: system, later",
     "text in a `<system-reminder>`, in its place in the user turn; a system turn where the server takes them (`systemTurns`)",
-    said(HELLO, { role: "system", content: "s" }),
+    conversation(HELLO, { role: "system", content: "s" }),
   ),
   map(
     "messages[].role: user, assistant",
     "turns; neighbours of one role are joined, blank texts and empty messages left out",
-    said({ role: "user", content: " " }, { role: "user", content: "a" }),
+    conversation({ role: "user", content: " " }, { role: "user", content: "a" }),
   ),
   map(
     "messages[].role: tool, function",
     "tool_result, first in the next user turn, in the order of the calls",
-    said(HELLO, CALLING, RESULT),
+    conversation(HELLO, CALLING, RESULT),
   ),
   emulate(
     "messages[].tool_call_id without its call",
     "text in the user turn, which names the call",
-    said({ role: "tool", tool_call_id: "x", content: "r" }),
+    conversation({ role: "tool", tool_call_id: "x", content: "r" }),
   ),
-  emulate("messages[].tool_calls without a result", "a tool_result that says so, is_error: true", said(HELLO, CALLING, HELLO)),
-  emulate("messages: an assistant first", "a user turn `(continue)` in front", said({ role: "assistant", content: "hello" })),
+  emulate(
+    "messages[].tool_calls without a result",
+    "a tool_result that says so, is_error: true",
+    conversation(HELLO, CALLING, HELLO),
+  ),
+  emulate(
+    "messages: an assistant first",
+    "a user turn `(continue)` in front",
+    conversation({ role: "assistant", content: "hello" }),
+  ),
   map(
     "messages: an assistant last",
     "a prefill, which the model continues, without white space at its end",
-    said(HELLO, { role: "assistant", content: "The answer is " }),
+    conversation(HELLO, { role: "assistant", content: "The answer is " }),
   ),
-  drop("messages[].name", "messages has one user", said({ role: "user", name: "bob", content: "a" })),
-  map("messages[].cache_control", "on the last block of the message", said({ ...HELLO, ...MARK })),
+  drop("messages[].name", "messages has one user", conversation({ role: "user", name: "bob", content: "a" })),
+  map("messages[].cache_control", "on the last block of the message", conversation({ ...HELLO, ...MARK })),
   map(
     "messages[].reasoning_details",
     "thinking that a messages server signed goes back as it was",
-    said(HELLO, {
+    conversation(HELLO, {
       role: "assistant",
       content: "a",
       reasoning_details: [{ type: "reasoning.text", text: "t", signature: "c2ln", format: "anthropic-claude-v1", index: 0 }],
@@ -57,12 +65,12 @@ export const CONTENT_POLICIES = [
   drop(
     "messages[].reasoning_content",
     "without its signature no messages server takes it back",
-    said(HELLO, { role: "assistant", content: "a", reasoning_content: "t" }, HELLO),
+    conversation(HELLO, { role: "assistant", content: "a", reasoning_content: "t" }, HELLO),
   ),
   drop(
     "messages[].annotations",
     "the cited text stands in the content",
-    said(
+    conversation(
       HELLO,
       {
         role: "assistant",
@@ -75,13 +83,13 @@ export const CONTENT_POLICIES = [
   reject(
     "messages[].audio",
     "what was spoken is known only to the service that keeps it",
-    said(HELLO, { role: "assistant", audio: { id: "audio_1" } }),
+    conversation(HELLO, { role: "assistant", audio: { id: "audio_1" } }),
   ),
-  map("messages[].refusal", "text", said(HELLO, { role: "assistant", refusal: "no" }, HELLO)),
+  map("messages[].refusal", "text", conversation(HELLO, { role: "assistant", refusal: "no" }, HELLO)),
   map(
     "messages[].tool_calls[].id",
     "itself where legal and new, else an id that holds it",
-    said(
+    conversation(
       HELLO,
       { role: "assistant", tool_calls: [{ ...CALL, id: "functions.f:0" }] },
       { ...RESULT, tool_call_id: "functions.f:0" },
@@ -90,7 +98,11 @@ export const CONTENT_POLICIES = [
   map(
     "messages[].tool_calls[].function.arguments",
     "input, verbatim; what is no JSON object goes whole under `_raw`",
-    said(HELLO, { role: "assistant", tool_calls: [{ ...CALL, function: { name: "f", arguments: "half of a JS" } }] }, RESULT),
+    conversation(
+      HELLO,
+      { role: "assistant", tool_calls: [{ ...CALL, function: { name: "f", arguments: "half of a JS" } }] },
+      RESULT,
+    ),
   ),
   map("messages[].content[].text", "a text block; input_text and output_text too", part({ type: "text", text: "a" })),
   map("messages[].content[].refusal", "a text block", part({ type: "refusal", refusal: "no" })),
@@ -154,7 +166,7 @@ export const CONTENT_POLICIES = [
   }),
   emulate("tools: none, with calls in messages", "described by name, tool_choice none", {
     tools: [],
-    ...said(HELLO, CALLING, RESULT),
+    ...conversation(HELLO, CALLING, RESULT),
   }),
   map(
     "response_format.json_schema",
@@ -166,10 +178,10 @@ export const CONTENT_POLICIES = [
   drop("reasoning.summary", "like every other member of it", { reasoning: { summary: "auto" } }),
 ] as const satisfies readonly Policy[];
 
-function said(...messages: readonly object[]): { messages: readonly object[] } {
+function conversation(...messages: readonly object[]): { messages: readonly object[] } {
   return { messages };
 }
 
 function part(content: object): { messages: readonly object[] } {
-  return said({ role: "user", content: [content] });
+  return conversation({ role: "user", content: [content] });
 }

@@ -2,7 +2,7 @@ import type { Delta, ReasoningDetail, UrlCitation } from "../../protocol/chat/en
 import type { AnswerEvent, Citation, Ending, OpenedBlock } from "../conversation/answer-event.ts";
 import { createCallDeltas, type OpenCall } from "./call-deltas.ts";
 import { REASONING_FORMAT } from "./reasoning-history.ts";
-import { placeId } from "./thought-places.ts";
+import { positionId } from "./thought-positions.ts";
 import type { WriteContext } from "./write-context.ts";
 
 /** What each step of an answer adds to chat's one message. */
@@ -80,10 +80,10 @@ export function createMessageDeltas(context: Pick<WriteContext, "asked" | "reque
       case "refusal":
         return NOTHING;
       case "thinking":
-        blocks.set(index, { type: "thinking", text: "", signature: "", id: placeHere() });
+        blocks.set(index, { type: "thinking", text: "", signature: "", id: currentPositionId() });
         return NOTHING;
       case "redacted_thinking":
-        return detail({ type: "reasoning.encrypted", data: block.data, ...marks(placeHere()) });
+        return detail({ type: "reasoning.encrypted", data: block.data, ...marks(currentPositionId()) });
       case "tool_call": {
         const call = calls.start(block);
         blocks.set(index, { type: "tool_call", call });
@@ -112,8 +112,8 @@ export function createMessageDeltas(context: Pick<WriteContext, "asked" | "reque
     }
   }
 
-  function placeHere(): string | undefined {
-    return placeId({ characters: contentLength, calls: calls.count() });
+  function currentPositionId(): string | undefined {
+    return positionId({ characters: contentLength, calls: calls.count() });
   }
 
   function marks(id: string | undefined) {

@@ -53,7 +53,7 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
     const parsed = parseChatAnswer(data, options);
     const answer = parsed.isWhole && hasSpoken && parsed.part !== null ? { ...parsed, part: endOnly(parsed.part) } : parsed;
     if (answer.part !== null && !isSilent(answer.part)) hasSpoken = true;
-    else if (!hasSpoken) isUnread ||= saysUnread(data);
+    else if (!hasSpoken) isUnread ||= hasUnreadOutput(data);
     return answer;
   }
 
@@ -105,7 +105,7 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
 /** @throws GatewayError `upstream_error` for an answer that says something where no reader of chat completions looks. */
 function refuseUnread({ part }: ChatAnswer, json: string): void {
   if (part !== null && !isSilent(part)) return;
-  if (saysUnread(json)) throw unread();
+  if (hasUnreadOutput(json)) throw unread();
 }
 
 /** What a message has beside its words, which are known. */
@@ -113,7 +113,7 @@ function endOnly({ finishReason, matchedStop, annotations }: AnswerPart): Answer
   return { reasoning: "", text: "", refusal: "", tools: [], finishReason, matchedStop, annotations };
 }
 
-function saysUnread(json: string): boolean {
+function hasUnreadOutput(json: string): boolean {
   return bytesOf(chatOutput(parseObject(json) ?? {})) > 0;
 }
 

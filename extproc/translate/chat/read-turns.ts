@@ -6,7 +6,7 @@ import { readArguments } from "../conversation/tool-input.ts";
 import type { Block, CacheMark, ResultBlock, TextBlock, ToolInput, Turn } from "../conversation/turn.ts";
 import { readCacheMark, readContent, readText, type ContentContext } from "./read-content.ts";
 import { readReasoning } from "./reasoning-history.ts";
-import { placeThoughts } from "./thought-places.ts";
+import { placeThoughts } from "./thought-positions.ts";
 
 export interface ReadTurns {
   system: TextBlock[];
@@ -28,10 +28,10 @@ export function readTurns(messages: readonly Message[], context: ContentContext)
       case "system":
       case "developer":
         if (isHead) system.push(...textOf(message, at));
-        else history.say("system", textOf(message, at), at);
+        else history.append("system", textOf(message, at), at);
         break;
       case "user":
-        history.say("user", contentOf(message, at), at);
+        history.append("user", contentOf(message, at), at);
         break;
       case "assistant":
         addAssistant(message, at);
@@ -65,13 +65,13 @@ export function readTurns(messages: readonly Message[], context: ContentContext)
       throw fieldError(below(at, "audio"), " refers to stored audio, and the gateway stores none. Send its transcript.");
     if (Array.isArray(message.annotations) && message.annotations.length > 0)
       context.omitted.content.add("messages[].annotations");
-    const said = [...contentOf(message, at), ...refusalBlocks(message, at)];
+    const content = [...contentOf(message, at), ...refusalBlocks(message, at)];
     const callsAt = below(at, "tool_calls");
     const calls = callsOf(message).map((call, index) => readCall(call, below(callsAt, index)));
-    const blocks = placeThoughts(readReasoning(message), said, calls);
+    const blocks = placeThoughts(readReasoning(message), content, calls);
     // The client has changed the text: a server refuses thinking in another place, and takes a turn without any.
     if (blocks === null) context.omitted.content.add("messages[].reasoning_details");
-    history.answer(blocks ?? [...said, ...calls], at);
+    history.answer(blocks ?? [...content, ...calls], at);
   }
 
   function readCall(call: ToolCall, at: FieldPath): Block {

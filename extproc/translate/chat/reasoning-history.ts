@@ -1,7 +1,7 @@
 import type { MessageOf } from "../../protocol/chat/request-message.ts";
 import { isObject } from "../../protocol/json/object.ts";
 import { isGatewaySignature } from "../conversation/signature.ts";
-import { readPlace, type PlacedThought } from "./thought-places.ts";
+import { readPosition, type PositionedThought } from "./thought-positions.ts";
 
 /** Marks entries of `reasoning_details` that hold thinking which its server signed. */
 export const REASONING_FORMAT = "anthropic-claude-v1";
@@ -11,17 +11,17 @@ export function readReasoning({
   reasoning_details: details,
   reasoning_content: content,
   reasoning,
-}: MessageOf<"assistant">): PlacedThought[] {
+}: MessageOf<"assistant">): PositionedThought[] {
   const signed = Array.isArray(details) ? details.flatMap(readDetail) : [];
   if (signed.length > 0) return signed;
   const text = [content, reasoning].find((candidate) => typeof candidate === "string" && candidate !== "");
-  return typeof text === "string" ? [{ block: { type: "thinking", text, signature: null }, after: readPlace(null) }] : [];
+  return typeof text === "string" ? [{ block: { type: "thinking", text, signature: null }, after: readPosition(null) }] : [];
 }
 
-function readDetail(detail: unknown): PlacedThought[] {
+function readDetail(detail: unknown): PositionedThought[] {
   if (!isObject(detail) || !isOurs(detail["format"])) return [];
   const { type, text, signature, data } = detail;
-  const after = readPlace(detail["id"]);
+  const after = readPosition(detail["id"]);
   if (type === "reasoning.text" && isSigned(signature))
     return [{ block: { type: "thinking", text: typeof text === "string" ? text : "", signature }, after }];
   return type === "reasoning.encrypted" && typeof data === "string" && data !== ""

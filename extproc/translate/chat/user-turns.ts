@@ -13,8 +13,8 @@ import type { TurnsContext } from "./turns-context.ts";
  */
 export function writeUserRun(run: readonly Turn[], { profile }: TurnsContext): ChatMessage[] {
   const results = createToolResults(profile);
-  const said = run.flatMap((turn) => writeTurn(turn, results, profile));
-  const { entries, leftover } = profile.systemAnywhere ? { entries: said, leftover: [] } : foldSystemEntries(said);
+  const written = run.flatMap((turn) => writeTurn(turn, results, profile));
+  const { entries, leftover } = profile.systemAnywhere ? { entries: written, leftover: [] } : foldSystemEntries(written);
   for (const text of leftover) if (!results.append(text)) entries.push({ role: "user", parts: [textPart(text)] });
 
   const asked = attach(results.attachments, entries);

@@ -54,8 +54,8 @@ export function writeRequest(
 function writeMessages({ system, turns }: Conversation, instruction: string | null, context: TurnsContext): ChatMessage[] {
   const { profile } = context;
   // At the head of the conversation a system turn is part of the leading system message anyway.
-  const firstSaid = turns.findIndex(({ role }) => role !== "system");
-  const head = profile.systemAnywhere ? 0 : firstSaid < 0 ? turns.length : firstSaid;
+  const firstTurn = turns.findIndex(({ role }) => role !== "system");
+  const head = profile.systemAnywhere ? 0 : firstTurn < 0 ? turns.length : firstTurn;
   const texts = [
     ...system.map(({ text }) => text),
     ...turns.slice(0, head).flatMap(textsOf),

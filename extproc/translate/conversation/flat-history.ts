@@ -8,7 +8,7 @@ import type { Block, ResultBlock, TextBlock, ToolCallBlock, ToolResultBlock, Tur
  */
 export interface FlatHistory {
   /** Words of the user or the system. */
-  say(role: "user" | "system", blocks: readonly Block[], at: FieldPath): void;
+  append(role: "user" | "system", blocks: readonly Block[], at: FieldPath): void;
   /** What the model wrote. Its calls come with the client's ids. */
   answer(blocks: readonly Block[], at: FieldPath): void;
   /** The result of the first call of this id without one. */
@@ -62,12 +62,12 @@ export function createFlatHistory(): FlatHistory {
     else turns.push({ role, content: [block], at });
   }
 
-  function say(role: Word["role"], blocks: readonly Block[], at: FieldPath): void {
+  function append(role: Word["role"], blocks: readonly Block[], at: FieldPath): void {
     for (const block of blocks) words.push({ role, block, at });
   }
 
   return {
-    say,
+    append,
     answer(blocks, at) {
       // Some agents put empty turns between others; thinking alone is no turn either.
       if (blocks.every(({ type }) => type === "thinking" || type === "redacted_thinking")) return;
@@ -78,7 +78,7 @@ export function createFlatHistory(): FlatHistory {
       const call = calls.find((candidate) => candidate.clientId === clientId && candidate.result === null);
       if (call !== undefined) call.result = resultOf(call.id, content, at);
       // Nobody takes a result without its call; what it says is still worth reading.
-      else say("user", [plainText(`[result of the earlier tool call ${clientId}]`, at), ...content], at);
+      else append("user", [plainText(`[result of the earlier tool call ${clientId}]`, at), ...content], at);
     },
     end() {
       endWords();

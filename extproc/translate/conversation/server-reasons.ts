@@ -46,14 +46,14 @@ const FAILURES: ReadonlySet<string> = new Set(["error", "abort", "network_error"
 /** DeepSeek. */
 const OVERLOADED = "insufficient_system_resource";
 
-export function isServerReason(said: string): boolean {
-  const reason = said.toLowerCase();
+export function isServerReason(reported: string): boolean {
+  const reason = reported.toLowerCase();
   return REASONS.has(reason) || FAILURES.has(reason) || reason === OVERLOADED;
 }
 
 /** Undefined for a reason that no server is known to give. @throws GatewayError where the reason says that the server failed. */
-export function readServerReason(said: string): StopReason | undefined {
-  const reason = said.toLowerCase();
+export function readServerReason(reported: string): StopReason | undefined {
+  const reason = reported.toLowerCase();
   if (FAILURES.has(reason)) throw incomplete();
   if (reason === OVERLOADED) throw new GatewayError("overloaded", "The model server is overloaded. Try again later.");
   return REASONS.get(reason);

@@ -11,7 +11,7 @@ const NESTED: ReadonlySet<string | number> = new Set(["items", "prefixItems", "a
 /** An error names what is deeper by the schema around it. */
 const MAX_NAMED_DEPTH = 32;
 
-interface Place {
+interface Position {
   readonly isSchema: boolean;
   readonly at: FieldPath;
   readonly depth: number;
@@ -25,21 +25,21 @@ interface Place {
 export function outputSchema(schema: RawJson, at: FieldPath): RawJson {
   const raw = Buffer.from(schema.text);
   const cuts = walkObjects(raw, { isSchema: true, at, depth: 0 }, enter).flatMap((object) =>
-    object.place.isSchema ? schemaCuts(raw, object) : [],
+    object.position.isSchema ? schemaCuts(raw, object) : [],
   );
   if (cuts.length === 0) return schema;
   const sorted = cuts.toSorted((one, other) => one.start - other.start);
   return new RawJson(applyCuts(raw, sorted).toString("utf8"));
 }
 
-function enter({ isSchema, at, depth }: Place, step: string | number): Place | null {
+function enter({ isSchema, at, depth }: Position, step: string | number): Position | null {
   const isNamed = isSchema && NAMED.has(step);
   const isInside = isSchema ? isNamed || NESTED.has(step) || typeof step === "number" : typeof step === "string";
   if (!isInside) return null;
   return { isSchema: !isNamed, at: depth < MAX_NAMED_DEPTH ? below(at, step) : at, depth: depth + 1 };
 }
 
-function schemaCuts(raw: Buffer, { place: { at }, start, members }: WalkedObject<Place>): Cut[] {
+function schemaCuts(raw: Buffer, { position: { at }, start, members }: WalkedObject<Position>): Cut[] {
   const text = ({ value }: Member) => raw.toString("utf8", value.start, value.end);
   const find = (name: string) => members.findLast((member) => member.name === name);
   const bounds = new Set(members.filter((member) => isRefusedBound(member.name, () => text(member))));

@@ -149,9 +149,9 @@ export function createAnswerReader(context: MessagesAnswerContext): AnswerReader
     if (hasUnread && meter.outputBytes() === 0)
       throw new GatewayError("upstream_error", "The model server's answer has no text where a messages answer has it.");
     const closed = [...open.keys()].flatMap(closeBlock);
-    const said = stop?.stopReason ?? null;
-    if (said !== null && isUnknownReason(said)) meter.noteUnknownReason(said);
-    const reason = readStopReason(said);
+    const reported = stop?.stopReason ?? null;
+    if (reported !== null && isUnknownReason(reported)) meter.noteUnknownReason(reported);
+    const reason = readStopReason(reported);
     const stopSequence = reason === "stop_sequence" ? (stop?.stopSequence ?? null) : null;
     const ending = { reason, stopSequence, explanation: stop?.explanation ?? null };
     return [...closed, { type: "stop", ending, usage: meter.final().usage }];

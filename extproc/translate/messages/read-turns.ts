@@ -28,7 +28,7 @@ export interface TurnsContext {
 }
 
 /** A block between those that are read. */
-interface Place {
+interface BlockPosition {
   at: FieldPath;
   turn: number;
   index: number;
@@ -47,12 +47,12 @@ export function readTurns(turns: readonly WireTurn[], context: TurnsContext): Tu
       return read(block, { at: below(contentAt, index), turn, index }, context);
     });
     // A turn of nothing is said all the same.
-    const said = content.length === 0 ? [textBlock("", contentAt)] : blocks;
-    return { role: role === "assistant" || role === "system" ? role : "user", content: said, at };
+    const nonEmpty = content.length === 0 ? [textBlock("", contentAt)] : blocks;
+    return { role: role === "assistant" || role === "system" ? role : "user", content: nonEmpty, at };
   });
 }
 
-function readAssistantBlock(block: WireBlock, { at, turn, index }: Place, context: TurnsContext): Block[] {
+function readAssistantBlock(block: WireBlock, { at, turn, index }: BlockPosition, context: TurnsContext): Block[] {
   if (isServerToolBlock(block)) {
     return [
       textBlock(
@@ -86,12 +86,12 @@ function readAssistantBlock(block: WireBlock, { at, turn, index }: Place, contex
   }
 }
 
-function readSystemBlock(block: WireBlock, { at }: Place): Block[] {
+function readSystemBlock(block: WireBlock, { at }: BlockPosition): Block[] {
   if (block.type !== "text") throw misplaced(block, at, "a system");
   return [textBlock(block.text, at)];
 }
 
-function readUserBlock(block: WireBlock, { at, turn, index }: Place, context: TurnsContext): Block[] {
+function readUserBlock(block: WireBlock, { at, turn, index }: BlockPosition, context: TurnsContext): Block[] {
   if (isServerToolBlock(block)) {
     return [textBlock(serverToolText(block, (member) => context.text.block(turn, index, member)).trim(), at)];
   }
@@ -149,7 +149,7 @@ function readShown(block: WireResultBlock, at: FieldPath): ResultBlock {
 }
 
 /** The input as the client wrote it: its numbers keep their digits, and its bytes stay the same in every turn. */
-function readInput(block: BlockOf<"tool_use">, { turn, index }: Place, { text, embedded }: TurnsContext): ToolInput {
+function readInput(block: BlockOf<"tool_use">, { turn, index }: BlockPosition, { text, embedded }: TurnsContext): ToolInput {
   const raw = unwrapRawArguments(block.input, embedded);
   if (raw !== null) return { kind: "raw", text: raw };
   return { kind: "json", json: text.block(turn, index, "input") ?? new RawJson("{}") };

@@ -16,7 +16,7 @@ interface SamplingFields {
 }
 
 const MAX_TEMPERATURE = 1;
-const LEAST_THINKING_TOP_P = 0.95;
+const MIN_THINKING_TOP_P = 0.95;
 
 /** Sampling and stop sequences within what messages, this server and thinking allow. */
 export function writeSampling(
@@ -32,7 +32,7 @@ export function writeSampling(
   }
   // 1 is the default of both protocols, and some servers refuse the two together.
   if (wishes.topP !== null && wishes.topP !== 1) {
-    if (rejects.includes("top_p") || (isThinking && wishes.topP < LEAST_THINKING_TOP_P)) omitted.add("top_p");
+    if (rejects.includes("top_p") || (isThinking && wishes.topP < MIN_THINKING_TOP_P)) omitted.add("top_p");
     else fields.top_p = wishes.topP;
   }
   // Some clients write "no limit" as -1 or 0.

@@ -21,8 +21,8 @@ export function isUnknownReason(stopReason: string): boolean {
 
 /** @throws GatewayError where the reason says that the server failed. */
 export function readStopReason(stopReason: string | null): StopReason {
-  const said = stopReason ?? "";
-  return STOP_REASONS.get(said.toLowerCase()) ?? readServerReason(said) ?? "end";
+  const reported = stopReason ?? "";
+  return STOP_REASONS.get(reported.toLowerCase()) ?? readServerReason(reported) ?? "end";
 }
 
 /** `tool_use` is said exactly where there is a tool to use: some servers end calls with "stop", others name calls and have none. */

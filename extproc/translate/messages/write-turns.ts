@@ -46,10 +46,10 @@ function writeUserRun(run: readonly Turn[], context: TurnsContext): WireTurn[] {
   const blocks = run.flatMap(({ role, content }) => writeBlocks(content, context).map((block) => ({ role, block })));
   const lastOfUser = blocks.findLastIndex(({ role }) => role === "user");
   const systemStart = context.takesSystemTurns && lastOfUser >= 0 ? lastOfUser + 1 : blocks.length;
-  const said = blocks.slice(0, systemStart).map(({ role, block }) => (role === "system" ? asReminder(block) : block));
+  const before = blocks.slice(0, systemStart).map(({ role, block }) => (role === "system" ? asReminder(block) : block));
   const last = blocks.slice(systemStart).map(({ block }) => block);
   return [
-    ...(said.length > 0 ? [{ role: "user" as const, content: said }] : []),
+    ...(before.length > 0 ? [{ role: "user" as const, content: before }] : []),
     ...(last.length > 0 ? [{ role: "system" as const, content: last }] : []),
   ];
 }

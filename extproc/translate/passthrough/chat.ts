@@ -171,8 +171,8 @@ function createRules(meter: Meter, { wishes, profile, requestId }: AnswerRules &
   /** Each answer ends by itself; a server that gives fewer than it was asked for says so by its last report of usage, or by `[DONE]`. */
   function areFinished(choices: readonly JsonObject[], json: JsonObject): boolean {
     if (wishes.answers === 1) return choices.some(isFinished);
-    for (const [place, choice] of choices.entries()) {
-      const index = typeof choice["index"] === "number" ? choice["index"] : place;
+    for (const [position, choice] of choices.entries()) {
+      const index = typeof choice["index"] === "number" ? choice["index"] : position;
       if (answers.has(index) || answers.size < wishes.answers)
         answers.set(index, isFinished(choice) || answers.get(index) === true);
     }

@@ -53,7 +53,7 @@ interface AnswerRules {
 const BETA_HEADER = "anthropic-beta";
 const NOTHING = Buffer.alloc(0);
 /** The least budget that the messages protocol takes. */
-const LEAST_THINKING_TOKENS = 1_024;
+const MIN_THINKING_TOKENS = 1_024;
 
 /**
  * A messages client, a messages upstream: every byte passes, but for the model's name and the output limit.
@@ -111,7 +111,7 @@ function budgetBelow(outputTokens: number): MemberEdit {
   return (thinking) => {
     const budget = Number(rawMember(thinking, "budget_tokens")?.toString("latin1"));
     if (!(budget >= outputTokens)) return thinking;
-    const lowered = Math.max(outputTokens - 1, LEAST_THINKING_TOKENS);
+    const lowered = Math.max(outputTokens - 1, MIN_THINKING_TOKENS);
     return editMembers(thinking ?? NOTHING, { budget_tokens: replace(lowered) });
   };
 }

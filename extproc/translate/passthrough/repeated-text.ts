@@ -4,7 +4,7 @@
  */
 export interface RepeatedText {
   /** A piece of the text at this place. */
-  add(place: string, piece: string): void;
+  add(key: string, piece: string): void;
   /** Those that were not sent before. From now on all of them were. */
   unheard(texts: readonly string[]): string[];
 }
@@ -14,8 +14,8 @@ export function createRepeatedText(): RepeatedText {
   const whole = new Set<string>();
 
   return {
-    add(place, piece) {
-      pieces.set(place, (pieces.get(place) ?? "") + piece);
+    add(key, piece) {
+      pieces.set(key, (pieces.get(key) ?? "") + piece);
     },
     unheard(texts) {
       for (const text of pieces.values()) whole.add(text);

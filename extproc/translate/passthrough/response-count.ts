@@ -33,15 +33,15 @@ const LONGER = 2;
 
 /** @param body the request: of it only the sizes of its members are kept. */
 export function createResponseCount(body: RequestBody): (meter: Meter) => ResponseCount {
-  const mostEchoed = new Map(ECHOED.map((name) => [name, LONGER * (sizeOf(body, name) ?? 0) + ADDED_BYTES]));
-  return (meter) => createCount(meter, mostEchoed);
+  const maxEchoed = new Map(ECHOED.map((name) => [name, LONGER * (sizeOf(body, name) ?? 0) + ADDED_BYTES]));
+  return (meter) => createCount(meter, maxEchoed);
 }
 
 function sizeOf({ bytes, outline }: RequestBody, name: string): number | undefined {
   return Object.hasOwn(outline, name) ? rawMember(bytes, name)?.length : undefined;
 }
 
-function createCount(meter: Meter, mostEchoed: ReadonlyMap<string, number>): ResponseCount {
+function createCount(meter: Meter, maxEchoed: ReadonlyMap<string, number>): ResponseCount {
   const repeated = createRepeatedText();
   const unread = createUnreadText();
   /** Quotations and the like that were counted, which come again too. */
@@ -66,7 +66,7 @@ function createCount(meter: Meter, mostEchoed: ReadonlyMap<string, number>): Res
   }
 
   function freeEcho(response: JsonObject): number {
-    const echoed = echoes < MAX_ECHOES ? echoBytes(response, mostEchoed) : 0;
+    const echoed = echoes < MAX_ECHOES ? echoBytes(response, maxEchoed) : 0;
     if (echoed > 0) echoes += 1;
     return echoed;
   }
@@ -84,7 +84,7 @@ function createCount(meter: Meter, mostEchoed: ReadonlyMap<string, number>): Res
         return;
       }
       if (typeof type === "string" && type.endsWith(".delta") && typeof delta === "string") {
-        repeated.add(placeOf(json, type), delta);
+        repeated.add(partKey(json, type), delta);
         const countedBytes = countOutput(meter, { texts: delta === "" ? [] : [delta], otherBytes: 0 });
         countUnread(json, data, { countedBytes, freeBytes: logprobsIn(json, countedBytes) });
         return;
@@ -95,7 +95,7 @@ function createCount(meter: Meter, mostEchoed: ReadonlyMap<string, number>): Res
   };
 }
 
-function placeOf({ output_index: item, content_index: part, summary_index: summary }: JsonObject, type: string): string {
+function partKey({ output_index: item, content_index: part, summary_index: summary }: JsonObject, type: string): string {
   return `${type}/${String(item)}/${String(part ?? summary)}`;
 }
 
@@ -110,9 +110,9 @@ function eventOutput(json: JsonObject): Output {
   );
 }
 
-function echoBytes(response: JsonObject, mostEchoed: ReadonlyMap<string, number>): number {
+function echoBytes(response: JsonObject, maxEchoed: ReadonlyMap<string, number>): number {
   let bytes = 0;
-  for (const [name, most] of mostEchoed) bytes += Math.min(stringBytes(response[name]), most);
+  for (const [name, most] of maxEchoed) bytes += Math.min(stringBytes(response[name]), most);
   return bytes;
 }
 

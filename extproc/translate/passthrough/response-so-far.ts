@@ -59,8 +59,8 @@ export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> 
     if (item === undefined || typeof delta !== "string") return;
     const kind = KINDS.get(type);
     if (kind === undefined) return;
-    const place = json["content_index"] ?? json["summary_index"];
-    const key = `${kind}/${typeof place === "number" ? place : 0}`;
+    const partIndex = json["content_index"] ?? json["summary_index"];
+    const key = `${kind}/${typeof partIndex === "number" ? partIndex : 0}`;
     const part = item.parts.get(key) ?? { kind, text: "" };
     part.text += delta;
     item.parts.set(key, part);
@@ -89,8 +89,8 @@ export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> 
     },
     failed(error) {
       const { code } = ERRORS[error.code].chat;
-      const told = event("error", { code, message: error.message, param: error.field ?? null });
-      return told + ending("response.failed", { status: "failed", error: encodeError(error) });
+      const failure = event("error", { code, message: error.message, param: error.field ?? null });
+      return failure + ending("response.failed", { status: "failed", error: encodeError(error) });
     },
   };
 }
@@ -108,8 +108,8 @@ const KINDS: ReadonlyMap<string, string> = new Map([
 /** An open item with what has come of it. */
 function encodeItem({ members, done, parts }: Item): Encodable {
   if (done !== null) return done;
-  const said = [...parts.values()];
-  const of = (...kinds: readonly string[]) => said.filter(({ kind }) => kinds.includes(kind));
+  const all = [...parts.values()];
+  const of = (...kinds: readonly string[]) => all.filter(({ kind }) => kinds.includes(kind));
   const content = of("output_text", "refusal", "reasoning_text").map(encodePart);
   const summary = of("summary_text").map(encodePart);
   const call = Object.fromEntries(of("arguments", "input").map(({ kind, text }) => [kind, text]));

@@ -54,14 +54,14 @@ export function eventsOfResponse(response: Buffer): string {
 }
 
 function itemSteps(item: Buffer, index: number): [string, Members][] {
-  const place = { output_index: index };
+  const position = { output_index: index };
   const members = rawMembers(item);
   const id = members["id"] ?? "";
   const added = { ...members, ...EMPTIED[members["type"]?.text ?? ""] };
   return [
-    ["response.output_item.added", { ...place, item: added }],
-    ...partSteps(item, { item_id: id, ...place }),
-    ["response.output_item.done", { ...place, item: new RawJson(item.toString("utf8")) }],
+    ["response.output_item.added", { ...position, item: added }],
+    ...partSteps(item, { item_id: id, ...position }),
+    ["response.output_item.done", { ...position, item: new RawJson(item.toString("utf8")) }],
   ];
 }
 
@@ -73,34 +73,34 @@ const EMPTIED: Readonly<Record<string, Members>> = {
   '"custom_tool_call"': { input: "", status: "in_progress" },
 };
 
-function partSteps(item: Buffer, place: Members): [string, Members][] {
+function partSteps(item: Buffer, position: Members): [string, Members][] {
   const type = rawMember(item, "type")?.toString("utf8") ?? "";
   const raw = (name: string) => new RawJson(rawMember(item, name)?.toString("utf8") ?? '""');
   switch (type) {
     case '"message"':
       return scanElements(rawMember(item, "content") ?? NOTHING).flatMap((part, index) =>
-        contentSteps(part, { ...place, content_index: index }),
+        contentSteps(part, { ...position, content_index: index }),
       );
     case '"reasoning"':
       return scanElements(rawMember(item, "summary") ?? NOTHING).flatMap((part, index) =>
-        summarySteps(part, { ...place, summary_index: index }),
+        summarySteps(part, { ...position, summary_index: index }),
       );
     case '"function_call"':
       return [
-        ["response.function_call_arguments.delta", { ...place, delta: raw("arguments") }],
-        ["response.function_call_arguments.done", { ...place, name: raw("name"), arguments: raw("arguments") }],
+        ["response.function_call_arguments.delta", { ...position, delta: raw("arguments") }],
+        ["response.function_call_arguments.done", { ...position, name: raw("name"), arguments: raw("arguments") }],
       ];
     case '"custom_tool_call"':
       return [
-        ["response.custom_tool_call_input.delta", { ...place, delta: raw("input") }],
-        ["response.custom_tool_call_input.done", { ...place, input: raw("input") }],
+        ["response.custom_tool_call_input.delta", { ...position, delta: raw("input") }],
+        ["response.custom_tool_call_input.done", { ...position, input: raw("input") }],
       ];
     default:
       return [];
   }
 }
 
-function contentSteps(part: Buffer, place: Members): [string, Members][] {
+function contentSteps(part: Buffer, position: Members): [string, Members][] {
   const members = rawMembers(part);
   const isRefusal = members["type"]?.text === '"refusal"';
   const kind = isRefusal ? "refusal" : "output_text";
@@ -110,21 +110,21 @@ function contentSteps(part: Buffer, place: Members): [string, Members][] {
   return [
     [
       "response.content_part.added",
-      { ...place, part: { ...members, [name]: "", ...(isRefusal ? {} : { annotations: [], logprobs: [] }) } },
+      { ...position, part: { ...members, [name]: "", ...(isRefusal ? {} : { annotations: [], logprobs: [] }) } },
     ],
-    [`response.${kind}.delta`, { ...place, delta: text, ...beside }],
-    [`response.${kind}.done`, { ...place, [name]: text, ...beside }],
-    ["response.content_part.done", { ...place, part: new RawJson(part.toString("utf8")) }],
+    [`response.${kind}.delta`, { ...position, delta: text, ...beside }],
+    [`response.${kind}.done`, { ...position, [name]: text, ...beside }],
+    ["response.content_part.done", { ...position, part: new RawJson(part.toString("utf8")) }],
   ];
 }
 
-function summarySteps(part: Buffer, place: Members): [string, Members][] {
+function summarySteps(part: Buffer, position: Members): [string, Members][] {
   const members = rawMembers(part);
   const text = members["text"] ?? "";
   return [
-    ["response.reasoning_summary_part.added", { ...place, part: { ...members, text: "" } }],
-    ["response.reasoning_summary_text.delta", { ...place, delta: text }],
-    ["response.reasoning_summary_text.done", { ...place, text }],
-    ["response.reasoning_summary_part.done", { ...place, part: new RawJson(part.toString("utf8")) }],
+    ["response.reasoning_summary_part.added", { ...position, part: { ...members, text: "" } }],
+    ["response.reasoning_summary_text.delta", { ...position, delta: text }],
+    ["response.reasoning_summary_text.done", { ...position, text }],
+    ["response.reasoning_summary_part.done", { ...position, part: new RawJson(part.toString("utf8")) }],
   ];
 }

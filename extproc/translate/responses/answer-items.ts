@@ -8,9 +8,9 @@ import { sealReasoning } from "../conversation/sealed-reasoning.ts";
 /** The items of one answer on their way into blocks. */
 export interface AnswerItems {
   begin(item: number, written: unknown): AnswerEvent[];
-  say(place: PartPlace, delta: string): AnswerEvent[];
-  cite(place: PartPlace, annotation: unknown): AnswerEvent[];
-  think(place: ThoughtPlace, delta: string): AnswerEvent[];
+  addText(position: PartPosition, delta: string): AnswerEvent[];
+  cite(position: PartPosition, annotation: unknown): AnswerEvent[];
+  think(position: ThoughtPosition, delta: string): AnswerEvent[];
   addArguments(item: number, delta: string): AnswerEvent[];
   /** The item as it is at its end: what its events left out is made up for. Further calls add nothing. */
   finish(item: number, written: unknown): AnswerEvent[];
@@ -19,13 +19,13 @@ export interface AnswerItems {
   hasRefusal(): boolean;
 }
 
-interface PartPlace {
+interface PartPosition {
   kind: "text" | "refusal";
   item: number;
   part: number;
 }
 
-interface ThoughtPlace {
+interface ThoughtPosition {
   /** Servers show what was thought, or a summary of it; some show both. */
   source: "summary" | "content";
   item: number;
@@ -44,7 +44,7 @@ type OpenItem = OpenMessage | OpenThought | OpenCall | { type: "over" };
 
 interface OpenMessage {
   type: "message";
-  /** Blocks by their part's place. */
+  /** Blocks by their part's position. */
   parts: Map<number, { index: number; isCited: boolean }>;
 }
 
@@ -52,7 +52,7 @@ interface OpenThought {
   type: "reasoning";
   index: number | null;
   /** What spoke first is shown; its last part that spoke. */
-  shown: { source: ThoughtPlace["source"]; part: number } | null;
+  shown: { source: ThoughtPosition["source"]; part: number } | null;
 }
 
 interface OpenCall {
@@ -80,14 +80,14 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
     return { call, events: [{ type: "open", index, block }] satisfies AnswerEvent[] };
   }
 
-  function say({ kind, item, part }: PartPlace, delta: string): AnswerEvent[] {
+  function addText({ kind, item, part }: PartPosition, delta: string): AnswerEvent[] {
     if (delta === "") return [];
     hasRefusal ||= kind === "refusal";
     const { index, events } = openPart({ kind, item, part });
     return index === null ? [] : [...events, grow(kind, index, delta)];
   }
 
-  function openPart({ kind, item, part }: PartPlace): { index: number | null; events: AnswerEvent[] } {
+  function openPart({ kind, item, part }: PartPosition): { index: number | null; events: AnswerEvent[] } {
     const message = items.get(item) ?? { type: "message", parts: new Map() };
     if (message.type !== "message") return { index: null, events: [] };
     items.set(item, message);
@@ -98,7 +98,7 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
     return { index, events: [{ type: "open", index, block: { type: kind } }] };
   }
 
-  function cite({ item, part }: PartPlace, annotation: unknown): AnswerEvent[] {
+  function cite({ item, part }: PartPosition, annotation: unknown): AnswerEvent[] {
     const citations = toCitation(annotation);
     const message = items.get(item);
     const open = message?.type === "message" ? message.parts.get(part) : undefined;
@@ -107,7 +107,7 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
     return [{ type: "citations", index: open.index, citations }];
   }
 
-  function think({ source, item, part }: ThoughtPlace, delta: string): AnswerEvent[] {
+  function think({ source, item, part }: ThoughtPosition, delta: string): AnswerEvent[] {
     const thought = items.get(item) ?? { type: "reasoning", index: null, shown: null };
     if (delta === "" || thought.type !== "reasoning") return [];
     items.set(item, thought);
@@ -144,7 +144,7 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
   function complete(item: number, parsed: AnswerItem): AnswerEvent[] {
     switch (parsed.type) {
       case "message":
-        return partsOf(parsed).flatMap((part, place) => (part === null ? [] : completePart(item, place, part)));
+        return partsOf(parsed).flatMap((part, position) => (part === null ? [] : completePart(item, position, part)));
       case "reasoning":
         return completeThought(item, parsed);
       case "function_call":
@@ -155,10 +155,10 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
   function completePart(item: number, part: number, { kind, text, citations }: NonNullable<ReturnType<typeof partsOf>[number]>) {
     const message = items.get(item);
     const open = message?.type === "message" ? message.parts.get(part) : undefined;
-    const said = open === undefined ? say({ kind, item, part }, text) : [];
-    if (open?.isCited === true || citations.length === 0) return said;
+    const added = open === undefined ? addText({ kind, item, part }, text) : [];
+    if (open?.isCited === true || citations.length === 0) return added;
     const { index, events } = openPart({ kind, item, part });
-    return index === null ? said : [...said, ...events, { type: "citations", index, citations } as const];
+    return index === null ? added : [...added, ...events, { type: "citations", index, citations } as const];
   }
 
   function completeThought(item: number, { id, summary, content, encrypted_content: encrypted }: AnswerItemOf<"reasoning">) {
@@ -217,7 +217,7 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
 
   return {
     begin,
-    say,
+    addText,
     cite,
     think,
     addArguments,

@@ -112,7 +112,7 @@ export function createBlocks({ asked, requestId }: WriteContext, output: Output)
   function openThinking(block: ThinkingBlock): PartEvent[] {
     if (block.item !== null) return [];
     const encrypted = () => (asked.wantsEncryptedReasoning ? pack(block) : undefined);
-    const { item, events } = openOther("rs", (place) => openReasoning(place, encrypted));
+    const { item, events } = openOther("rs", (position) => openReasoning(position, encrypted));
     block.item = item;
     return events;
   }
@@ -125,7 +125,7 @@ export function createBlocks({ asked, requestId }: WriteContext, output: Output)
   function addRedacted(data: string): PartEvent[] {
     if (!asked.wantsEncryptedReasoning) return [];
     const encrypted = () => encodeThought({ model: asked.thinker, redacted: data });
-    const { item, events } = openOther("rs", (place) => openReasoning(place, encrypted));
+    const { item, events } = openOther("rs", (position) => openReasoning(position, encrypted));
     output.markOver(item);
     return events;
   }
@@ -136,8 +136,8 @@ export function createBlocks({ asked, requestId }: WriteContext, output: Output)
     callCount += 1;
     const { item, events } =
       tool.kind === "custom"
-        ? openOther("ctc", (place) => openCustomCall(place, call))
-        : openOther("fc", (place) => openFunctionCall(place, call));
+        ? openOther("ctc", (position) => openCustomCall(position, call))
+        : openOther("fc", (position) => openFunctionCall(position, call));
     blocks.set(index, { type: "tool_call", item });
     return events;
   }

@@ -77,8 +77,8 @@ function checkTool(tool: unknown, field: string): void {
 }
 
 function checkInclude(include: readonly unknown[]): string[] {
-  const place = include.indexOf("message.output_text.logprobs");
-  if (place >= 0) throw refuse(`include[${place}]`, "asks for log probabilities, which are not available. Leave it out.");
+  const index = include.indexOf("message.output_text.logprobs");
+  if (index >= 0) throw refuse(`include[${index}]`, "asks for log probabilities, which are not available. Leave it out.");
   return include.some((name) => typeof name === "string" && !INCLUDED.includes(name)) ? ["include[]"] : [];
 }
 

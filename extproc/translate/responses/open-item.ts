@@ -15,7 +15,7 @@ export interface OpenItem {
   item(status: ItemStatus): OutputItem;
 }
 
-export interface ItemPlace {
+export interface ItemPosition {
   item_id: string;
   output_index: number;
 }
@@ -26,16 +26,16 @@ export interface OpenMessage extends OpenItem {
   length(): number;
 }
 
-export function openMessage(place: ItemPlace): OpenMessage {
-  const at = { ...place, content_index: 0 };
+export function openMessage(position: ItemPosition): OpenMessage {
+  const at = { ...position, content_index: 0 };
   const annotations: UrlCitation[] = [];
   let text = "";
   const part = (): OutputPart => ({ type: "output_text", annotations: [...annotations], logprobs: [], text });
-  const item = (status: ItemStatus) => message(place, status, [part()]);
+  const item = (status: ItemStatus) => message(position, status, [part()]);
 
   return {
     opening: [
-      { type: "response.output_item.added", output_index: at.output_index, item: message(place, "in_progress", []) },
+      { type: "response.output_item.added", output_index: at.output_index, item: message(position, "in_progress", []) },
       { type: "response.content_part.added", ...at, part: part() },
     ],
     add(delta) {
@@ -57,13 +57,13 @@ export function openMessage(place: ItemPlace): OpenMessage {
   };
 }
 
-export function openRefusal(place: ItemPlace): OpenItem {
-  const at = { ...place, content_index: 0 };
+export function openRefusal(position: ItemPosition): OpenItem {
+  const at = { ...position, content_index: 0 };
   let refusal = "";
-  const item = (status: ItemStatus) => message(place, status, [{ type: "refusal", refusal }]);
+  const item = (status: ItemStatus) => message(position, status, [{ type: "refusal", refusal }]);
   return {
     opening: [
-      { type: "response.output_item.added", output_index: at.output_index, item: message(place, "in_progress", []) },
+      { type: "response.output_item.added", output_index: at.output_index, item: message(position, "in_progress", []) },
       { type: "response.content_part.added", ...at, part: { type: "refusal", refusal: "" } },
     ],
     add(delta) {
@@ -80,14 +80,14 @@ export function openRefusal(place: ItemPlace): OpenItem {
 }
 
 /** @param encrypted the content for the way back, known at the end; undefined where there is none. */
-export function openReasoning(place: ItemPlace, encrypted: () => string | undefined): OpenItem {
-  const at = { ...place, summary_index: 0 };
+export function openReasoning(position: ItemPosition, encrypted: () => string | undefined): OpenItem {
+  const at = { ...position, summary_index: 0 };
   let text = "";
   const summary = () => (text === "" ? [] : [{ type: "summary_text" as const, text }]);
-  const item = (): OutputItem => ({ ...reasoning(place, summary()), ...withContent(encrypted()) });
+  const item = (): OutputItem => ({ ...reasoning(position, summary()), ...withContent(encrypted()) });
 
   return {
-    opening: [{ type: "response.output_item.added", output_index: at.output_index, item: reasoning(place, []) }],
+    opening: [{ type: "response.output_item.added", output_index: at.output_index, item: reasoning(position, []) }],
     add(delta) {
       const isFirst = text === "";
       text += delta;
@@ -116,10 +116,10 @@ export interface CallFacts {
   tool: ClientTool;
 }
 
-export function openFunctionCall(place: ItemPlace, { callId, tool }: CallFacts): OpenItem {
+export function openFunctionCall(position: ItemPosition, { callId, tool }: CallFacts): OpenItem {
   let text = "";
   const item = (status: ItemStatus): OutputItem => ({
-    id: place.item_id,
+    id: position.item_id,
     type: "function_call",
     status,
     arguments: text,
@@ -128,24 +128,24 @@ export function openFunctionCall(place: ItemPlace, { callId, tool }: CallFacts):
     ...namespaceOf(tool),
   });
   return {
-    opening: [{ type: "response.output_item.added", output_index: place.output_index, item: item("in_progress") }],
+    opening: [{ type: "response.output_item.added", output_index: position.output_index, item: item("in_progress") }],
     add(delta) {
       text += delta;
-      return [{ type: "response.function_call_arguments.delta", ...place, delta }];
+      return [{ type: "response.function_call_arguments.delta", ...position, delta }];
     },
     close: (status) => [
-      { type: "response.function_call_arguments.done", ...place, name: tool.name, arguments: text },
-      { type: "response.output_item.done", output_index: place.output_index, item: item(status) },
+      { type: "response.function_call_arguments.done", ...position, name: tool.name, arguments: text },
+      { type: "response.output_item.done", output_index: position.output_index, item: item(status) },
     ],
     item,
   };
 }
 
 /** Its text is inside JSON, and known when that is whole. */
-export function openCustomCall(place: ItemPlace, { callId, tool }: CallFacts): OpenItem {
+export function openCustomCall(position: ItemPosition, { callId, tool }: CallFacts): OpenItem {
   let json = "";
   const itemWith = (input: string, status: ItemStatus): OutputItem => ({
-    id: place.item_id,
+    id: position.item_id,
     type: "custom_tool_call",
     status,
     call_id: callId,
@@ -154,7 +154,7 @@ export function openCustomCall(place: ItemPlace, { callId, tool }: CallFacts): O
     ...namespaceOf(tool),
   });
   return {
-    opening: [{ type: "response.output_item.added", output_index: place.output_index, item: itemWith("", "in_progress") }],
+    opening: [{ type: "response.output_item.added", output_index: position.output_index, item: itemWith("", "in_progress") }],
     add(delta) {
       json += delta;
       return [];
@@ -162,20 +162,20 @@ export function openCustomCall(place: ItemPlace, { callId, tool }: CallFacts): O
     close(status) {
       const input = freeText(json);
       return [
-        { type: "response.custom_tool_call_input.delta", ...place, delta: input },
-        { type: "response.custom_tool_call_input.done", ...place, input },
-        { type: "response.output_item.done", output_index: place.output_index, item: itemWith(input, status) },
+        { type: "response.custom_tool_call_input.delta", ...position, delta: input },
+        { type: "response.custom_tool_call_input.done", ...position, input },
+        { type: "response.output_item.done", output_index: position.output_index, item: itemWith(input, status) },
       ];
     },
     item: (status) => itemWith(freeText(json), status),
   };
 }
 
-function message({ item_id: id }: ItemPlace, status: ItemStatus, content: OutputPart[]): OutputItem {
+function message({ item_id: id }: ItemPosition, status: ItemStatus, content: OutputPart[]): OutputItem {
   return { id, type: "message", status, role: "assistant", content };
 }
 
-function reasoning({ item_id: id }: ItemPlace, summary: { type: "summary_text"; text: string }[]) {
+function reasoning({ item_id: id }: ItemPosition, summary: { type: "summary_text"; text: string }[]) {
   return { id, type: "reasoning" as const, summary };
 }
 

@@ -1,13 +1,13 @@
 import type { PartEvent } from "../../protocol/responses/event.ts";
 import type { ItemStatus, OutputItem } from "../../protocol/responses/output-item.ts";
-import type { ItemPlace, OpenItem } from "./open-item.ts";
+import type { ItemPosition, OpenItem } from "./open-item.ts";
 
 /** The items of one response, in the order in which they began. */
 export interface Output {
   /** Begins an item, and ends those that are over. */
   open<Item extends OpenItem>(
     prefix: "msg" | "rs" | "fc" | "ctc",
-    make: (place: ItemPlace) => Item,
+    make: (position: ItemPosition) => Item,
   ): { item: Item; events: PartEvent[] };
   /** Its last piece has come: the next item, or the end, closes it. */
   markOver(item: OpenItem): void;

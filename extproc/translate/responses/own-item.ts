@@ -1,6 +1,6 @@
 import { isPacked } from "./thought.ts";
 
-/** Ids that output.ts gives to items: the request's, 32 hexadecimal digits, and the item's place. */
+/** Ids that output.ts gives to items: the request's, 32 hexadecimal digits, and the item's index. */
 const OWN_ID = /^rs_[0-9a-f]{32}\d+$/;
 
 /** Did the gateway make this item of reasoning? No server knows it then. */

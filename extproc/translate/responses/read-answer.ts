@@ -33,9 +33,9 @@ export function createAnswerReader(context: ResponsesAnswerContext): AnswerReade
       case "response.output_item.done":
         return started(items.finish(event.output_index, event.item));
       case "response.output_text.delta":
-        return started(items.say({ kind: "text", item: event.output_index, part: event.content_index }, event.delta));
+        return started(items.addText({ kind: "text", item: event.output_index, part: event.content_index }, event.delta));
       case "response.refusal.delta":
-        return started(items.say({ kind: "refusal", item: event.output_index, part: event.content_index }, event.delta));
+        return started(items.addText({ kind: "refusal", item: event.output_index, part: event.content_index }, event.delta));
       case "response.output_text.annotation.added":
         return started(items.cite({ kind: "text", item: event.output_index, part: event.content_index }, event.annotation));
       case "response.reasoning_summary_text.delta":

@@ -71,7 +71,7 @@ export function readTurns(items: readonly InputItem[], context: InputContext): R
   function readOther(item: InputItem, at: FieldPath): void {
     if (isHosted(item)) {
       isHead = false;
-      history.say("user", readHostedOutput(item, at), at);
+      history.append("user", readHostedOutput(item, at), at);
       return;
     }
     if (item.type === "function_call_output" || item.type === "custom_tool_call_output") {
@@ -81,12 +81,12 @@ export function readTurns(items: readonly InputItem[], context: InputContext): R
     if (item.type !== "message") return;
     if (item.role === "user") {
       isHead = false;
-      history.say("user", readContent(item.content, below(at, "content")), at);
+      history.append("user", readContent(item.content, below(at, "content")), at);
       return;
     }
     const texts = readSystem(item, at);
     if (isHead) system.push(...texts);
-    else history.say("system", texts, at);
+    else history.append("system", texts, at);
   }
 
   function readSystem({ content }: InputItemOf<"message">, at: FieldPath): TextBlock[] {

@@ -32,8 +32,8 @@ export function readStopReason({
   hasRefusal: boolean;
 }): StopReason {
   if (status !== "incomplete") return hasRefusal ? "refusal" : "end";
-  const said = reason ?? "";
-  return (REASONS.get(said.toLowerCase()) ?? readServerReason(said)) === "refusal" ? "refusal" : "limit";
+  const reported = reason ?? "";
+  return (REASONS.get(reported.toLowerCase()) ?? readServerReason(reported)) === "refusal" ? "refusal" : "limit";
 }
 
 export function writeStopReason(reason: StopReason): (typeof LIMITS)[StopReason] {

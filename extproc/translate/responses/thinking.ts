@@ -8,10 +8,10 @@ import { budgetEffort, type ThinkingWish } from "../conversation/wish.ts";
 export function readThinking({ reasoning }: ResponsesRequest): ThinkingWish | null {
   const effort = reasoning?.effort ?? null;
   if (effort === null) return null;
-  const said = { budgetTokens: null, fields: ["reasoning"] };
+  const common = { budgetTokens: null, fields: ["reasoning"] };
   return effort === "none"
-    ? { mode: "off", effort: null, effortField: null, ...said }
-    : { mode: "on", effort, effortField: "reasoning", ...said };
+    ? { mode: "off", effort: null, effortField: null, ...common }
+    : { mode: "on", effort, effortField: "reasoning", ...common };
 }
 
 type Members = { readonly [name: string]: Encodable };

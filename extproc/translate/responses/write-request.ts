@@ -25,7 +25,7 @@ export interface WrittenRequest {
 }
 
 /** For turns that are all empty: servers refuse an empty list. */
-const NOTHING_SAID = [{ type: "message", role: "user", content: "(continue)" }];
+const EMPTY_INPUT = [{ type: "message", role: "user", content: "(continue)" }];
 
 type WriteInput = Pick<TranslationInput, "backend" | "model" | "outputTokens">;
 type Members = { readonly [name: string]: Encodable };
@@ -57,7 +57,7 @@ export function writeRequest(
     ...writePromptCache(wishes, profile, omitted),
     instructions: writeInstructions(conversation, format.instruction),
     // Last, so that a longer conversation starts with the bytes of a shorter one.
-    input: items.length === 0 ? NOTHING_SAID : items,
+    input: items.length === 0 ? EMPTY_INPUT : items,
   });
   return { body: Buffer.from(body), names };
 }

@@ -106,16 +106,16 @@ function reasoningId(text: string): string {
 
 function writeUser({ content }: Turn, context: TurnsContext): Item[] {
   const items: Item[] = [];
-  let said: Part[] = [];
+  let parts: Part[] = [];
   for (const block of content) {
     switch (block.type) {
       case "text":
       case "image":
       case "document":
-        said.push(...writeParts(block, context.profile));
+        parts.push(...writeParts(block, context.profile));
         break;
       case "tool_result":
-        endSaid();
+        endMessage();
         items.push(writeResult(block, context));
         break;
       case "tool_call":
@@ -125,12 +125,12 @@ function writeUser({ content }: Turn, context: TurnsContext): Item[] {
         break;
     }
   }
-  endSaid();
+  endMessage();
   return items;
 
-  function endSaid(): void {
-    if (said.length > 0) items.push({ type: "message", role: "user", content: said });
-    said = [];
+  function endMessage(): void {
+    if (parts.length > 0) items.push({ type: "message", role: "user", content: parts });
+    parts = [];
   }
 }
 

@@ -53,19 +53,19 @@ export function* chatEvents(answer: Answer, directive: Directive, body: unknown)
       ...(sendsUsage ? { usage: sofar } : {}),
     });
   }
-  function say(text: string, delta: object): SseEvent {
+  function deltaEvent(text: string, delta: object): SseEvent {
     produced = Math.min(produced + countTokens(text), answer.usage.outputTokens);
     return chunk(delta);
   }
 
   yield chunk({ role: "assistant", content: "", refusal: null });
-  for (const piece of splitAnswer(answer.reasoning, directive)) yield say(piece, { reasoning_content: piece });
-  for (const piece of splitAnswer(answer.text, directive)) yield say(piece, { content: piece });
+  for (const piece of splitAnswer(answer.reasoning, directive)) yield deltaEvent(piece, { reasoning_content: piece });
+  for (const piece of splitAnswer(answer.text, directive)) yield deltaEvent(piece, { content: piece });
   for (const [index, call] of answer.toolCalls.entries()) {
     const { function: called, ...identity } = toolCall(call);
     yield chunk({ tool_calls: [{ index, ...identity, function: { ...called, arguments: "" } }] });
     for (const piece of splitAnswer(call.parameters, directive))
-      yield say(piece, { tool_calls: [{ index, function: { arguments: piece } }] });
+      yield deltaEvent(piece, { tool_calls: [{ index, function: { arguments: piece } }] });
   }
   produced = answer.usage.outputTokens;
   yield chunk({}, finishReason(answer));

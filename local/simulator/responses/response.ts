@@ -85,12 +85,12 @@ function textPart(text: string) {
 }
 
 function* itemEvents(item: Item, output_index: number, directive: Directive): Generator<[string, object]> {
-  const place = { item_id: item.id, output_index };
+  const position = { item_id: item.id, output_index };
   yield ["response.output_item.added", { output_index, item: opened(item) }];
   switch (item.type) {
     case "reasoning":
       for (const [summary_index, part] of item.summary.entries()) {
-        const at = { ...place, summary_index };
+        const at = { ...position, summary_index };
         yield ["response.reasoning_summary_part.added", { ...at, part: { ...part, text: "" } }];
         for (const delta of splitAnswer(part.text, directive)) yield ["response.reasoning_summary_text.delta", { ...at, delta }];
         yield ["response.reasoning_summary_text.done", { ...at, text: part.text }];
@@ -99,7 +99,7 @@ function* itemEvents(item: Item, output_index: number, directive: Directive): Ge
       break;
     case "message":
       for (const [content_index, part] of item.content.entries()) {
-        const at = { ...place, content_index };
+        const at = { ...position, content_index };
         yield ["response.content_part.added", { ...at, part: textPart("") }];
         for (const delta of splitAnswer(part.text, directive))
           yield ["response.output_text.delta", { ...at, delta, logprobs: [] }];
@@ -109,8 +109,8 @@ function* itemEvents(item: Item, output_index: number, directive: Directive): Ge
       break;
     case "function_call":
       for (const delta of splitAnswer(item.arguments, directive))
-        yield ["response.function_call_arguments.delta", { ...place, delta }];
-      yield ["response.function_call_arguments.done", { ...place, name: item.name, arguments: item.arguments }];
+        yield ["response.function_call_arguments.delta", { ...position, delta }];
+      yield ["response.function_call_arguments.done", { ...position, name: item.name, arguments: item.arguments }];
   }
   yield ["response.output_item.done", { output_index, item }];
 }

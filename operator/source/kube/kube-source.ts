@@ -15,7 +15,7 @@ export interface KubeSourceDeps {
   client: KubeClient;
   namespaces: Namespaces;
   isLeader(): boolean;
-  recorder: Pick<Recorder, "tell">;
+  recorder: Pick<Recorder, "record">;
   ownership: Ownership;
   clock: { nowMs(): number };
   events: KubeEvents & Pick<OperatorEvents, "resourceRefused" | "sourceUnreadable" | "sourceReadable">;
@@ -54,7 +54,7 @@ export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synce
   let reading: ModelReading = { models: [], refusals: new Map() };
   let set: ResourceSet | null = null;
   let renewAtMs = 0;
-  let told: ReadonlySet<string> = new Set();
+  let reported: ReadonlySet<string> = new Set();
 
   const models = startReflectors(deps.namespaces, {
     client,
@@ -86,10 +86,10 @@ export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synce
 
   /** @returns whether there is any that was not told yet. */
   function announce({ refusals }: ModelReading): boolean {
-    const untold = [...refusals.values()].filter((refusal) => !told.has(describeRefusal(refusal)));
-    for (const refusal of untold) events.resourceRefused(refusal);
-    told = new Set([...refusals.values()].map(describeRefusal));
-    return untold.length > 0;
+    const unreported = [...refusals.values()].filter((refusal) => !reported.has(describeRefusal(refusal)));
+    for (const refusal of unreported) events.resourceRefused(refusal);
+    reported = new Set([...refusals.values()].map(describeRefusal));
+    return unreported.length > 0;
   }
 
   async function run(): Promise<void> {

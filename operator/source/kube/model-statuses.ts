@@ -15,7 +15,7 @@ export interface ModelStatusesDeps {
   /** The Model as it is now. */
   find(key: string): KubeObject | undefined;
   isLeader(): boolean;
-  recorder: Pick<Recorder, "tell">;
+  recorder: Pick<Recorder, "record">;
   ownership: Ownership;
   clock: { nowMs(): number };
   events: Pick<KubeEvents, "reconciled" | "queueLength">;
@@ -58,34 +58,35 @@ export function startModelStatuses(deps: ModelStatusesDeps): ModelStatuses {
     const claim = await ownership.claim("Model", object);
     if (claim.kind === "contested") return CONTESTED_MS;
     if (claim.kind === "other's") {
-      recorder.tell({ kind: "Model", metadata: object.metadata, ...describeOther(claim.lease) });
+      recorder.record({ kind: "Model", metadata: object.metadata, ...describeOther(claim.lease) });
       return OTHERS_MS;
     }
-    tellDeprecation(object, decision);
+    recordDeprecation(object, decision);
     const { status, version } = decision;
     const content = encodeModelStatus({ object, status, version, nowMs: clock.nowMs(), managed: ownership.condition() });
     // The version moves with every Model: it is written with what this Model's own change brings.
     if (isStatusSame(object, content, ["configVersion"])) return null;
     const write = { kind: "Model", object, status: content, manager: FIELD_MANAGER, find: () => find(key) } as const;
     if (!(await applyStatus(client, write))) return null;
-    tellTransitions(object, status);
+    recordTransitions(object, status);
     return null;
   }
 
-  function tellTransitions(object: KubeObject, status: ModelStatus): void {
+  function recordTransitions(object: KubeObject, status: ModelStatus): void {
     for (const { type, isTrue, reason, message } of findTransitions(wantedConditions(status), readConditions(object["status"]))) {
-      const isTold = isTrue ? type === "Ready" : type !== "Ready" && reason !== "Pending" && reason !== "Suspended";
-      if (isTold)
-        recorder.tell({ kind: "Model", metadata: object.metadata, type: isTrue ? "Normal" : "Warning", reason, note: message });
+      const isRecorded = isTrue ? type === "Ready" : type !== "Ready" && reason !== "Pending" && reason !== "Suspended";
+      if (isRecorded)
+        recorder.record({ kind: "Model", metadata: object.metadata, type: isTrue ? "Normal" : "Warning", reason, note: message });
     }
   }
 
-  function tellDeprecation({ metadata }: KubeObject, { model }: DecidedStatus): void {
+  function recordDeprecation({ metadata }: KubeObject, { model }: DecidedStatus): void {
     const deprecation = model?.resource.spec.deprecation;
     const since = deprecation?.deprecatedTime;
-    const told = `${metadata.uid} ${metadata.generation}`;
-    if (deprecation === undefined || since === undefined || Date.parse(since) > clock.nowMs() || deprecated.has(told)) return;
-    deprecated.add(told);
+    const generation = `${metadata.uid} ${metadata.generation}`;
+    if (deprecation === undefined || since === undefined || Date.parse(since) > clock.nowMs() || deprecated.has(generation))
+      return;
+    deprecated.add(generation);
     const { sunsetTime, replacement, message } = deprecation;
     const parts = [
       `deprecated since ${since}`,
@@ -93,7 +94,7 @@ export function startModelStatuses(deps: ModelStatusesDeps): ModelStatuses {
       ...(replacement === undefined ? [] : [`use ${replacement} instead`]),
       ...(message === undefined ? [] : [message]),
     ];
-    recorder.tell({ kind: "Model", metadata, type: "Warning", reason: "Deprecated", note: parts.join("; ") });
+    recorder.record({ kind: "Model", metadata, type: "Warning", reason: "Deprecated", note: parts.join("; ") });
   }
 
   const queue = startWorkQueue({ name: "model", work, workers: WORKERS, events });

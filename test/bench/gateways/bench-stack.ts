@@ -15,15 +15,15 @@ export interface BenchStack {
 /** The whole product with billing on, a Model for each protocol, and an account that does not run dry. */
 export async function startBenchStack(
   name: string,
-  place: { upstreamUrl: string; directory: string },
+  setting: { upstreamUrl: string; directory: string },
   { workers = 1 } = {},
 ): Promise<BenchStack> {
-  const manifestsDirectory = path.join(place.directory, `manifests-${name}`);
+  const manifestsDirectory = path.join(setting.directory, `manifests-${name}`);
   await mkdir(manifestsDirectory);
-  const models = [benchModel("chat", `${place.upstreamUrl}/v1`), benchModel("messages", place.upstreamUrl)];
+  const models = [benchModel("chat", `${setting.upstreamUrl}/v1`), benchModel("messages", setting.upstreamUrl)];
   await writeFile(path.join(manifestsDirectory, "models.yaml"), models.map((each) => stringify(each)).join("---\n"));
   const stack = await startTestStack({ isMeasured: true, manifestsDirectory, creditNanoUsd: CREDIT_NANO_USD, workers });
-  const keyFile = path.join(place.directory, `key-${name}`);
+  const keyFile = path.join(setting.directory, `key-${name}`);
   await writeFile(keyFile, stack.apiKey, { mode: 0o600 });
   return { stack, keyFile };
 }

@@ -16,10 +16,10 @@ const PROGRAM = fileURLToPath(new URL("../floor/main.ts", import.meta.url));
  * The same Envoy with the same configuration and the same gRPC server, which repeats recorded answers: no key, credit,
  * journal, meter or translation.
  */
-export async function startFloor(place: { upstreamUrl: string; directory: string }): Promise<Gateway> {
-  const { stack, keyFile } = await startBenchStack("floor", place);
+export async function startFloor(setting: { upstreamUrl: string; directory: string }): Promise<Gateway> {
+  const { stack, keyFile } = await startBenchStack("floor", setting);
   const sockets = path.dirname(stack.xdsSocket);
-  const logs = path.join(place.directory, "floor");
+  const logs = path.join(setting.directory, "floor");
   await mkdir(logs);
   const listen = { path: path.join(sockets, "floor.sock") };
   const [port = 0, adminPort = 0] = await freePorts(2);

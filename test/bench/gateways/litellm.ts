@@ -11,12 +11,12 @@ const REQUIREMENTS = fileURLToPath(new URL("../peers/requirements.txt", import.m
 const READY_WITHIN_MS = 120_000;
 
 /** LiteLLM's proxy, a Python program, without its database: it keeps no account of what is used. */
-export async function startLiteLlm(place: { upstreamUrl: string; directory: string }): Promise<Gateway> {
+export async function startLiteLlm(setting: { upstreamUrl: string; directory: string }): Promise<Gateway> {
   const port = await freePort();
   const python = await installPython("litellm", REQUIREMENTS);
-  const config = path.join(place.directory, "litellm.yaml");
+  const config = path.join(setting.directory, "litellm.yaml");
   // JSON is YAML.
-  await writeFile(config, JSON.stringify(configuration(place.upstreamUrl)));
+  await writeFile(config, JSON.stringify(configuration(setting.upstreamUrl)));
   const child = await startChild({
     name: "LiteLLM",
     program: python,
@@ -26,10 +26,10 @@ export async function startLiteLlm(place: { upstreamUrl: string; directory: stri
       ["--config", config, "--host", LOOPBACK, "--port", String(port), "--telemetry", "False"],
     ].flat(),
     environment: { LITELLM_LOG: "ERROR", LITELLM_LOCAL_MODEL_COST_MAP: "True", NO_PROXY: LOOPBACK },
-    directory: place.directory,
+    directory: setting.directory,
     readyUrl: `http://${LOOPBACK}:${port}/health/liveliness`,
     readyWithinMs: READY_WITHIN_MS,
-    logFile: path.join(place.directory, "litellm.log"),
+    logFile: path.join(setting.directory, "litellm.log"),
   });
   return {
     name: "LiteLLM",

@@ -8,10 +8,10 @@ const PARTS = ["envoy", "extproc", "postgres", "operator"];
 
 /** This product, whole and with billing on, as `npm start` runs it. */
 export async function startModelGateway(
-  place: { upstreamUrl: string; directory: string },
+  setting: { upstreamUrl: string; directory: string },
   { workers = 1 } = {},
 ): Promise<Gateway> {
-  const { stack, keyFile } = await startBenchStack(`${workers}`, place, { workers });
+  const { stack, keyFile } = await startBenchStack(`${workers}`, setting, { workers });
   return {
     name: workers === 1 ? "Model Gateway" : `Model Gateway, ${workers} workers`,
     target: ({ client }) => ({ url: stack.baseUrl + pathOf(client), headers: { "x-api-key": `@${keyFile}` } }),

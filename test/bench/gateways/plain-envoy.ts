@@ -7,16 +7,16 @@ import { startChild } from "./child.ts";
 import type { Gateway } from "./gateway.ts";
 
 /** Envoy alone, without a filter: what any gateway that is built on it costs at least. */
-export async function startPlainEnvoy(place: { upstreamUrl: string; directory: string }): Promise<Gateway> {
+export async function startPlainEnvoy(setting: { upstreamUrl: string; directory: string }): Promise<Gateway> {
   const [port = 0, adminPort = 0] = await freePorts(2);
-  const file = path.join(place.directory, "plain-envoy.json");
-  await writeFile(file, JSON.stringify(bootstrap({ port, adminPort, upstream: new URL(place.upstreamUrl) })));
+  const file = path.join(setting.directory, "plain-envoy.json");
+  await writeFile(file, JSON.stringify(bootstrap({ port, adminPort, upstream: new URL(setting.upstreamUrl) })));
   const child = await startChild({
     name: "Envoy",
     program: await findEnvoy({ environment: process.env, onProgress: (line) => process.stderr.write(`${line}\n`) }),
     parameters: ["-c", file, "--disable-hot-restart", "--log-level", "warning"],
     readyUrl: `http://${LOOPBACK}:${port}/`,
-    logFile: path.join(place.directory, "plain-envoy.log"),
+    logFile: path.join(setting.directory, "plain-envoy.log"),
   });
   return {
     name: "Envoy alone",

@@ -16,7 +16,7 @@ const PEERS = fileURLToPath(new URL("../peers", import.meta.url));
 const FILES = ["package.json", "package-lock.json"];
 
 /** Portkey's open-source gateway, a Node program too; it keeps no account of what is used. */
-export async function startPortkey(place: { upstreamUrl: string; directory: string }): Promise<Gateway> {
+export async function startPortkey(setting: { upstreamUrl: string; directory: string }): Promise<Gateway> {
   const port = await freePort();
   const installed = await cached(`portkey-${await fingerprint(FILES.map((name) => path.join(PEERS, name)))}`, install);
   const child = await startChild({
@@ -31,7 +31,7 @@ export async function startPortkey(place: { upstreamUrl: string; directory: stri
     ],
     environment: { NODE_ENV: "production", TRUSTED_CUSTOM_HOSTS: LOOPBACK },
     readyUrl: `http://${LOOPBACK}:${port}/`,
-    logFile: path.join(place.directory, "portkey.log"),
+    logFile: path.join(setting.directory, "portkey.log"),
   });
   return {
     name: "Portkey",
@@ -39,7 +39,7 @@ export async function startPortkey(place: { upstreamUrl: string; directory: stri
       url: `http://${LOOPBACK}:${port}${pathOf(client)}`,
       headers: {
         "x-portkey-provider": upstream === "chat" ? "openai" : "anthropic",
-        "x-portkey-custom-host": `${place.upstreamUrl}/v1`,
+        "x-portkey-custom-host": `${setting.upstreamUrl}/v1`,
         authorization: "Bearer bench",
       },
     }),

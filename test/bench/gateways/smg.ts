@@ -10,7 +10,7 @@ const REQUIREMENTS = fileURLToPath(new URL("../peers/smg.txt", import.meta.url))
 const KEY = "bench";
 
 /** Shepherd Model Gateway, a Rust program: it checks one key, and neither counts tokens nor translates nor bills. */
-export async function startSmg(place: { upstreamUrl: string; directory: string }): Promise<Gateway> {
+export async function startSmg(setting: { upstreamUrl: string; directory: string }): Promise<Gateway> {
   const [port = 0, metricsPort = 0] = await freePorts(2);
   const python = await installPython("smg", REQUIREMENTS);
   const child = await startChild({
@@ -19,13 +19,13 @@ export async function startSmg(place: { upstreamUrl: string; directory: string }
     parameters: [
       ["-c", "import sys; from smg.cli import main; sys.exit(main())", "launch"],
       ["--host", LOOPBACK, "--port", String(port), "--prometheus-port", String(metricsPort), "--prometheus-host", LOOPBACK],
-      ["--backend", "openai", "--worker-urls", place.upstreamUrl, "--api-key", KEY],
+      ["--backend", "openai", "--worker-urls", setting.upstreamUrl, "--api-key", KEY],
       ["--history-backend", "none", "--log-level", "error", "--disable-health-check"],
     ].flat(),
     environment: { NO_PROXY: LOOPBACK },
-    directory: place.directory,
+    directory: setting.directory,
     readyUrl: `http://${LOOPBACK}:${port}/health`,
-    logFile: path.join(place.directory, "smg.log"),
+    logFile: path.join(setting.directory, "smg.log"),
   });
   return {
     name: "smg",

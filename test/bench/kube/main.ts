@@ -69,10 +69,10 @@ async function run(api: KubeApi, stage: Awaited<ReturnType<typeof startStage>>):
 
   const changesMs: number[] = [];
   for (let at = 0; at < CHANGES; at++) {
-    const place = { namespace: TEAM, name: `model-${at}` };
+    const resource = { namespace: TEAM, name: `model-${at}` };
     const backends = [{ name: "primary", protocol: "ChatCompletions", url: url("localhost"), upstreamModel: "sim" }];
     const changedMs = performance.now();
-    const path = objectPath("models", place);
+    const path = objectPath("models", resource);
     await client.send({ method: "PATCH", path, body: { type: "merge", content: { spec: { backends } } } });
     while (!isReady(statusSchema.parse(await client.send({ method: "GET", path })))) await sleep(10);
     changesMs.push(performance.now() - changedMs);

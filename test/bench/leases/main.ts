@@ -26,7 +26,7 @@ const CASES = [
   [8, 20],
 ] as const;
 /** extproc renews a lease at a third of its time (docs/decisions/0006). */
-const RULES = { ttlMs: 90_000, leastNanoUsd: 50_000_000n, mostNanoUsd: 5_000_000_000n };
+const RULES = { ttlMs: 90_000, minNanoUsd: 50_000_000n, maxNanoUsd: 5_000_000_000n };
 const RENEWED_EVERY_S = 30;
 const RENEWALS = 50;
 /** Requests a minute: far from its limit, an account's processes reserve ahead; at it, they ask for each request. */

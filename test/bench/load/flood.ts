@@ -35,11 +35,11 @@ export function startFlood(program: string, { url, connections, headers = {}, bo
   if (body !== undefined) parameters.push("-body", body, "-header", "content-type: application/json");
   if (keysFile !== undefined) parameters.push("-keys", keysFile);
   const child = spawn(program, parameters, { stdio: ["pipe", "pipe", "inherit"] });
-  const said = text(child.stdout);
+  const output = text(child.stdout);
   return {
     async stop() {
       child.stdin.end();
-      return flooded.parse(JSON.parse(await said));
+      return flooded.parse(JSON.parse(await output));
     },
   };
 }

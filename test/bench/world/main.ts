@@ -74,14 +74,14 @@ async function seed(url: string): Promise<void> {
   await database.close();
 }
 
-async function measure(way: "world" | "objects", url: string): Promise<Measured> {
+async function measure(method: "world" | "objects", url: string): Promise<Measured> {
   const child = fork(path.join(import.meta.dirname, "reader.ts"), [], {
     execArgv: ["--expose-gc", "--max-semi-space-size=16", "--max-old-space-size=8192"],
-    env: { ...process.env, DATABASE_URL: url, WAY: way },
+    env: { ...process.env, DATABASE_URL: url, METHOD: method },
   });
   const [message] = await Promise.race([
     once(child, "message"),
-    once(child, "exit").then(() => Promise.reject(new Error(`The process that loads ${way} ended early.`))),
+    once(child, "exit").then(() => Promise.reject(new Error(`The process that loads ${method} ended early.`))),
   ]);
   await once(child, "exit");
   return measuredSchema.parse(message);

@@ -28,11 +28,11 @@ interface Loaded {
 
 const HOT_KEYS = 1_000;
 const LOOKUPS = 500_000;
-const WAYS: Readonly<Record<string, (database: Database) => Promise<Loaded>>> = { world: loadWorld, objects: loadObjects };
+const CASES: Readonly<Record<string, (database: Database) => Promise<Loaded>>> = { world: loadWorld, objects: loadObjects };
 
-const { DATABASE_URL: url = "", WAY: way = "" } = process.env;
-const load = WAYS[way];
-if (load === undefined) throw new Error(`There is no way ${way}.`);
+const { DATABASE_URL: url = "", METHOD: method = "" } = process.env;
+const load = CASES[method];
+if (load === undefined) throw new Error(`There is no way ${method}.`);
 const database = createDatabase({ url, applicationName: "bench", statementTimeoutMs: 600_000 });
 await database.execute("SELECT 1");
 const before = await usedBytes();

@@ -11,7 +11,7 @@ export async function openaiOverChat(model: string): Promise<Seen> {
   const { completions } = new OpenAI().chat;
   const tools: ChatCompletionFunctionTool[] = [{ type: "function", function: { name: "get_weather", parameters: PARAMETERS } }];
   const answer = await completions.create({ model, messages: [user(HELLO)], reasoning_effort: "high" });
-  const said = given(answer.choices[0], "answer").message;
+  const message = given(answer.choices[0], "answer").message;
   const stream = await completions.create({
     model,
     messages: [user(COUNT)],
@@ -27,11 +27,11 @@ export async function openaiOverChat(model: string): Promise<Seen> {
   const usage = given(answer.usage, "usage");
   const streamed = given(chunks.at(-1)?.usage, "usage of the stream");
   return {
-    text: given(said.content, "text"),
+    text: given(message.content, "text"),
     pieces: chunks.filter(({ choices }) => choices[0]?.delta.content).length,
     call: JSON.parse(call.function.arguments),
     after: given(after.content, "text"),
-    reasoning: "reasoning_content" in said ? String(said.reasoning_content) : null,
+    reasoning: "reasoning_content" in message ? String(message.reasoning_content) : null,
     usage: [usage.prompt_tokens, usage.completion_tokens],
     streamed: [streamed.prompt_tokens, streamed.completion_tokens],
   };

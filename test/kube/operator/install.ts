@@ -22,6 +22,6 @@ export async function applyAccess(api: KubeApi, watchNamespaces: readonly string
   const objects = await render(api, { postgres: { enabled: true }, watchNamespaces: [...watchNamespaces] });
   const access = objects.filter(({ kind, metadata }) => ACCESS.includes(kind) && metadata.name.includes("operator"));
   // What names no namespace is of the release's.
-  const placed = access.map((object) => ({ ...object, metadata: { namespace: NAMESPACE, ...object.metadata } }));
-  await api.kubectl(["apply", "--filename", "-"], { input: placed.map((object) => stringify(object)).join("---\n") });
+  const namespaced = access.map((object) => ({ ...object, metadata: { namespace: NAMESPACE, ...object.metadata } }));
+  await api.kubectl(["apply", "--filename", "-"], { input: namespaced.map((object) => stringify(object)).join("---\n") });
 }

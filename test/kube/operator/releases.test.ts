@@ -74,8 +74,8 @@ const writesOf = async (name: string) => [await stage().team.writes("apikey", na
 
 test("the one that came first manages the resources and says so; the other leaves them alone and tells it once", async () => {
   const { team } = stage();
-  const told = async () => (await team.events("shared")).filter((event) => event === "Warning ManagedElsewhere");
-  await until(async () => expect(await told()).toHaveLength(2));
+  const events = async () => (await team.events("shared")).filter((event) => event === "Warning ManagedElsewhere");
+  await until(async () => expect(await events()).toHaveLength(2));
   expect((await team.conditions("apikey", "shared"))["Managed"]).toMatchObject(MANAGED);
   await until(async () =>
     expect((await team.conditions("apikey", "shared"))["Ready"]).toMatchObject({ status: "True", reason: "Active" }),

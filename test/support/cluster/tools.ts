@@ -45,6 +45,6 @@ async function nodeTools(): Promise<GoTools> {
     renamed: {},
     programs: PROGRAMS,
     minutes: 8,
-    otherWay: "",
+    alternative: "",
   };
 }

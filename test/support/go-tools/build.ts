@@ -50,7 +50,7 @@ export async function buildGoTools(tools: GoTools, { output, environment, onProg
     const [code] = await once(child, "close");
     if (code !== 0)
       throw new MissingPrerequisite(
-        `Go could not build ${tools.title} (check the network and try again${tools.otherWay}). Go says: ${lines.slice(-3).join(" ")}`,
+        `Go could not build ${tools.title} (check the network and try again${tools.alternative}). Go says: ${lines.slice(-3).join(" ")}`,
       );
   } finally {
     clearInterval(timer);

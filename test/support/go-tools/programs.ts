@@ -22,5 +22,5 @@ export interface GoTools {
   /** How long building them takes where nothing is cached. */
   minutes: number;
   /** How one goes without building them: ", or …". */
-  otherWay: string;
+  alternative: string;
 }

@@ -50,7 +50,7 @@ async function kubeTools(): Promise<GoTools> {
     renamed: { server: "etcd" },
     programs: PROGRAMS,
     minutes: 5,
-    otherWay: ", or set KUBEBUILDER_ASSETS to a directory with kube-apiserver, etcd, kubectl and helm",
+    alternative: ", or set KUBEBUILDER_ASSETS to a directory with kube-apiserver, etcd, kubectl and helm",
   };
 }
 

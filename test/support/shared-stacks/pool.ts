@@ -46,7 +46,7 @@ export async function startStackPool(runDirectory: string): Promise<StackPool> {
   }
 
   async function lend(socket: Socket): Promise<void> {
-    const say = (answer: Answer) => void socket.write(`${JSON.stringify(answer)}\n`);
+    const send = (answer: Answer) => void socket.write(`${JSON.stringify(answer)}\n`);
     // The end of a process cuts its connection.
     socket.on("error", () => undefined);
     let stack: SharedStack | undefined;
@@ -55,13 +55,13 @@ export async function startStackPool(runDirectory: string): Promise<StackPool> {
       for await (const line of createInterface({ input: socket })) {
         if (stack === undefined) {
           stack = await take(wishSchema.parse(JSON.parse(line)).manifests);
-          stack.onComplaint = (complaint) => say({ kind: "complaint", line: complaint });
-          say({ kind: "lent", stack: stack.lent });
+          stack.onComplaint = (complaint) => send({ kind: "complaint", line: complaint });
+          send({ kind: "lent", stack: stack.lent });
         } else isReturned = line === RETURNED;
       }
     } catch (error) {
       const { name, message } = error instanceof Error ? error : new Error(String(error));
-      say({ kind: "failed", name, message });
+      send({ kind: "failed", name, message });
     }
     socket.end();
     if (stack === undefined) return;

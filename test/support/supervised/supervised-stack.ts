@@ -116,7 +116,7 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
     const [port = 0, envoyAdmin = 0, extprocPort = 0, extprocAdmin = 0] = await freePorts(4);
     const baseUrl = `http://${LOOPBACK}:${port}`;
     const earlyAnswersSocket = path.join(directory.sockets, `early-${planes.length}.sock`);
-    const place = {
+    const settings = {
       databaseUrl,
       pepper,
       baseUrl,
@@ -124,7 +124,7 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
       adminPort: extprocAdmin,
       traces: undefined,
     };
-    const part = extprocPart({ ...place, earlyAnswersSocket, journalDirectory: path.join(root, `journal of ${name}`) });
+    const part = extprocPart({ ...settings, earlyAnswersSocket, journalDirectory: path.join(root, `journal of ${name}`) });
     const environment = { ...part.environment, ...options.extprocSettings };
     const program = isLogDiskFull ? intoFullDisk(part) : part;
     const extproc = await begin(member({ ...part, ...program, environment }, logs));

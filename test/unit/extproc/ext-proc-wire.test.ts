@@ -259,10 +259,10 @@ test("a message that is cut anywhere is an error, never half a message or an end
 test("what a tracer is to be told goes with the answer, as Envoy's schema has it", () => {
   const texts = fc.dictionary(fc.string({ minLength: 1, maxLength: 40 }), value, { maxKeys: 8, noNullPrototype: true });
   fc.assert(
-    fc.property(body, name, texts, (bytes, namespace, told) => {
+    fc.property(body, name, texts, (bytes, namespace, metadata) => {
       const plain = decode(reply.finishResponse(bytes, {}));
-      const dynamicMetadata = { [namespace]: told };
-      expect(decode(reply.withMetadata(reply.finishResponse(bytes, {}), namespace, told))).toEqual({
+      const dynamicMetadata = { [namespace]: metadata };
+      expect(decode(reply.withMetadata(reply.finishResponse(bytes, {}), namespace, metadata))).toEqual({
         ...plain,
         dynamicMetadata,
       });

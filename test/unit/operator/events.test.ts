@@ -10,17 +10,17 @@ function start() {
   const { log, lines } = captureLog();
   const metrics = new Registry();
   const events = createOperatorEvents({ log, metrics });
-  return { events, metrics, told: () => lines.map((line) => lineSchema.parse(JSON.parse(line))) };
+  return { events, metrics, logged: () => lines.map((line) => lineSchema.parse(JSON.parse(line))) };
 }
 
 const error = new Error("connection refused");
 
 test("rollouts that fail again and again are logged once and counted each time, and their end is logged", async () => {
-  const { events, metrics, told } = start();
+  const { events, metrics, logged } = start();
   for (let each = 0; each < 20; each++) events.rolloutFailed({ error, retryMs: 500 });
   events.rolloutSucceeded();
   events.rolloutSucceeded();
-  expect(told()).toMatchObject([
+  expect(logged()).toMatchObject([
     { level: "warn", msg: "failed to apply the resources; retrying", failures: 1 },
     { level: "info", msg: "resources can be applied again", failures: 20 },
   ]);
@@ -28,11 +28,11 @@ test("rollouts that fail again and again are logged once and counted each time, 
 });
 
 test("a source that cannot be read again and again is logged once, by its name, and so is its end", () => {
-  const { events, told } = start();
+  const { events, logged } = start();
   for (let each = 0; each < 20; each++) events.sourceUnreadable({ source: "the Kubernetes API", error });
   events.sourceReadable();
   events.sourceUnreadable({ source: "the Kubernetes API", error });
-  expect(told()).toMatchObject([
+  expect(logged()).toMatchObject([
     { level: "warn", source: "the Kubernetes API", failures: 1 },
     { level: "info", failures: 20 },
     { level: "warn", failures: 1 },

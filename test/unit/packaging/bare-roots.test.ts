@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { EVERY_NPM, listPlaces } from "../../bare-roots/matrix.ts";
+import { EVERY_NPM, listTargets } from "../../bare-roots/matrix.ts";
 import { readCommands } from "../../bare-roots/readme.ts";
 
 test("the README has the two commands that are walked in bare roots", async () => {
@@ -9,18 +9,18 @@ test("the README has the two commands that are walked in bare roots", async () =
 });
 
 test("every npm is tried with a Node.js that it supports, and each Node.js from 18 on is among them", () => {
-  const places = listPlaces({ suites: ["bookworm"], node: [], npm: EVERY_NPM });
-  const versions = new Set(places.flatMap(({ toolchain }) => (toolchain.kind === "debian" ? [] : [toolchain.node])));
+  const targets = listTargets({ suites: ["bookworm"], node: [], npm: EVERY_NPM });
+  const versions = new Set(targets.flatMap(({ toolchain }) => (toolchain.kind === "debian" ? [] : [toolchain.node])));
   expect([...versions].toSorted()).toEqual(["18", "20", "22", "24"]);
-  expect(listPlaces({ suites: ["trixie"], node: ["22"], npm: ["11.0", "debian"] })).toEqual([
+  expect(listTargets({ suites: ["trixie"], node: ["22"], npm: ["11.0", "debian"] })).toEqual([
     { suite: "trixie", toolchain: { kind: "packages", node: "22", npm: "11.0" } },
     { suite: "trixie", toolchain: { kind: "debian" } },
   ]);
 });
 
 test("an unknown npm or suite is named with those that there are", () => {
-  expect(() => listPlaces({ suites: ["bookworm"], node: [], npm: ["8"] })).toThrow("--npm takes debian, 9.2, ");
-  expect(() => listPlaces({ suites: ["sid"], node: [], npm: ["debian"] })).toThrow(
+  expect(() => listTargets({ suites: ["bookworm"], node: [], npm: ["8"] })).toThrow("--npm takes debian, 9.2, ");
+  expect(() => listTargets({ suites: ["sid"], node: [], npm: ["debian"] })).toThrow(
     "--suite takes bookworm, trixie, and not sid.",
   );
 });

@@ -29,7 +29,7 @@ test("npm on Node 18 installs the native part of every tool", async () => {
   expect(native.length).toBeGreaterThan(20);
   const leftOut = native.filter(([, { engines }]) => engines?.node !== undefined && !isTakenByOldest(engines.node));
   expect(
-    leftOut.map(([place]) => place),
+    leftOut.map(([folder]) => folder),
     "delete the engines of these entries in package-lock.json: npm keeps it so until their next update",
   ).toStrictEqual([]);
 });

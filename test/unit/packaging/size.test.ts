@@ -17,8 +17,8 @@ const lockSchema = z.object({
 async function productionPackages(): Promise<string[]> {
   const { packages } = lockSchema.parse(JSON.parse(await readFile(path.join(ROOT, "package-lock.json"), "utf8")));
   return Object.entries(packages)
-    .filter(([place, { dev, devOptional }]) => place !== "" && dev !== true && devOptional !== true)
-    .map(([place]) => path.join(ROOT, place))
+    .filter(([folder, { dev, devOptional }]) => folder !== "" && dev !== true && devOptional !== true)
+    .map(([folder]) => path.join(ROOT, folder))
     .filter((directory) => existsSync(directory));
 }
 

@@ -21,7 +21,7 @@ test("a drain waits for a request that follows a long answer on the same connect
   // The answer began before the drain, so its client was not told to close the connection, and uses it once more.
   const answer = Array.from({ length: 8 }, () => 1);
   const admin = await startAdmin([...answer, 0, 1, 1, 0]);
-  expect(await drainEnvoy(admin.url, { leastMs: 200, maxMs: 60_000 })).toBe(0);
+  expect(await drainEnvoy(admin.url, { minMs: 200, maxMs: 60_000 })).toBe(0);
   expect(admin.looks()).toBeGreaterThan(answer.length + 3);
 });
 

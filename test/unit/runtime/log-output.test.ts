@@ -90,8 +90,8 @@ test.for([
       if (index % 50 === 0) await new Promise((resolve) => void setImmediate(resolve));
     }
     expect(output.dropped).toBeGreaterThan(500);
-    const told = () => [...read().matchAll(/^dropped (\d+)$/gm)].reduce((sum, [, lines]) => sum + Number(lines), 0);
-    await expect.poll(told).toBe(output.dropped);
+    const reportedDrops = () => [...read().matchAll(/^dropped (\d+)$/gm)].reduce((sum, [, lines]) => sum + Number(lines), 0);
+    await expect.poll(reportedDrops).toBe(output.dropped);
     output.write("afterwards\n");
     output.flush();
     await expect.poll(read).toContain("afterwards\n");
@@ -120,10 +120,10 @@ async function runProgram(stdout: number | "pipe", lines: number) {
   const child = spawn(process.execPath, ["--input-type=module", "--eval", program], { stdio: ["ignore", stdout, "pipe"] });
   onTestFinished(() => void child.kill("SIGKILL"));
   child.stdout?.on("error", () => {});
-  let said = "";
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => (said += text));
+  let output = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => (output += text));
   const [code]: unknown[] = await once(child, "exit");
-  return { code, said };
+  return { code, output };
 }
 
 async function openFifo(): Promise<number> {
@@ -138,18 +138,18 @@ test.for([
 ] as const)("a process whose standard output %s goes on, and ends when it wants to", { timeout: 30_000 }, async ([, open]) => {
   const stdout = await open();
   onTestFinished(() => closeSync(stdout));
-  expect(await runProgram(stdout, 100_000)).toEqual({ code: 7, said: "[true,true]" });
+  expect(await runProgram(stdout, 100_000)).toEqual({ code: 7, output: "[true,true]" });
 });
 
 test("a process whose standard output is a socket that nobody reads goes on, and ends when it wants to", async () => {
-  expect(await runProgram("pipe", 100_000)).toEqual({ code: 7, said: "[true,true]" });
+  expect(await runProgram("pipe", 100_000)).toEqual({ code: 7, output: "[true,true]" });
 });
 
 test("what has gathered when a process ends is written", async () => {
   const file = path.join(await makeFolder(), "log");
   const stdout = openSync(file, "a");
   onTestFinished(() => closeSync(stdout));
-  expect(await runProgram(stdout, 1)).toEqual({ code: 7, said: "[false,false]" });
+  expect(await runProgram(stdout, 1)).toEqual({ code: 7, output: "[false,false]" });
   expect(
     (await readFile(file, "utf8"))
       .trim()

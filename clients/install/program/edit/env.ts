@@ -24,7 +24,7 @@ export const envGrammar: Grammar = {
       spansOf,
       linesOf: (name) => spansOf(name).flatMap((span) => linesOf(lines, span)),
       indentOf: () => "",
-      placeFor: () => ({ at: lines.lines.length }),
+      insertionPoint: () => ({ at: lines.lines.length }),
       removedWith: () => [],
       valueWithout: (left) => lines.lines.filter((_line, index) => !left.includes(names[index] ?? "")),
     };

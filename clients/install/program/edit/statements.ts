@@ -11,7 +11,7 @@ export interface Layout {
   /** The statement as we would write it. */
   linesOf(name: string): readonly string[];
   /** Before which line a new statement goes, and what surrounds it. */
-  placeFor(name: string): { at: number; before?: readonly string[]; after?: readonly string[]; indent?: string };
+  insertionPoint(name: string): { at: number; before?: readonly string[]; after?: readonly string[]; indent?: string };
   /** The indentation of a statement that is there; undefined if it is scattered, and can only be written anew. */
   indentOf(name: string): string | undefined;
   /** What goes with a statement that is removed. */
@@ -96,7 +96,7 @@ function insert(
   written: readonly string[],
 ): Lines {
   const { lines, layout } = read(text);
-  const { at, before = [], after = [], indent = "" } = layout.placeFor(name);
+  const { at, before = [], after = [], indent = "" } = layout.insertionPoint(name);
   const added = [...indented(before, "", lines), ...indented(written, indent, lines), ...indented(after, "", lines)];
   return { lines: inserted(lines.lines, at, added), endsWithNewline: true };
 }

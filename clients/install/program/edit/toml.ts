@@ -65,10 +65,10 @@ function layoutOf({ text, lines, program, tables, entries }: Parsed): Layout {
     const path = tablePath(name);
     if (path === undefined) return entries.filter((entry) => isSame(entry.path, [name])).map(({ node }) => spanOf(node));
     const [root = ""] = path;
-    const isInTheWay =
+    const isConflicting =
       tables.some((table) => table.kind === "array" && startsWith(path, namesOf(table.key))) ||
       entries.some((entry) => entry.path.length < path.length && startsWith(path, entry.path));
-    if (isInTheWay) throw new Refused(`"${root}" is not written as [${root}.…] tables.`);
+    if (isConflicting) throw new Refused(`"${root}" is not written as [${root}.…] tables.`);
     const table = tableAt(path);
     return table === undefined ? piecesOf(path).map(({ node }) => spanOf(node)) : [spanOf(table)];
   }
@@ -85,7 +85,7 @@ function layoutOf({ text, lines, program, tables, entries }: Parsed): Layout {
       const path = tablePath(name);
       return path === undefined || tableAt(path) !== undefined ? "" : undefined;
     },
-    placeFor(name) {
+    insertionPoint(name) {
       const { length } = lines.lines;
       const isAfterText = length > 0 && !isBlank(lines.lines.at(-1));
       if (tablePath(name) !== undefined) return { at: length, before: isAfterText ? [""] : [] };

@@ -80,7 +80,7 @@ function layoutOf({ text, lines, document, counter }: Parsed): Layout {
       const itemName = toItemName(name);
       return itemName === undefined ? "" : itemIndent(itemName.list);
     },
-    placeFor(name) {
+    insertionPoint(name) {
       const { length } = lines.lines;
       const itemName = toItemName(name);
       if (itemName === undefined) return { at: length };

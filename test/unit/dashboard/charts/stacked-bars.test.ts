@@ -75,8 +75,9 @@ test("names that are markup stay text", () => {
 test("labels have room beside one another, and styles come from classes alone", () => {
   const buckets = bucketsOf({ fromDay: "2026-10-01", toDay: "2026-10-31" }, "day");
   const svg = draw({ buckets, series: [{ name: "pro", values: buckets.map(() => 1) }] });
-  const places = [...svg.matchAll(/class="middle" x="([\d.]+)"/g)].map(([, x]) => Number(x));
-  expect(places.length).toBeGreaterThan(5);
-  for (const [index, place] of places.slice(1).entries()) expect(place - (places[index] ?? 0)).toBeGreaterThanOrEqual(60);
+  const positions = [...svg.matchAll(/class="middle" x="([\d.]+)"/g)].map(([, x]) => Number(x));
+  expect(positions.length).toBeGreaterThan(5);
+  for (const [index, position] of positions.slice(1).entries())
+    expect(position - (positions[index] ?? 0)).toBeGreaterThanOrEqual(60);
   expect(svg).not.toContain("style=");
 });

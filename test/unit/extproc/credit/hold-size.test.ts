@@ -21,14 +21,14 @@ test("without a limit, or with one above the model's, the model's own limit coun
 });
 
 test("a request may begin on its prompt and 1,024 tokens, or on its own lower limit (S37)", () => {
-  expect(asking({}).leastNanoUsd).toBe(PROMPT + 1_024n * TOKEN);
-  expect(asking({ limit: 10 }).leastNanoUsd).toBe(PROMPT + 10n * TOKEN);
+  expect(asking({}).minNanoUsd).toBe(PROMPT + 1_024n * TOKEN);
+  expect(asking({ limit: 10 }).minNanoUsd).toBe(PROMPT + 10n * TOKEN);
 });
 
 test("the limit that is sent is what the hold pays for (S30)", () => {
   const size = asking({ limit: null });
   expect(size.outputTokens(size.fullNanoUsd)).toBe(8_192);
-  expect(size.outputTokens(size.leastNanoUsd)).toBe(1_024);
+  expect(size.outputTokens(size.minNanoUsd)).toBe(1_024);
   expect(size.outputTokens(PROMPT + 5_000n * TOKEN + TOKEN - 1n)).toBe(5_000);
   expect(size.outputTokens(size.fullNanoUsd * 2n)).toBe(8_192);
 });
@@ -38,7 +38,7 @@ test("what a fraction of a nano-dollar costs is sent in full", () => {
   const size = sizeHold({ ...input, model: { ...model, price } });
   expect(size.outputTokens(size.fullNanoUsd)).toBe(2_000);
   const free = sizeHold({ ...input, model: { ...model, price: { ...PRICE, outputPicoUsd: 0n } } });
-  expect(free.outputTokens(free.leastNanoUsd)).toBe(2_000);
+  expect(free.outputTokens(free.minNanoUsd)).toBe(2_000);
 });
 
 test("where the client set none, the limit leaves room for the prompt in the context window", () => {

@@ -83,8 +83,8 @@ test("the last backend's failure passes, and is told with the number of servers"
     ["c", true],
   ]);
   expect(attempts.failure()).toMatchObject({ code: "upstream_unavailable" });
-  const told = withTried(new GatewayError("upstream_timeout", "Too late.", { headers: { "retry-after": "3" } }), attempts);
-  expect(told).toMatchObject({ message: "Too late. 3 servers were tried.", headers: { "retry-after": "3" }, status: 504 });
+  const error = withTried(new GatewayError("upstream_timeout", "Too late.", { headers: { "retry-after": "3" } }), attempts);
+  expect(error).toMatchObject({ message: "Too late. 3 servers were tried.", headers: { "retry-after": "3" }, status: 504 });
 });
 
 test("what Envoy itself says of a backend is no answer of a server's, and ends with the next attempt", () => {

@@ -79,27 +79,27 @@ const someDamage: fc.Arbitrary<Damage> = fc.oneof(
 
 /** @returns the damaged bytes, and whether the damage has touched the bytes from `from` to `to`. */
 function apply(damage: Damage, bytes: Buffer): { damaged: Buffer; touches(from: number, to: number): boolean } {
-  const place = Math.floor(damage.at * bytes.length);
+  const position = Math.floor(damage.at * bytes.length);
   const overwritten = (damaged: Buffer) => ({
     damaged,
     touches: (from: number, to: number) => !damaged.subarray(from, to).equals(bytes.subarray(from, to)),
   });
   const inserted = (piece: Uint8Array) => ({
-    damaged: Buffer.concat([bytes.subarray(0, place), piece, bytes.subarray(place)]),
-    touches: (from: number, to: number) => from < place && place < to,
+    damaged: Buffer.concat([bytes.subarray(0, position), piece, bytes.subarray(position)]),
+    touches: (from: number, to: number) => from < position && position < to,
   });
   const copy = Buffer.from(bytes);
   switch (damage.type) {
     case "flipped bit":
-      copy[place] = (copy[place] ?? 0) ^ (1 << damage.bit);
+      copy[position] = (copy[position] ?? 0) ^ (1 << damage.bit);
       return overwritten(copy);
     case "changed byte":
-      copy[place] = damage.value;
+      copy[position] = damage.value;
       return overwritten(copy);
     case "torn tail":
-      return overwritten(copy.subarray(0, place));
+      return overwritten(copy.subarray(0, position));
     case "zeros over it":
-      return overwritten(copy.fill(0, place, Math.min(bytes.length, place + damage.count)));
+      return overwritten(copy.fill(0, position, Math.min(bytes.length, position + damage.count)));
     case "zeros in between":
       return inserted(Buffer.alloc(damage.count));
     case "garbage in between":

@@ -101,7 +101,7 @@ function textOf(client: Interface, stream: string): string {
     .filter(isObject);
   switch (client) {
     case "chat":
-      return events.flatMap((each) => objectsIn(each["choices"]).map(({ delta }) => saidIn(delta))).join("");
+      return events.flatMap((each) => objectsIn(each["choices"]).map(({ delta }) => deltaText(delta))).join("");
     case "messages":
       return events.map(({ delta }) => (isObject(delta) ? textIn([delta["text"], delta["thinking"]]) : "")).join("");
     case "responses":
@@ -109,12 +109,12 @@ function textOf(client: Interface, stream: string): string {
   }
 }
 
-function saidIn(delta: unknown): string {
+function deltaText(delta: unknown): string {
   if (!isObject(delta)) return "";
   const parts = objectsIn(delta["content"]).map(({ text, thinking }) => text ?? objectsIn(thinking)[0]?.["text"]);
   const details = objectsIn(delta["reasoning_details"]).map(({ text }) => text);
-  const said = [delta["content"], ...parts, delta["reasoning_content"] ?? details[0], delta["refusal"]];
-  return textIn(said);
+  const texts = [delta["content"], ...parts, delta["reasoning_content"] ?? details[0], delta["refusal"]];
+  return textIn(texts);
 }
 
 function textIn(values: readonly unknown[]): string {

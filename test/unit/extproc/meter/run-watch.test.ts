@@ -26,7 +26,7 @@ function startWatch(): RunWatch {
 test("a run that is silent for an hour is given up, once; one that shows life, or has ended, is not", () => {
   const watch = startWatch();
   const givenUp: string[] = [];
-  const begin = (requestId: string) => watch.begin({ requestId, giveUp: () => givenUp.push(requestId) });
+  const begin = (requestId: string) => watch.begin({ requestId, abandon: () => givenUp.push(requestId) });
   begin("silent");
   const alive = begin("alive");
   begin("ended").over();
@@ -44,11 +44,11 @@ test("one that cannot be given up keeps no other", () => {
   const givenUp: string[] = [];
   watch.begin({
     requestId: "first",
-    giveUp() {
+    abandon() {
       throw new Error("a bug");
     },
   });
-  watch.begin({ requestId: "second", giveUp: () => givenUp.push("second") });
+  watch.begin({ requestId: "second", abandon: () => givenUp.push("second") });
   vi.advanceTimersByTime(61 * MINUTE_MS);
   expect(givenUp).toEqual(["second"]);
   expect(watch.sweep()).toBe(0);
@@ -90,7 +90,7 @@ async function startWatchedRun() {
 test("a run that never ends is charged what it produced, flagged as lost, and its hold is free again (S30)", async () => {
   const { run, wallet, settled } = await startWatchedRun();
   run.meter.produced("x".repeat(40));
-  expect(run.noteOutput(40)).toBe("go_on");
+  expect(run.noteOutput(40)).toBe("continue");
   expect(wallet.heldNanoUsd).toBe(1_000_000n);
   vi.advanceTimersByTime(61 * MINUTE_MS);
   expect(wallet.heldNanoUsd).toBe(0n);

@@ -29,7 +29,7 @@ describe("what nobody got is free (S28, S38)", () => {
     const { run, settled, ends } = start();
     run.meter.produced("x".repeat(4_000));
     run.meter.report({ inputTokens: 900, outputTokens: 1_000 });
-    expect(run.noteOutput(0)).toBe("go_on");
+    expect(run.noteOutput(0)).toBe("continue");
     run.settle(outcome, 502);
     expect(settled).toMatchObject([
       { outcome, chargeNanoUsd: 0n, isEstimated: false, usage: { inputTokens: 0, outputTokens: 0 } },

@@ -35,9 +35,9 @@ describe("chat usage", () => {
     "is not hidden by a report of %j in another place",
     (empty) => {
       const usage = { prompt_tokens: 3, completion_tokens: 2 };
-      const told = { inputTokens: 3, outputTokens: 2 };
-      expect(chatUsage({ usage: empty, x_groq: { usage } })).toMatchObject(told);
-      expect(chatUsage({ usage: empty, choices: [{ index: 0 }, { index: 1, usage }] })).toMatchObject(told);
+      const reported = { inputTokens: 3, outputTokens: 2 };
+      expect(chatUsage({ usage: empty, x_groq: { usage } })).toMatchObject(reported);
+      expect(chatUsage({ usage: empty, choices: [{ index: 0 }, { index: 1, usage }] })).toMatchObject(reported);
       expect(
         chatUsage({
           usage: empty,
@@ -46,7 +46,7 @@ describe("chat usage", () => {
             { index: 1, usage },
           ],
         }),
-      ).toMatchObject(told);
+      ).toMatchObject(reported);
     },
   );
 

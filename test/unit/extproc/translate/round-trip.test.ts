@@ -23,7 +23,7 @@ const name = fc.constantFrom("f", "get_weather", "mcp__x-y");
 const input = fc.dictionary(fc.string({ maxLength: 4 }), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 3 });
 const call = fc.record({ name, input, result: fc.oneof(fc.constant(""), text) });
 /** A question, what the model said and called, and what came of the calls. */
-const round = fc.record({ question: text, said: text, calls: fc.array(call, { maxLength: 3 }) });
+const round = fc.record({ question: text, reply: text, calls: fc.array(call, { maxLength: 3 }) });
 const conversation = fc
   .record({ system: fc.option(text), rounds: fc.array(round, { maxLength: 4 }), last: text })
   .chain((plan) => {
@@ -34,7 +34,7 @@ type Plan = typeof conversation extends fc.Arbitrary<infer Value> ? Value : neve
 
 function inChat({ system, rounds, last, ids }: Plan): object {
   const rest = ids.values();
-  const messages = rounds.flatMap(({ question, said, calls }) => {
+  const messages = rounds.flatMap(({ question, reply, calls }) => {
     const made = calls.map((call) => ({ ...call, id: rest.next().value ?? "" }));
     const toolCalls = made.map(({ id, name, input }) => ({
       id,
@@ -43,7 +43,7 @@ function inChat({ system, rounds, last, ids }: Plan): object {
     }));
     return [
       { role: "user", content: question },
-      { role: "assistant", content: said, ...(made.length > 0 && { tool_calls: toolCalls }) },
+      { role: "assistant", content: reply, ...(made.length > 0 && { tool_calls: toolCalls }) },
       ...made.map(({ id, result }) => ({ role: "tool", tool_call_id: id, content: result })),
       ...(made.length > 0 ? [{ role: "assistant", content: "done" }] : []),
     ];
@@ -54,7 +54,7 @@ function inChat({ system, rounds, last, ids }: Plan): object {
 
 function inMessages({ system, rounds, last, ids }: Plan): object {
   const rest = ids.values();
-  const messages = rounds.flatMap(({ question, said, calls }) => {
+  const messages = rounds.flatMap(({ question, reply, calls }) => {
     // The other way round the ids must be legal in messages from the start.
     const made = calls.map((call) => ({ ...call, id: `toolu_${Buffer.from(rest.next().value ?? "").toString("hex")}` }));
     const uses = made.map(({ id, name, input }) => ({ type: "tool_use", id, name, input }));
@@ -65,7 +65,7 @@ function inMessages({ system, rounds, last, ids }: Plan): object {
     }));
     return [
       { role: "user", content: [{ type: "text", text: question }] },
-      { role: "assistant", content: [{ type: "text", text: said }, ...uses] },
+      { role: "assistant", content: [{ type: "text", text: reply }, ...uses] },
       ...(made.length > 0
         ? [
             { role: "user", content: results },

@@ -35,7 +35,7 @@ test.for([
   ["Pay at https://evil.example/pay\nnow", "Pay at https evil example/pay now"],
   ["www.evil.co.uk", "www evil co uk"],
   ["\u202eAnn\u200b", "Ann"],
-] as const)("%j that another service says becomes %j, which can be a name", ([said, name]) => {
-  expect(toPersonName(said)).toBe(name);
-  expect(checkPersonName(toPersonName(said))).toBe(name);
+] as const)("%j that another service says becomes %j, which can be a name", ([given, name]) => {
+  expect(toPersonName(given)).toBe(name);
+  expect(checkPersonName(toPersonName(given))).toBe(name);
 });

@@ -17,7 +17,7 @@ test("sign-ups past their share of the queue are refused at once with a time to 
   const { add, started } = open(1);
   const taken = Array.from({ length: 17 }, (_, index) => add("make", `sign-up ${index}`));
   await expect(add("make", "one more")).rejects.toMatchObject({ code: "overloaded", headers: { "retry-after": "5" } });
-  for (let place = 0; place < 16; place++) taken.push(add("check", `sign-in ${place}`));
+  for (let index = 0; index < 16; index++) taken.push(add("check", `sign-in ${index}`));
   await expect(add("check", "one more")).rejects.toMatchObject({ code: "overloaded" });
   expect(started).toEqual(["sign-up 0"]);
   expect(taken).toHaveLength(33);

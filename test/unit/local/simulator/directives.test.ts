@@ -89,8 +89,8 @@ describe("directives", () => {
   test("no-tools answers in text though a tool is named; say is that text", async () => {
     const tools = [{ type: "function", function: { name: "hi" } }];
     expect(await (await post("no-tools", { tools })).json()).toMatchObject({ choices: [{ finish_reason: "stop" }] });
-    const said = await post(`no-tools say=${encodeURIComponent("a [b] c")}`, { tools });
-    expect(await said.json()).toMatchObject({ choices: [{ message: { content: "a [b] c" } }] });
+    const answer = await post(`no-tools say=${encodeURIComponent("a [b] c")}`, { tools });
+    expect(await answer.json()).toMatchObject({ choices: [{ message: { content: "a [b] c" } }] });
   });
 
   test("html is the page of a proxy", async () => {

@@ -14,7 +14,7 @@ interface Server {
 }
 
 function start() {
-  const told: string[] = [];
+  const calls: string[] = [];
   const server: Server = { gate: Promise.resolve(), isAway: false, holder: "" };
   let version = 1;
   elector = startElector({
@@ -23,8 +23,8 @@ function start() {
     clock: { nowMs: () => Date.now() },
     times: { durationMs: 400, deadlineMs: 250, retryMs: 20 },
     random: () => 0,
-    onElected: () => void told.push("elected"),
-    onLost: () => void told.push("lost"),
+    onElected: () => void calls.push("elected"),
+    onLost: () => void calls.push("lost"),
     events: { leading: () => undefined, leaseUnreachable: () => undefined },
     client: {
       async send({ method, body }) {
@@ -41,7 +41,7 @@ function start() {
       },
     },
   });
-  return { told, server, until: (expected: string[]) => vi.waitFor(() => expect(told).toEqual(expected), { timeout: 30_000 }) };
+  return { calls, server, until: (expected: string[]) => vi.waitFor(() => expect(calls).toEqual(expected), { timeout: 30_000 }) };
 }
 
 test("a free Lease is taken, and let go on release", async () => {
@@ -55,7 +55,7 @@ test("a free Lease is taken, and let go on release", async () => {
 });
 
 test("when the API server is away the leader stops in time, and leads again when it is back", async () => {
-  const { told, server, until } = start();
+  const { calls, server, until } = start();
   await until(["elected"]);
   server.isAway = true;
   await vi.waitFor(() => expect(elector.isLeader()).toBe(false), { timeout: 30_000 });
@@ -63,7 +63,7 @@ test("when the API server is away the leader stops in time, and leads again when
   server.isAway = false;
   await until(["elected", "lost", "elected"]);
   expect(elector.isLeader()).toBe(true);
-  expect(told.length).toBe(3);
+  expect(calls.length).toBe(3);
 });
 
 test("a renewal that hung beyond the deadline and then passed is a new election: what was left out is done again", async () => {

@@ -23,12 +23,12 @@ async function withGo(script: string): Promise<{ PATH: string }> {
   const calls = path.join(directory, "calls");
   await program(
     path.join(directory, "bin", "go"),
-    `${sayVersion("1.99.0")}\necho call >> ${calls}\nwhile [ "$1" != -o ]; do shift; done\nout=$2\n${script}`,
+    `${printVersion("1.99.0")}\necho call >> ${calls}\nwhile [ "$1" != -o ]; do shift; done\nout=$2\n${script}`,
   );
   return { PATH: `${path.join(directory, "bin")}:/usr/bin:/bin` };
 }
 
-const sayVersion = (version: string) => `if [ "$1" = version ]; then echo "go version go${version} linux/amd64"; exit; fi`;
+const printVersion = (version: string) => `if [ "$1" = version ]; then echo "go version go${version} linux/amd64"; exit; fi`;
 
 async function program(file: string, script: string): Promise<void> {
   await writeFile(file, `#!/bin/sh\n${script}\n`);
@@ -38,8 +38,8 @@ async function program(file: string, script: string): Promise<void> {
 const MAKE_ALL = `for name in kube-apiserver server kubectl helm; do printf '#!/bin/sh\\n' > "$out$name"; chmod +x "$out$name"; done`;
 
 test("of those who ask at once, one builds, and later ones find what it built", { timeout: 60_000 }, async () => {
-  const mayGoOn = path.join(directory, "may-go-on");
-  const go = await withGo(`until [ -e ${mayGoOn} ]; do sleep 0.02; done; ${MAKE_ALL}`);
+  const mayContinue = path.join(directory, "may-go-on");
+  const go = await withGo(`until [ -e ${mayContinue} ]; do sleep 0.02; done; ${MAKE_ALL}`);
   const finding = [find(go), find(go), find(go)];
   await eventually(
     () => {
@@ -49,7 +49,7 @@ test("of those who ask at once, one builds, and later ones find what it built", 
     },
     { withinMs: 20_000 },
   );
-  await writeFile(mayGoOn, "");
+  await writeFile(mayContinue, "");
   const found = await Promise.all(finding);
   found.push(await find({ PATH: "/nowhere" }));
 
@@ -65,7 +65,7 @@ test("without Go, and with nothing to fetch it, it is said how to get that", asy
 });
 
 test("a Go that is too old builds nothing, and says which one it is", async () => {
-  await program(path.join(directory, "bin", "go"), `${sayVersion("1.19.8")}\ntouch ${directory}/built`);
+  await program(path.join(directory, "bin", "go"), `${printVersion("1.19.8")}\ntouch ${directory}/built`);
   await expect(find({ PATH: path.join(directory, "bin") })).rejects.toThrow(
     "The Kubernetes test tools need Go 1.24 or later, and the go on PATH is 1.19; fetching it needs Python 3, and there is none: install python3 and python3-pip.",
   );

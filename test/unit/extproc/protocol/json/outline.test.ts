@@ -67,10 +67,10 @@ test("each byte of an outline is the text's own, at its place", () => {
     fc.property(bodies, fc.constantFrom("", " ", "\n\t"), (members, gap) => {
       const text = Buffer.from(textOf(members, gap));
       const outline = outlineOf(text);
-      const places = [...outline.text.keys()].map(outline.place);
-      expect(Buffer.from(places.map((place) => text[place] ?? 0))).toEqual(outline.text);
-      expect(new Set(places).size).toBe(places.length);
-      expect(places).toEqual(places.toSorted((one, other) => one - other));
+      const positions = [...outline.text.keys()].map(outline.toOriginal);
+      expect(Buffer.from(positions.map((position) => text[position] ?? 0))).toEqual(outline.text);
+      expect(new Set(positions).size).toBe(positions.length);
+      expect(positions).toEqual(positions.toSorted((one, other) => one - other));
     }),
     { numRuns: 1_000 },
   );

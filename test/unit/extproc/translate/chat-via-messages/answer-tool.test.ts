@@ -81,13 +81,13 @@ test("the answer is the tool's input, streamed or not, and calls none of it", as
             .response(Buffer.from(JSON.stringify(message)), createMeter(1))
             .toString(),
         );
-      const [{ message: said, finish_reason }] = whole.choices;
+      const [{ message: answered, finish_reason }] = whole.choices;
       expect(streamed?.finish_reason).toBe(finish_reason);
-      expect(streamed?.message.content ?? "").toBe(said.content ?? "");
-      expect(streamed?.message.tool_calls?.length ?? 0).toBe(said.tool_calls?.length ?? 0);
+      expect(streamed?.message.content ?? "").toBe(answered.content ?? "");
+      expect(streamed?.message.tool_calls?.length ?? 0).toBe(answered.tool_calls?.length ?? 0);
       const answer = message.content.find((block) => block.type === "tool_use" && block.name === "answer_in_json");
       const expected = message.content.map((block) => (block.type === "text" ? block.text : "")).join("");
-      expect(said.content ?? "").toBe(answer?.type === "tool_use" ? JSON.stringify(answer.input) : expected);
+      expect(answered.content ?? "").toBe(answer?.type === "tool_use" ? JSON.stringify(answer.input) : expected);
     }),
     { numRuns: 300 },
   );

@@ -86,8 +86,8 @@ test("two calls with one id in a turn get the results in their order", () => {
     { role: "tool", tool_call_id: "call_0", content: "second" },
     { role: "tool", tool_call_id: "call_0", content: "third" },
   ]);
-  const said = turns[2]?.content.map((block) => JSON.stringify(block.content ?? block.text));
-  expect(said).toEqual([
+  const contents = turns[2]?.content.map((block) => JSON.stringify(block.content ?? block.text));
+  expect(contents).toEqual([
     expect.stringContaining("first"),
     expect.stringContaining("second"),
     '"[result of the earlier tool call call_0]"',

@@ -7,7 +7,7 @@ import { toTranscript, type TestMessage } from "./messages.ts";
 
 const thinking = (text: string) => ({ type: "thinking" as const, thinking: text, signature: `signed ${text}` });
 const use = (id: string) => ({ type: "tool_use" as const, id, name: "f", input: {} });
-const text = (said: string) => ({ type: "text" as const, text: said });
+const text = (words: string) => ({ type: "text" as const, text: words });
 
 const CONTENT: TestMessage["content"] = [
   thinking("A"),

@@ -76,7 +76,7 @@ const piece = fc.oneof(
           { type: "unheard_delta", text: "of" },
         ),
       )
-      .map(([at, said]) => delta(at, said)),
+      .map(([at, text]) => delta(at, text)),
   },
   {
     weight: 1,

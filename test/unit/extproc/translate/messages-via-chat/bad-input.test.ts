@@ -73,8 +73,8 @@ function withValue(text: string, path: readonly (string | number)[], value: unkn
 
 describe("a wrong value at any place is refused by name, or does no harm (S21)", () => {
   test.for(requests)("$name", ({ request }) => {
-    const places = pathsOf(JSON.parse(request)).filter((path) => path.length > 0);
-    const outcomes = places.flatMap((path) => VALUES.map((value) => outcomeOf(withValue(request, path, value))));
+    const paths = pathsOf(JSON.parse(request)).filter((path) => path.length > 0);
+    const outcomes = paths.flatMap((path) => VALUES.map((value) => outcomeOf(withValue(request, path, value))));
     expect(outcomes).toContain("refused");
   });
 

@@ -20,16 +20,16 @@ function sent(content: readonly object[]): unknown {
   return body.messages;
 }
 
-const SAID = { type: "text", text: "said" };
+const TEXT = { type: "text", text: "said" };
 const OWN = { type: "thinking", thinking: "A", signature: createSigner("modelx-v4-pro").sign() };
 const SEALED = { type: "thinking", thinking: "B", signature: sealReasoning({ model: "m", id: "rs_1", encrypted: "gAAAA" }) };
 const UNSIGNED = { type: "thinking", thinking: "C", signature: "" };
 const SIGNED = { type: "thinking", thinking: "D", signature: "EqQBCgIYAhIM" };
 
 test("thinking that the gateway signed, sealed, or that nobody signed, is left out of a messages passthrough", () => {
-  expect(sent([OWN, SEALED, UNSIGNED, SIGNED, SAID])).toEqual([
+  expect(sent([OWN, SEALED, UNSIGNED, SIGNED, TEXT])).toEqual([
     { role: "user", content: "a" },
-    { role: "assistant", content: [SIGNED, SAID] },
+    { role: "assistant", content: [SIGNED, TEXT] },
     { role: "user", content: "b" },
   ]);
 });

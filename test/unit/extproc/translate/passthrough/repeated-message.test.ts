@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { CHAT, chunk, DONE, play } from "./play.ts";
 
 describe("a last event that repeats the whole message, as MiniMax sends it (S28)", () => {
-  const said = (index: number, content: string) => chunk({}, { choices: [{ index, delta: { content }, finish_reason: null }] });
+  const contentChunk = (index: number, content: string) =>
+    chunk({}, { choices: [{ index, delta: { content }, finish_reason: null }] });
   const whole = (index: number, message: object, more: object = {}) =>
     chunk({}, { object: "chat.completion", choices: [{ index, message, finish_reason: "stop", ...more }] });
   const counted = (events: readonly string[], n = 1) => {
@@ -12,7 +13,7 @@ describe("a last event that repeats the whole message, as MiniMax sends it (S28)
     expect(runs[1]?.metered).toEqual(runs[0]?.metered);
     return runs[0]?.metered.usage.outputTokens;
   };
-  const deltas = ["x".repeat(20), "y".repeat(20)].map((content) => said(0, content));
+  const deltas = ["x".repeat(20), "y".repeat(20)].map((content) => contentChunk(0, content));
   const content = "x".repeat(20) + "y".repeat(20);
 
   test("is counted once, whether reasoning is repeated or not", () => {
@@ -24,7 +25,7 @@ describe("a last event that repeats the whole message, as MiniMax sends it (S28)
   });
 
   test("of several answers, each is counted once", () => {
-    const second = said(1, "z".repeat(40));
+    const second = contentChunk(1, "z".repeat(40));
     const wholes = [whole(0, { content }), whole(1, { content: "z".repeat(40) })];
     expect(counted([...deltas, second, ...wholes], 2)).toBe(20);
   });

@@ -94,9 +94,9 @@ describe.for(["responses-via-chat", "responses-via-messages"] as const)("the off
   test.for(streams)("$name: deltas add up to what the items say, and events are numbered", ({ text }) => {
     const events = eventsOf(text);
     expect(events.map((event) => event["sequence_number"])).toEqual(events.map((_, index) => index));
-    const said = new Map(events.flatMap((event) => wholeText(event)));
-    const sums = new Map([...said.keys()].map((id) => [id, deltasOf(events, id)]));
-    expect(sums).toEqual(said);
+    const texts = new Map(events.flatMap((event) => wholeText(event)));
+    const sums = new Map([...texts.keys()].map((id) => [id, deltasOf(events, id)]));
+    expect(sums).toEqual(texts);
   });
 });
 

@@ -2,60 +2,60 @@ import type { Block, RedactedThinkingBlock, ResultBlock, ThinkingBlock } from ".
 
 /**
  * Messages servers think between text and calls, and refuse a conversation whose thinking comes back in another order. A chat
- * message has no order, so each entry of `reasoning_details` carries its place as its id.
+ * message has no order, so each entry of `reasoning_details` carries its position as its id.
  */
-export interface ThoughtPlace {
+export interface ThoughtPosition {
   /** UTF-16 units of `content` before it. */
   readonly characters: number;
   /** Calls before it. */
   readonly calls: number;
 }
 
-export interface PlacedThought {
+export interface PositionedThought {
   readonly block: ThinkingBlock | RedactedThinkingBlock;
-  readonly after: ThoughtPlace;
+  readonly after: ThoughtPosition;
 }
 
-const HEAD: ThoughtPlace = { characters: 0, calls: 0 };
-const PLACE_ID = /^gw-after-(\d{1,9})-(\d{1,6})$/;
+const HEAD: ThoughtPosition = { characters: 0, calls: 0 };
+const POSITION_ID = /^gw-after-(\d{1,9})-(\d{1,6})$/;
 
 /** Undefined at the head of a message, where thinking stands without an id. */
-export function placeId({ characters, calls }: ThoughtPlace): string | undefined {
+export function positionId({ characters, calls }: ThoughtPosition): string | undefined {
   return characters === 0 && calls === 0 ? undefined : `gw-after-${characters}-${calls}`;
 }
 
-export function readPlace(id: unknown): ThoughtPlace {
-  const match = typeof id === "string" ? PLACE_ID.exec(id) : null;
+export function readPosition(id: unknown): ThoughtPosition {
+  const match = typeof id === "string" ? POSITION_ID.exec(id) : null;
   return match === null ? HEAD : { characters: Number(match[1]), calls: Number(match[2]) };
 }
 
-/** The message as it was written: text, then calls, and thoughts in their places. Null if a place is outside of the message. */
+/** The message as it was written: text, then calls, and thoughts in their positions. Null if a position is outside of the message. */
 export function placeThoughts(
-  thoughts: readonly PlacedThought[],
-  said: readonly ResultBlock[],
+  thoughts: readonly PositionedThought[],
+  content: readonly ResultBlock[],
   calls: readonly Block[],
 ): Block[] | null {
   const written: Block[] = [];
-  const unsaid = said.toReversed();
+  const remaining = content.toReversed();
   let characters = 0;
   let called = 0;
 
   for (const { block, after } of thoughts) {
-    sayUpTo(after.characters);
+    writeUpTo(after.characters);
     if (called < after.calls) {
-      sayUpTo(Infinity);
+      writeUpTo(Infinity);
       written.push(...calls.slice(called, after.calls));
       called = after.calls;
     }
     if (characters < after.characters || called > calls.length) return null;
     written.push(block);
   }
-  sayUpTo(Infinity);
+  writeUpTo(Infinity);
   return [...written, ...calls.slice(called)];
 
-  function sayUpTo(end: number): void {
+  function writeUpTo(end: number): void {
     while (characters < end) {
-      const next = unsaid.pop();
+      const next = remaining.pop();
       if (next === undefined) return;
       if (next.type !== "text") {
         written.push(next);
@@ -64,7 +64,7 @@ export function placeThoughts(
       const text = next.text.slice(0, end - characters);
       const rest = next.text.slice(text.length);
       characters += text.length;
-      if (rest !== "") unsaid.push({ ...next, text: rest });
+      if (rest !== "") remaining.push({ ...next, text: rest });
       // Servers refuse text of white space alone.
       if (text.trim() !== "") written.push(rest === "" ? next : { ...next, text, cache: null });
     }

@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { deprecatedInUse, readEnv } from "../../../runtime/env.ts";
+
+const SHAPE = { MAX_ROWS: z.coerce.number().int().default(10), PORT: z.coerce.number().int().optional() };
+const DEPRECATED = { MAX_ROWS: "ROW_LIMIT" };
+const read = (environment: Record<string, string>) => readEnv(SHAPE, environment, DEPRECATED).MAX_ROWS;
+
+test("a deprecated name of a variable is read if the present one is unset", () => {
+  expect([read({}), read({ ROW_LIMIT: "5" }), read({ MAX_ROWS: "7" }), read({ ROW_LIMIT: "5", MAX_ROWS: "7" })]).toEqual([
+    10, 5, 7, 7,
+  ]);
+});
+
+test("an error names the variable that was set, and not its value", () => {
+  expect(() => read({ ROW_LIMIT: "secret", PORT: "none" })).toThrow(/^Invalid environment: ROW_LIMIT: [^;]+; PORT: [^;]+\.$/);
+  expect(() => read({ MAX_ROWS: "secret" })).toThrow(/^Invalid environment: MAX_ROWS: (?!.*secret)/);
+});
+
+test("deprecated names that have an effect are listed for the log", () => {
+  expect(deprecatedInUse({ ROW_LIMIT: "5" }, DEPRECATED)).toEqual([{ name: "MAX_ROWS", deprecatedName: "ROW_LIMIT" }]);
+  expect(deprecatedInUse({ ROW_LIMIT: "5", MAX_ROWS: "7" }, DEPRECATED)).toEqual([]);
+  expect(deprecatedInUse({}, DEPRECATED)).toEqual([]);
+});
