@@ -39,7 +39,7 @@ export function actionTable<Action extends ListedAction>(
 }
 
 /** A key's or a token's name, if it has one: its ID says little. */
-function subject({ subject: said, subjectName }: ListedAction): string {
-  if (subjectName === null) return clipped(said);
-  return html`<span class="clip" title="${subjectName} (${said})">${subjectName}</span>`;
+function subject({ subject: identifier, subjectName }: ListedAction): string {
+  if (subjectName === null) return clipped(identifier);
+  return html`<span class="clip" title="${subjectName} (${identifier})">${subjectName}</span>`;
 }
