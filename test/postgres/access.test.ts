@@ -324,8 +324,32 @@ const TRACES = ["session", "sign_in_failure", "schema_migration"];
 const SEEN = ["last_used_at", "last_seen_at"];
 const CHECKED = ["ended_at", "differences", "found"];
 
-/** All rows of all tables, as one text of theirs: any other change changes it. */
+const read = new WeakMap<Database, { statement: string; until: string; sums: string }>();
+
+/** All rows of all tables, as one text of theirs: any other change changes it. Read again only after a transaction that wrote. */
 async function everything(database: Database): Promise<string> {
+  const last = read.get(database);
+  const [now] = await database.query({
+    text: "SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS until",
+    values: [],
+    row: z.strictObject({ until: z.string() }),
+  });
+  if (now === undefined) throw new Error("Postgres has no snapshot.");
+  if (last?.until === now.until) return last.sums;
+  const statement = last?.statement ?? (await sumsOfTables(database));
+  const rows = await database.query({
+    name: "everything",
+    text: statement,
+    values: [[...SEEN, ...CHECKED]],
+    row: z.strictObject({ name: z.string(), rows: z.int(), sum: z.string() }),
+  });
+  const sums = rows.map(({ name, rows, sum }) => `${name} ${rows} ${sum}`).join("\n");
+  read.set(database, { statement, until: now.until, sums });
+  return sums;
+}
+
+/** A statement that counts and sums up each table's rows without the columns of its parameter. */
+async function sumsOfTables(database: Database): Promise<string> {
   const tables = await database.query({
     text: `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' AND tablename <> ALL($1) ORDER BY 1`,
     values: [TRACES],
@@ -335,11 +359,6 @@ async function everything(database: Database): Promise<string> {
     ({ name }) => `SELECT '${name}' AS name, count(*)::int AS rows,
       md5(coalesce(string_agg((to_jsonb(t) - $1::text[])::text, '' ORDER BY (to_jsonb(t) - $1::text[])::text), '')) AS sum FROM ${name} AS t`,
   );
-  const rows = await database.query({
-    // Postgres looks at many tables in parallel, in whatever order.
-    text: `${sums.join(" UNION ALL ")} ORDER BY name`,
-    values: [[...SEEN, ...CHECKED]],
-    row: z.strictObject({ name: z.string(), rows: z.int(), sum: z.string() }),
-  });
-  return rows.map(({ name, rows, sum }) => `${name} ${rows} ${sum}`).join("\n");
+  // Postgres looks at many tables in parallel, in whatever order.
+  return `${sums.join(" UNION ALL ")} ORDER BY name`;
 }
