@@ -27,41 +27,40 @@ const SHARED_PROCESS = { isolate: false };
 
 /** One project for each folder of test/, named after what must be real for it. */
 const PROJECTS = {
-  unit: { ...SHARED_PROCESS, testTimeout: 60_000, hookTimeout: 60_000, setupFiles: [CPU_TIME, PROPERTY_SEED] },
-  golden: { ...SHARED_PROCESS, testTimeout: 60_000, hookTimeout: 60_000, setupFiles: CPU_TIME },
+  unit: { ...SHARED_PROCESS, testTimeout: 60_000, hookTimeout: 60_000 },
+  golden: { ...SHARED_PROCESS, testTimeout: 60_000, hookTimeout: 60_000 },
   postgres: {
     ...SHARED_PROCESS,
     testTimeout: 60_000,
     hookTimeout: 120_000,
-    setupFiles: [CPU_TIME, PROPERTY_SEED],
     globalSetup: POSTGRES,
   },
-  envoy: { ...SHARED_PROCESS, testTimeout: 120_000, hookTimeout: 300_000, setupFiles: CPU_TIME },
-  browser: { testTimeout: 180_000, hookTimeout: 300_000, setupFiles: CPU_TIME },
-  fuzz: { testTimeout: 180_000, hookTimeout: 300_000, setupFiles: CPU_TIME },
+  envoy: { ...SHARED_PROCESS, testTimeout: 120_000, hookTimeout: 300_000 },
+  browser: { testTimeout: 180_000, hookTimeout: 300_000 },
+  fuzz: { testTimeout: 180_000, hookTimeout: 300_000 },
   clients: {
     ...SHARED_PROCESS,
     testTimeout: 120_000,
     hookTimeout: TOOLS_WITHIN_MS,
-    setupFiles: [CPU_TIME, PROPERTY_SEED],
     globalSetup: CLIENT_PACKAGES,
   },
   kube: {
     ...SHARED_PROCESS,
     testTimeout: 120_000,
     hookTimeout: TOOLS_WITHIN_MS,
-    setupFiles: [CPU_TIME, PROPERTY_SEED],
     globalSetup: KUBE_TOOLS,
   },
   chart: {
     ...SHARED_PROCESS,
     testTimeout: 120_000,
     hookTimeout: TOOLS_WITHIN_MS,
-    setupFiles: CPU_TIME,
     globalSetup: KUBE_TOOLS,
   },
-  cluster: { testTimeout: 300_000, hookTimeout: TOOLS_WITHIN_MS, setupFiles: CPU_TIME, globalSetup: CLUSTER },
+  cluster: { testTimeout: 300_000, hookTimeout: TOOLS_WITHIN_MS, globalSetup: CLUSTER },
 } as const;
+
+/** Projects with tests of properties. */
+const SEEDED: readonly (keyof typeof PROJECTS)[] = ["unit", "postgres", "clients", "kube"];
 
 /** Most files wait for processes more than they compute. Each starts its own, which take up to 1 GiB: half of the machine's. */
 const FILES_AT_ONCE = Math.min(4, Math.max(2, Math.floor(totalmem() / (2 * 1024 ** 3))));
@@ -100,6 +99,7 @@ export function createProject(
       maxWorkers: FILES_AT_ONCE,
       maxConcurrency: TESTS_AT_ONCE,
       expect: { poll: POLL },
+      setupFiles: SEEDED.includes(name) ? [CPU_TIME, PROPERTY_SEED] : [CPU_TIME],
       ...PROJECTS[name],
       ...changes,
     },
