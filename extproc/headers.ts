@@ -80,6 +80,8 @@ export function attemptsChanges({ headers, requestId, worker, isStream, early }:
 export interface ResponseChangesInput {
   headers: ReadonlyMap<string, string>;
   isStream: boolean;
+  /** The body keeps the length that the model server gave it, or gets a new one. */
+  hasLength: boolean;
   requestId: string;
   dropped: readonly string[];
   /** What is left of the caller's own limits; the upstream's say what is left to us, and never pass. */
@@ -89,16 +91,23 @@ export interface ResponseChangesInput {
 }
 
 /** Turns the upstream's response headers into those for the client. */
-export function responseChanges({ headers, isStream, requestId, dropped, limits, notice }: ResponseChangesInput): HeaderChanges {
+export function responseChanges({
+  headers,
+  isStream,
+  hasLength,
+  requestId,
+  dropped,
+  limits,
+  notice,
+}: ResponseChangesInput): HeaderChanges {
   const set: Record<string, string> = { ...requestIdHeaders(requestId), ...limits, ...notice };
   if (dropped.length > 0) set[HEADERS.dropped] = encodeFieldNames(dropped);
   if (isStream) set["cache-control"] = "no-cache";
   else set["content-type"] = "application/json";
-  // A stream's length changes with its translation.
   const remove = [...headers.keys()].filter(
     (name) => !name.startsWith(":") && !PASSED_DOWNSTREAM.has(name) && !Object.hasOwn(set, name),
   );
-  return { set, remove: isStream ? [...remove, "content-length"] : remove };
+  return { set, remove: hasLength ? remove : [...remove, "content-length"] };
 }
 
 /** One id under both names (S17). */

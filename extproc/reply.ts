@@ -85,6 +85,14 @@ export function awaitResponseBody(headers: HeaderChanges): Reply {
 }
 
 /**
+ * The same where Envoy has room for little of it. A body that is longer comes as its beginning, in a message that is not the last;
+ * in mode BUFFERED Envoy would stop reading it at its limit, and wait for its end (docs/decisions/0034).
+ */
+export function awaitShortResponseBody(headers: HeaderChanges): Reply {
+  return common(RESPONSE_HEADERS, { body: "unchanged", headers, mode: SHORT });
+}
+
+/**
  * The response is streamed: each chunk is a message from here on. Envoy keeps no chunk: only what `streamChunk` says goes to the
  * client, whenever it says so.
  */
@@ -197,6 +205,7 @@ function writeBody(writer: Writer, body: Buffer, isBehind: boolean): void {
 const SEND = 1;
 const SKIP = 2;
 const BUFFERED = 2;
+const BUFFERED_PARTIAL = 3;
 const FULL_DUPLEX_STREAMED = 4;
 
 /**
@@ -205,6 +214,7 @@ const FULL_DUPLEX_STREAMED = 4;
  */
 const STREAMED: Mode = [SEND, SEND, BUFFERED, FULL_DUPLEX_STREAMED, SKIP, SEND];
 const WHOLE: Mode = [SEND, SEND, BUFFERED, BUFFERED, SKIP, SEND];
+const SHORT: Mode = [SEND, SEND, BUFFERED, BUFFERED_PARTIAL, SKIP, SEND];
 type Mode = readonly number[];
 
 function writeMode(writer: Writer, mode: Mode): void {

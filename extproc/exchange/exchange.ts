@@ -94,7 +94,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     return reply.awaitResponseBody({});
   }
 
-  function wholeBody(body: Buffer): Reply {
+  /** @param isEnd false if it is only the beginning: Envoy has no room for the rest. */
+  function wholeBody(body: Buffer, isEnd: boolean): Reply {
     // Envoy holds it whole until the client has taken it.
     context.heldBytes?.resize(context.requestBytes + body.length);
     const waiting = phase;
@@ -105,7 +106,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       case "counting":
         return answerCount(context, waiting, body);
       case "forwarded":
-        return respondWhole(context, waiting.forwarded, body);
+        return respondWhole(context, waiting.forwarded, { received: body, isEnd });
       case "arriving":
       case "busy":
       case "admitted":
@@ -122,7 +123,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   /** Envoy sends no body at all for an answer that is nothing but headers and trailers. */
   function withoutBody(): Reply {
     if (phase.kind === "forwarded" && phase.forwarded.answer?.kind === "whole") throw emptyAnswer();
-    return wholeBody(NOTHING);
+    return wholeBody(NOTHING, true);
   }
 
   function stream() {
@@ -155,7 +156,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       if (isEnd) deadlines?.over();
       else deadlines?.heard();
       const open = stream();
-      return open === undefined ? orRefuse(() => wholeBody(body)) : open.pass(body, isEnd);
+      return open === undefined ? orRefuse(() => wholeBody(body, isEnd)) : open.pass(body, isEnd);
     },
     responseTrailers(names) {
       context.forwarded?.deadlines.over();

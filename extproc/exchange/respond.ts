@@ -1,4 +1,4 @@
-import type { GatewayError } from "../../contract/errors.ts";
+import { GatewayError } from "../../contract/errors.ts";
 import { HEADERS } from "../../contract/headers.ts";
 import { responseChanges } from "../headers.ts";
 import { contentCoding, decodeContent } from "../protocol/content-coding.ts";
@@ -28,17 +28,20 @@ export function respond(
   if (isEarly) context.deps.events.answeredEarly(run.model.name);
   const kind = isEarly ? "stream" : judgeAnswer(forwarded, headers);
   const isStream = kind === "stream";
+  const { wantsStream, dropped } = dispatch.translation();
   const changes = responseChanges({
     headers,
     isStream,
+    // The length of a stream changes with its translation, also that of one that is made from a document.
+    hasLength: !wantsStream,
     requestId: context.requestId,
-    dropped: dispatch.translation().dropped,
+    dropped,
     limits: run.limitHeaders,
     notice: run.model.notice,
   });
   if (kind === "upstream_error") forwarded.answer = { kind, status, headers };
   else if (isStream) forwarded.answer = { kind, stream: startStream(context, forwarded, isEarly) };
-  else forwarded.answer = { kind, asStream: dispatch.translation().wantsStream, coding: contentCoding(headers) };
+  else forwarded.answer = { kind, asStream: wantsStream, coding: contentCoding(headers) };
   if (!isStream) relayed?.ready();
   if (!isEarly) forwarded.deadlines.began(isStream);
   if (isEnd)
@@ -47,7 +50,8 @@ export function respond(
     if (!isStream) throw answerIsBroken(context, forwarded);
     serverBroke(context, forwarded);
   }
-  return isStream ? reply.streamResponseBody(changes) : reply.awaitResponseBody(changes);
+  if (isStream) return reply.streamResponseBody(changes);
+  return wantsStream ? reply.awaitShortResponseBody(changes) : reply.awaitResponseBody(changes);
 }
 
 function startStream(context: ExchangeContext, { run, dispatch, relayed, keep }: Forwarded, isEarly: boolean): AnswerStream {
@@ -69,17 +73,28 @@ function startStream(context: ExchangeContext, { run, dispatch, relayed, keep }:
 }
 
 /** Phase 4, for an answer that came in one piece. @throws GatewayError for an answer that cannot be passed on. */
-export function respondWhole(context: ExchangeContext, forwarded: Forwarded, received: Buffer): Reply {
+export function respondWhole(
+  context: ExchangeContext,
+  forwarded: Forwarded,
+  { received, isEnd }: { received: Buffer; isEnd: boolean },
+): Reply {
   const { run, dispatch, answer, keep } = forwarded;
   if (answer === null) throw new Error("a response body came before its headers");
   if (answer.kind === "upstream_error") throw upstreamError(context, forwarded, { ...answer, body: received });
   const asStream = answer.kind === "stream" || answer.asStream;
+  // Over HTTP/2 trailers may follow a whole answer that no stream was asked for; those of a stream come over HTTP/1.1.
+  if (asStream && !isEnd) throw tooLargeAsStream();
   const coding = answer.kind === "whole" ? answer.coding : null;
   const body = coding === null ? received : decodeContent(received, coding);
   if (coding !== null) context.heldBytes?.resize(context.requestBytes + body.length);
   const { redactor } = context.deps;
   const errorEvent = errorEventOf(context);
   return finishWhole({ received, body, asStream, translation: dispatch.translation(), run, redactor, errorEvent, keep });
+}
+
+function tooLargeAsStream(): GatewayError {
+  const message = "The model server answered a request for a stream with one document that is larger than the gateway can carry.";
+  return new GatewayError("upstream_error", message);
 }
 
 function errorEventOf({ protocol, requestId }: ExchangeContext) {
