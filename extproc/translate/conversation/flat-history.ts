@@ -17,10 +17,16 @@ export interface FlatHistory {
 }
 
 interface OpenCall {
-  clientId: string;
   id: string;
   result: ToolResultBlock | null;
   at: FieldPath;
+}
+
+/** The calls of one id, in their order. */
+interface SameId {
+  calls: OpenCall[];
+  /** Calls before it have a result. */
+  next: number;
 }
 
 interface Word {
@@ -33,6 +39,8 @@ export function createFlatHistory(): FlatHistory {
   const turns: { role: Turn["role"]; content: Block[]; at: FieldPath }[] = [];
   const uses = new Map<string, number>();
   let calls: OpenCall[] = [];
+  /** By the client's id. */
+  const callsById = new Map<string, SameId>();
   let words: Word[] = [];
 
   /** Many servers count from `call_0` in every answer, but an id must be told from the others of its conversation. */
@@ -45,14 +53,26 @@ export function createFlatHistory(): FlatHistory {
   function openCall(call: ToolCallBlock): ToolCallBlock {
     // The client may have been given another id than the server's own.
     const id = uniqueId(originalToolId(call.id));
-    calls.push({ clientId: call.id, id, result: null, at: call.at });
+    const open: OpenCall = { id, result: null, at: call.at };
+    calls.push(open);
+    const sameId = callsById.get(call.id) ?? { calls: [], next: 0 };
+    sameId.calls.push(open);
+    callsById.set(call.id, sameId);
     return { ...call, id };
+  }
+
+  function takeUnanswered(clientId: string): OpenCall | undefined {
+    const sameId = callsById.get(clientId);
+    const call = sameId?.calls[sameId.next];
+    if (sameId !== undefined && call !== undefined) sameId.next += 1;
+    return call;
   }
 
   function endWords(): void {
     for (const call of calls) add("user", call.result ?? missingResult(call), call.at);
     for (const { role, block, at } of words) add(role, block, at);
     calls = [];
+    callsById.clear();
     words = [];
   }
 
@@ -75,7 +95,7 @@ export function createFlatHistory(): FlatHistory {
       for (const block of blocks) add("assistant", block.type === "tool_call" ? openCall(block) : block, at);
     },
     result(clientId, content, at) {
-      const call = calls.find((candidate) => candidate.clientId === clientId && candidate.result === null);
+      const call = takeUnanswered(clientId);
       if (call !== undefined) call.result = resultOf(call.id, content, at);
       // Nobody takes a result without its call; what it says is still worth reading.
       else append("user", [plainText(`[result of the earlier tool call ${clientId}]`, at), ...content], at);

@@ -133,11 +133,17 @@ function growValue({ name, value, depth }: Piece, earlier: Grown | undefined): G
     grow(holder, rawMembers(written), depth + 1);
     return holder;
   }
-  if (isList) return [...(Array.isArray(earlier) ? earlier : []), ...scanElements(written).map(toRaw)];
+  if (isList) return longer(Array.isArray(earlier) ? earlier : [], scanElements(written).map(toRaw));
   if (PIECES.has(name) && value.text.startsWith('"')) {
     return (typeof earlier === "string" ? earlier : "") + String(JSON.parse(value.text));
   }
   return value;
+}
+
+/** In place: log probabilities come in thousands of pieces. */
+function longer(list: RawJson[], elements: readonly RawJson[]): RawJson[] {
+  for (const element of elements) list.push(element);
+  return list;
 }
 
 /** By index; where a server leaves it out, a name begins a new call and anything else continues the last. */

@@ -14,7 +14,7 @@ type Members = Record<string, Encodable>;
 
 /** A content block: its members as they came with its start, and what its deltas added. */
 interface StreamedBlock {
-  members: Members;
+  members: Map<string, Encodable>;
   texts: Map<string, string>;
   citations: RawJson[];
 }
@@ -35,8 +35,8 @@ const GROWING: Readonly<Record<string, string>> = {
  * @throws GatewayError `upstream_error` when the stream is cut or no message; the upstream's own error when it holds one.
  */
 export function messageOf(events: readonly SseEvent[], client: Protocol): Buffer {
-  let message: Members = {};
-  let usage: Members = {};
+  const message = new Map<string, Encodable>();
+  const usage = new Map<string, Encodable>();
   const blocks = new Map<unknown, StreamedBlock>();
   for (const { event, data } of events) {
     const json = parseEvent(data);
@@ -45,8 +45,10 @@ export function messageOf(events: readonly SseEvent[], client: Protocol): Buffer
     switch (json["type"]) {
       case "message_start": {
         const start = rawMember(written, "message") ?? NOTHING;
-        message = rawMembers(start);
-        usage = rawMembers(rawMember(start, "usage") ?? NOTHING);
+        message.clear();
+        usage.clear();
+        put(message, rawMembers(start));
+        put(usage, rawMembers(rawMember(start, "usage") ?? NOTHING));
         break;
       }
       case "content_block_start": {
@@ -58,15 +60,20 @@ export function messageOf(events: readonly SseEvent[], client: Protocol): Buffer
         addDelta(blocks.get(json["index"]), json["delta"], written);
         break;
       case "message_delta":
-        message = { ...message, ...rawMembers(rawMember(written, "delta") ?? NOTHING) };
-        usage = { ...usage, ...named(rawMembers(rawMember(written, "usage") ?? NOTHING)) };
-        message = { ...message, ...rawMembers(written, ["type", "delta", "usage"]) };
+        put(message, rawMembers(rawMember(written, "delta") ?? NOTHING));
+        put(usage, named(rawMembers(rawMember(written, "usage") ?? NOTHING)));
+        put(message, rawMembers(written, ["type", "delta", "usage"]));
         break;
       case "message_stop":
-        return Buffer.from(encodeJson({ ...message, content: [...blocks.values()].map(encodeBlock), usage }));
+        return Buffer.from(encodeMessage());
     }
   }
   throw brokenOff();
+
+  function encodeMessage(): string {
+    const content = [...blocks.values()].map(encodeBlock);
+    return encodeJson({ ...Object.fromEntries(message), content, usage: Object.fromEntries(usage) });
+  }
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -89,14 +96,19 @@ function startBlock(members: Members, block: unknown): StreamedBlock {
     const value = isObject(block) ? block[name] : undefined;
     if (typeof value === "string") texts.set(name, value);
   }
-  return { members, texts, citations: [] };
+  return { members: new Map(Object.entries(members)), texts, citations: [] };
+}
+
+/** In place: a stream may have thousands of members. */
+function put(into: Map<string, Encodable>, members: Members): void {
+  for (const [name, value] of Object.entries(members)) into.set(name, value);
 }
 
 function addDelta(block: StreamedBlock | undefined, delta: unknown, written: Buffer): void {
   if (block === undefined || !isObject(delta)) return;
   const type = String(delta["type"]);
   const raw = rawMember(written, "delta");
-  if (type === "signature_delta") block.members = { ...block.members, ...rawMembers(raw ?? NOTHING, ["type"]) };
+  if (type === "signature_delta") put(block.members, rawMembers(raw ?? NOTHING, ["type"]));
   const citation = type === "citations_delta" ? rawMember(raw, "citation") : undefined;
   if (citation !== undefined) block.citations.push(new RawJson(citation.toString("utf8")));
   const name = Object.hasOwn(GROWING, type) ? GROWING[type] : undefined;
@@ -107,7 +119,7 @@ function addDelta(block: StreamedBlock | undefined, delta: unknown, written: Buf
 function encodeBlock({ members, texts, citations }: StreamedBlock): Encodable {
   const { partial_json: partialJson = "", ...grown } = Object.fromEntries(texts);
   return {
-    ...members,
+    ...Object.fromEntries(members),
     ...grown,
     ...(partialJson !== "" && { input: encodeInput(partialJson) }),
     ...(citations.length > 0 && { citations }),

@@ -18,41 +18,56 @@ export interface Output {
   isEmpty(): boolean;
 }
 
-type Slot = { kind: "open"; item: OpenItem; isOver: boolean } | { kind: "closed"; item: OutputItem };
+type Slot = { kind: "open"; item: OpenItem } | { kind: "closed"; item: OutputItem };
 
 /** @param serial makes the items' ids: the same for one request. */
 export function createOutput(serial: string): Output {
   const slots: Slot[] = [];
-  /** Slots before it are closed. */
-  let firstOpen = 0;
+  /** Positions of open items. */
+  const positions = new Map<OpenItem, number>();
+  /** Of those, the ones that are over. */
+  let over: number[] = [];
 
-  function closeWhere(isDue: (slot: Extract<Slot, { kind: "open" }>, index: number) => boolean, status: ItemStatus): PartEvent[] {
-    const events: PartEvent[] = [];
-    for (let index = firstOpen; index < slots.length; index += 1) {
+  /** @param due positions in the output. */
+  function closeAll(due: readonly number[], status: ItemStatus): PartEvent[] {
+    return due.flatMap((index) => {
       const slot = slots[index];
-      if (slot?.kind !== "open" || !isDue(slot, index)) continue;
-      events.push(...slot.item.close(status));
+      if (slot?.kind !== "open") return [];
+      const events = slot.item.close(status);
       slots[index] = { kind: "closed", item: slot.item.item(status) };
-    }
-    while (slots[firstOpen]?.kind === "closed") firstOpen += 1;
-    return events;
+      positions.delete(slot.item);
+      return events;
+    });
+  }
+
+  function closeOver(): PartEvent[] {
+    const due = over.toSorted((one, other) => one - other);
+    over = [];
+    return closeAll(due, "completed");
   }
 
   return {
     open(prefix, make) {
-      const closed = closeWhere(({ isOver }) => isOver, "completed");
+      const closed = closeOver();
       const index = slots.length;
       const item = make({ item_id: `${prefix}_${serial}${index}`, output_index: index });
-      slots.push({ kind: "open", item, isOver: false });
+      slots.push({ kind: "open", item });
+      positions.set(item, index);
       return { item, events: [...closed, ...item.opening] };
     },
     markOver(item) {
-      const slot = slots.slice(firstOpen).find((candidate) => candidate.item === item);
-      if (slot?.kind === "open") slot.isOver = true;
+      const index = positions.get(item);
+      if (index !== undefined) over.push(index);
     },
     close(isCut) {
-      const whole = closeWhere((_, index) => index < slots.length - 1, "completed");
-      return [...whole, ...closeWhere(() => true, isCut ? "incomplete" : "completed")];
+      over = [];
+      const last = slots.length - 1;
+      const open = [...positions.values()];
+      const whole = closeAll(
+        open.filter((index) => index < last),
+        "completed",
+      );
+      return [...whole, ...closeAll([last], isCut ? "incomplete" : "completed")];
     },
     items: () => slots.map((slot) => (slot.kind === "open" ? slot.item.item("incomplete") : slot.item)),
     isEmpty: () => slots.length === 0,
