@@ -20,7 +20,7 @@ export interface SseEvent {
 export interface SseParser {
   /**
    * Events that this chunk completes, in order. Nothing of the chunk is kept but copies.
-   * @throws GatewayError `upstream_error` when one event is larger than 32 MiB.
+   * @throws GatewayError `upstream_error` when one event is larger than 32 MiB, or a chunk has more events than any answer.
    */
   push(chunk: Buffer): SseEvent[];
   /** Bytes that another reader has taken for whole events. Only where all that was pushed is settled. */
@@ -47,6 +47,8 @@ const MAX_NAME_LENGTH = 64;
 const MAX_NAMES = 16;
 
 export const MAX_EVENT_BYTES = 32 * 1024 * 1024;
+/** A stream comes in chunks that hold fewer. A whole one is read at once, although JSON was asked for, and each event costs time. */
+const MAX_EVENTS = 65_536;
 
 const LF = 10;
 const CR = 13;
@@ -86,7 +88,7 @@ export function createSseParser(): SseParser {
         break;
       }
       const event = endLine(chunk, at, lineEnd);
-      if (event !== null) events.push(event);
+      if (event !== null) addEvent(events, event);
       at = lineEnd + 1;
       const isCarriageReturn = lineEnd === nextCr;
       if (isCarriageReturn && chunk[at] === LF) at = skipLineFeed(at, offset);
@@ -237,6 +239,12 @@ function indexOrEnd(chunk: Buffer, byte: number, from: number): number {
 function checkSize(bytes: number): void {
   if (bytes <= MAX_EVENT_BYTES) return;
   throw new GatewayError("upstream_error", "The model server sent one event of more than 32 MiB.");
+}
+
+function addEvent(events: SseEvent[], event: SseEvent): void {
+  if (events.length === MAX_EVENTS)
+    throw new GatewayError("upstream_error", `The model server's answer has more than ${MAX_EVENTS} events.`);
+  events.push(event);
 }
 
 /** Many servers leave out the last blank line; half an event must not pass for a whole one. */

@@ -1,4 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
+import { createAnswerSize } from "../protocol/answer-bounds.ts";
 import { createBodySniffer } from "../protocol/body-sniffer.ts";
 import { createSseParser, endOfEvent, type SseEvent } from "../protocol/sse.ts";
 import { splitAtComments } from "./comments.ts";
@@ -111,6 +112,7 @@ interface Received {
 function createEventSource(reader: AnswerReader, skimmer: TextSkimmer | null): EventSource {
   const parser = createSseParser();
   const sniffer = createBodySniffer();
+  const size = createAnswerSize();
   let outcome: StreamOutcome = "open";
   let comments = 0;
   let isStarted = false;
@@ -122,6 +124,9 @@ function createEventSource(reader: AnswerReader, skimmer: TextSkimmer | null): E
       if (event.type === "error") throw event.error;
       if (event.type === "start") isStarted = true;
       if (event.type === "stop") outcome = "complete";
+      if (event.type === "open") event.block.type === "tool_call" ? size.addCall() : size.addBlock();
+      // Some clients get a call's arguments in one piece.
+      if (event.type === "arguments") size.keep(event.text.length);
       events.push(event);
     }
   }

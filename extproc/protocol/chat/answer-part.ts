@@ -1,4 +1,5 @@
 import { GatewayError } from "../../../contract/errors.ts";
+import { checkCalls } from "../answer-bounds.ts";
 import { isObject } from "../json/object.ts";
 import { readAnnotations, type Annotation } from "./annotation.ts";
 
@@ -80,7 +81,10 @@ function readContent(content: unknown): { text: string; reasoning: string } {
 
 function readTools(body: Readonly<Record<string, unknown>>, isWhole: boolean): ToolPart[] {
   const calls = body["tool_calls"];
-  if (Array.isArray(calls)) return calls.filter(isObject).map((call, position) => readTool(call, isWhole ? position : null));
+  if (Array.isArray(calls)) {
+    checkCalls(calls.length);
+    return calls.filter(isObject).map((call, position) => readTool(call, isWhole ? position : null));
+  }
   const legacy = body["function_call"];
   return isObject(legacy)
     ? [{ index: 0, id: "", name: text(legacy["name"]), arguments: readArguments(legacy["arguments"]), signature: "" }]

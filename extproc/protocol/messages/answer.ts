@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
+import { checkWholeAnswer } from "../answer-bounds.ts";
 import { isObject } from "../json/object.ts";
 import { rawMember, scanElements } from "../json/scan.ts";
 import { parseUpstreamJson } from "../json/upstream-json.ts";
@@ -35,6 +36,7 @@ export function parseAnswer(body: Buffer, reader: ErrorReader): MessagesAnswer {
   const json = parseUpstreamJson(body.toString("utf8"));
   // Some servers send their error with a 200.
   if (json["type"] === "error" || isObject(json["error"])) throw readUpstreamErrorPayload(json, reader.client, reader.modelNames);
+  checkWholeAnswer(json);
   const parsed = answerSchema.safeParse(json);
   if (!parsed.success)
     throw new GatewayError("upstream_error", "The model server's answer is not a message.", { cause: parsed.error });

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
+import { checkWholeAnswer } from "../answer-bounds.ts";
 import { isObject } from "../json/object.ts";
 import { readUpstreamErrorPayload, type ErrorReader } from "../upstream-error.ts";
 
@@ -30,6 +31,7 @@ export function readAnswer(response: unknown, { client, modelNames }: ErrorReade
   // Some servers send their error with a 200; a response that failed holds its own.
   if (isObject(response) && (isObject(response["error"]) || response["object"] === "error" || response["type"] === "error"))
     throw readUpstreamErrorPayload(response, client, modelNames);
+  if (isObject(response)) checkWholeAnswer(response);
   const parsed = responseSchema.safeParse(response);
   if (!parsed.success)
     throw new GatewayError("upstream_error", "The model server's answer is not a response.", { cause: parsed.error });

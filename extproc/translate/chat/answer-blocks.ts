@@ -1,4 +1,5 @@
 import { GatewayError } from "../../../contract/errors.ts";
+import { checkCalls, MAX_BLOCKS, MAX_KEPT_CHARACTERS } from "../../protocol/answer-bounds.ts";
 import type { Annotation } from "../../protocol/chat/annotation.ts";
 import type { AnswerPart, ToolPart } from "../../protocol/chat/answer-part.ts";
 import type { AnswerEvent, Citation, GrowthEvent, OpenedBlock } from "../conversation/answer-event.ts";
@@ -165,8 +166,7 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
 
   function startCall(part: ToolPart): Call {
     const order = (latestCall?.order ?? 0) + 1;
-    if (order > MAX_CALLS)
-      throw new GatewayError("upstream_error", `The model server's answer has more than ${MAX_CALLS} tool calls.`);
+    checkCalls(order);
     const call: Call = {
       order,
       index: part.index,
@@ -184,7 +184,7 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
   }
 
   function enqueue<New extends Segment>(segment: New): New {
-    if (queue.length === MAX_WAITING_BLOCKS) throw tooMuchWaits();
+    if (queue.length === MAX_BLOCKS) throw tooMuchWaits();
     queue.push(segment);
     return segment;
   }
@@ -196,7 +196,7 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
 
   function noteWaiting(characters: number): void {
     waitingCharacters += characters;
-    if (waitingCharacters > MAX_WAITING_CHARACTERS) throw tooMuchWaits();
+    if (waitingCharacters > MAX_KEPT_CHARACTERS) throw tooMuchWaits();
   }
 
   function drain(): AnswerEvent[] {
@@ -260,11 +260,6 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
 
 /** An answer cites no more. */
 const MAX_CITATIONS = 1_000;
-/** Models call some dozens of tools at once. */
-const MAX_CALLS = 4_096;
-/** Behind a tool call that is not over. As much as one event, or a complete answer, may have. */
-const MAX_WAITING_CHARACTERS = 32 * 1024 * 1024;
-const MAX_WAITING_BLOCKS = 3 * MAX_CALLS;
 
 function tooMuchWaits(): GatewayError {
   return new GatewayError("upstream_error", "The model server began a tool call and sent too much before the call was complete.");

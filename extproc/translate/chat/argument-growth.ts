@@ -1,6 +1,8 @@
+import { checkCalls } from "../../protocol/answer-bounds.ts";
+
 /** What is new in tool arguments that a server repeats whole in each chunk (profile flag `argumentSnapshots`). */
 export interface ArgumentGrowth {
-  /** @param key of the call within its answer. */
+  /** @param key of the call within its answer. @throws GatewayError `upstream_error` for more calls than any answer has. */
   grown(key: string, snapshot: string): string;
 }
 
@@ -10,6 +12,7 @@ export function createArgumentGrowth(): ArgumentGrowth {
     grown(key, snapshot) {
       const known = lengths.get(key) ?? 0;
       lengths.set(key, Math.max(known, snapshot.length));
+      checkCalls(lengths.size);
       return snapshot.slice(known);
     },
   };

@@ -5,11 +5,11 @@ import { isObject } from "../../protocol/json/object.ts";
 export interface ToolArguments {
   /** What can be passed on now. An object streams as it comes; anything else waits for the end. */
   push(piece: string): string;
-  /** How much waits for the end. */
+  /** How much stays in memory until the end: what waits for it, and what later pieces are compared with. */
   heldCharacters(): number;
   /** The object is closed: nothing more can belong to it. */
   isComplete(): boolean;
-  /** What is left: `{}` for a call without arguments, and an object around what is none. */
+  /** What is left; nothing is taken after it. `{}` for a call without arguments, and an object around what is none. */
   end(): string;
 }
 
@@ -21,8 +21,10 @@ export function createToolArguments({ isSnapshot }: { isSnapshot: boolean }): To
   let held = "";
   let scan: ObjectScan | undefined;
   let isOther = false;
+  let hasEnded = false;
 
   function push(piece: string): string {
+    if (hasEnded) return "";
     const added = isSnapshot ? fresh(piece) : piece;
     if (scan !== undefined) return scan.take(added);
     // The first character that is not white space tells what it is.
@@ -45,9 +47,15 @@ export function createToolArguments({ isSnapshot }: { isSnapshot: boolean }): To
 
   return {
     push,
-    heldCharacters: () => held.length,
+    heldCharacters: () => held.length + seen.length,
     isComplete: () => scan?.isClosed() ?? false,
-    end: () => (scan === undefined ? objectFrom(held) : ""),
+    end() {
+      hasEnded = true;
+      const rest = scan === undefined ? objectFrom(held) : "";
+      held = "";
+      seen = "";
+      return rest;
+    },
   };
 }
 

@@ -1,3 +1,4 @@
+import { checkBlocks, createAnswerSize } from "../../protocol/answer-bounds.ts";
 import type { AnswerBlock } from "../../protocol/messages/answer-block.ts";
 import type { AnswerEvent } from "../../protocol/messages/answer-event.ts";
 
@@ -8,6 +9,7 @@ import type { AnswerEvent } from "../../protocol/messages/answer-event.ts";
  */
 export function createAnswerUnwrapper(tool: string): (event: AnswerEvent) => AnswerEvent[] {
   let waiting: AnswerEvent[] = [];
+  const size = createAnswerSize();
   let answer: { index: number; input: string; hasDeltas: boolean } | undefined;
   /** Blocks whose events wait, or are left out. */
   const hidden = new Set<number>();
@@ -43,11 +45,14 @@ export function createAnswerUnwrapper(tool: string): (event: AnswerEvent) => Ans
     }
     if (block.type !== "text" && !isAnswer(block, tool)) return [event];
     hidden.add(index);
+    checkBlocks(hidden.size);
     return wait(event);
   }
 
   function wait(event: AnswerEvent): AnswerEvent[] {
-    if (answer === undefined) waiting.push(event);
+    if (answer !== undefined) return [];
+    size.keep(charactersOf(event));
+    waiting.push(event);
     return [];
   }
 
@@ -69,6 +74,15 @@ export function createAnswerUnwrapper(tool: string): (event: AnswerEvent) => Ans
     if (answer === undefined || answer.hasDeltas) return [];
     return [{ type: "content_block_delta", index, delta: { type: "text_delta", text: answer.input } }];
   }
+}
+
+/** Around the text of an event that waits. */
+const EVENT_CHARACTERS = 64;
+
+function charactersOf(event: AnswerEvent): number {
+  const holder = event.type === "content_block_start" ? event.block : event.type === "content_block_delta" ? event.delta : {};
+  const texts = Object.values(holder).filter((value) => typeof value === "string");
+  return texts.reduce((characters, text) => characters + text.length, EVENT_CHARACTERS);
 }
 
 function isAnswer(block: AnswerBlock, tool: string): boolean {

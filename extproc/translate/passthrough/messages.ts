@@ -4,6 +4,7 @@ import { HEADERS, MESSAGES_VERSION } from "../../../contract/headers.ts";
 import { UPSTREAM_PATHS } from "../../../contract/protocol.ts";
 import type { Meter } from "../../meter/meter.ts";
 import { eventsInBody, withoutMark } from "../../protocol/body-sniffer.ts";
+import { checkBlocks } from "../../protocol/answer-bounds.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
@@ -226,6 +227,7 @@ function createRules(meter: Meter, { model, isUsageInclusive, requestId }: Answe
         return renamed ?? "keep";
       case "content_block_start":
         if (typeof json["index"] === "number") openBlocks.add(json["index"]);
+        checkBlocks(openBlocks.size);
         return "keep";
       case "content_block_stop":
         if (typeof json["index"] === "number") openBlocks.delete(json["index"]);

@@ -1,9 +1,11 @@
+import { createAnswerSize } from "../../protocol/answer-bounds.ts";
+
 /**
  * A Responses stream sends each text in pieces, and then whole again: at the end of its part, of its item and of the response. What
  * is the same is counted once; what is not, the client reads as well.
  */
 export interface RepeatedText {
-  /** A piece of the text at this place. */
+  /** A piece of the text at this place. @throws GatewayError `upstream_error` for more text than any answer has. */
   add(key: string, piece: string): void;
   /** Those that were not sent before. From now on all of them were. */
   unheard(texts: readonly string[]): string[];
@@ -12,9 +14,11 @@ export interface RepeatedText {
 export function createRepeatedText(): RepeatedText {
   const pieces = new Map<string, string>();
   const whole = new Set<string>();
+  const size = createAnswerSize();
 
   return {
     add(key, piece) {
+      size.keep(piece.length);
       pieces.set(key, (pieces.get(key) ?? "") + piece);
     },
     unheard(texts) {
@@ -22,6 +26,7 @@ export function createRepeatedText(): RepeatedText {
       pieces.clear();
       return texts.filter((text) => {
         const isNew = !whole.has(text);
+        if (isNew) size.keep(text.length);
         whole.add(text);
         return isNew;
       });

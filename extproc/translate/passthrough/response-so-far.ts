@@ -1,5 +1,6 @@
 import { ERRORS, type GatewayError } from "../../../contract/errors.ts";
 import type { Usage } from "../../../contract/usage.ts";
+import { checkBlocks, createAnswerSize } from "../../protocol/answer-bounds.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { RawJson, type Encodable } from "../../protocol/json/raw.ts";
 import { rawMembers } from "../../protocol/json/raw-members.ts";
@@ -10,6 +11,7 @@ import { encodeError, encodeUsage } from "../../protocol/responses/response.ts";
 
 /** What has come of a response whose stream the gateway may have to end itself. */
 export interface ResponseSoFar {
+  /** @throws GatewayError `upstream_error` for more items, or more of them, than any answer has. */
   read(json: JsonObject, data: string): void;
   /** Its ending at the limit of output tokens. */
   limited(usage: Usage): string;
@@ -22,7 +24,10 @@ interface Item {
   members: Record<string, RawJson>;
   /** As it ended; null while it is open. */
   done: RawJson | null;
+  /** What it says while it is open. */
   parts: Map<string, { kind: string; text: string }>;
+  /** Of its parts. */
+  characters: number;
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -34,6 +39,7 @@ export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> 
   let response = NO_RESPONSE;
   let next = 0;
   const items = new Map<unknown, Item>();
+  const size = createAnswerSize();
 
   function read(json: JsonObject, data: string): void {
     if (typeof json["sequence_number"] === "number") next = json["sequence_number"] + 1;
@@ -48,22 +54,34 @@ export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> 
 
   function readItem({ type, output_index: index }: JsonObject, data: string): void {
     const written = rawMember(Buffer.from(data), "item") ?? NOTHING;
-    const known = items.get(index) ?? { members: rawMembers(written), done: null, parts: new Map() };
-    if (type === "response.output_item.done") known.done = new RawJson(written.toString("utf8"));
+    const known = items.get(index) ?? { members: rawMembers(written), done: null, parts: new Map(), characters: 0 };
     items.set(index, known);
+    checkBlocks(items.size);
+    size.keep(written.length);
+    if (type === "response.output_item.done") finish(known, written);
+  }
+
+  function finish(item: Item, written: Buffer): void {
+    item.done = new RawJson(written.toString("utf8"));
+    item.parts.clear();
+    size.keep(-item.characters);
+    item.characters = 0;
   }
 
   function readDelta(json: JsonObject, type: string): void {
     const item = items.get(json["output_index"]);
     const { delta } = json;
-    if (item === undefined || typeof delta !== "string") return;
+    if (item === undefined || item.done !== null || typeof delta !== "string") return;
     const kind = KINDS.get(type);
     if (kind === undefined) return;
     const partIndex = json["content_index"] ?? json["summary_index"];
     const key = `${kind}/${typeof partIndex === "number" ? partIndex : 0}`;
     const part = item.parts.get(key) ?? { kind, text: "" };
     part.text += delta;
+    if (!item.parts.has(key)) size.addBlock();
     item.parts.set(key, part);
+    item.characters += delta.length;
+    size.keep(delta.length);
   }
 
   function ending(type: string, members: Record<string, Encodable>): string {

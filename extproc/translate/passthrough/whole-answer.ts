@@ -1,5 +1,6 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import type { Protocol } from "../../../contract/protocol.ts";
+import { checkWholeAnswer } from "../../protocol/answer-bounds.ts";
 import { ANSWER_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
@@ -18,5 +19,6 @@ export function parseWhole(body: Buffer, client: Protocol): JsonObject {
   if (!isObject(json)) throw new GatewayError("upstream_error", "The model server's answer is not a JSON object.");
   // Some servers send their error with a 200.
   if (isObject(json["error"]) || json["object"] === "error") throw readUpstreamErrorPayload(json, client);
+  checkWholeAnswer(json);
   return json;
 }

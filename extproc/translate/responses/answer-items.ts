@@ -1,4 +1,5 @@
 import type { Meter } from "../../meter/meter.ts";
+import { checkBlocks } from "../../protocol/answer-bounds.ts";
 import { parseItem, partsOf, toCitation, type AnswerItem, type AnswerItemOf } from "../../protocol/responses/answer-item.ts";
 import type { AnswerEvent, GrowthEvent } from "../conversation/answer-event.ts";
 import { createToolCallIds } from "../conversation/tool-call-ids.ts";
@@ -17,6 +18,7 @@ export interface AnswerItems {
   /** Closes what is open. */
   end(): AnswerEvent[];
   hasRefusal(): boolean;
+  hasCalls(): boolean;
 }
 
 interface PartPosition {
@@ -66,6 +68,13 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
   const items = new Map<number, OpenItem>();
   let nextIndex = 0;
   let hasRefusal = false;
+  let hasCalls = false;
+
+  function put(item: number, open: OpenItem): void {
+    items.set(item, open);
+    // Items that open no block take up memory, too.
+    checkBlocks(items.size);
+  }
 
   function begin(item: number, written: unknown): AnswerEvent[] {
     const parsed = parseItem(written);
@@ -73,9 +82,10 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
   }
 
   function openCall(item: number, { name, call_id: callId, id }: AnswerItemOf<"function_call">) {
+    hasCalls = true;
     const index = takeIndex();
     const call: OpenCall = { type: "function_call", index, hasArguments: false };
-    items.set(item, call);
+    put(item, call);
     const block = { type: "tool_call", id: ids.next(callId || id || ""), name: names.toClient(name) } as const;
     return { call, events: [{ type: "open", index, block }] satisfies AnswerEvent[] };
   }
@@ -90,7 +100,7 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
   function openPart({ kind, item, part }: PartPosition): { index: number | null; events: AnswerEvent[] } {
     const message = items.get(item) ?? { type: "message", parts: new Map() };
     if (message.type !== "message") return { index: null, events: [] };
-    items.set(item, message);
+    put(item, message);
     const known = message.parts.get(part);
     if (known !== undefined) return { index: known.index, events: [] };
     const index = takeIndex();
@@ -110,7 +120,7 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
   function think({ source, item, part }: ThoughtPosition, delta: string): AnswerEvent[] {
     const thought = items.get(item) ?? { type: "reasoning", index: null, shown: null };
     if (delta === "" || thought.type !== "reasoning") return [];
-    items.set(item, thought);
+    put(item, thought);
     if (thought.shown !== null && thought.shown.source !== source) return [];
     const separator = thought.shown !== null && thought.shown.part !== part ? "\n\n" : "";
     thought.shown = { source, part };
@@ -137,7 +147,7 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
     const parsed = parseItem(written);
     const events = parsed === null ? [] : complete(item, parsed);
     const closed = close(items.get(item));
-    items.set(item, { type: "over" });
+    put(item, { type: "over" });
     return [...events, ...closed];
   }
 
@@ -176,7 +186,7 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
   function sign(item: number, { id, encrypted }: { id: string; encrypted: string }): AnswerEvent[] {
     const thought = items.get(item) ?? { type: "reasoning", index: null, shown: null };
     if (thought.type !== "reasoning") return [];
-    items.set(item, thought);
+    put(item, thought);
     const { index, events } = openThought(thought);
     return [...events, { type: "signature", index, signature: sealReasoning({ model: thinker, id, encrypted }) }];
   }
@@ -224,9 +234,10 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
     finish,
     end() {
       const closed = [...items.values()].flatMap(close);
-      for (const item of items.keys()) items.set(item, { type: "over" });
+      for (const item of items.keys()) put(item, { type: "over" });
       return closed;
     },
     hasRefusal: () => hasRefusal,
+    hasCalls: () => hasCalls,
   };
 }

@@ -68,7 +68,8 @@ export function createAnswerReader(context: ResponsesAnswerContext): AnswerReade
     // What no event has said stands here.
     const rest = output.flatMap((item, index) => items.finish(index, item));
     const closed = items.end();
-    if (meter.outputBytes() === 0 && bytesOf(messagesOutput({ output })) > 0)
+    // Calls without arguments say nothing.
+    if (meter.outputBytes() === 0 && !items.hasCalls() && bytesOf(messagesOutput({ output })) > 0)
       throw new GatewayError("upstream_error", "The model server's answer has no text where a response has it.");
     meter.report(responsesUsage(usage) ?? {});
     if (reason !== null && isUnknownReason({ status, reason })) meter.noteUnknownReason(reason);

@@ -1,4 +1,5 @@
 import type { GatewayError } from "../../../contract/errors.ts";
+import { createAnswerSize } from "../../protocol/answer-bounds.ts";
 import { createEventEncoder, type PartEvent } from "../../protocol/responses/event.ts";
 import { encodeResponse, type ResponseHead, type ResponseState } from "../../protocol/responses/response.ts";
 import type { AnswerWriter, StreamWriter } from "../conversation/answer.ts";
@@ -28,6 +29,7 @@ function createStreamWriter(context: WriteContext): StreamWriter & { response():
   const encoder = createEventEncoder(head);
   const output = createOutput(serial);
   const blocks = createBlocks(context, output);
+  const size = createAnswerSize();
   let isStarted = false;
   let end: ResponseState = { status: "in_progress" };
 
@@ -41,11 +43,14 @@ function createStreamWriter(context: WriteContext): StreamWriter & { response():
         return ": ping\n\n";
       case "error":
         throw event.error;
-      case "open":
       case "text":
       case "refusal":
       case "thinking":
       case "arguments":
+        // The last events have all text again.
+        size.keep(event.text.length);
+        return encode(blocks.take(event));
+      case "open":
       case "signature":
       case "citations":
       case "close":
