@@ -54,13 +54,21 @@ export interface AnswerStreamStart {
   noteFailure(thrown: unknown): GatewayError;
   /** Sends Envoy a message that answers none of its own. */
   push(reply: Reply): void;
+  /**
+   * Makes room for so many bytes of an event that the model server has not finished.
+   * @throws GatewayError if there is none.
+   */
+  hold(bytes: number): void;
 }
+
+/** Most events are shorter, and chunks end in the middle of some. */
+const HELD_UNNOTED_BYTES = 64 * 1024;
 
 /** Balancers close connections that are silent for a minute, some for half a minute. */
 const DEFAULT_KEEP_ALIVE_MS = 15_000;
 
 export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
-  const { createMachine, isEarly, onBegun, run, keepAlive, noteFailure, push } = start;
+  const { createMachine, isEarly, onBegun, run, keepAlive, noteFailure, push, hold } = start;
   let isWaiting = isEarly;
   let machine = isEarly ? undefined : createMachine();
   /** Envoy takes no bytes before it has sent a chunk. */
@@ -68,6 +76,7 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
   let isOver = false;
   let isBroken = false;
   let receivedBytes = 0;
+  let heldBytes = 0;
   let timer: NodeJS.Timeout | undefined;
   let firstChunk: NodeJS.Timeout | undefined;
   let ending: Ending | undefined;
@@ -96,6 +105,7 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
   function translate(chunk: Buffer, isEnd: boolean): Reply | undefined {
     const machine = theMachine();
     const pushed = chunk.length === 0 ? "unchanged" : machine.push(chunk);
+    noteHeld(machine.heldBytes());
     const bytes = pushed === "unchanged" ? chunk : pushed;
     const next = run.noteOutput(bytes.length);
     if (isEnd) return last(Buffer.concat([bytes, end()]));
@@ -110,6 +120,13 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
     if (bytes.length === 0) return undefined;
     timer?.refresh();
     return reply.streamChunk(bytes, false);
+  }
+
+  function noteHeld(bytes: number): void {
+    const noted = bytes > HELD_UNNOTED_BYTES ? bytes : 0;
+    if (noted === heldBytes) return;
+    hold(noted);
+    heldBytes = noted;
   }
 
   /** A server that goes on after its ending is not read for ever. Text that the client still gets is charged, and has its time. */

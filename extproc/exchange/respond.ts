@@ -67,9 +67,21 @@ function startStream(context: ExchangeContext, { run, dispatch, relayed, keep }:
     keepAlive: keepAliveBytes(protocol),
     noteFailure: (thrown) => noteFailure(context, thrown),
     push,
+    hold: (bytes) => holdPart(context, bytes),
   });
   context.closers.push(stream.close);
   return stream;
+}
+
+/** @throws GatewayError `upstream_error` where there is no room: servers send events of a few hundred bytes. */
+function holdPart({ heldBytes, requestBytes }: ExchangeContext, bytes: number): void {
+  try {
+    heldBytes?.reserve(requestBytes + bytes);
+  } catch (cause) {
+    const message = "The model server sent one event that is larger than the gateway can hold at the moment.";
+    throw new GatewayError("upstream_error", message, { cause });
+  }
+  heldBytes?.resize(requestBytes + bytes);
 }
 
 /** Phase 4, for an answer that came in one piece. @throws GatewayError for an answer that cannot be passed on. */

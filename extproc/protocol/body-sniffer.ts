@@ -10,6 +10,8 @@ export interface BodySniffer {
   push(chunk: Buffer): Buffer;
   /** The whole JSON text; null where the body was none. */
   json(): string | null;
+  /** Of a JSON body, so far. */
+  heldBytes(): number;
 }
 
 const OPEN_BRACE = 123;
@@ -40,8 +42,10 @@ export function createBodySniffer(): BodySniffer {
       if (kind === "json") return hold(chunk);
       const all = Buffer.concat([...held, chunk]);
       held = [];
+      heldBytes = 0;
       return all;
     },
+    heldBytes: () => heldBytes,
     json: () =>
       kind === "json"
         ? Buffer.concat(held)

@@ -69,6 +69,7 @@ export function createStream(reader: AnswerReader, writer: StreamWriter): Stream
     fail: (error) => Buffer.from(source.fail() ? writer.fail(error) : ""),
     isEnding: () => source.outcome() !== "open" || reader.isFinished(),
     outcome: () => source.outcome(),
+    heldBytes: source.heldBytes,
   };
 }
 
@@ -102,6 +103,8 @@ interface EventSource {
   /** Is it open although its server has closed? It is truncated then. */
   cut(): boolean;
   outcome(): StreamOutcome;
+  /** Of an event, or of a JSON body, that is not whole yet. */
+  heldBytes(): number;
 }
 
 interface Received {
@@ -202,5 +205,6 @@ function createEventSource(reader: AnswerReader, skimmer: TextSkimmer | null): E
       return true;
     },
     outcome: () => outcome,
+    heldBytes: () => sniffer.heldBytes() + received - parser.settled(),
   };
 }

@@ -66,4 +66,6 @@ export interface StreamTranslation {
   /** The upstream has said that its answer is over: what may follow is its usage and the end of the connection. */
   isEnding(): boolean;
   outcome(): StreamOutcome;
+  /** Bytes in memory that the upstream has begun an event, or a document, with, and not finished. */
+  heldBytes(): number;
 }

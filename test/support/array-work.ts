@@ -8,13 +8,17 @@ const SEARCHES = ["find", "findIndex", "findLast", "findLastIndex", "some", "eve
 export function countArrayWork(work: () => void): number {
   let elements = 0;
   const { prototype } = Array;
-  const originals = Object.getOwnPropertyDescriptors(prototype);
+  const originals = new Map<PropertyKey, Function>();
 
-  function count(name: string, replace: (original: Function) => Function): void {
+  function count(name: PropertyKey, replace: (original: Function) => Function): void {
     const original: unknown = Reflect.get(prototype, name);
-    if (typeof original !== "function") throw new Error(`arrays have no ${name}`);
-    Object.defineProperty(prototype, name, { configurable: true, writable: true, value: replace(original) });
+    if (typeof original !== "function") throw new Error(`arrays have no ${String(name)}`);
+    originals.set(name, original);
+    define(name, replace(original));
   }
+
+  const define = (name: PropertyKey, value: Function) =>
+    Object.defineProperty(prototype, name, { configurable: true, writable: true, value });
 
   for (const name of SEARCHES)
     count(name, (original) =>
@@ -40,18 +44,15 @@ export function countArrayWork(work: () => void): number {
         return found;
       });
   // A spread, or a loop.
-  Object.defineProperty(prototype, Symbol.iterator, {
-    configurable: true,
-    writable: true,
-    value(this: readonly unknown[]) {
+  count(Symbol.iterator, (original) =>
+    function (this: readonly unknown[]): unknown {
       elements += this.length;
-      return Reflect.apply(originals.values.value, this, []);
-    },
-  });
+      return Reflect.apply(original, this, []);
+    });
   try {
     work();
   } finally {
-    Object.defineProperties(prototype, originals);
+    for (const [name, original] of originals) define(name, original);
   }
   return elements;
 }

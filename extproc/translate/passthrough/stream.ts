@@ -260,6 +260,8 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     stopForCredit,
     isEnding: () => isClosed || rules.outcome() !== "open",
     outcome: () => ending ?? rules.outcome(),
+    // The parser has the line that is not whole, too.
+    heldBytes: () => 2 * held.length() + answer.length(),
   };
 }
 

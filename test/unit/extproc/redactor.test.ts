@@ -92,6 +92,7 @@ test("a stream passes untouched until it fails; from there on nothing of it show
     stopForCredit: () => Buffer.alloc(0),
     isEnding: () => outcome !== "open",
     outcome: () => outcome,
+    heldBytes: () => 0,
   };
   const stream = redactor.stream(machine, (error) => `data: ${error.message}\n\n`);
   expect(stream.push(Buffer.from(`data: ${KEY}\n\n`))).toBe("unchanged");

@@ -15,6 +15,7 @@ function run(machine: Partial<StreamTranslation>, act: (machine: StreamTranslati
     stopForCredit: () => Buffer.alloc(0),
     isEnding: () => false,
     outcome: () => "open",
+    heldBytes: () => 0,
     ...machine,
   };
   act(withFinalResponse(whole, (bytes) => found.push(JSON.parse(String(bytes)))));

@@ -181,6 +181,14 @@ test.for(STREAMS)("a stream of $what without end fails: $client via $upstream", 
   expect(text).toMatch(/more than \d+ (tool calls|blocks)|too large/);
 });
 
+test.for(PAIRS)("what an unfinished event holds is known: $client via $upstream", (pair) => {
+  const machine = translationOf(pair, true).stream(createMeter(0));
+  machine.push(Buffer.from(`: a comment\n\ndata: {"a":"${"x".repeat(100_000)}`));
+  expect(machine.heldBytes()).toBeGreaterThanOrEqual(100_000);
+  machine.push(Buffer.from('"}\n\n'));
+  expect(machine.heldBytes()).toBe(0);
+});
+
 test.for(PAIRS)("a stream of tiny events where JSON was asked for is refused: $client via $upstream", (pair) => {
   const tiny = pair.upstream === "chat" ? 'data: {"choices":[]}\n\n' : 'data: {"type":"ping"}\n\n';
   const answer = () => translationOf(pair, false).response(Buffer.from(tiny.repeat(65_537)), createMeter(0));
