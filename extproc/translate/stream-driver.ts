@@ -127,7 +127,10 @@ function createEventSource(reader: AnswerReader, skimmer: TextSkimmer | null): E
       if (event.type === "error") throw event.error;
       if (event.type === "start") isStarted = true;
       if (event.type === "stop") outcome = "complete";
-      if (event.type === "open") event.block.type === "tool_call" ? size.addCall() : size.addBlock();
+      if (event.type === "open") {
+        if (event.block.type === "tool_call") size.addCall();
+        else size.addBlock();
+      }
       // Some clients get a call's arguments in one piece.
       if (event.type === "arguments") size.keep(event.text.length);
       events.push(event);

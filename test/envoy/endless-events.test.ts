@@ -49,8 +49,15 @@ async function sendEndlessEvent(response: ServerResponse): Promise<void> {
   response.writeHead(200, { "content-type": "text/event-stream" });
   response.write('data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\ndata: {"a":"');
   for (let sent = 0; sent < SENT_BYTES && !response.destroyed; sent += PIECE.length) {
-    if (!response.write(PIECE)) await Promise.race([once(response, "drain"), once(response, "close")]);
+    if (!response.write(PIECE)) await writable(response);
   }
+}
+
+async function writable(response: ServerResponse): Promise<void> {
+  const waiting = new AbortController();
+  const { signal } = waiting;
+  await Promise.race([once(response, "drain", { signal }), once(response, "close", { signal })]).catch(() => undefined);
+  waiting.abort();
 }
 
 function answerWell(response: ServerResponse): void {
@@ -60,7 +67,11 @@ function answerWell(response: ServerResponse): void {
   response.end(JSON.stringify({ id: "a", object: "chat.completion", created: 1, model: "m", choices, usage }));
 }
 
-async function ask(apiKey: string, model: string, { isStream = false, signal }: { isStream?: boolean; signal?: AbortSignal } = {}) {
+async function ask(
+  apiKey: string,
+  model: string,
+  { isStream = false, signal }: { isStream?: boolean; signal?: AbortSignal } = {},
+) {
   const response = await fetch(`${plane.baseUrl}/v1/chat/completions`, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` },

@@ -21,34 +21,46 @@ export function countArrayWork(work: () => void): number {
     Object.defineProperty(prototype, name, { configurable: true, writable: true, value });
 
   for (const name of SEARCHES)
-    count(name, (original) =>
-      function (this: unknown, predicate: Function, ...rest: unknown[]): unknown {
-        const counted = (...given: unknown[]): unknown => {
-          elements += 1;
-          return Reflect.apply(predicate, undefined, given);
-        };
-        return Reflect.apply(original, this, [counted, ...rest]);
-      });
+    count(
+      name,
+      (original) =>
+        function (this: unknown, predicate: Function, ...rest: unknown[]): unknown {
+          const counted = (...given: unknown[]): unknown => {
+            elements += 1;
+            return Reflect.apply(predicate, undefined, given);
+          };
+          return Reflect.apply(original, this, [counted, ...rest]);
+        },
+    );
   for (const name of ["slice", "concat", "toReversed", "toSorted"])
-    count(name, (original) =>
-      function (this: unknown, ...given: unknown[]): unknown {
-        const copy: unknown = Reflect.apply(original, this, given);
-        if (Array.isArray(copy)) elements += copy.length;
-        return copy;
-      });
+    count(
+      name,
+      (original) =>
+        function (this: unknown, ...given: unknown[]): unknown {
+          const copy: unknown = Reflect.apply(original, this, given);
+          if (Array.isArray(copy)) elements += copy.length;
+          return copy;
+        },
+    );
   for (const name of ["indexOf", "includes", "lastIndexOf"])
-    count(name, (original) =>
-      function (this: readonly unknown[], ...given: unknown[]): unknown {
-        const found: unknown = Reflect.apply(original, this, given);
-        elements += typeof found === "number" && found >= 0 ? found + 1 : this.length;
-        return found;
-      });
+    count(
+      name,
+      (original) =>
+        function (this: readonly unknown[], ...given: unknown[]): unknown {
+          const found: unknown = Reflect.apply(original, this, given);
+          elements += typeof found === "number" && found >= 0 ? found + 1 : this.length;
+          return found;
+        },
+    );
   // A spread, or a loop.
-  count(Symbol.iterator, (original) =>
-    function (this: readonly unknown[]): unknown {
-      elements += this.length;
-      return Reflect.apply(original, this, []);
-    });
+  count(
+    Symbol.iterator,
+    (original) =>
+      function (this: readonly unknown[]): unknown {
+        elements += this.length;
+        return Reflect.apply(original, this, []);
+      },
+  );
   try {
     work();
   } finally {

@@ -25,21 +25,33 @@ function translationOf({ client, upstream }: Pair, stream: boolean): Translation
   return createTranslation(client, inputFor({ model: "modelx-v4-pro", stream, ...REQUESTS[client] }, { upstream }));
 }
 
-const times = <Made>(count: number, make: (index: number) => Made): Made[] => Array.from({ length: count }, (_, index) => make(index));
+const times = <Made>(count: number, make: (index: number) => Made): Made[] =>
+  Array.from({ length: count }, (_, index) => make(index));
 
 const chatAnswer = (members: object) => ({
   choices: [{ index: 0, message: { role: "assistant", content: null, ...members }, finish_reason: "stop" }],
 });
-const message = (content: object[]) => ({ id: "m", type: "message", role: "assistant", model: "m", content, stop_reason: "end_turn" });
+const message = (content: object[]) => ({
+  id: "m",
+  type: "message",
+  role: "assistant",
+  model: "m",
+  content,
+  stop_reason: "end_turn",
+});
 const response = (output: object[]) => ({ id: "r", object: "response", status: "completed", model: "m", output });
 
 /** A complete answer with so many calls. */
 const CALLS = {
   chat: (count) =>
-    chatAnswer({ tool_calls: times(count, (index) => ({ id: `c${index}`, type: "function", function: { name: "f", arguments: "{}" } })) }),
+    chatAnswer({
+      tool_calls: times(count, (index) => ({ id: `c${index}`, type: "function", function: { name: "f", arguments: "{}" } })),
+    }),
   messages: (count) => message(times(count, (index) => ({ type: "tool_use", id: `c${index}`, name: "f", input: {} }))),
   responses: (count) =>
-    response(times(count, (index) => ({ type: "function_call", id: `f${index}`, call_id: `c${index}`, name: "f", arguments: "{}" }))),
+    response(
+      times(count, (index) => ({ type: "function_call", id: `f${index}`, call_id: `c${index}`, name: "f", arguments: "{}" })),
+    ),
 } as const satisfies Record<Protocol, (count: number) => object>;
 
 /** A complete answer with so many other blocks; chat completions have none. */
@@ -73,7 +85,6 @@ describe.for(PAIRS)("$client via $upstream", (pair) => {
     expect(answer).not.toContain("GatewayError");
     expect(answer).toContain("c99");
   });
-
 });
 
 const BLOCK_CASES = PROTOCOLS.flatMap((client) => [
@@ -103,7 +114,13 @@ const event = (type: string, members: object) => `event: ${type}\ndata: ${JSON.s
 const piece = (delta: object) => `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`;
 
 /** Streams that do not end, piece by piece: what the gateway would keep of them grows with each. */
-const ENDLESS: { what: string; upstream: Protocol; clients: readonly Protocol[]; pieces: (index: number) => string; count: number }[] = [
+const ENDLESS: {
+  what: string;
+  upstream: Protocol;
+  clients: readonly Protocol[];
+  pieces: (index: number) => string;
+  count: number;
+}[] = [
   {
     what: "calls",
     upstream: "messages",
@@ -115,7 +132,11 @@ const ENDLESS: { what: string; upstream: Protocol; clients: readonly Protocol[];
     what: "calls",
     upstream: "responses",
     clients: ["chat", "messages"],
-    pieces: (index) => event("response.output_item.added", { output_index: index, item: { type: "function_call", call_id: `c${index}`, name: "f" } }),
+    pieces: (index) =>
+      event("response.output_item.added", {
+        output_index: index,
+        item: { type: "function_call", call_id: `c${index}`, name: "f" },
+      }),
     count: TOO_MANY_CALLS,
   },
   {

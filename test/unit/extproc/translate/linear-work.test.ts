@@ -14,7 +14,8 @@ interface Shape {
   upstream: Protocol;
 }
 
-const times = <Made>(count: number, make: (index: number) => Made): Made[] => Array.from({ length: count }, (_, index) => make(index));
+const times = <Made>(count: number, make: (index: number) => Made): Made[] =>
+  Array.from({ length: count }, (_, index) => make(index));
 
 function expectLinear(work: (count: number) => () => void): void {
   const once = countArrayWork(work(COUNT));
@@ -29,7 +30,8 @@ const callOf = (index: number) => ({ id: `c${index}`, type: "function", function
 const REQUESTS: (Shape & { what: string; make: (count: number) => object })[] = [
   {
     what: "results in reverse order",
-    ...{ client: "chat", upstream: "messages" },
+    client: "chat",
+    upstream: "messages",
     make: (count) => ({
       messages: [
         hello,
@@ -40,7 +42,8 @@ const REQUESTS: (Shape & { what: string; make: (count: number) => object })[] = 
   },
   {
     what: "results of calls with one id",
-    ...{ client: "chat", upstream: "messages" },
+    client: "chat",
+    upstream: "messages",
     make: (count) => ({
       messages: [
         hello,
@@ -51,7 +54,8 @@ const REQUESTS: (Shape & { what: string; make: (count: number) => object })[] = 
   },
   {
     what: "results in reverse order",
-    ...{ client: "responses", upstream: "chat" },
+    client: "responses",
+    upstream: "chat",
     make: (count) => ({
       input: [
         hello,
@@ -77,17 +81,21 @@ const chunk = (choice: object) => `data: ${JSON.stringify({ choices: [{ index: 0
 const ANSWERS: (Shape & { what: string; events: (count: number) => string[] })[] = [
   {
     what: "calls that are all open at once",
-    ...{ client: "responses", upstream: "messages" },
+    client: "responses",
+    upstream: "messages",
     events: (count) => [
       START,
-      ...times(count, (index) => event("content_block_start", { index, content_block: { type: "tool_use", id: `t${index}`, name: "f" } })),
+      ...times(count, (index) =>
+        event("content_block_start", { index, content_block: { type: "tool_use", id: `t${index}`, name: "f" } }),
+      ),
       ...times(count, (index) => event("content_block_stop", { index: count - 1 - index })),
       STOP,
     ],
   },
   {
     what: "log probabilities in pieces",
-    ...{ client: "chat", upstream: "chat" },
+    client: "chat",
+    upstream: "chat",
     events: (count) => [
       ...times(count, () => chunk({ delta: { content: "a" }, logprobs: { content: [{ token: "a", logprob: 0 }] } })),
       chunk({ delta: {}, finish_reason: "stop" }),
