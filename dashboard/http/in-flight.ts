@@ -25,26 +25,26 @@ export function boundInFlight(app: FastifyInstance): InFlight {
     inWork: MAX_OF_ADDRESS,
     waiting: 0,
     waitMs: 0,
-    refusal: `At most ${MAX_OF_ADDRESS} requests of one address are worked on at once. Try again in a moment.`,
+    refusal: `At most ${MAX_OF_ADDRESS} requests from one address are processed at a time. Try again in a moment.`,
   });
   const ofAccount = createTurns({
     inWork: requestsInWork,
     waiting: requestsWaiting,
     waitMs: WAIT_MS,
-    refusal: `At most ${requestsInWork} requests of an account are worked on at once, and ${requestsWaiting} more wait. Try again in a moment, with fewer at once.`,
+    refusal: `At most ${requestsInWork} requests of an account are processed at a time, and ${requestsWaiting} more wait. Send fewer at a time, and try again in a moment.`,
   });
   const ofDownloads = createTurns({
     inWork: downloads,
     waiting: 0,
     waitMs: 0,
-    refusal: `An account downloads at most ${downloads} files at once. Wait until one is complete.`,
+    refusal: `An account can download at most ${downloads} files at a time. Wait until one is complete.`,
   });
 
   const identifications = createTurns({
     inWork: 8,
     waiting: MAX_OF_ADDRESS,
     waitMs: WAIT_MS,
-    refusal: `Too many requests of your address are waiting. ${COME_LATER}`,
+    refusal: `Too many requests from your address are waiting. ${COME_LATER}`,
   });
   const guestPages = createGuestTurns({ inWork: 4, waitingOfAddress: 100, waiting: 400 });
   // Sign-ins and sign-ups wait for hashes, which have a queue of their own.
@@ -118,9 +118,9 @@ function createGuestTurns({
     ofAddress: createTurns({
       ...rules,
       waiting: waitingOfAddress,
-      refusal: `At most ${inWork} requests of one address that has not signed in are worked on at once, and ${waitingOfAddress} more wait. ${COME_LATER}`,
+      refusal: `Without signing in, at most ${inWork} requests from one address are processed at a time, and ${waitingOfAddress} more wait. ${COME_LATER}`,
     }),
-    ofAll: createTurns({ ...rules, waiting, refusal: `Too many people are here right now. ${COME_LATER}` }),
+    ofAll: createTurns({ ...rules, waiting, refusal: `The service has too many visitors right now. ${COME_LATER}` }),
   };
 }
 
