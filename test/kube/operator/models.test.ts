@@ -34,7 +34,7 @@ describe("a Model", () => {
     expect(await team.conditions("model", "first")).toMatchObject({
       Accepted: { status: "True" },
       ResolvedRefs: { status: "True" },
-      Programmed: { status: "True", message: "in force in every Envoy that is connected" },
+      Programmed: { status: "True", message: "active in all connected Envoys" },
     });
     expect((await team.get("model", "first")).status).toMatchObject({
       backendsSummary: "1/1",
@@ -131,7 +131,7 @@ describe("a Model", () => {
     await expectCondition("refused", "Programmed", {
       status: "False",
       reason: "RejectedByEnvoy",
-      message: expect.stringMatching(/^model\/refused\/primary.*NULL-byte.*; the last good version stays in force$/),
+      message: expect.stringMatching(/^model\/refused\/primary.*NULL-byte.*; the last valid version stays in force$/),
     });
     await until(async () => expect(await team.events("refused")).toContain("Warning RejectedByEnvoy"));
     await expectServed("refused");

@@ -133,7 +133,7 @@ test("a Model whose cluster Envoy refused is served by its last good version, an
     type: "Programmed",
     isTrue: false,
     reason: "RejectedByEnvoy",
-    message: "malformed; the last good version stays in force",
+    message: "malformed; the last valid version stays in force",
   });
 });
 
