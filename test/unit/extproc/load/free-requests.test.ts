@@ -43,7 +43,7 @@ test("an account waits for two usage reports at once at most, all accounts for f
   const { free, refusals } = setUp();
   const [flood, second, third] = [createAccountLoad(), createAccountLoad(), createAccountLoad()];
   const slots = [free.report(flood), free.report(flood)];
-  expect(() => free.report(flood)).toThrow(limited("waits for 2 usage reports"));
+  expect(() => free.report(flood)).toThrow(limited("already has 2 usage reports in progress"));
   slots.push(free.report(second), free.report(second));
   expect(() => free.report(third)).toThrow(expect.objectContaining({ code: "overloaded", status: 503 }));
   slots[0]?.release();

@@ -259,7 +259,7 @@ test.for([
 test.for([
   { name: "a folder", make: () => mkdir(join(folder, "odd.yaml")), problem: "is not a file" },
   { name: "a named pipe", make: () => run("mkfifo", [join(folder, "odd.yaml")]), problem: "is not a file" },
-  { name: "a link to itself", make: () => symlink("odd.yaml", join(folder, "odd.yaml")), problem: "leads back to itself" },
+  { name: "a link to itself", make: () => symlink("odd.yaml", join(folder, "odd.yaml")), problem: "is a symbolic link to itself" },
   { name: "a link to nothing", make: () => symlink("none", join(folder, "odd.yaml")), problem: "is a broken symbolic link" },
   { name: "a device", make: () => symlink("/dev/zero", join(folder, "odd.yaml")), problem: "is not a file" },
   { name: "a large file", make: () => write("odd.yaml", `# ${"x".repeat(256 * 1024)}`), problem: "is larger than 256 KiB" },
@@ -316,7 +316,7 @@ test("of very many files the first 500 by name are read, and the others are name
   const writes = Array.from({ length: 502 }, (_, index) => write(`m${String(index).padStart(3, "0")}.yaml`, model(`m${index}`)));
   await Promise.all(writes);
   expect(names(await start())).toHaveLength(500);
-  expect(refusals).toEqual(["m500.yaml", "m501.yaml"].map((name) => expect.stringContaining(`${name}: is not read`)));
+  expect(refusals).toEqual(["m500.yaml", "m501.yaml"].map((name) => expect.stringContaining(`${name}: is ignored`)));
 });
 
 test("a mapping of very many keys is read once through, and a repeated key is found among them", async () => {
