@@ -46,7 +46,7 @@ export interface LimitDefinition {
   reached(limit: bigint): string;
 }
 
-/** Each limit, once: counters, forms, API, resource and messages are made from it. A request is checked in this order. */
+/** Each limit, once: counters, forms, API, resource and messages are made from it, in the order of `limitsSchema`. */
 export const LIMITS = {
   requestsPerMinute: {
     kind: "requests",

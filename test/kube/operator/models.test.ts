@@ -98,7 +98,8 @@ describe("a Model", () => {
   test("whose host does not exist is not Ready, and says which", async () => {
     const { team } = stage();
     await team.apply(model("lost", { url: "http://vllm.nowhere.invalid:8000/v1" }));
-    const words = "backend primary: url: there is no host vllm.nowhere.invalid; correct the name, or create the Service or DNS record";
+    const words =
+      "backend primary: url: there is no host vllm.nowhere.invalid; correct the name, or create the Service or DNS record";
     await expectCondition("lost", "Reachable", { status: "False", reason: "HostNotFound", message: words });
     await expectCondition("lost", "Ready", { status: "False", reason: "HostNotFound", message: words });
     await until(async () => expect(await team.events("lost")).toContain("Warning HostNotFound"));

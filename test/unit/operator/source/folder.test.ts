@@ -259,7 +259,11 @@ test.for([
 test.for([
   { name: "a folder", make: () => mkdir(join(folder, "odd.yaml")), problem: "is not a file" },
   { name: "a named pipe", make: () => run("mkfifo", [join(folder, "odd.yaml")]), problem: "is not a file" },
-  { name: "a link to itself", make: () => symlink("odd.yaml", join(folder, "odd.yaml")), problem: "is a symbolic link to itself" },
+  {
+    name: "a link to itself",
+    make: () => symlink("odd.yaml", join(folder, "odd.yaml")),
+    problem: "is a symbolic link to itself",
+  },
   { name: "a link to nothing", make: () => symlink("none", join(folder, "odd.yaml")), problem: "is a broken symbolic link" },
   { name: "a device", make: () => symlink("/dev/zero", join(folder, "odd.yaml")), problem: "is not a file" },
   { name: "a large file", make: () => write("odd.yaml", `# ${"x".repeat(256 * 1024)}`), problem: "is larger than 256 KiB" },
