@@ -141,10 +141,10 @@ describe("ledger/account-command", () => {
     const { url, database } = await postgres.migrated();
     const words = ["team-a", "--name", "Team A", "--grant-usd", "20.5", "--reference", "first"];
     expect(await run("account", url, words)).toBe(
-      "Account team-a is made.\nGranted 20.500000000 USD.\nBalance: 20.500000000 USD.\n",
+      "Account team-a created.\nGranted 20.500000000 USD.\nBalance: 20.500000000 USD.\n",
     );
     expect(await account(database, words)).toEqual([
-      "Account team-a is there already.",
+      "Account team-a already exists.",
       "This reference was already granted: nothing was posted.",
       "Balance: 20.500000000 USD.",
     ]);
