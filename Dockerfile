@@ -28,7 +28,7 @@ ENV HOME=/data
 USER 65532:65532
 VOLUME /data
 EXPOSE 8080
-ENTRYPOINT ["node", "local/main.ts", "--host", "0.0.0.0", "--data", "/data"]
+ENTRYPOINT ["node", "--max-semi-space-size=1", "local/main.ts", "--host", "0.0.0.0", "--data", "/data"]
 
 FROM node:24-slim AS packages
 WORKDIR /app

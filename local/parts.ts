@@ -20,6 +20,12 @@ const DRAIN_MS = 10_000;
 /** The chart starts extproc with the same. A small young generation (docs/scaling.md), collected by one thread (docs/performance.md). */
 export const EXTPROC_FLAGS = ["--max-semi-space-size=16", "--single-threaded-gc"];
 
+/**
+ * For programs that serve a few requests at a time. V8 lets their young generation grow to 64 MiB while they load, and does
+ * not shrink it (docs/performance.md).
+ */
+const QUIET_FLAGS = ["--max-semi-space-size=1"];
+
 function stopWithin(waitMs: number): readonly StopStep[] {
   return [
     { signal: "SIGTERM", waitMs },
@@ -31,7 +37,7 @@ function stopWithin(waitMs: number): readonly StopStep[] {
 function nodePart(
   part: Pick<Part, "name" | "environment" | "readyUrl" | "aliveUrl" | "stopSteps"> & { entry: string; flags?: readonly string[] },
 ): Part {
-  const { entry, flags = [], ...rest } = part;
+  const { entry, flags = QUIET_FLAGS, ...rest } = part;
   const parameters = [...flags, fileURLToPath(new URL(entry, import.meta.url))];
   return { ...rest, program: process.execPath, parameters, hasChannel: true };
 }
