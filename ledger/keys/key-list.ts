@@ -109,9 +109,14 @@ const ORDERS = {
   created: "created_at DESC, public_id DESC",
   name: "lower(name), public_id",
   used: "last_used_at DESC NULLS LAST, public_id",
-  spend: `coalesce((SELECT sum(charge_nano_usd) FROM usage_by_day WHERE key_id = public_id
-    AND day >= date_trunc('month', now() AT TIME ZONE 'UTC')::date), 0) DESC, public_id`,
+  spend: "coalesce(spent_this_month, 0) DESC, public_id",
 } as const satisfies Record<KeyOrder, string>;
+
+/** Added up for all keys in one pass. */
+const SPENT_THIS_MONTH = `LEFT JOIN (
+    SELECT key_id, sum(charge_nano_usd) AS spent_this_month FROM usage_by_day
+    WHERE account_id = $1 AND day >= date_trunc('month', now() AT TIME ZONE 'UTC')::date GROUP BY key_id
+  ) AS used ON key_id = public_id`;
 
 export interface KeySearch {
   accountId: string;
@@ -123,24 +128,37 @@ export interface KeySearch {
   offset: number;
 }
 
-/** A page of an account's keys that match; deleted ones are left out. An account has a bounded number of keys. */
+const MATCHES = `account_id = $1 AND revoked_at IS NULL
+  AND ($3 = '' OR name ILIKE $2 OR public_id = $3 OR (left(public_id, 4) = $4 AND right(public_id, 4) = $5))`;
+
+/**
+ * A page of an account's keys that match, and how many match; deleted ones are left out. An account has a bounded number of
+ * keys.
+ */
 export async function searchKeys(
   database: Queryable,
   { accountId, search, order, limit, offset }: KeySearch,
-): Promise<{ keys: ListedKey[]; hasMore: boolean }> {
+): Promise<{ keys: ListedKey[]; total: number }> {
   const [, head, tail] = /^sk-mg-([0-9A-Za-z]{4})(?:\*{4}|[0-9A-Za-z]{4})([0-9A-Za-z]{4})/.exec(search) ?? [];
   const pattern = `%${search.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
-  const rows = await database.query({
-    text: `WITH page AS (
-             SELECT *, row_number() OVER (ORDER BY ${ORDERS[order]}) AS position FROM api_key
-             WHERE account_id = $1 AND revoked_at IS NULL
-               AND (name ILIKE $2 OR public_id = $3 OR (left(public_id, 4) = $4 AND right(public_id, 4) = $5))
-             ORDER BY position LIMIT $6 OFFSET $7
-           ) ${SELECT} ORDER BY position`,
-    values: [accountId, pattern, search, head ?? null, tail ?? null, limit + 1, offset],
-    row: keyRow,
-  });
-  return { keys: rows.slice(0, limit).map(toListedKey), hasMore: rows.length > limit };
+  const asked = [accountId, pattern, search, head ?? null, tail ?? null];
+  const [rows, [counted]] = await Promise.all([
+    database.query({
+      text: `WITH page AS (
+               SELECT api_key.*, row_number() OVER (ORDER BY ${ORDERS[order]}) AS position
+               FROM api_key ${order === "spend" ? SPENT_THIS_MONTH : ""}
+               WHERE ${MATCHES} ORDER BY position LIMIT $6 OFFSET $7
+             ) ${SELECT} ORDER BY position`,
+      values: [...asked, limit, offset],
+      row: keyRow,
+    }),
+    database.query({
+      text: `SELECT count(*)::int AS total FROM api_key WHERE ${MATCHES}`,
+      values: asked,
+      row: z.strictObject({ total: z.int() }),
+    }),
+  ]);
+  return { keys: rows.map(toListedKey), total: counted?.total ?? 0 };
 }
 
 /** One of an account's keys; undefined where it has no such key, or it was deleted. */

@@ -11,11 +11,10 @@ import { goTo, sendPage } from "../../http/reply.ts";
 import { memberOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
 import { keyFormPage } from "../../views/keys/key-form.ts";
-import { keysPage } from "../../views/keys/keys.ts";
+import { KEYS_PAGE, keysPage } from "../../views/keys/keys.ts";
 import { confirmDisablePage, confirmKeyPage, keyValueDialog } from "../../views/keys/key-value.ts";
 
 type KeyRequest = FastifyRequest<{ Params: { publicId: string } }>;
-const PAGE = 50;
 /** Of the keys that an account may have, the last page. */
 const MAX_PAGE = 300;
 const listQuery = z.object({
@@ -34,7 +33,7 @@ const selectionSchema = z.object({
   keys: z
     .union([z.string().transform((one) => [one]), z.array(z.string())])
     .catch([])
-    .transform((ids) => ids.filter(isPublicId).slice(0, PAGE)),
+    .transform((ids) => ids.filter(isPublicId).slice(0, KEYS_PAGE)),
 });
 /** How long a key's former value keeps working, in hours. */
 const overlapSchema = z.enum(["0", "1", "24", "168"]).default("24").catch("24").transform(Number);
@@ -46,7 +45,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
     const visitor = memberOf(request);
     const { accountId } = visitor.membership;
     const { search, sort, page } = listQuery.parse(request.query ?? {});
-    const asked = { accountId, search, order: sort, limit: PAGE, offset: (page - 1) * PAGE };
+    const asked = { accountId, search, order: sort, limit: KEYS_PAGE, offset: (page - 1) * KEYS_PAGE };
     return sendPage(reply, keysPage({ visitor, search, sort, page, ...(await searchKeys(database, asked)) }));
   });
 
@@ -56,7 +55,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
     const view = { search: "", sort: "created", page: 1 } as const;
     const [models, found] = await Promise.all([
       listModels(database, Date.now()),
-      searchKeys(database, { accountId, search: "", order: view.sort, limit: PAGE, offset: 0 }),
+      searchKeys(database, { accountId, search: "", order: view.sort, limit: KEYS_PAGE, offset: 0 }),
     ]);
     const dialog = keyValueDialog({ title, value, models, baseUrl: publicBaseUrl });
     return keysPage({ visitor, ...view, ...found, dialog });
@@ -73,7 +72,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
 
   app.post("/dashboard/keys/disable", async (request, reply) => {
     const actor = actorOf(memberOf(request, "manageKeys"));
-    const publicIds = (readForm(request)["keys"] ?? "").split(",").filter(isPublicId).slice(0, PAGE);
+    const publicIds = (readForm(request)["keys"] ?? "").split(",").filter(isPublicId).slice(0, KEYS_PAGE);
     const disabled = await keys.disable(actor, publicIds);
     const words =
       publicIds.length === 0

@@ -4,7 +4,7 @@ import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";
-import { usd } from "../figures.ts";
+import { grouped, usd } from "../figures.ts";
 import { layout } from "../layout.ts";
 import { rowMenu } from "../menu.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
@@ -18,11 +18,14 @@ export interface KeysView {
   /** From 1. */
   page: number;
   keys: readonly ListedKey[];
-  hasMore: boolean;
+  /** How many match, on all pages. */
+  total: number;
   /** HTML of a dialog over the page. */
   dialog?: string;
 }
 
+/** How many keys a page has. */
+export const KEYS_PAGE = 50;
 const PATH = "/dashboard/keys";
 /** The form that disables what is selected; its fields stand in the table. */
 const BULK = "selected-keys";
@@ -43,7 +46,7 @@ export function keysPage(view: KeysView): string {
 
 const CREATE = html`<a class="button primary" href="/dashboard/keys/new">Create key</a>`;
 
-const PLAYGROUND = html`<span class="sub">Made by the playground, renewed hourly</span>`;
+const PLAYGROUND = html`<span class="sub">Created by the playground, renewed hourly</span>`;
 
 const SORTS: Record<KeyOrder, string> = {
   created: "Newest first",
@@ -83,13 +86,19 @@ const BULK_FORM = html`<form method="get" action="${PATH}/disable" id="${BULK}" 
   <button>Disable selected keys</button>
 </form>`;
 
-function pages({ search, sort, page, hasMore }: KeysView): string {
+function pages({ search, sort, page, keys, total }: KeysView): string {
   const link = (to: number, words: string) => {
     const query = new URLSearchParams({ ...(search === "" ? {} : { search }), sort, page: String(to) });
     return html`<a class="button" href="${PATH}?${query.toString()}">${words}</a>`;
   };
-  const links = [...(page > 1 ? [link(page - 1, "Previous")] : []), ...(hasMore ? [link(page + 1, "Next")] : [])];
-  return links.length === 0 ? "" : html`<p class="more">!${links.join(" ")}</p>`;
+  const before = (page - 1) * KEYS_PAGE;
+  const links = [
+    ...(page > 1 ? [link(page - 1, "Previous")] : []),
+    ...(before + keys.length < total ? [link(page + 1, "Next")] : []),
+  ];
+  if (links.length === 0 || keys.length === 0) return "";
+  const shown = `${grouped(String(before + 1))}–${grouped(String(before + keys.length))} of ${grouped(String(total))}`;
+  return html`<p class="more"><span class="muted small">${shown}</span> !${links.join(" ")}</p>`;
 }
 
 function table(keys: readonly ListedKey[], visitor: Member, mayChange: boolean): string {
@@ -128,7 +137,7 @@ function row(key: ListedKey, visitor: Member, mayChange: boolean): string {
   const box = html`<td data-label="Select">
     <input type="checkbox" name="keys" value="${publicId}" form="${BULK}" aria-label="Select ${name}" />
   </td>`;
-  const overlap = html`<span class="sub" title="The value before the last rotation still works">Old value valid</span>`;
+  const overlap = html`<span class="sub" title="The value before the last rotation still works">Old value still works</span>`;
   return html`<tr>
     !${mayChange ? box : ""}
     <th scope="row" data-label="Name">

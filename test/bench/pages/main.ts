@@ -4,20 +4,26 @@ import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { createApp } from "../../../dashboard/app.ts";
 import { migrate } from "../../../ledger/postgres/migrate.ts";
+import { setAdmin } from "../../../ledger/people/admins.ts";
 import { addOwner, findPersonByEmail } from "../../../ledger/people/persons.ts";
 import { startSession } from "../../../ledger/sign-in/sessions.ts";
 import { createLog } from "../../../runtime/log.ts";
 import { DAYS, LARGEST, loadUsage } from "../usage/load.ts";
 import { withServer } from "../usage/server.ts";
+import { seedLists } from "./lists.ts";
 
 /**
  * `npm run bench:pages`: time in the server and size of the dashboard's pages, for an account with a million requests: a
- * tenth of `--rows`. `--data` names a directory that is kept, and used as it is the next time.
+ * tenth of `--rows`, or with `--alone` all of them; and with ten thousand keys and audit entries, beside ten thousand
+ * further accounts. `--data` names a directory that is kept, and used as it is the next time.
  */
 const RUNS = 50;
 const PAGES = [
   "/dashboard",
   "/dashboard/keys",
+  "/dashboard/keys?sort=spend",
+  "/dashboard/keys?sort=name&page=200",
+  "/dashboard/keys?search=key+999",
   "/dashboard/keys/new",
   "/dashboard/usage",
   "/dashboard/usage?range=7d&unit=tokens",
@@ -27,11 +33,30 @@ const PAGES = [
   "/dashboard/usage/requests?model=modelx-v4-pro",
   "/dashboard/credit",
   "/dashboard/models",
+  "/dashboard/limits",
+  "/dashboard/budgets",
+  "/dashboard/billing",
+  "/dashboard/settings/activity",
+  "/dashboard/settings/activity?action=credit.granted",
+  "/dashboard/admin",
+  "/dashboard/admin?sort=spend",
+  "/dashboard/admin?search=owner-9999",
+  `/dashboard/admin/accounts/${LARGEST}`,
+  "/dashboard/admin/figures",
+  "/dashboard/admin/audit",
+  "/dashboard/admin/audit?action=member.invited",
+  "/dashboard/admin/audit?action=person.unmade_admin",
 ];
 const EMAIL = "bench@example.com";
 const COOKIE = "session";
 
-const { values: options } = parseArgs({ options: { rows: { type: "string", default: "10000000" }, data: { type: "string" } } });
+const { values: options } = parseArgs({
+  options: {
+    rows: { type: "string", default: "10000000" },
+    alone: { type: "boolean", default: false },
+    data: { type: "string" },
+  },
+});
 
 await withServer(options.data, async (connect) => {
   const database = connect("bench");
@@ -40,24 +65,29 @@ await withServer(options.data, async (connect) => {
     text: "SELECT max(day) AS day FROM usage_by_day",
     row: z.strictObject({ day: z.string().nullable() }),
   });
-  if (loaded?.day === null)
+  if (loaded?.day === null) {
     await loadUsage({
       rows: Number(options.rows),
+      isOfLargest: options.alone,
       days: DAYS,
       lastDay: new Date().toISOString().slice(0, 10),
       database: connect("bench load"),
       workers: 2,
       log: (line) => console.log(line),
     });
+  }
+  await seedLists(database);
   const app = await createApp({
     database: connect("dashboard"),
     log: createLog({ process: "bench", level: "error" }),
     pepper: randomBytes(32),
     publicBaseUrl: "http://gateway.example",
     signUp: { isOpen: true, domains: null },
+    adminSecondFactor: "optional",
   });
   if ((await findPersonByEmail(database, EMAIL)) === undefined)
     await addOwner(database, { accountId: LARGEST, email: EMAIL, name: "Bench", password: "a few words together" });
+  await setAdmin(database, { email: EMAIL, isAdmin: true });
   const person = await findPersonByEmail(database, EMAIL);
   const token = await startSession(database, { personId: person?.id ?? "", accountId: LARGEST, userAgent: "bench" });
 

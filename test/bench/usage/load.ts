@@ -26,6 +26,8 @@ export function keyOf(accountId: string, number: number): string {
 
 export interface Load {
   rows: number;
+  /** All rows are the largest account's; not given: a tenth is. */
+  isOfLargest?: boolean;
   days: number;
   /** UTC, `YYYY-MM-DD`: the last of the days that are filled. */
   lastDay: string;
@@ -36,13 +38,13 @@ export interface Load {
 }
 
 /** Fills a migrated database with usage, its rollups and credits. Entries of usage are left out: no report reads them. */
-export async function loadUsage({ rows, days, lastDay, database, workers, log }: Load): Promise<void> {
+export async function loadUsage({ rows, isOfLargest = false, days, lastDay, database, workers, log }: Load): Promise<void> {
   await seedAccounts(database);
   const left = Array.from({ length: days }, (_, index) => dayBefore(lastDay, days - 1 - index));
   const startedMs = performance.now();
   async function work(): Promise<void> {
     for (let day = left.shift(); day !== undefined; day = left.shift()) {
-      await loadDay(database, day, Math.ceil(rows / days));
+      await loadDay(database, { day, rows: Math.ceil(rows / days), isOfLargest });
       log(`${day} is loaded; ${((performance.now() - startedMs) / 1000).toFixed(0)} s since the start`);
     }
   }
@@ -78,12 +80,13 @@ async function seedAccounts(database: Database): Promise<void> {
  * The partition is made aside and its indexes come last, when it is attached: several times as fast as row by row. All in
  * one transaction, which needs no write-ahead log for a table of its own.
  */
-async function loadDay(database: Database, day: string, rows: number): Promise<void> {
+async function loadDay(database: Database, made: { day: string; rows: number; isOfLargest: boolean }): Promise<void> {
+  const { day } = made;
   const table = `usage_event_${day.replaceAll("-", "")}`;
   await database.transaction(async (transaction) => {
     await transaction.execute("SET LOCAL synchronous_commit = off");
     await transaction.execute(`CREATE TABLE ${table} (LIKE usage_event INCLUDING ALL EXCLUDING INDEXES)`);
-    await insertDay(transaction, { table, day, rows });
+    await insertDay(transaction, { table, ...made });
     await transaction.execute(
       `ALTER TABLE usage_event ATTACH PARTITION ${table} FOR VALUES FROM ('${day}') TO ('${dayBefore(day, -1)}')`,
     );
@@ -94,7 +97,7 @@ async function loadDay(database: Database, day: string, rows: number): Promise<v
 /** Rows come in the order of their time, as they do when requests are settled. */
 async function insertDay(
   transaction: Queryable,
-  { table, day, rows }: { table: string; day: string; rows: number },
+  { table, day, rows, isOfLargest }: { table: string; day: string; rows: number; isOfLargest: boolean },
 ): Promise<void> {
   await transaction.execute(`
     INSERT INTO ${table} (day, request_id, attempt, account_id, key_id, model, interface, upstream_protocol, backend,
@@ -121,7 +124,7 @@ async function insertDay(
             ELSE 2 + floor(power((account_draw - 0.11) / 0.89, 2) * ${ACCOUNTS - 2})::integer END AS account,
           random() AS key_draw, random() AS model_draw, random() AS interface_draw, random() AS length_draw,
           50 + (random() * 3000)::integer AS prompt_tokens, random() < 0.98 AS is_complete
-        FROM (SELECT number, random() AS account_draw FROM generate_series(0, ${rows - 1}) AS number) AS drawn
+        FROM (SELECT number, random() * ${isOfLargest ? 0.1 : 1} AS account_draw FROM generate_series(0, ${rows - 1}) AS number) AS drawn
       ) AS request
     ) AS counted`);
 }
