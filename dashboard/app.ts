@@ -58,7 +58,9 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   app.setErrorHandler((error, request, reply) =>
     answerError({ error, request, reply, log: deps.log, publicBaseUrl: deps.publicBaseUrl, support: deps.operator?.support }),
   );
-  app.setNotFoundHandler((request, reply) => answerNotFound(request, reply, deps.operator?.support));
+  app.setNotFoundHandler((request, reply) =>
+    answerNotFound({ request, reply, publicBaseUrl: deps.publicBaseUrl, support: deps.operator?.support }),
+  );
   registerRoutes(app, deps);
   await serveApi(app, { ...deps, inFlight });
   return app;

@@ -33,7 +33,7 @@ export function answerError({
   if (error instanceof FreshSignInNeeded)
     return reply.redirect(`/dashboard/confirm-identity?next=${encodeURIComponent(error.next)}`, 303);
   if (error instanceof SecondFactorNeeded) return reply.redirect(secondFactorPath(request), 303);
-  const known = error instanceof GatewayError ? error : (fromFastify(error) ?? toGatewayError(error));
+  const known = error instanceof GatewayError ? error : (fromFastify(error) ?? unexpected(error));
   if (known.status >= 500)
     log.error({ err: error, requestId: request.id, route: request.routeOptions.url }, "internal error on a page");
   return reply
@@ -42,10 +42,10 @@ export function answerError({
     .type("text/html; charset=utf-8")
     .send(
       failurePage({
-        visitor: request.visitor,
+        ...viewOf(request, publicBaseUrl),
         status: known.status,
         message: known.message,
-        requestId: request.id,
+        retryAfterSeconds: secondsIn(known.headers["retry-after"]),
         support,
         ...(known instanceof DeadLink ? { renewal: known.renewal } : {}),
       }),
@@ -58,11 +58,35 @@ function secondFactorPath({ visitor, method, url }: FastifyRequest): string {
   return `/dashboard/confirm-identity?next=${encodeURIComponent(method === "GET" ? url : "/dashboard")}`;
 }
 
-export function answerNotFound(request: FastifyRequest, reply: FastifyReply, support: string | undefined) {
-  return reply
-    .status(404)
-    .type("text/html; charset=utf-8")
-    .send(failurePage({ visitor: request.visitor, status: 404, message: NO_SUCH_PAGE, requestId: request.id, support }));
+export function answerNotFound({
+  request,
+  reply,
+  publicBaseUrl,
+  support,
+}: {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  publicBaseUrl: string;
+  support: string | undefined;
+}) {
+  const failed = { ...viewOf(request, publicBaseUrl), status: 404, message: NO_SUCH_PAGE, retryAfterSeconds: null, support };
+  return reply.status(404).type("text/html; charset=utf-8").send(failurePage(failed));
+}
+
+function viewOf(request: FastifyRequest, publicBaseUrl: string) {
+  const { visitor, id: requestId, method, url } = request;
+  return { visitor, requestId, method, page: method === "GET" ? url : pageOfForm(request, publicBaseUrl) };
+}
+
+function secondsIn(header: string | undefined): number | null {
+  return header === undefined || !/^\d{1,9}$/.test(header) ? null : Number(header);
+}
+
+/** In words for people; the cause is logged. */
+function unexpected(error: unknown): GatewayError {
+  return new GatewayError("internal_error", "This page failed because of an error on our side, which we have logged.", {
+    cause: toGatewayError(error),
+  });
 }
 
 /** The framework's own refusals: a form that is too large, or no form at all. */

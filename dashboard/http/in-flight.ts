@@ -25,26 +25,26 @@ export function boundInFlight(app: FastifyInstance): InFlight {
     inWork: MAX_OF_ADDRESS,
     waiting: 0,
     waitMs: 0,
-    refusal: `At most ${MAX_OF_ADDRESS} requests from one address are processed at a time. Try again in a moment.`,
+    refusal: `Your IP address has ${MAX_OF_ADDRESS} requests in progress, the most there can be. ${COME_LATER}`,
   });
   const ofAccount = createTurns({
     inWork: requestsInWork,
     waiting: requestsWaiting,
     waitMs: WAIT_MS,
-    refusal: `At most ${requestsInWork} requests of an account are processed at a time, and ${requestsWaiting} more wait. Send fewer at a time, and try again in a moment.`,
+    refusal: `This account has ${requestsInWork} requests in progress and ${requestsWaiting} waiting, the most there can be. Try again in a moment, with fewer at once.`,
   });
   const ofDownloads = createTurns({
     inWork: downloads,
     waiting: 0,
     waitMs: 0,
-    refusal: `An account can download at most ${downloads} files at a time. Wait until one is complete.`,
+    refusal: `This account is already downloading ${downloads} files. Wait until one is complete.`,
   });
 
   const identifications = createTurns({
     inWork: 8,
     waiting: MAX_OF_ADDRESS,
     waitMs: WAIT_MS,
-    refusal: `Too many requests from your address are waiting. ${COME_LATER}`,
+    refusal: `Too many requests from your IP address are waiting. ${COME_LATER}`,
   });
   const guestPages = createGuestTurns({ inWork: 4, waitingOfAddress: 100, waiting: 400 });
   // Sign-ins and sign-ups wait for hashes, which have a queue of their own.
@@ -118,9 +118,9 @@ function createGuestTurns({
     ofAddress: createTurns({
       ...rules,
       waiting: waitingOfAddress,
-      refusal: `Without signing in, at most ${inWork} requests from one address are processed at a time, and ${waitingOfAddress} more wait. ${COME_LATER}`,
+      refusal: `Too many requests from your IP address without signing in. ${COME_LATER}`,
     }),
-    ofAll: createTurns({ ...rules, waiting, refusal: `The service has too many visitors right now. ${COME_LATER}` }),
+    ofAll: createTurns({ ...rules, waiting, refusal: `Too many visitors at the moment. ${COME_LATER}` }),
   };
 }
 

@@ -1,16 +1,16 @@
 import type { FastifyInstance } from "fastify";
+import { GatewayError } from "../../contract/errors.ts";
 import { checkedUrl, renderPowerShellInstaller, renderShellInstaller } from "../../clients/installer.ts";
 import { instructionMarkdown, llmsText } from "../../clients/instruction.ts";
 import { offer, type OfferedModel } from "../../clients/models.ts";
 import { TOOLS } from "../../clients/table.ts";
 import { listModels } from "../../ledger/models/model-list.ts";
 import type { AppDeps } from "../app-deps.ts";
-import { answerNotFound } from "../http/failure.ts";
 import { sendPage } from "../http/reply.ts";
 import { clientPage, clientsPage } from "../views/clients.ts";
 
 /** The installer, its instruction and the tools' pages (S31, S32): the same for everybody, so nobody has to sign in. */
-export function installRoutes(app: FastifyInstance, { database, publicBaseUrl, operator }: AppDeps): void {
+export function installRoutes(app: FastifyInstance, { database, publicBaseUrl }: AppDeps): void {
   // A wrong address is said when the process starts, not to the first visitor.
   const baseUrl = checkedUrl(publicBaseUrl);
 
@@ -36,7 +36,7 @@ export function installRoutes(app: FastifyInstance, { database, publicBaseUrl, o
 
   app.get<{ Params: { tool: string } }>("/dashboard/clients/:tool", async (request, reply) => {
     const tool = TOOLS.find(({ id }) => id === request.params.tool);
-    if (tool === undefined) return answerNotFound(request, reply, operator?.support);
+    if (tool === undefined) throw new GatewayError("not_found", "There are no instructions for a tool of this name.");
     return sendPage(reply, clientPage({ visitor: request.visitor, tool, input: { baseUrl, models: await offered() } }));
   });
 }

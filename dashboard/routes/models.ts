@@ -1,9 +1,9 @@
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
+import { GatewayError } from "../../contract/errors.ts";
 import { listModels } from "../../ledger/models/model-list.ts";
 import { listModelDays } from "../../ledger/usage/model-hours.ts";
 import type { AppDeps } from "../app-deps.ts";
-import { answerNotFound } from "../http/failure.ts";
 import { sendPage } from "../http/reply.ts";
 import { modelPage } from "../views/models/model.ts";
 import { modelsPage } from "../views/models/models.ts";
@@ -13,7 +13,7 @@ import { firstUptimeDay } from "../views/uptime.ts";
 const query = z.object({ language: z.enum(LANGUAGES).catch("curl") });
 
 /** Prices are nobody's secret. */
-export function modelRoutes(app: FastifyInstance, { database, publicBaseUrl: baseUrl, operator }: AppDeps): void {
+export function modelRoutes(app: FastifyInstance, { database, publicBaseUrl: baseUrl }: AppDeps): void {
   app.get("/dashboard/models", async (request, reply) => {
     const models = await listModels(database, Date.now());
     return sendPage(reply, modelsPage({ visitor: request.visitor, models, baseUrl }));
@@ -25,7 +25,7 @@ export function modelRoutes(app: FastifyInstance, { database, publicBaseUrl: bas
     const name = request.params["*"];
     const models = await listModels(database, nowMs);
     const listed = models.find(({ model }) => model.name === name || model.aliases.includes(name));
-    if (listed === undefined) return answerNotFound(request, reply, operator?.support);
+    if (listed === undefined) throw new GatewayError("not_found", `This service has no model called ${name}.`);
     const { language } = query.parse(request.query ?? {});
     const days = await listModelDays(database, { fromDay: firstUptimeDay(nowMs), model: listed.model.name });
     return sendPage(reply, modelPage({ visitor: request.visitor, listed, days, baseUrl, language, nowMs }));

@@ -1,8 +1,9 @@
 import { html } from "ghtml";
-import { guideOf, INTERFACE_NAMES, type GuideInput, type Part } from "../../clients/guide.ts";
+import { guideOf, type GuideInput, type Part } from "../../clients/guide.ts";
 import { TOOLS } from "../../clients/table.ts";
 import type { Tool } from "../../clients/tool.ts";
 import type { Member } from "../session/visitor.ts";
+import { INTERFACE_NAMES } from "./interface-names.ts";
 import { layout } from "./layout.ts";
 import { copyable } from "./keys/snippets.ts";
 import { responsiveTable } from "./responsive-table.ts";

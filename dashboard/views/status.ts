@@ -59,7 +59,7 @@ function details({ names, health, days, open, past, nextPast }: ServiceStatus, n
   const ongoing = open.filter((incident) => !isScheduled(incident));
   return html`!${incidents("Ongoing", ongoing)} !${incidents("Scheduled", scheduled)}
     !${models.length === 0 ? "" : html`<h2>Models</h2>`} !${models.join("")}
-    <p class="muted">Based on requests of all accounts. The badge covers the last hour, the bars 30 days (UTC).</p>
+    <p class="muted">Based on requests from all accounts. The badge covers the last hour; the bars cover 30 days (UTC).</p>
     <h2 id="history">Past incidents</h2>
     !${past.length === 0 ? empty("No past incidents") : past.map(incidentCard).join("")} !${nextPast === null ? "" : older}`;
 }

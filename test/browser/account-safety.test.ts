@@ -81,7 +81,7 @@ test("a browser that was left open takes a sign-in before a card is saved", asyn
   await page.getByLabel("Charge (USD)").fill("20");
   await page.getByLabel("Monthly limit (USD)").fill("100");
   await page.getByRole("button", { name: "Continue to add a card" }).click();
-  await page.getByRole("heading", { name: "Confirm it is you" }).waitFor();
+  await page.getByRole("heading", { name: "Confirm that it is you" }).waitFor();
   await look("confirm-before-card");
   await page.getByLabel("Password").fill(OWN_PASSWORD);
   await page.getByRole("button", { name: "Continue" }).click();

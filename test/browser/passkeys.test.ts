@@ -83,7 +83,7 @@ test("somebody adds a passkey, signs in with it alone, uses it after the passwor
   await page.getByText("9 of 10 recovery codes left").waitFor();
   await page.getByRole("link", { name: "Remove the passkey" }).click();
   await page.getByRole("button", { name: "Remove passkey" }).click();
-  await page.getByText("It protects your account").waitFor();
+  await page.getByText("to protect your account").waitFor();
   await service.letterTo(EMAIL, /passkey was removed/);
 
   await signOut(page);
@@ -105,7 +105,7 @@ test("a recent sign-in is confirmed by a passkey before a token is made", async 
   await page.goto("/dashboard/tokens");
   await page.getByLabel("Name").fill("deploy");
   await page.getByRole("button", { name: "Create token" }).click();
-  await page.getByRole("heading", { name: "Confirm it is you" }).waitFor();
+  await page.getByRole("heading", { name: "Confirm that it is you" }).waitFor();
   await look("confirm-identity-with-passkey");
   await page.getByRole("button", { name: "Use your passkey" }).click();
   await page.waitForURL("**/dashboard/tokens");
@@ -119,6 +119,6 @@ test("without scripts the pages say what passkeys take, and the password still s
   await service.owner(EMAIL);
   const { page, look } = await service.visit({ hasScript: false });
   await page.goto("/dashboard/sign-in");
-  await page.getByText("Passkeys need a current browser").waitFor();
+  await page.getByText("Passkeys need an up-to-date browser").waitFor();
   await look("sign-in-without-script");
 });

@@ -18,7 +18,7 @@ import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();
 const { keys: MAX_KEYS } = ACCOUNT_BOUNDS;
-const TOO_MANY = new RegExp(`at most ${MAX_KEYS} keys.*deleted in the last 24 hours.*Delete unused keys`);
+const TOO_MANY = new RegExp(`at most ${MAX_KEYS} keys.*deleted in the last 24 hours.*Delete keys`);
 
 async function start() {
   const { database } = await postgres.migrated();
@@ -176,6 +176,7 @@ describe("lists of keys", () => {
       (/href="([^"]+)">Next/.exec(body)?.[1] ?? "").replaceAll("&#61;", "=").replaceAll(/&#38;|&amp;/g, "&");
     const second = (await ann.get(nextOf(first))).body;
     expect(second.match(/data-label="Key"/g)).toHaveLength(50);
+    expect(second).toContain("51–100 of 120");
     const third = (await ann.get(nextOf(second))).body;
     expect([third.match(/data-label="Key"/g)?.length, nextOf(third)]).toEqual([20, ""]);
   });
@@ -226,7 +227,7 @@ describe("an account's requests", () => {
     const early = await Promise.race([Promise.any(pages), Promise.all(pages).then(() => undefined)]);
     expect(early?.statusCode).toBe(429);
     expect(early?.headers["retry-after"]).toBe("2");
-    expect(early?.body).toContain(`At most ${requestsInWork} requests of an account`);
+    expect(early?.body).toContain(`This account has ${requestsInWork} requests in progress`);
     expect((await bob.get("/dashboard/members")).statusCode).toBe(200);
     // All have come: a place that is free sooner would be the next one's.
     await eventually(() => expect(refused).toBe(30 - requestsInWork - requestsWaiting));
@@ -287,7 +288,7 @@ describe("what else an account has", () => {
       [accountId, ann.personId, ACCOUNT_BOUNDS.openInvitations],
     );
     const wish = { accountId, email: "one-more@example.com", role: "viewer", invitedBy: ann.personId } as const;
-    await expect(invite(database, wish)).rejects.toThrow(`at most ${ACCOUNT_BOUNDS.openInvitations} pending invitations`);
+    await expect(invite(database, wish)).rejects.toThrow(`at most ${ACCOUNT_BOUNDS.openInvitations} invitations`);
     // One to an address that has one already takes its place.
     await expect(invite(database, { ...wish, email: "person1@example.com" })).resolves.toBeTypeOf("string");
   });

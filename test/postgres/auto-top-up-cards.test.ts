@@ -69,7 +69,7 @@ test("Stripe takes the card on its own page; its notice saves it, and an older o
   const older = { ...session, setup_intent: "seti_1111", created: 1_700_000_000 };
   for (const object of [session, session, older, { ...session, client_reference_id: "nobody" }])
     expect(await sendEvent("checkout.session.completed", object)).toBe(200);
-  expect(await page()).toContain("On, with visa ending in 4444");
+  expect(await page()).toContain("On, with Visa •••• 4444");
 
   await ann.post("/dashboard/credit/auto-top-up/card");
   expect(Object.fromEntries(api.asked.at(-1)?.body ?? [])).toMatchObject({ ...asked, customer: "cus_1" });
@@ -85,7 +85,7 @@ test("a card that another replaces is detached; one that was removed does not co
   for (let time = 0; time < 2; time++) expect(await sendEvent("checkout.session.completed", session)).toBe(200);
   const detached = () => api.asked.map(({ path }) => path).filter((path) => path.endsWith("/detach"));
   expect(detached()).toEqual(["/v1/payment_methods/pm_1/detach"]);
-  expect(await page()).toContain("visa ending in 4444");
+  expect(await page()).toContain("Visa •••• 4444");
 
   await ann.post("/dashboard/credit/auto-top-up/card/remove");
   expect(detached()).toHaveLength(2);

@@ -38,7 +38,7 @@ test("turned on with a test card, a balance that falls below is topped up once, 
   expect(await posted(), "without a card").toBe(1n * USD);
   expect((await ann.get("/dashboard/credit/test-card")).body).toContain("no money moves");
   expect((await ann.post("/dashboard/credit/test-card", { card: "works" })).statusCode).toBe(303);
-  expect(await page()).toContain("On, with test card ending in 4242. Charged this month: $0.00 of $100.00.");
+  expect(await page()).toContain("On, with Test Card •••• 4242. Charged this month: $0.00 of $100.00.");
 
   await balanceTo(5n * USD);
   await round();
@@ -171,7 +171,7 @@ test("nothing is charged beyond the month's limit; the page says so, and the nex
     await sendAllEvents();
   }
   expect(api.intents).toHaveLength(2);
-  expect(await page()).toContain("The monthly limit is reached");
+  expect(await page()).toContain("The monthly limit has been reached");
   await pass(database, "32 days");
   await balanceTo(0n);
   await round(3);
@@ -207,7 +207,7 @@ test("switched off, nothing is charged, not even what was begun; on again, one c
   await balanceTo(0n);
   await beginAutoTopUp(database, { accountId: ann.accountId, provider: "stripe" });
   expect((await ann.post("/dashboard/credit/auto-top-up/off")).statusCode).toBe(303);
-  expect(await page()).toContain("Off. When on, it charges visa ending in 4242");
+  expect(await page()).toContain("Off. When on, it charges Visa •••• 4242");
   await round(3);
   expect(api.asked).toEqual([]);
   await turnOnAutoTopUp(database, ann.accountId, TERMS);

@@ -26,13 +26,13 @@ export function signInPasskeyRoutes(app: FastifyInstance, deps: AppDeps, passkey
       await arrive(request, reply, { person, accountId, action: "person.signed_in", hasSecondFactor: true });
     });
     if (failed === undefined) return goTo(reply, next);
-    const page = signInPage({ form: failed, next, ...(await signInView(deps)) });
+    const page = signInPage({ form: failed, next, isSessionOver: false, ...(await signInView(deps)) });
     return refuseForm(reply, page, { form: failed, status: 401 });
   });
 
   async function find(personId: string): Promise<Person> {
     const person = await findPerson(database, personId);
-    if (person === undefined) throw new GatewayError("permission_denied", "This passkey is no longer registered.");
+    if (person === undefined) throw new GatewayError("permission_denied", "Nobody has this passkey any more.");
     return person;
   }
 }

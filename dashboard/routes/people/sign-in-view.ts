@@ -7,7 +7,7 @@ export async function signInView({
   mailer,
   providers = [],
   passkeys,
-}: AppDeps): Promise<Omit<SignInView, "form" | "next">> {
+}: AppDeps): Promise<Omit<SignInView, "form" | "next" | "isSessionOver">> {
   return {
     isSignUpOpen: signUp.isOpen,
     canReset: mailer !== undefined,

@@ -42,7 +42,8 @@ export function signInRoutes(app: FastifyInstance, deps: AppDeps): void {
   app.get<{ Querystring: { next?: string } }>("/dashboard/sign-in", async (request, reply) => {
     const next = safeNext(request.query.next);
     if (request.visitor !== null) return goTo(reply, next);
-    return sendPage(reply, signInPage({ form: EMPTY_FORM, next, ...(await signInView(deps)) }));
+    const isSessionOver = cookies.read(request) !== undefined;
+    return sendPage(reply, signInPage({ form: EMPTY_FORM, next, isSessionOver, ...(await signInView(deps)) }));
   });
 
   app.post("/dashboard/sign-in", PERSONAL, async (request, reply) => {
@@ -62,7 +63,10 @@ export function signInRoutes(app: FastifyInstance, deps: AppDeps): void {
       await arrive(request, reply, { person, accountId, action: "person.signed_in" });
     });
     if (failed !== undefined)
-      return refuseForm(reply, signInPage({ form: failed, next, ...(await signInView(deps)) }), { form: failed, status: 401 });
+      return refuseForm(reply, signInPage({ form: failed, next, isSessionOver: false, ...(await signInView(deps)) }), {
+        form: failed,
+        status: 401,
+      });
     if (second !== undefined) {
       const note = notes.write({ personId: second.id, next });
       return sendPage(reply, await codePage(EMPTY_FORM, second, { note, next }));
@@ -75,10 +79,7 @@ export function signInRoutes(app: FastifyInstance, deps: AppDeps): void {
     const begun = notes.read(note);
     const person = begun === undefined ? undefined : await findPerson(database, begun.personId);
     if (begun === undefined || person === undefined)
-      throw new GatewayError(
-        "invalid_request",
-        "This sign-in took more than ten minutes. Go to the sign-in page and start again.",
-      );
+      throw new GatewayError("invalid_request", "The code took more than ten minutes. Go to the sign-in page and begin again.");
     const failed = await submitForm({}, async () => {
       await checkSecondFactor(database, { personId: person.id, pepper, code });
       const accountId = await accountOnEntry(database, person, invitationIn(begun.next));

@@ -61,7 +61,7 @@ export function confirmCodePage({ visitor, code }: { visitor: Member; code: List
     path: PATH,
     title: "Revoke this code?",
     body: html`<p>${code.note ?? code.id}</p>
-      <p>It can no longer be redeemed. Credit that was redeemed with it stays.</p>`,
+      <p>It can no longer be redeemed. Credit already redeemed with it is not affected.</p>`,
     action: `${PATH}/${code.id}/revoke`,
     button: "Revoke code",
     cancel: PATH,

@@ -24,7 +24,7 @@ export interface AdminIncidentsView {
 
 export function adminIncidentsPage({ visitor, incidents, form, next }: AdminIncidentsView): string {
   const body = html`<h1>Incidents</h1>
-    <p class="muted">Everybody can read them on the <a href="/dashboard/status">status page</a>.</p>
+    <p class="muted">Anyone can read them on the <a href="/dashboard/status">status page</a>.</p>
     <form method="post" action="${PATH}" class="card stack">
       <h2>New incident</h2>
       !${formProblem(form)} !${csrfField(visitor.csrf)}

@@ -2,6 +2,7 @@ import { html } from "ghtml";
 import type { SavedCard } from "../../../ledger/payments/saved-cards.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
+import { cardName } from "../credit/card-name.ts";
 import { csrfField } from "../csrf-field.ts";
 
 const CARD = "/dashboard/credit/auto-top-up/card";
@@ -28,11 +29,4 @@ function buttons({ csrf, membership }: Member, card: SavedCard | undefined): str
     !${csrfField(csrf)}<input type="hidden" name="page" value="billing" />
     <div class="buttons">!${change} !${remove}</div>
   </form>`;
-}
-
-/** "visa ending in 4242" as "Visa •••• 4242". */
-function cardName({ label }: SavedCard): string {
-  const [, brand = "", last4 = ""] = /^(.+) ending in (\d{4})$/.exec(label) ?? [];
-  if (brand === "") return label;
-  return `${brand.charAt(0).toUpperCase()}${brand.slice(1)} •••• ${last4}`;
 }

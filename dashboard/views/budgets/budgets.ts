@@ -36,8 +36,8 @@ export function budgetsPage(view: BudgetsView): string {
   const body = html`!${dialog}
     <h1>Budgets</h1>
     <p class="muted">
-      Owners get an email and your webhook gets an event when the spend of a calendar month (UTC) reaches 50, 80 and 100% of a
-      budget. Budgets alert and never stop requests; to stop them, set a <a href="/dashboard/limits">limit</a>.
+      When spend in a calendar month (UTC) reaches 50, 80 and 100% of a budget, owners get an email and your webhook gets an
+      event. Budgets never stop requests: set a <a href="/dashboard/limits">limit</a> for that.
     </p>
     !${budgets.length === 0 ? empty("No budgets yet", { note: maySet ? "" : "Only owners of this account can set budgets." }) : table(budgets, maySet)}
     !${maySet ? budgetForm(view) : ""} !${maySet ? webhookSection(visitor, webhook) : ""}`;

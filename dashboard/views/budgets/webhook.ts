@@ -28,8 +28,8 @@ export function webhookSection({ csrf }: Member, { webhook, deliveries, form }: 
   return html`<h2 id="webhook">Webhook</h2>
     <form method="post" action="${PATH}" class="card stack" aria-labelledby="webhook">
       <p class="muted">
-        Events are posted as JSON and signed as <a href="https://www.standardwebhooks.com">Standard Webhooks</a> says, so any of
-        its libraries verifies them. A failed delivery is retried for about a day and a half.
+        Events are posted as JSON and signed according to <a href="https://www.standardwebhooks.com">Standard Webhooks</a>, so any
+        of its libraries can verify them. Failed deliveries are retried for about a day and a half.
       </p>
       !${csrfField(csrf)}
       !${field({ name: "url", label: "Endpoint URL", placeholder: "https://example.com/webhooks", isRequired: true }, shown)}
@@ -72,7 +72,7 @@ export function confirmWebhookPage({ visitor, webhook }: { visitor: Member; webh
     path: "/dashboard/budgets",
     title: "Remove the webhook?",
     body: html`<p><code>${webhook.url}</code></p>
-      <p>It gets no more events, and deliveries that wait are dropped. A new webhook gets a new secret.</p>`,
+      <p>It gets no more events, and pending deliveries are dropped. A new webhook gets a new secret.</p>`,
     action: `${PATH}/remove`,
     button: "Remove webhook",
     cancel: "/dashboard/budgets#webhook",

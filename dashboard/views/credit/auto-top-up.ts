@@ -6,6 +6,7 @@ import type { FormState } from "../../http/form.ts";
 import { showUsd } from "../../money.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
+import { cardName } from "./card-name.ts";
 import { confirmPage } from "../confirm.ts";
 import { field } from "../field.ts";
 import { csrfField } from "../csrf-field.ts";
@@ -77,7 +78,7 @@ export function confirmCardPage({
     visitor,
     path,
     title: "Remove this card?",
-    body: html`<p><strong>${card.label}</strong></p>
+    body: html`<p><strong>${cardName(card)}</strong></p>
       <p>Automatic top-up charges nothing until you save another one.</p>
       !${isFromBilling ? html`<input type="hidden" name="page" value="billing" />` : ""}`,
     action: `${PATH}/card/remove`,
@@ -99,7 +100,7 @@ function state(autoTopUp: AutoTopUp | undefined, card: SavedCard | undefined): s
     ...(autoTopUp !== undefined && isFull(autoTopUp)
       ? [
           html`<p role="status">
-            The monthly limit is reached. Nothing more is charged until next month, or until you raise the limit.
+            The monthly limit has been reached. Nothing more is charged until next month, or until you raise the limit.
           </p>`,
         ]
       : []),
@@ -109,9 +110,9 @@ function state(autoTopUp: AutoTopUp | undefined, card: SavedCard | undefined): s
 
 function sentence(autoTopUp: AutoTopUp | undefined, card: SavedCard | undefined): string {
   if (autoTopUp?.isOn !== true)
-    return `Off. When on, it charges ${card === undefined ? "a card that you save" : card.label} as soon as the balance falls below an amount that you choose.`;
+    return `Off. When on, it charges ${card === undefined ? "a card that you save" : cardName(card)} as soon as the balance falls below an amount that you choose.`;
   if (card === undefined) return "Waiting for a card. Nothing is charged until you save one.";
-  return `On, with ${card.label}. Charged this month: ${showUsd(autoTopUp.chargedNanoUsd)} of ${showUsd(autoTopUp.monthlyNanoUsd)}.`;
+  return `On, with ${cardName(card)}. Charged this month: ${showUsd(autoTopUp.chargedNanoUsd)} of ${showUsd(autoTopUp.monthlyNanoUsd)}.`;
 }
 
 function isFull({ isOn, chargedNanoUsd, amountNanoUsd, monthlyNanoUsd }: AutoTopUp): boolean {

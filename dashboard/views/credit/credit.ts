@@ -38,7 +38,7 @@ export function creditPage({ visitor, balance, page, form, canPay, alert, autoTo
     </div>
     !${isCardSaved ? html`<p role="status">Card saved. It may take a few seconds to show below: reload this page if it does not.</p>` : ""}
     <div class="cards">
-      !${figure({ name: "Balance", value: usd(balance.postedNanoUsd), note: html`Up to !${usd(balance.leasedNanoUsd)} is held for requests in progress.` })}
+      !${figure({ name: "Balance", value: usd(balance.postedNanoUsd), note: held(balance) })}
       !${isAllowed(role, "addCredit") ? redeem(visitor, form) : ""}
       !${isAllowed(role, "setAlert") && alert !== null ? alertForm(visitor, form, alert) : ""}
     </div>
@@ -48,6 +48,11 @@ export function creditPage({ visitor, balance, page, form, canPay, alert, autoTo
     !${page.entries.length === 0 ? empty("No credit added yet") : table(page.entries)}
     !${page.next === null ? "" : html`<p class="more"><a class="button" href="/dashboard/credit?after=${page.next}">Older entries</a></p>`}`;
   return layout({ title: "Credits", visitor, path: "/dashboard/credit", body });
+}
+
+function held({ leasedNanoUsd }: Balance): string {
+  if (leasedNanoUsd === 0n) return "Nothing is held for requests in progress.";
+  return html`Up to !${usd(leasedNanoUsd)} is held for requests in progress.`;
 }
 
 function redeem({ csrf }: Member, form: FormState): string {

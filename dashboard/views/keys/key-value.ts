@@ -91,7 +91,7 @@ const overlaps = OVERLAPS.map(
     >`,
 ).join("");
 
-const rotateWords = html`<p>The key gets a new value. Its name, limits and usage stay.</p>
+const rotateWords = html`<p>The key gets a new value. Its name, limits and usage stay the same.</p>
   <fieldset>
     <legend>Current value</legend>
     !${overlaps}

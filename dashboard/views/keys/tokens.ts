@@ -14,6 +14,7 @@ import { shownOnce } from "../shown-once.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import { day, moment } from "../time.ts";
 import { copyable } from "./snippets.ts";
+import { ROLE_NAMES } from "../role-names.ts";
 
 const ROLES = {
   viewer: "Viewer: read everything",
@@ -41,7 +42,7 @@ export function tokensPage({ visitor, tokens, form, baseUrl, dialog = "" }: Toke
   const body = html`!${dialog}
     <h1>Management tokens</h1>
     <p class="muted">
-      A management token lets a program do what this console does: manage keys, read usage and credit. It cannot call models.
+      A management token lets a program do what this console does: manage keys, and read usage and credit. It cannot call models.
       <a href="/dashboard/docs/management-api">API reference</a> · <a href="${baseUrl}/api/v1/openapi.json">OpenAPI</a>
     </p>
     !${tokens.length === 0 ? empty("No management tokens yet") : table(tokens, mayChange)}
@@ -82,7 +83,8 @@ function row(
     <th scope="row" data-label="Name">!${clipped(name)}</th>
     <td data-label="Role">
       <span
-        ><span title="${ROLES[role]}">${role}</span>!${readsService ? html`<span class="sub">Service figures</span>` : ""}</span
+        ><span title="${ROLES[role]}">${ROLE_NAMES[role]}</span
+        >!${readsService ? html`<span class="sub">Service figures</span>` : ""}</span
       >
     </td>
     <td data-label="Status"><span class="badge ${status}" title="${STATUS[status]}">${status}</span></td>
@@ -113,7 +115,9 @@ export function confirmTokenPage({ visitor, token }: { visitor: Member; token: M
     visitor,
     path: PATH,
     title: `Revoke ${token.name}?`,
-    body: html`<p>Requests with this token are refused immediately. This cannot be undone. Keys that it created stay.</p>`,
+    body: html`<p>
+      Requests with this token are refused immediately. This cannot be undone. Keys that it created keep working.
+    </p>`,
     action: `${PATH}/${token.id}/revoke`,
     button: "Revoke token",
     cancel: PATH,

@@ -37,7 +37,7 @@ export function modelPage({ visitor, listed, days, baseUrl, language, nowMs }: M
       <h2 id="uptime">Uptime</h2>
       <p>
         !${uptimeOf(days) === undefined ? `No requests in the last ${UPTIME_DAYS} days.` : html`<strong>${uptimeOf(days)}</strong> of requests in the last ${UPTIME_DAYS} days succeeded.`}
-        <span class="muted">Measured on the requests of all accounts, up to the last full hour.</span>
+        <span class="muted">Based on requests from all accounts, up to the last full hour.</span>
       </p>
       !${uptimeBars(days, nowMs)}
     </section>

@@ -24,7 +24,7 @@ export function onboarding(overview: Overview): string {
         !${
           isAllowed(role, "manageKeys")
             ? html`<p><a class="button ${keys > 0 ? "" : "primary"}" href="/dashboard/keys/new">Create key</a></p>`
-            : html`<p class="muted">Your role is viewer: ask a member or an owner of the account for a key.</p>`
+            : html`<p class="muted">You are a viewer. Ask a member or an owner of this account for a key.</p>`
         }
       </li>
       <li>

@@ -32,7 +32,7 @@ export function confirmIdentityPage({ visitor, next, form, proofs, challenge }: 
     html`<div class="card">
       !${passkeyForm({ kind: "get", action: `${PATH}/passkey`, challenge: asked, button: "Use your passkey", isPrimary: true, fields: hidden })}
     </div>`;
-  const body = html`<h1>Confirm it is you</h1>
+  const body = html`<h1>Confirm that it is you</h1>
     <p>
       For your security, verify your identity${person.hasSecondFactor ? " with your second factor" : ""} to continue. Nothing has
       been changed yet.
@@ -44,7 +44,7 @@ export function confirmIdentityPage({ visitor, next, form, proofs, challenge }: 
         ${proofs.first === "elsewhere" ? "Sign in again" : "Continue"}
       </button>
     </form>`;
-  return layout({ title: "Confirm it is you", visitor, body, isNarrow: true });
+  return layout({ title: "Confirm that it is you", visitor, body, isNarrow: true });
 }
 
 function fieldsFor({ first, isCodeAsked }: Proofs, { person }: Member, form: FormState): string {

@@ -3,6 +3,7 @@ import type { Membership } from "../../../ledger/people/members.ts";
 import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";
 import { layout } from "../layout.ts";
+import { aRole } from "../role-names.ts";
 
 export interface InvitationView {
   visitor: Member | null;
@@ -30,7 +31,7 @@ export function invitationPage({ visitor, invitation, token }: InvitationView): 
     </form>`;
   const body = html`<h1>Join ${accountName}</h1>
     <div class="card stack">
-      <p>You have been invited as a <strong>${role}</strong>.</p>
+      <p>You have been invited as <strong>${aRole(role)}</strong>.</p>
       !${visitor === null ? guest : member(visitor)}
     </div>`;
   return layout({ title: `Join ${accountName}`, visitor, body, isNarrow: true });

@@ -12,6 +12,7 @@ import { layout } from "../layout.ts";
 import { copyable } from "../keys/snippets.ts";
 import { rowMenu } from "../menu.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
+import { ROLE_NAMES } from "../role-names.ts";
 import { day } from "../time.ts";
 
 const PATH = "/dashboard/members";
@@ -56,7 +57,7 @@ function memberTable(members: readonly AccountMember[], visitor: Member, isOwner
           ></span
         >
       </th>
-      <td data-label="Role">!${isOwner ? roleForm(member, visitor) : role}</td>
+      <td data-label="Role">!${isOwner ? roleForm(member, visitor) : ROLE_NAMES[role]}</td>
       <td data-label="Two-factor">${hasSecondFactor ? "On" : "Off"}</td>
       <td data-label="Joined">!${day(since)}</td>
       <td class="actions">!${isOwner || isSelf ? rowMenu(name, [remove]) : ""}</td>
@@ -82,8 +83,8 @@ function ruleSection({ csrf, membership }: Member): string {
 }
 
 function roleForm({ personId, name, role }: AccountMember, { csrf }: Member): string {
-  const options = Object.keys(ROLES).map(
-    (value) => html`<option value="${value}" !${value === role ? "selected" : ""}>${value}</option>`,
+  const options = Object.entries(ROLE_NAMES).map(
+    ([value, words]) => html`<option value="${value}" !${value === role ? "selected" : ""}>${words}</option>`,
   );
   return html`<form method="post" action="${PATH}/${personId}/role" class="inline">
     !${csrfField(csrf)}
@@ -108,7 +109,7 @@ function invitationTable(invitations: readonly Invitation[]): string {
     ({ id, email, role, invitedBy, expiresAt }) =>
       html`<tr>
         <th scope="row" data-label="Email">!${clipped(email)}</th>
-        <td data-label="Role">${role}</td>
+        <td data-label="Role">${ROLE_NAMES[role]}</td>
         <td data-label="Invited by">!${clipped(invitedBy)}</td>
         <td data-label="Expires">!${day(expiresAt)}</td>
         <td class="actions">!${rowMenu(email, [revokeLink(id, email)])}</td>

@@ -19,7 +19,7 @@ export function passkeyForm({ kind, action, challenge, button, isPrimary = false
       <input type="hidden" name="challenge" value="${challenge.note}" />
       <input type="hidden" name="credential" value="" />
       <p class="problem" role="alert" data-problem hidden></p>
-      <p class="muted" data-unsupported>Passkeys need a current browser with JavaScript on.</p>
+      <p class="muted" data-unsupported>Passkeys need an up-to-date browser with JavaScript enabled.</p>
       <button class="${isPrimary ? "primary" : ""}">${button}</button>
     </form>
     <script type="module" src="${asset("passkey.js")}"></script>`;

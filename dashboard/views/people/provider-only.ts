@@ -6,7 +6,7 @@ import { providerButtons, type ProviderButton } from "./provider-buttons.ts";
 export function providerOnlyPage({ domain, provider, next }: { domain: string; provider: ProviderButton; next: string }): string {
   const body = html`<h1>Sign in with ${provider.name}</h1>
     <div class="card stack">
-      <p>Addresses of ${domain} sign in with ${provider.name} alone. There is no password for them here.</p>
+      <p>People with an address at ${domain} sign in with ${provider.name} only. They have no password here.</p>
       !${providerButtons({ verb: "Sign in", providers: [provider], next })}
     </div>
     <p class="muted"><a href="/dashboard/sign-in">Use another address</a></p>`;

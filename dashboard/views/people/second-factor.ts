@@ -70,8 +70,8 @@ export interface SecondFactors {
 export function secondFactorSection(visitor: Member, { passkeys, canAddPasskey, codesLeft }: SecondFactors): string {
   const { person } = visitor;
   const words = person.hasSecondFactor
-    ? "On. Signing in takes your second factor besides your password."
-    : "Off. It protects your account even if somebody learns your password.";
+    ? "On. You sign in with your password and a second factor."
+    : "Off. Turn it on to protect your account even if somebody learns your password.";
   const app = person.hasTotp
     ? html`<a class="button quiet danger" href="${PATH}/off" data-dialog>Remove authenticator app</a>`
     : html`<a class="button" href="${PATH}">Set up an authenticator app</a>`;
@@ -93,7 +93,7 @@ export function confirmTotpOffPage({ visitor }: { visitor: Member }): string {
     visitor,
     path: SETTINGS,
     title: "Remove the authenticator app?",
-    body: html`<p>Its codes no longer work here. Without a passkey, signing in takes your password alone.</p>`,
+    body: html`<p>Its codes will stop working. Unless you have a passkey, you will sign in with your password alone.</p>`,
     action: `${PATH}/off`,
     button: "Remove authenticator app",
     cancel: SETTINGS,

@@ -18,7 +18,7 @@ export function securityLogPage({ visitor, actions, next }: SecurityLogView): st
   const body = html`<p class="crumb"><a href="/dashboard/settings">Settings</a></p>
     <h1>Security log</h1>
     <p class="muted">
-      Everything done as ${visitor.person.email}. If you do not recognise something, change your password and sign out all other
+      Everything done as ${visitor.person.email}. If you do not recognize something, change your password and sign out all other
       sessions.
     </p>
     !${actions.length === 0 ? empty("Nothing yet") : list}

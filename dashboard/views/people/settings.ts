@@ -104,8 +104,7 @@ export function confirmEndOthersPage({ visitor, others }: { visitor: Member; oth
     path: PATH,
     title: "Sign out everywhere else?",
     body: html`<p>
-      ${others === 1 ? "1 other session ends" : `${others} other sessions end`} at once, and unsent forms there are lost. You stay
-      signed in on this browser.
+      ${others === 1 ? "1 other session ends" : `${others} other sessions end`} immediately. You stay signed in in this browser.
     </p>`,
     action: `${PATH}/sessions/end-others`,
     button: "Sign out everywhere else",

@@ -9,6 +9,8 @@ import { layout } from "../layout.ts";
 export interface SignInView {
   form: FormState;
   next: string;
+  /** This browser's session is over. */
+  isSessionOver: boolean;
   isSignUpOpen: boolean;
   /** Can somebody who forgot the password be written to? */
   canReset: boolean;
@@ -18,7 +20,7 @@ export interface SignInView {
   challenge: PasskeyChallenge | null;
 }
 
-export function signInPage({ form, next, isSignUpOpen, canReset, providers, challenge }: SignInView): string {
+export function signInPage({ form, next, isSessionOver, isSignUpOpen, canReset, providers, challenge }: SignInView): string {
   const passkey = (asked: PasskeyChallenge) =>
     passkeyForm({
       kind: "get",
@@ -27,7 +29,9 @@ export function signInPage({ form, next, isSignUpOpen, canReset, providers, chal
       button: "Sign in with a passkey",
       fields: html`<input type="hidden" name="next" value="${next}" />`,
     });
+  const over = html`<p class="note" role="status">Your session has ended. Sign in to continue where you left off.</p>`;
   const body = html`<h1>Sign in</h1>
+    !${isSessionOver ? over : ""}
     <form method="post" action="/dashboard/sign-in" class="card stack">
       !${formProblem(form)}
       <input type="hidden" name="next" value="${next}" />

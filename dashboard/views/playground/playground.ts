@@ -49,7 +49,7 @@ export function playgroundPage({ visitor, models, chosen, baseUrl }: Playground)
 }
 
 const NOT_ALLOWED = html`<p class="alert" role="status">
-  Your role in this account is viewer, which cannot spend its credit. Ask an owner to make you a member.
+  As a viewer, you cannot spend this account's credit. Ask an owner to make you a member.
 </p>`;
 
 function composer(mayUse: boolean): string {
@@ -63,7 +63,7 @@ function composer(mayUse: boolean): string {
         aria-describedby="prompt-help"
         data-allowed="${mayUse ? "yes" : "no"}"
       ></textarea>
-      <p class="help" id="prompt-help">Enter sends, Shift + Enter starts a new line. Requests are charged as usual.</p>
+      <p class="help" id="prompt-help">Press Enter to send, Shift + Enter for a new line. Requests are charged as usual.</p>
     </div>
     <ul class="attachments" id="attachments" aria-label="Attached images" hidden></ul>
     <p class="problem" role="alert" id="problem" hidden></p>

@@ -16,8 +16,8 @@ export function rangePicker(path: string, range: DayRange, kept: Kept = {}): str
       <label><span class="hidden">From</span><input type="date" name="from" value="${range.fromDay}" /></label>
       <label><span class="hidden">To</span><input type="date" name="to" value="${range.toDay}" /></label>
       <button>Apply</button>
+      <span class="muted small">UTC</span>
     </form>
-    <span class="muted small">UTC</span>
   </div>`;
 }
 

@@ -97,7 +97,7 @@ function sections(view: UsageView, query: string): string {
     </section>
     <section aria-labelledby="by-member">
       <h2 id="by-member">By member</h2>
-      <p class="muted small">Usage counts for the member who created the key.</p>
+      <p class="muted small">Usage is attributed to the member who created the key.</p>
       !${table(
         "Member",
         byMember.map(({ personId, ...sums }) => ({ name: memberName(personId, memberNames, query), ...sums })),

@@ -21,6 +21,15 @@ export function localReplies(maxRequestBytes: number): EnvoyConfig {
   };
 }
 
+/** In the dashboard's colours, with nothing to load. */
+const AWAY_PAGE =
+  '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">' +
+  "<title>Not available right now · Model Gateway</title><style>:root{color-scheme:light dark}" +
+  "body{margin:15vh auto;max-width:34rem;padding:0 1.25rem;font:15px/1.55 system-ui,sans-serif;background:light-dark(#fafafb,#0f1216);color:light-dark(#15191f,#e6eaf0)}" +
+  "a{display:inline-block;padding:.45rem .8rem;border-radius:8px;background:light-dark(#3f51d6,#93a5ff);color:light-dark(#fff,#0d1230);text-decoration:none;font-weight:550}</style>" +
+  "<h1>Not available right now</h1><p>The dashboard is restarting or cannot be reached. API keys and models are not affected.</p>" +
+  '<p>Wait a few seconds, then try again.</p><p><a href="">Try again</a></p>';
+
 /** People get a page. */
 const dashboardIsAway: EnvoyConfig = {
   filter: {
@@ -32,8 +41,7 @@ const dashboardIsAway: EnvoyConfig = {
   headers_to_add: [{ header: { key: "retry-after", value: "5" }, append_action: "OVERWRITE_IF_EXISTS_OR_ADD" }],
   body_format_override: {
     text_format_source: {
-      inline_string:
-        '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Unavailable</title><h1>The dashboard is temporarily unavailable</h1><p>Keys and models still work. Please load this page again in a few seconds.</p>',
+      inline_string: AWAY_PAGE,
     },
     content_type: "text/html; charset=utf-8",
   },
@@ -50,11 +58,7 @@ const managementApiIsAway: EnvoyConfig = {
   headers_to_add: [{ header: { key: "retry-after", value: "5" }, append_action: "OVERWRITE_IF_EXISTS_OR_ADD" }],
   body_format_override: {
     json_format: {
-      error: {
-        type: "overloaded",
-        message: "The management API is temporarily unavailable. Try again in a few seconds.",
-        field: null,
-      },
+      error: { type: "overloaded", message: "The management API is away for a moment. Try again in a few seconds.", field: null },
     },
     content_type: "application/json",
   },
@@ -109,7 +113,7 @@ function lateReplies(maxRequestBytes: number): OwnReply[] {
     },
     {
       filter: detailsMatch("response.code_details == 'response_payload_too_large'"),
-      error: new GatewayError("upstream_error", "The model server's answer is larger than the gateway supports."),
+      error: new GatewayError("upstream_error", "The model server's answer is larger than the gateway can carry."),
     },
     // The backend's name leads where no backend may be (upstream-guard.ts).
     { filter: detailsMatch("response.code_details.startsWith('rbac_access_denied')"), error: serverAway },
