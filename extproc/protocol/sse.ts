@@ -50,6 +50,9 @@ export const MAX_EVENT_BYTES = 32 * 1024 * 1024;
 /** A stream comes in chunks that hold fewer. A whole one is read at once, although JSON was asked for, and each event costs time. */
 const MAX_EVENTS = 65_536;
 
+/** Comments, ids and fields that the format has not are counted by nobody: a stream passes so much of them, and no more. */
+export const MAX_UNCOUNTED_BYTES = 4 * 1024;
+
 const LF = 10;
 const CR = 13;
 const COLON = 58;

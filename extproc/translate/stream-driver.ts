@@ -1,7 +1,7 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { createAnswerSize } from "../protocol/answer-bounds.ts";
 import { createBodySniffer } from "../protocol/body-sniffer.ts";
-import { createSseParser, endOfEvent, type SseEvent } from "../protocol/sse.ts";
+import { createSseParser, endOfEvent, MAX_UNCOUNTED_BYTES, type SseEvent } from "../protocol/sse.ts";
 import { splitAtComments } from "./comments.ts";
 import type { AnswerReader, AnswerWriter, StreamWriter } from "./conversation/answer.ts";
 import type { AnswerEvent } from "./conversation/answer-event.ts";
@@ -152,16 +152,19 @@ function createEventSource(reader: AnswerReader, skimmer: TextSkimmer | null): E
   // A server's keep-alive comments quiet the client's watchdogs too; before the start nothing may come.
   function passComments(events: AnswerEvent[]): void {
     for (; comments < parser.comments(); comments += 1) {
-      if (isStarted && outcome === "open") events.push({ type: "ping" });
+      if (isStarted && outcome === "open" && passesComments()) events.push({ type: "ping" });
     }
   }
+
+  /** A flood of them is not passed on, event for comment: the gateway's own say by then that it is there. */
+  const passesComments = () => reader.hasKeepAliveComments && parser.otherBytes() <= MAX_UNCOUNTED_BYTES;
 
   return {
     push(chunk, events) {
       const bytes = sniffer.push(chunk);
       const whole = { chunk: bytes, start: received };
       received += bytes.length;
-      if (!reader.hasKeepAliveComments) {
+      if (!passesComments()) {
         read(parser.push(bytes), events, whole);
         return;
       }

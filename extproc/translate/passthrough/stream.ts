@@ -3,7 +3,14 @@ import { createByteBuffer } from "../../protocol/byte-buffer.ts";
 import { countLead } from "../../protocol/body-sniffer.ts";
 import { parseObject, type JsonObject } from "../../protocol/json/object.ts";
 import { editMembers, type MemberEdit } from "../../protocol/json/splice.ts";
-import { createSseParser, encodeSseEvent, endOfEvent, MAX_EVENT_BYTES, type SseEvent } from "../../protocol/sse.ts";
+import {
+  createSseParser,
+  encodeSseEvent,
+  endOfEvent,
+  MAX_EVENT_BYTES,
+  MAX_UNCOUNTED_BYTES,
+  type SseEvent,
+} from "../../protocol/sse.ts";
 import { createEventTemplate } from "../event-template.ts";
 import type { StreamOutcome, StreamTranslation } from "../translation.ts";
 import { brokenOff } from "../../protocol/broken-answer.ts";
@@ -34,8 +41,6 @@ export interface StreamRules {
 /** Events of one chunk that are read one by one to learn their form: each costs another look at the rest of the chunk. */
 const MAX_LESSONS_PER_CHUNK = 8;
 
-/** Comments, ids and fields that the format has not are counted by nobody: a stream passes so much of them, and no more. */
-const MAX_UNCOUNTED_BYTES = 4 * 1024;
 /** What stands before an event's data, where that is nothing but the event's name. */
 const PLAIN_LEAD = /^(?:event: ?[\w.]{0,64}\n)?data: ?$/;
 

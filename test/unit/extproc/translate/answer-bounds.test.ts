@@ -202,6 +202,19 @@ test.for(STREAMS)("a stream of $what without end fails: $client via $upstream", 
   expect(text).toMatch(/more than \d+ (tool calls|blocks)|too large/);
 });
 
+const COMMENTED = PAIRS.filter(({ client, upstream }) => client !== upstream && upstream !== "messages");
+
+test.for(COMMENTED)("a flood of comments becomes no flood of pings: $client via $upstream", (pair) => {
+  const machine = translationOf(pair, true).stream(createMeter(0));
+  const start = pair.upstream === "chat" ? piece({ content: "a" }) : event("response.created", { response: { id: "r" } });
+  machine.push(Buffer.from(start));
+  const flood = Buffer.from(":\n".repeat(50_000));
+  const outputs = [machine.push(flood), machine.push(flood)].map((output) => output.length);
+  expect(outputs[0]).toBeLessThan(flood.length);
+  expect(outputs[0]).toBeGreaterThan(0);
+  expect(outputs[1]).toBe(0);
+});
+
 test.for(PAIRS)("what an unfinished event holds is known: $client via $upstream", (pair) => {
   const machine = translationOf(pair, true).stream(createMeter(0));
   machine.push(Buffer.from(`: a comment\n\ndata: {"a":"${"x".repeat(100_000)}`));
