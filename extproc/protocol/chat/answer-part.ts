@@ -63,20 +63,30 @@ function readReasoning(body: Readonly<Record<string, unknown>>): string {
   return details.map((detail: unknown) => (isObject(detail) ? text(detail["text"]) || text(detail["summary"]) : "")).join("");
 }
 
-/** Some servers answer with parts instead of a string. */
+/** Some servers answer with parts instead of a string, and think in parts of those. Nothing stands deeper. */
 function readContent(content: unknown): { text: string; reasoning: string } {
-  if (content === undefined || content === null) return { text: "", reasoning: "" };
-  if (typeof content === "string") return { text: content, reasoning: "" };
-  if (!Array.isArray(content))
-    throw new GatewayError("upstream_error", "The model server sent content that is neither text nor a list of parts.");
   const answer = { text: "", reasoning: "" };
-  for (const part of content) {
-    if (typeof part === "string") answer.text += part;
-    if (!isObject(part)) continue;
-    if (part["type"] === "thinking") answer.reasoning += readContent(part["thinking"]).text;
-    else answer.text += text(part["text"]);
+  for (const part of partsIn(content)) {
+    if (isThinking(part)) for (const thought of partsIn(part.thinking)) answer.reasoning += textIn(thought);
+    else answer.text += textIn(part);
   }
   return answer;
+}
+
+function partsIn(content: unknown): readonly unknown[] {
+  if (content === undefined || content === null) return [];
+  if (typeof content === "string") return [content];
+  if (Array.isArray(content)) return content;
+  throw new GatewayError("upstream_error", "The model server sent content that is neither text nor a list of parts.");
+}
+
+function textIn(part: unknown): string {
+  if (typeof part === "string") return part;
+  return isObject(part) && !isThinking(part) ? text(part["text"]) : "";
+}
+
+function isThinking(part: unknown): part is { readonly thinking?: unknown } {
+  return isObject(part) && part["type"] === "thinking";
 }
 
 function readTools(body: Readonly<Record<string, unknown>>, isWhole: boolean): ToolPart[] {

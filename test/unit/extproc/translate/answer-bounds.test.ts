@@ -202,6 +202,14 @@ test.for(STREAMS)("a stream of $what without end fails: $client via $upstream", 
   expect(text).toMatch(/more than \d+ (tool calls|blocks)|too large/);
 });
 
+test.for(PROTOCOLS)("thinking nested deeper than the stack is no error of the gateway's own: %s via chat", (client) => {
+  const depth = 40_000;
+  const content = `${'[{"type":"thinking","thinking":'.repeat(depth)}"a"${"}]".repeat(depth)}`;
+  const body = Buffer.from(`{"choices":[{"index":0,"message":{"content":${content}},"finish_reason":"stop"}]}`);
+  const answer = () => translationOf({ client, upstream: "chat" }, false).response(body, createMeter(0));
+  expect(answer).not.toThrow(RangeError);
+});
+
 const COMMENTED = PAIRS.filter(({ client, upstream }) => client !== upstream && upstream !== "messages");
 
 test.for(COMMENTED)("a flood of comments becomes no flood of pings: $client via $upstream", (pair) => {
