@@ -46,14 +46,14 @@ export interface LimitDefinition {
   reached(limit: bigint): string;
 }
 
-/** Each limit, once: counters, forms, API, resource and messages are made from it. A request is checked in this order. */
+/** Each limit, once: counters, forms, API, resource and messages are made from it, in the order of `limitsSchema`. */
 export const LIMITS = {
   requestsPerMinute: {
     kind: "requests",
     unit: "requests",
     period: "minute",
     label: "Requests per minute",
-    description: "Most requests in a minute.",
+    description: "Maximum requests per minute.",
     reached: (limit) => `has reached its limit of ${limit} requests per minute.`,
   },
   tokensPerMinute: {
@@ -61,7 +61,7 @@ export const LIMITS = {
     unit: "tokens",
     period: "minute",
     label: "Tokens per minute",
-    description: "Most tokens in a minute, of all classes together.",
+    description: "Maximum tokens per minute, all classes together.",
     reached: (limit) => `has reached its limit of ${limit} tokens per minute.`,
   },
   concurrentRequests: {
@@ -69,7 +69,7 @@ export const LIMITS = {
     unit: "requests",
     period: null,
     label: "Concurrent requests",
-    description: "Most requests at one time.",
+    description: "Maximum concurrent requests.",
     reached: (limit) => `already has ${limit} ${limit === 1n ? "request" : "requests"} in flight, its limit.`,
   },
   spendPerDayUsd: {
@@ -77,7 +77,7 @@ export const LIMITS = {
     unit: "usd",
     period: "day",
     label: "Daily spend (USD)",
-    description: "Most USD in a UTC day.",
+    description: "Maximum USD per UTC day.",
     reached: () => "has reached its spending limit for the day (UTC).",
   },
   spendPerMonthUsd: {
@@ -85,7 +85,7 @@ export const LIMITS = {
     unit: "usd",
     period: "month",
     label: "Monthly spend (USD)",
-    description: "Most USD in a UTC month.",
+    description: "Maximum USD per UTC month.",
     reached: () => "has reached its spending limit for the month (UTC).",
   },
 } as const satisfies Record<LimitName, LimitDefinition>;

@@ -18,32 +18,32 @@ export const profileSchema = z.strictObject({
   maxTokensField: z.enum(["max_tokens", "max_completion_tokens"]).describe("Chat: the field that carries the output limit."),
   reasoningField: z
     .enum(["reasoning_content", "reasoning", "none"])
-    .describe("Chat: where reasoning text is found and sent back."),
+    .describe("Chat: the field for reasoning text, in answers and in history."),
   reasoningHistory: z
     .enum(["always", "tool-turns", "never"])
     .describe(
-      'Chat: whether earlier reasoning is sent back in history; "tool-turns" sends it with tool calls, empty where none is known.',
+      'Chat: whether earlier reasoning is sent back in history; "tool-turns" sends it with tool calls, empty if none is known.',
     ),
   thinkingControl: z
     .enum(["reasoning_effort", "thinking_type", "chat_template_kwargs", "adaptive", "budget", "none"])
-    .describe("How a wish for (no) thinking is expressed."),
-  systemAnywhere: z.boolean().describe("Chat: whether a system message may stand after the first."),
+    .describe("How thinking is switched on or off."),
+  systemAnywhere: z.boolean().describe("Chat: whether system messages are allowed after the first message."),
   systemTurns: z
     .boolean()
-    .describe("Messages: whether a turn of role system may stand behind a user's turn; else its text joins the user's."),
+    .describe("Messages: whether a turn of role system may follow a user turn; otherwise its text joins the user turn."),
   systemParts: z.boolean().describe("Chat: whether `system` content may be an array of parts."),
-  imageInToolResult: z.boolean().describe("Chat: whether a tool message may hold images."),
+  imageInToolResult: z.boolean().describe("Chat: whether a tool message may contain images."),
   files: z.boolean().describe("Chat: whether `file` parts (PDF) are understood."),
   continuousUsage: z.boolean().describe("Chat: asks for usage on every chunk, so that a cut stream has exact counts."),
   rejects: z
     .array(z.enum(["temperature", "top_p", "top_k", "parallel_tool_calls", "seed", "stop", "user", "service_tier"]))
-    .describe("Sampling fields that the server rejects; they are dropped and named."),
+    .describe("Sampling fields that the server rejects; they are dropped and listed."),
   accepts: z
     .array(z.enum(["verbosity", "prompt_cache_key", "prompt_cache_retention", "safety_identifier"]))
     // Catalogue rows of earlier versions lack it.
     .default([])
     .describe(
-      "Fields of chat and Responses that only some servers accept; elsewhere they are dropped and named, and `safety_identifier` is sent as `user`.",
+      "Fields of chat and Responses that only some servers accept; for other servers they are dropped and listed, and `safety_identifier` is sent as `user`.",
     ),
   minOutputTokens: z
     .int()
@@ -53,19 +53,21 @@ export const profileSchema = z.strictObject({
     .default(null)
     .describe("Responses: the smallest output limit that the server accepts; null for none. A lower one is refused."),
   toolIds: z.enum(["any", "openai40", "messages"]).describe("Which tool ids the server accepts."),
-  usageInclusive: z.boolean().describe("Messages: `input_tokens` already holds the cached ones."),
-  reasoningExcluded: z.boolean().describe("Chat: `completion_tokens` leaves reasoning out."),
+  usageInclusive: z.boolean().describe("Messages: whether `input_tokens` already includes cached tokens."),
+  reasoningExcluded: z.boolean().describe("Chat: whether `completion_tokens` excludes reasoning."),
   efforts: z
     .partialRecord(z.enum(EFFORTS), z.string().min(1))
-    .describe("Chat: effort words that the server knows by another name; a word that is not here is sent as it is."),
+    .describe("Chat: effort values that the server calls differently; others are sent unchanged."),
   contentParts: z
     .boolean()
-    .describe("Chat: whether the content of a message may be an array of text parts; else texts are joined by a line feed."),
+    .describe(
+      "Chat: whether the content of a message may be an array of text parts; otherwise texts are joined with line feeds.",
+    ),
   maxStopSequences: z
     .int()
     .positive("must be a whole number above 0")
     .nullable()
-    .describe("Chat: how many stop sequences the server takes; null for no limit."),
+    .describe("Chat: how many stop sequences the server accepts; null for no limit."),
   prefill: z
     .enum(["continue_final_message", "prefix", "refuse"])
     .describe(
@@ -79,9 +81,11 @@ export const profileSchema = z.strictObject({
   remindersInToolResult: z
     .boolean()
     .describe(
-      "Chat: `<system-reminder>` texts behind tool results go into the last tool message, because the server's chat template forgets reasoning when a user message follows.",
+      "Chat: `<system-reminder>` texts after tool results go into the last tool message, because the server's chat template forgets reasoning when a user message follows.",
     ),
-  argumentSnapshots: z.boolean().describe("Chat: streamed tool arguments are repeated whole in each chunk instead of in pieces."),
+  argumentSnapshots: z
+    .boolean()
+    .describe("Chat: whether each streamed chunk repeats the tool arguments so far instead of only adding to them."),
   unpricedFeatures: z
     .boolean()
     // Rows of catalogues from before.

@@ -15,7 +15,7 @@ export function startModelHoursWatch({ database, log }: { database: Database; lo
     },
     {
       everyMs: EVERY_MS,
-      onFailure: (error) => log.warn({ err: error }, "the models' hours could not be added up; it is tried again"),
+      onFailure: (error) => log.warn({ err: error }, "failed to sum up the models' hours; retrying"),
     },
   );
 }

@@ -31,7 +31,7 @@ export async function openDataDirectory(directory: string): Promise<DataDirector
     await mkdir(logs, { recursive: true });
   } catch (error) {
     throw new Error(
-      `The data directory ${root} cannot be made (${errorCode(error) ?? "unknown error"}): choose another one with --data.`,
+      `The data directory ${root} cannot be created (${errorCode(error) ?? "unknown error"}): choose another one with --data.`,
       {
         cause: error,
       },

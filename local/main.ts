@@ -15,7 +15,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on("error", () => 
 
 let stack: Stack | undefined;
 const stop = createStopSignals(process, () => {
-  console.log("Stopping at once; the data stays.");
+  console.log("Stopping immediately; the data is kept.");
   stack?.kill();
   process.exit(1);
 });
@@ -45,7 +45,7 @@ try {
   if (failure !== undefined) console.error(failure);
   else console.log("Stopping: running requests may finish …");
   await stack.stop();
-  console.log("Stopped; the data stays.");
+  console.log("Stopped; the data is kept.");
   process.exit(failure === undefined ? 0 : 1);
 } catch (error) {
   if (stop.signal.aborted) process.exit(0);

@@ -17,7 +17,7 @@ export async function chooseManifests(
   if (named !== undefined) {
     const directory = path.resolve(named);
     if (await isDirectory(directory)) return directory;
-    throw new Error(`There is no folder ${directory}: name the one with your Models with --manifests.`);
+    throw new Error(`There is no folder ${directory}: set --manifests to the folder with your Models.`);
   }
   if (!(await isDirectory(manifests))) await copySamples(manifests);
   return manifests;

@@ -29,7 +29,7 @@ export function parseOptions(words: readonly string[], environment: Readonly<Rec
   const swallowed = explainSwallowedFlags(flags, words, environment);
   if (swallowed !== undefined) command.error(`error: ${swallowed}`);
   command.parse(words, { from: "user" });
-  if (parsed === undefined) throw new Error("The command line was not read.");
+  if (parsed === undefined) throw new Error("The command line has not been read.");
   return parsed;
 }
 
@@ -52,12 +52,10 @@ export function createCommand(onParsed: (values: Values) => void): Command {
   return new Command("npm start --")
     .description("Runs the whole gateway on this machine: Envoy, extproc, operator, Postgres and a simulated model server.")
     .addOption(
-      new Option("--host <address>", "where clients connect; 0.0.0.0 lets other machines in")
-        .default(LOOPBACK)
-        .argParser(parseHost),
+      new Option("--host <address>", "address for clients; 0.0.0.0 allows other machines").default(LOOPBACK).argParser(parseHost),
     )
     .addOption(new Option("--port <port>", "where clients connect").default(8080).argParser(parsePort))
-    .option("--data <dir>", "where everything is kept", ".data")
+    .option("--data <dir>", "directory of all data", ".data")
     .option("--manifests <dir>", "folder of Model manifests, watched; without it, the one in the data directory")
     .addOption(
       new Option("--upstream-chat <url>", "a real server for chat completions, with /v1: http://127.0.0.1:11434/v1").argParser(
@@ -70,10 +68,12 @@ export function createCommand(onParsed: (values: Values) => void): Command {
         parseResponsesUrl,
       ),
     )
-    .option("--upstream-key <key>", "its key; better in the environment as UPSTREAM_KEY, where the process list does not show it")
-    .option("--upstream-model <name>", "the model's name there; clients may use it too")
+    .option("--upstream-key <key>", "its key; prefer the environment variable UPSTREAM_KEY, which the process list does not show")
+    .option("--upstream-model <name>", "the model's name on that server; clients may use it too")
     .addOption(
-      new Option("--workers <count>", "processes of extproc, each of which can use one core").default(1).argParser(parseWorkers),
+      new Option("--workers <count>", "worker processes of extproc, each of which can use one core")
+        .default(1)
+        .argParser(parseWorkers),
     )
     .showHelpAfterError("Run npm start -- --help for the flags.")
     .allowExcessArguments(false)
@@ -81,7 +81,7 @@ export function createCommand(onParsed: (values: Values) => void): Command {
       const servers = [values.upstreamChat, values.upstreamMessages, values.upstreamResponses];
       if (values.upstreamModel !== undefined && servers.every((server) => server === undefined))
         command.error(
-          "error: --upstream-model needs the server: add --upstream-chat, --upstream-messages or --upstream-responses.",
+          "error: --upstream-model needs a server: add --upstream-chat, --upstream-messages or --upstream-responses.",
         );
       onParsed(values);
     });
@@ -102,13 +102,13 @@ function toOptions(values: Values, environment: Readonly<Record<string, string |
 
 function parseHost(text: string): string {
   if (isIPv4(text)) return text;
-  throw new InvalidArgumentError("It must be an IPv4 address such as 127.0.0.1, or 0.0.0.0 for all of this machine's.");
+  throw new InvalidArgumentError("It must be an IPv4 address such as 127.0.0.1, or 0.0.0.0 for all addresses of this machine.");
 }
 
 function parsePort(text: string): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65_535) return port;
-  throw new InvalidArgumentError("It must be a number from 1 to 65535, or 0 for any free one.");
+  throw new InvalidArgumentError("It must be a number from 1 to 65535, or 0 for any free port.");
 }
 
 function parseWorkers(text: string): number {

@@ -74,7 +74,7 @@ async function stopLeftover(clusterDirectory: string, log: (line: string) => voi
   // The id may by now belong to a stranger: only a process that serves this very directory is stopped.
   const command = await commandLine(status.pid);
   if (command === undefined || !command.includes(` -D ${clusterDirectory} `)) return;
-  log(`Stopping PostgreSQL ${status.pid}, left over on this data directory.`);
+  log(`Stopping PostgreSQL ${status.pid}, left over from an earlier run on this data directory.`);
   await stopProcess(status.pid, STOP_STEPS);
 }
 
@@ -119,7 +119,7 @@ async function launch(program: string, cluster: Cluster, port: number, log: (lin
   let isEnded = false;
   const { promise: ended, resolve } = Promise.withResolvers<string>();
   child.once("error", (error) => resolve(error.message));
-  child.once("close", (code, signal) => resolve(`it ended with ${signal ?? `code ${code}`}`));
+  child.once("close", (code, signal) => resolve(`it exited with ${signal ?? `code ${code}`}`));
   void ended.then(() => (isEnded = true));
   if (child.pid !== undefined) {
     const endGuard = await guardOrphan(child.pid, STOP_STEPS);
@@ -187,5 +187,5 @@ function startFailure(failure: string, dataDirectory: string): string {
 }
 
 function busy(port: number): string {
-  return `Port ${port} is taken, so PostgreSQL cannot listen there: give it another one, or stop what uses it.`;
+  return `Port ${port} is in use, so PostgreSQL cannot listen on it: choose another one, or stop the program that uses it.`;
 }

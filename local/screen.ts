@@ -37,8 +37,8 @@ export function renderScreen(content: ScreenContent, { bold, dim }: Palette): st
     "",
     `  key        ${content.apiKey}`,
     `  dashboard  ${content.baseUrl}/dashboard ${dim("sign in as")} ${content.signIn.email} ${dim("with password")} ${content.signIn.password}`,
-    `  settings   ${content.settingsFile} ${dim("all of this, for source")}`,
-    `  manifests  ${content.manifestsDirectory} ${dim("watched: change a Model and it takes effect")}`,
+    `  settings   ${content.settingsFile} ${dim("all of this, for the shell's source")}`,
+    `  manifests  ${content.manifestsDirectory} ${dim("watched: changes take effect within a second")}`,
     `  logs       ${content.logsDirectory}`,
     ...modelLines(content, dim),
     "",
@@ -54,7 +54,7 @@ export function renderScreen(content: ScreenContent, { bold, dim }: Palette): st
       (model) => messagesCommand(content, model),
       bold,
     ),
-    dim("Ctrl-C stops everything; the data stays, and the next start goes on from it."),
+    dim("Ctrl-C stops everything. The data is kept for the next start."),
     "",
   ].join("\n");
 }

@@ -252,11 +252,11 @@ async function choosePort(wanted: number, host: string): Promise<number> {
     if (errorCode(error) === "EADDRNOTAVAIL")
       throw new Error(`This machine has no address ${host}: choose another one with --host.`, { cause: error });
     if (errorCode(error) === "EACCES")
-      throw new Error(`Port ${wanted} may not be opened by this user: choose one above 1023 with --port.`, { cause: error });
+      throw new Error(`This user may not open port ${wanted}: choose one above 1023 with --port.`, { cause: error });
     throw error;
   });
   if (isFree) return wanted;
-  throw new Error(`Port ${wanted} is taken: choose another one with --port, or stop what listens there.`);
+  throw new Error(`Port ${wanted} is in use: choose another one with --port, or stop the program that uses it.`);
 }
 
 /** @returns its address, which stays the same when it is started again. */

@@ -18,5 +18,5 @@ export function explainSwallowedFlags(
   if (taken.length === 0) return undefined;
   const names = taken.map(({ flag }) => `--${flag}`).join(" and ");
   const line = taken.map(({ flag, shown }) => ` --${flag} ${shown}`).join("");
-  return `npm took ${names} for itself: flags of the gateway follow two dashes, as in npm start --${line}`;
+  return `npm consumed ${names}: flags of the gateway follow two dashes, as in npm start --${line}`;
 }

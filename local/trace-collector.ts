@@ -8,6 +8,6 @@ export function readTraceCollector(address: string | undefined): TraceCollector 
   if (address === undefined || address === "") return undefined;
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url?.protocol !== "http:" || url.pathname !== "/")
-    throw new Error("OTEL_EXPORTER_OTLP_ENDPOINT has to be http://host:port: spans go to /v1/traces there, without TLS.");
+    throw new Error("OTEL_EXPORTER_OTLP_ENDPOINT must be http://host:port: spans are sent to /v1/traces there, without TLS.");
   return { host: url.hostname, port: url.port === "" ? 80 : Number(url.port), percent: 100 };
 }

@@ -24,14 +24,14 @@ export function adviseOnUpstreams(
     advice.push(...adviseOnVersion({ flag: "--upstream-responses", path: "/responses" }, responsesUrl));
   for (const { flag, url, placeholder } of flags) {
     if (url === undefined || given.some((each) => new URL(each.url).origin === new URL(url).origin)) continue;
-    advice.push(`${flag} changes nothing: no Model in the manifests has the url ${placeholder}.`);
+    advice.push(`${flag} has no effect: no Model in the manifests has the url ${placeholder}.`);
   }
   const asked = [...new Set(given.map(({ upstreamModel }) => upstreamModel))];
   if (model === undefined && asked.length > 0) {
     const names = asked.slice(0, NAMES_SHOWN).join(", ") + (asked.length > NAMES_SHOWN ? ", …" : "");
-    advice.push(`The given server is asked for models named ${names}: if it has other names, add --upstream-model.`);
+    advice.push(`The server receives requests for models named ${names}: if its names differ, add --upstream-model.`);
   } else if (model !== undefined && given.length > 0 && !destinations.has(model)) {
-    advice.push(`${model} cannot be the name of a Model: clients use ${given[0]?.name ?? ""} in its place.`);
+    advice.push(`${model} cannot be the name of a Model: clients use ${given[0]?.name ?? ""} instead.`);
   }
   return advice;
 }

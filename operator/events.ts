@@ -37,28 +37,36 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
   const registers = [metrics];
   const refusals = new Counter({
     name: "gateway_operator_refusals_total",
-    help: "Resources refused.",
+    help: "Rejected resources.",
     labelNames: ["kind"],
     registers,
   });
-  const envoys = new Gauge({ name: "gateway_operator_envoys", help: "Envoys connected for their configuration.", registers });
-  const rejections = new Counter({ name: "gateway_operator_rejections_total", help: "Pushes that an Envoy refused.", registers });
+  const envoys = new Gauge({
+    name: "gateway_operator_envoys",
+    help: "Envoys connected to receive their configuration.",
+    registers,
+  });
+  const rejections = new Counter({
+    name: "gateway_operator_rejections_total",
+    help: "Configuration pushes that an Envoy rejected.",
+    registers,
+  });
   const late = new Counter({
     name: "gateway_operator_late_total",
-    help: "Pushes that an Envoy did not answer in time.",
+    help: "Configuration pushes that an Envoy did not confirm in time.",
     registers,
   });
   const models = new Gauge({ name: "gateway_operator_models", help: "Models in the published catalogue.", registers });
   const rollouts = new Counter({
     name: "gateway_operator_rollouts_total",
-    help: "Attempts to bring the resources into force, by outcome.",
+    help: "Attempts to apply the resources, by outcome.",
     labelNames: ["outcome"],
     registers,
   });
 
   const certificateEnds = new Gauge({
     name: "gateway_operator_internal_certificate_end_timestamp_seconds",
-    help: "When the certificate that a part of the release has ends, by its Secret.",
+    help: "When the certificate of each component expires, by Secret.",
     labelNames: ["secret"],
     registers,
   });
@@ -83,7 +91,7 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
       log.warn({ model: key }, line);
     },
     modelRecovered({ key }) {
-      log.info({ model: key }, `Model ${key} is in order again`);
+      log.info({ model: key }, `Model ${key} is valid again`);
     },
     sourceUnreadable({ source, error }) {
       unreadable.failed(error, { source });
@@ -99,7 +107,7 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
     },
     configurationRejected({ node, typeUrl, message }) {
       rejections.inc();
-      log.warn({ node, typeUrl }, `Envoy ${node} refused a configuration: ${message}`);
+      log.warn({ node, typeUrl }, `Envoy ${node} rejected a configuration: ${message}`);
     },
     envoysLate({ nodes, waitedMs }) {
       late.inc(nodes.length);

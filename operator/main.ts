@@ -91,7 +91,7 @@ function readDiscovery(): OperatorConfig["xds"] {
   if (path !== undefined) return { path };
   if (tlsDirectory !== undefined) return { host, port, tlsDirectory };
   throw new Error(
-    "The environment is not usable: XDS_TLS_DIRECTORY: name a directory with ca.crt, tls.crt and tls.key, or set XDS_SOCKET: discovery hands out credentials and is never served in plain TCP.",
+    "Invalid environment: XDS_TLS_DIRECTORY: set it to a directory with ca.crt, tls.crt and tls.key, or set XDS_SOCKET: discovery serves credentials, so it is never offered over plain TCP.",
   );
 }
 
@@ -99,13 +99,12 @@ function readDiscovery(): OperatorConfig["xds"] {
 function readSource(): OperatorConfig["source"] {
   const { GATEWAY_MANIFESTS: manifests, GATEWAY_LOCAL_UPSTREAMS: localUpstreams, POD_NAMESPACE, KEY_PEPPER } = environment;
   if (environment.GATEWAY_SOURCE === "folder") {
-    if (manifests === undefined) throw new Error("The environment is not usable: GATEWAY_MANIFESTS: name a folder of manifests.");
+    if (manifests === undefined) throw new Error("Invalid environment: GATEWAY_MANIFESTS: set it to a folder of manifests.");
     return { kind: "folder", manifests, localUpstreams };
   }
   if (manifests !== undefined)
-    throw new Error("The environment is not usable: GATEWAY_MANIFESTS: not with GATEWAY_SOURCE=kubernetes.");
-  if (KEY_PEPPER === undefined)
-    throw new Error("The environment is not usable: KEY_PEPPER: needed for GATEWAY_SOURCE=kubernetes.");
+    throw new Error("Invalid environment: GATEWAY_MANIFESTS: cannot be combined with GATEWAY_SOURCE=kubernetes.");
+  if (KEY_PEPPER === undefined) throw new Error("Invalid environment: KEY_PEPPER: required with GATEWAY_SOURCE=kubernetes.");
   if (POD_NAMESPACE === "")
     throw new Error("The environment is not usable: POD_NAMESPACE: needed for GATEWAY_SOURCE=kubernetes.");
   return {

@@ -133,7 +133,7 @@ export function createRollout(deps: RolloutDeps): Rollout {
     serving = plan.served;
     // A corrected cluster has another name: what nobody asks for any more is forgotten.
     rejected = new Map([...rejected].filter(([cluster]) => plan.wantedClusters.has(cluster)));
-    const message = envoys === 0 ? "in the catalogue; no Envoy is connected" : "in force in every Envoy that is connected";
+    const message = envoys === 0 ? "in the catalogue, but no Envoy is connected" : "active in all connected Envoys";
     const statuses = new Map([...plan.statuses].map(([key, status]) => [key, toProgrammed(status, message)]));
     return { statuses, version: snapshot.version, nextMs: earliest(retired.nextMs(), plan.nextMs) };
   }

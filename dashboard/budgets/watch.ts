@@ -21,7 +21,7 @@ const EVERY_MS = 60_000;
 /** Tells owners, members and webhooks when spend passes a part of a budget, once a month, whichever replica sees it first. */
 export function startBudgetWatch(deps: BudgetWatchDeps): Rounds {
   const { log, everyMs = EVERY_MS } = deps;
-  const onFailure = (error: unknown) => log.warn({ err: error }, "budgets could not be looked at");
+  const onFailure = (error: unknown) => log.warn({ err: error }, "failed to check budgets");
   return startRounds(() => sendBudgetAlerts(deps), { everyMs, onFailure });
 }
 
@@ -45,7 +45,7 @@ export async function sendBudgetAlerts({
     const isSent = await sendToAny(
       mailer,
       readers.map((to) => budgetLetter({ to, alert, link: `${publicBaseUrl}/dashboard/budgets` })),
-      (error) => log.warn({ err: error, account: alert.accountId }, "nobody could be told that a budget is used up"),
+      (error) => log.warn({ err: error, account: alert.accountId }, "failed to mail a budget alert"),
     );
     if (!isSent) await returnBudgetLetter(database, alert);
   }

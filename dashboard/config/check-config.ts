@@ -11,14 +11,14 @@ export function checkConfig({
 }: Pick<DashboardConfig, "publicBaseUrl" | "signUp" | "mail" | "providers" | "adminSecondFactor">): void {
   if (mail.kind === "outbox" && !isLoopback(new URL(publicBaseUrl)))
     throw new Error(
-      "MAIL=outbox shows every letter, links to new passwords too, to whoever opens the dashboard: it is for a PUBLIC_BASE_URL on this machine alone. Set MAIL=smtp, or MAIL=none.",
+      "MAIL=outbox shows every email, including password-reset links, to anyone who opens the dashboard, so PUBLIC_BASE_URL must be on this machine. Set MAIL=smtp or MAIL=none.",
     );
   if (adminSecondFactor === "optional" && !isLoopback(new URL(publicBaseUrl)))
     throw new Error(
-      "ADMIN_SECOND_FACTOR=optional lets whoever learns an administrator's password grant credit: it is for a PUBLIC_BASE_URL on this machine alone. Remove it.",
+      "ADMIN_SECOND_FACTOR=optional lets anyone who learns an administrator's password grant credit, so PUBLIC_BASE_URL must be on this machine. Remove it.",
     );
   if (signUp.domains !== null && mail.kind === "none" && providers.length === 0)
     throw new Error(
-      "SIGN_UP_DOMAINS needs MAIL=smtp or a sign-in provider such as OIDC_ISSUER: without either nobody can prove that an address is theirs.",
+      "SIGN_UP_DOMAINS needs MAIL=smtp or a sign-in provider such as OIDC_ISSUER: without either, email addresses cannot be verified.",
     );
 }

@@ -24,7 +24,7 @@ export function signUpRules(environment: { SIGN_UP: "open" | "closed"; SIGN_UP_D
 
 /** @throws GatewayError `not_found` where sign-up is closed. */
 export function checkSignUpOpen({ isOpen }: SignUpRules): void {
-  if (!isOpen) throw new GatewayError("not_found", "Sign-up is closed here. Ask the operator of this service for an invitation.");
+  if (!isOpen) throw new GatewayError("not_found", "Sign-up is closed. Ask the operator of this service for an invitation.");
 }
 
 /** @throws GatewayError `invalid_request` for an address of another domain. */
@@ -32,5 +32,7 @@ export function checkSignUpAddress({ domains }: SignUpRules, email: string): voi
   if (domains === null) return;
   const domain = email.trim().toLowerCase().split("@").at(-1) ?? "";
   if (!domains.includes(domain))
-    throw new GatewayError("invalid_request", `Only addresses of ${domains.join(", ")} can sign up here.`, { field: "email" });
+    throw new GatewayError("invalid_request", `Sign-up is limited to email addresses at ${domains.join(", ")}.`, {
+      field: "email",
+    });
 }

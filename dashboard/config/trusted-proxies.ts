@@ -22,7 +22,7 @@ export const TRUSTED_PROXY_VARIABLES = {
 export function trustedProxies(environment: { TRUSTED_PROXY_HOPS: number; TRUSTED_PROXY_NETWORKS: string[] }): TrustedProxies {
   const { TRUSTED_PROXY_HOPS: hops, TRUSTED_PROXY_NETWORKS: networks } = environment;
   if (hops > 0 && networks.length > 0)
-    throw new Error("TRUSTED_PROXY_HOPS and TRUSTED_PROXY_NETWORKS exclude each other: set the one that you can say for sure.");
+    throw new Error("TRUSTED_PROXY_HOPS and TRUSTED_PROXY_NETWORKS cannot be combined: set only one of them.");
   return { hops, networks };
 }
 

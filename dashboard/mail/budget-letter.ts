@@ -13,7 +13,7 @@ export function budgetLetter({ to, alert, link }: { to: string; alert: BudgetAle
 
 ${subjectOf(alert)} on Model Gateway spent ${spent} in ${month.slice(0, 7)} (UTC), which is at least ${percent}% of the monthly budget of ${amount}.
 
-A budget only alerts: requests are not stopped. To stop them at an amount, set a spending limit. Review the budget:
+Budgets only send alerts: they do not stop requests. To stop requests at an amount, set a spending limit. Review the budget:
 
 ${link}
 

@@ -28,7 +28,7 @@ Confirm that this email address is yours within 24 hours:
 
 ${link}
 
-If you did not request this, ignore this email. If somebody else signed up with your address, use "Forgot your password?" on the sign-in page to take over the account.
+If you did not request this, ignore this email. If someone else signed up with your address, use "Forgot your password?" on the sign-in page to take over the account.
 `,
   };
 }
@@ -55,9 +55,9 @@ export function emailTakenLetter({ to }: { to: string }): Letter {
     subject: "This address already has a Model Gateway account",
     text: `Hello,
 
-Somebody asked to sign in to Model Gateway with this address, but a person with this address is here already. Nothing was changed.
+Someone asked to sign in to Model Gateway with this address, but it already has an account. Nothing was changed.
 
-If it was you, sign in with this address, or choose another one.
+If this was you, sign in with this address or choose another one.
 `,
   };
 }

@@ -9,7 +9,7 @@ export type MailConfig = { kind: "none" } | { kind: "outbox" } | { kind: "smtp";
 /** Variables of the process. */
 export const MAIL_VARIABLES = {
   MAIL: z.enum(["none", "smtp", "outbox"]).default("none"),
-  SMTP_URL: z.url({ protocol: /^smtps?$/, error: "must be such as smtp://user:password@mail.example:587" }).optional(),
+  SMTP_URL: z.url({ protocol: /^smtps?$/, error: "must look like smtp://user:password@mail.example:587" }).optional(),
   MAIL_FROM: z.string().min(3).optional(),
 };
 

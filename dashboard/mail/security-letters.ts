@@ -21,7 +21,7 @@ export function newBrowserLetter({ person, browser, address, at, publicBaseUrl }
     person,
     publicBaseUrl,
     subject: "New sign-in to Model Gateway",
-    news: `Your account was signed in to from a new browser: ${browser}, from ${address}, on ${momentOf(at)}.`,
+    news: `A new browser signed in to your account: ${browser}, from ${address}, on ${momentOf(at)}.`,
   });
 }
 
@@ -42,7 +42,7 @@ export function changedEmailLetter({ to, ...about }: ToPerson & { to: string }):
 
 You now sign in to Model Gateway as ${to} instead of with this address. All other sessions were signed out.
 
-If this was not you, tell the operator of the service at once: somebody else has your account.
+If this was not you, contact the operator of the service immediately: someone else has access to your account.
 
 ${about.publicBaseUrl}
 `,

@@ -45,7 +45,7 @@ export function begunCookie({ publicBaseUrl, pepper }: { publicBaseUrl: string; 
       if (begun !== undefined) return begun;
       throw new GatewayError(
         "invalid_request",
-        "This browser has begun no such sign-in, or it took more than 15 minutes. Go to the sign-in page and begin again.",
+        "This browser did not start this sign-in, or it took more than 15 minutes. Go to the sign-in page and start again.",
       );
     },
   };

@@ -1,7 +1,7 @@
 import { AuthorizationResponseError, ClientError, ResponseBodyError } from "openid-client";
 import { GatewayError } from "../../contract/errors.ts";
 
-const AGAIN = "Go to the sign-in page and begin again.";
+const AGAIN = "Go to the sign-in page and start again.";
 
 /** A token for another sign-in: its nonce, or whom it is for, is not what was asked. */
 const OTHER_CLAIMS = "OAUTH_JWT_CLAIM_COMPARISON_FAILED";
@@ -15,12 +15,12 @@ export function oidcFailure(error: unknown, name: string): GatewayError {
   const cause = withoutTokens(error);
   if (error instanceof AuthorizationResponseError) {
     if (error.error === "access_denied")
-      return new GatewayError("permission_denied", `${name} did not sign you in, or you cancelled there. ${AGAIN}`, { cause });
+      return new GatewayError("permission_denied", `${name} did not sign you in, or you cancelled. ${AGAIN}`, { cause });
     if (error.error === "server_error" || error.error === "temporarily_unavailable") return away(name, cause);
-    return new GatewayError("invalid_request", `The sign-in with ${name} did not work. ${AGAIN}`, { cause });
+    return new GatewayError("invalid_request", `Sign-in with ${name} failed. ${AGAIN}`, { cause });
   }
   if (error instanceof ResponseBodyError && error.error === "invalid_grant")
-    return new GatewayError("invalid_request", `This sign-in with ${name} was used already, or took too long. ${AGAIN}`, {
+    return new GatewayError("invalid_request", `This sign-in with ${name} was already used, or took too long. ${AGAIN}`, {
       cause,
     });
   if (error instanceof ClientError && error.code === OTHER_CLAIMS) return notBegunHere(cause);
@@ -29,7 +29,7 @@ export function oidcFailure(error: unknown, name: string): GatewayError {
 
 /** Somebody comes back with what belongs to another sign-in. */
 export function notBegunHere(cause?: Error): GatewayError {
-  return new GatewayError("invalid_request", `This answer does not belong to the sign-in that this browser began. ${AGAIN}`, {
+  return new GatewayError("invalid_request", `This response does not match the sign-in that this browser started. ${AGAIN}`, {
     cause,
   });
 }
@@ -37,7 +37,7 @@ export function notBegunHere(cause?: Error): GatewayError {
 function away(name: string, cause: Error): GatewayError {
   return new GatewayError(
     "upstream_unavailable",
-    `Signing in with ${name} does not work now: its server cannot be reached, or refuses ours. Try again in a minute, or tell the operator of this service.`,
+    `Sign-in with ${name} is unavailable right now: its server cannot be reached, or rejects this service. Try again in a minute, or contact the operator of this service.`,
     { cause },
   );
 }

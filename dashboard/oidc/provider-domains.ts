@@ -31,7 +31,7 @@ export function providerDomains(
     // GitHub has verified an address once, for whoever had it then.
     if (id === "github")
       throw new Error(
-        `PROVIDER_DOMAINS names github for ${domain}: GitHub does not know who is still at a company. Use oidc or google.`,
+        `PROVIDER_DOMAINS names github for ${domain}: GitHub cannot confirm that a person still works there. Use oidc or google.`,
       );
     if (domains.has(domain)) throw new Error(`PROVIDER_DOMAINS names ${domain} twice.`);
     domains.set(domain, id);
@@ -54,6 +54,6 @@ export function checkProvider(domains: ProviderDomains | undefined, email: strin
   if (wanted === undefined || wanted === used) return;
   throw new GatewayError(
     "permission_denied",
-    `Addresses of ${domainOf(email)} sign in with their organization's service alone. Use its button on the sign-in page.`,
+    `People with an address at ${domainOf(email)} must sign in with their organization's provider. Use its button on the sign-in page.`,
   );
 }

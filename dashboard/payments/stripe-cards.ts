@@ -98,5 +98,5 @@ function isOfCard(error: unknown): boolean {
 }
 
 function notAnswered(cause: unknown): never {
-  throw new GatewayError("upstream_unavailable", "The payment provider does not answer. Try again soon.", { cause });
+  throw new GatewayError("upstream_unavailable", "The payment provider did not respond. Try again soon.", { cause });
 }

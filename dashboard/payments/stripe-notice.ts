@@ -145,7 +145,7 @@ function noticeOfIntent(done: z.output<typeof intent>, isPaid: boolean): Payment
   const providerPaymentId = done.metadata?.[CHARGE_ID];
   if (providerPaymentId === undefined) return null;
   if (!isPaid) return { kind: "declined", providerPaymentId };
-  if (done.currency !== "usd") throw new GatewayError("invalid_request", "This event is in another currency than USD.");
+  if (done.currency !== "usd") throw new GatewayError("invalid_request", "This event's currency is not USD.");
   return { kind: "paid", providerPaymentId, providerChargeId: done.id, amountNanoUsd: done.amount_received };
 }
 

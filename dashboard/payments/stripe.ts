@@ -52,7 +52,7 @@ export function createStripeProvider({ secretKey, webhookSecret, publicBaseUrl, 
       .catch((cause: unknown) => {
         throw new GatewayError(
           "upstream_unavailable",
-          "The payment provider does not answer. Nothing was paid; try again soon.",
+          "The payment provider did not respond. Nothing was charged; try again soon.",
           {
             cause,
           },

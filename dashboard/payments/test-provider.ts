@@ -45,7 +45,7 @@ export function createTestProvider({ secret, publicBaseUrl }: TestProviderOption
       signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
     });
     await answer.body?.cancel();
-    if (!answer.ok) throw new GatewayError("upstream_unavailable", "The notice of this payment was not taken. Try it again.");
+    if (!answer.ok) throw new GatewayError("upstream_unavailable", "The notice of this payment was not accepted. Try again.");
   }
 
   return {

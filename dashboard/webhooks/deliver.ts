@@ -21,7 +21,7 @@ const MAX_SENDING = 32;
 /** Sends events to the webhooks of accounts, whichever replica takes them first. */
 export function startDeliveries(deps: DeliverDeps): Rounds {
   const { log, everyMs = EVERY_MS } = deps;
-  const onFailure = (error: unknown) => log.warn({ err: error }, "webhook events could not be sent");
+  const onFailure = (error: unknown) => log.warn({ err: error }, "failed to send webhook events");
   const sending = new Map<Promise<void>, Delivery>();
 
   /** Whatever is due and has room: nobody waits for an endpoint that does not answer. */
@@ -65,6 +65,6 @@ async function deliver(delivery: Delivery, { database, pepper, webhookNetworks, 
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
     const isGivenUp = await noteUndelivered(database, delivery, problem);
-    if (isGivenUp) log.warn({ account: accountId, event: id }, "a webhook event was given up");
+    if (isGivenUp) log.warn({ account: accountId, event: id }, "giving up on a webhook event");
   }
 }

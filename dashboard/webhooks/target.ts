@@ -57,7 +57,7 @@ export function guardedLookup(networks: WebhookNetworks, names: NameServer = new
     const find = () => (networks === "any" ? systemLookup(hostname, { ...options, all: true }) : lookupPublic(hostname, names));
     callbackify(find)((error, addresses) => {
       const [first] = addresses ?? [];
-      if (first === undefined) callback(error ?? new Error("the name leads to a private or reserved address"), "");
+      if (first === undefined) callback(error ?? new Error("the name resolves to a private or reserved address"), "");
       else if (options.all === true) callback(null, addresses);
       else callback(null, first.address, first.family);
     });

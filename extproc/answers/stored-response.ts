@@ -15,7 +15,7 @@ export async function answerStoredResponse(
     return Buffer.from(JSON.stringify({ id, object: "response", deleted: true }));
   }
   if (part === "response" && query.get("stream") === "true")
-    throw new GatewayError("invalid_request", "`stream` can't be used: a stored response comes whole. Leave it out.", {
+    throw new GatewayError("invalid_request", "`stream` is not supported for stored responses. Leave it out.", {
       field: "stream",
     });
   if (part === "input_items") return listInputItems(id, await responses.findInput(accountId, id), query);

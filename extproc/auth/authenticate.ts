@@ -79,7 +79,7 @@ function findCaller(sent: SentKey, { world, pepper, nowMs, keysUrl }: Authentica
   const account = world.findAccount(key.accountId);
   if (account === undefined) throw unreadable("account of this API key");
   if (account.isSuspended)
-    throw new GatewayError("permission_denied", "This account is suspended. Ask the operator of this service.");
+    throw new GatewayError("permission_denied", "This account is suspended. Contact the operator of this service.");
   return { key, account };
 }
 

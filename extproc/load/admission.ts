@@ -80,7 +80,7 @@ export function createAdmission({ loads, maxOpen, clock, lateness, onRefused }: 
       onRefused("places");
       return new GatewayError(
         "rate_limited",
-        `The gateway is busy, and your account has ${own} requests under way, its share. Wait for some of them to end.`,
+        `The gateway is busy, and your account has ${own} requests in flight, its share. Wait for some of them to finish.`,
         COME_AGAIN,
       );
     }
@@ -95,7 +95,7 @@ export function createAdmission({ loads, maxOpen, clock, lateness, onRefused }: 
       onRefused("work");
       return new GatewayError(
         "rate_limited",
-        `The gateway is busy, and ${Math.round(part * 100)}% of its work in the last seconds was for your account. Send less at once, or wait a moment.`,
+        `The gateway is busy, and ${Math.round(part * 100)}% of its recent work was for your account. Send fewer requests at a time, or try again in a moment.`,
         COME_AGAIN,
       );
     }
@@ -116,7 +116,7 @@ export function createAdmission({ loads, maxOpen, clock, lateness, onRefused }: 
 
   function overloaded(reason: "full" | "late"): GatewayError {
     onRefused(reason);
-    return new GatewayError("overloaded", "The gateway has as many requests as it can carry. Try again in a moment.", COME_AGAIN);
+    return new GatewayError("overloaded", "The gateway is at capacity. Try again in a moment.", COME_AGAIN);
   }
 
   return {

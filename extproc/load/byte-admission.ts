@@ -61,7 +61,7 @@ export function createByteAdmission({ maxBytes }: { maxBytes: number }): ByteAdm
     if (own > 0 && others + bytes > maxBytes * BUSY_FROM && own + bytes > maxBytes * ACCOUNT_SHARE)
       throw new GatewayError(
         "rate_limited",
-        `Your account's requests under way have ${Math.ceil(own / MEBIBYTE)} MiB, its share of what the gateway holds at once. Wait for some of them to end.`,
+        `The bodies of your account's requests in flight have ${Math.ceil(own / MEBIBYTE)} MiB, its share of the gateway's memory. Wait for some of them to finish.`,
         COME_AGAIN,
       );
   }

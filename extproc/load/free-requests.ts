@@ -39,7 +39,7 @@ export function createFreeRequests({ clock, onRefused }: FreeRequestsDeps): Free
       if (!lookups.take(clock.nowMs()))
         refuse(
           "lookups",
-          `Your account asks for models, its balance or token counts more than ${LOOKUPS.perSecond} times a second. Ask less often.`,
+          `Your account requests models, its balance or token counts more than ${LOOKUPS.perSecond} times per second. Slow down.`,
         );
     },
     retrieve({ retrievals }) {
@@ -47,17 +47,20 @@ export function createFreeRequests({ clock, onRefused }: FreeRequestsDeps): Free
       if (!retrievals.isDue(clock.nowMs()))
         refuse(
           "lookups",
-          `Your account reads stored responses faster than ${RETRIEVED_MEBIBYTES.perSecond} MiB a second. Ask less often.`,
+          `Your account reads stored responses faster than ${RETRIEVED_MEBIBYTES.perSecond} MiB per second. Slow down.`,
         );
       return (bytes) => retrievals.note(clock.nowMs(), bytes / MEBIBYTE);
     },
     report(load) {
       if (load.openReports >= MAX_REPORTS_OF_ACCOUNT)
-        refuse("reports", `Your account waits for ${load.openReports} usage reports already. Ask again when they have come.`);
+        refuse(
+          "reports",
+          `Your account already has ${load.openReports} usage reports in progress. Try again when they are complete.`,
+        );
       if (!load.reports.take(clock.nowMs()))
-        refuse("reports", `Your account asks for usage more than ${REPORTS.perSecond} times a second. Ask less often.`);
+        refuse("reports", `Your account requests usage more than ${REPORTS.perSecond} times per second. Slow down.`);
       if (openReports >= MAX_REPORTS)
-        refuse("reports_of_all", "The gateway is making as many usage reports as it can. Ask again in a moment.");
+        refuse("reports_of_all", "The gateway has too many usage reports in progress. Try again in a moment.");
       openReports += 1;
       load.openReports += 1;
       return createSlot(() => {

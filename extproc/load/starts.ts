@@ -121,7 +121,7 @@ export function createStarts({ loads, clock, lateness, isAlone, onDelayed, onRef
     onRefused("work");
     return new GatewayError(
       "rate_limited",
-      `The gateway is busy, and your account has ${open} requests under way, more than it can begin beside those of others. Send less at once, or wait a moment.`,
+      `The gateway is busy, and your account has ${open} requests in flight, more than its share. Send fewer requests at a time, or try again in a moment.`,
       COME_AGAIN,
     );
   }

@@ -55,9 +55,13 @@ export function decodeIfPossible(body: Buffer, coding: string | null): Buffer {
 
 /** For streams, and codings that Node.js does not decode. */
 export function undecodable(coding: string): GatewayError {
-  return new GatewayError("upstream_error", "The model server's answer is compressed, although it was asked not to be.", {
-    cause: new Error(`content-encoding: ${coding.slice(0, 64)}`),
-  });
+  return new GatewayError(
+    "upstream_error",
+    "The model server sent a compressed answer, although the gateway asked for an uncompressed one.",
+    {
+      cause: new Error(`content-encoding: ${coding.slice(0, 64)}`),
+    },
+  );
 }
 
 /** Some servers omit the zlib header that RFC 9110 requires. */

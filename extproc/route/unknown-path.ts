@@ -23,16 +23,16 @@ const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
   ],
   [
     /^\/v1\/responses\/(?!.*\/(completions|messages|responses)$)/,
-    "No model here stores responses, or not in this form. POST /v1/responses with the whole conversation in `input`.",
+    "No model here stores responses, or this operation on them is not supported. POST /v1/responses with the whole conversation in `input`.",
   ],
-  [/^(\/v1)?\/(completions|engines\/.*)$/, "Text completions are not served. POST to /v1/chat/completions."],
-  [/^(\/v1)?\/complete$/, "Text completions are not served. POST to /v1/messages."],
+  [/^(\/v1)?\/(completions|engines\/.*)$/, "Text completions are not supported. POST to /v1/chat/completions."],
+  [/^(\/v1)?\/complete$/, "Text completions are not supported. POST to /v1/messages."],
   [
     /^\/openai\/deployments\//,
     "Deployment addresses belong to another service. POST to /v1/chat/completions with the name of a model as `model`.",
   ],
-  [/:(generateContent|streamGenerateContent|countTokens)$/, "Gemini's interface is not served. POST to /v1/chat/completions."],
-  [/^\/api\/(chat|generate|tags)$/, "Ollama's own interface is not served. POST to /v1/chat/completions."],
+  [/:(generateContent|streamGenerateContent|countTokens)$/, "Gemini's interface is not supported. POST to /v1/chat/completions."],
+  [/^\/api\/(chat|generate|tags)$/, "Ollama's own interface is not supported. POST to /v1/chat/completions."],
   [
     /^(\/v1)?\/(embeddings|images|audio|videos|moderations|files|uploads|batches|fine_tuning|vector_stores|assistants|threads|realtime|conversations|messages\/batches)(\/|$)/,
     "That part of the interface is not supported: this gateway only generates text.",
@@ -45,18 +45,18 @@ export function describeUnknownPath(path: string): string {
   const elsewhere = ELSEWHERE.find(([pattern]) => pattern.test(path));
   if (elsewhere !== undefined) return `${elsewhere[1]} ${listServed()}`;
   const meant = findMeant(path);
-  return meant === null ? `There is nothing at this path. ${listServed()}` : meant;
+  return meant === null ? `This path does not exist. ${listServed()}` : meant;
 }
 
 function findMeant(path: string): string | null {
   const tidy = path.toLowerCase().replaceAll(/\/{2,}/g, "/");
   const exact = find((served) => served === tidy);
-  if (exact !== null) return `There is nothing at this path. Send ${exact}, in lower case and with single slashes.`;
+  if (exact !== null) return `This path does not exist. Send ${exact}, in lower case and with single slashes.`;
   const unversioned = find((served) => served === `/v1${tidy}`);
-  if (unversioned !== null) return `There is nothing at this path: \`/v1\` is missing. Send ${unversioned}. ${BASE_ADDRESSES}`;
+  if (unversioned !== null) return `This path does not exist: \`/v1\` is missing. Send ${unversioned}. ${BASE_ADDRESSES}`;
   // A base address that ends with an endpoint, or begins with another service's folder.
   const long = find((served) => tidy.endsWith(served) || tidy.endsWith(served.slice("/v1".length)));
-  return long === null ? null : `There is nothing at this path: there is something before ${long}. ${BASE_ADDRESSES}`;
+  return long === null ? null : `This path does not exist: it has an extra prefix before ${long}. ${BASE_ADDRESSES}`;
 }
 
 function find(isMeant: (path: string) => boolean): string | null {

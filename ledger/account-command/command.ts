@@ -23,29 +23,29 @@ export async function runAccountCommand(words: readonly string[], { database, pr
   const command = new Command("ledger/account-command")
     .description("Creates an account unless it exists, grants it credit and sets its limits; or refunds a request.")
     .argument("<id>", "lower-case letters, digits and dashes")
-    .option("--name <name>", "for people; the id where not given")
+    .option("--name <name>", "display name (default: the id)")
     .option("--grant-usd <amount>", "such as 20 or 0.50; needs --reference")
     .option(
       "--limit <name=value>",
-      `limits all keys together; "none" removes the limit; repeatable; names: ${LIMIT_NAMES.join(", ")}`,
+      `limits all keys of the account together; "none" removes the limit; repeatable; names: ${LIMIT_NAMES.join(", ")}`,
       (each: string, before: readonly string[]) => [...before, each],
       [],
     )
-    .option("--refund-request <request id>", "returns the request's charge; needs --reference")
-    .option("--refund-usd <amount>", "returns only a part of it")
+    .option("--refund-request <request id>", "refunds the request's charge; needs --reference")
+    .option("--refund-usd <amount>", "refunds only this part of it")
     .option("--reference <text>", "what the credit or the refund is for; each is posted once")
     .allowExcessArguments(false);
   const [id = ""] = command.parse([...words], { from: "user" }).args;
   const options: Options = command.opts();
   const { refundRequest: requestId, refundUsd, reference, limit = [] } = options;
   const limitChanges = limit.map(readLimit);
-  if (limit.length > 0 && requestId !== undefined) command.error("--limit and --refund-request exclude each other.");
+  if (limit.length > 0 && requestId !== undefined) command.error("--limit and --refund-request cannot be combined.");
   if (options.grantUsd !== undefined && requestId !== undefined)
-    command.error("--grant-usd and --refund-request exclude each other.");
+    command.error("--grant-usd and --refund-request cannot be combined.");
   if (refundUsd !== undefined && requestId === undefined) command.error("--refund-usd needs --refund-request.");
   if (requestId !== undefined && reference === undefined) command.error("--refund-request needs --reference.");
   if (requestId === undefined && (options.grantUsd === undefined) !== (reference === undefined))
-    command.error("--grant-usd and --reference go together.");
+    command.error("--grant-usd and --reference require each other.");
   const amountNanoUsd = options.grantUsd === undefined ? undefined : parseNanoUsd(options.grantUsd);
   if (requestId !== undefined && reference !== undefined)
     return printRefund({
@@ -56,10 +56,12 @@ export async function runAccountCommand(words: readonly string[], { database, pr
     });
 
   const { isNew } = await createAccount(database, { id, name: options.name ?? id });
-  print(isNew ? `Account ${id} is made.` : `Account ${id} is there already.`);
+  print(isNew ? `Account ${id} created.` : `Account ${id} already exists.`);
   if (amountNanoUsd !== undefined && options.reference !== undefined) {
     const posted = await postCredit(database, { accountId: id, kind: "grant", amountNanoUsd, reference: options.reference });
-    print(posted.isNew ? `Granted ${formatNanoUsd(amountNanoUsd)} USD.` : "That reference was granted before: nothing moved.");
+    print(
+      posted.isNew ? `Granted ${formatNanoUsd(amountNanoUsd)} USD.` : "This reference was already granted: nothing was posted.",
+    );
   }
   if (limitChanges.length > 0) await changeLimits();
   const { postedNanoUsd } = await readBalance(database, id);
@@ -83,7 +85,7 @@ export async function runAccountCommand(words: readonly string[], { database, pr
 
   async function printRefund(refund: Refund): Promise<void> {
     const refunded = await refundRequest(database, refund);
-    print(refunded.isNew ? "Refunded." : "That reference was refunded before: nothing moved.");
+    print(refunded.isNew ? "Refunded." : "This reference was already refunded: nothing was posted.");
     print(`Balance: ${formatNanoUsd(refunded.postedNanoUsd)} USD.`);
   }
 }

@@ -52,9 +52,13 @@ export async function createAccountIn(
   { id, name, overdraftNanoUsd = 0n }: NewAccount,
 ): Promise<{ isNew: boolean }> {
   if (!ID_FORM.test(id))
-    throw new GatewayError("invalid_request", "An account id has 1 to 63 lower-case letters, digits and dashes inside.", {
-      field: "id",
-    });
+    throw new GatewayError(
+      "invalid_request",
+      "An account id has 1 to 63 lower-case letters, digits and dashes, and begins and ends with a letter or digit.",
+      {
+        field: "id",
+      },
+    );
   if (name === "") throw new GatewayError("invalid_request", "An account needs a name.", { field: "name" });
 
   const created = await transaction.execute("INSERT INTO account (id, name) VALUES ($1, $2) ON CONFLICT DO NOTHING", [id, name]);

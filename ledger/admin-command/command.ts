@@ -13,12 +13,12 @@ export interface AdminCommandDeps {
  * @throws GatewayError as `setAdmin` does.
  */
 export async function runAdminCommand(words: readonly string[], { database, print }: AdminCommandDeps): Promise<void> {
-  const command = new Command("ledger/admin-command").description("Decides who runs this service in the dashboard.");
+  const command = new Command("ledger/admin-command").description("Grants and revokes administrator rights in the dashboard.");
   const add = (name: "grant" | "revoke", description: string, isAdmin: boolean) =>
     command
       .command(name)
       .description(description)
-      .argument("<email>", "of somebody who has signed up")
+      .argument("<email>", "address of a person who has signed up")
       .allowExcessArguments(false)
       .action(async (email: string) => {
         const isChanged = await setAdmin(database, { email, isAdmin });

@@ -33,7 +33,7 @@ export async function createRedeemCode(
   if (amountNanoUsd <= 0n)
     throw new GatewayError("invalid_request", "A code needs an amount above zero.", { field: "amountNanoUsd" });
   if (!Number.isSafeInteger(maxUses) || maxUses <= 0)
-    throw new GatewayError("invalid_request", "A code is for one account or more.", { field: "maxUses" });
+    throw new GatewayError("invalid_request", "A code needs to be usable at least once.", { field: "maxUses" });
   const id = uuidv7();
   // 32 characters: five bits of each byte choose one, all equally likely.
   const characters = Array.from(randomBytes(LENGTH), (byte) => ALPHABET.charAt(byte % ALPHABET.length)).join("");
@@ -72,7 +72,7 @@ export async function redeemCode(
       row: codeRow,
     });
     if (found === undefined || !(await mayUse(transaction, found, accountId)))
-      throw new GatewayError("invalid_request", "This code is not valid, or it was used already.", { field: "code" });
+      throw new GatewayError("invalid_request", "This code is invalid or was already used.", { field: "code" });
     const { id, amountNanoUsd, maxUses } = found;
     const reference = maxUses === 1 ? `code:${id}` : `code:${id}:${accountId}`;
     const posted = await postCreditIn(transaction, { accountId, kind: "code", amountNanoUsd, reference });

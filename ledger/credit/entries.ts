@@ -93,7 +93,7 @@ async function checkReplay(transaction: Queryable, credit: Credit): Promise<void
   if (entry === undefined)
     throw new GatewayError("not_found", `There is no account \`${credit.accountId}\`.`, { field: "accountId" });
   if (entry.accountId !== credit.accountId || entry.kind !== credit.kind || entry.amountNanoUsd !== credit.amountNanoUsd)
-    throw new GatewayError("invalid_request", "This reference was posted already, for another account or amount.", {
+    throw new GatewayError("invalid_request", "This reference was already posted for another account or amount.", {
       field: "reference",
     });
 }

@@ -56,12 +56,12 @@ export async function refundRequestIn(
   });
   const leftNanoUsd = chargedNanoUsd - (others?.refundedNanoUsd ?? 0n);
   if (leftNanoUsd === 0n)
-    throw new GatewayError("invalid_request", "The whole charge of this request has been refunded already.", {
+    throw new GatewayError("invalid_request", "The charge of this request has already been refunded in full.", {
       field: "requestId",
     });
   const wantedNanoUsd = amountNanoUsd ?? leftNanoUsd;
   if (wantedNanoUsd > leftNanoUsd)
-    throw new GatewayError("invalid_request", "A refund is at most what is left of the request's charge.", {
+    throw new GatewayError("invalid_request", "A refund cannot exceed the rest of the request's charge.", {
       field: "amountNanoUsd",
     });
   return postCreditIn(transaction, {

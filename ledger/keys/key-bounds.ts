@@ -37,7 +37,7 @@ export async function hasRoomForResourceKey(database: Queryable, accountId: stri
   return count === undefined || count.keys < BigInt(ACCOUNT_BOUNDS.keysWithResources);
 }
 
-export const TOO_MANY_KEYS = `An account has at most ${ACCOUNT_BOUNDS.keys} keys, counting those deleted in the last 24 hours. Delete keys that nobody uses, and try again a day later.`;
+export const TOO_MANY_KEYS = `An account has at most ${ACCOUNT_BOUNDS.keys} keys, including those deleted in the last 24 hours. Delete unused keys, and try again a day later.`;
 
 /**
  * A key's models must be in the catalogue: a name that no model has would be kept, copied to every process and sent with
@@ -48,7 +48,7 @@ export const TOO_MANY_KEYS = `An account has at most ${ACCOUNT_BOUNDS.keys} keys
 export async function checkModelNames(database: Queryable, names: readonly string[] | null, field = "models"): Promise<void> {
   if (names === null) return;
   if (names.length > ACCOUNT_BOUNDS.modelsOfKey)
-    throw new GatewayError("invalid_request", `A key names at most ${ACCOUNT_BOUNDS.modelsOfKey} models.`, { field });
+    throw new GatewayError("invalid_request", `A key can name at most ${ACCOUNT_BOUNDS.modelsOfKey} models.`, { field });
   const known = await database.query({
     text: "SELECT name FROM model WHERE name = ANY($1)",
     values: [names],
@@ -58,7 +58,7 @@ export async function checkModelNames(database: Queryable, names: readonly strin
   if (missing !== undefined)
     throw new GatewayError(
       "invalid_request",
-      `There is no model ${JSON.stringify(missing)}. GET /api/v1/models and the page Models list the names.`,
+      `There is no model ${JSON.stringify(missing)}. GET /api/v1/models and the Models page list the names.`,
       { field },
     );
 }

@@ -69,6 +69,6 @@ async function checkLimitsAreKnown(database: Queryable, key: { accountId: string
   if (unknownLimits.length > 0)
     throw new GatewayError(
       "invalid_request",
-      `This key has a limit that a newer version of the gateway has set (${unknownLimits.join(", ")}). Its limits can be changed when the upgrade is complete.`,
+      `This key has a limit set by a newer version of the gateway (${unknownLimits.join(", ")}). Its limits can be changed when the upgrade is complete.`,
     );
 }

@@ -36,7 +36,7 @@ export async function issuePlaygroundKey(
   if (known?.isDisabled === true)
     throw new GatewayError(
       "permission_denied",
-      "Your playground key is disabled. Somebody who manages this account's keys can enable it on the page API keys.",
+      "Your playground key is disabled. Anyone who manages this account's keys can enable it on the API keys page.",
     );
   if (known === undefined) {
     const { publicId, value } = await createApiKey(transaction, { accountId, name: keyName(personName), pepper, expiresAt });

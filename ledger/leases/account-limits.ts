@@ -42,7 +42,7 @@ export async function setAccountLimits(
   if (unknown.length > 0)
     throw new GatewayError(
       "invalid_request",
-      `This account has a limit that a newer version of the gateway has set (${unknown.join(", ")}). Its limits can be changed when the upgrade is complete.`,
+      `This account has a limit set by a newer version of the gateway (${unknown.join(", ")}). Its limits can be changed when the upgrade is complete.`,
     );
   const effective = lowestLimits(limits, (by === "owner" ? kept.operator : kept.owner).limits);
   await transaction.execute(`UPDATE account SET ${COLUMNS[by]} = $2, limits = $3 WHERE id = $1`, [

@@ -78,7 +78,7 @@ export async function admitTopUp(database: Queryable, accountId: string): Promis
   if (unpaid >= most)
     throw new GatewayError(
       "rate_limited",
-      `An account begins at most ${most} payments in 24 hours that it does not pay. Pay one of them, or try again later.`,
+      `An account can leave at most ${most} payments unpaid in 24 hours. Pay one of them, or try again later.`,
       { headers: { "retry-after": "3600" } },
     );
 }
@@ -100,7 +100,7 @@ export async function beginPayment(database: Queryable, payment: NewPayment): Pr
   const noted = await findPayment(database, payment);
   if (noted === undefined) throw new GatewayError("not_found", `There is no account \`${accountId}\`.`, { field: "accountId" });
   if (noted.accountId !== accountId || noted.amountNanoUsd !== amountNanoUsd || noted.currency !== currency)
-    throw new GatewayError("invalid_request", "This payment was noted already, for another account or amount.", {
+    throw new GatewayError("invalid_request", "This payment was already recorded for another account or amount.", {
       field: "providerPaymentId",
     });
   return noted;
@@ -122,7 +122,7 @@ export async function completePayment(database: Database, completed: CompletedPa
   return database.transaction(async (transaction) => {
     const { id, accountId, amountNanoUsd } = await lockPayment(transaction, completed);
     if (completed.amountNanoUsd !== undefined && completed.amountNanoUsd !== amountNanoUsd)
-      throw new GatewayError("invalid_request", "Another amount was paid than was asked for.", { field: "amountNanoUsd" });
+      throw new GatewayError("invalid_request", "The amount paid differs from the amount requested.", { field: "amountNanoUsd" });
     await transaction.execute(
       `UPDATE payment SET status = CASE WHEN paid_at IS NULL THEN 'paid' ELSE status END, paid_at = coalesce(paid_at, now()),
          provider_charge_id = coalesce(provider_charge_id, $2) WHERE id = $1`,

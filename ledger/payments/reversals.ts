@@ -112,7 +112,7 @@ async function findDispute(
 async function lockPaid(transaction: Queryable, name: PaymentName): Promise<Payment> {
   const payment = await lockPayment(transaction, name);
   if (payment.paidAt === null)
-    throw new GatewayError("invalid_request", "This payment was not paid, so nothing of it can go back.", {
+    throw new GatewayError("invalid_request", "This payment was not completed, so nothing of it can be refunded.", {
       field: "providerPaymentId",
     });
   return payment;
@@ -124,7 +124,7 @@ function leftOf({ amountNanoUsd, refundedNanoUsd, disputedNanoUsd }: Payment): b
 
 function checkLeft(payment: Payment, amountNanoUsd: bigint): void {
   if (amountNanoUsd > 0n && amountNanoUsd <= leftOf(payment)) return;
-  throw new GatewayError("invalid_request", "What goes back is above zero, and at most what is left of the payment.", {
+  throw new GatewayError("invalid_request", "A refund must be above zero, and at most the rest of the payment.", {
     field: "amountNanoUsd",
   });
 }

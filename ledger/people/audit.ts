@@ -35,19 +35,19 @@ const BOUNDED_ACTIONS = {
     pattern: "key.%",
     max: ACCOUNT_BOUNDS.keyChangesADay,
     sentence: (max: number) =>
-      `An account makes, changes and rotates keys at most ${max} times in 24 hours. Try again later; keys can still be disabled and deleted.`,
+      `An account can create, change and rotate keys at most ${max} times in 24 hours. Try again later; keys can still be disabled and deleted.`,
   },
   budget: {
     pattern: "account.budget\\_set",
     max: ACCOUNT_BOUNDS.budgetChangesADay,
     sentence: (max: number) =>
-      `An account sets budgets at most ${max} times in 24 hours. Try again later; budgets can still be deleted.`,
+      `An account can set budgets at most ${max} times in 24 hours. Try again later; budgets can still be deleted.`,
   },
   webhook: {
     pattern: "account.webhook\\_%",
     max: ACCOUNT_BOUNDS.webhookChangesADay,
     sentence: (max: number) =>
-      `An account sets its webhook and sends test events at most ${max} times in 24 hours. Try again later; the webhook can still be removed.`,
+      `An account can set its webhook and send test events at most ${max} times in 24 hours. Try again later; the webhook can still be removed.`,
   },
 } as const;
 

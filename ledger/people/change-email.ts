@@ -30,6 +30,6 @@ export async function changeEmail(
     });
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
-    throw new GatewayError("invalid_request", "Somebody else uses this address already. Choose another one.", { cause: error });
+    throw new GatewayError("invalid_request", "This address is already in use. Choose another one.", { cause: error });
   }
 }

@@ -42,7 +42,7 @@ export async function invite(database: Database, { accountId, email, role, invit
     if ((await countInvited(transaction, accountId)) >= invitationsADay)
       throw new GatewayError(
         "rate_limited",
-        `An account sends at most ${invitationsADay} invitations a day. Try again tomorrow.`,
+        `An account can send at most ${invitationsADay} invitations per day. Try again tomorrow.`,
       );
     await transaction.execute("DELETE FROM invitation WHERE account_id = $1 AND lower(email) = lower($2)", [
       accountId,
@@ -51,7 +51,7 @@ export async function invite(database: Database, { accountId, email, role, invit
     if ((await countOpen(transaction, accountId)) >= openInvitations)
       throw new GatewayError(
         "invalid_request",
-        `An account has at most ${openInvitations} invitations that nobody has accepted yet. Take one back first.`,
+        `An account has at most ${openInvitations} pending invitations. Revoke one first.`,
         { field: "email" },
       );
     await transaction.execute(
@@ -118,7 +118,7 @@ export async function readInvitation(database: Queryable, token: string): Promis
 }
 
 function noInvitation(): GatewayError {
-  return new GatewayError("not_found", "This invitation was used already, or has expired. Ask for a new one.");
+  return new GatewayError("not_found", "This invitation has expired or was already used. Ask for a new one.");
 }
 
 /**

@@ -83,7 +83,7 @@ export async function createManagementToken(
   { accountId, name, role, createdBy, expiresAt, hasSecondFactor = false, readsService = false }: NewManagementToken,
 ): Promise<{ id: string; value: string }> {
   if (expiresAt !== null && expiresAt.getTime() <= Date.now())
-    throw new GatewayError("invalid_request", "Choose a day that is not over yet.", { field: "expires" });
+    throw new GatewayError("invalid_request", "Choose today or a later day.", { field: "expires" });
   const id = uuidv7();
   const { token } = mintToken();
   const value = `${PREFIX}${token}`;
@@ -109,7 +109,7 @@ export async function createManagementToken(
   if (made === 0)
     throw new GatewayError(
       "invalid_request",
-      `An account has at most ${ACCOUNT_BOUNDS.managementTokens} tokens, counting those revoked in the last 24 hours. Revoke tokens that nobody uses, and try again a day later.`,
+      `An account has at most ${ACCOUNT_BOUNDS.managementTokens} tokens, including those revoked in the last 24 hours. Revoke unused tokens, and try again a day later.`,
     );
   return { id, value };
 }

@@ -89,7 +89,7 @@ export async function checkRoomForMember(
     (await transaction.execute("SELECT FROM member WHERE person_id = $1 LIMIT $2", [personId, accountsOfPerson])) >=
     accountsOfPerson
   )
-    throw new GatewayError("invalid_request", `A person is in at most ${accountsOfPerson} accounts. Leave one first.`);
+    throw new GatewayError("invalid_request", `A person can belong to at most ${accountsOfPerson} accounts. Leave one first.`);
 }
 
 /** One who is a member already keeps their role. */
@@ -153,6 +153,6 @@ async function changeMember(
     await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
     if ((await change(transaction)) === 0) throw new GatewayError("not_found", "This account has no such member.");
     const owners = await transaction.execute("SELECT FROM member WHERE account_id = $1 AND role = 'owner'", [accountId]);
-    if (owners === 0) throw new GatewayError("invalid_request", "An account keeps at least one owner.", { field: "role" });
+    if (owners === 0) throw new GatewayError("invalid_request", "An account needs at least one owner.", { field: "role" });
   });
 }

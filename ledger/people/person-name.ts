@@ -14,8 +14,8 @@ const LINK = /[a-z][a-z0-9+.-]*:\/\/|\bwww\.|[\p{L}\p{N}_-]\.[\p{L}][\p{L}\p{N}-
 export function checkPersonName(text: string): string {
   const name = text.trim();
   if (name === "" || name.length > MAX_CHARACTERS) throw wrong(`A name has 1 to ${MAX_CHARACTERS} characters.`);
-  if (name.search(INVISIBLE) !== -1) throw wrong("A name is one line, without invisible characters.");
-  if (LINK.test(name)) throw wrong("A name holds no link or web address. Put a space after a dot that is none.");
+  if (name.search(INVISIBLE) !== -1) throw wrong("A name must be one line without invisible characters.");
+  if (LINK.test(name)) throw wrong("A name cannot contain a web address. Put a space after each dot.");
   return name;
 }
 

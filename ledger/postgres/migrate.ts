@@ -76,7 +76,7 @@ class LockedError extends Error {
 
   constructor(migration: string) {
     super(
-      `The migration ${migration} cannot lock a table: a long query or transaction uses it. End that one (pg_stat_activity lists it), and migrate again.`,
+      `The migration ${migration} cannot lock a table: a long query or transaction uses it. End it (pg_stat_activity lists it), and migrate again.`,
     );
     this.migration = migration;
   }

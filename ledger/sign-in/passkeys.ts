@@ -58,7 +58,7 @@ export async function addPasskey(database: Database, passkey: NewPasskey): Promi
        VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
       [uuidv7(), personId, credentialId, publicKey, signCount, transports, name],
     );
-    if (made === 0) throw new GatewayError("invalid_request", "This passkey has been added already.");
+    if (made === 0) throw new GatewayError("invalid_request", "This passkey was already added.");
     return codes;
   });
 }

@@ -14,13 +14,9 @@ const CHARACTERS_LOOKED_AT = 24;
 export async function checkStrength(password: string, about: readonly string[]): Promise<void> {
   const { score } = (await estimator()).check(password.slice(0, CHARACTERS_LOOKED_AT), about.flatMap(partsOf));
   if (score < MIN_SCORE)
-    throw new GatewayError(
-      "invalid_request",
-      "This password is easy to guess. A few words that do not belong together are a good one.",
-      {
-        field: "password",
-      },
-    );
+    throw new GatewayError("invalid_request", "This password is easy to guess. Choose a few unrelated words.", {
+      field: "password",
+    });
 }
 
 function partsOf(text: string): string[] {

@@ -42,7 +42,7 @@ function describeTotp({ secret, sealed, email }: { secret: string; sealed: strin
 
 function openOffer({ sealed, personId, pepper }: Setting & { sealed: string }): string {
   const secret = unseal(Buffer.from(sealed, "base64url"), { pepper, about: personId });
-  if (secret === undefined) throw new GatewayError("invalid_request", "Load the page again, and scan the new picture.");
+  if (secret === undefined) throw new GatewayError("invalid_request", "Reload the page, and scan the new QR code.");
   return secret;
 }
 
@@ -65,7 +65,7 @@ export async function enableTotp(
       "INSERT INTO person_totp (person_id, sealed_secret, last_counter) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
       [personId, seal(secret, { pepper, about: personId }), counter],
     );
-    if (made === 0) throw new GatewayError("invalid_request", "The authenticator app is set up already.");
+    if (made === 0) throw new GatewayError("invalid_request", "The authenticator app is already set up.");
     return codes;
   });
 }
@@ -120,7 +120,7 @@ function counterOf(secret: string, code: string): number | undefined {
 }
 
 function wrongCode(): GatewayError {
-  return new GatewayError("permission_denied", "This code is wrong, or was used already. Wait for the next one.", {
+  return new GatewayError("permission_denied", "This code is wrong or was already used. Wait for the next one.", {
     field: "code",
   });
 }

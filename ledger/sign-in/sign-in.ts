@@ -122,7 +122,7 @@ export async function findReset(database: Queryable, token: string): Promise<Per
 }
 
 function noReset(): GatewayError {
-  return new GatewayError("not_found", "This link was used already, or has expired. Request a new one.");
+  return new GatewayError("not_found", "This link has expired or was already used. Request a new one.");
 }
 
 /** Unless the password was changed meanwhile. */
@@ -148,5 +148,5 @@ async function readHash(database: Queryable, personId: string | undefined): Prom
 }
 
 function wrong(): GatewayError {
-  return new GatewayError("permission_denied", "Email address or password is wrong.", { field: "password" });
+  return new GatewayError("permission_denied", "The email address or password is wrong.", { field: "password" });
 }

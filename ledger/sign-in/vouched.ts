@@ -62,6 +62,6 @@ function neverProved(email: string): GatewayError {
 function addressOfAnother(email: string): GatewayError {
   return new GatewayError(
     "permission_denied",
-    `${email} belongs to somebody here who signs in as another user of your provider. Ask the operator of this service.`,
+    `${email} belongs to a person who signs in as another user of your provider. Contact the operator of this service.`,
   );
 }

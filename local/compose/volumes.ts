@@ -57,7 +57,7 @@ async function readPassword(file: string): Promise<string> {
   if (kept !== undefined) {
     if (kept.trim() !== "") return kept.trim();
     throw new Error(
-      `The password of the database is gone from ${file}: restore it from a backup, or start with an empty database by docker compose down --volumes.`,
+      `The database password is missing from ${file}: restore it from a backup, or start with an empty database after docker compose down --volumes.`,
     );
   }
   await mkdir(path.dirname(file), { recursive: true });

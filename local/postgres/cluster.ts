@@ -38,7 +38,7 @@ async function readPassword(file: string, dataDirectory: string): Promise<string
   const password = (await readFile(file, "utf8").catch(() => "")).trim();
   if (password !== "") return password;
   throw new Error(
-    `The password of the database is gone from ${file}: restore that file from a backup, or remove ${dataDirectory} to start with a new database, without the accounts, keys and credit of the old one.`,
+    `The database password is missing from ${file}: restore that file from a backup, or remove ${dataDirectory} to start with a new database, without the accounts, keys and credit of the old one.`,
   );
 }
 

@@ -46,7 +46,7 @@ export async function chooseIdentity(reach: {
   const withPassage: Identity = { kind: "user with passage", user };
   if (await canReach(withPassage, reach)) return withPassage;
   throw new Error(
-    `PostgreSQL does not run as root, and the user ${user.name} cannot reach ${reach.directory} or ${reach.program}: start as another user than root, or move this checkout to where ${user.name} may read.`,
+    `PostgreSQL does not run as root, and the user ${user.name} cannot reach ${reach.directory} or ${reach.program}: start as a user other than root, or move this checkout to a directory that ${user.name} can read.`,
   );
 }
 
@@ -67,7 +67,7 @@ export function chooseUser(passwd: string, ownerUid?: number): SystemUser {
     users.find(({ name }) => name === "nobody");
   if (user !== undefined) return user;
   throw new Error(
-    "PostgreSQL does not run as root, and this machine has no user postgres or nobody: start as another user than root.",
+    "PostgreSQL does not run as root, and this machine has no user postgres or nobody: start as a user other than root.",
   );
 }
 

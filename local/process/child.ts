@@ -53,7 +53,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     stdio: options.hasChannel ? [...output, "ipc"] : output,
   });
   const { promise: ended, resolve } = Promise.withResolvers<string>();
-  child.once("exit", (code, signal) => resolve(`it ended with ${signal ?? `code ${code}`}`));
+  child.once("exit", (code, signal) => resolve(`it exited with ${signal ?? `code ${code}`}`));
   try {
     await once(child, "spawn");
   } catch (error) {

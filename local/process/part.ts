@@ -61,7 +61,7 @@ export async function startPart(
   const ended = child.ended.then(async (how) => {
     isEnded = true;
     await watchdog?.stop();
-    return isSilent ? "it did not answer any more and was killed" : how;
+    return isSilent ? "it stopped responding and was killed" : how;
   });
   async function stop(): Promise<void> {
     await watchdog?.stop();

@@ -38,7 +38,7 @@ async function claimBlock(): Promise<number[]> {
     claim.unref();
     return Array.from({ length: BLOCK_SIZE - 1 }, (_, offset) => first + 1 + offset);
   }
-  throw new Error(`No free port was found between ${FIRST} and ${PAST_LAST}: stop what listens there.`);
+  throw new Error(`No free port was found between ${FIRST} and ${PAST_LAST}: stop programs that listen on them.`);
 }
 
 const LOOPBACK_WITHIN_MS = 2_000;
@@ -63,7 +63,7 @@ export async function checkLoopback(address = LOOPBACK): Promise<void> {
     await promise;
   } catch (error) {
     throw new Error(
-      `This machine has no address ${address}, over which the parts of the gateway talk: bring it up with ip link set lo up, or add it with ip addr add ${address}/8 dev lo.`,
+      `This machine has no address ${address}, over which the gateway's processes communicate: bring it up with ip link set lo up, or add it with ip addr add ${address}/8 dev lo.`,
       { cause: error },
     );
   } finally {

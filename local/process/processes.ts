@@ -62,7 +62,7 @@ export async function stopProcess(pid: number, steps: readonly StopStep[]): Prom
       await sleep(POLL_MS);
     }
   }
-  throw new Error(`Process ${pid} does not end, not even by ${steps.at(-1)?.signal ?? "no signal"}.`);
+  throw new Error(`Process ${pid} does not exit, not even after ${steps.at(-1)?.signal ?? "no signal"}.`);
 }
 
 async function output(program: string, parameters: readonly string[]): Promise<string | undefined> {

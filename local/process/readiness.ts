@@ -18,14 +18,14 @@ export async function untilReady(
   let lastAnswer = "it does not answer";
   while (performance.now() < deadline) {
     signal.throwIfAborted();
-    if (end !== undefined) throw new Error(`${child.name} did not start: ${end}. Its log says why: ${child.logFile}`);
+    if (end !== undefined) throw new Error(`${child.name} did not start: ${end}. See its log: ${child.logFile}`);
     const answer = await ask(url, signal);
     if (answer === "ready") return;
     lastAnswer = answer;
     await sleep(POLL_MS);
   }
   throw new Error(
-    `${child.name} was not ready within ${Math.round(withinMs / 1000)} seconds (${lastAnswer}). Its log says more: ${child.logFile}`,
+    `${child.name} was not ready within ${Math.round(withinMs / 1000)} seconds (${lastAnswer}). See its log: ${child.logFile}`,
   );
 }
 

@@ -27,7 +27,7 @@ export async function chooseSocketDirectory(wanted: string): Promise<SocketDirec
   const other = await mkdtemp(path.join(tmpdir(), "model-gateway-"));
   if (await takesSockets(other)) return { path: other, remove: remove(other) };
   await remove(other)();
-  throw new Error(`Neither ${wanted} nor ${tmpdir()} takes Unix sockets: choose a shorter path with --data, or set TMPDIR.`);
+  throw new Error(`Neither ${wanted} nor ${tmpdir()} supports Unix sockets: choose a shorter path with --data, or set TMPDIR.`);
 }
 
 async function takesSockets(directory: string): Promise<boolean> {

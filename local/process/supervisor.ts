@@ -88,9 +88,7 @@ export function supervise(options: SupervisorOptions): Supervised {
   async function lastWords(reason: string): Promise<string> {
     const { logFile } = current ?? {};
     const lines = logFile === undefined ? [] : await readLastLines(logFile);
-    return [`${reason}. It has ended ${restarts} times in a row and is given up.`, ...lines.map((line) => `  ${line}`)].join(
-      "\n",
-    );
+    return [`${reason}. It exited ${restarts} times in a row; giving up.`, ...lines.map((line) => `  ${line}`)].join("\n");
   }
 
   return {

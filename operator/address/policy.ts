@@ -62,13 +62,13 @@ export function createAddressPolicy({ allowPrivate, allowCidrs, allowNamespaces 
 }
 
 function sentence({ host, address, range }: { host: string; address: string; range: AddressRange }): string {
-  const where = host === address ? `${address} is` : `${host} leads to ${address},`;
+  const where = host === address ? `${address} is` : `${host} resolves to ${address},`;
   const namespace = namespaceOf(host);
   const remedy =
     namespace === null
       ? "operator.backends.allowCidrs"
       : `operator.backends.allowNamespaces (${namespace}) or operator.backends.allowCidrs`;
-  return `${where} ${range.is}: a backend may be there only where the gateway's administrator allows it, by ${remedy} in the chart's values`;
+  return `${where} ${range.is}: a backend there must be allowed by the gateway's administrator, with ${remedy} in the chart's values`;
 }
 
 /** RFC 6761: these are this machine, whatever a name server says. */

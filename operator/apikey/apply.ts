@@ -146,5 +146,5 @@ export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource:
     }
     await take(step);
   }
-  throw new Error(`ApiKey ${keyOf(object)} does not come to rest.`);
+  throw new Error(`ApiKey ${keyOf(object)} does not converge.`);
 }

@@ -91,7 +91,7 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
       case "wait":
         return applied.ms;
       case "done":
-        if (applied.hasRotated) record(object, { type: "Normal", reason: "Rotated", note: "a new value is in the Secret" });
+        if (applied.hasRotated) record(object, { type: "Normal", reason: "Rotated", note: "the Secret has a new value" });
         await report(object, { ...applied, kind: "valid", resource: parsed.resource });
         return untilNext(parsed.resource, applied);
     }

@@ -36,7 +36,7 @@ function isSettled(conditions: readonly StoredCondition[], generation: number): 
 function wordsFor(error: unknown): string {
   if (!(error instanceof KubeError)) return "the ledger's database cannot be used at the moment; the operator's log says why";
   if (error.code !== 403) return error.message;
-  return `${error.message}; "helm upgrade" restores the operator's Role in a namespace that was made again`;
+  return `${error.message}; "helm upgrade" restores the operator's Role in a namespace that was recreated`;
 }
 
 function keptFields(object: KubeObject): object {

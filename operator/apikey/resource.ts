@@ -9,8 +9,8 @@ import { secretReference } from "../model/secret-reference.ts";
 
 const API_VERSION = `${GROUP}/${VERSION}` as const;
 
-const IMMUTABLE = "must stay as it is; make another ApiKey instead";
-const ONLY_GROWS = "must not fall or be removed; give it a higher number to have a new value made";
+const IMMUTABLE = "is immutable; create another ApiKey instead";
+const ONLY_GROWS = "must not decrease or be removed; increase it to rotate the key";
 
 const count = z.int(must("be a whole number above 0")).positive("must be a whole number above 0");
 
@@ -21,14 +21,14 @@ const spendLimit = z.strictObject(
       .regex(/^(0|[1-9][0-9]{0,8})(\.[0-9]{1,9})?$/, 'must be a decimal string such as "100"')
       .max(19, 'must be a decimal string such as "100"')
       .describe("USD, as a decimal string in quotes."),
-    window: z.enum(["Day", "Month"], must("be Day or Month")).describe("Which time the amount is for: a Day or a Month, of UTC."),
+    window: z.enum(["Day", "Month"], must("be Day or Month")).describe("Period of the amount: a Day or a Month in UTC."),
   },
-  must("hold amount and window"),
+  must("have amount and window"),
 );
 
 const rateLimits = z.strictObject(
   Object.fromEntries(COUNT_LIMITS.map((name) => [name, count.optional().describe(LIMITS[name].description)])),
-  must(`hold ${COUNT_LIMITS.slice(0, -1).join(", ")} or ${COUNT_LIMITS.at(-1)}`),
+  must(`have ${COUNT_LIMITS.slice(0, -1).join(", ")} or ${COUNT_LIMITS.at(-1)}`),
 );
 
 const rotation = z.strictObject(
@@ -36,17 +36,17 @@ const rotation = z.strictObject(
     generation: z
       .int(must("be a whole number from 0"))
       .nonnegative("must be a whole number from 0")
-      .describe("A higher number than before has a new value made. It may only grow."),
+      .describe("Increase it to rotate the key. It cannot decrease."),
     overlap: durationSchema({
       minimumMs: 0,
       maximumMs: 30 * 24 * 3_600_000,
       claim: "from 0s to 720h",
-      description: "How long the value before it stays valid: from 0s to 720h.",
+      description: "How long the previous value stays valid: from 0s to 720h.",
     })
       // Zod takes a default for what comes out; the API server is told what went in.
       .prefault("24h"),
   },
-  must("hold generation"),
+  must("have generation"),
 );
 
 /** What an admin says of an ApiKey. */
@@ -57,40 +57,42 @@ export const apiKeySpecSchema = z
         .string(must("be the id of an account"))
         .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, "must be the id of an account: lower-case letters, digits and -")
         .max(63, "must be at most 63 characters")
-        .describe("Id of the account that pays. It never changes."),
+        .describe("Id of the account that pays. Immutable."),
       displayName: z
         .string(must("be a string"))
         .min(1, "must not be empty")
         .max(128, "must be at most 128 characters")
         .optional()
-        .describe("What the dashboard calls the key; metadata.name where absent."),
+        .describe("Name of the key in the dashboard; metadata.name if absent."),
       description: z
         .string(must("be a string"))
         .max(256, "must be at most 256 characters")
         .optional()
-        .describe("What the key is for, for people."),
-      disabled: z.boolean(must("be true or false")).default(false).describe("Refused for the time being."),
+        .describe("What the key is for, as a note for people."),
+      disabled: z.boolean(must("be true or false")).default(false).describe("Whether the key is refused for now."),
       expiresAt: z.iso
         .datetime({ offset: true, ...must('be a time such as "2027-01-31T00:00:00Z"') })
         .optional()
-        .describe("From then on the key is refused; never where absent."),
+        .describe("When the key expires; it never does if absent."),
       allowedModels: z
         .array(modelName, must("be a list of names"))
         .max(256, "must have at most 256 entries")
         .refine((names) => new Set(names).size === names.length, "must not name the same model twice")
         .default([])
-        .meta(explain("Names of the models that the key may use; every model where empty or absent.", { list: "set" })),
-      spendLimit: spendLimit.optional().describe("Most that the key may spend in a time; beyond it requests are refused."),
-      rateLimits: rateLimits.optional().describe("How much the key may do at a time; what is not named is not limited."),
+        .meta(explain("Names of the models that the key may use; all models if empty or absent.", { list: "set" })),
+      spendLimit: spendLimit.optional().describe("Maximum that the key may spend in a period; requests beyond it are refused."),
+      rateLimits: rateLimits.optional().describe("Rate limits of the key; one that is absent does not apply."),
       secretRef: secretReference({ key: "api-key" })
         .optional()
-        .describe("The Secret that is made for the value; named as the ApiKey where absent. It never changes."),
-      rotation: rotation.optional().describe("Has a new value made, while the one before it stays valid for a time."),
+        .describe("The Secret that the operator creates for the key's value; it has the ApiKey's name if absent. Immutable."),
+      rotation: rotation
+        .optional()
+        .describe("Rotates the key: a new value is created, and the previous one stays valid for a while."),
     },
     must("be the ApiKey's specification: at least account"),
   )
   .meta(
-    explain("Whose key it is, and what it may do.", {
+    explain("Which account owns the key, and what the key may do.", {
       rules: [
         { rule: "self.account == oldSelf.account", message: IMMUTABLE, field: "account" },
         {

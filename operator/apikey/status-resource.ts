@@ -6,23 +6,27 @@ export const apiKeyStatusSchema = z
   .strictObject({
     observedGeneration: observedGeneration.optional(),
     managedBy: managedBy.optional(),
-    keyId: z.string().max(64).optional().describe("Public id of the key, which usage reports name."),
-    keyPrefix: z.string().max(64).optional().describe("The key as pages show it, masked; it is no credential."),
-    secretName: z.string().max(253).optional().describe("Name of the Secret that holds the value."),
+    keyId: z.string().max(64).optional().describe("Public id of the key, as in usage reports."),
+    keyPrefix: z
+      .string()
+      .max(64)
+      .optional()
+      .describe("The masked form of the key, as the dashboard shows it; it is not a credential."),
+    secretName: z.string().max(253).optional().describe("Name of the Secret that contains the value."),
     observedRotation: z.int().nonnegative().optional().describe("The spec.rotation.generation whose value is in the Secret."),
-    previousKeyExpiresAt: time("Until when the value before the last rotation is valid.").optional(),
-    lastUsedAt: time("When the key was last used, give or take a minute.").optional(),
+    previousKeyExpiresAt: time("When the value from before the last rotation expires.").optional(),
+    lastUsedAt: time("When the key was last used, to within a minute.").optional(),
     spend: z
       .strictObject({
         amount: z.string().max(32).describe("USD, as a decimal string."),
-        asOf: time("When the amount was read."),
+        asOf: time("When the amount was determined."),
       })
       .optional()
       .describe(
-        "What the key has spent in the window of spec.spendLimit, in the UTC month where there is none; give or take a minute.",
+        "What the key has spent in the window of spec.spendLimit, or in the UTC month if there is none; up to a minute old.",
       ),
     conditions: conditions(
-      "Accepted: the account is there. SecretReady: the Secret holds the value. Synced: the gateway knows the key as it is here. Managed: by which operator. Ready: all of it, and requests with the key are served.",
+      "Accepted: the account exists. SecretReady: the Secret contains the value. Synced: the gateway has applied the key as specified. Managed: which operator manages it. Ready: all of the above, and requests with the key are served.",
     ),
   })
-  .describe("What became of the ApiKey; written by the operator.");
+  .describe("Observed state of the ApiKey, written by the operator.");

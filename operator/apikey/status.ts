@@ -28,7 +28,7 @@ export function decideConditions(outcome: ApiKeyOutcome, nowMs: number): WantedC
   const { resource, hasAccount, key, secretProblem } = outcome;
   const { account } = resource.spec;
   if (!hasAccount) {
-    const message = `there is no account ${account}; an administrator makes it`;
+    const message = `there is no account ${account}; ask an administrator to create it`;
     const accepted = { type: "Accepted", isTrue: false, reason: "AccountUnknown", message };
     return [summarise([accepted], ACTIVE), accepted];
   }
@@ -47,38 +47,46 @@ function secretCondition(resource: ApiKeyResource, problem: SecretProblem | null
   const not = (reason: SecretProblem, message: string) => ({ type: "SecretReady", isTrue: false, reason, message });
   switch (problem) {
     case null:
-      return { type: "SecretReady", isTrue: true, reason: "SecretReady", message: `Secret ${name}, key ${key}, holds the value` };
+      return {
+        type: "SecretReady",
+        isTrue: true,
+        reason: "SecretReady",
+        message: `Secret ${name} contains the value in key ${key}`,
+      };
     case "TooManyKeys":
       return not(
         problem,
-        `account ${resource.spec.account} has ${ACCOUNT_BOUNDS.keysWithResources} keys, counting those deleted in the last 24 hours, and may have no more; delete ApiKeys that nobody uses`,
+        `account ${resource.spec.account} has ${ACCOUNT_BOUNDS.keysWithResources} keys, including those deleted in the last 24 hours, which is the maximum; delete unused ApiKeys`,
       );
     case "NameTaken":
-      return not(problem, `Secret ${name} is there and is not this ApiKey's; name another one in spec.secretRef of a new ApiKey`);
+      return not(
+        problem,
+        `Secret ${name} already exists and belongs to something else; create a new ApiKey with another name in spec.secretRef`,
+      );
     case "SecretMissing":
       return not(
         problem,
-        `Secret ${name} was deleted; the key stays valid. Raise spec.rotation.generation to have a new value made, or delete the ApiKey`,
+        `Secret ${name} was deleted; the key stays valid. Increase spec.rotation.generation to create a new value, or delete the ApiKey`,
       );
     case "SecretChanged":
       return not(
         problem,
-        `Secret ${name}, key ${key}, does not hold this key's value; restore it, or raise spec.rotation.generation to have a new one made`,
+        `Secret ${name} does not contain this key's value in key ${key}; restore it, or increase spec.rotation.generation to create a new one`,
       );
   }
 }
 
 function syncedCondition(key: ResourceKey | null): WantedCondition {
   const type = "Synced";
-  if (key === null) return { type, isTrue: false, reason: "Pending", message: "the gateway does not know the key yet" };
+  if (key === null) return { type, isTrue: false, reason: "Pending", message: "the gateway has not applied the key yet" };
   if (key.revokedForMs !== null)
     return {
       type,
       isTrue: false,
       reason: "Revoked",
-      message: "the key was deleted for good in the dashboard; make another ApiKey",
+      message: "the key was permanently deleted in the dashboard; create another ApiKey",
     };
-  return { type, isTrue: true, reason: "Synced", message: "the gateway knows the key as it is here" };
+  return { type, isTrue: true, reason: "Synced", message: "the gateway has applied the key as specified" };
 }
 
 /** Why requests with a key that is in order are refused all the same; null where they are served. */

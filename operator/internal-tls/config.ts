@@ -27,7 +27,7 @@ export const internalCertificatesVariable = z.string().transform((text, context)
     if (data !== undefined) return [{ use: data[0], secret: data[1], host: data[2] }];
     context.addIssue({
       code: "custom",
-      message: "must be use:secret:host, such as client:gateway-tls:gateway.models.svc, by commas",
+      message: "must be use:secret:host entries, such as client:gateway-tls:gateway.models.svc, separated by commas",
     });
     return [];
   });

@@ -24,7 +24,7 @@ export function whyDue(part: PartIdentity, { signer, trusted, host, nowMs, renew
   if (part.ca.trim() !== trusted.trim()) return "the authority has changed";
   const certificate = new X509Certificate(part.certificate);
   if (!certificate.verify(new X509Certificate(signer).publicKey)) return "the authority has changed";
-  if (certificate.checkHost(host) === undefined) return "it is made out to another name";
+  if (certificate.checkHost(host) === undefined) return "it is issued for another name";
   return nowMs >= endMs(part) - renewBeforeMs ? "it ends soon" : null;
 }
 

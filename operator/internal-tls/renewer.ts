@@ -69,7 +69,7 @@ export function startCertificateRenewer(config: InternalTlsConfig, deps: Renewer
       return { resourceVersion: metadata.resourceVersion, data: mapValues(data, decode) };
     } catch (error) {
       if (isKubeError(error, 404))
-        throw new Error(`The Secret ${namespace}/${name} is gone: helm upgrade makes it again.`, { cause: error });
+        throw new Error(`The Secret ${namespace}/${name} is missing: helm upgrade creates it again.`, { cause: error });
       throw error;
     }
   }

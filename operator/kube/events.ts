@@ -38,40 +38,45 @@ export function createKubeEvents({ log, metrics }: { log: Logger; metrics: Regis
   });
   const relists = new Counter({
     name: "gateway_operator_relists_total",
-    help: "Complete lists of a kind: one at the start of each watched namespace, and one whenever the API server had forgotten the place.",
+    help: "Complete lists of a kind: one per watched namespace at the start, and one whenever a watch could not be resumed.",
     labelNames: ["kind"],
     registers,
   });
   const lastEvents = new Gauge({
     name: "gateway_operator_last_event_timestamp_seconds",
-    help: "When a watch last said something; at most some two minutes ago where all is well.",
+    help: "When a watch last received something; normally within the last two minutes.",
     labelNames: ["kind"],
     registers,
   });
   const reconciles = new Counter({
     name: "controller_runtime_reconcile_total",
-    help: "Objects worked on, by result.",
+    help: "Reconciled objects, by result.",
     labelNames: ["controller", "result"],
     registers,
   });
   const durations = new Histogram({
     name: "controller_runtime_reconcile_time_seconds",
-    help: "How long the work on one object took.",
+    help: "Duration of one object's reconciliation.",
     labelNames: ["controller"],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   });
-  const depths = new Gauge({ name: "workqueue_depth", help: "Objects that wait for work.", labelNames: ["name"], registers });
+  const depths = new Gauge({
+    name: "workqueue_depth",
+    help: "Objects waiting to be reconciled.",
+    labelNames: ["name"],
+    registers,
+  });
   const leader = new Gauge({
     name: "leader_election_master_status",
-    help: "1 in the replica that writes, 0 in the others.",
+    help: "1 in the leader, which writes; 0 in the other replicas.",
     labelNames: ["name"],
     registers,
   });
   leader.set({ name: "operator" }, 0);
   const orphans = new Counter({
     name: "gateway_operator_orphans_revoked_total",
-    help: "Keys revoked because their ApiKey was gone.",
+    help: "Keys revoked because their ApiKey no longer exists.",
     registers,
   });
 
@@ -115,7 +120,7 @@ export function createKubeEvents({ log, metrics }: { log: Logger; metrics: Regis
     },
     orphanRevoked({ namespace, name }) {
       orphans.inc();
-      log.warn({ namespace, name }, `the key of ApiKey ${namespace}/${name} is revoked: the ApiKey is gone`);
+      log.warn({ namespace, name }, `the key of ApiKey ${namespace}/${name} is revoked: the ApiKey no longer exists`);
     },
   };
 }

@@ -91,7 +91,7 @@ export function resolveBackend(
     if (!isCertificates(found.value)) {
       return unready(
         "InvalidCertificate",
-        `Secret ${found.name}, key ${resource.tls.caSecretRef.key}, must hold CA certificates in PEM`,
+        `Secret ${found.name}, key ${resource.tls.caSecretRef.key}, must contain CA certificates in PEM`,
       );
     }
     rootsSecret = `roots/${found.name}/${resource.tls.caSecretRef.key}`;

@@ -139,7 +139,7 @@ function decide(model: SourcedModel, conflicts: NameConflicts, input: ReconcileI
   }
   const standIn = input.serving.get(model.key) ?? null;
   const isUsable = standIn !== null && isStillUsable(standIn, input);
-  const suffix = isUsable ? "; the last good version stays in force" : "";
+  const suffix = isUsable ? "; the last valid version stays in force" : "";
   const decision = not(programmed("RejectedByEnvoy", `${refusal}${suffix}`));
   if (!isUsable) return decision;
   return { ...decision, served: standIn, status: { ...decision.status, names: namesFrom(standIn) }, isStandIn: true };
@@ -182,7 +182,7 @@ function resolvedReferences(backends: readonly ResolvedBackend[]): Condition {
   const unready = unreadyOf(backends).filter(({ reason }) => reason !== "AddressNotAllowed");
   const [first] = unready;
   if (first === undefined)
-    return { type: "ResolvedRefs", isTrue: true, reason: "ResolvedRefs", message: "every Secret was found" };
+    return { type: "ResolvedRefs", isTrue: true, reason: "ResolvedRefs", message: "all Secrets were found" };
   return { type: "ResolvedRefs", isTrue: false, reason: first.reason, message: sentencesOf(unready) };
 }
 
@@ -197,12 +197,14 @@ function hostsFound(backends: readonly ReadyBackend[], missingHosts: ReadonlySet
   if (backends.length === 0) return [];
   const lost = backends.filter(({ endpoint }) => missingHosts.has(endpoint.host));
   if (lost.length === 0)
-    return [{ type: "Reachable", isTrue: true, reason: "Reachable", message: "no backend's host is known to be missing" }];
+    return [
+      { type: "Reachable", isTrue: true, reason: "Reachable", message: "no backend has a host that is known to be missing" },
+    ];
   const isPartial = backends.some((backend) => backend.resource.weight > 0 && !lost.includes(backend));
   const message = lost
     .map(
       ({ resource, endpoint }) =>
-        `backend ${resource.name}: url: there is no host ${endpoint.host}; correct the name, or make what it stands for`,
+        `backend ${resource.name}: url: there is no host ${endpoint.host}; correct the name, or create the Service or DNS record`,
     )
     .join("; ");
   return [{ type: "Reachable", isTrue: false, isPartial, reason: "HostNotFound", message }];

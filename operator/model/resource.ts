@@ -21,7 +21,7 @@ const REPEATED = "must not repeat modelName";
 
 export const modelName = z
   .string(must("be a string"))
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._:/-]*$/, "must begin with a letter or digit and hold only letters, digits and . _ : / -")
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._:/-]*$/, "must begin with a letter or digit and contain only letters, digits and . _ : / -")
   .max(128, "must be at most 128 characters")
   .describe("Name of a model, as clients send it.");
 
@@ -36,16 +36,16 @@ const count = z.int(must("be a whole number above 0")).positive("must be a whole
 const time = z.iso.datetime({ offset: true, ...must('be a time such as "2027-01-31T00:00:00Z"') });
 
 const prices = {
-  inputPerMillion: price.describe("USD for a million prompt tokens.").transform(parsePrice),
+  inputPerMillion: price.describe("USD per million prompt tokens.").transform(parsePrice),
   cachedInputPerMillion: price
-    .describe("USD for a million prompt tokens found in the upstream's cache; the input price where absent.")
+    .describe("USD per million prompt tokens read from the model server's cache; the input price if absent.")
     .transform(parsePrice)
     .optional(),
   cacheWritePerMillion: price
-    .describe("USD for a million prompt tokens written to the upstream's cache; the input price where absent.")
+    .describe("USD per million prompt tokens written to the model server's cache; the input price if absent.")
     .transform(parsePrice)
     .optional(),
-  outputPerMillion: price.describe("USD for a million tokens of the answer, reasoning included.").transform(parsePrice),
+  outputPerMillion: price.describe("USD per million output tokens, including reasoning.").transform(parsePrice),
 };
 
 const timeOfDay = z
@@ -54,19 +54,19 @@ const timeOfDay = z
   .max(5, must('be a time of the UTC day such as "08:30"'));
 
 const daily = z.strictObject({
-  from: timeOfDay.describe('First minute, as "22:00".'),
-  until: timeOfDay.describe('First minute that is no longer in it, as "06:00"; before from, it is one of the next day.'),
+  from: timeOfDay.describe('First minute, such as "22:00".'),
+  until: timeOfDay.describe('First minute after the window, such as "06:00"; earlier than from means the next day.'),
 });
 
 /** Another price, from a time on, at hours of the day, or both; of those that apply, the last one counts. */
 const scheduledPrice = z
   .strictObject(
     {
-      from: time.optional().describe("When the price begins to apply; always where absent."),
-      daily: daily.optional().describe("Hours of the UTC day at which the price applies; all where absent."),
+      from: time.optional().describe("When the price begins to apply; if absent, it always applies."),
+      daily: daily.optional().describe("Hours of the UTC day in which the price applies; all if absent."),
       ...prices,
     },
-    must("hold inputPerMillion and outputPerMillion"),
+    must("have inputPerMillion and outputPerMillion"),
   )
   .refine(({ from, daily }) => from !== undefined || daily !== undefined, WHEN)
   .refine(({ daily }) => daily === undefined || daily.from !== daily.until, EMPTY_WINDOW)
@@ -82,46 +82,43 @@ const scheduledPrice = z
 const pricing = z
   .strictObject(
     {
-      currency: z.literal("USD", must("be USD")).default("USD").describe("US dollars: accounts are kept in them."),
+      currency: z
+        .literal("USD", must("be USD"))
+        .default("USD")
+        .describe("Currency of the prices: accounts are kept in US dollars."),
       ...prices,
       schedule: z
         .array(scheduledPrice, must("be a list"))
         .max(16, must("have at most 16 entries"))
         .default([])
-        .describe("Other prices, from a time on, at hours of the day, or both; of those that apply, the last one counts."),
+        .describe("Other prices: from a date, at hours of the day, or both. If several apply, the last one counts."),
     },
-    must("hold inputPerMillion and outputPerMillion"),
+    must("have inputPerMillion and outputPerMillion"),
   )
-  .describe(
-    "What usage costs: decimal strings, in quotes, with at most 6 places. A change applies to requests admitted after it.",
-  );
+  .describe("Prices: decimal strings, in quotes, with at most 6 decimal places. A change applies to requests admitted after it.");
 
 const cost = z
-  .strictObject(prices, must("hold inputPerMillion and outputPerMillion"))
+  .strictObject(prices, must("have inputPerMillion and outputPerMillion"))
   .describe(
-    "What the model servers charge you, for the margins on the dashboard's Service page: decimal strings, in quotes, with at most 6 places. Customers do not see it, and it does not change what they pay.",
+    "What the model servers charge you, for the margins on the dashboard's Service page: decimal strings, in quotes, with at most 6 decimal places. Customers do not see it, and it does not change what they pay.",
   );
 
 const deprecation = z
   .strictObject(
     {
-      deprecatedTime: time.optional().describe("From when on clients are told to move; it may lie ahead."),
-      sunsetTime: time.optional().describe("From then on the Model is not served."),
+      deprecatedTime: time.optional().describe("When clients are first notified; it may be in the future."),
+      sunsetTime: time.optional().describe("When the Model is no longer served."),
       replacement: modelName.optional().describe("The model to use instead."),
-      message: z
-        .string(must("be a string"))
-        .max(512, "must be at most 512 characters")
-        .optional()
-        .describe("More about it, for people."),
+      message: z.string(must("be a string")).max(512, "must be at most 512 characters").optional().describe("Note for people."),
     },
-    must("hold deprecatedTime, sunsetTime, replacement or message"),
+    must("have deprecatedTime, sunsetTime, replacement or message"),
   )
   .refine(({ deprecatedTime, sunsetTime }) => !isAfter(deprecatedTime, sunsetTime), {
     path: ["sunsetTime"],
     message: TOO_EARLY,
   })
   .meta(
-    explain("That the Model will go, and when.", {
+    explain("Announces that the Model will be removed.", {
       rules: [
         {
           rule: "!has(self.sunsetTime) || !has(self.deprecatedTime) || self.deprecatedTime <= self.sunsetTime",
@@ -135,17 +132,17 @@ const deprecation = z
 const limits = z
   .strictObject(
     {
-      contextWindow: count.optional().describe("Most tokens of prompt and answer together."),
-      maxOutputTokens: count.optional().describe("Most tokens of an answer."),
+      contextWindow: count.optional().describe("Maximum tokens of prompt and answer together."),
+      maxOutputTokens: count.optional().describe("Maximum tokens of an answer."),
     },
-    must("hold contextWindow or maxOutputTokens"),
+    must("have contextWindow or maxOutputTokens"),
   )
   .refine(({ contextWindow = Infinity, maxOutputTokens = 0 }) => maxOutputTokens <= contextWindow, {
     path: ["maxOutputTokens"],
     message: ABOVE_CONTEXT,
   })
   .meta(
-    explain("How much the model takes and gives. What is not named is not limited.", {
+    explain("Token limits of the model. One that is absent does not apply.", {
       rules: [
         {
           rule: "!has(self.maxOutputTokens) || !has(self.contextWindow) || self.maxOutputTokens <= self.contextWindow",
@@ -162,27 +159,28 @@ const timeouts = z
   .strictObject(
     {
       connect: connectTimeout(
-        "To open a connection: from 100ms to 60s, such as 5s, which it is where absent. A backend may differ.",
+        "Time to open a connection: from 100ms to 60s; 5s if absent. A backend can override it.",
       ).optional(),
       firstByte: durationSchema({
         ...UP_TO_AN_HOUR,
         description:
-          "Until a server begins its answer: from 100ms to 1h; 5m where absent. The next backend is tried then. An answer that is not streamed has as long again until all of it is there.",
+          "Time until a server begins its answer: from 100ms to 1h; 5m if absent. After that, the next backend is tried. An answer that is not streamed has the same time again to complete.",
       }).optional(),
       idle: durationSchema({
         ...UP_TO_AN_HOUR,
-        description: "Between two pieces of a streamed answer: from 100ms to 1h; 5m where absent. The connection is cut then.",
+        description:
+          "Time between two pieces of a streamed answer: from 100ms to 1h; 5m if absent. After that, the connection is closed.",
       }).optional(),
       whole: durationSchema({
         minimumMs: 1_000,
         maximumMs: DAY_MS,
         claim: "from 1s to 24h",
-        description: "For the whole request, all backends together: from 1s to 24h; no limit where absent.",
+        description: "Time for the whole request, with all backends: from 1s to 24h; unlimited if absent.",
       }).optional(),
     },
-    must("hold connect, firstByte, idle or whole"),
+    must("have connect, firstByte, idle or whole"),
   )
-  .describe("How long the gateway waits for the servers.");
+  .describe("Timeouts for the servers.");
 
 const streaming = z
   .strictObject(
@@ -192,17 +190,17 @@ const streaming = z
         maximumMs: 3_600_000,
         claim: "from 1s to 1h",
         description:
-          "How long a stream may be silent before its client gets a comment or a ping, so that no proxy on the way closes the connection: from 1s to 1h; 15s where absent.",
+          "How long a stream may be silent before its client gets a comment or a ping, so that no proxy in between closes the connection: from 1s to 1h; 15s if absent.",
       }).optional(),
       answerAfter: durationSchema({
         minimumMs: 1_000,
         maximumMs: 3_600_000,
         claim: "from 1s to 1h",
         description:
-          "How long a stream waits for the first byte of the model server. Then the gateway answers 200 and sends keep-alives; an error that comes later is an event of the stream. From 1s to 1h; where absent, the gateway waits for the server.",
+          "How long a stream waits for the first byte of the model server. After that, the gateway answers 200 and sends keep-alives; a later error becomes an event of the stream. From 1s to 1h; if absent, the gateway waits for the server.",
       }).optional(),
     },
-    must("hold keepAlive and answerAfter"),
+    must("have keepAlive and answerAfter"),
   )
   .describe("How streamed answers reach the client.");
 
@@ -217,10 +215,10 @@ const responses = z
         .max(168, STORE_HOURS)
         .optional()
         .describe(
-          "For how many hours after their last use responses are stored, encrypted, so that clients can continue them by id: from 1 to 168. Where absent, nothing is stored.",
+          "For how many hours after their last use responses are stored, encrypted, so that clients can continue them by id: from 1 to 168. If absent, nothing is stored.",
         ),
     },
-    must("hold storeHours"),
+    must("have storeHours"),
   )
   .describe("The Responses interface.");
 
@@ -228,7 +226,7 @@ const responses = z
 export const modelSpecSchema = z
   .strictObject(
     {
-      modelName: modelName.describe("What clients send as model. It never changes: another name is another Model."),
+      modelName: modelName.describe("What clients send as model. Immutable: create another Model for another name."),
       aliases: z
         .array(modelName, must("be a list of names"))
         .max(16, "must have at most 16 entries")
@@ -236,7 +234,7 @@ export const modelSpecSchema = z
         .default([])
         .meta(explain("Other names under which clients find the Model.", { list: "set" })),
       ...presentation,
-      suspended: z.boolean(must("be true or false")).default(false).describe("Not served for the time being."),
+      suspended: z.boolean(must("be true or false")).default(false).describe("Whether the Model is not served for now."),
       interfaces: z
         .array(
           z.enum(INTERFACES, must("be ChatCompletions, Messages or Responses")),
@@ -248,7 +246,7 @@ export const modelSpecSchema = z
         .optional()
         .meta(
           explain(
-            "Interfaces on which clients may use the Model. Where absent: ChatCompletions and Messages, or Responses alone if every backend speaks Responses.",
+            "Interfaces on which clients may use the Model. If absent: ChatCompletions and Messages, or Responses alone if every backend speaks Responses.",
             { list: "set" },
           ),
         ),
@@ -266,7 +264,7 @@ export const modelSpecSchema = z
         .refine((backends) => isDistinct(backends.map(({ name }) => name)), "must not use a name twice")
         .refine((backends) => backends.length === 0 || backends.some(({ weight }) => weight > 0), NO_WEIGHT)
         .meta(
-          explain("The servers that answer for the Model.", {
+          explain("The servers that serve the Model.", {
             list: { key: "name" },
             rules: [{ rule: "self.size() == 0 || self.exists(each, each.weight > 0)", message: NO_WEIGHT }],
           }),
@@ -276,11 +274,11 @@ export const modelSpecSchema = z
   )
   .refine(({ modelName, aliases }) => !aliases.includes(modelName), { path: ["aliases"], message: REPEATED })
   .meta(
-    explain("What is served, by whom, for how much.", {
+    explain("What is served, by which servers, at which prices.", {
       rules: [
         {
           rule: "self.modelName == oldSelf.modelName",
-          message: "must stay as it is; make another Model for another name",
+          message: "is immutable; create another Model for another name",
           field: "modelName",
         },
         { rule: "!has(self.aliases) || !(self.modelName in self.aliases)", message: REPEATED, field: "aliases" },
@@ -299,7 +297,7 @@ export const metadataSchema = z.looseObject(
     generation: z.int().nonnegative().optional(),
     creationTimestamp: z.iso.datetime({ offset: true, ...must("be a time") }).nullish(),
   },
-  must("hold name"),
+  must("have name"),
 );
 
 const modelResourceSchema = z.strictObject(

@@ -19,9 +19,9 @@ const FORM = new RegExp(String.raw`^https?://([^\s/?#@\\]*@)?${HOST}(:${PORT})?(
 const REFUSED = [
   {
     pattern: /^[^/]*\/\/[^/?#]*@/,
-    message: "must not carry a credential; put it in a Secret and name that in credentialRef",
+    message: "must not contain a credential; put it in a Secret and name that Secret in credentialRef",
   },
-  { pattern: /[?#]/, message: "must not carry a query or a fragment" },
+  { pattern: /[?#]/, message: "must not contain a query or a fragment" },
   {
     pattern: /\/(chat\/completions|messages|responses)\/*$/,
     message: "must be the base address only; the gateway appends the rest",
@@ -39,7 +39,7 @@ export const upstreamUrl = REFUSED.reduce(
     .refine((text) => !FORM.test(text) || URL.canParse(text), EXAMPLE),
 ).meta(
   explain(
-    "Base address of the server, as an SDK takes it: with /v1 for ChatCompletions and Responses, without for Messages. http or https, no credential, no query.",
+    "Base address of the server, as SDKs expect it: with /v1 for ChatCompletions and Responses, without it for Messages. http or https, without credentials or query.",
     { rules: REFUSED.map(({ pattern, message }) => ({ rule: `!self.matches(${celPattern(pattern)})`, message })) },
   ),
 );

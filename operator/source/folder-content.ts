@@ -88,7 +88,7 @@ function nameConflict(entry: ManifestEntry, owner: ManifestEntry): Refusal {
     origin: entry.file,
     line: entry.line,
     subject: `${entry.kind} ${entry.resource.metadata.name}`,
-    problem: `NameConflict: metadata.name is already used in ${where}, which comes first; give this one another name`,
+    problem: `NameConflict: metadata.name is already used in ${where}, which takes precedence; rename this one`,
     isLastGoodKept: false,
   };
 }

@@ -9,7 +9,7 @@ import type { FolderFile } from "./folder-content.ts";
 const MAX_FILE_BYTES = 256 * 1024;
 const MAX_FILES = 500;
 
-const UNSETTLED = "was written to while it was read; it is read again when that is over";
+const UNSETTLED = "was modified while being read; it will be read again";
 const MAX_ATTEMPTS = 3;
 const PAUSE_MS = 20;
 
@@ -18,7 +18,7 @@ export async function readFolderFiles(folder: string): Promise<FolderFile[]> {
   const names = (await readdir(folder)).filter((name) => /^[^.].*\.ya?ml$/.test(name)).sort();
   const files: FolderFile[] = [];
   for (const [index, name] of names.entries()) {
-    const problem = `is not read, because the folder has ${names.length} files, more than ${MAX_FILES}; put Models together in one file`;
+    const problem = `is ignored, because the folder has ${names.length} files, more than ${MAX_FILES}; combine Models in one file`;
     const file = index < MAX_FILES ? await readSettled(folder, name) : { name, problem };
     if (file !== null) files.push(file);
   }
@@ -48,7 +48,7 @@ async function readOne(folder: string, name: string): Promise<FolderFile | null>
   }
   try {
     const status = await handle.stat();
-    if (!status.isFile()) return { name, problem: "is not a file; give a folder or pipe another name than .yaml" };
+    if (!status.isFile()) return { name, problem: "is not a file; rename folders and pipes so that they do not end in .yaml" };
     const bytes = Buffer.alloc(MAX_FILE_BYTES + 1);
     const length = await readInto(handle, bytes);
     if (length > MAX_FILE_BYTES)
@@ -83,10 +83,10 @@ function decode(bytes: Buffer): string | undefined {
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 const UNREADABLE: Readonly<Record<string, string>> = {
-  ENOENT: "is a symbolic link to nothing",
-  ELOOP: "is a symbolic link that leads back to itself",
+  ENOENT: "is a broken symbolic link",
+  ELOOP: "is a symbolic link to itself",
   EACCES: "cannot be read: this user lacks the permission",
-  ENXIO: "is not a file; give a folder or pipe another name than .yaml",
+  ENXIO: "is not a file; rename folders and pipes so that they do not end in .yaml",
 };
 
 /** @returns how many bytes the file had, at most as many as fit. */

@@ -62,5 +62,5 @@ export interface Source {
 /** A refusal as one line for a log or a terminal. */
 export function describeRefusal({ origin, subject, problem, isLastGoodKept }: Refusal): string {
   const where = subject === null ? origin : `${origin}: ${subject}`;
-  return `${where}: ${problem}${isLastGoodKept ? "; the last good version stays in force" : ""}`;
+  return `${where}: ${problem}${isLastGoodKept ? "; the last valid version stays in force" : ""}`;
 }

@@ -30,9 +30,9 @@ export function parseYaml(text: string): ParsedYaml {
     }
     return { kind: "good", documents: values };
   } catch (error) {
-    if (error instanceof RangeError) return bad("nests too deep to be read", line);
+    if (error instanceof RangeError) return bad("is nested too deeply", line);
     if (error instanceof ReferenceError && error.message.startsWith("Excessive alias count"))
-      return bad(`uses its aliases too often; write out what they stand for`, line);
+      return bad(`uses its aliases too often; replace them with their values`, line);
     return bad("cannot be read as YAML; check its aliases and tags", line);
   }
 }

@@ -25,7 +25,7 @@ test("a stranger's wrong guesses lock the stranger out, and not the owner's own 
 test("a name with a link or a password that is easy to guess is refused beside its field", async () => {
   const { page, look } = await visit({ device: "phone" });
   await signUp(page, { name: "Pay at https://evil.example", email: "names@example.com" });
-  await page.getByText("A name holds no link or web address").waitFor();
+  await page.getByText("A name cannot contain a web address").waitFor();
   await look("sign-up-name");
   await page.getByLabel("Name").fill("Ada");
   await page.getByLabel("Password").fill("password12");

@@ -33,7 +33,9 @@ test("a taken port ends the start with what to do", async () => {
   const port = await occupiedPort();
   const local = await home.start(["--port", String(port)]);
   expect(await local.exited).toBe(1);
-  expect(lastLine(local.output())).toBe(`Port ${port} is taken: choose another one with --port, or stop what listens there.`);
+  expect(lastLine(local.output())).toBe(
+    `Port ${port} is in use: choose another one with --port, or stop the program that uses it.`,
+  );
   expect(await home.survivors()).toStrictEqual([]);
 });
 
@@ -41,7 +43,7 @@ test("a folder of manifests that is not there ends the start with what to do", a
   const home = await makeHome();
   const local = await home.start(["--manifests", path.join(home.directory, "none")]);
   expect(await local.exited).toBe(1);
-  expect(lastLine(local.output())).toContain("name the one with your Models with --manifests");
+  expect(lastLine(local.output())).toContain("set --manifests to the folder with your Models");
 });
 
 test("an Envoy that cannot be used ends the start with what to do", async () => {
@@ -58,7 +60,7 @@ test("a part that fails half-way through the start leaves nothing running", asyn
   await writeFile(envoy, script, { mode: 0o755 });
   const local = await home.start([], { ENVOY_BIN: envoy });
   expect(await local.exited).toBe(1);
-  expect(lastLine(local.output())).toContain("envoy did not start: it ended with code 3. Its log says why: ");
+  expect(lastLine(local.output())).toContain("envoy did not start: it exited with code 3. See its log: ");
   expect(await home.survivors()).toStrictEqual([]);
 });
 
@@ -104,7 +106,7 @@ describe("one start", () => {
       const runs = new RegExp(`^${name} runs again\\.$`, "gm");
       const before = local.output().match(runs)?.length ?? 0;
       process.kill((await local.parts())[name] ?? 0, "SIGSTOP");
-      await local.shows(new RegExp(`^${name}: it did not answer any more and was killed; starting it again in \\d+ ms …$`, "m"));
+      await local.shows(new RegExp(`^${name}: it stopped responding and was killed; starting it again in \\d+ ms …$`, "m"));
       await expect.poll(() => local.output().match(runs)?.length).toBe(before + 1);
       await eventually(answers, { withinMs: 30_000 });
     }
@@ -121,7 +123,7 @@ describe("one start", () => {
     process.kill(-local.pid, "SIGINT");
     process.kill(local.pid, "SIGINT");
     expect(await local.exited).toBe(0);
-    expect(lastLine(local.output())).toBe("Stopped; the data stays.");
+    expect(lastLine(local.output())).toBe("Stopped; the data is kept.");
     expect(await home.survivors()).toStrictEqual([]);
   });
 });
@@ -135,7 +137,7 @@ test("a part that keeps dying ends everything, with the last lines of its log", 
   process.kill((await local.parts())["envoy"] ?? 0, "SIGKILL");
   expect(await local.exited).toBe(1);
   expect(local.output()).toMatch(
-    /^envoy did not start: it ended with code 1\..* It has ended 6 times in a row and is given up\.\n(  .*\n)*  .*no_such_field/m,
+    /^envoy did not start: it ended with code 1\..* It has ended 6 times in a row; giving up\.\n(  .*\n)*  .*no_such_field/m,
   );
   expect(await home.survivors()).toStrictEqual([]);
 });

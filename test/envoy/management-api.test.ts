@@ -140,7 +140,11 @@ test("while the dashboard's process is away the API says so in its own shape, an
       "5",
     ]);
     expect(JSON.parse(away.text)).toEqual({
-      error: { type: "overloaded", message: "The management API is away for a moment. Try again in a few seconds.", field: null },
+      error: {
+        type: "overloaded",
+        message: "The management API is temporarily unavailable. Try again in a few seconds.",
+        field: null,
+      },
     });
   });
   expect((await call("/v1/balance", { "x-api-key": stack.apiKey })).status).toBe(200);

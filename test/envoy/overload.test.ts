@@ -61,7 +61,7 @@ describe("an extproc that carries four requests at most", () => {
       const refused = await ask(path, { key: flood ?? "", text: "Hello." });
       expect(refused.status).toBe(429);
       expect(refused.headers.get("retry-after")).toBe("1");
-      const message = expect.stringContaining("your account has 2 requests under way");
+      const message = expect.stringContaining("your account has 2 requests in flight");
       expect(await refused.json()).toEqual(
         shapeOf(name, { type: ["rate_limit_error", "rate_limit_error"], code: "rate_limit_exceeded", message }),
       );
@@ -71,7 +71,7 @@ describe("an extproc that carries four requests at most", () => {
       const refused = await ask(path, { key: fourth ?? "", text: "Hello." });
       expect(refused.status).toBe(503);
       expect(refused.headers.get("retry-after")).toBe("1");
-      const message = expect.stringContaining("as many requests as it can carry");
+      const message = expect.stringContaining("at capacity");
       expect(await refused.json()).toEqual(
         shapeOf(name, { type: ["server_error", "overloaded_error"], code: "overloaded", message }),
       );

@@ -62,7 +62,7 @@ describe("what a push does", () => {
       "model/broken/b/2": loopbackEndpoint(upstream.port, { host: "" }),
     });
     expect(outcome).toEqual({ kind: "rejected", message: expect.stringContaining("model/broken/b/2") });
-    expect(stack.logLines.join("")).toContain("Envoy envoy-under-test refused a configuration");
+    expect(stack.logLines.join("")).toContain("Envoy envoy-under-test rejected a configuration");
     expect((await requestTo("model/m/a/1")).status).toBe(200);
     expect(await push({ "model/m/a/1": loopbackEndpoint(upstream.port) })).toEqual({ kind: "acked", envoys: 1 });
   });

@@ -138,7 +138,7 @@ test("a manifest with an error is refused in words and changes neither; its Secr
   await save(manifest(`http://127.0.0.1:${upstream.port}/v1?key=x`, "very-secret"));
   await eventually(() =>
     expect(logLines.join("")).toContain(
-      "models.yaml: Model modelx: spec.backends[0].url must not carry a query or a fragment; the last good version stays in force",
+      "models.yaml: Model modelx: spec.backends[0].url must not contain a query or a fragment; the last valid version stays in force",
     ),
   );
   await eventually(async () => expect(await request(first)).toBe(200));

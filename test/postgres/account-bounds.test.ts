@@ -18,7 +18,7 @@ import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();
 const { keys: MAX_KEYS } = ACCOUNT_BOUNDS;
-const TOO_MANY = new RegExp(`at most ${MAX_KEYS} keys.*deleted in the last 24 hours.*Delete keys`);
+const TOO_MANY = new RegExp(`at most ${MAX_KEYS} keys.*deleted in the last 24 hours.*Delete unused keys`);
 
 async function start() {
   const { database } = await postgres.migrated();
@@ -288,7 +288,7 @@ describe("what else an account has", () => {
       [accountId, ann.personId, ACCOUNT_BOUNDS.openInvitations],
     );
     const wish = { accountId, email: "one-more@example.com", role: "viewer", invitedBy: ann.personId } as const;
-    await expect(invite(database, wish)).rejects.toThrow(`at most ${ACCOUNT_BOUNDS.openInvitations} invitations`);
+    await expect(invite(database, wish)).rejects.toThrow(`at most ${ACCOUNT_BOUNDS.openInvitations} pending invitations`);
     // One to an address that has one already takes its place.
     await expect(invite(database, { ...wish, email: "person1@example.com" })).resolves.toBeTypeOf("string");
   });

@@ -131,7 +131,7 @@ describe("ledger/account-command", () => {
     const { postedNanoUsd: before } = await readBalance(database, customer.accountId);
     const words = [customer.accountId, "--refund-request", settlement.requestId, "--reference", "ticket 4"];
     expect(await account(database, words)).toContain("Refunded.");
-    expect(await account(database, words)).toContain("That reference was refunded before: nothing moved.");
+    expect(await account(database, words)).toContain("This reference was already refunded: nothing was posted.");
     const { postedNanoUsd: after } = await readBalance(database, customer.accountId);
     expect(after - before).toBe(settlement.chargeNanoUsd);
     await expect(account(database, ["stranger", ...words.slice(1)])).rejects.toMatchObject({ code: "not_found" });
@@ -141,11 +141,11 @@ describe("ledger/account-command", () => {
     const { url, database } = await postgres.migrated();
     const words = ["team-a", "--name", "Team A", "--grant-usd", "20.5", "--reference", "first"];
     expect(await run("account", url, words)).toBe(
-      "Account team-a is made.\nGranted 20.500000000 USD.\nBalance: 20.500000000 USD.\n",
+      "Account team-a created.\nGranted 20.500000000 USD.\nBalance: 20.500000000 USD.\n",
     );
     expect(await account(database, words)).toEqual([
-      "Account team-a is there already.",
-      "That reference was granted before: nothing moved.",
+      "Account team-a already exists.",
+      "This reference was already granted: nothing was posted.",
       "Balance: 20.500000000 USD.",
     ]);
     expect((await readBalance(database, "team-a")).postedNanoUsd).toBe(20_500_000_000n);
@@ -173,6 +173,8 @@ describe("ledger/account-command", () => {
 
   test("says that a grant needs a reference, so that a repeated one is told from a second one", async () => {
     const { url } = await postgres.migrated();
-    await expect(run("account", url, ["team-c", "--grant-usd", "5"])).rejects.toThrow("--grant-usd and --reference go together.");
+    await expect(run("account", url, ["team-c", "--grant-usd", "5"])).rejects.toThrow(
+      "--grant-usd and --reference require each other.",
+    );
   });
 });

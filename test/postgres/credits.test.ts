@@ -55,7 +55,7 @@ test("a code that is unknown, and one that has expired, are refused with the sam
   const { code } = await createRedeemCode(database, { amountNanoUsd: 1n, pepper: PEPPER, expiresAt: new Date(Date.now() - 1) });
   for (const each of [code, "AAAAA-AAAAA-AAAAA-AAAAA"])
     await expect(redeemCode(database, { accountId: "acme", code: each, pepper: PEPPER })).rejects.toThrow(
-      "This code is not valid, or it was used already.",
+      "This code is invalid or was already used.",
     );
 });
 

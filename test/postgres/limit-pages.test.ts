@@ -81,7 +81,7 @@ test("an administrator refunds a request once, at most its charge, and says why"
   for (let sent = 0; sent < 2; sent++) expect((await root.post(path, form)).statusCode).toBe(303);
   expect((await readBalance(database, accountId)).postedNanoUsd).toBe(-50_000n);
   const more = await root.post(path, { ...form, attempt: "0199d8a0-0000-4000-8000-000000000001", amount: "1" });
-  expect([more.statusCode, more.body.includes("A refund is at most what is left")]).toEqual([400, true]);
+  expect([more.statusCode, more.body.includes("A refund cannot exceed the rest")]).toEqual([400, true]);
   expect((await root.post(path, { ...form, requestId: "none" })).statusCode).toBe(400);
   const actions = await listActions(database, { accountId, limit: 5 });
   expect(actions.map(({ subject }) => subject)).toEqual([`${settlement.requestId}: ticket 7`]);

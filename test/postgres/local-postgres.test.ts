@@ -56,7 +56,7 @@ test("a password that was emptied, and data that are broken, end the start with 
   const password = await readFile(path.join(data, "password"), "utf8");
   await writeFile(path.join(data, "password"), "");
   await expect(start()).rejects.toThrow(
-    `The password of the database is gone from ${data}/password: restore that file from a backup, or remove ${data} to start with a new database, ${afresh}`,
+    `The database password is missing from ${data}/password: restore that file from a backup, or remove ${data} to start with a new database, ${afresh}`,
   );
   await writeFile(path.join(data, "password"), password);
   await rm(path.join(data, "cluster", "PG_VERSION"));

@@ -149,7 +149,7 @@ test("the balance, what changed it, and a code that adds to it (S26)", async () 
     400,
     "invalid_request",
     "code",
-    "This code is not valid, or it was used already.",
+    "This code is invalid or was already used.",
   ]);
 });
 

@@ -217,7 +217,7 @@ test("a person has so many passkeys and no more, and one credential is one perso
   expect([tooMany.statusCode, tooMany.body.includes("at most 20 passkeys")]).toEqual([400, true]);
   const eve = await owner("eve@example.com");
   const again = await add(authenticator, { person: eve });
-  expect([again.statusCode, again.body.includes("has been added already")]).toEqual([400, true]);
+  expect([again.statusCode, again.body.includes("was already added")]).toEqual([400, true]);
   expect(await listPasskeys(database, ann.personId)).toHaveLength(ACCOUNT_BOUNDS.passkeysOfPerson);
 });
 

@@ -100,7 +100,7 @@ test.for([
   github.user = { ...OCTO, emails: [...emails] };
   const { status, session, answer } = await signIn("github");
   expect([status, session]).toEqual([403, undefined]);
-  expect(answer.body).toContain("GitHub has not verified an email address of yours");
+  expect(answer.body).toContain("GitHub has not verified your email address");
 });
 
 test("what GitHub gets wrong is said, with what to do, and holds no bytes beyond a bound", async () => {
@@ -110,12 +110,12 @@ test("what GitHub gets wrong is said, with what to do, and holds no bytes beyond
   for (const api of ["fails", "floods"] as const) {
     github.api = api;
     const { status, answer } = await signIn("github");
-    expect([status, answer.body.includes("Signing in with GitHub does not work now")], api).toEqual([503, true]);
+    expect([status, answer.body.includes("Sign-in with GitHub is unavailable right now")], api).toEqual([503, true]);
   }
   github.api = "works";
   const { cookie, back } = await signIn("github");
   const replayed = await client({ cookie }).get(back.pathname + back.search);
-  expect([replayed.statusCode, replayed.body.includes("used already")]).toEqual([400, true]);
+  expect([replayed.statusCode, replayed.body.includes("already used")]).toEqual([400, true]);
   // A code that another browser was given, with one's own state.
   const [mine, other] = [await leave("github"), await leave("github")];
   const stolen = await github.follow(other.location);
@@ -137,7 +137,7 @@ test("an answer of one service is none of another, in whichever order they are m
     const { cookie, location } = await leave(from);
     const back = await servers[from].follow(location);
     const crossed = await client({ cookie }).get(callbackPath(to) + back.search);
-    expect([crossed.statusCode, crossed.body.includes("does not belong to the sign-in")], `${from} ${to}`).toEqual([400, true]);
+    expect([crossed.statusCode, crossed.body.includes("does not match the sign-in")], `${from} ${to}`).toEqual([400, true]);
   }
   // Begun at one, and answered with what another gave, state and all.
   const [begun, given] = [await leave("oidc"), await leave("google")];
@@ -281,6 +281,6 @@ test("settings that do not fit are refused with what to do", () => {
   expect(domains("example.com=google, example.com=google")).toThrow("twice");
   const github = providerConfigs({ GITHUB_CLIENT_ID: "x", GITHUB_CLIENT_SECRET: "y", GITHUB_URL: "https://github.example/" });
   expect(github).toMatchObject([{ id: "github", url: "https://github.example" }]);
-  expect(() => providerDomains({ PROVIDER_DOMAINS: "example.com=github" }, github)).toThrow("who is still at a company");
+  expect(() => providerDomains({ PROVIDER_DOMAINS: "example.com=github" }, github)).toThrow("that a person still works there");
   expect(PROVIDER_DOMAIN_VARIABLES.PROVIDER_DOMAINS.safeParse("example.com").success).toBe(false);
 });

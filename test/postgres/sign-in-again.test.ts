@@ -131,7 +131,7 @@ test("who takes over what a stranger made with their address is asked, and ends 
   const { send, page, state } = await openTaken();
   expect(await page()).toContain("Did you create this account?");
   const unsaid = await send({});
-  expect([unsaid.statusCode, unsaid.body.includes("Say whether it was you who signed up.")]).toEqual([400, true]);
+  expect([unsaid.statusCode, unsaid.body.includes("Choose whether it was you who signed up.")]).toEqual([400, true]);
   expect(await state()).toEqual({ keys: 1, token: 200, session: 200 });
   expect((await send({ "signed-up": "stranger" })).statusCode).toBe(303);
   expect(await state()).toEqual({ keys: 0, token: 401, session: 303 });

@@ -20,7 +20,7 @@ export async function chooseTools(context: Context, options: Options, terminal: 
   if (options.tools === "all") return found.map(chosen);
   if (options.tools !== "") return namedTools(context, options.tools);
   if (found.length === 0) {
-    context.print("No known tool was found here. Name one with --tools; --list lists them.");
+    context.print("No supported tool was found on this machine. Choose one with --tools; --list shows them.");
     return [];
   }
   for (const { name, id } of found) context.print(`  found: ${name} (${id})`);

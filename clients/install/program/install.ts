@@ -40,7 +40,7 @@ async function install(context: Context, options: Options, record: ChangeRecord)
       );
     });
     if (choices.length === 0) {
-      context.print("No tool was chosen: nothing is changed.");
+      context.print("No tool was chosen: nothing was changed.");
       return;
     }
     const needsTerminal = !options.isDryRun && !context.environment["MODEL_GATEWAY_API_KEY"];
@@ -52,7 +52,7 @@ async function install(context: Context, options: Options, record: ChangeRecord)
     const asks = !options.isYes && options.tools === "" && !options.isDryRun;
     failures += await clearVariables({ context, options, record, names, terminal: asks ? terminal() : undefined });
     if (failures > 0) throw new Stopped(`${failures} file(s) could not be written: what to do by hand is shown above.`);
-    if (options.isDryRun) context.print("This was a dry run: nothing is changed.");
+    if (options.isDryRun) context.print("This was a dry run: nothing was changed.");
     else context.print(`Done. To undo it: ${shownCommand(context, { unix: "--uninstall", windows: "-Uninstall" })}`);
   } finally {
     opened?.close();

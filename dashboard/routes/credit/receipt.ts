@@ -17,7 +17,7 @@ export function receiptRoutes(app: FastifyInstance, { database, publicBaseUrl, o
     const { id } = request.params;
     const payment = z.uuid().safeParse(id).success ? await readPayment(database, { accountId, id }) : undefined;
     if (payment === undefined || payment.paidAt === null)
-      throw new GatewayError("not_found", "This account has no such receipt. There is one for each payment that came.");
+      throw new GatewayError("not_found", "This account has no such receipt. Only completed payments have one.");
     const details = await readBillingDetails(database, accountId);
     const from = sellerLines(operator?.seller, publicBaseUrl);
     const to = customerLines(details, { id: accountId, name: visitor.membership.accountName });

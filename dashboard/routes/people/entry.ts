@@ -19,5 +19,8 @@ export async function accountOnEntry(database: Database, person: Person, invitat
   const [membership] = await listMemberships(database, person.id);
   if (membership !== undefined) return membership.accountId;
   if (invitation !== "") return (await acceptInvitation(database, invitation, person)).accountId;
-  throw new GatewayError("permission_denied", "You are in no account any more. Ask its owner to invite you, and open the link.");
+  throw new GatewayError(
+    "permission_denied",
+    "You no longer belong to an account. Ask an owner to invite you, and open the link.",
+  );
 }

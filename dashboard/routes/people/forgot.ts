@@ -24,7 +24,7 @@ import { forgotPage, forgotSentPage, resetPage } from "../../views/people/forgot
 /** A mail server may take its time. */
 const LETTERS_AT_ONCE = 4;
 const MAX_WAITING_LETTERS = 200;
-const BUSY = "Many people are asking for new passwords right now. Try again in a few seconds.";
+const BUSY = "Too many people are resetting passwords right now. Try again in a few seconds.";
 
 /** A new password by mail, for those who forgot theirs. */
 export function forgotRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer): void {
@@ -86,7 +86,7 @@ export function forgotRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer
       const isAsking = await mustAsk(token);
       const signedUp = values["signed-up"];
       if (isAsking && signedUp !== "me" && signedUp !== "stranger")
-        throw new GatewayError("invalid_request", "Say whether it was you who signed up.", { field: "signed-up" });
+        throw new GatewayError("invalid_request", "Choose whether it was you who signed up.", { field: "signed-up" });
       const person = await resetPassword(database, token, password, { isTakingOver: isAsking && signedUp === "stranger" });
       const [membership] = await listMemberships(database, person.id);
       // A mailbox alone is no second factor: who has one signs in with it.

@@ -94,13 +94,13 @@ function queryOf({ url }: FastifyRequest): URLSearchParams {
 
 /** Only who read to what they are invited joins it. */
 function notAsked(): GatewayError {
-  return new GatewayError("invalid_request", "Open the link of the invitation itself, and choose there how you sign in.");
+  return new GatewayError("invalid_request", "Open the link in the invitation itself, and choose there how to sign in.");
 }
 
 function notVerified(name: string): GatewayError {
   return new GatewayError(
     "permission_denied",
-    `${name} has not verified an email address of yours, so nobody can tell whose it is. Verify it there, then sign in again.`,
+    `${name} has not verified your email address. Verify it there, then sign in again.`,
   );
 }
 

@@ -32,7 +32,7 @@ export function signInPasskeyRoutes(app: FastifyInstance, deps: AppDeps, passkey
 
   async function find(personId: string): Promise<Person> {
     const person = await findPerson(database, personId);
-    if (person === undefined) throw new GatewayError("permission_denied", "Nobody has this passkey any more.");
+    if (person === undefined) throw new GatewayError("permission_denied", "This passkey is no longer registered.");
     return person;
   }
 }

@@ -79,7 +79,10 @@ export function signInRoutes(app: FastifyInstance, deps: AppDeps): void {
     const begun = notes.read(note);
     const person = begun === undefined ? undefined : await findPerson(database, begun.personId);
     if (begun === undefined || person === undefined)
-      throw new GatewayError("invalid_request", "The code took more than ten minutes. Go to the sign-in page and begin again.");
+      throw new GatewayError(
+        "invalid_request",
+        "This sign-in took more than ten minutes. Go to the sign-in page and start again.",
+      );
     const failed = await submitForm({}, async () => {
       await checkSecondFactor(database, { personId: person.id, pepper, code });
       const accountId = await accountOnEntry(database, person, invitationIn(begun.next));

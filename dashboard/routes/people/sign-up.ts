@@ -125,7 +125,7 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
         if (!(await takeLetter(database, email))) return;
         await mail.send(await letterFor(email, invitation)).catch((error: unknown) => {
           log.warn({ err: error }, "failed to mail a sign-up link");
-          throw new GatewayError("invalid_request", "No letter could be sent to this address. Check it, or try again later.", {
+          throw new GatewayError("invalid_request", "No email could be sent to this address. Check it, or try again later.", {
             field: "email",
           });
         });

@@ -64,7 +64,7 @@ export function requestRoutes(app: FastifyInstance, { database, reports = databa
     const { requestId } = request.params;
     const attempts = await findRequest(accountId, requestId);
     if (attempts.length === 0)
-      throw new GatewayError("not_found", "This account has no such request. One that is running shows up when it has ended.");
+      throw new GatewayError("not_found", "This account has no such request. A running request appears once it has finished.");
     const keys = await readKeyNames(database, { accountId, publicIds: attempts.map(({ keyId }) => keyId) });
     return sendPage(reply, requestPage({ visitor, attempts, keys }));
   });

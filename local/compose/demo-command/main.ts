@@ -45,7 +45,7 @@ try {
     ...(chat === undefined ? [] : [chatCommand(printed, chat), ""]),
     ...(messages === undefined ? [] : [messagesCommand(printed, messages), ""]),
     ...(chat === undefined && messages === undefined
-      ? ["No Model is served yet: docker compose logs operator says which manifest is wrong."]
+      ? ["No Model is served yet: docker compose logs operator shows which manifest is invalid."]
       : []),
   ];
   console.log(lines.join("\n"));

@@ -58,7 +58,11 @@ const managementApiIsAway: EnvoyConfig = {
   headers_to_add: [{ header: { key: "retry-after", value: "5" }, append_action: "OVERWRITE_IF_EXISTS_OR_ADD" }],
   body_format_override: {
     json_format: {
-      error: { type: "overloaded", message: "The management API is away for a moment. Try again in a few seconds.", field: null },
+      error: {
+        type: "overloaded",
+        message: "The management API is temporarily unavailable. Try again in a few seconds.",
+        field: null,
+      },
     },
     content_type: "application/json",
   },
@@ -113,7 +117,7 @@ function lateReplies(maxRequestBytes: number): OwnReply[] {
     },
     {
       filter: detailsMatch("response.code_details == 'response_payload_too_large'"),
-      error: new GatewayError("upstream_error", "The model server's answer is larger than the gateway can carry."),
+      error: new GatewayError("upstream_error", "The model server's answer is larger than the gateway supports."),
     },
     // The backend's name leads where no backend may be (upstream-guard.ts).
     { filter: detailsMatch("response.code_details.startsWith('rbac_access_denied')"), error: serverAway },

@@ -126,7 +126,7 @@ export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synce
         }),
       );
       for (const [key, refusal] of reading.refusals) {
-        const suffix = refusal.isLastGoodKept ? "; the last good version stays in force" : "";
+        const suffix = refusal.isLastGoodKept ? "; the last valid version stays in force" : "";
         const message = `${refusal.problem}${suffix}`;
         const conditions = [{ type: "Accepted", isTrue: false, reason: "Invalid", message }] as const;
         decided.set(key, { model: null, status: { conditions, backends: [] }, version });

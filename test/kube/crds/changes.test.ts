@@ -18,7 +18,7 @@ describe("a Model", () => {
   test("keeps its modelName", async () => {
     const model = await create("Model", MODEL);
     await expect(model.patch({ modelName: "modely" })).rejects.toThrow(
-      /spec\.modelName: .*must stay as it is; make another Model for another name/,
+      /spec\.modelName: .*is immutable; create another Model for another name/,
     );
   });
 
@@ -38,7 +38,7 @@ describe("a Model", () => {
 describe("an ApiKey", () => {
   test("stays with its account", async () => {
     const key = await create("ApiKey", { account: "team-a" });
-    await expect(key.patch({ account: "team-b" })).rejects.toThrow(/spec\.account: .*must stay as it is; make another ApiKey/);
+    await expect(key.patch({ account: "team-b" })).rejects.toThrow(/spec\.account: .*is immutable; create another ApiKey/);
   });
 
   test.for([
@@ -48,7 +48,7 @@ describe("an ApiKey", () => {
     { change: "named later", before: undefined, after: { name: "first" } },
   ])("has its Secret not $change", async ({ before, after }) => {
     const key = await create("ApiKey", { account: "team-a", ...(before === undefined ? {} : { secretRef: before }) });
-    await expect(key.patch({ secretRef: after })).rejects.toThrow(/spec\.secretRef: .*must stay as it is; make another ApiKey/);
+    await expect(key.patch({ secretRef: after })).rejects.toThrow(/spec\.secretRef: .*is immutable; create another ApiKey/);
   });
 
   test("may say the default of its Secret's key", async () => {
@@ -61,7 +61,7 @@ describe("an ApiKey", () => {
     await key.patch({ rotation: { generation: 2 } });
     await key.patch({ rotation: { generation: 2, overlap: "0s" } });
     await key.patch({ rotation: { generation: 7 } });
-    const refusal = /spec\.rotation: .*must not fall or be removed; give it a higher number to have a new value made/;
+    const refusal = /spec\.rotation: .*must not decrease or be removed; increase it to rotate the key/;
     await expect(key.patch({ rotation: { generation: 6 } })).rejects.toThrow(refusal);
     await expect(key.patch({ rotation: null })).rejects.toThrow(refusal);
   });

@@ -34,7 +34,7 @@ describe("a Model", () => {
     expect(await team.conditions("model", "first")).toMatchObject({
       Accepted: { status: "True" },
       ResolvedRefs: { status: "True" },
-      Programmed: { status: "True", message: "in force in every Envoy that is connected" },
+      Programmed: { status: "True", message: "active in all connected Envoys" },
     });
     expect((await team.get("model", "first")).status).toMatchObject({
       backendsSummary: "1/1",
@@ -98,7 +98,8 @@ describe("a Model", () => {
   test("whose host does not exist is not Ready, and says which", async () => {
     const { team } = stage();
     await team.apply(model("lost", { url: "http://vllm.nowhere.invalid:8000/v1" }));
-    const words = "backend primary: url: there is no host vllm.nowhere.invalid; correct the name, or make what it stands for";
+    const words =
+      "backend primary: url: there is no host vllm.nowhere.invalid; correct the name, or create the Service or DNS record";
     await expectCondition("lost", "Reachable", { status: "False", reason: "HostNotFound", message: words });
     await expectCondition("lost", "Ready", { status: "False", reason: "HostNotFound", message: words });
     await until(async () => expect(await team.events("lost")).toContain("Warning HostNotFound"));
@@ -131,7 +132,7 @@ describe("a Model", () => {
     await expectCondition("refused", "Programmed", {
       status: "False",
       reason: "RejectedByEnvoy",
-      message: expect.stringMatching(/^model\/refused\/primary.*NULL-byte.*; the last good version stays in force$/),
+      message: expect.stringMatching(/^model\/refused\/primary.*NULL-byte.*; the last valid version stays in force$/),
     });
     await until(async () => expect(await team.events("refused")).toContain("Warning RejectedByEnvoy"));
     await expectServed("refused");

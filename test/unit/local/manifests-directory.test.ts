@@ -44,6 +44,6 @@ test("what a killed first start left half copied is no folder of manifests", asy
 test("a named folder is watched where it is, and must exist", async () => {
   expect(await chooseManifests(root, { manifests })).toBe(root);
   await expect(chooseManifests(path.join(root, "none"), { manifests })).rejects.toThrow(
-    `There is no folder ${path.join(root, "none")}: name the one with your Models with --manifests.`,
+    `There is no folder ${path.join(root, "none")}: set --manifests to the folder with your Models.`,
   );
 });

@@ -13,7 +13,7 @@ test("the secret that keys are hashed with is made once; an emptied or cut file 
   for (const left of ["", pepper.toString("base64").slice(0, 20)]) {
     await writeFile(file, left);
     await expect(readPepper(file)).rejects.toThrow(
-      `The secret that keys are hashed with is gone from ${file}: restore that file from a backup, or remove it`,
+      `The secret that keys are hashed with is missing from ${file}: restore that file from a backup, or remove it`,
     );
   }
 });

@@ -35,8 +35,8 @@ test("the screen is this", () => {
 
       key        sk-mg-example
       dashboard  http://127.0.0.1:8080/dashboard sign in as demo@example.com with password a-password
-      settings   /data/local.env all of this, for source
-      manifests  /manifests watched: change a Model and it takes effect
+      settings   /data/local.env all of this, for the shell's source
+      manifests  /manifests watched: changes take effect within a second
       logs       /data/logs
       models     modelx-chat      simulated
                  modelx-v4-pro    simulated
@@ -55,7 +55,7 @@ test("the screen is this", () => {
       -H 'content-type: application/json' \\
       -d '{"model":"modelx-v4-flash","max_tokens":500,"stream":true,"messages":[{"role":"user","content":"Hello"}]}'
 
-    Ctrl-C stops everything; the data stays, and the next start goes on from it.
+    Ctrl-C stops everything. The data is kept for the next start.
     "
   `);
 });

@@ -6,7 +6,7 @@ const FLAGS = ["port", "data", "upstream-chat", "upstream-key"];
 test.for([
   { typed: "npm start --port 1", words: [], environment: { npm_config_port: "1" }, meant: "--port 1" },
   {
-    typed: "npm start --port 1, where npm took the flag alone",
+    typed: "npm start --port 1, where npm consumed the flag alone",
     words: ["1"],
     environment: { npm_config_port: "true" },
     meant: "--port 1",
@@ -26,7 +26,7 @@ test.for([
   },
 ])("$typed is answered with the line that was meant", ({ words, environment, meant }) => {
   expect(explainSwallowedFlags(FLAGS, words, environment)).toMatch(
-    new RegExp(`^npm took --.* for itself: flags of the gateway follow two dashes, as in npm start -- ${meant}$`),
+    new RegExp(`^npm consumed --.*: flags of the gateway follow two dashes, as in npm start -- ${meant}$`),
   );
 });
 

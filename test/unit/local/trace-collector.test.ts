@@ -13,6 +13,6 @@ test.for([
 test.for(["https://collector.example", "http://collector.example/v1/traces", "collector:4318", "nonsense"])(
   "%s is refused, in words",
   (address) => {
-    expect(() => readTraceCollector(address)).toThrow("OTEL_EXPORTER_OTLP_ENDPOINT has to be http://host:port");
+    expect(() => readTraceCollector(address)).toThrow("OTEL_EXPORTER_OTLP_ENDPOINT must be http://host:port");
   },
 );

@@ -42,18 +42,18 @@ test("a server without --upstream-model is asked for the names in the manifests"
     ["modelx-chat", [server(chatUrl, "modelx-chat")]],
   ]);
   expect(adviseOnUpstreams({ chatUrl }, destinations)).toEqual([
-    "The given server is asked for models named modelx-v4-pro, modelx-chat: if it has other names, add --upstream-model.",
+    "The server receives requests for models named modelx-v4-pro, modelx-chat: if its names differ, add --upstream-model.",
   ]);
 });
 
 test("a flag that no Model heeds is named", () => {
   expect(adviseOnUpstreams({ messagesUrl: "https://provider.example" }, new Map())).toEqual([
-    "--upstream-messages changes nothing: no Model in the manifests has the url http://messages.simulator.localhost.",
+    "--upstream-messages has no effect: no Model in the manifests has the url http://messages.simulator.localhost.",
   ]);
 });
 
 test("a model name that no Model may have is said to be served under another", () => {
   expect(advise("http://127.0.0.1:1/v1", { model: "a name with spaces" })).toEqual([
-    "a name with spaces cannot be the name of a Model: clients use modelx-v4-pro in its place.",
+    "a name with spaces cannot be the name of a Model: clients use modelx-v4-pro instead.",
   ]);
 });

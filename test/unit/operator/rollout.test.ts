@@ -86,13 +86,13 @@ test("Envoy first, then the catalogue", async () => {
   expect(programmed(result, "m")).toMatchObject({
     isTrue: true,
     reason: "Programmed",
-    message: "in force in every Envoy that is connected",
+    message: "active in all connected Envoys",
   });
 });
 
 test("with no Envoy connected the catalogue is published at once", async () => {
   verdict = () => ({ kind: "acked", envoys: 0 });
-  expect(programmed(await run({ m: "one" }), "m")?.message).toBe("in the catalogue; no Envoy is connected");
+  expect(programmed(await run({ m: "one" }), "m")?.message).toBe("in the catalogue, but no Envoy is connected");
   expect(steps).toEqual(["push one", "publish m@one"]);
 });
 
@@ -159,7 +159,7 @@ describe("an Envoy that refuses", () => {
     await run({ m: "one" });
     const result = await run({ m: "bad" });
     expect(steps).toEqual(["push bad one", "push one", "publish m@one"]);
-    expect(programmed(result, "m")?.message).toMatch(/malformed host; the last good version stays in force$/);
+    expect(programmed(result, "m")?.message).toMatch(/malformed host; the last valid version stays in force$/);
     await run({ m: "bad" });
     expect(steps).toEqual(["push one", "publish m@one"]);
     await run({ m: "two" });

@@ -21,7 +21,7 @@ const DOMAINS = { isOpen: true, domains: ["example.com"] };
 const SMTP = { kind: "smtp", url: "smtps://mail.example", from: "gateway@example.com" } as const;
 
 test("letters that anybody can read are for one machine (S24)", () => {
-  expect(() => checkConfig({ ...CONFIG, mail: { kind: "outbox" } })).toThrow("MAIL=outbox shows every letter");
+  expect(() => checkConfig({ ...CONFIG, mail: { kind: "outbox" } })).toThrow("MAIL=outbox shows every email");
   for (const publicBaseUrl of ["http://127.0.0.1:8080", "http://localhost:8080", "http://[::1]:8080"])
     checkConfig({ ...CONFIG, publicBaseUrl, mail: { kind: "outbox" } });
 });

@@ -31,5 +31,5 @@ test.for([
 });
 
 test("hops and networks together are refused", () => {
-  expect(() => trustedProxies({ TRUSTED_PROXY_HOPS: 1, TRUSTED_PROXY_NETWORKS: ["10.0.0.0/8"] })).toThrow("exclude each other");
+  expect(() => trustedProxies({ TRUSTED_PROXY_HOPS: 1, TRUSTED_PROXY_NETWORKS: ["10.0.0.0/8"] })).toThrow("cannot be combined");
 });

@@ -70,7 +70,7 @@ test("one account fills half of the slots at most, and leaves the others theirs"
   const { enter } = setUp({ maxOpen: 16 });
   enter("flood", 8);
   expect(() => enter("flood")).toThrow(
-    expect.objectContaining({ code: "rate_limited", message: expect.stringContaining("8 requests under way") }),
+    expect.objectContaining({ code: "rate_limited", message: expect.stringContaining("8 requests in flight") }),
   );
   for (const account of ["b", "c"]) {
     enter(account, 4);
@@ -99,7 +99,7 @@ test("a strained process refuses the account that most of its work was for, and 
       code: "rate_limited",
       headers: { "retry-after": "1" },
       message:
-        "The gateway is busy, and 90% of its work in the last seconds was for your account. Send less at once, or wait a moment.",
+        "The gateway is busy, and 90% of its recent work was for your account. Send fewer requests at a time, or try again in a moment.",
     }),
   );
   expect(() => enter("many slow streams")).not.toThrow();

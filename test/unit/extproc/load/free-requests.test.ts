@@ -16,11 +16,11 @@ test("an account may look up 200 things at once and 100 a second, and its flood 
   const { free, refusals, pass } = setUp();
   const flood = createAccountLoad();
   for (let index = 0; index < 200; index++) free.lookUp(flood);
-  expect(() => free.lookUp(flood)).toThrow(limited("100 times a second"));
+  expect(() => free.lookUp(flood)).toThrow(limited("100 times per second"));
   expect(() => free.lookUp(createAccountLoad())).not.toThrow();
   pass(10);
   expect(() => free.lookUp(flood)).not.toThrow();
-  expect(() => free.lookUp(flood)).toThrow(limited("100 times a second"));
+  expect(() => free.lookUp(flood)).toThrow(limited("100 times per second"));
   expect(refusals).toEqual(["lookups", "lookups"]);
 });
 
@@ -28,12 +28,12 @@ test("an account reads 32 MiB of stored responses at once and one a second; othe
   const { free, refusals, pass } = setUp();
   const [reader, other] = [createAccountLoad(), createAccountLoad()];
   for (let index = 0; index < 4; index++) free.retrieve(reader)(8 * 1024 * 1024);
-  expect(() => free.retrieve(reader)).toThrow(limited("1 MiB a second"));
+  expect(() => free.retrieve(reader)).toThrow(limited("1 MiB per second"));
   expect(() => free.retrieve(other)).not.toThrow();
   pass(1_000);
   free.retrieve(reader)(8 * 1024 * 1024);
   pass(7_000);
-  expect(() => free.retrieve(reader)).toThrow(limited("1 MiB a second"));
+  expect(() => free.retrieve(reader)).toThrow(limited("1 MiB per second"));
   pass(1_000);
   expect(() => free.retrieve(reader)).not.toThrow();
   expect(refusals).toEqual(["lookups", "lookups"]);
@@ -43,7 +43,7 @@ test("an account waits for two usage reports at once at most, all accounts for f
   const { free, refusals } = setUp();
   const [flood, second, third] = [createAccountLoad(), createAccountLoad(), createAccountLoad()];
   const slots = [free.report(flood), free.report(flood)];
-  expect(() => free.report(flood)).toThrow(limited("waits for 2 usage reports"));
+  expect(() => free.report(flood)).toThrow(limited("already has 2 usage reports in progress"));
   slots.push(free.report(second), free.report(second));
   expect(() => free.report(third)).toThrow(expect.objectContaining({ code: "overloaded", status: 503 }));
   slots[0]?.release();
@@ -57,5 +57,5 @@ test("an account may ask for 20 usage reports a second, one after another", () =
   const { free } = setUp();
   const account = createAccountLoad();
   for (let index = 0; index < 40; index++) free.report(account).release();
-  expect(() => free.report(account)).toThrow(limited("20 times a second"));
+  expect(() => free.report(account)).toThrow(limited("20 times per second"));
 });

@@ -24,7 +24,7 @@ describe("whom PostgreSQL runs as when started by root", () => {
   });
 
   test("a machine with neither says what to do", () => {
-    expect(() => chooseUser(ROOT)).toThrow("start as another user than root");
+    expect(() => chooseUser(ROOT)).toThrow("start as a user other than root");
   });
 });
 

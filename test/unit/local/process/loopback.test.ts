@@ -5,6 +5,6 @@ test("a machine without the loopback address is told what to do", async () => {
   await expect(checkLoopback()).resolves.toBeUndefined();
   // Of a range that no machine has (RFC 5737).
   await expect(checkLoopback("192.0.2.1")).rejects.toThrow(
-    "This machine has no address 192.0.2.1, over which the parts of the gateway talk: bring it up with ip link set lo up",
+    "This machine has no address 192.0.2.1, over which the gateway's processes communicate: bring it up with ip link set lo up",
   );
 });

@@ -67,7 +67,7 @@ test("a part that is killed is started again, and the screen says so", async () 
   const { pid } = await start("exec sleep 60");
   const first = pid() ?? 0;
   await killNow(first);
-  expect(news).toStrictEqual(["part: it ended with SIGKILL; starting it again in 1 ms …", "part runs again."]);
+  expect(news).toStrictEqual(["part: it exited with SIGKILL; starting it again in 1 ms …", "part runs again."]);
   expect(await isAlive(pid() ?? 0)).toBe(true);
   expect(givenUp).toStrictEqual([]);
 });
@@ -76,7 +76,7 @@ test("a part that keeps ending is given up, with the last lines of its log", asy
   await start('echo "why it ends"; exit 3');
   await eventually(() => expect(givenUp).toHaveLength(1));
   expect(givenUp[0]?.split("\n")).toStrictEqual([
-    "part: it ended with code 3. It has ended 4 times in a row and is given up.",
+    "part: it exited with code 3. It exited 4 times in a row; giving up.",
     ...Array.from({ length: 4 }, () => "  why it ends"),
   ]);
 });

@@ -49,7 +49,7 @@ describe("a name", () => {
   test("is judged by every address that it leads to", () => {
     expect(policyOf().objection("models.example", ["8.8.8.8", "2606:4700::1111"])).toBeNull();
     expect(policyOf().objection("models.example", ["8.8.8.8", "10.0.0.7"])).toBe(
-      "models.example leads to 10.0.0.7, a private address: a backend may be there only where the gateway's administrator allows it, by operator.backends.allowCidrs in the chart's values",
+      "models.example resolves to 10.0.0.7, a private address: a backend there must be allowed by the gateway's administrator, with operator.backends.allowCidrs in the chart's values",
     );
   });
   test("that leads nowhere now is judged when it does, and by Envoy", () => {

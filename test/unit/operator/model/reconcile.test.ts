@@ -133,7 +133,7 @@ test("a Model whose cluster Envoy refused is served by its last good version, an
     type: "Programmed",
     isTrue: false,
     reason: "RejectedByEnvoy",
-    message: "malformed; the last good version stays in force",
+    message: "malformed; the last valid version stays in force",
   });
 });
 
@@ -214,8 +214,8 @@ test("a Model says which of its hosts do not exist; Ready is False where that is
     isPartial: true,
     reason: "HostNotFound",
     message:
-      "backend one: url: there is no host one.example; correct the name, or make what it stands for; " +
-      "backend spare: url: there is no host spare.example; correct the name, or make what it stands for",
+      "backend one: url: there is no host one.example; correct the name, or create the Service or DNS record; " +
+      "backend spare: url: there is no host spare.example; correct the name, or create the Service or DNS record",
   });
   const readyWith = (missing: string[]) => {
     const status = conditionsOf(missing);

@@ -43,7 +43,7 @@ describe("a Model is refused with the field and the remedy", () => {
     [
       "a space in the model name",
       spec({ modelName: "model x" }),
-      "spec.modelName must begin with a letter or digit and hold only letters, digits and . _ : / -",
+      "spec.modelName must begin with a letter or digit and contain only letters, digits and . _ : / -",
     ],
     ["an alias that repeats the name", spec({ aliases: ["modelx"] }), "spec.aliases must not repeat modelName"],
     ["an alias twice", spec({ aliases: ["a", "a"] }), "spec.aliases must not name the same alias twice"],
@@ -114,7 +114,7 @@ describe("a Model is refused with the field and the remedy", () => {
     [
       "an unknown protocol",
       backend({ protocol: "OpenAI" }),
-      "spec.backends[0].protocol must be ChatCompletions, Messages or Responses: what the server behind url speaks",
+      "spec.backends[0].protocol must be ChatCompletions, Messages or Responses: the protocol of the server at url",
     ],
     [
       "a relative url",
@@ -126,11 +126,11 @@ describe("a Model is refused with the field and the remedy", () => {
       backend({ url: "ftp://x/v1" }),
       "spec.backends[0].url must be an absolute http or https URL such as https://models.example.com/v1",
     ],
-    ["a query", backend({ url: "https://x/v1?a=b" }), "spec.backends[0].url must not carry a query or a fragment"],
+    ["a query", backend({ url: "https://x/v1?a=b" }), "spec.backends[0].url must not contain a query or a fragment"],
     [
       "a credential in the url",
       backend({ url: "https://u:p@x/v1" }),
-      "spec.backends[0].url must not carry a credential; put it in a Secret and name that in credentialRef",
+      "spec.backends[0].url must not contain a credential; put it in a Secret and name that Secret in credentialRef",
     ],
     [
       "the whole path",

@@ -97,7 +97,7 @@ test("a bad document is refused with file, field and remedy; its last good versi
   await write("models.yaml", `${model("modelx-chat", { price: "0.3" })}---${model("two", { price: '"7"' })}`);
   await eventually(() => expect(prices(started)).toEqual([1_000_000n, 7_000_000n]));
   expect(refusals).toEqual([
-    'models.yaml: Model modelx-chat: spec.pricing.inputPerMillion must be a decimal string such as "0.30"; the last good version stays in force',
+    'models.yaml: Model modelx-chat: spec.pricing.inputPerMillion must be a decimal string such as "0.30"; the last valid version stays in force',
   ]);
 });
 
@@ -124,7 +124,7 @@ test.for([
   await write("models.yaml", text);
   await eventually(() => expect(refusals).toHaveLength(1));
   expect(refusals[0]).toMatch(
-    /^models\.yaml: is (not valid YAML at line \d+ \([a-z ]+\)|empty; .*); the last good version stays in force$/,
+    /^models\.yaml: is (not valid YAML at line \d+ \([a-z ]+\)|empty; .*); the last valid version stays in force$/,
   );
   expect(names(started)).toEqual(["one"]);
 });
@@ -157,7 +157,7 @@ test("of two resources with one name the first file's is taken, and the other is
   await write("b.yaml", model("one", { price: '"9"' }));
   expect(prices(await start())).toEqual([1_000_000n]);
   expect(refusals).toEqual([
-    "b.yaml: Model one: NameConflict: metadata.name is already used in a.yaml, which comes first; give this one another name",
+    "b.yaml: Model one: NameConflict: metadata.name is already used in a.yaml, which takes precedence; rename this one",
   ]);
 });
 
@@ -259,8 +259,12 @@ test.for([
 test.for([
   { name: "a folder", make: () => mkdir(join(folder, "odd.yaml")), problem: "is not a file" },
   { name: "a named pipe", make: () => run("mkfifo", [join(folder, "odd.yaml")]), problem: "is not a file" },
-  { name: "a link to itself", make: () => symlink("odd.yaml", join(folder, "odd.yaml")), problem: "leads back to itself" },
-  { name: "a link to nothing", make: () => symlink("none", join(folder, "odd.yaml")), problem: "is a symbolic link to nothing" },
+  {
+    name: "a link to itself",
+    make: () => symlink("odd.yaml", join(folder, "odd.yaml")),
+    problem: "is a symbolic link to itself",
+  },
+  { name: "a link to nothing", make: () => symlink("none", join(folder, "odd.yaml")), problem: "is a broken symbolic link" },
   { name: "a device", make: () => symlink("/dev/zero", join(folder, "odd.yaml")), problem: "is not a file" },
   { name: "a large file", make: () => write("odd.yaml", `# ${"x".repeat(256 * 1024)}`), problem: "is larger than 256 KiB" },
   { name: "an alias bomb", make: () => write("odd.yaml", ALIAS_BOMB), problem: "uses its aliases too often" },
@@ -308,7 +312,7 @@ test("a file that can no longer be read keeps what it held", async () => {
   const started = await start();
   await write("next", "#".repeat(300 * 1024));
   await rename(join(folder, "next"), join(folder, "a.yaml"));
-  await eventually(() => expect(refusals).toEqual([expect.stringContaining("the last good version stays in force")]));
+  await eventually(() => expect(refusals).toEqual([expect.stringContaining("the last valid version stays in force")]));
   expect(names(started)).toEqual(["one"]);
 });
 
@@ -316,7 +320,7 @@ test("of very many files the first 500 by name are read, and the others are name
   const writes = Array.from({ length: 502 }, (_, index) => write(`m${String(index).padStart(3, "0")}.yaml`, model(`m${index}`)));
   await Promise.all(writes);
   expect(names(await start())).toHaveLength(500);
-  expect(refusals).toEqual(["m500.yaml", "m501.yaml"].map((name) => expect.stringContaining(`${name}: is not read`)));
+  expect(refusals).toEqual(["m500.yaml", "m501.yaml"].map((name) => expect.stringContaining(`${name}: is ignored`)));
 });
 
 test("a mapping of very many keys is read once through, and a repeated key is found among them", async () => {

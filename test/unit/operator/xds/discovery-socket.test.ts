@@ -58,5 +58,5 @@ test("the operator does not start on plain TCP, and says what to set (S43)", asy
   const env = { DATABASE_URL: "postgres://127.0.0.1:1/none", GATEWAY_MANIFESTS: root };
   const { promise, resolve } = Promise.withResolvers<string>();
   execFile(process.execPath, [main], { env, timeout: 50_000 }, (_error, stdout, stderr) => resolve(stdout + stderr));
-  expect(await promise).toContain("XDS_TLS_DIRECTORY: name a directory with ca.crt, tls.crt and tls.key, or set XDS_SOCKET");
+  expect(await promise).toContain("XDS_TLS_DIRECTORY: set it to a directory with ca.crt, tls.crt and tls.key, or set XDS_SOCKET");
 });
