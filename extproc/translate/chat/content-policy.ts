@@ -13,17 +13,17 @@ const MARK = { cache_control: { type: "ephemeral" } };
 export const CONTENT_POLICIES = [
   map(
     "messages[].role: system, developer",
-    "at the head of the conversation: system blocks",
+    "at the beginning of the conversation: system blocks",
     conversation({ role: "developer", content: "s" }, HELLO),
   ),
   emulate(
     "messages[].role: system, later",
-    "text in a `<system-reminder>`, in its place in the user turn; a system turn where the server takes them (`systemTurns`)",
+    "text in a `<system-reminder>`, at its position in the user turn; a system turn if the server accepts them (`systemTurns`)",
     conversation(HELLO, { role: "system", content: "s" }),
   ),
   map(
     "messages[].role: user, assistant",
-    "turns; neighbours of one role are joined, blank texts and empty messages left out",
+    "turns; adjacent ones of the same role are merged, blank texts and empty messages omitted",
     conversation({ role: "user", content: " " }, { role: "user", content: "a" }),
   ),
   map(
@@ -38,12 +38,12 @@ export const CONTENT_POLICIES = [
   ),
   emulate(
     "messages[].tool_calls without a result",
-    "a tool_result that says so, is_error: true",
+    "a tool_result that states this, with is_error: true",
     conversation(HELLO, CALLING, HELLO),
   ),
   emulate(
     "messages: an assistant first",
-    "a user turn `(continue)` in front",
+    "preceded by a user turn `(continue)`",
     conversation({ role: "assistant", content: "hello" }),
   ),
   map(
@@ -51,11 +51,11 @@ export const CONTENT_POLICIES = [
     "a prefill, which the model continues, without white space at its end",
     conversation(HELLO, { role: "assistant", content: "The answer is " }),
   ),
-  drop("messages[].name", "messages has one user", conversation({ role: "user", name: "bob", content: "a" })),
-  map("messages[].cache_control", "on the last block of the message", conversation({ ...HELLO, ...MARK })),
+  drop("messages[].name", "Messages has no names for participants", conversation({ role: "user", name: "bob", content: "a" })),
+  map("messages[].cache_control", "moved to the last block of the message", conversation({ ...HELLO, ...MARK })),
   map(
     "messages[].reasoning_details",
-    "thinking that a messages server signed goes back as it was",
+    "thinking signed by a messages server is sent back unchanged",
     conversation(HELLO, {
       role: "assistant",
       content: "a",
@@ -64,12 +64,12 @@ export const CONTENT_POLICIES = [
   ),
   drop(
     "messages[].reasoning_content",
-    "without its signature no messages server takes it back",
+    "messages servers reject it without its signature",
     conversation(HELLO, { role: "assistant", content: "a", reasoning_content: "t" }, HELLO),
   ),
   drop(
     "messages[].annotations",
-    "the cited text stands in the content",
+    "the cited text is in the content",
     conversation(
       HELLO,
       {
@@ -82,13 +82,13 @@ export const CONTENT_POLICIES = [
   ),
   reject(
     "messages[].audio",
-    "what was spoken is known only to the service that keeps it",
+    "only the service that stores the audio knows its content",
     conversation(HELLO, { role: "assistant", audio: { id: "audio_1" } }),
   ),
   map("messages[].refusal", "text", conversation(HELLO, { role: "assistant", refusal: "no" }, HELLO)),
   map(
     "messages[].tool_calls[].id",
-    "itself where legal and new, else an id that holds it",
+    "unchanged if valid and unique, otherwise an id that contains it",
     conversation(
       HELLO,
       { role: "assistant", tool_calls: [{ ...CALL, id: "functions.f:0" }] },
@@ -97,7 +97,7 @@ export const CONTENT_POLICIES = [
   ),
   map(
     "messages[].tool_calls[].function.arguments",
-    "input, verbatim; what is no JSON object goes whole under `_raw`",
+    "input, verbatim; anything but a JSON object goes under `_raw`",
     conversation(
       HELLO,
       { role: "assistant", tool_calls: [{ ...CALL, function: { name: "f", arguments: "half of a JS" } }] },
@@ -115,7 +115,7 @@ export const CONTENT_POLICIES = [
     "messages[].content[].image_url.detail",
     "unchanged for Responses servers",
     part({ type: "image_url", image_url: { url: PNG, detail: "high" } }),
-    { lostTo: { messages: "messages has no levels of image detail" } },
+    { lostTo: { messages: "Messages has no levels of image detail" } },
   ),
   reject(
     "messages[].content[].image_url.url",
@@ -128,29 +128,33 @@ export const CONTENT_POLICIES = [
     part({ type: "file", file: { filename: "a.pdf", file_data: PDF } }),
   ),
   reject("messages[].content[].file.file_id", "the gateway stores no files", part({ type: "file", file: { file_id: "f" } })),
-  reject("messages[].content[].input_audio", "messages has no audio", part({ type: "input_audio", input_audio: {} })),
+  reject("messages[].content[].input_audio", "Messages has no audio", part({ type: "input_audio", input_audio: {} })),
   reject("messages[].content[].type", "any other type", part({ type: "video_url", video_url: { url: "https://x/a.mp4" } })),
   map(
     "messages[].content[].cache_control",
-    "unchanged; prompt_cache_breakpoint, chat's own spelling, becomes it",
+    "unchanged; prompt_cache_breakpoint, chat's own name for it, is converted to it",
     part({ type: "text", text: "a", prompt_cache_breakpoint: true }),
   ),
   map(
     "tools[].function",
-    "a tool; the parameters verbatim, a missing type of theirs becomes object, and combined schemas become one",
+    "a tool; the parameters verbatim, except that a missing type becomes object, and combined schemas are merged",
     {
       tools: [{ type: "function", function: { name: "g", description: "d", parameters: { properties: {} } } }],
     },
   ),
-  map("tools[].function.strict", "strict; the schema as that of structured output", {
+  map("tools[].function.strict", "strict; the schema is converted as for structured output", {
     tools: [{ type: "function", function: { name: "f", strict: true } }],
   }),
-  map("tools[].function.name", "up to 64 legal characters as they are, else shortened with a hash, and back in answers", {
-    tools: [{ type: "function", function: { name: "a.b" } }],
-  }),
+  map(
+    "tools[].function.name",
+    "unchanged if it has at most 64 valid characters, otherwise shortened with a hash, and restored in answers",
+    {
+      tools: [{ type: "function", function: { name: "a.b" } }],
+    },
+  ),
   map("tools[].cache_control", "unchanged", { tools: [{ type: "function", function: { name: "f" }, ...MARK }] }),
   emulate("tools[].custom", "a function with one string, input", { tools: [{ type: "custom", custom: { name: "c" } }] }),
-  drop("tools[].custom.format", "messages cannot hold a tool's input to a grammar", {
+  drop("tools[].custom.format", "Messages cannot constrain a tool's input by a grammar", {
     tools: [
       { type: "custom", custom: { name: "c", format: { type: "grammar", grammar: { syntax: "lark", definition: "s: x" } } } },
     ],
@@ -164,18 +168,18 @@ export const CONTENT_POLICIES = [
       allowed_tools: { mode: "required", tools: [{ type: "function", function: { name: "g" } }] },
     },
   }),
-  emulate("tools: none, with calls in messages", "described by name, tool_choice none", {
+  emulate("tools: none, with calls in messages", "declared by name only, with tool_choice none", {
     tools: [],
     ...conversation(HELLO, CALLING, RESULT),
   }),
   map(
     "response_format.json_schema",
-    "output_config.format; objects are closed, and bounds move into descriptions; name, description and strict have no counterpart, and reach Responses servers; other ways where `jsonSchema` says so",
+    "output_config.format; objects are closed, and bounds move into descriptions; name, description and strict have no counterpart, except on Responses servers; `jsonSchema` can select other methods",
     { response_format: { type: "json_schema", json_schema: { name: "n", strict: true, schema: SCHEMA } } },
   ),
-  drop("stream_options.include_obfuscation", "like every other member of it", { stream_options: { include_obfuscation: true } }),
-  drop("chat_template_kwargs.custom", "like every other member of it", { chat_template_kwargs: { custom: 1 } }),
-  drop("reasoning.summary", "like every other member of it", { reasoning: { summary: "auto" } }),
+  drop("stream_options.include_obfuscation", "as for all other members", { stream_options: { include_obfuscation: true } }),
+  drop("chat_template_kwargs.custom", "as for all other members", { chat_template_kwargs: { custom: 1 } }),
+  drop("reasoning.summary", "as for all other members", { reasoning: { summary: "auto" } }),
 ] as const satisfies readonly Policy[];
 
 function conversation(...messages: readonly object[]): { messages: readonly object[] } {

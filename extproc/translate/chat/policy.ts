@@ -2,10 +2,10 @@ import { drop, emulate, map, reject, type Policy } from "../policy.ts";
 
 /** Every top-level field. One that is not here is unknown to chat and is dropped, named: messages servers refuse it. */
 export const FIELD_POLICIES = [
-  map("model", "the name that the upstream knows; the client reads its own name back", "modelx-v4-pro"),
+  map("model", "the name on the model server; the client gets its own name back", "modelx-v4-pro"),
   map("messages", "system and turns; see the next table", [{ role: "user", content: "hello" }]),
   map("max_completion_tokens", "max_tokens; the model's own limit if the client sets none", 100),
-  map("max_tokens", "max_tokens, unless max_completion_tokens is there", 100),
+  map("max_tokens", "max_tokens, unless max_completion_tokens is set", 100),
   map("stream", "stream", true),
   map("stream_options", "include_usage decides whether the client sees a usage chunk", { include_usage: true }),
   map("temperature", "at most 1; dropped (listed) while thinking, which allows only 1", 0.5, {
@@ -23,7 +23,7 @@ export const FIELD_POLICIES = [
   map("parallel_tool_calls", "false becomes disable_parallel_tool_use", false, {
     droppedBy: { rejects: ["parallel_tool_calls"] },
   }),
-  map("functions", "tools, one call at a time; answers come back as function_call", [{ name: "g" }]),
+  map("functions", "tools, one call at a time; calls are returned as function_call", [{ name: "g" }]),
   map("function_call", "tool_choice", { name: "f" }),
   emulate(
     "response_format",
@@ -51,8 +51,8 @@ export const FIELD_POLICIES = [
     { droppedBy: { thinkingControl: "none" } },
   ),
   map("user", "metadata.user_id; hashed if it could be an address or a phone number", "user-17"),
-  map("safety_identifier", "metadata.user_id, unless user is there; unchanged for Responses servers", "user-17"),
-  map("service_tier", "default becomes standard_only; auto is what both do; others are dropped (listed)", "default"),
+  map("safety_identifier", "metadata.user_id, unless user is set; unchanged for Responses servers", "user-17"),
+  map("service_tier", "default becomes standard_only; auto is the default of both; others are dropped (listed)", "default"),
   map("prompt_cache_retention", "24h makes cache marks last an hour; unchanged for Responses servers", "24h"),
   map("prompt_cache_key", "unchanged for Responses servers", "key", {
     droppedBy: { accepts: [] },
@@ -74,10 +74,10 @@ export const FIELD_POLICIES = [
   drop("repetition_penalty", "no counterpart", 1.1, [1]),
   drop("min_p", "no counterpart", 0.1, [0]),
   drop("logit_bias", "no counterpart", { "50256": -100 }, [{}]),
-  drop("seed", "sampling cannot be repeated", 7),
-  drop("prediction", "only ever saves time", { type: "content", content: "x" }),
+  drop("seed", "the server does not support reproducible sampling", 7),
+  drop("prediction", "only affects speed", { type: "content", content: "x" }),
   drop("store", "nothing is stored", true, [false]),
   drop("metadata", "belongs to stored answers", { a: "b" }, [{}]),
-  drop("prompt_cache_options", "without breakpoints in the prompt, it could switch caching off", {}),
+  drop("prompt_cache_options", "without breakpoints in the prompt, it could disable caching", {}),
   drop("moderation", "no counterpart", {}),
 ] as const satisfies readonly Policy[];

@@ -9,22 +9,22 @@ export const CONTENT_POLICIES = [
   map("messages.content.image", "image_url, from base64 or a URL", saying(image({ type: "url", url: "https://x/a.png" }))),
   reject(
     "messages.content.image.file",
-    "a file id is known only to the service that keeps the file",
+    "only the service that stores the file knows its id",
     saying(image({ type: "file", file_id: "f" })),
   ),
   map(
     "messages.content.document",
-    "text in `<document>`; a PDF is a file part where the server takes files (`files`), else refused",
+    "text in `<document>`; a PDF is a file part if the server accepts files (`files`), otherwise refused",
     saying(document({ type: "text", data: "text" })),
   ),
   reject(
     "messages.content.document.url",
-    "documents are never fetched: the address could be an inner one",
+    "documents are never fetched: the address could be internal",
     saying(document({ type: "url", url: "https://x/a.pdf" })),
   ),
   reject(
     "messages.content.document.file",
-    "a file id is known only to the service that keeps the file",
+    "only the service that stores the file knows its id",
     saying(document({ type: "file", file_id: "f" })),
   ),
   emulate(
@@ -34,24 +34,24 @@ export const CONTENT_POLICIES = [
   ),
   map(
     "messages.content.thinking",
-    "the server's reasoning field (`reasoningField`), whoever signed it",
+    "the server's reasoning field (`reasoningField`), regardless of its signature",
     answering({ type: "thinking", thinking: "hm", signature: "s" }),
     { droppedBy: { reasoningHistory: "never" } },
   ),
-  drop("messages.content.redacted_thinking", "only its maker can read it", answering({ type: "redacted_thinking", data: "x" })),
-  map("messages.content.tool_use", "tool_calls; arguments as they are written", { messages: [HELLO, CALL, resulting([])] }),
-  map("messages.content.tool_result", "a message of role tool; images and files in one user message behind the last", {
+  drop("messages.content.redacted_thinking", "only its creator can read it", answering({ type: "redacted_thinking", data: "x" })),
+  map("messages.content.tool_use", "tool_calls; arguments unchanged", { messages: [HELLO, CALL, resulting([])] }),
+  map("messages.content.tool_result", "a message of role tool; images and files in one user message after the last", {
     messages: [HELLO, CALL, resulting([{ type: "text", text: "1" }])],
   }),
   emulate("messages.content.tool_result.is_error", "the text begins with `Error: `", {
     messages: [HELLO, CALL, resulting([], true)],
   }),
-  emulate("messages.content.tool_reference", "text; all tools are sent, deferred or not", {
+  emulate("messages.content.tool_reference", "text; all tools are sent, whether deferred or not", {
     messages: [HELLO, CALL, resulting([{ type: "tool_reference", tool_name: "g" }])],
   }),
   emulate(
     "messages.content.server_tool_use",
-    "text: what was called, and with what",
+    "text: the call and its input",
     answering({ type: "server_tool_use", id: "s", name: "web_search", input: {} }),
   ),
   emulate(
@@ -67,45 +67,49 @@ export const CONTENT_POLICIES = [
   ),
   drop(
     "messages.content.bookkeeping",
-    "notes of the service about itself: fallback, tool_addition and their like",
+    "the service's own records: fallback, tool_addition and similar blocks",
     saying({ type: "tool_addition" }),
   ),
   drop(
     "messages.content.cache_control",
-    "chat servers cache prefixes by themselves",
+    "chat servers cache prefixes automatically",
     saying({ type: "text", text: "hi", cache_control: { type: "ephemeral" } }),
   ),
   drop(
     "messages.content.citations",
-    "the cited text stands in the block itself",
+    "the cited text is in the block itself",
     answering({ type: "text", text: "hi", citations: [{}] }),
   ),
   map(
     "messages.system",
-    "a system message in its place, or a `<system-reminder>` where the server allows none there (`systemAnywhere`)",
+    "a system message at its position, or a `<system-reminder>` if the server does not allow one there (`systemAnywhere`)",
     {
       messages: [HELLO, { role: "system", content: "now" }],
     },
   ),
-  reject("messages.prefill", "continued where the server can (`prefill`), else refused: it would answer, not continue", {
-    messages: [HELLO, { role: "assistant", content: "The answer is" }],
-  }),
-  drop("system.cache_control", "chat servers cache prefixes by themselves", {
+  reject(
+    "messages.prefill",
+    "continued if the server supports it (`prefill`), otherwise refused: the server would answer instead of continuing",
+    {
+      messages: [HELLO, { role: "assistant", content: "The answer is" }],
+    },
+  ),
+  drop("system.cache_control", "chat servers cache prefixes automatically", {
     system: [{ type: "text", text: "s", cache_control: { type: "ephemeral" } }],
   }),
   map(
     "tools.custom",
-    "a function; the schema as it is written",
+    "a function; the schema unchanged",
     offering({ name: "g", description: "d", input_schema: { type: "object", properties: {} } }),
   ),
   emulate(
     "tools.client",
-    "bash, text_editor, memory and computer are spelled out as functions",
+    "bash, text_editor, memory and computer become functions with full schemas",
     offering({ type: "bash_20250124", name: "bash" }),
   ),
   drop(
     "tools.tool_search",
-    "all tools are sent, deferred or not",
+    "all tools are sent, whether deferred or not",
     offering({ type: "tool_search_tool_bm25_20251119", name: "tool_search_tool_bm25" }),
   ),
   reject(
@@ -115,26 +119,26 @@ export const CONTENT_POLICIES = [
   ),
   map(
     "tools.strict",
-    "strict; dropped (listed) where the schema has optional properties, which chat's strict has not",
+    "strict; dropped (listed) if the schema has optional properties, which chat's strict mode does not support",
     offering({ name: "f", strict: true, input_schema: { type: "object", properties: {}, additionalProperties: false } }),
   ),
   drop(
     "tools.cache_control",
-    "chat servers cache prefixes by themselves",
+    "chat servers cache prefixes automatically",
     offering({ name: "f", cache_control: { type: "ephemeral" } }),
   ),
   drop("tools.defer_loading", "all tools are sent", offering({ name: "f", defer_loading: true })),
   drop(
     "tools.eager_input_streaming",
-    "arguments are streamed as they come",
+    "arguments are always streamed as they arrive",
     offering({ name: "f", eager_input_streaming: true }),
   ),
   drop("tools.allowed_callers", "only the model itself calls tools", offering({ name: "f", allowed_callers: ["direct"] })),
-  drop("tools.input_examples", "the schema says what an input is", offering({ name: "f", input_examples: [{}] })),
-  drop("thinking.display", "the reasoning is shown: a model that gets none back in the next turn works worse", {
+  drop("tools.input_examples", "the schema describes the input", offering({ name: "f", input_examples: [{}] })),
+  drop("thinking.display", "the reasoning is always returned: models perform worse if it is missing in the next turn", {
     thinking: { type: "adaptive", display: "omitted" },
   }),
-  drop("output_config.task_budget", "a hint, no limit", { output_config: { task_budget: { type: "tokens", total: 9 } } }),
+  drop("output_config.task_budget", "a hint, not a limit", { output_config: { task_budget: { type: "tokens", total: 9 } } }),
   map(
     "tool_choice.disable_parallel_tool_use",
     "parallel_tool_calls",

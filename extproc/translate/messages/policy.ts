@@ -2,19 +2,19 @@ import { drop, map, reject, type Policy } from "../policy.ts";
 
 /** Every top-level field. One that is not here is unknown to messages and is dropped, named. */
 export const FIELD_POLICIES = [
-  map("model", "the name that the upstream knows; the client reads its own name back", "modelx-v4-pro"),
+  map("model", "the name on the model server; the client gets its own name back", "modelx-v4-pro"),
   map("max_tokens", "max_tokens or max_completion_tokens, at most the model's own limit", 100),
   map("messages", "system, user, assistant and tool messages; see the next table", [{ role: "user", content: "hello" }]),
-  map("system", "one leading system message; the coding agents' billing line is taken out", "be brief"),
+  map("system", "one leading system message; coding agents' billing line is removed", "be brief"),
   map("stream", "stream, and stream_options.include_usage", true),
   map("temperature", "unchanged", 0.5, { droppedBy: { rejects: ["temperature"] } }),
   map("top_p", "unchanged", 0.9, { droppedBy: { rejects: ["top_p"] } }),
   map("top_k", "unchanged", 40, { droppedBy: { rejects: ["top_k"] } }),
-  map("stop_sequences", "stop; more of them than the server takes (`maxStopSequences`) are refused", ["END"], {
+  map("stop_sequences", "stop; more than the server accepts (`maxStopSequences`) are refused", ["END"], {
     droppedBy: { rejects: ["stop"] },
   }),
   map("tools", "functions; see the next table", [{ name: "f", input_schema: { type: "object" } }]),
-  map("tool_choice", "auto, required, a function or none; left out where no tools are", { type: "any" }),
+  map("tool_choice", "auto, required, a function or none; omitted if there are no tools", { type: "any" }),
   map(
     "thinking",
     "the server's own switch (`thinkingControl`), or the effort word next to the budget",
@@ -33,7 +33,7 @@ export const FIELD_POLICIES = [
   }),
   map("metadata", "user_id as user, hashed when longer than 64", { user_id: "user-17" }, { droppedBy: { rejects: ["user"] } }),
   map("service_tier", "standard_only as default", "standard_only", { droppedBy: { rejects: ["service_tier"] } }),
-  drop("cache_control", "chat servers cache prefixes by themselves", { type: "ephemeral" }),
+  drop("cache_control", "chat servers cache prefixes automatically", { type: "ephemeral" }),
   drop("context_management", "the client sends the context that it wants", { edits: [] }),
   drop("compaction", "the client compacts by itself", {}),
   drop("fallbacks", "the gateway chooses the backend", [{ model: "x" }]),
@@ -42,7 +42,7 @@ export const FIELD_POLICIES = [
   drop("speed", "a backend has one speed", "fast", ["standard"]),
   drop("inference_geo", "the operator chooses where a model runs", "eu"),
   drop("diagnostics", "asks the messages service about itself", {}),
-  drop("task_budget", "a hint, no limit", {}),
+  drop("task_budget", "a hint, not a limit", {}),
   drop("betas", "switch what the messages service does", ["some-beta"]),
   drop("user_profile_id", "an id of the messages service itself", "profile"),
   drop("workspace_id", "an id of the messages service itself", "workspace"),

@@ -8,19 +8,19 @@ const SCHEMA = { type: "object", properties: { city: { type: "string" } } };
 
 /** What stands inside `input`, `tools` and the like. The example is the request's members that hold it. */
 export const CONTENT_POLICIES = [
-  map("input[].role: system, developer", "at the head: the system prompt; later: a system message in its place", {
+  map("input[].role: system, developer", "at the beginning: the system prompt; later: a system message at its position", {
     input: [{ role: "developer", content: "s" }, HELLO],
   }),
-  map("input[].role: user, assistant", "turns; neighbours of one role are joined", {
+  map("input[].role: user, assistant", "turns; adjacent ones of the same role are merged", {
     input: [HELLO, { role: "assistant", content: "a" }, { role: "user", content: "b" }],
   }),
-  map("input[].function_call", "a tool call; its arguments as they are written", { input: [HELLO, CALL, RESULT] }),
+  map("input[].function_call", "a tool call; its arguments unchanged", { input: [HELLO, CALL, RESULT] }),
   map("input[].function_call_output", "the result of the call of that id, as text or content parts", {
     input: [HELLO, CALL, { ...RESULT, output: [{ type: "input_text", text: "r" }] }],
   }),
-  emulate("input[].function_call without an output", "a result that says so", { input: [HELLO, CALL, HELLO] }),
+  emulate("input[].function_call without an output", "a result that states this", { input: [HELLO, CALL, HELLO] }),
   emulate("input[].function_call_output without its call", "text in the user turn, which names the call", { input: [RESULT] }),
-  emulate("input[].custom_tool_call", "a call of a function with one text", {
+  emulate("input[].custom_tool_call", "a call of a function with one string", {
     input: [
       HELLO,
       { type: "custom_tool_call", call_id: "c", name: "f", input: "x" },
@@ -34,13 +34,13 @@ export const CONTENT_POLICIES = [
   ),
   drop(
     "input[].encrypted_content",
-    "another service's reasoning, or another model's: only its maker can read it",
+    "another service's reasoning, or another model's: only its creator can read it",
     thinking({ summary: [], encrypted_content: "gAAAAA" }),
   ),
   reject("input[].item_reference", "this model stores no responses. Send the item itself", {
     input: [{ type: "item_reference", id: "msg_1" }],
   }),
-  emulate("input[].web_search_call and its like", "text of the assistant: what was called, with what, and what it found", {
+  emulate("input[].web_search_call and its like", "assistant text: the call, its input and its results", {
     input: [
       HELLO,
       { type: "web_search_call", id: "ws_1", status: "completed", action: { type: "search", query: "weather" } },
@@ -48,14 +48,14 @@ export const CONTENT_POLICIES = [
       HELLO,
     ],
   }),
-  emulate("input[].computer_call_output and its like", "text or an image of the user: local_shell, shell and apply_patch too", {
+  emulate("input[].computer_call_output and its like", "user text or an image; also for local_shell, shell and apply_patch", {
     input: [
       HELLO,
       { type: "shell_call", id: "sh_1", call_id: "c", action: { commands: ["ls"] } },
       { type: "shell_call_output", call_id: "c", output: [{ stdout: "a.txt" }] },
     ],
   }),
-  drop("input[].bookkeeping", "notes of a service about its tools: mcp_list_tools, approvals, tool_search", {
+  drop("input[].bookkeeping", "a service's records of its tools: mcp_list_tools, approvals, tool_search", {
     input: [{ type: "mcp_list_tools", id: "mcpl_1", server_label: "s", tools: [] }, HELLO],
   }),
   reject("input[].type: compaction", "only the service that compacted the earlier turns can read them. Send those turns", {
@@ -68,7 +68,7 @@ export const CONTENT_POLICIES = [
   }),
   map("input[].content[].input_image", "an image, from a data URL or an address", saying(image("https://x/a.png"))),
   map("input[].content[].detail", "unchanged for chat servers", saying({ ...image("https://x/a.png"), detail: "high" }), {
-    lostTo: { messages: "messages has no levels of image detail" },
+    lostTo: { messages: "Messages has no levels of image detail" },
   }),
   reject("input[].content[].image_url", "an image is a data URL or an http(s) address", saying(image("ftp://x/a.png"))),
   map(
@@ -87,15 +87,15 @@ export const CONTENT_POLICIES = [
     saying({ type: "input_file", file_url: "https://x/a.pdf" }),
   ),
   reject("input[].content[].type", "audio and other kinds of content", saying({ type: "input_audio", input_audio: {} })),
-  map("tools[].function", "a function; the schema as it is written", {
+  map("tools[].function", "a function; the schema unchanged", {
     tools: [{ type: "function", name: "g", description: "d", parameters: SCHEMA }],
   }),
-  map("tools[].strict", "strict; chat servers get it only where every property is required", {
+  map("tools[].strict", "strict; chat servers get it only if all properties are required", {
     tools: [
       { type: "function", name: "f", strict: true, parameters: { type: "object", properties: {}, additionalProperties: false } },
     ],
   }),
-  emulate("tools[].custom", "a function with one text, which comes back as the call's input", {
+  emulate("tools[].custom", "a function with one string, which is returned as the call's input", {
     tools: [{ type: "custom", name: "g", description: "d" }],
   }),
   drop("tools[].format", "a grammar cannot be demanded", {
@@ -104,20 +104,16 @@ export const CONTENT_POLICIES = [
   emulate("tools[].namespace", "its tools, each under both names joined by `__`", {
     tools: [{ type: "namespace", name: "n", tools: [{ type: "function", name: "g" }] }],
   }),
-  reject(
-    "tools[].type",
-    "tools that the service itself would run: web search, file search, code interpreter, computer and others",
-    {
-      tools: [{ type: "web_search" }],
-    },
-  ),
+  reject("tools[].type", "tools that the service itself runs: web search, file search, code interpreter, computer and others", {
+    tools: [{ type: "web_search" }],
+  }),
   map(
     "text.verbosity",
     "verbosity for chat servers",
     { text: { verbosity: "low" } },
     { droppedBy: { accepts: [] }, lostTo: { messages: "no counterpart" } },
   ),
-  drop("include[]", "belongs to tools that the service itself would run", { include: ["web_search_call.action.sources"] }),
+  drop("include[]", "only for tools that the service itself runs", { include: ["web_search_call.action.sources"] }),
   reject("include[]: logprobs", "log probabilities are not given. Leave it out", { include: ["message.output_text.logprobs"] }),
 ] as const satisfies readonly Policy[];
 

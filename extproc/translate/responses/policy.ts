@@ -2,8 +2,8 @@ import { drop, map, reject, type Policy } from "../policy.ts";
 
 /** Every top-level field. One that is not here is unknown and is dropped, named. */
 export const FIELD_POLICIES = [
-  map("model", "the name that the upstream knows; the client reads its own name back", "modelx-v4-pro"),
-  map("input", "a string is one message of the user; see the next table", [{ role: "user", content: "hello" }]),
+  map("model", "the name on the model server; the client gets its own name back", "modelx-v4-pro"),
+  map("input", "a string is one user message; see the next table", [{ role: "user", content: "hello" }]),
   map("instructions", "the first part of the system prompt", "be brief"),
   map("stream", "stream", true),
   map("max_output_tokens", "the output limit; the model's own if the client sets none", 100),
@@ -21,27 +21,29 @@ export const FIELD_POLICIES = [
   }),
   map(
     "reasoning",
-    "effort in the server's own words (`thinkingControl`); the model's reasoning comes back as the summary, asked for or not",
+    "effort in the server's own words (`thinkingControl`); the model's reasoning is returned as the summary, whether requested or not",
     { effort: "high" },
     { droppedBy: { thinkingControl: "none" }, neutral: [{}] },
   ),
   map(
     "text",
-    "format json_schema, with name and description, and json_object as the server can (`jsonSchema`)",
+    "format json_schema, with name and description, and json_object by the server's method (`jsonSchema`)",
     { format: { type: "json_schema", name: "n", schema: { type: "object" } } },
     { neutral: [{}] },
   ),
-  map("include", "reasoning.encrypted_content gives reasoning in a form that can be sent back", ["reasoning.encrypted_content"]),
-  map("metadata", "comes back in the response", { a: "b" }, { neutral: [{}] }),
+  map("include", "reasoning.encrypted_content returns reasoning in a form that can be sent back", [
+    "reasoning.encrypted_content",
+  ]),
+  map("metadata", "returned in the response", { a: "b" }, { neutral: [{}] }),
   map("user", "names the end user to the server; hashed if it could be an address or a phone number", "user-17", {
     droppedBy: { rejects: ["user"] },
   }),
-  map("safety_identifier", "unchanged if `accepts` lists it; else as user, unless user is there", "user-17", {
+  map("safety_identifier", "unchanged if `accepts` lists it; else as user, unless user is set", "user-17", {
     droppedBy: { rejects: ["user"], accepts: [] },
   }),
   map(
     "service_tier",
-    "default; auto is what every server does; others are dropped (listed), because a backend has one tier",
+    "default; auto is every server's default; others are dropped (listed), because a backend has one tier",
     "default",
     { neutral: ["auto"], droppedBy: { rejects: ["service_tier"] } },
   ),
@@ -64,8 +66,8 @@ export const FIELD_POLICIES = [
   reject("top_logprobs", "log probabilities are not given. Leave it out", 2, [0]),
   drop("truncation", "nothing is left out of a conversation: one that is too long is refused", "auto", ["disabled"]),
   drop("context_management", "the client sends the context that it wants", [{ type: "compaction" }]),
-  drop("max_tool_calls", "counts calls of tools that the service runs, and it runs none", 3),
-  drop("stream_options", "no padding is put into events", { include_obfuscation: true }, [{}]),
-  drop("prompt_cache_options", "without breakpoints in the prompt, it could switch caching off", { mode: "explicit" }, [{}]),
+  drop("max_tool_calls", "limits calls of tools that the service runs, and the gateway runs none", 3),
+  drop("stream_options", "events are not padded", { include_obfuscation: true }, [{}]),
+  drop("prompt_cache_options", "without breakpoints in the prompt, it could disable caching", { mode: "explicit" }, [{}]),
   drop("moderation", "no counterpart", { model: "m" }, [{}]),
 ] as const satisfies readonly Policy[];
