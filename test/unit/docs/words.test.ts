@@ -13,7 +13,11 @@ const PHRASES: readonly (readonly [RegExp, string])[] = [
   [/\bis\s+told\b/i, "is notified, or reported"],
   [/\btells\s+of\b/i, "reports"],
   [/\bthat\s+is\s+none\b/i, "invalid"],
-  [/\b(?:when|where)\s+(?:empty|absent)\b/i, "if empty"],
+  [/\bgo(es)?\s+on\b/i, "continue"],
+  [/\bfor\s+want\s+of\b/i, "for lack of"],
+  [/\bwhat\s+people\s+say\b/i, "conversations"],
+  [/\bbegins?\s+again\b/i, "starts again"],
+  [/\b(?:when|where)\s+(?:empty|absent|none\s+is|there\s+is\s+none)\b/i, "if empty"],
   [/\bstands?\s+(?:behind|beside)\b/i, "follows, or is next to"],
   [/\b(the|a|an|of|to|in|is|are|and|or|for|with|it|this|be|by|on|at|as|from|not|if)\s+\1\b/i, "the word once"],
 ];
