@@ -195,7 +195,7 @@ describe("TLS towards clients", () => {
       expect(response.headers.get("content-type")).toBe("application/json");
       expect(response.headers.get("request-id")).toBe(response.headers.get("x-request-id"));
       expect(JSON.parse(text)).toMatchObject(shape);
-      expect(text).toContain("Write `https://` in front of the base address.");
+      expect(text).toContain("Use `https://` in the base address.");
       expect(text).not.toContain("sk-mg-secret");
       expect(stack.extproc.seen).toHaveLength(before);
     },

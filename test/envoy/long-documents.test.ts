@@ -125,7 +125,7 @@ describe.for(FRAMING_NAMES)("a document %s in place of a stream", (framing) => {
         respond = (response) => FRAMINGS[framing](response, 200, body);
         const { status, text, requestId } = await ask(client, model);
         expect({ bytes, status }).toEqual({ bytes, status: 502 });
-        expect(text).toContain("larger than the gateway can carry");
+        expect(text).toContain("larger than the gateway supports");
         expect(await onlyRow(stack(), requestId)).toMatchObject({ outcome: "failed", httpStatus: 502, chargeNanoUsd: 0n });
       }
     },

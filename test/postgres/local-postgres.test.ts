@@ -133,7 +133,7 @@ test("a taken port is said in one sentence", async () => {
   await listening;
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
-  await expect(start({ port })).rejects.toThrow(`Port ${port} is taken, so PostgreSQL cannot listen there`);
+  await expect(start({ port })).rejects.toThrow(`Port ${port} is in use, so PostgreSQL cannot listen on it`);
 });
 
 test("sessions are cut at a stop, which does not wait for them", async () => {
