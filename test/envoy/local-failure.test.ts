@@ -95,7 +95,7 @@ describe("one start", () => {
     const pids: Record<string, number> = { ...(await local.parts()), postgres: Number.parseInt(status, 10) };
     for (const name of ["simulator", "operator", "extproc", "dashboard", "envoy", "postgres"] as const) {
       process.kill(pids[name] ?? 0, "SIGKILL");
-      await local.shows(new RegExp(`^${name}: it ended with SIGKILL; starting it again in 250 ms …$`, "m"));
+      await local.shows(new RegExp(`^${name}: it exited with SIGKILL; starting it again in 250 ms …$`, "m"));
       await local.shows(new RegExp(`^${name} runs again\\.$`, "m"));
       await eventually(answers, { withinMs: 30_000 });
     }
@@ -137,7 +137,7 @@ test("a part that keeps dying ends everything, with the last lines of its log", 
   process.kill((await local.parts())["envoy"] ?? 0, "SIGKILL");
   expect(await local.exited).toBe(1);
   expect(local.output()).toMatch(
-    /^envoy did not start: it ended with code 1\..* It has ended 6 times in a row; giving up\.\n(  .*\n)*  .*no_such_field/m,
+    /^envoy did not start: it exited with code 1\..* It exited 6 times in a row; giving up\.\n(  .*\n)*  .*no_such_field/m,
   );
   expect(await home.survivors()).toStrictEqual([]);
 });
