@@ -101,7 +101,7 @@ async function restartPlane({ extproc, envoy, envoyAdminUrl }: Plane): Promise<v
   const drain = (...words: string[]) => promisify(execFile)(process.execPath, [command, ...words], { env: environment });
   const { stdout } = await drain();
   expect(stdout).toContain('"running":0');
-  expect(await extproc.end("SIGTERM")).toBe("it ended with code 0");
+  expect(await extproc.end("SIGTERM")).toBe("it exited with code 0");
   await envoy.end("SIGTERM");
   await envoy.start();
   await extproc.start();
