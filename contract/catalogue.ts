@@ -40,10 +40,11 @@ export const catalogueModelSchema = z.strictObject({
   description: z.string().optional(),
   /** As stated by the administrator; unknown if absent. */
   capabilities: z.array(z.enum(CAPABILITIES)).optional(),
-  /** Interfaces that clients may use (S7). */
+  /** Interfaces that clients may use (S7); `embeddings` stands alone. */
   interfaces: z.array(z.enum(INTERFACES)),
   contextWindow: z.int().positive().nullable(),
-  maxOutputTokens: z.int().positive(),
+  /** 0 for embeddings: vectors are no tokens. */
+  maxOutputTokens: z.int().nonnegative(),
   /** Unix seconds; `created` in the model list. */
   createdSeconds: z.int().nonnegative(),
   backends: z.array(backendSchema).min(1),
@@ -59,3 +60,8 @@ export const catalogueModelSchema = z.strictObject({
   deprecation: z.strictObject({ sinceSeconds: z.int().optional(), sunsetSeconds: z.int().optional() }).optional(),
 });
 export type CatalogueModel = z.infer<typeof catalogueModelSchema>;
+
+/** Does it answer with vectors? Then it holds no conversations, and its output has no price. */
+export function isForEmbeddings({ interfaces }: Pick<CatalogueModel, "interfaces">): boolean {
+  return interfaces.includes("embeddings");
+}

@@ -100,6 +100,7 @@ export function encodeError(protocol: Interface, error: GatewayError, requestId:
   switch (protocol) {
     case "chat":
     case "responses":
+    case "embeddings":
       return {
         error: {
           message: error.message,

@@ -63,6 +63,7 @@ const OPENAI_RATE_LIMIT_HEADERS = {
 export const RATE_LIMIT_HEADERS = {
   chat: OPENAI_RATE_LIMIT_HEADERS,
   responses: OPENAI_RATE_LIMIT_HEADERS,
+  embeddings: OPENAI_RATE_LIMIT_HEADERS,
   messages: {
     requests: {
       limit: "anthropic-ratelimit-requests-limit",

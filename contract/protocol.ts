@@ -9,9 +9,12 @@ export const UPSTREAM_PATHS = {
   responses: "/responses",
 } as const satisfies Record<Protocol, string>;
 
-/** What clients may speak; each interface reaches servers of every protocol. */
-export const INTERFACES = [...PROTOCOLS] as const;
-export type Interface = Protocol;
+/** Where a server that speaks chat completions answers with vectors, below its base path. */
+export const EMBEDDINGS_PATH = "/embeddings";
 
-/** The two shapes of errors and lists: Responses shares those of chat completions. */
+/** What clients may speak. A conversation reaches servers of every protocol; embeddings those that speak chat completions. */
+export const INTERFACES = [...PROTOCOLS, "embeddings"] as const;
+export type Interface = (typeof INTERFACES)[number];
+
+/** The two shapes of errors and lists: Responses and embeddings share those of chat completions. */
 export type Dialect = Exclude<Protocol, "responses">;

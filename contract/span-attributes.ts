@@ -1,3 +1,5 @@
+import type { Interface } from "./protocol.ts";
+
 /** Envoy metadata namespace in which extproc tells what the spans of a request are to say. */
 export const SPAN_METADATA = "gateway.extproc";
 
@@ -14,3 +16,8 @@ export const SPAN_ATTRIBUTES = [
   "gen_ai.usage.output_tokens",
 ] as const;
 export type SpanAttribute = (typeof SPAN_ATTRIBUTES)[number];
+
+/** What the conventions call a request: all conversations are this one operation. */
+export function operationOf(client: Interface): "chat" | "embeddings" {
+  return client === "embeddings" ? client : "chat";
+}

@@ -1,5 +1,6 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import { ERRORS } from "../contract/errors.ts";
+import { operationOf } from "../contract/span-attributes.ts";
 import type { Settlement } from "../ledger/settlement/settlement.ts";
 
 /** What is counted and timed of each request that reached an upstream. */
@@ -15,8 +16,6 @@ const FIRST_TOKEN_BUCKETS_S = [0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0
 const OUTPUT_TOKEN_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
 const TOKEN_BUCKETS = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576];
 
-/** All three interfaces are this one operation of the conventions. */
-const OPERATION = "chat";
 const SERVER_LABELS = ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model"] as const;
 
 /**
@@ -77,23 +76,27 @@ export function createRequestMetrics(metrics: Registry): RequestMetrics {
     charged: charged.labels(model),
     estimated: estimated.labels(model),
     ofInterface: remember((client) => remember((outcome) => requests.labels(model, client, outcome))),
-    ofBackend: remember((backend) => ({
-      durationOf: remember((errorType) => durations.labels(OPERATION, backend, model, errorType)),
-      firstToken: firstTokens.labels(OPERATION, backend, model),
-      outputToken: outputTokens.labels(OPERATION, backend, model),
-      tokensOf: remember((type) => tokens.labels(OPERATION, backend, model, type)),
-    })),
+    ofOperation: remember((operation) =>
+      remember((backend) => ({
+        durationOf: remember((errorType) => durations.labels(operation, backend, model, errorType)),
+        firstToken: firstTokens.labels(operation, backend, model),
+        outputToken: outputTokens.labels(operation, backend, model),
+        tokensOf: remember((type) => tokens.labels(operation, backend, model, type)),
+      })),
+    ),
   }));
 
   return {
     settled(settlement) {
       const { usage, outcome, durationMs, firstTokenMs } = settlement;
-      const { charged, estimated, ofInterface, ofBackend } = ofModel(settlement.model);
+      const { charged, estimated, ofInterface, ofOperation } = ofModel(settlement.model);
       ofInterface(settlement.interface)(outcome).inc();
       charged.inc(Number(settlement.chargeNanoUsd) / 1e9);
       if (settlement.isEstimated) estimated.inc();
 
-      const { durationOf, firstToken, outputToken, tokensOf } = ofBackend(settlement.backend);
+      const { durationOf, firstToken, outputToken, tokensOf } = ofOperation(operationOf(settlement.interface))(
+        settlement.backend,
+      );
       durationOf(errorTypeOf(settlement)).observe(durationMs / 1000);
       if (firstTokenMs !== null) firstToken.observe(firstTokenMs / 1000);
       if (firstTokenMs !== null && outcome === "complete" && usage.outputTokens > 1)

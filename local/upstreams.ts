@@ -14,10 +14,12 @@ export interface UpstreamOptions {
   model?: string;
 }
 
-/** Stand-ins in the manifests: only these three origins are replaced; any other url is used as written. */
+/** Stand-ins in the manifests: only these four origins are replaced; any other url is used as written. */
 const CHAT_PLACEHOLDER = "http://chat.simulator.localhost";
 const MESSAGES_PLACEHOLDER = "http://messages.simulator.localhost";
 const RESPONSES_PLACEHOLDER = "http://responses.simulator.localhost";
+/** A server that is given for conversations may have no embeddings, and knows these by another name. */
+const EMBEDDINGS_PLACEHOLDER = "http://embeddings.simulator.localhost";
 
 /** Value of GATEWAY_LOCAL_UPSTREAMS: for each placeholder in the manifests, where its requests really go. */
 export function mapUpstreams(options: UpstreamOptions, simulatorUrl: string): LocalUpstreams {
@@ -30,5 +32,6 @@ export function mapUpstreams(options: UpstreamOptions, simulatorUrl: string): Lo
     [MESSAGES_PLACEHOLDER]: options.messagesUrl === undefined ? { url: simulatorUrl } : { url: options.messagesUrl, ...given },
     [RESPONSES_PLACEHOLDER]:
       options.responsesUrl === undefined ? { url: `${simulatorUrl}/v1` } : { url: options.responsesUrl, ...given },
+    [EMBEDDINGS_PLACEHOLDER]: { url: `${simulatorUrl}/v1` },
   };
 }

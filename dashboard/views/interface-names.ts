@@ -5,4 +5,5 @@ export const INTERFACE_NAMES = {
   chat: "Chat completions",
   messages: "Messages",
   responses: "Responses",
+  embeddings: "Embeddings",
 } as const satisfies Record<Interface, string>;

@@ -59,6 +59,10 @@ const CODE = {
   -H "authorization: Bearer $MODEL_GATEWAY_API_KEY" \\
   -H "content-type: application/json" \\
   -d '{ "model": "${model}", "input": "Hello", "store": false }'`,
+    embeddings: ({ baseUrl, model }) => `curl ${baseUrl}/v1/embeddings \\
+  -H "authorization: Bearer $MODEL_GATEWAY_API_KEY" \\
+  -H "content-type: application/json" \\
+  -d '{ "model": "${model}", "input": ["Hello", "Good morning"] }'`,
   },
   python: {
     chat: ({ baseUrl, model }) => `import os
@@ -86,6 +90,12 @@ from openai import OpenAI
 client = OpenAI(base_url="${baseUrl}/v1", api_key=os.environ["MODEL_GATEWAY_API_KEY"])
 response = client.responses.create(model="${model}", input="Hello", store=False)
 print(response.output_text)`,
+    embeddings: ({ baseUrl, model }) => `import os
+from openai import OpenAI
+
+client = OpenAI(base_url="${baseUrl}/v1", api_key=os.environ["MODEL_GATEWAY_API_KEY"])
+embeddings = client.embeddings.create(model="${model}", input=["Hello", "Good morning"])
+print([len(each.embedding) for each in embeddings.data])`,
   },
   javascript: {
     chat: ({ baseUrl, model }) => `import OpenAI from "openai";
@@ -110,5 +120,10 @@ console.log(message.content);`,
 const client = new OpenAI({ baseURL: "${baseUrl}/v1", apiKey: process.env.MODEL_GATEWAY_API_KEY });
 const response = await client.responses.create({ model: "${model}", input: "Hello", store: false });
 console.log(response.output_text);`,
+    embeddings: ({ baseUrl, model }) => `import OpenAI from "openai";
+
+const client = new OpenAI({ baseURL: "${baseUrl}/v1", apiKey: process.env.MODEL_GATEWAY_API_KEY });
+const embeddings = await client.embeddings.create({ model: "${model}", input: ["Hello", "Good morning"] });
+console.log(embeddings.data.map(({ embedding }) => embedding.length));`,
   },
 } as const satisfies Record<Language, Record<Interface, Snippet>>;

@@ -28,6 +28,7 @@ export function createAnswers({ publicBaseUrl }: { publicBaseUrl: string }): Ans
         chat_completions: { base_url: `${publicBaseUrl}/v1`, endpoint: `POST ${publicBaseUrl}/v1/chat/completions` },
         messages: { base_url: publicBaseUrl, endpoint: `POST ${publicBaseUrl}/v1/messages` },
         responses: { base_url: `${publicBaseUrl}/v1`, endpoint: `POST ${publicBaseUrl}/v1/responses` },
+        embeddings: { base_url: `${publicBaseUrl}/v1`, endpoint: `POST ${publicBaseUrl}/v1/embeddings` },
         models: `${publicBaseUrl}/v1/models`,
       }),
   };

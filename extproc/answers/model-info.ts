@@ -1,5 +1,5 @@
 import type { Capability } from "../../contract/capability.ts";
-import type { CatalogueModel } from "../../contract/catalogue.ts";
+import { isForEmbeddings, type CatalogueModel } from "../../contract/catalogue.ts";
 
 type Described = Omit<CatalogueModel, "backends">;
 
@@ -14,7 +14,7 @@ export function describeForChat(model: Described) {
     ...(displayName === undefined ? {} : { name: displayName }),
     ...(description === undefined ? {} : { description }),
     ...(contextWindow === null ? {} : { context_length: contextWindow }),
-    max_completion_tokens: maxOutputTokens,
+    ...(isForEmbeddings(model) ? {} : { max_completion_tokens: maxOutputTokens }),
     ...(capabilities === undefined ? {} : { capabilities }),
   };
 }

@@ -22,7 +22,8 @@ export function describeModels({ endpoint, key, world, modelsUrl, nowMs }: Descr
     return describe(chooseModel({ world, key, protocol: there ?? protocol, modelsUrl, name: id }), nowMs);
   }
 
-  const models = [...new Set(interfaces.flatMap((each) => listUsable({ world, key, protocol: each })))];
+  const usable = new Set(interfaces.flatMap((each) => listUsable({ world, key, protocol: each })));
+  const models = world.models().filter((model) => usable.has(model));
   return list(
     models.map((model) => describe(model, nowMs)),
     models,
@@ -38,8 +39,8 @@ interface ModelList {
 
 const LISTS = {
   chat: {
-    // One list serves chat completions and Responses: their clients ask for it in the same way.
-    interfaces: ["chat", "responses"],
+    // One list serves all of OpenAI's interfaces: their clients ask for it in the same way.
+    interfaces: ["chat", "responses", "embeddings"],
     describe: describeForChat,
     list: (data) => ({ object: "list", data }),
   },

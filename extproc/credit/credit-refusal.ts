@@ -1,10 +1,10 @@
 import { GatewayError } from "../../contract/errors.ts";
 
 /** The account cannot pay for it, whoever waits: only a payment mends that, and SDKs must not retry it (S37, S42). */
-export function short(reason: string, topUpUrl: string): GatewayError {
+export function short(reason: string, remedy: string, topUpUrl: string): GatewayError {
   return new GatewayError(
     "insufficient_balance",
-    `Insufficient balance: this account's credit ${reason}. Set a lower output token limit, or add credit at ${topUpUrl}.`,
+    `Insufficient balance: this account's credit ${reason}. ${remedy}, or add credit at ${topUpUrl}.`,
   );
 }
 

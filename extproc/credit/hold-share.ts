@@ -1,6 +1,6 @@
 import type { HoldSize } from "./hold-size.ts";
 
-export type WalletSize = Pick<HoldSize, "fullNanoUsd" | "minNanoUsd" | "isOpen" | "describe">;
+export type WalletSize = Pick<HoldSize, "fullNanoUsd" | "minNanoUsd" | "isOpen" | "describe" | "remedy">;
 
 /** What an account has, as one process sees it. */
 export interface Funds {

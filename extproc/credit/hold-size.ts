@@ -16,6 +16,8 @@ export interface HoldSize {
   outputTokens(heldNanoUsd: bigint): number;
   /** What so much credit is enough for, and what it would take: part of a refusal's text. */
   describe(coveredNanoUsd: bigint): string;
+  /** What the client can send instead, as the beginning of a sentence. */
+  remedy: string;
 }
 
 export interface HoldSizeInput {
@@ -67,6 +69,24 @@ export function sizeHold({ promptTokens, likelyPromptTokens, ask, model }: HoldS
       const each = ask.answers === 1 ? "" : ` for each of ${ask.answers} answers`;
       return `covers ${inWords(affordable(coveredNanoUsd))} output tokens${each} after the prompt, and this request needs ${inWords(minTokens)}`;
     },
+    remedy: "Set a lower output token limit",
+  };
+}
+
+/** The same of a request whose answer has no tokens. */
+export function sizePromptHold(promptTokens: number, price: Price): HoldSize {
+  const fullNanoUsd = chargeNanoUsd({ ...NO_USAGE, inputTokens: promptTokens }, price);
+  return {
+    fullNanoUsd,
+    minNanoUsd: fullNanoUsd,
+    isOpen: false,
+    promptTokens,
+    outputTokens: () => 0,
+    describe(coveredNanoUsd) {
+      const covered = price.inputPicoUsd === 0n ? promptTokens : Number((coveredNanoUsd * PICO_PER_NANO) / price.inputPicoUsd);
+      return `covers ${inWords(covered)} input tokens, and this request may have ${inWords(promptTokens)}`;
+    },
+    remedy: "Send fewer or shorter inputs",
   };
 }
 

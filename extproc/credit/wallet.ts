@@ -160,7 +160,7 @@ export function createWallet(deps: WalletDeps): Wallet {
     }
     const total = totalNanoUsd();
     if (total < minNanoUsd) {
-      refuse(waiter, short(waiter.size.describe(total > 0n ? total : 0n), deps.topUpUrl));
+      refuse(waiter, short(waiter.size.describe(total > 0n ? total : 0n), waiter.size.remedy, deps.topUpUrl));
       return true;
     }
     // Requests that run, or other processes, may free enough: asked again soon.

@@ -235,6 +235,8 @@ const COMMENT = Buffer.from(": keep-alive\n\n");
 const KEEP_ALIVES = {
   chat: COMMENT,
   responses: COMMENT,
+  // Never streamed.
+  embeddings: COMMENT,
   messages: Buffer.from(encodeSseEvent("ping", '{"type": "ping"}')),
 } as const satisfies Record<Interface, Buffer>;
 

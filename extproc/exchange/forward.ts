@@ -2,6 +2,7 @@ import type { Caller } from "../auth/authenticate.ts";
 import { orRelease, release, reserve, type Reservation } from "../credit/reservation.ts";
 import type { EarlyAnswers } from "../early-answers/early-answers.ts";
 import { planDispatch, type Dispatch } from "../fallback/dispatch.ts";
+import { sizeEmbeddings } from "../meter/embeddings-size.ts";
 import { sizeRequest, type RequestSize } from "../meter/request-size.ts";
 import { startRun } from "../meter/run.ts";
 import { parseBody } from "../protocol/json/parse-body.ts";
@@ -53,7 +54,7 @@ export function forward(context: ExchangeContext, { caller, endpoint, headers }:
 function hold(context: ExchangeContext, turn: Omit<ReadRequest, "size">): Step | Promise<Step> {
   const { deps, protocol } = context;
   const { body, caller, model } = turn;
-  const size = sizeRequest(body, { protocol, model });
+  const size = protocol === "embeddings" ? sizeEmbeddings(body, model) : sizeRequest(body, { protocol, model });
   const request = { ...turn, size };
   const reserved = reserve(deps, { caller, protocol, size: size.hold, signal: context.client });
   return reserved instanceof Promise

@@ -1,5 +1,5 @@
 import { toGatewayError, type ErrorCode, type GatewayError } from "../../contract/errors.ts";
-import { UPSTREAM_PATHS } from "../../contract/protocol.ts";
+import { EMBEDDINGS_PATH, UPSTREAM_PATHS } from "../../contract/protocol.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
@@ -37,12 +37,12 @@ export function noteFailure(context: ExchangeContext, thrown: unknown): GatewayE
 
 /** Settles the run as failed. */
 export function noteUpstream(
-  { deps, requestId }: ExchangeContext,
+  { deps, requestId, protocol }: ExchangeContext,
   { run, upstreamStatus }: Forwarded,
   { status, code }: { status: number; code: ErrorCode },
 ): void {
-  const { name: backend, basePath, protocol } = run.backend();
-  const upstreamPath = basePath + UPSTREAM_PATHS[protocol];
+  const { name: backend, basePath, protocol: spoken } = run.backend();
+  const upstreamPath = basePath + (protocol === "embeddings" ? EMBEDDINGS_PATH : UPSTREAM_PATHS[spoken]);
   deps.events.upstreamFailed({ requestId, model: run.model.name, backend, upstreamStatus, upstreamPath, status, code });
   run.settle("failed", status);
 }

@@ -1,5 +1,5 @@
 import { promptTokensOf } from "../../contract/usage.ts";
-import { SPAN_METADATA, type SpanAttribute } from "../../contract/span-attributes.ts";
+import { operationOf, SPAN_METADATA, type SpanAttribute } from "../../contract/span-attributes.ts";
 import type { Exchange, ExchangeFacts } from "./exchange.ts";
 import { withMetadata, type Reply } from "../reply.ts";
 
@@ -42,7 +42,7 @@ function spanAttributes({ requestId, protocol, model, backend, errorCode, settle
   };
   if (errorCode !== null) attributes["error.type"] = errorCode;
   if (model !== null && backend !== null) {
-    attributes["gen_ai.operation.name"] = "chat";
+    attributes["gen_ai.operation.name"] = operationOf(protocol);
     attributes["gen_ai.request.model"] = model;
     attributes["gen_ai.provider.name"] = backend;
   }

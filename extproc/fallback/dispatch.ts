@@ -99,7 +99,8 @@ function straight(plan: DispatchPlan, { backend, translated }: { backend: Backen
 function throughSeveral(plan: DispatchPlan, deps: DispatchDeps): Dispatch {
   const { headers, model, requestId, early, wantsStream: isStream } = plan;
   const backends = orderBackends(model.backends, {
-    affinity: affinityOf(plan),
+    // Embeddings have no prompt cache to meet again, and their beginning need not be parsed.
+    affinity: plan.client === "embeddings" ? requestId : affinityOf(plan),
     health: deps.health,
     nowMs: deps.clock.nowMs(),
   });

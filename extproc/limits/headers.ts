@@ -4,7 +4,7 @@ import type { Counter } from "./counter.ts";
 
 /**
  * The protocols' rate-limit headers for requests and tokens a minute: of several limits of a kind, the one with the least
- * left. Chat and Responses tell the time to the reset, messages its moment.
+ * left. OpenAI's interfaces tell the time to the reset, messages its moment.
  */
 export function describeLimits(protocol: Interface, counters: readonly Counter[], nowMs: number): Record<string, string> {
   const headers: Record<string, string> = {};
@@ -29,6 +29,7 @@ const moment = (resetsMs: number) => new Date(resetsMs).toISOString().replace(/\
 const RESETS = {
   chat: duration,
   responses: duration,
+  embeddings: duration,
   messages: moment,
 } as const satisfies Record<Interface, (resetsMs: number, nowMs: number) => string>;
 

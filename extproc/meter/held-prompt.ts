@@ -4,7 +4,7 @@ import { isServerTool } from "../protocol/server-tool.ts";
 import { IMAGE_PARTS } from "./prompt-size.ts";
 
 /** As many bytes of text and JSON have a token at the most; the meter's own estimate is four (meter.ts). */
-const BYTES_PER_TOKEN = 3;
+export const HELD_BYTES_PER_TOKEN = 3;
 /** The most that servers in common use make of one picture. */
 const IMAGE_TOKENS = 16_384;
 /** What a file, or anything else that the request only refers to, may hold: all that the model can read. */
@@ -65,7 +65,7 @@ export function holdPrompt({ bytes, outline }: Pick<RequestBody, "bytes" | "outl
   if (REFERENCES.some((name) => isThere(outline[name]))) found.references += 1;
   if (Array.isArray(outline["tools"]) && outline["tools"].some(isServerTool)) found.references += 1;
   const tokens =
-    Math.ceil(bytes.length / BYTES_PER_TOKEN) +
+    Math.ceil(bytes.length / HELD_BYTES_PER_TOKEN) +
     found.images * IMAGE_TOKENS +
     found.references * (contextWindow ?? REFERENCE_TOKENS);
   return Math.min(tokens, contextWindow ?? Infinity);

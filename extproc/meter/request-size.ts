@@ -1,4 +1,4 @@
-import type { Interface } from "../../contract/protocol.ts";
+import type { Protocol } from "../../contract/protocol.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
 import { readOutputAsk } from "../protocol/output/output-ask.ts";
 import type { WorldModel } from "../world/world.ts";
@@ -16,8 +16,8 @@ export interface RequestSize {
   meter(outputTokens: number): Meter;
 }
 
-/** What a request may use: its prompt, and the output that it asks for. */
-export function sizeRequest(body: RequestBody, { protocol, model }: { protocol: Interface; model: WorldModel }): RequestSize {
+/** What a conversation may use: its prompt, and the output that it asks for. */
+export function sizeRequest(body: RequestBody, { protocol, model }: { protocol: Protocol; model: WorldModel }): RequestSize {
   const ask = readOutputAsk(body, protocol);
   const promptTokens = holdPrompt(body, model.contextWindow);
   const likelyPromptTokens = sizePrompt(body).tokens;

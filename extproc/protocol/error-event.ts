@@ -7,6 +7,8 @@ import { encodeSseEvent } from "./sse.ts";
 export function encodeErrorEvent(client: Interface, error: GatewayError, requestId: string): string {
   switch (client) {
     case "chat":
+    // Never streamed.
+    case "embeddings":
       return encodeSseEvent(null, JSON.stringify(encodeError("chat", error, requestId)));
     case "messages":
       return encodeMessagesErrorEvent(error, requestId);

@@ -19,7 +19,7 @@ function elsewhere(field: string, request: unknown): string {
   if (field === "input" && isThere(request, "messages") && !isThere(request, "input"))
     return " `messages` belongs to POST /v1/chat/completions or POST /v1/messages.";
   if (field === "messages" && isThere(request, "input") && !isThere(request, "messages"))
-    return " `input` belongs to POST /v1/responses.";
+    return " `input` belongs to POST /v1/responses or POST /v1/embeddings.";
   return "";
 }
 

@@ -5,7 +5,12 @@ import type { ErrorDetails } from "./upstream-error-details.ts";
 import { logText } from "./upstream-error-text.ts";
 
 /** Protocols of one family share the names of their errors. */
-const FAMILIES = { chat: "openai", responses: "openai", messages: "messages" } as const satisfies Record<Protocol, string>;
+const FAMILIES = {
+  chat: "openai",
+  responses: "openai",
+  embeddings: "openai",
+  messages: "messages",
+} as const satisfies Record<Interface, string>;
 
 /** A protocol's own names. Servers also send class names, numbers and sentences here, which clients must not see. */
 const NAME = /^[a-z][a-z0-9_]{0,63}$/;

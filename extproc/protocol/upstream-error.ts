@@ -96,8 +96,8 @@ function classify({ status, details, retry, upstream, client, model }: Failure):
 }
 
 /** Messages has a 529, and no 422. */
-const OVERLOADED = { chat: 503, responses: 503, messages: 529 } as const satisfies Record<Interface, number>;
-const UNPROCESSABLE = { chat: 422, responses: 422, messages: 400 } as const satisfies Record<Interface, number>;
+const OVERLOADED = { chat: 503, responses: 503, embeddings: 503, messages: 529 } as const satisfies Record<Interface, number>;
+const UNPROCESSABLE = { chat: 422, responses: 422, embeddings: 422, messages: 400 } as const satisfies Record<Interface, number>;
 
 /** The gateway's own credential, credit or configuration: nothing that the caller did. */
 function isAccountTrouble(status: number, { code, type, message }: ErrorDetails): boolean {

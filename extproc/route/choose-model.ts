@@ -72,16 +72,24 @@ function recommend(usable: readonly WorldModel[], protocol: Interface): string {
   const names = usable.map((model) => model.name);
   const recommended = RECOMMENDED.filter((name) => names.includes(name));
   if (names.length === 0) {
-    const remedy = protocol === "responses" ? " The operator of this service can enable Responses for a model." : "";
-    return `This key cannot use any model on this interface.${remedy}`;
+    return `This key cannot use any model on this interface.${REMEDIES[protocol]}`;
   }
   if (recommended.length === names.length) return `Use ${recommended.join(" or ")}.`;
   if (recommended.length === 0) return `This interface has: ${names.join(", ")}.`;
   return `Use ${recommended.join(" or ")}. This interface has: ${names.join(", ")}.`;
 }
 
+/** Of interfaces that no model has by default. */
+const REMEDIES = {
+  chat: "",
+  messages: "",
+  responses: " The operator of this service can enable Responses for a model.",
+  embeddings: " The operator of this service can add a model with the interface Embeddings.",
+} as const satisfies Record<Interface, string>;
+
 const PATHS = {
   chat: "POST /v1/chat/completions",
   messages: "POST /v1/messages",
   responses: "POST /v1/responses",
+  embeddings: "POST /v1/embeddings",
 } as const satisfies Record<Interface, string>;

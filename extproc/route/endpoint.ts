@@ -49,6 +49,8 @@ export function findEndpoint(line: RequestLine): Endpoint {
       return only(line, "POST", { kind: "count_tokens", protocol: "messages" });
     case "/v1/responses":
       return only(line, "POST", { kind: "generate", protocol: "responses" });
+    case "/v1/embeddings":
+      return only(line, "POST", { kind: "generate", protocol: "embeddings" });
     case "/v1/models":
       return only(line, "GET", { kind: "models", id: null, protocol: protocolOf(line) });
     case "/v1/balance":

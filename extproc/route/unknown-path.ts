@@ -4,6 +4,7 @@ const SERVED: readonly (readonly [method: string, path: string])[] = [
   ["POST", "/v1/messages"],
   ["POST", "/v1/messages/count_tokens"],
   ["POST", "/v1/responses"],
+  ["POST", "/v1/embeddings"],
   ["GET", "/v1/models"],
   ["GET", "/v1/balance"],
   ["GET", "/v1/usage"],
@@ -33,9 +34,10 @@ const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
   ],
   [/:(generateContent|streamGenerateContent|countTokens)$/, "Gemini's interface is not supported. POST to /v1/chat/completions."],
   [/^\/api\/(chat|generate|tags)$/, "Ollama's own interface is not supported. POST to /v1/chat/completions."],
+  [/^\/api\/embed(dings)?$/, "Ollama's own interface is not supported. POST to /v1/embeddings."],
   [
-    /^(\/v1)?\/(embeddings|images|audio|videos|moderations|files|uploads|batches|fine_tuning|vector_stores|assistants|threads|realtime|conversations|messages\/batches)(\/|$)/,
-    "That part of the interface is not supported: this gateway only generates text.",
+    /^(\/v1)?\/(images|audio|videos|moderations|files|uploads|batches|fine_tuning|vector_stores|assistants|threads|realtime|conversations|messages\/batches)(\/|$)/,
+    "That part of the interface is not supported: this gateway generates text and embeddings.",
   ],
 ];
 

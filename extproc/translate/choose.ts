@@ -3,6 +3,7 @@ import type { Meter } from "../meter/meter.ts";
 import { CLIENTS } from "./client.ts";
 import type { ReadAnswerContext } from "./conversation/answer.ts";
 import { createChatPassthrough } from "./passthrough/chat.ts";
+import { createEmbeddings } from "./passthrough/embeddings.ts";
 import { createMessagesPassthrough } from "./passthrough/messages.ts";
 import { createResponsesPassthrough } from "./passthrough/responses.ts";
 import { createStream, translateWhole } from "./stream-driver.ts";
@@ -21,11 +22,12 @@ const PASSTHROUGHS = {
  * @throws GatewayError `invalid_request` that names the field which is wrong or cannot be translated (S21).
  */
 export function createTranslation(client: Interface, input: TranslationInput): Translation {
+  if (client === "embeddings") return createEmbeddings(input);
   const { protocol } = input.backend;
   return client === protocol ? PASSTHROUGHS[protocol](input) : translate(client, input);
 }
 
-function translate(client: Interface, input: TranslationInput): Translation {
+function translate(client: Protocol, input: TranslationInput): Translation {
   const { request, writer, usedCallIds } = CLIENTS[client](input);
   const { conversation, omitted } = request;
   const { sent, createReader } = UPSTREAMS[input.backend.protocol](request, input);

@@ -1,4 +1,4 @@
-import type { Interface } from "../../contract/protocol.ts";
+import type { Protocol } from "../../contract/protocol.ts";
 import { createAnswerWriter as createChatWriter } from "./chat/write-answer.ts";
 import { readRequest as readChatRequest } from "./chat/read-request.ts";
 import type { AnswerWriter } from "./conversation/answer.ts";
@@ -35,7 +35,7 @@ export const CLIENTS = {
     const writer = createResponsesWriter({ ...answered(request, input), asked });
     return { request, writer, usedCallIds: callIdsIn(request.conversation.turns) };
   },
-} as const satisfies Record<Interface, (input: TranslationInput) => ClientSide>;
+} as const satisfies Record<Protocol, (input: TranslationInput) => ClientSide>;
 
 /** By itself: the writer of an answer must not keep the prompt. */
 function answered({ conversation: { model } }: ReadRequest, { requestId, nowSeconds }: TranslationInput) {

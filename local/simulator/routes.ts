@@ -5,6 +5,8 @@ import { parseChatRequest } from "./chat/request.ts";
 import { chatAnswer, chatError, chatEvents } from "./chat/response.ts";
 import { deliverBody, deliverStream, forever, reset } from "./delivery.ts";
 import { parseDirective, type Directive } from "./directive.ts";
+import { parseEmbeddingsRequest } from "./embeddings/request.ts";
+import { embeddingsAnswer } from "./embeddings/response.ts";
 import type { Journal } from "./journal.ts";
 import { parseCountRequest, parseMessagesRequest } from "./messages/request.ts";
 import { messagesAnswer, messagesError, messagesEvents } from "./messages/response.ts";
@@ -60,6 +62,8 @@ export function createRoutes(journal: Journal, promptCache?: PromptCache) {
         return await converse(MESSAGES, { body, promptCache }, response);
       case "POST /v1/responses":
         return await converse(RESPONSES, { body, promptCache }, response);
+      case "POST /v1/embeddings":
+        return await embedInputs(body, response);
       case "POST /v1/messages/count_tokens":
         return count(body, response);
       case "GET /v1/models":
@@ -80,12 +84,7 @@ async function converse(
   if ("refused" in parsed) return sendJson(response, 400, protocol.error(parsed.refused));
   const { prompt, json } = parsed;
   const directive = parseDirective(prompt.lastUserText, prompt.toolRounds);
-
-  if (directive.delayMs > 0) await sleep(directive.delayMs);
-  if (directive.stallAfter === "headers") return await forever(response);
-  if (directive.resetAfter === 0) return await reset(response);
-  if (directive.isHtml) return sendHtml(response, directive.status ?? 502);
-  if (directive.status !== undefined) return sendFault(protocol, directive, directive.status, response);
+  if (await failsAsAsked(protocol, directive, response)) return;
 
   const cachedTokens = directive.cachedTokens ?? promptCache?.read(prompt);
   const answer = createAnswer(prompt, { ...directive, cachedTokens }, text);
@@ -98,6 +97,30 @@ async function converse(
   response.setHeader("content-type", "application/json");
   const whole = directive.isGarbage ? "{this is not JSON" : JSON.stringify(protocol.answer(answer, directive, json));
   await deliverBody(response, whole, directive);
+}
+
+/** Vectors. A directive may stand in the last text. */
+async function embedInputs(body: Buffer, response: ServerResponse): Promise<void> {
+  const parsed = parseBody(body.toString("utf8"), parseEmbeddingsRequest);
+  if ("refused" in parsed) return sendJson(response, 400, chatError(parsed.refused));
+  const { prompt: asked } = parsed;
+  const directive = parseDirective(asked.inputs.findLast((input) => typeof input === "string") ?? "");
+  if (await failsAsAsked(CHAT, directive, response)) return;
+  response.setHeader("content-type", "application/json");
+  const answer = directive.isGarbage ? "{this is not JSON" : JSON.stringify(embeddingsAnswer(asked, directive));
+  await deliverBody(response, answer, directive);
+}
+
+/** @returns whether the directive asked for no answer, or for one of these instead. */
+async function failsAsAsked(protocol: SimulatedProtocol, directive: Directive, response: ServerResponse): Promise<boolean> {
+  const { delayMs, stallAfter, resetAfter, isHtml, status } = directive;
+  if (delayMs > 0) await sleep(delayMs);
+  if (stallAfter === "headers") await forever(response);
+  else if (resetAfter === 0) await reset(response);
+  else if (isHtml) sendHtml(response, status ?? 502);
+  else if (status !== undefined) sendFault(protocol, directive, status, response);
+  else return false;
+  return true;
 }
 
 function parseBody<Parsed>(

@@ -21,7 +21,7 @@ export interface SimulatorOptions {
 }
 
 /**
- * A model server that speaks both protocols and runs no model. Its answers derive from the request alone, say
+ * A model server that speaks all protocols, and embeds, and runs no model. Its answers derive from the request alone, say
  * that they are a simulation, and follow the directives of directive.ts.
  */
 export async function startSimulator({ host = LOOPBACK, port = 0, promptCache }: SimulatorOptions = {}): Promise<Simulator> {

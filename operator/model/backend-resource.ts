@@ -8,8 +8,8 @@ import { upstreamUrl } from "./upstream-url.ts";
 
 /** What servers speak, as manifests name it. */
 export const UPSTREAM_PROTOCOLS = ["ChatCompletions", "Messages", "Responses"] as const;
-/** What clients may speak: each interface reaches servers of every protocol. */
-export const INTERFACES = [...UPSTREAM_PROTOCOLS] as const;
+/** What clients may speak: a conversation reaches servers of every protocol, embeddings those of ChatCompletions. */
+export const INTERFACES = [...UPSTREAM_PROTOCOLS, "Embeddings"] as const;
 
 const TWO_VERSIONS = "must end before /v1 for protocol Messages; the gateway appends /v1/messages";
 const NEEDS_HTTPS = "needs an https url";

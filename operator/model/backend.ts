@@ -26,7 +26,10 @@ export const PROTOCOL_OF = { ChatCompletions: "chat", Messages: "messages", Resp
   Protocol
 >;
 
-export const INTERFACE_OF = PROTOCOL_OF satisfies Record<(typeof INTERFACES)[number], Interface>;
+export const INTERFACE_OF = { ...PROTOCOL_OF, Embeddings: "embeddings" } as const satisfies Record<
+  (typeof INTERFACES)[number],
+  Interface
+>;
 
 /** The header in which a server wants its key, and what stands there. */
 const BEARER = { header: "authorization", form: "bearer", valueOf: (key: string) => `Bearer ${key}` } as const;

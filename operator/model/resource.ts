@@ -4,6 +4,7 @@ import { explain } from "../crd/explain.ts";
 import { GROUP, VERSION } from "../crd/group.ts";
 import { backendResourceSchema, connectTimeout, INTERFACES } from "./backend-resource.ts";
 import { durationSchema } from "./duration.ts";
+import { EMBEDDINGS_RULES, embeddingsProblems } from "./embeddings-rules.ts";
 import { describeProblems, must } from "./field-message.ts";
 import { presentation } from "./presentation.ts";
 import { DAY_MS } from "../../contract/days.ts";
@@ -17,6 +18,7 @@ const EMPTY_WINDOW = "must have a daily window that is not empty";
 const TOO_EARLY = "must not precede deprecatedTime";
 const ABOVE_CONTEXT = "must not exceed contextWindow";
 const NO_WEIGHT = "must have at least one entry with a weight above 0";
+const ALONE = "must name Embeddings alone; make another Model for the other interfaces";
 const REPEATED = "must not repeat modelName";
 
 export const modelName = z
@@ -45,7 +47,10 @@ const prices = {
     .describe("USD per million prompt tokens written to the model server's cache; the input price if absent.")
     .transform(parsePrice)
     .optional(),
-  outputPerMillion: price.describe("USD per million output tokens, including reasoning.").transform(parsePrice),
+  outputPerMillion: price
+    .describe("USD per million output tokens, including reasoning. Required, except for Embeddings, which have none.")
+    .transform(parsePrice)
+    .optional(),
 };
 
 const timeOfDay = z
@@ -66,7 +71,7 @@ const scheduledPrice = z
       daily: daily.optional().describe("Hours of the UTC day in which the price applies; all if absent."),
       ...prices,
     },
-    must("have inputPerMillion and outputPerMillion"),
+    must("have inputPerMillion and, except for Embeddings, outputPerMillion"),
   )
   .refine(({ from, daily }) => from !== undefined || daily !== undefined, WHEN)
   .refine(({ daily }) => daily === undefined || daily.from !== daily.until, EMPTY_WINDOW)
@@ -93,12 +98,12 @@ const pricing = z
         .default([])
         .describe("Other prices: from a date, at hours of the day, or both. If several apply, the last one counts."),
     },
-    must("have inputPerMillion and outputPerMillion"),
+    must("have inputPerMillion and, except for Embeddings, outputPerMillion"),
   )
   .describe("Prices: decimal strings, in quotes, with at most 6 decimal places. A change applies to requests admitted after it.");
 
 const cost = z
-  .strictObject(prices, must("have inputPerMillion and outputPerMillion"))
+  .strictObject(prices, must("have inputPerMillion and, except for Embeddings, outputPerMillion"))
   .describe(
     "What the model servers charge you, for the margins on the dashboard's Service page: decimal strings, in quotes, with at most 6 decimal places. Customers do not see it, and it does not change what they pay.",
   );
@@ -132,7 +137,7 @@ const deprecation = z
 const limits = z
   .strictObject(
     {
-      contextWindow: count.optional().describe("Maximum tokens of prompt and answer together."),
+      contextWindow: count.optional().describe("Maximum tokens of prompt and answer together; for Embeddings, of one input."),
       maxOutputTokens: count.optional().describe("Maximum tokens of an answer."),
     },
     must("have contextWindow or maxOutputTokens"),
@@ -237,17 +242,18 @@ export const modelSpecSchema = z
       suspended: z.boolean(must("be true or false")).default(false).describe("Whether the Model is not served for now."),
       interfaces: z
         .array(
-          z.enum(INTERFACES, must("be ChatCompletions, Messages or Responses")),
-          must("be a list of ChatCompletions, Messages and Responses"),
+          z.enum(INTERFACES, must("be ChatCompletions, Messages, Responses or Embeddings")),
+          must("be a list of ChatCompletions, Messages and Responses, or of Embeddings alone"),
         )
-        .min(1, "must name at least one of ChatCompletions, Messages and Responses")
+        .min(1, "must name at least one of ChatCompletions, Messages, Responses and Embeddings")
         .max(INTERFACES.length, "must not name an interface twice")
         .refine(isDistinct, "must not name an interface twice")
+        .refine((names) => names.length === 1 || !names.includes("Embeddings"), ALONE)
         .optional()
         .meta(
           explain(
-            "Interfaces on which clients may use the Model. If absent: ChatCompletions and Messages, or Responses alone if every backend speaks Responses.",
-            { list: "set" },
+            "Interfaces on which clients may use the Model: Embeddings alone, or any of the others. If absent: ChatCompletions and Messages, or Responses alone if every backend speaks Responses.",
+            { list: "set", rules: [{ rule: 'self.size() == 1 || !("Embeddings" in self)', message: ALONE }] },
           ),
         ),
       limits: limits.default({}),
@@ -273,6 +279,13 @@ export const modelSpecSchema = z
     must("be the Model's specification: modelName, pricing and backends"),
   )
   .refine(({ modelName, aliases }) => !aliases.includes(modelName), { path: ["aliases"], message: REPEATED })
+  .superRefine(
+    (spec, { addIssue }) => {
+      for (const problem of embeddingsProblems(spec)) addIssue({ code: "custom", ...problem });
+    },
+    // A price that is missing is told with everything else.
+    { when: () => true },
+  )
   .meta(
     explain("What is served, by which servers, at which prices.", {
       rules: [
@@ -282,6 +295,7 @@ export const modelSpecSchema = z
           field: "modelName",
         },
         { rule: "!has(self.aliases) || !(self.modelName in self.aliases)", message: REPEATED, field: "aliases" },
+        ...EMBEDDINGS_RULES,
       ],
     }),
   );

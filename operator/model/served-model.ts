@@ -35,15 +35,17 @@ export function serveModel(
 ): ServedModel {
   const { modelName, aliases, limits, pricing, cost } = resource.spec;
   const interfaces = resource.spec.interfaces ?? usualInterfaces(resource.spec.backends);
+  const isForEmbeddings = interfaces.includes("Embeddings");
   const contextWindow = limits.contextWindow ?? null;
   return {
     model: {
       name: modelName,
       aliases: aliases.filter((alias) => !refusedAliases.has(alias)),
       ...toPresentation(resource.spec),
+      ...(isForEmbeddings ? { capabilities: ["embeddings" as const] } : {}),
       interfaces: interfaces.map((name) => INTERFACE_OF[name]),
       contextWindow,
-      maxOutputTokens: limits.maxOutputTokens ?? Math.min(contextWindow ?? Infinity, DEFAULT_MAX_OUTPUT_TOKENS),
+      maxOutputTokens: isForEmbeddings ? 0 : maxOutputTokensOf(limits),
       createdSeconds,
       backends: backends.map((backend) => toCatalogue(backend, modelName)),
       ...toTimeouts(resource.spec.timeouts),
@@ -61,6 +63,10 @@ export function serveModel(
     clusters: new Map(backends.map(({ cluster, endpoint }) => [cluster, endpoint])),
     secrets: new Map(backends.flatMap(({ secrets }) => [...secrets])),
   };
+}
+
+function maxOutputTokensOf({ contextWindow, maxOutputTokens }: SourcedModel["resource"]["spec"]["limits"]): number {
+  return maxOutputTokens ?? Math.min(contextWindow ?? Infinity, DEFAULT_MAX_OUTPUT_TOKENS);
 }
 
 type Presentation = Pick<CatalogueModel, "displayName" | "description" | "capabilities">;
@@ -123,7 +129,8 @@ function toPrice(prices: Prices): Price {
     // A price that is not given is the one of ordinary input: nothing is ever free by omission.
     cachedInputPicoUsd: prices.cachedInputPerMillion ?? prices.inputPerMillion,
     cacheWritePicoUsd: prices.cacheWritePerMillion ?? prices.inputPerMillion,
-    outputPicoUsd: prices.outputPerMillion,
+    // Absent for embeddings alone, whose answers have no tokens.
+    outputPicoUsd: prices.outputPerMillion ?? 0n,
   };
 }
 

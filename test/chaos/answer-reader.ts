@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Interface } from "../../contract/protocol.ts";
+import type { Protocol } from "../../contract/protocol.ts";
 
 /** What an answer's bytes say, in the caller's protocol. */
 export interface ReadAnswer {
@@ -20,12 +20,12 @@ const wholeAnswers = {
 } as const;
 
 /** @throws where the body is no answer of the interface. */
-export function readWhole(protocol: Interface, body: string): ReadAnswer {
+export function readWhole(protocol: Protocol, body: string): ReadAnswer {
   const json: unknown = JSON.parse(body);
   return { text: textOf(protocol, json), hasEnd: true, hasError: false, hasGarbage: false };
 }
 
-function textOf(protocol: Interface, json: unknown): string {
+function textOf(protocol: Protocol, json: unknown): string {
   switch (protocol) {
     case "chat":
       return wholeAnswers.chat.parse(json).choices[0]?.message.content ?? "";

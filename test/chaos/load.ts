@@ -1,6 +1,6 @@
 import type { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { INTERFACES } from "../../contract/protocol.ts";
+import { PROTOCOLS } from "../../contract/protocol.ts";
 import { below, pick, type Random } from "../support/random.ts";
 import { createCaller, type Manner, type Seen } from "./caller.ts";
 import { chooseModel } from "./models.ts";
@@ -62,7 +62,7 @@ export function createLoad({ baseUrl, customers, random, createAgent }: LoadOpti
     const { model, hasSpare } = chooseModel(random, fault.name);
     const question: Question = {
       number: (number += 1),
-      interface: pick(random, INTERFACES),
+      interface: pick(random, PROTOCOLS),
       isStream: random() < 0.6,
       model,
       fault: fault.name,

@@ -1,9 +1,9 @@
-import type { Interface } from "../../contract/protocol.ts";
+import type { Protocol } from "../../contract/protocol.ts";
 
 /** One request of the load, and what its answer is to be. */
 export interface Question {
   number: number;
-  interface: Interface;
+  interface: Protocol;
   model: string;
   isStream: boolean;
   /** Name of what the model server is to do wrong. */
@@ -38,7 +38,7 @@ export const PATHS = {
   chat: "/v1/chat/completions",
   messages: "/v1/messages",
   responses: "/v1/responses",
-} as const satisfies Record<Interface, string>;
+} as const satisfies Record<Protocol, string>;
 
 export function bodyOf(question: Question): object {
   const { model, isStream: stream } = question;

@@ -132,9 +132,9 @@ describe.for(MODELS)("chat completions, answered by a $upstream server", ({ mode
     expect(completion.choices[0]?.finish_reason).toBe("tool_calls");
   });
 
-  test("the model list has every chat model (S10)", async () => {
+  test("the model list has every model of the interfaces of this protocol (S10)", async () => {
     const models = (await Array.fromAsync(client().models.list())).map((entry) => entry.id);
-    expect(models).toEqual(["modelx-chat", "modelx-reasoner", "modelx-v4-flash", "modelx-v4-pro"]);
+    expect(models).toEqual(["modelx-chat", "modelx-embed", "modelx-reasoner", "modelx-v4-flash", "modelx-v4-pro"]);
     expect(await client().models.retrieve(model)).toMatchObject({
       id: model,
       name: expect.stringMatching(/^ModelX v4 /),

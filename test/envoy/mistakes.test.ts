@@ -14,6 +14,7 @@ const INTERFACES = [
   { name: "chat", path: "/v1/chat/completions" },
   { name: "messages", path: "/v1/messages" },
   { name: "responses", path: "/v1/responses" },
+  { name: "embeddings", path: "/v1/embeddings" },
 ] as const;
 
 const QUESTION = [{ role: "user", content: "Hi." }];
@@ -21,7 +22,12 @@ const BODIES = {
   chat: { model: "modelx-v4-pro", messages: QUESTION },
   messages: { model: "modelx-v4-pro", max_tokens: 16, messages: QUESTION },
   responses: { model: "modelx-v4-pro", input: QUESTION },
+  embeddings: { model: "modelx-embed", input: "Hi." },
 } as const satisfies Record<Interface, object>;
+
+/** What each interface has for somebody who asks for a model that is not there. */
+const RECOMMENDED = "Use modelx-v4-pro";
+const EMBEDDING = "This interface has: modelx-embed.";
 
 interface Call {
   path: string;
@@ -63,6 +69,7 @@ function expectShape(name: Interface, { headers, text }: Answer): void {
   const shapes = {
     chat: openAi,
     responses: openAi,
+    embeddings: openAi,
     messages: {
       type: "error",
       error: { type: expect.any(String), message: expect.any(String) },
@@ -128,7 +135,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
   ] as const)("the model name %s is 404 and says what there is (S9)", async ([model, sentence]) => {
     const answer = await call(name, { path, body: { ...BODIES[name], model } });
     expect(answer.status).toBe(404);
-    expect(answer.message).toContain(sentence);
+    expect(answer.message).toContain(name === "embeddings" ? sentence.replace(RECOMMENDED, EMBEDDING) : sentence);
     expectShape(name, answer);
   });
 
@@ -183,7 +190,12 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
 });
 
 test.for([
-  ["chat", "/v1/chat/completions", { model: "modelx-v4-pro", input: "Hi." }, "`input` belongs to POST /v1/responses."],
+  [
+    "chat",
+    "/v1/chat/completions",
+    { model: "modelx-v4-pro", input: "Hi." },
+    "`input` belongs to POST /v1/responses or POST /v1/embeddings.",
+  ],
   ["responses", "/v1/responses", BODIES.chat, "`messages` belongs to POST /v1/chat/completions or POST /v1/messages."],
 ] as const)(
   "a body of another interface sent to %s is a 400 that says where it belongs",
@@ -210,8 +222,8 @@ test("a POST to a path that is read is 405 with allow (S20)", async () => {
 });
 
 test("an unknown path lists those that are served (S20)", async () => {
-  const answer = await call("chat", { path: "/v1/embeddings" });
+  const answer = await call("chat", { path: "/v1/audio/speech" });
   expect(answer.status).toBe(404);
-  for (const path of ["/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/models", "/v1/balance", "/v1/usage"])
-    expect(answer.message).toContain(path);
+  const paths = ["chat/completions", "messages", "responses", "embeddings", "models", "balance", "usage"];
+  for (const path of paths) expect(answer.message).toContain(` /v1/${path}`);
 });

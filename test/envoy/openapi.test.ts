@@ -41,6 +41,7 @@ const failing = [{ role: "user", content: "[[sim status=500]] Hello" }];
 const chat = { model: "modelx-v4-pro", messages };
 const message = { model: "modelx-v4-flash", max_tokens: 50, messages };
 const response = { model: "modelx-v4-pro", input: "Hello" };
+const embedding = { model: "modelx-embed", input: ["Hello", "Good morning"] };
 
 interface Case {
   id: string;
@@ -76,6 +77,14 @@ const CASES: readonly Case[] = [
   { id: "countTokens", status: 200, body: { model: "modelx-v4-pro", messages } },
   { id: "countTokens", status: 400, body: [] },
   { id: "countTokens", status: 401, body: message, key: "none" },
+  { id: "createEmbedding", status: 200, body: embedding },
+  { id: "createEmbedding", status: 200, body: { ...embedding, encoding_format: "base64", dimensions: 8 } },
+  { id: "createEmbedding", status: 400, body: { ...embedding, dimensions: 0 } },
+  { id: "createEmbedding", status: 401, body: embedding, key: "none" },
+  { id: "createEmbedding", status: 402, body: embedding, key: "empty" },
+  { id: "createEmbedding", status: 404, body: { ...embedding, model: "modelx-v4-pro" } },
+  { id: "createEmbedding", status: 405, method: "GET" },
+  { id: "createEmbedding", status: 500, body: { ...embedding, input: "[[sim status=500]] Hello" } },
   { id: "createResponse", status: 200, body: response },
   { id: "createResponse", status: 400, body: { ...response, previous_response_id: "resp_1" } },
   { id: "createResponse", status: 401, body: response, key: "none" },

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
-import type { Interface, Protocol } from "../../contract/protocol.ts";
+import type { Protocol } from "../../contract/protocol.ts";
 import { PROFILE_NAMES, profileSchema } from "../../contract/profile.ts";
 
 /**
@@ -15,7 +15,7 @@ import { PROFILE_NAMES, profileSchema } from "../../contract/profile.ts";
 export interface Fixture {
   /** `<pair>/<name>`. */
   readonly name: string;
-  readonly client: Interface;
+  readonly client: Protocol;
   readonly upstream: Protocol;
   readonly request: Buffer;
   readonly setup: Setup;
@@ -50,7 +50,7 @@ const PAIRS = {
   "chat-via-responses": { client: "chat", upstream: "responses" },
   "messages-via-responses": { client: "messages", upstream: "responses" },
   "responses-via-responses": { client: "responses", upstream: "responses" },
-} as const satisfies Record<string, { client: Interface; upstream: Protocol }>;
+} as const satisfies Record<string, { client: Protocol; upstream: Protocol }>;
 
 export type Pair = keyof typeof PAIRS;
 
@@ -61,7 +61,7 @@ export function loadFixtures(pair: Pair): Fixture[] {
   return foldersIn(join(ROOT, pair)).map((name) => loadFixture(`${pair}/${name}`, PAIRS[pair]));
 }
 
-function loadFixture(name: string, protocols: { client: Interface; upstream: Protocol }): Fixture {
+function loadFixture(name: string, protocols: { client: Protocol; upstream: Protocol }): Fixture {
   const folder = join(ROOT, name);
   const files = readdirSync(folder).sort();
   const answers = files

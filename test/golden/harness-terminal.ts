@@ -1,4 +1,4 @@
-import type { Interface } from "../../contract/protocol.ts";
+import type { Protocol } from "../../contract/protocol.ts";
 import { createSseParser, type SseEvent } from "../../extproc/protocol/sse.ts";
 import { isObject } from "../../extproc/protocol/json/object.ts";
 
@@ -6,7 +6,7 @@ import { isObject } from "../../extproc/protocol/json/object.ts";
 export type Ending = "clean" | "error" | "nothing" | "events after the end";
 
 /** Reads a stream as the client would, and says how it ends: by exactly one terminal sequence. */
-export function readEnding(client: Interface, text: string): Ending {
+export function readEnding(client: Protocol, text: string): Ending {
   const parser = createSseParser();
   const events = [...parser.push(Buffer.from(text)), ...parser.end()];
   const terminals = events.map((event) => terminalOf(client, event));
@@ -18,9 +18,9 @@ export function readEnding(client: Interface, text: string): Ending {
 }
 
 /** What may stand behind an error: a chat server's [DONE], and the response that failed, for clients that wait for one. */
-const BEHIND_ERROR: Readonly<Record<Interface, string | null>> = { chat: "clean", messages: null, responses: "error" };
+const BEHIND_ERROR: Readonly<Record<Protocol, string | null>> = { chat: "clean", messages: null, responses: "error" };
 
-function terminalOf(client: Interface, event: SseEvent): "clean" | "error" | null {
+function terminalOf(client: Protocol, event: SseEvent): "clean" | "error" | null {
   if (event.data.trim() === "[DONE]") return client === "chat" ? "clean" : null;
   const data: unknown = JSON.parse(event.data);
   if (!isObject(data)) return null;

@@ -101,3 +101,31 @@ test("a model's page shows every price with its hours, limits, uptime, that it i
   expect(python.body).toContain("from anthropic import Anthropic");
   expect((await guest.get("/dashboard/models/nothing")).statusCode).toBe(404);
 });
+
+test("a model for embeddings has one price, the length of an input, its own code, and no playground (S46)", async () => {
+  const { database } = await postgres.migrated();
+  const model = catalogueModel("acme-embed", {
+    interfaces: ["embeddings"],
+    capabilities: ["embeddings"],
+    contextWindow: 8_192,
+    maxOutputTokens: 0,
+  });
+  await publishModels(database, [
+    { model, price: { ...PRICE, inputPicoUsd: 20_000n, outputPicoUsd: 0n } },
+    { model: catalogueModel("acme-chat"), price: PRICE },
+  ]);
+  const dashboard = await openDashboard(database);
+  const list = await dashboard.guest.get("/dashboard/models");
+  expect(list.body).toMatch(/acme-embed[\s\S]*\$0\.02[\s\S]*data-label="Output" class="number">–</);
+
+  const page = await dashboard.guest.get("/dashboard/models/acme-embed?language=python");
+  expect(page.body).toContain("8,192 tokens each");
+  expect(page.body).toContain("client.embeddings.create(");
+  expect(page.body).toContain("$0.02");
+  for (const absent of ["Max output", "Cached input", "/dashboard/playground?model="]) expect(page.body).not.toContain(absent);
+
+  const owner = await dashboard.owner("ann@example.com");
+  const playground = await owner.get("/dashboard/playground?model=acme-embed");
+  expect(playground.body).toContain('value="acme-chat"');
+  expect(playground.body).not.toContain("acme-embed");
+});

@@ -10,6 +10,7 @@ export interface TestBackend {
   protocol: Protocol;
   /** Without `/v1`, whatever the protocol. */
   url: string;
+  upstreamModel?: string;
   priority?: number;
   weight?: number;
   /** The provider's key. */
@@ -25,8 +26,11 @@ export interface TestModelOfMany {
   timeouts?: Partial<Record<"connect" | "firstByte" | "idle" | "whole", string>>;
   streaming?: { keepAlive: string; answerAfter?: string };
   maxOutputTokens?: number;
+  contextWindow?: number;
   /** US dollars a million tokens. */
-  pricing?: { inputPerMillion: string; outputPerMillion: string };
+  pricing?: { inputPerMillion: string; outputPerMillion?: string };
+  /** Those of conversations where not given. */
+  interfaces?: readonly string[];
 }
 
 /** A folder with Models of several backends and their Secrets, for `startTestStack`. */
@@ -50,22 +54,27 @@ export async function makeOneAndSeveral(upstream: FailingUpstream): ReturnType<t
   ]);
 }
 
-function toModel({ name, backends, timeouts, streaming, maxOutputTokens, pricing }: TestModelOfMany): object {
+const CONVERSATIONS = ["ChatCompletions", "Messages", "Responses"];
+
+function toModel({ name, backends, pricing, interfaces = CONVERSATIONS, ...model }: TestModelOfMany): object {
+  const { timeouts, streaming, maxOutputTokens, contextWindow } = model;
   return {
     apiVersion: "modelgateway.dev/v1alpha1",
     kind: "Model",
     metadata: { name },
     spec: {
       modelName: name,
-      interfaces: ["ChatCompletions", "Messages", "Responses"],
+      interfaces,
       pricing: pricing ?? { inputPerMillion: "1.00", outputPerMillion: "4.00" },
       ...(timeouts === undefined ? {} : { timeouts }),
       ...(streaming === undefined ? {} : { streaming }),
-      ...(maxOutputTokens === undefined ? {} : { limits: { maxOutputTokens } }),
-      backends: backends.map(({ name: backend, protocol, url, priority = 0, weight = 1, credential, ca }) => ({
+      // JSON leaves out what is undefined.
+      limits: { maxOutputTokens, contextWindow },
+      backends: backends.map(({ name: backend, protocol, url, upstreamModel, priority = 0, weight = 1, credential, ca }) => ({
         name: backend,
         protocol: PROTOCOL_NAMES[protocol],
         url: protocol === "messages" ? url : `${url}/v1`,
+        upstreamModel,
         priority,
         weight,
         ...(credential === undefined ? {} : { credentialRef: { name: secretName(name, backend) } }),

@@ -2,5 +2,6 @@ import type { WalletSize } from "../../extproc/credit/hold-share.ts";
 
 /** What a request may hold whose client set a limit; `isOpen`: whose client set none. */
 export function sizeOf(fullNanoUsd: bigint, minNanoUsd = fullNanoUsd, isOpen = false): WalletSize {
-  return { fullNanoUsd, minNanoUsd, isOpen, describe: (coveredNanoUsd) => `covers ${coveredNanoUsd} of ${minNanoUsd}` };
+  const describe = (coveredNanoUsd: bigint) => `covers ${coveredNanoUsd} of ${minNanoUsd}`;
+  return { fullNanoUsd, minNanoUsd, isOpen, describe, remedy: "Ask for less" };
 }

@@ -1,5 +1,5 @@
 import { PROFILES, type Profile } from "../../contract/profile.ts";
-import type { Interface, Protocol } from "../../contract/protocol.ts";
+import type { Protocol } from "../../contract/protocol.ts";
 import { CONTENT_POLICIES as CHAT_CONTENT } from "../../extproc/translate/chat/content-policy.ts";
 import { FIELD_POLICIES as CHAT_FIELDS } from "../../extproc/translate/chat/policy.ts";
 import { createTranslation } from "../../extproc/translate/choose.ts";
@@ -13,8 +13,8 @@ import { inputFor } from "../unit/extproc/translate/input.ts";
 
 /** One direction of translation with its tables, and a plain request that their examples are put into. */
 export interface PolicyDirection {
-  readonly name: `${Interface}-via-${Protocol}`;
-  readonly client: Interface;
+  readonly name: `${Protocol}-via-${Protocol}`;
+  readonly client: Protocol;
   readonly upstream: Protocol;
   readonly fields: readonly Policy[];
   readonly contents: readonly Policy[];

@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { CatalogueModel } from "../../../contract/catalogue.ts";
+import { isForEmbeddings, type CatalogueModel } from "../../../contract/catalogue.ts";
 import type { ModelHistory } from "../../../ledger/models/price-history.ts";
 import type { PriceRule } from "../../../ledger/models/price-schedule.ts";
 import { showPrice } from "../../money.ts";
@@ -31,10 +31,12 @@ function section({ name, model, withdrawnAt, updatedAt, versions }: ModelHistory
     !${model === null ? "" : backendTable(model)} !${priceTable(versions)}`;
 }
 
-function aboutModel({ interfaces, aliases, contextWindow, maxOutputTokens }: CatalogueModel): string {
+function aboutModel(model: CatalogueModel): string {
+  const { interfaces, aliases, contextWindow, maxOutputTokens } = model;
   const context = contextWindow === null ? "" : ` Context: ${contextWindow.toLocaleString("en-US")} tokens.`;
   const others = aliases.length === 0 ? "" : ` Aliases: ${aliases.join(", ")}.`;
-  return `Interfaces: ${interfaces.join(", ")}.${context} Max output: ${maxOutputTokens.toLocaleString("en-US")} tokens.${others}`;
+  const output = isForEmbeddings(model) ? "" : ` Max output: ${maxOutputTokens.toLocaleString("en-US")} tokens.`;
+  return `Interfaces: ${interfaces.join(", ")}.${context}${output}${others}`;
 }
 
 function backendTable({ backends }: CatalogueModel): string {

@@ -6,6 +6,7 @@ const NAMES = {
   files: "PDF files",
   reasoning: "Reasoning",
   structured_outputs: "Structured outputs",
+  embeddings: "Embeddings",
 } as const satisfies Record<Capability, string>;
 
 export function capabilityNames(capabilities: readonly Capability[]): string[] {

@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { CatalogueModel } from "../../../contract/catalogue.ts";
+import { isForEmbeddings, type CatalogueModel } from "../../../contract/catalogue.ts";
 import { dayOf } from "../../../contract/days.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import type { ModelDay } from "../../../ledger/usage/model-hours.ts";
@@ -28,7 +28,7 @@ export function modelPage({ visitor, listed, days, baseUrl, language, nowMs }: M
   const body = html`<p class="crumb"><a href="/dashboard/models">Models</a></p>
     <div class="title">
       <h1>${model.displayName ?? model.name} !${isLegacy(model, nowMs) ? LEGACY : ""}</h1>
-      <a class="button primary" href="/dashboard/playground?model=${encodeURIComponent(model.name)}">Try it</a>
+      !${isForEmbeddings(model) ? "" : tryIt(model)}
     </div>
     !${model.description === undefined ? "" : html`<p>${model.description}</p>`} !${retirement(model, nowMs)}
     <dl class="facts card">!${facts(model).map(([term, words]) => fact(term, words))}</dl>
@@ -48,14 +48,28 @@ export function modelPage({ visitor, listed, days, baseUrl, language, nowMs }: M
   return layout({ title: model.displayName ?? model.name, visitor, path: "/dashboard/models", body });
 }
 
-function facts({ name, contextWindow, maxOutputTokens, capabilities, interfaces, aliases }: CatalogueModel): [string, string][] {
+function tryIt({ name }: CatalogueModel): string {
+  return html`<a class="button primary" href="/dashboard/playground?model=${encodeURIComponent(name)}">Try it</a>`;
+}
+
+function facts(model: CatalogueModel): [string, string][] {
+  const { name, capabilities, interfaces, aliases } = model;
   return [
     ["Model ID", name],
-    ["Context", contextWindow === null ? "Not stated" : `${contextWindow.toLocaleString("en-US")} tokens`],
-    ["Max output", `${maxOutputTokens.toLocaleString("en-US")} tokens`],
+    ...sizes(model),
     ["Capabilities", capabilities === undefined ? "Not stated" : capabilityNames(capabilities).join(", ") || "Text only"],
     ["Interfaces", interfaces.map((each) => INTERFACE_NAMES[each]).join(", ")],
     ...(aliases.length === 0 ? [] : [["Aliases", aliases.join(", ")] satisfies [string, string]]),
+  ];
+}
+
+function sizes(model: CatalogueModel): [string, string][] {
+  const { contextWindow, maxOutputTokens } = model;
+  const context = contextWindow === null ? "Not stated" : `${contextWindow.toLocaleString("en-US")} tokens`;
+  if (isForEmbeddings(model)) return [["Max input", contextWindow === null ? context : `${context} each`]];
+  return [
+    ["Context", context],
+    ["Max output", `${maxOutputTokens.toLocaleString("en-US")} tokens`],
   ];
 }
 

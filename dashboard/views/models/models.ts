@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { CatalogueModel } from "../../../contract/catalogue.ts";
+import { isForEmbeddings, type CatalogueModel } from "../../../contract/catalogue.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import { showPrice } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
@@ -57,6 +57,8 @@ function table(models: readonly ListedModel[]): string {
 }
 
 function row({ model, price, schedule }: ListedModel): string {
+  // Vectors have no tokens, and what is embedded is cached nowhere.
+  const ofTokens = (figure: string) => (isForEmbeddings(model) ? "–" : figure);
   return html`<tr>
     <th scope="row" class="wrap" data-label="Model">
       <span
@@ -68,11 +70,11 @@ function row({ model, price, schedule }: ListedModel): string {
       >
     </th>
     <td data-label="Input" class="number">${showPrice(price.inputPicoUsd)}</td>
-    <td data-label="Cached input" class="number">${showPrice(price.cachedInputPicoUsd)}</td>
-    <td data-label="Cache write" class="number">${showPrice(price.cacheWritePicoUsd)}</td>
-    <td data-label="Output" class="number">${showPrice(price.outputPicoUsd)}</td>
+    <td data-label="Cached input" class="number">!${ofTokens(showPrice(price.cachedInputPicoUsd))}</td>
+    <td data-label="Cache write" class="number">!${ofTokens(showPrice(price.cacheWritePicoUsd))}</td>
+    <td data-label="Output" class="number">!${ofTokens(showPrice(price.outputPicoUsd))}</td>
     <td data-label="Context" class="number">!${model.contextWindow === null ? "–" : compact(model.contextWindow)}</td>
-    <td data-label="Max output" class="number">!${compact(model.maxOutputTokens)}</td>
+    <td data-label="Max output" class="number">!${ofTokens(compact(model.maxOutputTokens))}</td>
   </tr>`;
 }
 

@@ -1,4 +1,5 @@
 import { html } from "ghtml";
+import { isForEmbeddings } from "../../../contract/catalogue.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import type { Price } from "../../../ledger/money.ts";
 import type { PriceRule } from "../../../ledger/models/price-schedule.ts";
@@ -8,12 +9,13 @@ import { responsiveTable } from "../responsive-table.ts";
 const NOW = html` <span class="badge active">now</span>`;
 
 /** What each class of tokens costs, at all times of the day and from later days on. */
-export function prices({ price, standardPrice, schedule }: ListedModel): string {
+export function prices({ model, price, standardPrice, schedule }: ListedModel): string {
+  const classes = isForEmbeddings(model) ? CLASSES.slice(0, 1) : CLASSES;
   const rows = [
-    row("Standard", standardPrice, price === standardPrice),
-    ...schedule.map((rule) => row(whenOf(rule), rule.price, rule.price === price)),
+    row("Standard", { price: standardPrice, classes, isInForce: price === standardPrice }),
+    ...schedule.map((rule) => row(whenOf(rule), { price: rule.price, classes, isInForce: rule.price === price })),
   ];
-  const heads = ["When", { number: "Input" }, { number: "Cached input" }, { number: "Cache write" }, { number: "Output" }];
+  const heads = ["When", ...classes.map(({ name }) => ({ number: name }))];
   return html`<section aria-labelledby="prices">
     <h2 id="prices">Prices</h2>
     <p class="muted">USD per million tokens. A request is charged at the price in force when it starts.</p>
@@ -21,13 +23,28 @@ export function prices({ price, standardPrice, schedule }: ListedModel): string 
   </section>`;
 }
 
-function row(when: string, price: Price, isInForce: boolean): string {
+interface Class {
+  name: string;
+  of(price: Price): bigint;
+}
+
+const CLASSES: readonly Class[] = [
+  { name: "Input", of: ({ inputPicoUsd }) => inputPicoUsd },
+  { name: "Cached input", of: ({ cachedInputPicoUsd }) => cachedInputPicoUsd },
+  { name: "Cache write", of: ({ cacheWritePicoUsd }) => cacheWritePicoUsd },
+  { name: "Output", of: ({ outputPicoUsd }) => outputPicoUsd },
+];
+
+interface Row {
+  price: Price;
+  classes: readonly Class[];
+  isInForce: boolean;
+}
+
+function row(when: string, { price, classes, isInForce }: Row): string {
   return html`<tr>
     <th scope="row" class="wrap" data-label="When"><span>${when}!${isInForce ? NOW : ""}</span></th>
-    <td data-label="Input" class="number">${showPrice(price.inputPicoUsd)}</td>
-    <td data-label="Cached input" class="number">${showPrice(price.cachedInputPicoUsd)}</td>
-    <td data-label="Cache write" class="number">${showPrice(price.cacheWritePicoUsd)}</td>
-    <td data-label="Output" class="number">${showPrice(price.outputPicoUsd)}</td>
+    !${classes.map(({ name, of }) => html`<td data-label="${name}" class="number">${showPrice(of(price))}</td>`)}
   </tr>`;
 }
 

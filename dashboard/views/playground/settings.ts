@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import { INTERFACES } from "../../../contract/protocol.ts";
+import { PROTOCOLS } from "../../../contract/protocol.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
 
 /** Words that every protocol has for how hard a model thinks. */
@@ -20,7 +20,7 @@ export function settings(): string {
         <label for="interface">Interface</label>
         <select id="interface" aria-describedby="interface-help">
           <option value="">Automatic</option>
-          !${INTERFACES.map((each) => html`<option value="${each}">${INTERFACE_NAMES[each]}</option>`).join("")}
+          !${PROTOCOLS.map((each) => html`<option value="${each}">${INTERFACE_NAMES[each]}</option>`).join("")}
         </select>
         <p class="help" id="interface-help">Models that do not have it use another one.</p>
       </div>

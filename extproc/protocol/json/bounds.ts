@@ -14,6 +14,9 @@ export interface Bounds {
 /** Of a request: the longest conversations of agents, with hundreds of tools, have some ten thousand. */
 export const REQUEST_BOUNDS: Bounds = { parts: 100_000, depth: 131_072 };
 
+/** Of a request for embeddings: token ids are numbers, one for each token. */
+export const EMBEDDINGS_BOUNDS: Bounds = { ...REQUEST_BOUNDS, parts: 400_000 };
+
 /** Of one answer: log probabilities of thousands of tokens are the longest that servers send. */
 export const ANSWER_BOUNDS: Bounds = { parts: 1_000_000, depth: 131_072 };
 
@@ -39,7 +42,7 @@ export function tooMuchStructure({ kind, bounds }: ExcessiveStructure, field?: s
   const where = field === undefined ? "The request body" : `\`${field}\``;
   const message =
     kind === "parts"
-      ? `${where} has more than ${bounds.parts} JSON values. Send fewer messages, tools or members.`
+      ? `${where} has more than ${bounds.parts} JSON values. Send fewer messages, tools, inputs or members.`
       : `${where} is nested more than ${bounds.depth} levels deep. Reduce the nesting.`;
   return new GatewayError("invalid_request", message, field === undefined ? {} : { field });
 }

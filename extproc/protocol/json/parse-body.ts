@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { GatewayError } from "../../../contract/errors.ts";
 import type { Interface } from "../../../contract/protocol.ts";
 import { isObject, parseObject, type JsonObject } from "./object.ts";
-import { ExcessiveStructure, tooMuchStructure } from "./bounds.ts";
+import { EMBEDDINGS_BOUNDS, ExcessiveStructure, REQUEST_BOUNDS, tooMuchStructure, type Bounds } from "./bounds.ts";
 import { ExcessiveOutline, MAX_OUTLINE_BYTES, outlineOf, type Outline } from "./outline.ts";
 import { createRequestBody, parsedBody, type RequestBody } from "./request-body.ts";
 
@@ -39,16 +39,16 @@ export function parseBody(body: Buffer, facts: BodyFacts): RequestBody {
   // Decoding would replace broken sequences in silence, and what is sent on would not be what was meant.
   if (!isUtf8(body)) throw new GatewayError("invalid_request", "The request body is not valid UTF-8.");
   const parse = () => checkObject(parseJson(body.toString("utf8"), facts), facts);
-  const outline = boundedOutline(body);
+  const outline = boundedOutline(body, facts.interface === "embeddings" ? EMBEDDINGS_BOUNDS : REQUEST_BOUNDS);
   if (outline.text === body) return parsedBody(body, parse());
   const parsed = parseObject(outline.text.toString("utf8"));
   // The whole says where it is wrong.
   return parsed === null ? parsedBody(body, parse()) : createRequestBody({ bytes: body, outline, parsed, parse });
 }
 
-function boundedOutline(body: Buffer): Outline {
+function boundedOutline(body: Buffer, bounds: Bounds): Outline {
   try {
-    return outlineOf(body);
+    return outlineOf(body, bounds);
   } catch (error) {
     if (error instanceof ExcessiveStructure) throw tooMuchStructure(error);
     if (error instanceof ExcessiveOutline)
@@ -88,6 +88,7 @@ const MEMBERS = {
   chat: "`model` and `messages`",
   messages: "`model` and `messages`",
   responses: "`model` and `input`",
+  embeddings: "`model` and `input`",
 } as const satisfies Record<Interface, string>;
 
 /** What the text looks like, and how it is sent as JSON. */

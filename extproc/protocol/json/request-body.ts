@@ -2,7 +2,7 @@ import type { JsonObject } from "./object.ts";
 import { NO_MEDIA, type Media } from "./media.ts";
 import type { Outline } from "./outline.ts";
 import { scanMembers, type Member } from "./scan.ts";
-import { editMembers, type MemberEdit } from "./splice.ts";
+import { editMembers, memberAsWritten, type MemberEdit } from "./splice.ts";
 
 /** A request's body, a JSON object, read no further than somebody asks: what only passes need not be parsed. */
 export interface RequestBody {
@@ -14,6 +14,8 @@ export interface RequestBody {
   readonly media: Readonly<Media>;
   /** One member; a string is whole. */
   member(name: string): unknown;
+  /** One member as it is written, the last one where there are several. */
+  raw(name: string): Buffer | undefined;
   /** All of it. Parsed when it is first asked for. */
   whole(): JsonObject;
   /** The members as they are written, duplicates included; places are the outline's. */
@@ -39,6 +41,7 @@ export function createRequestBody({ bytes, outline, parsed, parse }: Source): Re
     outline: parsed,
     media: outline.media,
     member: (name) => (parsed[name] === "" ? readWhole()[name] : parsed[name]),
+    raw: (name) => memberAsWritten(bytes, name, outline),
     whole: readWhole,
     members: () => scanMembers(outline.text),
     edit: (edits) => editMembers(bytes, edits, outline),
@@ -52,6 +55,7 @@ export function parsedBody(bytes: Buffer, parsed: JsonObject): RequestBody {
     outline: parsed,
     media: NO_MEDIA,
     member: (name) => parsed[name],
+    raw: (name) => memberAsWritten(bytes, name),
     whole: () => parsed,
     members: () => scanMembers(bytes),
     edit: (edits) => editMembers(bytes, edits),

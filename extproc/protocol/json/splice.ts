@@ -35,6 +35,12 @@ export function editMembers(json: Buffer, edits: Readonly<Record<string, MemberE
   return cuts.length === 0 ? json : applyCuts(json, cuts, toOriginal);
 }
 
+/** A member's value as it is written, the last one where there are several. @param outline of the text, as for editMembers. */
+export function memberAsWritten(json: Buffer, name: string, { text, toOriginal }: Outline = itself(json)): Buffer | undefined {
+  const member = scanMembers(text).findLast((candidate) => candidate.name === name);
+  return member === undefined ? undefined : json.subarray(toOriginal(member.value.start), toOriginal(member.value.end));
+}
+
 interface EditedObject {
   readonly members: readonly Member[];
   /** One for each member. */

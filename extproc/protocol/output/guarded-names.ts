@@ -184,6 +184,7 @@ const REMEDIES = {
   chat: { count: "Send `n`.", limit: "Send `max_tokens`." },
   messages: { count: "Leave it out.", limit: "Send `max_tokens`." },
   responses: { count: "Leave it out.", limit: "Send `max_output_tokens`." },
+  embeddings: { count: "Leave it out.", limit: "Leave it out." },
 } as const satisfies Record<Interface, { count: string; limit: string }>;
 
 function isForeign(folded: string): boolean {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Interface } from "../../../contract/protocol.ts";
+import type { Protocol } from "../../../contract/protocol.ts";
 import { isObject } from "../json/object.ts";
 import type { RequestBody } from "../json/request-body.ts";
 import { requestError } from "../request-error.ts";
@@ -46,7 +46,7 @@ const messagesSchema = limits.extend({
 const responsesSchema = limits.extend({ stream });
 
 /** @throws GatewayError `invalid_request` for a limit, a count or a flag that is none, or under a name that is not its own (S21, S30). */
-export function readOutputAsk(body: RequestBody, client: Interface): OutputAsk {
+export function readOutputAsk(body: RequestBody, client: Protocol): OutputAsk {
   checkGuardedNames(body, client);
   switch (client) {
     case "chat": {

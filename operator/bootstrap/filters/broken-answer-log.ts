@@ -1,5 +1,7 @@
+import { ERRORS } from "../../../contract/errors.ts";
 import type { EnvoyConfig } from "../envoy-config.ts";
 import { EXTPROC_CLUSTER } from "../extproc-cluster.ts";
+import { ANSWER_IS_TOO_LARGE, statusIs } from "./reply-filters.ts";
 
 /**
  * Reports to extproc, over gRPC, each answer that the model server did not finish. ext_proc itself cannot tell a server that
@@ -10,7 +12,7 @@ import { EXTPROC_CLUSTER } from "../extproc-cluster.ts";
 export function brokenAnswerLog({ isInside = false } = {}): EnvoyConfig {
   return {
     name: "envoy.access_loggers.http_grpc",
-    filter: { response_flag_filter: { flags: isInside ? [...BROKEN_BY_UPSTREAM, ENDED_BY_CLIENT] : BROKEN_BY_UPSTREAM } },
+    filter: isInside ? byFlags([...BROKEN_BY_UPSTREAM, ENDED_BY_CLIENT]) : BROKEN_OR_TOO_LARGE,
     typed_config: {
       "@type": "type.googleapis.com/envoy.extensions.access_loggers.grpc.v3.HttpGrpcAccessLogConfig",
       common_config: {
@@ -28,3 +30,17 @@ export function brokenAnswerLog({ isInside = false } = {}): EnvoyConfig {
 const BROKEN_BY_UPSTREAM = ["UC", "UR", "UPE", "LR", "SI"];
 /** The connection that the request came on was closed. */
 const ENDED_BY_CLIENT = "DC";
+
+function byFlags(flags: readonly string[]): EnvoyConfig {
+  return { response_flag_filter: { flags } };
+}
+
+/** No flag says that an answer was too large to be held whole. Only the few answers with its status are asked for their details. */
+const BROKEN_OR_TOO_LARGE: EnvoyConfig = {
+  or_filter: {
+    filters: [
+      byFlags(BROKEN_BY_UPSTREAM),
+      { and_filter: { filters: [statusIs(ERRORS.upstream_error.status), ANSWER_IS_TOO_LARGE] } },
+    ],
+  },
+};

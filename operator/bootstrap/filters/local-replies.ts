@@ -3,6 +3,7 @@ import { HEADERS } from "../../../contract/headers.ts";
 import type { Dialect } from "../../../contract/protocol.ts";
 import type { EnvoyConfig } from "../envoy-config.ts";
 import { CLIENT_METADATA, CLIENT_PATH, CLIENT_VERSION } from "./client-metadata.ts";
+import { ANSWER_IS_TOO_LARGE, detailsMatch, statusFrom, statusIs } from "./reply-filters.ts";
 
 /**
  * The bodies of Envoy's own replies, in the caller's shape (S17): everything that Envoy refuses or fails before,
@@ -116,8 +117,13 @@ function lateReplies(maxRequestBytes: number): OwnReply[] {
       error: processorFailed,
     },
     {
-      filter: detailsMatch("response.code_details == 'response_payload_too_large'"),
-      error: new GatewayError("upstream_error", "The model server's answer is larger than the gateway supports."),
+      filter: ANSWER_IS_TOO_LARGE,
+      // Requests and answers have one bound (listeners/clients.ts).
+      error: new GatewayError(
+        "upstream_error",
+        `The model server's answer is larger than ${maxRequestBytes / 1024 / 1024} MiB, which the gateway does not support. Ask for less in one request.`,
+        { headers: { "x-should-retry": "false" } },
+      ),
     },
     // The backend's name leads where no backend may be (upstream-guard.ts).
     { filter: detailsMatch("response.code_details.startsWith('rbac_access_denied')"), error: serverAway },
@@ -167,32 +173,6 @@ function reply(error: GatewayError, dialect: Dialect, { requestIds }: Stage): En
     body_format_override: {
       json_format: encodeError(dialect, error, `%RESP(${HEADERS.requestId})%`),
       content_type: "application/json",
-    },
-  };
-}
-
-function statusIs(status: number): EnvoyConfig {
-  return statusFilter("EQ", status);
-}
-
-function statusFrom(status: number): EnvoyConfig {
-  return statusFilter("GE", status);
-}
-
-function statusFilter(op: "EQ" | "GE", status: number): EnvoyConfig {
-  return {
-    status_code_filter: { comparison: { op, value: { default_value: status, runtime_key: `gateway.local_reply.${status}` } } },
-  };
-}
-
-function detailsMatch(expression: string): EnvoyConfig {
-  return {
-    extension_filter: {
-      name: "envoy.access_loggers.extension_filters.cel",
-      typed_config: {
-        "@type": "type.googleapis.com/envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter",
-        expression,
-      },
     },
   };
 }

@@ -64,11 +64,12 @@ describe("the command line", () => {
 });
 
 describe("upstreams", () => {
-  test("stand for the three names in the manifests", () => {
+  test("stand for the four names in the manifests", () => {
     expect(mapUpstreams({}, "http://127.0.0.1:5")).toStrictEqual({
       "http://chat.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
       "http://messages.simulator.localhost": { url: "http://127.0.0.1:5" },
       "http://responses.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
+      "http://embeddings.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
     });
   });
 
@@ -78,6 +79,7 @@ describe("upstreams", () => {
       "http://chat.simulator.localhost": { url: "https://models.example/v1", upstreamModel: "small", credential: "k" },
       "http://messages.simulator.localhost": { url: "http://127.0.0.1:5" },
       "http://responses.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
+      "http://embeddings.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
     });
   });
 });

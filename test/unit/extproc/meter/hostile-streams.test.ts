@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Interface, Protocol } from "../../../../contract/protocol.ts";
+import type { Protocol } from "../../../../contract/protocol.ts";
 import { countCharacters } from "../../../../extproc/meter/characters.ts";
 import { createMeter, type Meter } from "../../../../extproc/meter/meter.ts";
 import { createTranslation } from "../../../../extproc/translate/choose.ts";
@@ -13,7 +13,7 @@ import { inputFor } from "../translate/input.ts";
 const PROMPT = 1_000;
 const MOST = 232_768;
 
-const PAIRS: readonly (readonly [Interface, Protocol])[] = [
+const PAIRS: readonly (readonly [Protocol, Protocol])[] = [
   ["chat", "chat"],
   ["chat", "messages"],
   ["messages", "chat"],
@@ -22,7 +22,7 @@ const PAIRS: readonly (readonly [Interface, Protocol])[] = [
   ["responses", "messages"],
 ];
 
-const REQUESTS: Record<Interface, object> = {
+const REQUESTS: Record<Protocol, object> = {
   chat: { model: "m", stream: true, messages: [{ role: "user", content: "hi" }] },
   messages: { model: "m", stream: true, max_tokens: 1_000, messages: [{ role: "user", content: "hi" }] },
   responses: { model: "m", stream: true, input: "hi" },
@@ -93,7 +93,7 @@ const messagesStream = fc
   );
 
 /** What a client of each interface can read of its stream. */
-function textOf(client: Interface, stream: string): string {
+function textOf(client: Protocol, stream: string): string {
   const events = stream
     .split("\n")
     .filter((line) => line.startsWith("data: {"))
@@ -123,7 +123,7 @@ function textIn(values: readonly unknown[]): string {
 
 /** @param parts how many of the events come before the client leaves. */
 function play(
-  [client, upstream]: readonly [Interface, Protocol],
+  [client, upstream]: readonly [Protocol, Protocol],
   events: readonly string[],
   parts: number,
 ): { meter: Meter; text: string } {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../../../contract/errors.ts";
-import type { Interface } from "../../../../contract/protocol.ts";
+import type { Protocol } from "../../../../contract/protocol.ts";
 import type { Policy } from "../../../../extproc/translate/policy.ts";
 import {
   CHAT_VIA_MESSAGES,
@@ -21,7 +21,7 @@ const REQUIRED = {
   chat: ["model", "messages"],
   messages: ["model", "messages", "max_tokens"],
   responses: ["model", "input"],
-} as const satisfies Record<Interface, readonly string[]>;
+} as const satisfies Record<Protocol, readonly string[]>;
 
 describe.for(DIRECTIONS)("every row of the tables of $name is what happens (S21)", (direction) => {
   const { plain } = direction;

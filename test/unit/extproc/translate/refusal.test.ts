@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Interface, Protocol } from "../../../../contract/protocol.ts";
+import type { Protocol } from "../../../../contract/protocol.ts";
 import { createMeter } from "../../../../extproc/meter/meter.ts";
 import { createTranslation } from "../../../../extproc/translate/choose.ts";
 import { inputFor } from "./input.ts";
@@ -10,7 +10,7 @@ const REQUESTS = {
   chat: { model: "m", messages: TURN },
   messages: { model: "m", max_tokens: 100, messages: TURN },
   responses: { model: "m", input: "hi" },
-} as const satisfies Record<Interface, object>;
+} as const satisfies Record<Protocol, object>;
 
 /** Servers whose protocol keeps a refusal apart from text. */
 type Refusing = "chat" | "responses";
@@ -53,16 +53,16 @@ const STREAM = {
   ],
 } as const satisfies Record<Refusing, readonly object[]>;
 
-function translation(client: Interface, upstream: Protocol, stream: boolean) {
+function translation(client: Protocol, upstream: Protocol, stream: boolean) {
   return createTranslation(client, inputFor({ ...REQUESTS[client], stream }, { upstream }));
 }
 
-function whole(client: Interface, upstream: Refusing): unknown {
+function whole(client: Protocol, upstream: Refusing): unknown {
   const bytes = Buffer.from(JSON.stringify(WHOLE[upstream]));
   return JSON.parse(translation(client, upstream, false).response(bytes, createMeter(10)).toString());
 }
 
-function streamed(client: Interface, upstream: Refusing): string {
+function streamed(client: Protocol, upstream: Refusing): string {
   const stream = translation(client, upstream, true).stream(createMeter(10));
   const chunks = STREAM[upstream].map((event) => stream.push(Buffer.from(`data: ${JSON.stringify(event)}\n\n`)));
   return [...chunks, stream.end()].map(String).join("");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Interface, Protocol } from "../../../../contract/protocol.ts";
+import type { Protocol } from "../../../../contract/protocol.ts";
 import { createMeter } from "../../../../extproc/meter/meter.ts";
 import { rawMember } from "../../../../extproc/protocol/json/scan.ts";
 import { createTranslation } from "../../../../extproc/translate/choose.ts";
@@ -40,7 +40,7 @@ interface ClientSide {
   request(): object;
 }
 
-function converse(client: Interface, upstream: Protocol): Conversation {
+function converse(client: Protocol, upstream: Protocol): Conversation {
   const side = { chat: chatClient, messages: messagesClient, responses: responsesClient }[client]();
   const options: InputOptions = { upstream, upstreamModel: "m", flags: { thinkingControl: "budget", toolIds: "messages" } };
   const conversation: Conversation = { transcript: [], prompts: [], inputTokens: [] };

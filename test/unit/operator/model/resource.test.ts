@@ -58,12 +58,36 @@ describe("a Model is refused with the field and the remedy", () => {
     [
       "no interface",
       spec({ interfaces: [] }),
-      "spec.interfaces must name at least one of ChatCompletions, Messages and Responses",
+      "spec.interfaces must name at least one of ChatCompletions, Messages, Responses and Embeddings",
     ],
     [
       "an unknown interface",
       spec({ interfaces: ["Completions"] }),
-      "spec.interfaces[0] must be ChatCompletions, Messages or Responses",
+      "spec.interfaces[0] must be ChatCompletions, Messages, Responses or Embeddings",
+    ],
+    [
+      "embeddings beside another interface",
+      spec({ interfaces: ["Embeddings", "Messages"], pricing: { inputPerMillion: "1" } }),
+      "spec.interfaces must name Embeddings alone; make another Model for the other interfaces",
+    ],
+    [
+      "embeddings with an output price",
+      spec({ interfaces: ["Embeddings"] }),
+      "spec.pricing must have no price but inputPerMillion for Embeddings: vectors have no tokens",
+    ],
+    [
+      "embeddings of a server of another protocol",
+      spec({
+        interfaces: ["Embeddings"],
+        pricing: { inputPerMillion: "1" },
+        backends: [{ name: "primary", protocol: "Messages", url: "https://x" }],
+      }),
+      "spec.backends must all have protocol ChatCompletions for Embeddings: Messages has none, and servers of Responses that have them take ChatCompletions",
+    ],
+    [
+      "a scheduled price without output",
+      pricing({ schedule: [{ from: "2027-01-31T00:00:00Z", inputPerMillion: "1" }] }),
+      "spec.pricing.schedule must have outputPerMillion in each entry",
     ],
     [
       "more output than context",
@@ -170,10 +194,10 @@ describe("a Model is refused with the field and the remedy", () => {
     expect(problemsOf(document)).toEqual([
       "spec.modelName is required",
       "spec.pricing.inputPerMillion is required",
-      "spec.pricing.outputPerMillion is required",
       "spec.backends[0].name is required",
       "spec.backends[0].protocol is required",
       "spec.backends[0].url is required",
+      "spec.pricing.outputPerMillion is required",
     ]);
   });
 });

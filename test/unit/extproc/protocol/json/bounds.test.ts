@@ -49,7 +49,7 @@ test.for<[string, string]>([
   const { code, status, message } = refusalOf(text);
   expect([code, status]).toEqual(["invalid_request", 400]);
   expect(message).toBe(
-    `The request body has more than ${REQUEST_BOUNDS.parts} JSON values. Send fewer messages, tools or members.`,
+    `The request body has more than ${REQUEST_BOUNDS.parts} JSON values. Send fewer messages, tools, inputs or members.`,
   );
 });
 
@@ -101,7 +101,7 @@ test("arguments of tool calls are bounded all together: each is JSON inside a st
   const translate = (calls: number) => createTranslation("chat", inputFor(request(calls), { upstream: "messages" }));
   expect(translate(1).upstream.body.length).toBeGreaterThan(100_000);
   expect(() => translate(2)).toThrow(
-    "`messages[1].tool_calls[1].function.arguments` has more than 100000 JSON values. Send fewer messages, tools or members.",
+    "`messages[1].tool_calls[1].function.arguments` has more than 100000 JSON values. Send fewer messages, tools, inputs or members.",
   );
 });
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { Interface } from "../../../../../contract/protocol.ts";
+import type { Protocol } from "../../../../../contract/protocol.ts";
 import { parseBody } from "../../../../../extproc/protocol/json/parse-body.ts";
 import { readOutputAsk, type OutputAsk } from "../../../../../extproc/protocol/output/output-ask.ts";
 
-function ask(body: object | string, client: Interface = "chat"): OutputAsk {
+function ask(body: object | string, client: Protocol = "chat"): OutputAsk {
   const text = typeof body === "string" ? body : JSON.stringify(body);
   return readOutputAsk(parseBody(Buffer.from(text), { headers: new Map(), interface: client }), client);
 }

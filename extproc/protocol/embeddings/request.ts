@@ -1,0 +1,39 @@
+import * as z from "zod";
+import { GatewayError } from "../../../contract/errors.ts";
+import type { RequestBody } from "../json/request-body.ts";
+import { checkGuardedNames } from "../output/guarded-names.ts";
+import { requestError } from "../request-error.ts";
+import { readInputs, type Inputs } from "./input.ts";
+
+const FORMATS = ["float", "base64"] as const;
+const SEND_FORMAT = FORMATS.map((format) => `"${format}"`).join(" or ");
+/** No model has so many, and no vector of that length would fit into an answer. */
+const MAX_DIMENSIONS = 65_536;
+const SEND_DIMENSIONS = `a whole number from 1 to ${MAX_DIMENSIONS}`;
+
+const fieldsSchema = z.object({
+  encoding_format: z.enum(FORMATS, { error: SEND_FORMAT }).nullish(),
+  dimensions: z
+    .int({ error: SEND_DIMENSIONS })
+    .min(1, { error: SEND_DIMENSIONS })
+    .max(MAX_DIMENSIONS, { error: SEND_DIMENSIONS })
+    .nullish(),
+  user: z.string({ error: "a string" }).nullish(),
+});
+
+/**
+ * What a request for embeddings asks for. Fields that only the model server knows pass unread.
+ * @throws GatewayError `invalid_request` that names the field which is wrong, or could be read in another way (S21, S30).
+ */
+export function readEmbeddingsRequest(body: RequestBody): Inputs {
+  checkGuardedNames(body, "embeddings");
+  // Some servers embed a conversation too, with pictures whose tokens nobody could hold credit for.
+  if (body.outline["input"] !== undefined && (body.outline["messages"] ?? null) !== null)
+    throw new GatewayError("invalid_request", "`messages` belongs to POST /v1/chat/completions. Send `input` alone.", {
+      field: "messages",
+    });
+  const result = fieldsSchema.safeParse(body.outline);
+  // An error says what it found, and a long string is not in the outline.
+  if (!result.success) throw requestError(result.error.issues, body.whole());
+  return readInputs(body);
+}

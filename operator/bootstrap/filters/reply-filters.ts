@@ -1,0 +1,32 @@
+import type { EnvoyConfig } from "../envoy-config.ts";
+
+/** Which replies a mapper or a log is for, in Envoy's words. */
+export function statusIs(status: number): EnvoyConfig {
+  return statusFilter("EQ", status);
+}
+
+export function statusFrom(status: number): EnvoyConfig {
+  return statusFilter("GE", status);
+}
+
+/** @param expression CEL. */
+export function detailsMatch(expression: string): EnvoyConfig {
+  return {
+    extension_filter: {
+      name: "envoy.access_loggers.extension_filters.cel",
+      typed_config: {
+        "@type": "type.googleapis.com/envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter",
+        expression,
+      },
+    },
+  };
+}
+
+/** Of a model server's answer that Envoy cannot hold whole, and refuses in the server's place. */
+export const ANSWER_IS_TOO_LARGE = detailsMatch("response.code_details == 'response_payload_too_large'");
+
+function statusFilter(op: "EQ" | "GE", status: number): EnvoyConfig {
+  return {
+    status_code_filter: { comparison: { op, value: { default_value: status, runtime_key: `gateway.local_reply.${status}` } } },
+  };
+}

@@ -1,0 +1,99 @@
+import * as z from "zod";
+import type { Rule } from "../crd/explain.ts";
+
+// What is checked both here and by the API server is said in the same words.
+const REQUIRED = "is required";
+const EACH_OUTPUT = "must have outputPerMillion in each entry";
+const INPUT_ONLY = "must have no price but inputPerMillion for Embeddings: vectors have no tokens";
+const NO_OUTPUT_LIMIT = "must be absent for Embeddings: vectors have no tokens";
+const NO_CAPABILITIES = "must be absent for Embeddings: nothing else is asked of the Model";
+const CHAT_ONLY =
+  "must all have protocol ChatCompletions for Embeddings: Messages has none, and servers of Responses that have them take ChatCompletions";
+
+const anything = z.unknown().optional();
+
+/** What of a Model's specification differs for embeddings; other fields may be wrong, and are told beside. */
+const pricedSpec = z.object({
+  interfaces: z.array(z.unknown()).default([]),
+  capabilities: anything,
+  limits: z.object({ maxOutputTokens: anything }).default({}),
+  pricing: z.object({ ...prices(), schedule: z.array(z.object(prices())).default([]) }),
+  cost: z.object(prices()).optional(),
+  backends: z.array(z.object({ protocol: anything })).default([]),
+});
+type Prices = z.infer<z.ZodObject<ReturnType<typeof prices>>>;
+
+function prices() {
+  return { cachedInputPerMillion: anything, cacheWritePerMillion: anything, outputPerMillion: anything };
+}
+
+interface Problem {
+  path: string[];
+  message: string;
+}
+
+/** A Model for embeddings is priced by its input alone; every other one has a price for its output. */
+export function embeddingsProblems(spec: unknown): Problem[] {
+  const parsed = pricedSpec.safeParse(spec);
+  if (!parsed.success) return [];
+  const { interfaces, capabilities, limits, pricing, cost, backends } = parsed.data;
+  const isForEmbeddings = interfaces.includes("Embeddings");
+  const checks: [isWrong: boolean, path: string[], message: string][] = isForEmbeddings
+    ? [
+        [!isInputOnly(pricing), ["pricing"], INPUT_ONLY],
+        [!pricing.schedule.every(isInputOnly), ["pricing", "schedule"], INPUT_ONLY],
+        [cost !== undefined && !isInputOnly(cost), ["cost"], INPUT_ONLY],
+        [limits.maxOutputTokens !== undefined, ["limits", "maxOutputTokens"], NO_OUTPUT_LIMIT],
+        [capabilities !== undefined, ["capabilities"], NO_CAPABILITIES],
+        [backends.some(({ protocol }) => protocol !== "ChatCompletions"), ["backends"], CHAT_ONLY],
+      ]
+    : [
+        [pricing.outputPerMillion === undefined, ["pricing", "outputPerMillion"], REQUIRED],
+        [pricing.schedule.some(({ outputPerMillion }) => outputPerMillion === undefined), ["pricing", "schedule"], EACH_OUTPUT],
+        [cost !== undefined && cost.outputPerMillion === undefined, ["cost", "outputPerMillion"], REQUIRED],
+      ];
+  return checks.flatMap(([isWrong, path, message]) => (isWrong ? [{ path, message }] : []));
+}
+
+function isInputOnly({ cachedInputPerMillion, cacheWritePerMillion, outputPerMillion }: Prices): boolean {
+  return cachedInputPerMillion === undefined && cacheWritePerMillion === undefined && outputPerMillion === undefined;
+}
+
+const IS_FOR_EMBEDDINGS = 'has(self.interfaces) && "Embeddings" in self.interfaces';
+const inputOnly = (prices: string) =>
+  `!has(${prices}.cachedInputPerMillion) && !has(${prices}.cacheWritePerMillion) && !has(${prices}.outputPerMillion)`;
+const ofEmbeddings = (rule: string) => `!(${IS_FOR_EMBEDDINGS}) || ${rule}`;
+const ofOthers = (rule: string) => `(${IS_FOR_EMBEDDINGS}) || ${rule}`;
+
+/** The same for the API server. */
+export const EMBEDDINGS_RULES: readonly Rule[] = [
+  { rule: ofEmbeddings(`(${inputOnly("self.pricing")})`), message: INPUT_ONLY, field: "pricing" },
+  {
+    rule: ofEmbeddings(`!has(self.pricing.schedule) || self.pricing.schedule.all(each, ${inputOnly("each")})`),
+    message: INPUT_ONLY,
+    field: "pricing.schedule",
+  },
+  { rule: ofEmbeddings(`!has(self.cost) || (${inputOnly("self.cost")})`), message: INPUT_ONLY, field: "cost" },
+  {
+    rule: ofEmbeddings("!has(self.limits) || !has(self.limits.maxOutputTokens)"),
+    message: NO_OUTPUT_LIMIT,
+    field: "limits.maxOutputTokens",
+  },
+  { rule: ofEmbeddings("!has(self.capabilities)"), message: NO_CAPABILITIES, field: "capabilities" },
+  {
+    rule: ofEmbeddings('self.backends.all(each, each.protocol == "ChatCompletions")'),
+    message: CHAT_ONLY,
+    field: "backends",
+  },
+  { rule: ofOthers("has(self.pricing.outputPerMillion)"), message: REQUIRED, field: "pricing.outputPerMillion" },
+  {
+    rule: ofOthers("!has(self.pricing.schedule) || self.pricing.schedule.all(each, has(each.outputPerMillion))"),
+    message: EACH_OUTPUT,
+    field: "pricing.schedule",
+  },
+  {
+    rule: ofOthers("!has(self.cost) || has(self.cost.outputPerMillion)"),
+    message: REQUIRED,
+    field: "cost.outputPerMillion",
+  },
+];

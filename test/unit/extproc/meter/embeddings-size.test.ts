@@ -1,0 +1,56 @@
+import { describe, expect, test } from "vitest";
+import { sizeEmbeddings } from "../../../../extproc/meter/embeddings-size.ts";
+import { parseBody } from "../../../../extproc/protocol/json/parse-body.ts";
+
+const PRICE = { inputPicoUsd: 20_000n, cachedInputPicoUsd: 20_000n, cacheWritePicoUsd: 20_000n, outputPicoUsd: 0n };
+
+function sizeOf(input: unknown, contextWindow: number | null = 8_192) {
+  const body = Buffer.from(JSON.stringify({ model: "m", input }));
+  return sizeEmbeddings(parseBody(body, { headers: new Map(), interface: "embeddings" }), { contextWindow, price: PRICE });
+}
+
+describe("what a request for embeddings holds (S30)", () => {
+  test("is its texts at three bytes a token, and what servers put around each", () => {
+    expect(sizeOf("a".repeat(300)).hold).toMatchObject({ promptTokens: 108, fullNanoUsd: 2_160n, minNanoUsd: 2_160n });
+    expect(sizeOf(["a".repeat(300), "b"]).hold.promptTokens).toBe(108 + 9);
+  });
+
+  test("is its token ids, which are known", () => {
+    expect(sizeOf([1, 2, 3]).hold.promptTokens).toBe(11);
+    expect(sizeOf([[1, 2, 3], [4]]).hold.promptTokens).toBe(11 + 9);
+  });
+
+  test("is no more than the model reads of each input", () => {
+    expect(sizeOf("a".repeat(100_000)).hold.promptTokens).toBe(8_192);
+    expect(sizeOf(["a".repeat(100_000), "b".repeat(100_000)]).hold.promptTokens).toBe(2 * 8_192);
+    expect(sizeOf("a".repeat(300_000), null).hold.promptTokens).toBe(100_008);
+  });
+
+  test("is refused with both numbers", () => {
+    const { hold } = sizeOf("a".repeat(300));
+    expect(hold.describe(1_000n)).toBe("covers 50 input tokens, and this request may have 108");
+    expect(hold).toMatchObject({ isOpen: false, remedy: "Send fewer or shorter inputs" });
+    expect(hold.outputTokens(hold.fullNanoUsd)).toBe(0);
+  });
+});
+
+describe("what it is charged", () => {
+  const finalOf = (input: unknown, report: object) => {
+    const meter = sizeOf(input).meter(0);
+    meter.report(report);
+    return meter.final();
+  };
+
+  test("is the server's count", () => {
+    const { usage, isEstimated } = finalOf("hello", { inputTokens: 3, outputTokens: 0 });
+    expect(usage).toMatchObject({ inputTokens: 3, outputTokens: 0 });
+    expect(isEstimated).toBe(false);
+  });
+
+  test("is our own, and flagged, where the server has none that can be true (S38)", () => {
+    const text = "a".repeat(400);
+    for (const report of [{}, { inputTokens: Number.NaN }, { inputTokens: 0 }, { inputTokens: 8_193 }])
+      expect(finalOf(text, { ...report, outputTokens: 0 })).toMatchObject({ usage: { inputTokens: 100 }, isEstimated: true });
+    expect(finalOf([1, 2, 3], { outputTokens: 0 })).toMatchObject({ usage: { inputTokens: 3 }, isEstimated: true });
+  });
+});

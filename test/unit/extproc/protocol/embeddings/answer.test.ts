@@ -1,0 +1,70 @@
+import { describe, expect, test } from "vitest";
+import { GatewayError } from "../../../../../contract/errors.ts";
+import { embeddingsUsage, readEmbeddingsAnswer } from "../../../../../extproc/protocol/embeddings/answer.ts";
+import { editMembers, replace } from "../../../../../extproc/protocol/json/splice.ts";
+
+const VECTOR = { object: "embedding", index: 0, embedding: [0.25, -1e-9] };
+const REST = { object: "list", model: "inner", usage: { prompt_tokens: 5, total_tokens: 5 } };
+
+function read(answer: object | string) {
+  return readEmbeddingsAnswer(Buffer.from(typeof answer === "string" ? answer : JSON.stringify(answer)));
+}
+
+describe("an answer is read beside its vectors", () => {
+  test.for<[string, object | string]>([
+    ["as OpenAI writes it", { object: "list", data: [VECTOR, VECTOR], model: "inner", usage: REST.usage }],
+    ["with its vectors last", { ...REST, data: [VECTOR] }],
+    ["with its vectors first", { data: [VECTOR], ...REST }],
+    ["with another array in front", { tags: [["]"]], ...REST, data: [VECTOR] }],
+    ["with another array behind", { data: [VECTOR], ...REST, tags: [["["]] }],
+    ["with brackets in texts", { note: "[", data: [{ ...VECTOR, embedding: "AA==" }], ...REST, other: "]" }],
+    ["with arrays inside another member", { meta: { a: [1], data: [2] }, data: [VECTOR], ...REST, more: { b: [3] } }],
+    ["over several lines", JSON.stringify({ data: [VECTOR], ...REST }, null, 2)],
+    ["without vectors", { data: [], ...REST }],
+  ])("%s", ([, answer]) => {
+    const text = typeof answer === "string" ? answer : JSON.stringify(answer);
+    const { json, outline } = read(text);
+    expect(embeddingsUsage(json)).toEqual({ inputTokens: 5 });
+    expect(json["data"]).toEqual([]);
+    const renamed = editMembers(Buffer.from(text), { model: replace("mine") }, outline).toString("utf8");
+    expect(JSON.parse(renamed)).toEqual({ ...JSON.parse(text), model: "mine" });
+  });
+
+  test("a server that reports nothing, or nonsense, has no count", () => {
+    expect(embeddingsUsage({})).toBeUndefined();
+    expect(embeddingsUsage({ usage: null })).toBeUndefined();
+    expect(embeddingsUsage({ usage: { total_tokens: 4 } })).toEqual({ inputTokens: 4 });
+    expect(embeddingsUsage({ usage: { prompt_tokens: "4" } })).toEqual({ inputTokens: Number.NaN });
+  });
+});
+
+describe("what is no answer", () => {
+  test.for<[string, string, string, number]>([
+    ["an error with 200", '{"error":{"message":"too long","code":400}}', "invalid_request", 400],
+    ["nothing", "", "upstream_error", 502],
+    ["a page", "<html>[]</html>", "upstream_error", 502],
+    ["a list", "[1,2]", "upstream_error", 502],
+    ["no list", '{"data":{}}', "upstream_error", 502],
+    ["a cut answer", '{"data":[{"embedding":[1,2', "upstream_error", 502],
+    ["more beside the vectors than is read", `{"data":[],"note":"${"a".repeat(100_000)}"}`, "upstream_error", 502],
+    ["brackets alone", "[".repeat(100_000), "upstream_error", 502],
+  ])("%s", ([, answer, code, status]) => {
+    const refusal = expect.objectContaining({ code, status });
+    expect(() => read(answer)).toThrow(refusal);
+    expect(() => read(answer)).toThrow(GatewayError);
+  });
+});
+
+test("an answer is read in a fraction of the time of a parse", () => {
+  const item = `{"embedding":[${"0.0123456789,".repeat(1_535)}1]}`;
+  const items = Array.from({ length: 200 }, () => item).join(",");
+  const answer = Buffer.from(`{"data":[${items}],"model":"m","usage":{"prompt_tokens":5}}`);
+  const time = (work: () => unknown) => {
+    const startedMs = performance.now();
+    work();
+    return performance.now() - startedMs;
+  };
+  const fastest = (work: () => unknown) => Math.min(...Array.from({ length: 5 }, () => time(work)));
+  const parseMs = fastest(() => JSON.parse(answer.toString("utf8")));
+  expect(fastest(() => readEmbeddingsAnswer(answer))).toBeLessThan(parseMs / 10);
+});
