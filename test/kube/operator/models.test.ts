@@ -171,7 +171,7 @@ test("the operator was allowed everything that it asked for", async () => {
 describe("a backend inside", () => {
   test.for([
     ["a-cloud-s", "http://169.254.169.254/latest", "169.254.169.254 is a link-local address"],
-    ["this-machine", "http://localhost:9901/v1", "localhost leads to ::1, a loopback address"],
+    ["this-machine", "http://localhost:9901/v1", "localhost resolves to ::1, a loopback address"],
   ] as const)("is refused in words: %s", async ([name, url, words]) => {
     const { team, ask } = stage();
     await team.apply(model(name, { url }));
