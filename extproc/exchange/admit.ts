@@ -70,8 +70,9 @@ function admitCaller(context: ExchangeContext, caller: Caller, { endpoint, heade
   checkBodyComes({ headers, interface: protocol }, isEnd);
   context.slot = deps.admission.enter(load);
   context.closers.push(context.slot.release);
-  context.heldBytes = deps.byteAdmission.enter(caller.account.accountId, readLength(headers));
-  context.closers.push(context.heldBytes.release);
+  const held = deps.byteAdmission.enter(caller.account.accountId, readLength(headers));
+  context.heldBytes = held;
+  context.closers.push(() => held.release(context.answerBytes));
   const admitted: Step = { reply: reply.continueToBody(), next: { kind: "admitted", caller, endpoint, headers } };
   const wait = deps.starts.wait(load);
   if (wait === null) return admitted;

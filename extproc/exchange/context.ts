@@ -28,6 +28,8 @@ export interface ExchangeContext {
   slot: Slot | undefined;
   heldBytes: HeldBytes | undefined;
   requestBytes: number;
+  /** Of the answer that Envoy has in one piece; 0 until it has. */
+  answerBytes: number;
   /** Undefined until the request is sent to a model server, to be answered. */
   forwarded: Forwarded | undefined;
   /** Of the latest failure; null if nothing went wrong. */
@@ -77,6 +79,7 @@ export function createContext(deps: ExchangeDeps, push: (reply: Reply) => void):
     slot: undefined,
     heldBytes: undefined,
     requestBytes: 0,
+    answerBytes: 0,
     forwarded: undefined,
     errorCode: null,
     client: { aborted: false },

@@ -55,6 +55,7 @@ function hold(context: ExchangeContext, turn: Omit<ReadRequest, "size">): Step |
   const { deps, protocol } = context;
   const { body, caller, model } = turn;
   const size = protocol === "embeddings" ? sizeEmbeddings(body, model) : sizeRequest(body, { protocol, model });
+  context.heldBytes?.reserve(context.requestBytes + size.answerBytes);
   const request = { ...turn, size };
   const reserved = reserve(deps, { caller, protocol, size: size.hold, signal: context.client });
   return reserved instanceof Promise

@@ -101,11 +101,13 @@ export function respondWhole(
   if (coding !== null) context.heldBytes?.resize(context.requestBytes + body.length);
   const { redactor } = context.deps;
   const errorEvent = errorEventOf(context);
-  return finishWhole({ received, body, asStream, translation: dispatch.translation(), run, redactor, errorEvent, keep });
+  const whole = finishWhole({ received, body, asStream, translation: dispatch.translation(), run, redactor, errorEvent, keep });
+  context.answerBytes = received.length;
+  return whole;
 }
 
 function tooLargeAsStream(): GatewayError {
-  const message = "The model server answered a request for a stream with one document that is larger than the gateway can carry.";
+  const message = "The model server answered a request for a stream with one document that is larger than the gateway supports.";
   return new GatewayError("upstream_error", message);
 }
 

@@ -25,13 +25,19 @@ export interface HeldBytes {
    * @throws GatewayError as `enter` does; the room stays as it was.
    */
   reserve(bytes: number): void;
-  /** Idempotent. */
-  release(): void;
+  /**
+   * Gives the room back, but for a large answer that its client may still have to read: Envoy holds that, and cannot say for
+   * how long. It counts for the time that reading it takes at 8 Mbit/s. Idempotent.
+   * @param answerBytes of an answer that Envoy has in one piece; 0 if there is none.
+   */
+  release(answerBytes?: number): void;
 }
 
 /** Bodies of conversations, which are small, have room left when large ones have taken theirs. */
 const LARGE_FROM_BYTES = 1024 * 1024;
 const LARGE_SHARE = 3 / 4;
+/** 8 Mbit/s. */
+const READ_BYTES_PER_MS = (1024 * 1024) / 1000;
 /** From half of all bytes on, an account may have no more than a quarter: its uploads leave room for the others'. */
 const BUSY_FROM = 1 / 2;
 const ACCOUNT_SHARE = 1 / 4;
@@ -61,7 +67,7 @@ export function createByteAdmission({ maxBytes }: { maxBytes: number }): ByteAdm
     if (own > 0 && others + bytes > maxBytes * BUSY_FROM && own + bytes > maxBytes * ACCOUNT_SHARE)
       throw new GatewayError(
         "rate_limited",
-        `The bodies of your account's requests in flight have ${Math.ceil(own / MEBIBYTE)} MiB, its share of the gateway's memory. Wait for some of them to finish.`,
+        `The bodies of your account's requests in flight and of its latest answers have ${Math.ceil(own / MEBIBYTE)} MiB, its share of the gateway's memory. Wait for some of them to finish.`,
         COME_AGAIN,
       );
   }
@@ -89,9 +95,12 @@ export function createByteAdmission({ maxBytes }: { maxBytes: number }): ByteAdm
           check(accountId, bytes, held);
           resize(bytes);
         },
-        release() {
-          resize(0);
+        release(answerBytes = 0) {
+          if (!isHere) return;
+          const unread = answerBytes < LARGE_FROM_BYTES ? 0 : answerBytes;
+          resize(unread);
           isHere = false;
+          if (unread > 0) setTimeout(() => add(accountId, -unread), unread / READ_BYTES_PER_MS).unref();
         },
       };
     },

@@ -1,3 +1,4 @@
+import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 import type { Price } from "../../ledger/money.ts";
 import { sizePromptHold } from "../credit/hold-size.ts";
 import { readEmbeddingsRequest } from "../protocol/embeddings/request.ts";
@@ -10,6 +11,13 @@ import type { RequestSize } from "./request-size.ts";
 /** What servers put around each input: its beginning, its end, an instruction of the model's. */
 const FRAME_TOKENS = 8;
 
+/** Envoy has room for as much of an answer as of a request. */
+const MAX_ANSWER_BYTES = MAX_REQUEST_BYTES;
+/** Of the largest models that many use. */
+const LIKELY_DIMENSIONS = 3_072;
+/** Four bytes in base64; a sign, a point and ten digits as text. */
+const BYTES_PER_DIMENSION = { base64: 5.4, float: 13 } as const;
+
 interface PricedModel {
   /** Of one input. */
   contextWindow: number | null;
@@ -21,7 +29,7 @@ interface PricedModel {
  * @throws GatewayError `invalid_request` (S21).
  */
 export function sizeEmbeddings(body: RequestBody, { contextWindow, price }: PricedModel): RequestSize {
-  const inputs = readEmbeddingsRequest(body);
+  const { inputs, dimensions, format } = readEmbeddingsRequest(body);
   const read = (tokens: number) => Math.min(tokens, contextWindow ?? Infinity);
   const promptTokens = sumOf(inputs, {
     ofText: (bytes) => read(Math.ceil(bytes / HELD_BYTES_PER_TOKEN) + FRAME_TOKENS),
@@ -32,6 +40,7 @@ export function sizeEmbeddings(body: RequestBody, { contextWindow, price }: Pric
   return {
     hold: sizePromptHold(promptTokens, price),
     wantsStream: false,
+    answerBytes: Math.min(Math.ceil(count * (dimensions ?? LIKELY_DIMENSIONS) * BYTES_PER_DIMENSION[format]), MAX_ANSWER_BYTES),
     meter: () =>
       createMeter(likelyTokens, { tokens: Math.min(count * (contextWindow ?? MAX_TOKENS), MAX_TOKENS), outputTokens: 0 }),
   };

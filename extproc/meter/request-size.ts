@@ -12,6 +12,8 @@ export interface RequestSize {
   /** What must be free for it to run. */
   hold: HoldSize;
   wantsStream: boolean;
+  /** Of the answer, as far as it is known to be large: memory is set aside for it. */
+  answerBytes: number;
   /** Made when it runs. @param outputTokens the limit that is sent, for each answer. */
   meter(outputTokens: number): Meter;
 }
@@ -24,6 +26,7 @@ export function sizeRequest(body: RequestBody, { protocol, model }: { protocol: 
   return {
     hold: sizeHold({ promptTokens, likelyPromptTokens, ask, model }),
     wantsStream: ask.wantsStream,
+    answerBytes: 0,
     meter(outputTokens) {
       const { answers, isCompacting } = ask;
       const heldPromptTokens = promptTokens;

@@ -8,6 +8,7 @@ import { embed } from "../../local/simulator/embeddings/vector.ts";
 import type { TestBackend, TestModelOfMany } from "../support/backend-manifests.ts";
 import { eventually } from "../support/eventually.ts";
 import { useScriptedModels } from "../support/scripted-models.ts";
+import { scrape } from "../support/metrics.ts";
 import { onlyRow } from "../support/settlement.ts";
 
 /** Embeddings by the official SDK, from a model server that a test scripts, through a real Envoy and into a real ledger (S46). */
@@ -214,11 +215,35 @@ describe("what goes wrong", () => {
 });
 
 describe("large answers", () => {
+  const bodyBytes = async () => (await scrape(stack().extprocAdminUrl)).get("gateway_body_bytes") ?? 0;
   const VECTOR = `{"object":"embedding","index":0,"embedding":"${"A".repeat(16_384)}"}`;
   const answerOf = (vectors: number) =>
     Buffer.from(
       `{"object":"list","data":[${Array.from({ length: vectors }, () => VECTOR).join(",")}],"model":"inner-model","usage":{"prompt_tokens":7,"total_tokens":7}}`,
     );
+
+  test("have memory set aside before they come: what is beyond an account's share is refused (S40)", async () => {
+    const input = Array.from({ length: 2_048 }, () => "a");
+    const leave = new AbortController();
+    const asked = Array.from({ length: 20 }, () =>
+      client().embeddings.create({ model: "stalls", input }, { signal: leave.signal }),
+    );
+    const refusals: unknown[] = [];
+    for (const each of asked) each.catch((error: unknown) => void refusals.push(error));
+    await eventually(() => expect(refusals.length).toBeGreaterThan(5));
+    expect(refusals[0]).toMatchObject({ status: 429, message: expect.stringMatching(/share of the gateway's memory/) });
+    expect(await bodyBytes()).toBeLessThanOrEqual(512 * 1024 * 1024);
+    leave.abort();
+    await Promise.allSettled(asked);
+    await eventually(async () => expect(await bodyBytes()).toBe(0));
+  });
+
+  test("count for as long as a slow client may still read them (S40)", async () => {
+    answer = answerOf(200);
+    expect((await post({ model: "scripted", input: "a" })).status).toBe(200);
+    expect(await bodyBytes()).toBeGreaterThanOrEqual(answer.length);
+    await eventually(async () => expect(await bodyBytes()).toBe(0));
+  });
 
   test("of 31 MiB pass, under the name that the client asked for", async () => {
     answer = answerOf(1_980);

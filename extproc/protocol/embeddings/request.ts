@@ -5,6 +5,13 @@ import { checkGuardedNames } from "../output/guarded-names.ts";
 import { requestError } from "../request-error.ts";
 import { readInputs, type Inputs } from "./input.ts";
 
+export interface EmbeddingsRequest {
+  inputs: Inputs;
+  /** Of each vector; null if the model decides. */
+  dimensions: number | null;
+  format: (typeof FORMATS)[number];
+}
+
 const FORMATS = ["float", "base64"] as const;
 const SEND_FORMAT = FORMATS.map((format) => `"${format}"`).join(" or ");
 /** No model has so many, and no vector of that length would fit into an answer. */
@@ -25,7 +32,7 @@ const fieldsSchema = z.object({
  * What a request for embeddings asks for. Fields that only the model server knows pass unread.
  * @throws GatewayError `invalid_request` that names the field which is wrong, or could be read in another way (S21, S30).
  */
-export function readEmbeddingsRequest(body: RequestBody): Inputs {
+export function readEmbeddingsRequest(body: RequestBody): EmbeddingsRequest {
   checkGuardedNames(body, "embeddings");
   // Some servers embed a conversation too, with pictures whose tokens nobody could hold credit for.
   if (body.outline["input"] !== undefined && (body.outline["messages"] ?? null) !== null)
@@ -35,5 +42,6 @@ export function readEmbeddingsRequest(body: RequestBody): Inputs {
   const result = fieldsSchema.safeParse(body.outline);
   // An error says what it found, and a long string is not in the outline.
   if (!result.success) throw requestError(result.error.issues, body.whole());
-  return readInputs(body);
+  const { dimensions, encoding_format: format } = result.data;
+  return { inputs: readInputs(body), dimensions: dimensions ?? null, format: format ?? "float" };
 }

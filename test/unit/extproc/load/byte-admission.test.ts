@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { GatewayError } from "../../../../contract/errors.ts";
 import { MAX_REQUEST_BYTES } from "../../../../contract/headers.ts";
 import { createByteAdmission } from "../../../../extproc/load/byte-admission.ts";
@@ -24,6 +24,33 @@ test("a body is counted from its headers until its request ends, once", () => {
   held.release();
   held.resize(MEBIBYTE);
   expect(admission.bytes).toBe(0);
+});
+
+test("a large answer counts for the time that reading it takes, a small one until its request ends", () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const admission = setUp();
+  const large = admission.enter("a", 100);
+  large.resize(100 + 8 * MEBIBYTE);
+  large.release(8 * MEBIBYTE);
+  large.release(8 * MEBIBYTE);
+  expect(admission.bytes).toBe(8 * MEBIBYTE);
+  vi.advanceTimersByTime(7_900);
+  expect(admission.bytes).toBe(8 * MEBIBYTE);
+  vi.advanceTimersByTime(200);
+  expect(admission.bytes).toBe(0);
+
+  const small = admission.enter("a", 100);
+  small.resize(100_000);
+  small.release(99_900);
+  expect(admission.bytes).toBe(0);
+});
+
+test("an account whose answers nobody reads is refused, and others are served", () => {
+  const admission = setUp();
+  for (let answers = 0; answers < 3; answers++) admission.enter("a", 100).release(30 * MEBIBYTE);
+  expect(refusal(() => admission.enter("a", 100))).toEqual(["rate_limited", "2"]);
+  expect(admission.enter("b", 100)).toMatchObject({});
 });
 
 test("a body that is too large is refused at its headers", () => {

@@ -34,6 +34,24 @@ describe("what a request for embeddings holds (S30)", () => {
   });
 });
 
+describe("the memory set aside for its vectors (S40)", () => {
+  const answerBytesOf = (fields: object) => {
+    const body = Buffer.from(JSON.stringify({ model: "m", input: ["a", "b"], ...fields }));
+    return sizeEmbeddings(parseBody(body, { headers: new Map(), interface: "embeddings" }), { contextWindow: null, price: PRICE })
+      .answerBytes;
+  };
+
+  test("follows from inputs, dimensions and form", () => {
+    expect(answerBytesOf({ dimensions: 1_000 })).toBe(26_000);
+    expect(answerBytesOf({ dimensions: 1_000, encoding_format: "base64" })).toBe(10_800);
+    expect(answerBytesOf({})).toBe(2 * 3_072 * 13);
+  });
+
+  test("is no more than an answer may have", () => {
+    expect(answerBytesOf({ input: Array.from({ length: 2_048 }, () => "a") })).toBe(32 * 1024 * 1024);
+  });
+});
+
 describe("what it is charged", () => {
   const finalOf = (input: unknown, report: object) => {
     const meter = sizeOf(input).meter(0);

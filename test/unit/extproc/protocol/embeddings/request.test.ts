@@ -8,7 +8,7 @@ const LONG = "word ".repeat(1_000);
 
 function read(request: object | string): Inputs {
   const text = typeof request === "string" ? request : JSON.stringify({ model: "m", ...request });
-  return readEmbeddingsRequest(parseBody(Buffer.from(text), { headers: new Map(), interface: "embeddings" }));
+  return readEmbeddingsRequest(parseBody(Buffer.from(text), { headers: new Map(), interface: "embeddings" })).inputs;
 }
 
 function refusalOf(request: object | string): GatewayError {
