@@ -76,7 +76,11 @@ test("an added Model answers, under its alias too, and a removed one is not foun
 
 test("a bad edit is refused with file, field and reason, and the last good state goes on", async () => {
   await edit((text) => text.replace(/inputPerMillion: .*/, "inputPerMillion: 3 dollars"));
-  await eventually(() => expect(stack.complaints.join("\n")).toMatch(/models\.yaml.*spec\.pricing\.inputPerMillion.*the last valid version stays in force/));
+  await eventually(() =>
+    expect(stack.complaints.join("\n")).toMatch(
+      /models\.yaml.*spec\.pricing\.inputPerMillion.*the last valid version stays in force/,
+    ),
+  );
   expect((await ask("modelx-v4-pro")).status).toBe(200);
   expect((await ask("modelx-v4-flash")).status).toBe(200);
 });
