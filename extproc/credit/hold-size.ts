@@ -1,5 +1,6 @@
 import { NO_USAGE } from "../../contract/usage.ts";
 import { chargeNanoUsd, type Price } from "../../ledger/money.ts";
+import { inWords } from "../protocol/in-words.ts";
 import type { OutputAsk } from "../protocol/output/output-ask.ts";
 
 /** What a request may cost, nano-USD, and the output limit that a hold of some amount pays for. */
@@ -96,8 +97,4 @@ const PICO_PER_NANO = 1_000n;
 function roomBehind(promptTokens: number, contextWindow: number | null): number {
   if (contextWindow === null) return Infinity;
   return Math.max(contextWindow - promptTokens, FLOOR_TOKENS);
-}
-
-function inWords(tokens: number): string {
-  return tokens.toLocaleString("en-US");
 }

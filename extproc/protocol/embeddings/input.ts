@@ -1,5 +1,6 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import type { RequestBody } from "../json/request-body.ts";
+import { inWords } from "../in-words.ts";
 import { scanElements } from "../json/scan.ts";
 import { requestError } from "../request-error.ts";
 
@@ -112,8 +113,4 @@ function misfit(body: RequestBody, path: readonly number[], expected: string): G
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, each) => total + each, 0);
-}
-
-function inWords(number: number): string {
-  return number.toLocaleString("en-US");
 }

@@ -1,0 +1,4 @@
+/** A count as sentences have it: "300,000". */
+export function inWords(count: number): string {
+  return count.toLocaleString("en-US");
+}
