@@ -1,11 +1,6 @@
-import { once } from "node:events";
-import { SMTPServer } from "smtp-server";
-import { expect, onTestFinished, test } from "vitest";
-import { sendLowBalanceAlerts } from "../../dashboard/payments/low-balance.ts";
+import { expect, test } from "vitest";
 import type { Outbox } from "../../dashboard/mail/letter.ts";
 import { createOutbox } from "../../dashboard/mail/outbox.ts";
-import { createSmtpMailer } from "../../dashboard/mail/smtp.ts";
-import { setAlertThreshold } from "../../ledger/payments/balance-alerts.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
 import { createApiKey, isKeyInForce } from "../../ledger/keys/keys.ts";
 import { listMembers, listMemberships } from "../../ledger/people/members.ts";
@@ -13,7 +8,6 @@ import { findPersonByEmail } from "../../ledger/people/persons.ts";
 import { openDashboard, type Client } from "../support/dashboard.ts";
 import { eventually } from "../support/eventually.ts";
 import { PEPPER } from "../support/ledger.ts";
-import { captureLog } from "../support/log.ts";
 import { PASSWORD as PERSON_PASSWORD } from "../support/people.ts";
 import { usePostgres } from "../support/postgres.ts";
 
@@ -188,27 +182,6 @@ test("a letter that the mail server does not take is told to who asked for it", 
   expect(invited.body).toContain("The email could not be sent");
 });
 
-test("an owner whose address takes no mail keeps no news from the others, and is not tried for ever", async () => {
-  const { database, owner, inAccount } = await open();
-  const ann = await owner("ann@example.com");
-  await inAccount(ann.accountId, "owner", "typo@example.com");
-  await postCredit(database, { accountId: ann.accountId, kind: "adjust", amountNanoUsd: 5_000_000_000n, reference: "in" });
-  const sent: string[] = [];
-  const mailer = {
-    outbox: null,
-    send: ({ to }: { to: string }) => {
-      sent.push(to);
-      return to.startsWith("typo") ? Promise.reject(new Error("550")) : Promise.resolve();
-    },
-  };
-  const { log } = captureLog();
-  const round = () => sendLowBalanceAlerts({ database, mailer, log, publicBaseUrl: "http://gateway.example" });
-  await round();
-  await postCredit(database, { accountId: ann.accountId, kind: "adjust", amountNanoUsd: -4_500_000_000n, reference: "out" });
-  for (let time = 0; time < 3; time++) await round();
-  expect(sent.toSorted()).toEqual(["ann@example.com", "typo@example.com"]);
-});
-
 test("where only some domains' addresses can sign up, a mailed link proves that one is somebody's (S24)", async () => {
   const { guest, database, outbox } = await open({ signUp: { isOpen: true, domains: ["example.com"] } });
   const ask = (email: string) => guest.post("/dashboard/sign-up/address", { email });
@@ -263,87 +236,6 @@ test("guesses at the password of somebody who is signed in are counted as those 
   expect((await guess()).body).toContain("Too many");
   const right = await ann.post("/dashboard/settings/password", { current: PASSWORD, password: OTHER_PASSWORD });
   expect([right.statusCode, Number(right.headers["retry-after"])]).toEqual([429, expect.closeTo(60, -1)]);
-});
-
-test("owners are told once for each fall below the threshold, and not of an account that never had that much", async () => {
-  const { database, owner, inAccount, mailer, outbox } = await open();
-  const ann = await owner("ann@example.com");
-  await owner("poor@example.com");
-  await inAccount(ann.accountId, "member");
-  const { log } = captureLog();
-  const round = () => sendLowBalanceAlerts({ database, mailer, log, publicBaseUrl: "http://gateway.example" });
-  let entries = 0;
-  const post = (amountNanoUsd: bigint) =>
-    postCredit(database, { accountId: ann.accountId, kind: "adjust", amountNanoUsd, reference: `entry ${++entries}` });
-
-  await round();
-  await post(5_000_000_000n);
-  await Promise.all([round(), round()]);
-  expect(outbox.letters).toEqual([]);
-  await post(-4_500_000_000n);
-  await Promise.all([round(), round()]);
-  await round();
-  expect(outbox.letters.map(({ letter }) => [letter.to, letter.subject])).toEqual([
-    ["ann@example.com", expect.stringContaining("low balance, $0.50 left")],
-  ]);
-  await post(5_000_000_000n);
-  await round();
-  await post(-5_000_000_000n);
-  await round();
-  expect(outbox.letters).toHaveLength(2);
-
-  await post(5_000_000_000n);
-  await setAlertThreshold(database, ann.accountId, null);
-  await post(-5_000_000_000n);
-  await round();
-  expect(outbox.letters).toHaveLength(2);
-});
-
-test("a letter that could not be sent is sent the next time", async () => {
-  const { database, owner } = await open();
-  const ann = await owner("ann@example.com");
-  const credit = (amountNanoUsd: bigint, reference: string) =>
-    postCredit(database, { accountId: ann.accountId, kind: "adjust", amountNanoUsd, reference });
-  const { log } = captureLog();
-  const working = createOutbox();
-  const failing = { outbox: null, send: () => Promise.reject(new Error("no route")) };
-  const round = (mailer: typeof working | typeof failing) =>
-    sendLowBalanceAlerts({ database, mailer, log, publicBaseUrl: "http://gateway.example" });
-  await credit(5_000_000_000n, "one");
-  await round(working);
-  await credit(-4_500_000_000n, "two");
-  await round(failing);
-  await round(working);
-  expect(working.outbox?.letters).toHaveLength(1);
-});
-
-test("letters go out over SMTP; a name cannot add a header", async () => {
-  const received: string[] = [];
-  const server = new SMTPServer({
-    authOptional: true,
-    disabledCommands: ["STARTTLS"],
-    onData(stream, _session, done) {
-      stream.setEncoding("utf8");
-      let text = "";
-      stream.on("data", (piece: string) => (text += piece));
-      stream.on("end", () => {
-        received.push(text);
-        done();
-      });
-    },
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server.server, "listening");
-  onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())));
-  const address = server.server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-  const mailer = createSmtpMailer({ url: `smtp://127.0.0.1:${port}`, from: "Gateway <gateway@example.com>" });
-  await mailer.send({ to: "ann@example.com", subject: "Join Evil\r\nBcc: eve@example.com", text: "Hello Ørsted\n.\nline" });
-  expect(received).toHaveLength(1);
-  const [head = "", body = ""] = (received[0] ?? "").split("\r\n\r\n");
-  expect(head).toContain("To: ann@example.com");
-  expect(head).not.toMatch(/^bcc:/im);
-  expect(Buffer.from(body, "utf8").toString()).toContain("line");
 });
 
 test("an address changes once the new one is proved; the old one is told, its links and other sessions end", async () => {
