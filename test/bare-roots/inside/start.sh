@@ -14,7 +14,7 @@ is_open() { (exec 3<>/dev/tcp/127.0.0.1/8080) 2> /dev/null; }
 # The network may be the machine's own: whoever else uses the port there is waited for.
 for _ in $(seq 300); do is_open || break; sleep 1; done
 
-# Emptied here: the job in the background may do so after the log of an earlier command was taken for its own.
+# Emptied here: the loop below may read it before the background job empties it.
 : > "$log"
 bash -c "$COMMAND" > "$log" 2>&1 < /dev/null &
 job=$!
