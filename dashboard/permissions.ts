@@ -6,17 +6,17 @@ import type { Role } from "../ledger/people/members.ts";
  */
 export const PERMISSIONS = {
   see: { least: "viewer", words: "See keys, usage, credit, members and tokens" },
-  manageKeys: { least: "member", words: "Make, change, rotate, disable and delete API keys" },
+  manageKeys: { least: "member", words: "Create, change, rotate, disable and delete API keys" },
   usePlayground: { least: "member", words: "Use the playground, which spends the account's credit" },
   addCredit: { least: "member", words: "Pay for credit, and redeem codes" },
-  setAlert: { least: "member", words: "Choose at which balance the owners are mailed" },
+  setAlert: { least: "member", words: "Choose the balance below which the owners get an email" },
   setLimits: { least: "owner", words: "Set the account's limits, budgets and webhook" },
   manageCard: { least: "owner", words: "Save and remove the card, and set automatic top-up" },
   setBilling: { least: "owner", words: "Set the billing details on receipts and statements" },
   manageMembers: { least: "owner", words: "Invite and remove people, change their roles, and require a second factor" },
   renameAccount: { least: "owner", words: "Rename the account" },
   closeAccount: { least: "owner", words: "Close the account" },
-  manageTokens: { least: "owner", words: "Make and revoke management tokens" },
+  manageTokens: { least: "owner", words: "Create and revoke management tokens" },
 } as const satisfies Record<string, { least: Role; words: string }>;
 
 export type Permission = keyof typeof PERMISSIONS;

@@ -90,7 +90,7 @@ async function letTimePass(database: Database): Promise<void> {
   await database.execute("UPDATE webhook_delivery SET next_attempt_at = now() WHERE next_attempt_at IS NOT NULL");
 }
 
-test("each threshold is told once a month: by letter to owners, and by an event that the official library verifies", async () => {
+test("each threshold is reported once a month: by email to owners, and by an event that the official library verifies (S47)", async () => {
   const { accountId, owner, letters, round, deliver, spend } = await open();
   const { received, url } = await startEndpoint(204);
   const secret = await setWebhook(owner, url);

@@ -59,7 +59,7 @@ interface AddOptions {
 
 const hasSession = ({ cookies }: { cookies: { name: string }[] }) => cookies.some(({ name }) => name.endsWith("session"));
 
-test("a passkey is added with recovery codes, is told by mail, signs in alone, and is listed and removed", async () => {
+test("a passkey is added with recovery codes, reported by email, signs in alone, and is listed and removed (S48)", async () => {
   const { ann, add, signIn, mailer, database } = await open();
   const authenticator = createAuthenticator(ORIGIN);
   const added = await add(authenticator);

@@ -72,7 +72,7 @@ async function open({ domains = "", hasSecondFactor = false }: { domains?: strin
   return { ...dashboard, ...servers, database, mailer, leave, signIn };
 }
 
-test("each service has its button, and GitHub's people sign up and in by their number", async () => {
+test("each provider has its button, and GitHub users are identified by their number (S48)", async () => {
   const { guest, github, signIn, database, client } = await open();
   const page = (await guest.get("/dashboard/sign-in")).body;
   for (const name of ["Acme", "Google", "GitHub"]) expect(page).toContain(`Sign in with ${name}`);
