@@ -69,15 +69,19 @@ export function createLimits({ clock, turns }: LimitsDeps): Limits {
     }
     const counters = subjects.get(name) ?? new Map<LimitKind, Counter>();
     subjects.set(name, counters);
+    let isOrdered = true;
     for (const each of LIMIT_NAMES) {
       const definition = LIMITS[each];
       const { kind } = definition;
       const limit = readLimit(settings[each]);
       const counter = counters.get(kind);
       if (limit === undefined) counters.delete(kind);
-      else if (counter === undefined) counters.set(kind, createCounter(definition, limit, { processes: processes() }));
-      else counter.setLimit(limit);
+      else if (counter === undefined) {
+        isOrdered = counters.size === 0;
+        counters.set(kind, createCounter(definition, limit, { processes: processes() }));
+      } else counter.setLimit(limit);
     }
+    if (!isOrdered) restoreOrder(counters);
     return { name, noun, counters };
   }
 
@@ -148,6 +152,17 @@ export function createLimits({ clock, turns }: LimitsDeps): Limits {
 
   function isSamePeriod(counter: Counter, begunMs: number): boolean {
     return counter.definition.period === null || counter.resetsMs(begunMs) === counter.resetsMs(clock.nowMs());
+  }
+}
+
+/** Limits are checked in the order of the schema, also those set later (docs/howto/add-a-limit.md). */
+function restoreOrder(counters: Map<LimitKind, Counter>): void {
+  for (const each of LIMIT_NAMES) {
+    const { kind } = LIMITS[each];
+    const counter = counters.get(kind);
+    if (counter === undefined) continue;
+    counters.delete(kind);
+    counters.set(kind, counter);
   }
 }
 

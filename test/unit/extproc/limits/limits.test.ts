@@ -152,3 +152,13 @@ test("a limit that is changed holds at once", () => {
   expect(begin(limits, callerWith({ requestsPerMinute: 7 }), 5)).toBe(2);
   expect(begin(limits, callerWith({}), 5)).toBe(5);
 });
+
+test("limits are checked in the schema's order, even if an earlier one is set later", () => {
+  const { limits } = startOne();
+  limits.begin(callerWith({ tokensPerMinute: 10, concurrentRequests: 1 }), "chat", { tokens: 10, nanoUsd: 0n });
+  const caller = callerWith({ requestsPerMinute: 0, tokensPerMinute: 10, concurrentRequests: 1 });
+  expect(refusalOf(() => limits.check(caller, "chat")).message).toContain("0 requests per minute");
+  expect(refusalOf(() => limits.check(callerWith({ tokensPerMinute: 10, concurrentRequests: 1 }), "chat")).message).toContain(
+    "10 tokens per minute",
+  );
+});
