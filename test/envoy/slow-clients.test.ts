@@ -8,7 +8,7 @@ import { eventually } from "../support/eventually.ts";
 import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
 import { loopbackEndpoint, startXdsStack, type XdsStack } from "../support/xds-stack.ts";
 
-/** Clients that hold on to what they have by giving or taking next to nothing (docs/backends.md, Too much), with the product's times made short. */
+/** Clients that hold on to what they have by giving or taking next to nothing (docs/backends.md, Overload and limits), with the product's times made short. */
 const SHORT = {
   request_headers_timeout: { from: "10s", to: "1s" },
   request_timeout: { from: "300s", to: "3s" },
