@@ -56,6 +56,8 @@ export interface Events {
     status: number;
     code: ErrorCode;
   }): void;
+  /** There was no room for a complete answer, or for more of it. */
+  answerRefused(refusal: { requestId: string; model: string; backend: string; bytes: number; code: ErrorCode }): void;
   /** Part of the journal of a process that is gone could not be read: what only that part said is charged to nobody. */
   journalDamaged(damage: JournalDamage & { holder: string }): void;
 }
@@ -248,6 +250,10 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     upstreamFailed(failure) {
       upstreamFailures.inc({ model: failure.model, code: failure.code });
       log.warn(failure, "error from the model server");
+    },
+    answerRefused(refusal) {
+      limited.inc({ reason: "answer" });
+      log.warn(refusal, "no memory left for a complete answer");
     },
     journalDamaged(damage) {
       damagedRecords.inc(damage.records);

@@ -24,6 +24,7 @@ import { createCatchUp, HURRY } from "./auth/catch-up.ts";
 import { createBrokenAnswers } from "./broken-answers.ts";
 import { createEarlyAnswers } from "./early-answers/early-answers.ts";
 import { relayTarget } from "./early-answers/relay.ts";
+import { createHeldAnswers } from "./held-answers.ts";
 import { createEvents } from "./events.ts";
 import { createExchange } from "./exchange/exchange.ts";
 import { createAttemptExchange } from "./fallback/attempt-exchange.ts";
@@ -202,6 +203,7 @@ export async function startExtproc(
     onDropped: events.storedResponsesDropped,
   });
   const brokenAnswers = createBrokenAnswers();
+  const heldAnswers = createHeldAnswers();
   const { earlyAnswersAddress } = config;
   const earlyAnswers =
     earlyAnswersAddress === null ? null : createEarlyAnswers({ target: relayTarget(earlyAnswersAddress), worker: config.listen });
@@ -229,6 +231,7 @@ export async function startExtproc(
     health: createBackendHealth({ clock, ...(supervisor === undefined ? {} : { notify: supervisor.notify }) }),
     openAttempts: createOpenAttempts(),
     brokenAnswers,
+    heldAnswers,
     earlyAnswers,
     worker: config.worker.number,
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
@@ -245,6 +248,7 @@ export async function startExtproc(
 
   function hear(news: News): void {
     if ("brokenAnswer" in news) brokenAnswers.report(news.brokenAnswer);
+    else if ("heldAnswer" in news) heldAnswers.report(news.heldAnswer);
     else deps.health.hear(news);
   }
   const adminPages = {
@@ -292,6 +296,9 @@ export async function startExtproc(
     onBrokenAnswer(broken) {
       // Envoy reports to any of its workers.
       if (!brokenAnswers.report(broken)) supervisor?.notify({ brokenAnswer: broken });
+    },
+    onHeldAnswer(held) {
+      if (!heldAnswers.report(held)) supervisor?.notify({ heldAnswer: held });
     },
     createAttempt: (push) => createAttemptExchange({ openAttempts: deps.openAttempts, push }),
     turns: createTurns({ clock: monotonic, defer: setImmediate }),

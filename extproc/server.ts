@@ -7,11 +7,13 @@ import {
   type GrpcStream,
   type GrpcStreams,
 } from "../runtime/grpc-streams.ts";
+import { AccessLogType } from "../runtime/gen/envoy/data/accesslog/v3/accesslog_pb.js";
 import { StreamAccessLogsMessageSchema } from "../runtime/gen/envoy/service/accesslog/v3/als_pb.js";
 import type { Logger } from "../runtime/log.ts";
 import type { BrokenAnswer } from "./broken-answers.ts";
 import type { EarlyAnswers } from "./early-answers/early-answers.ts";
 import type { Exchange } from "./exchange/exchange.ts";
+import type { HeldAnswer } from "./held-answers.ts";
 import type { Turns } from "./load/turns.ts";
 import { createProcessingRequestReader, type ProcessingRequest } from "./processing-request.ts";
 import type { Reply } from "./reply.ts";
@@ -28,6 +30,8 @@ export interface ServerDeps {
   turns: Turns;
   /** Envoy's report of an answer that its model server did not finish. */
   onBrokenAnswer(broken: BrokenAnswer): void;
+  /** Envoy's report of how much has come of an answer. */
+  onHeldAnswer(held: HeldAnswer): void;
   /** Streams that may be answered early, to be relayed to their model servers. */
   earlyAnswers: Pick<EarlyAnswers, "serve"> | null;
   log: Logger;
@@ -60,14 +64,18 @@ export function startServer(address: string, deps: ServerDeps): Promise<ExtprocS
   });
 }
 
-/** Reports come on a stream that stays open, and ask for no answer (operator/bootstrap/filters/broken-answer-log.ts). */
-function serveReports(stream: GrpcStream, { onBrokenAnswer }: ServerDeps): GrpcHandler {
+/** Reports come on a stream that stays open, and ask for no answer (operator/bootstrap/filters). */
+function serveReports(stream: GrpcStream, { onBrokenAnswer, onHeldAnswer }: ServerDeps): GrpcHandler {
   return {
     message(message) {
       const { logEntries } = fromBinary(StreamAccessLogsMessageSchema, message);
       if (logEntries.case !== "httpLogs") return;
       for (const { request, response, commonProperties } of logEntries.value.logEntry) {
         if (request === undefined) continue;
+        if (commonProperties?.accessLogType === AccessLogType.DownstreamPeriodic) {
+          onHeldAnswer({ requestId: request.requestId, bytes: Number(commonProperties.upstreamWireBytesReceived) });
+          continue;
+        }
         const cluster = commonProperties?.upstreamCluster ?? "";
         const { streamIdleTimeout = false, downstreamConnectionTermination = false } = commonProperties?.responseFlags ?? {};
         const bodyBytes = Number(response?.responseBodyBytes ?? 0n);

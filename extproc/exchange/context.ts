@@ -5,6 +5,7 @@ import type { BrokenAnswer } from "../broken-answers.ts";
 import type { RelayedAnswer } from "../early-answers/relay.ts";
 import type { Dispatch } from "../fallback/dispatch.ts";
 import type { AccountLoad } from "../load/account-load.ts";
+import type { AnswerRoom } from "../load/answer-room.ts";
 import type { HeldBytes } from "../load/byte-admission.ts";
 import type { Slot } from "../load/slot.ts";
 import type { Run } from "../meter/run.ts";
@@ -28,6 +29,8 @@ export interface ExchangeContext {
   slot: Slot | undefined;
   heldBytes: HeldBytes | undefined;
   requestBytes: number;
+  /** Undefined until the headers of an answer have come that Envoy holds whole. */
+  heldAnswer: Pick<AnswerRoom, "over"> | undefined;
   /** Of the answer that Envoy has in one piece; 0 until it has. */
   answerBytes: number;
   /** Undefined until the request is sent to a model server, to be answered. */
@@ -79,6 +82,7 @@ export function createContext(deps: ExchangeDeps, push: (reply: Reply) => void):
     slot: undefined,
     heldBytes: undefined,
     requestBytes: 0,
+    heldAnswer: undefined,
     answerBytes: 0,
     forwarded: undefined,
     errorCode: null,

@@ -3,6 +3,7 @@ import type { Pepper } from "../../ledger/keys/keys.ts";
 import type { CatchUp } from "../auth/catch-up.ts";
 import type { BrokenAnswers } from "../broken-answers.ts";
 import type { EarlyAnswers } from "../early-answers/early-answers.ts";
+import type { HeldAnswers } from "../held-answers.ts";
 import type { Events } from "../events.ts";
 import type { OpenAttempts } from "../fallback/open-attempts.ts";
 import type { AccountLoads } from "../load/account-load.ts";
@@ -33,6 +34,7 @@ export interface ExchangeDeps extends RunDeps, AnswerDeps {
   health: BackendHealth;
   openAttempts: OpenAttempts;
   brokenAnswers: BrokenAnswers;
+  heldAnswers: HeldAnswers;
   /** Null: no stream is answered early. */
   earlyAnswers: EarlyAnswers | null;
   /** Number of this process among those of one Envoy, from 0. */

@@ -13,6 +13,7 @@ import { answerCount } from "./count-tokens.ts";
 import type { ExchangeDeps } from "./deps.ts";
 import { forward } from "./forward.ts";
 import type { Phase, Step } from "./phase.ts";
+import { holdAnswer } from "./held-answer.ts";
 import { noteUpstream, refuse, refuseSlowly } from "./refuse.ts";
 import { respond, respondWhole } from "./respond.ts";
 
@@ -83,7 +84,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     if (phase.kind === "counting") {
       phase.status = Number(headers.get(":status"));
       phase.coding = contentCoding(headers);
-      return isEnd ? answerCount(context, phase, NOTHING) : reply.awaitResponseBody({});
+      return isEnd ? answerCount(context, phase, NOTHING) : holdAnswer(context, headers, reply.awaitResponseBody({}));
     }
     if (phase.kind === "forwarded" && !isLocalReply) return respond(context, phase.forwarded, { headers, isEnd });
     // Envoy has answered: what still waits for credit is not sent.
@@ -96,6 +97,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
 
   /** @param isEnd false if it is only the beginning: Envoy has no room for the rest. */
   function wholeBody(body: Buffer, isEnd: boolean): Reply {
+    context.heldAnswer?.over();
     // Envoy holds it whole until the client has taken it.
     context.heldBytes?.resize(context.requestBytes + body.length);
     const waiting = phase;

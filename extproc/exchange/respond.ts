@@ -8,6 +8,7 @@ import type { Reply } from "../reply.ts";
 import { emptyAnswer, judgeAnswer } from "./answer-kind.ts";
 import { createAnswerStream, keepAliveBytes, type AnswerStream } from "./answer-stream.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
+import { holdAnswer } from "./held-answer.ts";
 import { answerIsBroken, isReportedBroken, serverBroke, upstreamError } from "./interrupt.ts";
 import { withFinalResponse } from "./final-response.ts";
 import { noteFailure } from "./refuse.ts";
@@ -51,7 +52,7 @@ export function respond(
     serverBroke(context, forwarded);
   }
   if (isStream) return reply.streamResponseBody(changes);
-  return wantsStream ? reply.awaitShortResponseBody(changes) : reply.awaitResponseBody(changes);
+  return holdAnswer(context, headers, wantsStream ? reply.awaitShortResponseBody(changes) : reply.awaitResponseBody(changes));
 }
 
 function startStream(context: ExchangeContext, { run, dispatch, relayed, keep }: Forwarded, isEarly: boolean): AnswerStream {

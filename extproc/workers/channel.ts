@@ -2,6 +2,7 @@ import process from "node:process";
 import type { Registry } from "prom-client";
 import * as z from "zod";
 import type { BrokenAnswer } from "../broken-answers.ts";
+import type { HeldAnswer } from "../held-answers.ts";
 import type { HealthNews } from "../route/backend-health.ts";
 
 /**
@@ -13,8 +14,8 @@ export type Message =
   | { type: "answer"; question: number; answer: unknown[] }
   | { type: "news"; news: News };
 
-/** What one worker learns that concerns the others: how a backend does, or a request that is not its own and has broken off. */
-export type News = HealthNews | { brokenAnswer: BrokenAnswer };
+/** What one worker learns that concerns the others: how a backend does, or Envoy's report of a request that is not its own. */
+export type News = HealthNews | { brokenAnswer: BrokenAnswer } | { heldAnswer: HeldAnswer };
 
 const SUBJECTS = ["readiness", "metrics"] as const;
 export type Subject = (typeof SUBJECTS)[number];
@@ -38,6 +39,7 @@ const messageSchema: z.ZodType<Message> = z.discriminatedUnion("type", [
           leftAfterBytes: z.number().nullable(),
         }),
       }),
+      z.strictObject({ heldAnswer: z.strictObject({ requestId: z.string(), bytes: z.number() }) }),
     ]),
   }),
 ]);

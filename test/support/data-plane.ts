@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "vitest";
+import * as z from "zod";
 import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 import { freePorts } from "../../local/process/ports.ts";
 import { buildBootstrap } from "../../operator/bootstrap/bootstrap.ts";
@@ -28,6 +29,8 @@ export interface DataPlane {
   signalExtproc(signal: "SIGSTOP" | "SIGCONT"): void;
   /** Envoy's numbers by name, of those whose name has these words. */
   envoyStats(filter: string): Promise<ReadonlyMap<string, number>>;
+  /** What its Envoy has allocated at this moment. */
+  envoyMemoryMiB(): Promise<number>;
   /** Sends the signal and waits until the process is gone; resolves with its exit code. */
   endExtproc(signal: "SIGKILL" | "SIGTERM"): Promise<number | null>;
   /** @returns Envoy's exit code; null where it crashed. */
@@ -121,6 +124,10 @@ export async function startDataPlane(
     async envoyStats(filter) {
       const lines = (await envoy.admin(`/stats?filter=${filter}`)).trim().split("\n");
       return new Map(lines.map((line) => line.split(": ")).map(([name = "", value]) => [name, Number(value)]));
+    },
+    async envoyMemoryMiB() {
+      const { allocated } = z.object({ allocated: z.coerce.number() }).parse(JSON.parse(await envoy.admin("/memory")));
+      return allocated / 1024 / 1024;
     },
     async stop() {
       const exitCode = await envoy.stop();

@@ -9,13 +9,18 @@ export function accessLog(path: string | undefined): EnvoyConfig {
   return path === undefined
     ? {
         name: "envoy.access_loggers.stdout",
+        filter: isOver,
         typed_config: { "@type": `${TYPES}.stream.v3.StdoutAccessLog`, log_format: logFormat },
       }
     : {
         name: "envoy.access_loggers.file",
+        filter: isOver,
         typed_config: { "@type": `${TYPES}.file.v3.FileAccessLog`, path, log_format: logFormat },
       };
 }
+
+/** Requests under way are reported elsewhere (held-answer-log.ts). */
+const isOver: EnvoyConfig = { log_type_filter: { types: ["DownstreamPeriodic"], exclude: true } };
 
 const TYPES = "type.googleapis.com/envoy.extensions.access_loggers";
 

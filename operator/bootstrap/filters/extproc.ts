@@ -1,4 +1,5 @@
 import { HEADERS, STAGE } from "../../../contract/headers.ts";
+import { HELD_ANSWER_METADATA } from "../../../contract/held-answer.ts";
 import { SPAN_METADATA } from "../../../contract/span-attributes.ts";
 import type { EnvoyConfig } from "../envoy-config.ts";
 
@@ -59,7 +60,7 @@ export function extprocFilter({ cluster, workers }: ExtprocFilterOptions): Envoy
       mutation_rules: { disallow_is_error: { value: true }, allow_envoy: { value: true } },
       // Tells the processor Envoy's own replies (413, 503) from the upstream's, which read "via_upstream".
       response_attributes: ["response.code_details"],
-      metadata_options: { receiving_namespaces: { untyped: [SPAN_METADATA] } },
+      metadata_options: { receiving_namespaces: { untyped: [SPAN_METADATA, HELD_ANSWER_METADATA.namespace] } },
     },
   };
 }

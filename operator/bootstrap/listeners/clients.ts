@@ -9,6 +9,7 @@ import { clientTransport, type ClientTls } from "../tls/client.ts";
 import { dashboardRoutes } from "../routes/dashboard.ts";
 import { earlyAnswerRoute } from "./early-answers.ts";
 import { extprocEnabled, extprocFilter, type ExtprocFilterOptions } from "../filters/extproc.ts";
+import { heldAnswerLog, MEASURE_ANSWERS } from "../filters/held-answer-log.ts";
 import { localReplies } from "../filters/local-replies.ts";
 import { plainHttpChain, TLS_INSPECTOR, WITH_TLS } from "./plain-http.ts";
 import { ROUTER_FILTER } from "../filters/router.ts";
@@ -81,7 +82,8 @@ function connectionManager(options: ListenerOptions): EnvoyConfig {
     stat_prefix: "clients",
     codec_type: "AUTO",
     server_name: "model-gateway",
-    access_log: [options.accessLog, brokenAnswerLog()],
+    access_log: [options.accessLog, brokenAnswerLog(), heldAnswerLog()],
+    access_log_options: MEASURE_ANSWERS,
     ...(options.traces === undefined ? {} : { tracing: tracing(options.traces, { hasUpstreamSpans: true }) }),
     ...limits,
     ...paths,
