@@ -63,7 +63,7 @@ ENV NODE_COMPILE_CACHE=/app/.compiled
 RUN mkdir .compiled && chown 65532:65532 .compiled
 USER 65532:65532
 RUN NODE="node --predictable --random-seed=1" && \
-    EXTPROC="--max-semi-space-size=16 --single-threaded-gc" && OPERATOR="--max-old-space-size-percentage=60 --max-semi-space-size=8" && \
+    EXTPROC="--max-semi-space-size=16 --single-threaded-gc --no-allocation-site-pretenuring" && OPERATOR="--max-old-space-size-percentage=60 --max-semi-space-size=8" && \
     $NODE $EXTPROC --eval "import('/app/extproc/extproc.ts'); import('/app/extproc/workers/supervisor.ts')" && \
     $NODE $OPERATOR --eval "import('/app/operator/operator.ts'); import('@kubernetes/client-node')" && \
     $NODE --eval "import('/app/dashboard/dashboard.ts')" && \

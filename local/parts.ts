@@ -17,7 +17,10 @@ import type { StopStep } from "./process/processes.ts";
 /** Running requests get this long to finish when the stack stops. */
 const DRAIN_MS = 10_000;
 
-/** The chart starts extproc with the same. A small young generation (docs/scaling.md), collected by one thread (docs/performance.md). */
+/**
+ * The chart starts extproc with the same. A small young generation (docs/scaling.md), in which every object begins
+ * (docs/decisions/0023), collected by one thread (docs/performance.md).
+ */
 export const EXTPROC_FLAGS = ["--max-semi-space-size=16", "--single-threaded-gc"];
 
 /**

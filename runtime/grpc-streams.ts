@@ -210,10 +210,10 @@ function serve(
     }
   }
 
-  const handler = open(call, metadata);
+  let handler: GrpcHandler | null = open(call, metadata);
   const reader = createFrameReader(maxMessageBytes, (message) => {
     hasSpoken = true;
-    if (!isEnded) handler.message(message);
+    if (!isEnded) handler?.message(message);
   });
   stream.on("data", (chunk: Buffer) => {
     // Whatever arrives after our end is discarded.
@@ -221,12 +221,14 @@ function serve(
   });
   stream.on("end", () => {
     // Node ends the stream as well that is reset or whose connection is lost.
-    if (!stream.aborted && !stream.closed && !stream.destroyed) guarded(() => handler.ended());
+    if (!stream.aborted && !stream.closed && !stream.destroyed) guarded(() => handler?.ended());
   });
   stream.on("close", () => {
     isEnded = true;
     onClosed();
-    guarded(() => handler.closed());
+    guarded(() => handler?.closed());
+    // Node's own table of streams keeps this one beyond its end, and all that hangs on it (fleeting-map.ts).
+    handler = null;
   });
   return {
     end: call.end,

@@ -56,7 +56,7 @@ const CLOSE_BRACE = 125;
 
 /** Counts the structure of one text between its strings. */
 export interface StructureCount {
-  readonly parts: number;
+  parts(): number;
   /**
    * Walks from here to the next quote, or to `end`, the text's by default.
    * @returns where that is.
@@ -69,9 +69,7 @@ export function createStructureCount(bounds: Bounds): StructureCount {
   let parts = 0;
   let depth = 0;
   return {
-    get parts() {
-      return parts;
-    },
+    parts: () => parts,
     walk(json, at, end = json.length) {
       for (let next = at; next < end; next++) {
         switch (json[next]) {
@@ -136,5 +134,5 @@ export function createEmbeddedJson(bounds: Bounds): EmbeddedJson {
 function countStructure(json: Buffer, bounds: Bounds): number {
   const count = createStructureCount(bounds);
   for (let at = count.walk(json, 0); at < json.length; at = count.walk(json, skipString(json, at)));
-  return count.parts;
+  return count.parts();
 }

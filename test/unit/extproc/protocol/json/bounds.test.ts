@@ -87,7 +87,7 @@ test("quotes, brackets and commas in strings do not count", () => {
     at = count.walk(text, end);
   }
   expect(at).toBe(text.length);
-  expect(count.parts).toBe(6);
+  expect(count.parts()).toBe(6);
 });
 
 test("arguments of tool calls are bounded all together: each is JSON inside a string", () => {
