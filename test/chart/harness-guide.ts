@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import process from "node:process";
 import { ROOT } from "../../charts/generate/outputs.ts";
 import type { KubeApi } from "../support/kube/api.ts";
+import { UNCOLLECTED } from "../support/kube/commands.ts";
 import { findKubeTools } from "../support/kube/tools.ts";
 
 /** The commands of docs/kubernetes.md that are marked to be run, in order, word for word. */
@@ -60,7 +61,7 @@ export async function createShell(
         }`;
       const running = promisify(execFile)("bash", ["-euo", "pipefail", "-c", `${prelude}\n${script}`], {
         cwd: directory,
-        env: { PATH: process.env["PATH"], HOME: directory, KUBECONFIG: api.kubeconfig, ...variables },
+        env: { ...UNCOLLECTED, PATH: process.env["PATH"], HOME: directory, KUBECONFIG: api.kubeconfig, ...variables },
         timeout: 120_000,
       });
       try {

@@ -17,11 +17,14 @@ interface CommandOptions {
 /** Runs a program to its end and gives what it printed. @throws Error with what it complained of. */
 export type Command = (parameters: readonly string[], options?: CommandOptions) => Promise<string>;
 
+/** For Go programs that end within a second: their memory goes with them, and collecting it is a fifth of what they cost. */
+export const UNCOLLECTED = { GOGC: "off", GOMEMLIMIT: "512MiB" };
+
 /** A program that finds the API server in a kubeconfig, and keeps what it keeps in one directory. */
 export function createCommand(program: string, defaults: { directory: string; kubeconfig: string }): Command {
   return async (parameters, { input = "", kubeconfig = defaults.kubeconfig } = {}) => {
     const running = run(program, [...parameters], {
-      env: { KUBECONFIG: kubeconfig, HOME: defaults.directory, TERM: "dumb" },
+      env: { ...UNCOLLECTED, KUBECONFIG: kubeconfig, HOME: defaults.directory, TERM: "dumb" },
       cwd: defaults.directory,
       maxBuffer: 64 * 1024 * 1024,
       timeout: 120_000,
