@@ -38,12 +38,12 @@ export async function startDashboard(
   const replica =
     reportsUrl === undefined ? undefined : createDatabase({ url: reportsUrl, applicationName: "dashboard reports", log });
   const reports = createReports({ primary: database, replica, log });
-  const mailer = createMailer(config.mail);
+  const mailer = await createMailer(config.mail);
   const terms = config.termsFile === undefined ? undefined : await readFile(config.termsFile, "utf8");
   const providers = config.providers.map((provider) => createProvider(provider, config));
   const relyingParty = relyingPartyOf(config.publicBaseUrl);
   const passkeys = relyingParty && createPasskeys(relyingParty, { ...config, database });
-  const payments = createPayments(config.payments, config);
+  const payments = await createPayments(config.payments, config);
   const tls = config.tlsDirectory === undefined ? undefined : await startTls(config.tlsDirectory, log);
   const serverFactory = tls && mutualTlsServer(tls);
   const app = await createApp({ ...config, terms, payments, passkeys, mailer, providers, database, reports, log, serverFactory });

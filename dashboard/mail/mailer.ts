@@ -1,7 +1,6 @@
 import * as z from "zod";
 import type { Mailer } from "./letter.ts";
 import { createOutbox } from "./outbox.ts";
-import { createSmtpMailer } from "./smtp.ts";
 
 /** How mail goes out, as settings say it. */
 export type MailConfig = { kind: "none" } | { kind: "outbox" } | { kind: "smtp"; url: string; from: string };
@@ -26,13 +25,16 @@ export function mailConfig(environment: {
 }
 
 /** @returns undefined where nobody can be written to: then pages that need it say whom to ask instead. */
-export function createMailer(config: MailConfig): Mailer | undefined {
+export async function createMailer(config: MailConfig): Promise<Mailer | undefined> {
   switch (config.kind) {
     case "none":
       return undefined;
     case "outbox":
       return createOutbox();
-    case "smtp":
+    case "smtp": {
+      // Its library is loaded by those that send mail.
+      const { createSmtpMailer } = await import("./smtp.ts");
       return createSmtpMailer(config);
+    }
   }
 }

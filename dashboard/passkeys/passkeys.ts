@@ -1,10 +1,3 @@
-import {
-  generateAuthenticationOptions,
-  generateRegistrationOptions,
-  verifyAuthenticationResponse,
-  verifyRegistrationResponse,
-} from "@simplewebauthn/server";
-import { decodeAttestationObject } from "@simplewebauthn/server/helpers";
 import { parse as parseUuid } from "uuid";
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
@@ -18,6 +11,9 @@ import type { RelyingParty } from "./relying-party.ts";
 /** ES256, EdDSA and RS256: what authenticators make. */
 const ALGORITHMS = [-7, -8, -257];
 const ANSWER_WITHIN_MS = 10 * 60_000;
+
+/** Three hundred modules, for the first who uses a passkey: the other processes start in less time and memory. */
+const loadWebAuthn = () => import("@simplewebauthn/server");
 
 /** What a page's script hands to the browser, and what its form brings back beside the browser's answer. */
 export interface PasskeyChallenge {
@@ -66,6 +62,7 @@ export function createPasskeys(
 
   return {
     async offer({ id, email, name }) {
+      const { generateRegistrationOptions } = await loadWebAuthn();
       const known = await listPasskeys(database, id);
       const options = await generateRegistrationOptions({
         rpName: "Model Gateway",
@@ -86,8 +83,9 @@ export function createPasskeys(
       const begun = registrations.read(note);
       if (begun?.personId !== person.id) throw tooLate();
       const { response, transports } = readRegistration(credential);
+      const { verifyRegistrationResponse } = await loadWebAuthn();
       const made = await verifying(async () => {
-        refuseCertificates(response.response.attestationObject);
+        await refuseCertificates(response.response.attestationObject);
         return verifyRegistrationResponse({
           response,
           expectedChallenge: begun.challenge,
@@ -110,6 +108,7 @@ export function createPasskeys(
     },
 
     async ask(personId) {
+      const { generateAuthenticationOptions } = await loadWebAuthn();
       const known = personId === null ? [] : await listPasskeys(database, personId);
       const options = await generateAuthenticationOptions({
         rpID,
@@ -130,6 +129,7 @@ export function createPasskeys(
       // Where nobody was named, the authenticator must say whose it is (WebAuthn, 7.2).
       const isOwners = userHandle === null ? personId !== null : userHandle.equals(parseUuid(passkey.personId));
       if (!isOwners) throw unknownPasskey();
+      const { verifyAuthenticationResponse } = await loadWebAuthn();
       const used = await verifying(() =>
         verifyAuthenticationResponse({
           response,
@@ -159,7 +159,8 @@ function describe({ credentialId, transports }: Passkey): { id: string; transpor
 }
 
 /** We ask for no attestation. The library would look at certificates, and may ask their lists of revoked ones for them. */
-function refuseCertificates(attestationObject: string): void {
+async function refuseCertificates(attestationObject: string): Promise<void> {
+  const { decodeAttestationObject } = await import("@simplewebauthn/server/helpers");
   const statement = decodeAttestationObject(Uint8Array.from(Buffer.from(attestationObject, "base64url"))).get("attStmt");
   if (statement.get("x5c") !== undefined) throw new Error("an attestation that nobody asked for");
 }

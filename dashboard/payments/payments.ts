@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import * as z from "zod";
-import { createStripeProvider, type StripeProvider } from "./stripe.ts";
+import type { StripeProvider } from "./stripe.ts";
 import { createTestProvider, type TestProvider } from "./test-provider.ts";
 
 /** How customers pay, as settings say it. */
@@ -32,15 +32,17 @@ export function paymentsConfig(environment: {
 }
 
 /** @returns undefined where nobody can pay: then there is no page for it, and no address that takes notices. */
-export function createPayments(
+export async function createPayments(
   config: PaymentsConfig,
   { publicBaseUrl, pepper }: { publicBaseUrl: string; pepper: Buffer },
-): Payments | undefined {
+): Promise<Payments | undefined> {
   switch (config.provider) {
     case "none":
       return undefined;
-    case "stripe":
+    case "stripe": {
+      const { createStripeProvider } = await import("./stripe.ts");
       return createStripeProvider({ ...config, publicBaseUrl });
+    }
     case "test":
       // The same on each replica and after a restart.
       return createTestProvider({ publicBaseUrl, secret: createHmac("sha256", pepper).update("test payments").digest("hex") });

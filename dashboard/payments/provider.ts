@@ -77,5 +77,5 @@ export interface PaymentProvider {
    * @returns null for news that moves no credit.
    * @throws GatewayError `invalid_request` for what the provider did not sign, or signed too long ago.
    */
-  readNotice(body: Buffer, signature: string | undefined): PaymentNotice | CardNotice | null;
+  readNotice(body: Buffer, signature: string | undefined): Promise<PaymentNotice | CardNotice | null>;
 }

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { Stripe } from "stripe";
 import { GatewayError } from "../../contract/errors.ts";
 import type { AutoTopUpCharge } from "../../ledger/payments/auto-top-up-charges.ts";
 import type { Payment } from "../../ledger/payments/payments.ts";
@@ -35,6 +34,7 @@ const ANSWER_WITHIN_MS = 10_000;
 export function createTestProvider({ secret, publicBaseUrl }: TestProviderOptions): TestProvider {
   async function send(event: unknown): Promise<void> {
     const body = JSON.stringify(event);
+    const { Stripe } = await import("stripe");
     const answer = await fetch(`${publicBaseUrl}/dashboard/webhooks/test`, {
       method: "POST",
       headers: {

@@ -1,5 +1,4 @@
 import { buffer } from "node:stream/consumers";
-import Pdf from "pdfkit";
 import { loadFonts, type FontName, type Fonts } from "./fonts.ts";
 
 /** A block of a document, from top to bottom. */
@@ -74,7 +73,7 @@ type Look = Pick<Ink, "size" | "weight" | "color">;
 
 /** A PDF of A4 pages, in the document's order: nothing in it runs or loads anything. */
 export async function renderDocument({ title, blocks, footer, madeAt }: DocumentText): Promise<Buffer> {
-  const fonts = await loadFonts();
+  const [fonts, { default: Pdf }] = await Promise.all([loadFonts(), import("pdfkit")]);
   const pdf = new Pdf({
     size: "A4",
     margin: MARGIN,

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { create } from "fontkit";
+import type { Font, FontCollection } from "fontkit";
 
 /*
  * The fonts of documents, by what they cover: DejaVu Sans has Latin, Greek, Cyrillic, Armenian and Georgian letters, Noto
@@ -26,19 +26,20 @@ export interface Fonts {
 
 let loaded: Promise<Fonts> | undefined;
 
-/** Read when the first document is made: 10 MB that most processes never need. */
+/** Read when the first document is made: 10 MB, and a library, that most processes never need. */
 export function loadFonts(): Promise<Fonts> {
   return (loaded ??= readFonts());
 }
 
 async function readFonts(): Promise<Fonts> {
   const hanFile = path.join(path.dirname(fileURLToPath(import.meta.resolve("@embedpdf/fonts-sc"))), HAN_FILE);
-  const [regular, bold, han] = await Promise.all([
+  const [{ create }, regular, bold, han] = await Promise.all([
+    import("fontkit"),
     readFile(fileURLToPath(import.meta.resolve("dejavu-fonts-ttf/ttf/DejaVuSans.ttf"))),
     readFile(fileURLToPath(import.meta.resolve("dejavu-fonts-ttf/ttf/DejaVuSans-Bold.ttf"))),
     readFile(hanFile),
   ]);
-  const covers = { western: coverageOf(regular), han: coverageOf(han) };
+  const covers = { western: coverageOf(create(regular)), han: coverageOf(create(han)) };
 
   function fontOf(character: string, weight: "regular" | "bold"): FontName | undefined {
     if (!SCRIPTS.test(character)) return undefined;
@@ -64,8 +65,7 @@ async function readFonts(): Promise<Fonts> {
   };
 }
 
-function coverageOf(file: Buffer): (character: string) => boolean {
-  const font = create(file);
+function coverageOf(font: Font | FontCollection): (character: string) => boolean {
   const characters = new Set("characterSet" in font ? font.characterSet : []);
   return (character) => characters.has(character.codePointAt(0) ?? 0);
 }

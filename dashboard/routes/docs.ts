@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { FastifyInstance } from "fastify";
 import { html } from "ghtml";
-import { parse } from "yaml";
 import * as z from "zod";
 import { listModels } from "../../ledger/models/model-list.ts";
 import type { AppDeps } from "../app-deps.ts";
@@ -28,7 +27,8 @@ export function docsRoutes(app: FastifyInstance, { database, publicBaseUrl: base
     return sendPage(reply, quickstartPage({ visitor: request.visitor, baseUrl, model, language }));
   });
 
-  app.get(`${DOCS}/api`, (request, reply) => {
+  app.get(`${DOCS}/api`, async (request, reply) => {
+    const { parse } = await import("yaml");
     ofClients ??= readReference(parse(readSource()));
     return sendPage(
       reply,

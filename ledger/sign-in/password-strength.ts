@@ -1,4 +1,4 @@
-import { ZxcvbnFactory } from "@zxcvbn-ts/core";
+import type { ZxcvbnFactory } from "@zxcvbn-ts/core";
 import { GatewayError } from "../../contract/errors.ts";
 
 /** A million guesses: below, a leaked list or a keyboard's rows suffice. */
@@ -27,7 +27,13 @@ let loaded: Promise<ZxcvbnFactory> | undefined;
 
 /** Its lists take 40 MB: a process in which nobody chooses a password has none. */
 function estimator(): Promise<ZxcvbnFactory> {
-  return (loaded ??= import("@zxcvbn-ts/language-common").then(
-    ({ adjacencyGraphs, dictionary }) => new ZxcvbnFactory({ dictionary, graphs: adjacencyGraphs }),
-  ));
+  return (loaded ??= loadEstimator());
+}
+
+async function loadEstimator(): Promise<ZxcvbnFactory> {
+  const [core, { adjacencyGraphs, dictionary }] = await Promise.all([
+    import("@zxcvbn-ts/core"),
+    import("@zxcvbn-ts/language-common"),
+  ]);
+  return new core.ZxcvbnFactory({ dictionary, graphs: adjacencyGraphs });
 }

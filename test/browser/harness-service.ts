@@ -41,7 +41,7 @@ export function useService(): (options?: Options) => Promise<TestService> {
     const letters: Letter[] = [];
     const dashboard = await openDashboard(database, {
       publicBaseUrl,
-      payments: createPayments({ provider: "test" }, { publicBaseUrl, pepper: PEPPER }),
+      payments: await createPayments({ provider: "test" }, { publicBaseUrl, pepper: PEPPER }),
       passkeys: relyingParty && createPasskeys(relyingParty, { database, pepper: PEPPER }),
       mailer: { outbox: null, send: async (letter) => void letters.push(letter) },
       ...(await options(publicBaseUrl)),

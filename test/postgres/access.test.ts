@@ -52,10 +52,10 @@ async function openWorld(): Promise<World> {
   const port = await freePort();
   const publicBaseUrl = `http://${LOOPBACK}:${port}`;
   const payments = [{ provider: "test" }, { provider: "stripe", secretKey: "sk_test_1", webhookSecret: "whsec_1" }] as const;
-  const open = (config: (typeof payments)[number], options: Parameters<typeof openDashboard>[1] = {}) =>
+  const open = async (config: (typeof payments)[number], options: Parameters<typeof openDashboard>[1] = {}) =>
     openDashboard(database, {
       publicBaseUrl,
-      payments: createPayments(config, { publicBaseUrl, pepper: PEPPER }),
+      payments: await createPayments(config, { publicBaseUrl, pepper: PEPPER }),
       // Everybody on the machine reads the outbox: this one stays empty.
       mailer: { send: async () => {}, outbox: { letters: [] } },
       ...options,

@@ -24,7 +24,7 @@ async function open(options: Parameters<typeof openDashboard>[1] = {}) {
   const { database } = await postgres.migrated();
   const letters: Letter[] = [];
   const mailer = { outbox: null, send: async (letter: Letter) => void letters.push(letter) };
-  const payments = createPayments({ provider: "test" }, { publicBaseUrl: BASE_URL, pepper: PEPPER });
+  const payments = await createPayments({ provider: "test" }, { publicBaseUrl: BASE_URL, pepper: PEPPER });
   const dashboard = await openDashboard(database, { mailer, payments, ...options });
   const letterTo = (to: string) =>
     eventually(() => {

@@ -17,7 +17,7 @@ const postgres = usePostgres();
 const MONTH = monthOf(Date.now());
 const BASE_URL = "http://gateway.example";
 const SELLER = { name: "Gateway Betriebs GmbH", addressLines: ["Beispielstraße 1", "10115 Berlin"], taxId: "DE999999999" };
-const payments = createPayments({ provider: "test" }, { publicBaseUrl: BASE_URL, pepper: PEPPER });
+const payments = await createPayments({ provider: "test" }, { publicBaseUrl: BASE_URL, pepper: PEPPER });
 
 async function open() {
   const { database } = await postgres.migrated();

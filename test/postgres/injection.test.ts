@@ -41,7 +41,7 @@ async function openFull(name: string): Promise<Full> {
   const { database } = await postgres.migrated();
   const port = await freePort();
   const publicBaseUrl = `http://${LOOPBACK}:${port}`;
-  const payments = createPayments({ provider: "test" }, { publicBaseUrl, pepper: PEPPER });
+  const payments = await createPayments({ provider: "test" }, { publicBaseUrl, pepper: PEPPER });
   const dashboard = await openDashboard(database, { publicBaseUrl, payments, mailer: createOutbox() });
   // Paying without money sends notices there.
   await dashboard.app.listen({ host: LOOPBACK, port });

@@ -20,7 +20,7 @@ async function open() {
   const { database } = await postgres.migrated();
   const letters: Letter[] = [];
   const mailer = { outbox: null, send: async (letter: Letter) => void letters.push(letter) };
-  const payments = createPayments({ provider: "test" }, { publicBaseUrl: "http://gateway.example", pepper: PEPPER });
+  const payments = await createPayments({ provider: "test" }, { publicBaseUrl: "http://gateway.example", pepper: PEPPER });
   const dashboard = await openDashboard(database, { mailer, payments });
   const subjectsTo = (to: string) => letters.filter((letter) => letter.to === to).map(({ subject }) => subject);
   const prove = () => database.execute("UPDATE person SET email_verified_at = now()");

@@ -32,7 +32,9 @@ interface Shop {
   visitor(email: string): Promise<{ browser: Browser; accountId: string }>;
 }
 
-async function openShop(choosePayments: (publicBaseUrl: string) => Payments | undefined): Promise<Shop> {
+async function openShop(
+  choosePayments: (publicBaseUrl: string) => Payments | undefined | Promise<Payments | undefined>,
+): Promise<Shop> {
   const { database } = await postgres.migrated();
   const port = await freePort();
   const baseUrl = `http://${LOOPBACK}:${port}`;
@@ -42,7 +44,7 @@ async function openShop(choosePayments: (publicBaseUrl: string) => Payments | un
     pepper: PEPPER,
     publicBaseUrl: baseUrl,
     signUp: { isOpen: true, domains: null },
-    payments: choosePayments(baseUrl),
+    payments: await choosePayments(baseUrl),
   });
   await app.listen({ host: LOOPBACK, port });
   onTestFinished(() => app.close());

@@ -40,11 +40,14 @@ export interface AutoTopUpShop {
   baseUrl: string;
 }
 
-async function openShop(postgres: TestPostgres, choosePayments: (publicBaseUrl: string) => Payments): Promise<AutoTopUpShop> {
+async function openShop(
+  postgres: TestPostgres,
+  choosePayments: (publicBaseUrl: string) => Payments | Promise<Payments>,
+): Promise<AutoTopUpShop> {
   const { database, connect } = await postgres.migrated();
   const port = await freePort();
   const baseUrl = `http://${LOOPBACK}:${port}`;
-  const provider = choosePayments(baseUrl);
+  const provider = await choosePayments(baseUrl);
   const outbox = createOutbox();
   const dashboard = await openDashboard(database, { publicBaseUrl: baseUrl, payments: provider, mailer: outbox });
   await dashboard.app.listen({ host: LOOPBACK, port });
@@ -79,7 +82,10 @@ async function openShop(postgres: TestPostgres, choosePayments: (publicBaseUrl: 
 }
 
 export const openTestShop = (postgres: TestPostgres): Promise<AutoTopUpShop> =>
-  openShop(postgres, (publicBaseUrl) => createPayments({ provider: "test" }, { publicBaseUrl, pepper: PEPPER }) ?? none());
+  openShop(
+    postgres,
+    async (publicBaseUrl) => (await createPayments({ provider: "test" }, { publicBaseUrl, pepper: PEPPER })) ?? none(),
+  );
 
 function none(): never {
   throw new Error("There is no way to pay.");

@@ -9,7 +9,7 @@ test("Stripe is never started without both secrets, and the complaint holds neit
   expect(() => paymentsConfig({ PAYMENTS: "stripe", STRIPE_WEBHOOK_SECRET: "whsec_x" })).toThrow(complaint);
 });
 
-test("nobody can pay unless a provider is chosen", () => {
-  expect(createPayments(paymentsConfig({ PAYMENTS: "none", STRIPE_SECRET_KEY: "sk_live_x" }), deps)).toBeUndefined();
-  expect(createPayments(paymentsConfig({ PAYMENTS: "test" }), deps)?.name).toBe("test");
+test("nobody can pay unless a provider is chosen", async () => {
+  expect(await createPayments(paymentsConfig({ PAYMENTS: "none", STRIPE_SECRET_KEY: "sk_live_x" }), deps)).toBeUndefined();
+  expect((await createPayments(paymentsConfig({ PAYMENTS: "test" }), deps))?.name).toBe("test");
 });
