@@ -1,6 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { whyNoCluster } from "./test/support/cluster/prerequisites.ts";
 import { createProject, RUN } from "./test/support/projects.ts";
+import { keepTemporaryFilesInMemory } from "./test/support/temporary-directory.ts";
 
 /**
  * What proves nothing new at every change: the long forms of tests that `npm test` runs in a short one, and random
@@ -15,6 +16,9 @@ console.log(
     .join(" "),
 );
 const env = { GATEWAY_MODEL_STEPS: "10000", FUZZ_SECONDS: "300", ...seeds };
+
+// Before any set-up: projects' own come before the run's.
+await keepTemporaryFilesInMemory();
 
 export default defineConfig({
   test: {
