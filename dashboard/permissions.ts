@@ -11,6 +11,7 @@ export const PERMISSIONS = {
   addCredit: { least: "member", words: "Pay for credit, and redeem codes" },
   setAlert: { least: "member", words: "Choose the balance below which the owners get an email" },
   setLimits: { least: "owner", words: "Set the account's limits, budgets and webhook" },
+  setLabels: { least: "owner", words: "Keep tags and end users with requests, and delete them" },
   manageCard: { least: "owner", words: "Save and remove the card, and set automatic top-up" },
   setBilling: { least: "owner", words: "Set the billing details on receipts and statements" },
   manageMembers: { least: "owner", words: "Invite and remove people, change their roles, and require a second factor" },

@@ -18,6 +18,7 @@ import { confirmEmailRoutes } from "./routes/people/confirm-email.ts";
 import { confirmIdentityRoutes } from "./routes/people/confirm-identity.ts";
 import { forgotRoutes } from "./routes/people/forgot.ts";
 import { invitationRoutes } from "./routes/people/invitation.ts";
+import { labelRoutes } from "./routes/people/labels.ts";
 import { limitRoutes } from "./routes/limits/limits.ts";
 import { docsRoutes } from "./routes/docs.ts";
 import { installRoutes } from "./routes/install.ts";
@@ -48,6 +49,7 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   publicRoutes(app, deps);
   playgroundRoutes(app, deps);
   settingsRoutes(app, deps);
+  labelRoutes(app, deps);
   closeAccountRoutes(app, deps);
   secondFactorRoutes(app, deps);
   confirmIdentityRoutes(app, deps);

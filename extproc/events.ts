@@ -44,6 +44,8 @@ export interface Events {
   responsesStored(result: StoreResult, responses: number): void;
   /** Stored responses made room for others. */
   storedResponsesDropped(responses: number): void;
+  /** A request is served and charged without its tags and its end user. */
+  labelsDropped(): void;
   upstreamFailed(failure: {
     requestId: string;
     model: string;
@@ -161,6 +163,11 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     help: "Stored responses deleted before they expired, because an account or all of them stored too much.",
     registers,
   });
+  const droppedLabels = new Counter({
+    name: "gateway_dropped_labels_total",
+    help: "Requests whose tags and end user were not kept, because too many settlements wait for the database.",
+    registers,
+  });
   metrics.registerMetric(
     gauge("gateway_stored_response_bytes", "Bytes of stored responses of all accounts.", gauges.storedBytes, "max"),
   );
@@ -247,6 +254,7 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     },
     responsesStored: (result, responses) => storedResponses.inc({ result }, responses),
     storedResponsesDropped: (responses) => droppedResponses.inc(responses),
+    labelsDropped: () => droppedLabels.inc(),
     upstreamFailed(failure) {
       upstreamFailures.inc({ model: failure.model, code: failure.code });
       log.warn(failure, "error from the model server");

@@ -11,10 +11,12 @@ import { createOutage } from "../runtime/outage.ts";
 import { createDatabase } from "../ledger/postgres/database.ts";
 import { startFeed, type Feed } from "../ledger/feed/feed.ts";
 import type { Change } from "../ledger/feed/rows.ts";
+import { labelUsageByModelAndDay, usageByLabel } from "../ledger/usage/label-reports.ts";
 import { usageByModelAndDay } from "../ledger/usage/reports.ts";
 import { createLeaseBank } from "../ledger/leases/lease-bank.ts";
 import type { LeaseRules } from "../ledger/leases/lease.ts";
 import { endLeasesOf } from "../ledger/leases/leases.ts";
+import { createLabelBudget } from "./labels/label-budget.ts";
 import { createLimitTurns } from "../ledger/leases/limit-turns.ts";
 import { startNightly } from "../ledger/upkeep/nightly.ts";
 import { createSettler } from "../ledger/settlement/settler.ts";
@@ -130,6 +132,7 @@ export async function startExtproc(
     onSettled: (result, settlements) => {
       world.applyBalances(result.balances);
       journal.committed(settlements);
+      labelBudget.settled(settlements);
       recovery?.committed(settlements);
     },
   });
@@ -158,6 +161,7 @@ export async function startExtproc(
       unreadableRows: () => world.unreadable,
     },
   });
+  const labelBudget = createLabelBudget({ onDropped: events.labelsDropped });
   const bank = createLeaseBank(database, holder, config.lease);
   const leasing = createOutage({ log, failing: "failed to lease credit", over: "credit can be leased again" });
   const credit = createCredit({
@@ -212,6 +216,7 @@ export async function startExtproc(
     credit,
     limits,
     byteAdmission,
+    labelBudget,
     loads,
     catchUp: createCatchUp({ feed, clock: monotonic, hurry: createPace(HURRY), maxWaiting: config.maxOpenRequests }),
     admission,
@@ -240,7 +245,11 @@ export async function startExtproc(
     keysUrl: `${config.publicBaseUrl}/dashboard/keys`,
     modelsUrl: `${config.publicBaseUrl}/dashboard/models`,
     responses: storedResponses.store,
-    readUsage: (range) => usageByModelAndDay(database, range),
+    readUsage: {
+      byModelAndDay: ({ keyId, fromDay, toDay }) => usageByModelAndDay(database, { keyId, fromDay, toDay }),
+      withLabel: (range) => labelUsageByModelAndDay(database, range),
+      byLabel: (range) => usageByLabel(database, range),
+    },
     newRequestId: createRequestIds(),
     random: Math.random,
     clock,

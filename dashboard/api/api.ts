@@ -14,11 +14,13 @@ import { billingApi } from "./routes/billing.ts";
 import { budgetApi } from "./routes/budgets.ts";
 import { creditApi } from "./routes/credit.ts";
 import { incidentApi } from "./routes/incidents.ts";
+import { attributionApi } from "./routes/attribution.ts";
 import { keyApi } from "./routes/keys.ts";
 import { limitApi } from "./routes/limits.ts";
 import { modelApi } from "./routes/models.ts";
 import { serviceApi } from "./routes/service.ts";
 import { usageApi } from "./routes/usage.ts";
+import { usageGroupsApi } from "./routes/usage-groups.ts";
 
 const PREFIX = "/api/v1";
 
@@ -63,9 +65,11 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
       const api = scope.withTypeProvider<ZodTypeProvider>();
       accountApi(api, deps);
       limitApi(api, deps);
+      attributionApi(api, deps);
       budgetApi(api, deps);
       keyApi(api, deps);
       usageApi(api, deps);
+      usageGroupsApi(api, deps);
       creditApi(api, deps);
       billingApi(api, deps);
       modelApi(api, deps);

@@ -2,12 +2,16 @@ import type { Reader } from "../../ledger/postgres/database.ts";
 import { formatNanoUsd } from "../../ledger/money.ts";
 import { usageByMember } from "../../ledger/usage/member-series.ts";
 import { usageByKey, usageByModelAndDay, type KeyUsagePosition } from "../../ledger/usage/reports.ts";
-import { listRequests, type ListedRequest, type RequestPosition } from "../../ledger/usage/request-list.ts";
+import type { ListedRequest } from "../../ledger/usage/listed-request.ts";
+import { listRequests, type RequestPosition } from "../../ledger/usage/request-list.ts";
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../ledger/usage/sums.ts";
 import type { Cell, TableFile } from "./table-file.ts";
 import { listingOf, type RequestFilter } from "./filter.ts";
 import { readMemberNames } from "./member-names.ts";
 import type { DayRange } from "./range.ts";
+import { endUserIn, tagName, tagsIn } from "../../contract/labels.ts";
+import { usageByLabel, type LabelPosition } from "../../ledger/usage/label-reports.ts";
+import { readLabelsOf, type LabelledRequest } from "../../ledger/usage/request-labels.ts";
 import { momentsOf } from "../../contract/days.ts";
 import { perMillion } from "../money.ts";
 
@@ -16,6 +20,10 @@ export interface UsageSelection {
   accountId: string;
   range: DayRange;
   filter: RequestFilter;
+  /** Some of the account's requests have tags or an end user. */
+  hasLabels: boolean;
+  /** Of which tag the values are, or `end_user`: for the file by label. */
+  dimension: string;
 }
 
 const PORTION = 500;
@@ -80,8 +88,22 @@ export function exportMembers(database: Reader, { accountId, range }: UsageSelec
   return { columns: ["member_id", "member", ...SUMS], portions: portions() };
 }
 
+/** All values of a tag, or all end users, the dearest first. */
+export function exportLabels(database: Reader, { accountId, range, dimension }: UsageSelection): TableFile {
+  async function* portions(): AsyncGenerator<Cell[][]> {
+    const { fromDay, toDay } = range;
+    let after: LabelPosition | null | undefined;
+    while (after !== null) {
+      const page = await usageByLabel(database, { accountId, fromDay, toDay, dimension, limit: PORTION, after });
+      yield page.values.map(({ value, ...sums }) => [{ text: value }, { text: value === "" ? "yes" : "no" }, ...sumCells(sums)]);
+      after = page.next;
+    }
+  }
+  return { columns: [tagName(dimension) === undefined ? "end_user" : "value", "is_other", ...SUMS], portions: portions() };
+}
+
 /** Every request, newest first, read page by page. */
-export function exportRequests(database: Reader, { accountId, range, filter }: UsageSelection): TableFile {
+export function exportRequests(database: Reader, { accountId, range, filter, hasLabels }: UsageSelection): TableFile {
   async function* portions(): AsyncGenerator<Cell[][]> {
     const listing = await listingOf(database, accountId, filter);
     let after: RequestPosition | null | undefined;
@@ -93,11 +115,14 @@ export function exportRequests(database: Reader, { accountId, range, filter }: U
         limit: PORTION,
         after,
       });
-      yield page.requests.map(requestCells);
+      if (hasLabels) {
+        const labelled = await readLabelsOf(database, accountId, page.requests);
+        yield labelled.map((request) => [...requestCells(request), ...labelCells(request)]);
+      } else yield page.requests.map(requestCells);
       after = page.next;
     }
   }
-  return { columns: REQUEST_COLUMNS, portions: portions() };
+  return { columns: hasLabels ? [...REQUEST_COLUMNS, "end_user", "tags"] : REQUEST_COLUMNS, portions: portions() };
 }
 
 async function readDays(database: Reader, { accountId, range, filter: { key, model } }: UsageSelection) {
@@ -143,6 +168,12 @@ const REQUEST_COLUMNS = [
   "price_version",
   "charge_usd",
 ];
+
+/** Tags as the header has them: `env=prod, team=search`. */
+function labelCells({ labels }: LabelledRequest): Cell[] {
+  const tags = tagsIn(labels).map(({ name, value }) => `${name}=${value}`);
+  return [{ text: endUserIn(labels) ?? "" }, { text: tags.join(", ") }];
+}
 
 function requestCells(request: ListedRequest): Cell[] {
   const { price } = request;

@@ -1,12 +1,27 @@
 import * as z from "zod";
+import { readDays, type DaySpan } from "../../contract/days.ts";
 import { GatewayError } from "../../contract/errors.ts";
+import type { Label } from "../../contract/labels.ts";
 import { formatNanoUsd } from "../../ledger/money.ts";
+import type { LabelUsagePage, LabelPosition, UsageOfLabel } from "../../ledger/usage/label-reports.ts";
+import { readDimension, readLabel } from "../../contract/label-query.ts";
+import { decodeLabelCursor, encodeLabelCursor } from "../../ledger/usage/label-cursor.ts";
 import type { UsageByModelAndDay } from "../../ledger/usage/reports.ts";
+import type { UsageSums } from "../../ledger/usage/sums.ts";
 import type { WorldKey } from "../world/world.ts";
-import { readDays } from "../../contract/days.ts";
 
 /** Reads a key's own usage; days are UTC, `YYYY-MM-DD`, both ends included. */
-export type UsageReport = (range: { keyId: string; fromDay: string; toDay: string }) => Promise<UsageByModelAndDay[]>;
+export interface UsageReport {
+  byModelAndDay(range: UsageRange): Promise<UsageByModelAndDay[]>;
+  /** Of the requests with this label alone. */
+  withLabel(range: UsageRange & Label): Promise<UsageByModelAndDay[]>;
+  byLabel(range: UsageRange & { dimension: string; limit: number; after?: LabelPosition | undefined }): Promise<LabelUsagePage>;
+}
+
+interface UsageRange extends DaySpan {
+  accountId: string;
+  keyId: string;
+}
 
 export interface DescribeUsageInput {
   query: URLSearchParams;
@@ -15,20 +30,57 @@ export interface DescribeUsageInput {
   nowMs: number;
 }
 
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 200;
+
 /**
- * `GET /v1/usage?from=…&to=…` (S29): the key's own usage by model and day. Without a range, the last 30 days.
- * @throws GatewayError `invalid_request` for an invalid range.
+ * `GET /v1/usage?from=…&to=…` (S29): the key's own usage by model and day, of a tag or an end user where one is named; or by the
+ * values of a tag or by end user, in pages (S47). Without a range, the last 30 days.
+ * @throws GatewayError `invalid_request` for an invalid range, filter or page.
  */
 export async function describeUsage({ query, key, readUsage, nowMs }: DescribeUsageInput): Promise<object> {
   const { fromDay, toDay } = readDays({ from: readDay(query, "from"), to: readDay(query, "to") }, nowMs);
-  const rows = await readUsage({ keyId: key.publicId, fromDay, toDay });
-  return { object: "usage", currency: "USD", from: fromDay, to: toDay, data: rows.map(describeRow) };
+  const range = { accountId: key.accountId, keyId: key.publicId, fromDay, toDay };
+  const head = { object: "usage", currency: "USD", from: fromDay, to: toDay };
+  const groupBy = query.get("group_by");
+  const label = readLabel({ tag: query.get("tag") ?? undefined, endUser: query.get("end_user") ?? undefined });
+  if (groupBy === null || groupBy === "model") {
+    const rows = label === undefined ? await readUsage.byModelAndDay(range) : await readUsage.withLabel({ ...range, ...label });
+    return { ...head, data: rows.map(describeRow) };
+  }
+  if (label !== undefined)
+    throw new GatewayError("invalid_request", "`group_by` of a tag or of `end_user` takes no filter. Leave one of them out.", {
+      field: "group_by",
+    });
+  const dimension = readDimension(groupBy);
+  const { values, next } = await readUsage.byLabel({ ...range, dimension, limit: readLimit(query), after: readAfter(query) });
+  const cursor = next === null ? null : encodeLabelCursor(next);
+  return { ...head, group_by: groupBy, data: values.map(describeValue), next_cursor: cursor };
+}
+
+function readLimit(query: URLSearchParams): number {
+  const text = query.get("limit");
+  if (text === null) return DEFAULT_LIMIT;
+  const limit = Number(text);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_LIMIT) return limit;
+  throw new GatewayError("invalid_request", `\`limit\` must be a whole number from 1 to ${MAX_LIMIT}.`, { field: "limit" });
+}
+
+function readAfter(query: URLSearchParams): LabelPosition | undefined {
+  const cursor = query.get("cursor");
+  return cursor === null ? undefined : decodeLabelCursor(cursor);
 }
 
 function describeRow(row: UsageByModelAndDay): object {
+  return { day: row.day, model: row.model, ...describeSums(row) };
+}
+
+function describeValue({ value, ...sums }: UsageOfLabel): object {
+  return { value: value === "" ? null : value, is_other: value === "", ...describeSums(sums) };
+}
+
+function describeSums(row: UsageSums): object {
   return {
-    day: row.day,
-    model: row.model,
     requests: row.requests,
     tokens: {
       input: row.inputTokens,

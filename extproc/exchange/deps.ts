@@ -10,6 +10,7 @@ import type { AccountLoads } from "../load/account-load.ts";
 import type { Admission } from "../load/admission.ts";
 import type { ByteAdmission } from "../load/byte-admission.ts";
 import type { FreeRequests } from "../load/free-requests.ts";
+import type { LabelBudget } from "../labels/label-budget.ts";
 import type { Limits } from "../limits/limits.ts";
 import type { Refusals } from "../load/refusals.ts";
 import type { Starts } from "../load/starts.ts";
@@ -28,6 +29,7 @@ export interface ExchangeDeps extends RunDeps, AnswerDeps {
   freeRequests: FreeRequests;
   refusals: Refusals;
   limits: Limits;
+  labelBudget: Pick<LabelBudget, "take" | "release">;
   events: Events;
   answers: Answers;
   /** Of Models with several backends. */

@@ -1,10 +1,12 @@
+import type { Label } from "../../contract/labels.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import { orRelease, release, reserve, type Reservation } from "../credit/reservation.ts";
 import type { EarlyAnswers } from "../early-answers/early-answers.ts";
 import { planDispatch, type Dispatch } from "../fallback/dispatch.ts";
+import { readLabels } from "../labels/read-labels.ts";
 import { sizeEmbeddings } from "../meter/embeddings-size.ts";
 import { sizeRequest, type RequestSize } from "../meter/request-size.ts";
-import { startRun } from "../meter/run.ts";
+import { startRun, type Run } from "../meter/run.ts";
 import { parseBody } from "../protocol/json/parse-body.ts";
 import * as reply from "../reply.ts";
 import { chooseBackend } from "../route/choose-backend.ts";
@@ -26,6 +28,7 @@ interface ReadRequest extends StoredTurn {
   caller: Caller;
   model: WorldModel;
   size: RequestSize;
+  labels: readonly Label[];
 }
 
 /**
@@ -43,12 +46,15 @@ export function forward(context: ExchangeContext, { caller, endpoint, headers }:
   if (endpoint.kind === "count_tokens")
     return countTokens(context, { body, headers, caller, backend: chooseBackend(model.backends, deps.random()) });
 
+  const labels = caller.account.keepsLabels === true ? readLabels({ protocol, headers, body }) : NO_LABELS;
   const recalled = recallTurn(context, { body, headers, caller, model });
-  const facts = { received: bytes, headers, caller, model };
+  const facts = { received: bytes, headers, caller, model, labels };
   return recalled instanceof Promise
     ? recalled.then((turn) => charged(context, () => hold(context, { ...turn, ...facts })))
     : hold(context, { ...recalled, ...facts });
 }
+
+const NO_LABELS: readonly Label[] = [];
 
 /** What the answer may cost is reserved before the request is sent. */
 function hold(context: ExchangeContext, turn: Omit<ReadRequest, "size">): Step | Promise<Step> {
@@ -70,7 +76,7 @@ function send(context: ExchangeContext, request: ReadRequest, reservation: Reser
     return answered(reply.passBody());
   }
   const { deps, requestId, protocol: client } = context;
-  const { body, received, headers, caller, model, size, storage, keep } = request;
+  const { body, received, headers, caller, model, size, storage, keep, labels } = request;
   const { outputTokens } = reservation;
   const { wantsStream } = size;
   const nowSeconds = Math.floor(context.startedMs / 1000);
@@ -91,6 +97,7 @@ function send(context: ExchangeContext, request: ReadRequest, reservation: Reser
     meter: size.meter(outputTokens),
     reservation,
     keep,
+    labels,
   });
   context.forwarded = forwarded;
   if (early !== null) expectRelay(context, forwarded, early);
@@ -105,15 +112,21 @@ interface Start {
   meter: ReturnType<RequestSize["meter"]>;
   reservation: Reservation;
   keep: StoredTurn["keep"];
+  labels: readonly Label[];
 }
 
 /** Apart from the request's body: the closures made here live as long as the answer, and would keep the prompt with them. */
-function start(context: ExchangeContext, { dispatch, caller, model, wantsStream, meter, reservation, keep }: Start): Forwarded {
+function start(
+  context: ExchangeContext,
+  { dispatch, caller, model, wantsStream, meter, reservation, keep, labels }: Start,
+): Forwarded {
   const { deps, requestId, protocol, startedMs } = context;
   const backend = dispatch.backend();
-  const run = startRun(
-    { requestId, caller, model, backend, protocol, isStream: wantsStream, startedMs, meter, reservation },
-    deps,
+  const run = withLabels(deps, labels, (kept) =>
+    startRun(
+      { requestId, caller, model, backend, protocol, isStream: wantsStream, startedMs, meter, reservation, labels: kept },
+      deps,
+    ),
   );
   const { isByAttempt } = dispatch;
   const deadlines = startDeadlines({ timeouts: model.timeouts, isByAttempt, onPassed: (time) => late(context, time) });
@@ -131,6 +144,21 @@ function start(context: ExchangeContext, { dispatch, caller, model, wantsStream,
     blameServer: null,
     relayed: null,
   };
+}
+
+/** A request that cannot begin gives their memory back; one that runs does so when it is settled. */
+function withLabels(
+  { labelBudget }: Pick<ExchangeContext["deps"], "labelBudget">,
+  labels: readonly Label[],
+  begin: (kept: readonly Label[]) => Run,
+): Run {
+  const kept = labelBudget.take(labels);
+  try {
+    return begin(kept);
+  } catch (error) {
+    labelBudget.release(kept);
+    throw error;
+  }
 }
 
 function expectRelay(context: ExchangeContext, forwarded: Forwarded, earlyAnswers: EarlyAnswers): void {

@@ -3,7 +3,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import { encodeFrame } from "./frame.ts";
 import { describeOwner } from "./owner.ts";
-import { encodeCheckpoint, encodeEnd, encodeRun, encodeStart, type Checkpoint, type StartedRun } from "./record.ts";
+import { encodeCheckpoint, encodeEnd, encodeLabels, encodeRun, encodeStart, type Checkpoint, type StartedRun } from "./record.ts";
 import { createSegments, type Segment, type SegmentFiles } from "./segments.ts";
 
 /**
@@ -130,7 +130,7 @@ export async function openJournal({
       if (segments.bytes >= maxBytes) throw full(new Error("The journal has reached its cap."));
       const noted: Noted = { encodedRun: encodeRun(run), segments: [] };
       try {
-        append(run.requestId, noted, encodeFrame(encodeStart(noted.encodedRun)));
+        append(run.requestId, noted, framesOf(run, noted.encodedRun));
       } catch (error) {
         throw full(error);
       }
@@ -171,6 +171,12 @@ export async function openJournal({
       segments.close();
     },
   };
+}
+
+/** Written at once: a record of labels is there exactly if its start record is. */
+function framesOf({ requestId, labels = [] }: StartedRun, encodedRun: string): Buffer {
+  const start = encodeFrame(encodeStart(encodedRun));
+  return labels.length === 0 ? start : Buffer.concat([start, encodeFrame(encodeLabels(requestId, labels))]);
 }
 
 function full(cause: unknown): GatewayError {

@@ -1,5 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
+import type { Label } from "../../contract/labels.ts";
 import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import { decodeFrames } from "./frame.ts";
 import { decodeRecord, settleLost, type Checkpoint, type JournalRecord, type StartedRun } from "./record.ts";
@@ -74,6 +75,7 @@ function createAttempts(): { note(record: JournalRecord): void; settlements(): S
   const runs = new Map<string, StartedRun>();
   const checkpoints = new Map<string, Checkpoint>();
   const ended = new Map<string, Settlement>();
+  const labels = new Map<string, Label[]>();
   return {
     note(record) {
       switch (record.type) {
@@ -89,13 +91,19 @@ function createAttempts(): { note(record: JournalRecord): void; settlements(): S
         case "end":
           ended.set(record.settlement.requestId, record.settlement);
           break;
+        case "labels":
+          labels.set(record.requestId, record.labels);
+          break;
       }
     },
     settlements() {
       const lost = [...runs.values()]
         .filter(({ requestId }) => !ended.has(requestId))
         .map((run) => settleLost(run, checkpoints.get(run.requestId)));
-      return [...ended.values(), ...lost];
+      return [...ended.values(), ...lost].map((settlement) => {
+        const own = labels.get(settlement.requestId);
+        return own === undefined ? settlement : { ...settlement, labels: own };
+      });
     },
   };
 }

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { LABEL_BOUNDS, type Label } from "../../contract/labels.ts";
 import { INTERFACES, PROTOCOLS } from "../../contract/protocol.ts";
 import { NO_USAGE, type Usage } from "../../contract/usage.ts";
 import { chargeNanoUsd, type Price } from "../../ledger/money.ts";
@@ -23,6 +24,8 @@ type Facts = Pick<
 /** What is known of an attempt when its request goes to the upstream. */
 export interface StartedRun extends Facts {
   price: Price;
+  /** In a record of their own, which may be lost without the others. */
+  labels?: readonly Label[] | undefined;
 }
 
 /** What a running attempt has used so far. */
@@ -39,7 +42,8 @@ export interface Checkpoint {
 export type JournalRecord =
   | { type: "start"; run: StartedRun }
   | { type: "checkpoint"; checkpoint: Checkpoint; run: StartedRun | undefined }
-  | { type: "end"; settlement: Settlement };
+  | { type: "end"; settlement: Settlement }
+  | { type: "labels"; requestId: string; labels: Label[] };
 
 /**
  * Records are JSON whose values are known by their position, bigints as decimal strings: at least two are written for each
@@ -54,6 +58,11 @@ export function encodeRun(run: StartedRun): string {
 
 export function encodeStart(encodedRun: string): string {
   return `["start",${encodedRun.slice(1)}`;
+}
+
+/** Beside the start record: versions before 1.0 count it as damage, and charge the request by its other records. */
+export function encodeLabels(requestId: string, labels: readonly Label[]): string {
+  return JSON.stringify(["labels", requestId, labels.map(({ dimension, value }) => [dimension, value])]);
 }
 
 /** Repeats what the start record says: where that one is damaged, this one can still be charged. */
@@ -170,6 +179,14 @@ const checkpointSchema = z
   })
   .refine(({ requestId, run }) => run === undefined || run.requestId === requestId);
 
+/** Twice the length that requests may have, for versions with wider bounds; what a disk has changed is not kept. */
+const labelText = z
+  .string()
+  .min(1)
+  .max(2 * LABEL_BOUNDS.value)
+  .regex(/^[^\0]*$/);
+const labelSchema = z.tuple([labelText, labelText]).transform(([dimension, value]): Label => ({ dimension, value }));
+
 const recordSchema: z.ZodType<JournalRecord> = z.union([
   z
     .tuple([z.literal("start"), byPosition(FACTS), byPosition(PRICE)])
@@ -178,6 +195,9 @@ const recordSchema: z.ZodType<JournalRecord> = z.union([
   z
     .tuple([z.literal("end"), byPosition(FACTS), byPosition(USAGE), byPosition(END)])
     .transform(([type, facts, usage, end]) => ({ type, settlement: { ...facts, usage, ...end } })),
+  z
+    .tuple([z.literal("labels"), FACTS.requestId, z.array(labelSchema).max(4 * LABEL_BOUNDS.tagsOfRequest)])
+    .transform(([type, requestId, labels]) => ({ type, requestId, labels })),
 ]);
 
 /** An array of these values in this order. */

@@ -1,4 +1,5 @@
 import type { Backend } from "../../contract/catalogue.ts";
+import type { Label } from "../../contract/labels.ts";
 import type { Interface } from "../../contract/protocol.ts";
 import { NO_USAGE, totalTokensOf } from "../../contract/usage.ts";
 import { chargeNanoUsd } from "../../ledger/money.ts";
@@ -49,6 +50,8 @@ export interface RunStart {
   meter: Meter;
   /** Ends with the run. */
   reservation: Reservation;
+  /** Empty where the account keeps none. */
+  labels?: readonly Label[];
 }
 
 export interface RunDeps {
@@ -70,7 +73,7 @@ const STRETCHES_AHEAD = 4n;
 /** @throws GatewayError `billing_unavailable` where the journal takes nothing more; hold and limits are freed then. */
 export function startRun(start: RunStart, deps: RunDeps): Run {
   const { clock, events, settler, journal, runWatch, departures } = deps;
-  const { requestId, caller, model, meter, startedMs, reservation } = start;
+  const { requestId, caller, model, meter, startedMs, reservation, labels = [] } = start;
   let { backend } = start;
   const { hold, limited } = reservation;
   // How far a stream may be ahead of its hold while more credit is asked for: one stretch of output (docs/billing.md).
@@ -96,6 +99,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
     priceVersionId: model.price.id,
     isStream: start.isStream,
     startedAt: new Date(startedMs),
+    ...(labels.length > 0 && { labels }),
   };
   try {
     const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd } = model.price;

@@ -202,8 +202,10 @@ const UNREADABLE_KEY = {
   limits: {},
 };
 
-function withoutLeasing({ accountId, isSuspended, postedNanoUsd, overdraftNanoUsd, version, limits }: AccountRow): WorldAccount {
-  return { accountId, isSuspended, postedNanoUsd, overdraftNanoUsd, version, limits };
+function withoutLeasing(row: AccountRow): WorldAccount {
+  const { accountId, isSuspended, postedNanoUsd, overdraftNanoUsd, version, limits, keepsLabels } = row;
+  const account = { accountId, isSuspended, postedNanoUsd, overdraftNanoUsd, version, limits };
+  return keepsLabels === true ? { ...account, keepsLabels } : account;
 }
 
 function balanceOf({ postedNanoUsd, version }: SettledBalance): SettledBalance {

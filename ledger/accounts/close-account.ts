@@ -1,5 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { formatNanoUsd } from "../money.ts";
+import { eraseLabels } from "../labels/account-labels.ts";
 import { turnOffAutoTopUp } from "../payments/auto-top-up.ts";
 import { noteAction } from "../people/audit.ts";
 import type { Database } from "../postgres/database.ts";
@@ -8,7 +9,7 @@ import { readBalance, setAccountStatus } from "./accounts.ts";
 
 /**
  * Ends an account for its people: keys, tokens, invitations, automatic top-up, webhook and sessions. The ledger, usage and
- * memberships stay, so that its people can still read what they paid and used. Those who run the service can reactivate
+ * memberships stay, without tags and end users, so that its people can still read what they paid and used. Those who run the service can reactivate
  * it; its keys stay disabled even then.
  * @returns the credit that was left, in nano-USD.
  * @throws GatewayError `invalid_request` for an account that is suspended or closed.
@@ -33,6 +34,8 @@ export async function closeAccount(
     await transaction.execute("DELETE FROM invitation WHERE account_id = $1", [accountId]);
     await turnOffAutoTopUp(transaction, accountId);
     await removeWebhook(transaction, accountId);
+    // They may name customers of the account's, who have nothing to do with its books.
+    await eraseLabels(transaction, accountId);
     const { postedNanoUsd } = await readBalance(transaction, accountId);
     const subject = `${accountId}, ${formatNanoUsd(postedNanoUsd)} USD left`;
     await noteAction(transaction, { accountId, personId, action: "account.closed", subject });

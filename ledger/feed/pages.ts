@@ -22,11 +22,12 @@ const accountRow = z.strictObject({
   leasedNanoUsd: z.bigint(),
   recalledNanoUsd: z.bigint(),
   recalledAt: z.date().nullable(),
+  keepsLabels: z.boolean(),
 });
 // A status that a newer version has added is none of those in which an account is served.
 const SELECT_ACCOUNTS = `SELECT id AS "accountId", status <> 'active' AS "isSuspended", posted_nano_usd AS "postedNanoUsd",
     overdraft_nano_usd AS "overdraftNanoUsd", version, limits, leased_nano_usd AS "leasedNanoUsd",
-    recalled_nano_usd AS "recalledNanoUsd", recalled_at AS "recalledAt"
+    recalled_nano_usd AS "recalledNanoUsd", recalled_at AS "recalledAt", labels = 'kept' AS "keepsLabels"
   FROM account JOIN account_balance ON account_id = id`;
 const CHANGED_ACCOUNTS = `SELECT id FROM account WHERE changed_xid >= $3
   UNION SELECT account_id FROM account_balance WHERE changed_xid >= $3`;

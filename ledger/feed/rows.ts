@@ -28,6 +28,8 @@ export interface AccountRow {
   /** Of the balance: rises with each change. */
   version: bigint;
   limits: Limits;
+  /** Tags and end users are kept with its requests. */
+  keepsLabels?: boolean;
   leasing?: Leasing;
 }
 

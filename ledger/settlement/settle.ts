@@ -3,6 +3,7 @@ import type { Database, Queryable } from "../postgres/database.ts";
 import { createPartitionsFor } from "../postgres/partitions.ts";
 import { isCheckViolation } from "../postgres/postgres-error.ts";
 import { SUMMED_COLUMNS } from "../usage/sums.ts";
+import { labelColumns, landLabels } from "./settle-labels.ts";
 import { SETTLEMENT_COLUMNS } from "./settlement-columns.ts";
 import type { Settlement } from "./settlement.ts";
 
@@ -56,7 +57,16 @@ export async function settle(database: Database, settlements: readonly Settlemen
 async function settleIn(transaction: Queryable, settlements: readonly Settlement[]): Promise<SettleResult> {
   const balances = await lockBalances(transaction, new Set(settlements.map(({ accountId }) => accountId)));
   const values = SETTLEMENT_COLUMNS.map(({ read }) => settlements.map(read));
-  const landed = await transaction.query({ name: "settle", text: LAND, values, row: landedRow });
+  const labels = labelColumns(settlements);
+  const landed =
+    labels === undefined
+      ? await transaction.query({ name: "settle", text: LAND, values, row: landedRow })
+      : await transaction.query({
+          name: "settle-labels",
+          text: LAND_WITH_LABELS,
+          values: [...values, ...labels],
+          row: landedRow,
+        });
   await markKeysUsed(transaction, settlements);
   let settled = 0;
   for (const row of landed) {
@@ -83,7 +93,13 @@ function rollUp(table: string, period: "day" | "hour", from: string): string {
  * usage rows that are new: usage is dropped after its retention time, entries never. An open lease pays as far as it
  * reaches, which lowers what is leased as well.
  */
-const LAND = `
+const LAND = land("");
+
+/** The same for a batch of which a request has labels: no other pays for them. */
+const LAND_WITH_LABELS = land(landLabels(SETTLEMENT_COLUMNS.length + 1));
+
+function land(further: string): string {
+  return `
   WITH incoming AS (
     SELECT * FROM unnest(${parameters}) AS incoming (${names})
   ), fresh AS (
@@ -126,9 +142,10 @@ const LAND = `
     SET posted_nano_usd = posted_nano_usd - charge, leased_nano_usd = leased_nano_usd - taken, version = version + 1
     FROM moves WHERE account_balance.account_id = moves.account_id
     RETURNING account_balance.account_id, posted_nano_usd, version
-  )
+  )${further}
   SELECT account_id AS "accountId", count(*)::integer AS settled, min(posted_nano_usd) AS "postedNanoUsd", min(version) AS version
   FROM fresh LEFT JOIN moved USING (account_id) GROUP BY account_id`;
+}
 
 const landedRow = z.strictObject({
   accountId: z.string(),

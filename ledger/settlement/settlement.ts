@@ -1,3 +1,4 @@
+import type { Label } from "../../contract/labels.ts";
 import type { Interface, Protocol } from "../../contract/protocol.ts";
 import type { Usage } from "../../contract/usage.ts";
 
@@ -36,4 +37,6 @@ export interface Settlement {
   startedAt: Date;
   durationMs: number;
   firstTokenMs: number | null;
+  /** Where the account keeps tags and end users; money never follows from them. */
+  labels?: readonly Label[] | undefined;
 }

@@ -113,11 +113,27 @@ export function createSettler({
     } catch (error) {
       if (!isRefusal(error)) throw error;
       const [only, ...others] = batch;
-      if (only !== undefined && others.length === 0) return refuse(only, error);
+      if (only !== undefined && others.length === 0) return landAlone(only, error);
       const middle = Math.ceil(batch.length / 2);
       await land(batch.slice(0, middle));
       return land(batch.slice(middle));
     }
+    landed(batch, result);
+  }
+
+  /** What Postgres refuses with its labels is charged without them. */
+  async function landAlone(settlement: Settlement, refusal: unknown): Promise<void> {
+    if (settlement.labels === undefined) return refuse(settlement, refusal);
+    try {
+      landed([settlement], await settle(database, [{ ...settlement, labels: undefined }]));
+      log.warn({ requestId: settlement.requestId }, "Postgres rejected a request's tags; it was settled without them");
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      refuse(settlement, error);
+    }
+  }
+
+  function landed(batch: readonly Settlement[], result: SettleResult): void {
     // The new balances are told before their charges leave the pending sum: seen from outside, no money appears between.
     report(() => onSettled(result, batch));
     for (const settlement of batch) {
@@ -210,10 +226,10 @@ function isOdd(accountId: string): boolean {
   return sum % 2 === 1;
 }
 
-/** Enough to settle it by hand. */
+/** Enough to settle it by hand; labels may name people. */
 function describe(settlement: Settlement): object {
   return {
-    settlement: { ...settlement, priceVersionId: String(settlement.priceVersionId) },
+    settlement: { ...settlement, priceVersionId: String(settlement.priceVersionId), labels: undefined },
     chargeUsd: formatNanoUsd(settlement.chargeNanoUsd),
   };
 }

@@ -3,6 +3,7 @@ import type { Logger } from "../../runtime/log.ts";
 import { checkLedger, storeDifferences } from "./check.ts";
 import type { Database } from "../postgres/database.ts";
 import { expireGrants } from "../credit/grants.ts";
+import { dropOldLabels, eraseRequestedLabels } from "../labels/upkeep.ts";
 import { dropOldLimitUse } from "../leases/limits.ts";
 import { dropOldDeliveries } from "../webhooks/deliveries.ts";
 import { dropExpired } from "../people/expired.ts";
@@ -17,10 +18,11 @@ export interface NightlyDeps {
   everyMs?: number;
 }
 
-/** Expires grants as they fall due; once a UTC day, in one of all processes, checks the ledger and drops what is over. */
+/** Expires grants as they fall due and deletes labels when an account asks for it; once a UTC day, in one of all processes, checks the ledger and drops what is over. */
 export function startNightly({ database, retentionDays, log, onChecked, everyMs = 60_000 }: NightlyDeps): Rounds {
   async function turn(): Promise<void> {
     await expireGrants(database);
+    await eraseRequestedLabels(database);
     if (!(await claimToday(database))) return;
     const differences = await checkLedger(database);
     for (const difference of differences) log.error(toLine(difference), "ledger inconsistency found");
@@ -32,6 +34,7 @@ export function startNightly({ database, retentionDays, log, onChecked, everyMs 
     await dropExpired(database);
     await dropOldDeliveries(database);
     if (retentionDays !== null) await dropUsage(database, retentionDays);
+    await dropOldLabels(database, retentionDays);
   }
 
   async function round(): Promise<void> {

@@ -1,39 +1,12 @@
-import * as z from "zod";
-import { INTERFACES, type Interface } from "../../contract/protocol.ts";
+import type { Label } from "../../contract/labels.ts";
 import type { Reader } from "../postgres/database.ts";
-import type { Price } from "../money.ts";
-import { priceAt, scheduleColumn, type PriceRule } from "../models/price-schedule.ts";
+import { listLabelledDays, type LabelledDay } from "./labelled-days.ts";
+import { asCharged, listedRow, SELECT_PAGE, type ListedRequest, type ListedRow } from "./listed-request.ts";
 import { lowestIdAt, msOfId } from "./request-id-time.ts";
-import { OUTCOMES, type Outcome } from "../settlement/settlement.ts";
-import { wholeNumber } from "./sums.ts";
+import type { Outcome } from "../settlement/settlement.ts";
 import { findUsedGroups, type UsedGroup } from "./used-groups.ts";
 import { dayOf } from "../../contract/days.ts";
 import { cutPage } from "../postgres/page.ts";
-
-/** One attempt as its account's page shows it (S27). */
-export interface ListedRequest {
-  requestId: string;
-  attempt: number;
-  keyId: string;
-  model: string;
-  interface: Interface;
-  startedAt: Date;
-  durationMs: number;
-  firstTokenMs: number | null;
-  isStream: boolean;
-  httpStatus: number;
-  outcome: Outcome;
-  isEstimated: boolean;
-  inputTokens: number;
-  cachedInputTokens: number;
-  cacheWriteTokens: number;
-  outputTokens: number;
-  reasoningTokens: number;
-  chargeNanoUsd: bigint;
-  /** That it was charged at; which version of the model's prices says it. */
-  price: Price;
-  priceVersion: number;
-}
 
 /** Where a page ended. */
 export interface RequestPosition {
@@ -50,6 +23,8 @@ export interface RequestListing {
   keyIds?: readonly string[];
   model?: string;
   outcome?: Outcome;
+  /** Only with all of these labels. */
+  labels?: readonly Label[];
   limit: number;
   /** Goes on behind this one. */
   after?: RequestPosition;
@@ -67,12 +42,17 @@ export interface RequestPage {
  * newest rows of each key and model that rollups name, and no others (docs/decisions/0009).
  */
 export async function listRequests(database: Reader, listing: RequestListing): Promise<RequestPage> {
-  const { limit, outcome } = listing;
-  const read = outcome === undefined || outcome === "complete" ? readByGroups : readIncomplete;
+  const { limit } = listing;
+  const read = readerOf(listing);
   // One more than is shown tells whether there is another page.
   const rows = await read(database, { ...listing, limit: limit + 1 });
   const { page, next } = cutPage(rows, limit, ({ requestId, attempt }) => ({ requestId, attempt }));
   return { requests: page.map(asCharged), next };
+}
+
+function readerOf({ labels = [], outcome }: RequestListing): (database: Reader, listing: RequestListing) => Promise<ListedRow[]> {
+  if (labels.length > 0) return readLabelled;
+  return outcome === undefined || outcome === "complete" ? readByGroups : readIncomplete;
 }
 
 /** One request of an account's by its id, attempt by attempt; empty where the account has none. */
@@ -86,12 +66,6 @@ export async function readRequest(
     row: listedRow,
   });
   return rows.map(asCharged).toReversed();
-}
-
-type ListedRow = ListedRequest & { schedule: PriceRule[] };
-
-function asCharged({ schedule, ...row }: ListedRow): ListedRequest {
-  return { ...row, price: priceAt({ price: row.price, schedule }, row.startedAt.getTime()) };
 }
 
 /** Rollups do not know what is excluded by an outcome: where a page is not full yet, more groups are looked into. */
@@ -184,47 +158,89 @@ async function readIncomplete(database: Reader, listing: RequestListing): Promis
   });
 }
 
+/** Day by day: rollups say on which days there are some, and an index finds those of a day by the rarer label. */
+async function readLabelled(database: Reader, listing: RequestListing): Promise<ListedRow[]> {
+  const { limit, after, to } = listing;
+  const { label, others, days } = await listLabelledDays(database, listing);
+  const lastDay = dayOf(after === undefined ? to.getTime() : msOfId(after.requestId));
+  const waiting = days.filter(({ day }) => day <= lastDay);
+  const rows: ListedRow[] = [];
+  let requests = limit;
+  while (waiting.length > 0 && rows.length < limit) {
+    const taken = takeDays(waiting, requests);
+    rows.push(...(await readLabelledDays(database, listing, { label, others, days: taken, limit: limit - rows.length })));
+    requests *= MORE;
+  }
+  return rows;
+}
+
+/** The newest days that hold so many requests, taken off the list. */
+function takeDays(waiting: LabelledDay[], requests: number): LabelledDay[] {
+  let found = 0;
+  let count = 0;
+  for (const day of waiting) {
+    if (found >= requests) break;
+    found += day.requests;
+    count++;
+  }
+  return waiting.splice(0, count);
+}
+
+interface LabelledRead {
+  label: Label;
+  /** That they have beside it. */
+  others: readonly Label[];
+  /** Newest first; at least one. */
+  days: readonly LabelledDay[];
+  limit: number;
+}
+
+async function readLabelledDays(
+  database: Reader,
+  listing: RequestListing,
+  { label, others, days, limit }: LabelledRead,
+): Promise<ListedRow[]> {
+  const { accountId, from, to, keyIds, model, outcome } = listing;
+  const after = positionAfter(listing);
+  return database.query({
+    text: `
+      WITH page AS (
+        SELECT event.* FROM usage_label AS label
+        JOIN usage_event AS event ON event.day = label.day AND event.request_id = label.request_id AND event.attempt = label.attempt
+        WHERE label.account_id = $1 AND label.dimension = $2 AND label.value = $3
+          AND label.day BETWEEN $4 AND $5 AND event.day BETWEEN $4 AND $5
+          AND label.request_id >= $6 AND label.request_id < $7 AND (label.request_id, label.attempt) < ($8::uuid, $9::smallint)
+          AND ($10::text[] IS NULL OR key_id = ANY($10)) AND ($11::text IS NULL OR model = $11) AND ($12::text IS NULL OR outcome = $12)
+          AND NOT EXISTS (
+            SELECT FROM unnest($13::text[], $14::text[]) AS other (dimension, value) WHERE NOT EXISTS (
+              SELECT FROM usage_label AS beside WHERE beside.day = label.day AND beside.day BETWEEN $4 AND $5
+                AND beside.request_id = label.request_id AND beside.attempt = label.attempt
+                AND beside.dimension = other.dimension AND beside.value = other.value
+            )
+          )
+        ORDER BY label.request_id DESC, label.attempt DESC LIMIT $15
+      ) ${SELECT_PAGE}`,
+    values: [
+      accountId,
+      label.dimension,
+      label.value,
+      days.at(-1)?.day,
+      days[0]?.day,
+      lowestIdAt(from.getTime()),
+      lowestIdAt(to.getTime()),
+      after.requestId,
+      after.attempt,
+      keyIds ?? null,
+      model ?? null,
+      outcome ?? null,
+      others.map(({ dimension }) => dimension),
+      others.map(({ value }) => value),
+      limit,
+    ],
+    row: listedRow,
+  });
+}
+
 function positionAfter({ to, after }: RequestListing): RequestPosition {
   return after ?? { requestId: lowestIdAt(to.getTime()), attempt: 0 };
 }
-
-const SELECT_PAGE = `
-  SELECT request_id AS "requestId", attempt, key_id AS "keyId", page.model, interface, started_at AS "startedAt",
-    duration_ms AS "durationMs", first_token_ms AS "firstTokenMs", is_stream AS "isStream", http_status AS "httpStatus", outcome,
-    is_estimated AS "isEstimated", input_tokens AS "inputTokens", cached_input_tokens AS "cachedInputTokens",
-    cache_write_tokens AS "cacheWriteTokens", output_tokens AS "outputTokens", reasoning_tokens AS "reasoningTokens",
-    charge_nano_usd AS "chargeNanoUsd", input_pico_usd AS "inputPicoUsd", cached_input_pico_usd AS "cachedInputPicoUsd",
-    cache_write_pico_usd AS "cacheWritePicoUsd", output_pico_usd AS "outputPicoUsd", schedule, version AS "priceVersion"
-  FROM page JOIN price_version ON price_version.id = price_version_id ORDER BY request_id DESC, attempt DESC`;
-
-const listedRow = z
-  .strictObject({
-    requestId: z.string(),
-    attempt: z.int(),
-    keyId: z.string(),
-    model: z.string(),
-    interface: z.enum(INTERFACES),
-    startedAt: z.date(),
-    durationMs: z.int(),
-    firstTokenMs: z.int().nullable(),
-    isStream: z.boolean(),
-    httpStatus: z.int(),
-    outcome: z.enum(OUTCOMES),
-    isEstimated: z.boolean(),
-    inputTokens: wholeNumber,
-    cachedInputTokens: wholeNumber,
-    cacheWriteTokens: wholeNumber,
-    outputTokens: wholeNumber,
-    reasoningTokens: wholeNumber,
-    chargeNanoUsd: z.bigint(),
-    inputPicoUsd: z.bigint(),
-    cachedInputPicoUsd: z.bigint(),
-    cacheWritePicoUsd: z.bigint(),
-    outputPicoUsd: z.bigint(),
-    schedule: scheduleColumn,
-    priceVersion: z.int(),
-  })
-  .transform(({ inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, ...row }) => ({
-    ...row,
-    price: { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd },
-  }));

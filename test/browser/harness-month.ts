@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
 import { DAY_MS, HOUR_MS } from "../../contract/days.ts";
+import { END_USER, tagDimension } from "../../contract/labels.ts";
 import type { Usage } from "../../contract/usage.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { createApiKey } from "../../ledger/keys/keys.ts";
@@ -12,6 +13,8 @@ import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import { PEPPER, settlementOf } from "../support/ledger.ts";
 
 const DAYS = 30;
+/** Of requests of accounts that keep tags. */
+const TEAMS = ["search", "support", "search", "research and development", "ads"];
 
 /** The same month at each run: a mixed congruential generator. */
 function numbers(seed: number): () => number {
@@ -62,6 +65,11 @@ export async function useForAMonth(database: Database, accountId: string, keyNam
             durationMs: 900 + Math.floor(random() * 20_000),
             firstTokenMs: 200 + Math.floor(random() * 600),
             outcome: random() < 0.04 ? "aborted" : "complete",
+            labels: [
+              { dimension: tagDimension("team"), value: TEAMS[(day + request) % TEAMS.length] ?? "" },
+              { dimension: tagDimension("environment"), value: request % 3 === 0 ? "staging" : "production" },
+              ...(request % 4 === 0 ? [] : [{ dimension: END_USER, value: `customer-${4_711 + ((day * 7 + request) % 23)}` }]),
+            ],
           },
         ),
       );

@@ -10,6 +10,8 @@ import { openIncident } from "../../ledger/incidents/incidents.ts";
 import { beginPayment, completePayment } from "../../ledger/payments/payments.ts";
 import { saveCard } from "../../ledger/payments/saved-cards.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
+import { keepLabels } from "../../ledger/labels/account-labels.ts";
+import { END_USER, tagDimension } from "../../contract/labels.ts";
 import { DAY_MS } from "../../contract/days.ts";
 import { setBudget } from "../../ledger/budgets/budgets.ts";
 import { rotateApiKey } from "../../ledger/keys/keys.ts";
@@ -47,9 +49,12 @@ const PAGES = [
   "/usage",
   "/usage?by=member",
   "/usage?range=today",
+  "/usage?by=tag&tag=team&unit=requests",
+  "/usage?by=user&range=today",
   "/usage/performance",
   "/usage/performance?by=key&metric=first-token",
   "/usage/requests",
+  "/usage/requests?tag=environment%3Dproduction&end_user=customer-4711",
   "/credit",
   "/credit/top-up",
   "/billing",
@@ -57,6 +62,7 @@ const PAGES = [
   "/tokens",
   "/settings",
   "/settings/email",
+  "/settings/tags/delete",
   "/settings/close",
   "/settings/activity",
   "/settings/log",
@@ -106,6 +112,7 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
   await database.execute("UPDATE person SET is_admin = true WHERE id = $1", [personId]);
   await invite(database, { accountId, email: EMAIL.replace("maxi", "mini"), role: "viewer", invitedBy: personId });
   await createManagementToken(database, { accountId, name: NAME, role: "owner", createdBy: personId, expiresAt: null });
+  await keepLabels(database, { accountId, isOn: true });
   const [first = "", second = ""] = await useForAMonth(database, accountId, ["laptop", NAME, "nightly evaluation"]);
   await setKeyLimits(database, first, { spendPerDayUsd: "1.000000001", spendPerMonthUsd: "1234567.89" });
   const limits = { spendPerMonthUsd: "123456789.987654321", requestsPerMinute: 999_999_999, concurrentRequests: 4 };
@@ -121,6 +128,15 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
   // Nearly nothing, and more than fits.
   await settle(database, [
     settlementOf({ accountId, keyId: second }, { chargeNanoUsd: 1n }),
+    settlementOf(
+      { accountId, keyId: second },
+      {
+        labels: [...["team", NAME.slice(0, 60)].map(tagDimension), END_USER].map((dimension) => ({
+          dimension,
+          value: EMAIL.repeat(2),
+        })),
+      },
+    ),
     settlementOf(
       { accountId, keyId: second },
       {

@@ -211,6 +211,9 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "POST /dashboard/settings/account": page("owner", 303, { body: { accountName: "new name" } }),
   "POST /dashboard/settings/password": page("viewer", 400, { body: { current: "wrong", password: "correct horse battery" } }),
   "POST /dashboard/settings/sessions/:id/end": { ...forAll(404, { ids: { id: "session" } }), guest: 303, owner: 303 },
+  "POST /dashboard/settings/tags": page("owner", 303, { body: { isOn: "no" } }),
+  "GET /dashboard/settings/tags/delete": page("owner", 200),
+  "POST /dashboard/settings/tags/delete": page("owner", 303),
   "GET /dashboard/settings/sessions/end-others": page("viewer", 200),
   "POST /dashboard/settings/sessions/end-others": page("viewer", 303),
 
@@ -275,6 +278,11 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   // The management API. The same lines hold for tokens of these roles.
   "GET /api/v1/openapi.json": forAll(200),
   "GET /api/v1/account": api("viewer", 200),
+  "GET /api/v1/attribution": api("viewer", 200),
+  "PUT /api/v1/attribution": api("owner", 200, { body: { is_on: false } }),
+  "DELETE /api/v1/attribution": api("owner", 200),
+  "GET /api/v1/usage/tags": api("viewer", 200),
+  "GET /api/v1/usage/groups": api("viewer", 400),
   "GET /api/v1/limits": api("viewer", 200),
   "PUT /api/v1/limits": api("owner", 200, { body: { requests_per_minute: 60 } }),
   "GET /api/v1/budgets": api("viewer", 200),

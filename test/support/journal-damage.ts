@@ -36,6 +36,8 @@ export async function damageJournal(directory: string, random: Random): Promise<
     const requestId = requestOf(record);
     if (!survivors.has(requestId)) survivors.set(requestId, null);
     if (!isWhole || ends.has(requestId)) return;
+    // What is charged does not follow from labels.
+    if (record.type === "labels") return;
     if (record.type === "end") {
       ends.add(requestId);
       survivors.set(requestId, record.settlement);
@@ -74,5 +76,7 @@ function requestOf(record: JournalRecord): string {
       return record.checkpoint.requestId;
     case "end":
       return record.settlement.requestId;
+    case "labels":
+      return record.requestId;
   }
 }

@@ -36,5 +36,5 @@ export function startOf(settlement: Settlement): StartedRun {
   const { requestId, attempt, accountId, keyId, model, interface: face, upstreamProtocol, backend } = settlement;
   const { priceVersionId, isStream, startedAt } = settlement;
   const names = { requestId, attempt, accountId, keyId, model, interface: face, upstreamProtocol, backend };
-  return { ...names, priceVersionId, isStream, startedAt, price: PRICE };
+  return { ...names, priceVersionId, isStream, startedAt, price: PRICE, ...(settlement.labels && { labels: settlement.labels }) };
 }

@@ -95,6 +95,8 @@ const countRow = z.strictObject({ count: z.bigint() });
 type CountedTable =
   | "ledger_entry"
   | "usage_event"
+  | "usage_label"
+  | "usage_by_label"
   | "price_version"
   | "account"
   | "person"

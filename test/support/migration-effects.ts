@@ -7,6 +7,7 @@ const BUSY_TABLES = [
   "account_balance",
   "api_key",
   "credit_lease",
+  "label_value",
   "ledger_entry",
   "limit_holder",
   "limit_process",
@@ -20,7 +21,10 @@ const BUSY_TABLES = [
   "stored_response_volume",
   "usage_by_day",
   "usage_by_hour",
+  "usage_by_label",
+  "usage_by_label_and_key",
   "usage_event",
+  "usage_label",
 ];
 
 const tableRow = z.strictObject({ name: z.string(), file: z.int() });

@@ -1,6 +1,9 @@
 import * as z from "zod";
+import { readLabel } from "../../../contract/label-query.ts";
+import { labelUsageByModelAndDay } from "../../../ledger/usage/label-reports.ts";
 import { usageByMember } from "../../../ledger/usage/member-series.ts";
 import { usageByKey, usageByModelAndDay, usageTotals } from "../../../ledger/usage/reports.ts";
+import { readLabelsOf } from "../../../ledger/usage/request-labels.ts";
 import { listRequests } from "../../../ledger/usage/request-list.ts";
 import { OUTCOMES } from "../../../ledger/settlement/settlement.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -9,7 +12,7 @@ import { callerOf } from "../caller.ts";
 import { encodeKeyUsageCursor, encodeRequestCursor, readKeyUsageCursor, readRequestCursor } from "../cursor.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
-import { filterQuery, listedRequest, rangeQuery, showRequest, showSums, sumsShape } from "../schemas/usage.ts";
+import { filterQuery, labelQuery, listedRequest, rangeQuery, showRequest, showSums, sumsShape } from "../schemas/usage.ts";
 import { keyId, nextCursor, pageQuery } from "../schemas/values.ts";
 import { dayOf, momentsOf, readDays } from "../../../contract/days.ts";
 
@@ -29,7 +32,7 @@ export function usageApi(api: Api, { database, reports = database }: AppDeps): v
       schema: {
         tags,
         summary: "Get usage by day and model",
-        querystring: z.strictObject(rangeQuery),
+        querystring: z.strictObject({ ...rangeQuery, ...labelQuery }),
         response: {
           200: z.object({ ...daysShape, data: z.array(z.object({ day: z.string(), model: z.string(), ...sumsShape })) }),
           ...failures,
@@ -39,7 +42,11 @@ export function usageApi(api: Api, { database, reports = database }: AppDeps): v
     async (request) => {
       const { accountId } = callerOf(request);
       const { fromDay, toDay } = readDays(request.query, Date.now());
-      const rows = await usageByModelAndDay(reports, { accountId, fromDay, toDay });
+      const label = readLabel({ tag: request.query.tag, endUser: request.query.end_user });
+      const rows =
+        label === undefined
+          ? await usageByModelAndDay(reports, { accountId, fromDay, toDay })
+          : await labelUsageByModelAndDay(reports, { accountId, fromDay, toDay, ...label });
       const data = rows.map(({ day, model, ...used }) => ({ day, model, ...showSums(used) }));
       return { currency: "USD" as const, from: fromDay, to: toDay, data };
     },
@@ -144,6 +151,7 @@ export function usageApi(api: Api, { database, reports = database }: AppDeps): v
         querystring: z.strictObject({
           ...rangeQuery,
           ...filterQuery,
+          ...labelQuery,
           member: z.uuid("Write the id of a member.").optional().meta({ description: "Who created the key" }),
           outcome: outcome.optional(),
           ...pageQuery,
@@ -153,16 +161,16 @@ export function usageApi(api: Api, { database, reports = database }: AppDeps): v
     },
     async (request) => {
       const { accountId } = callerOf(request);
-      const { key, member, model, outcome, limit, cursor, ...range } = request.query;
+      const { key, member, model, outcome, tag, end_user: endUser, limit, cursor, ...range } = request.query;
       const page = await listRequests(reports, {
         accountId,
         ...momentsOf(readDays(range, Date.now())),
         limit,
-        ...(await listingOf(database, accountId, { key, member, model, outcome })),
+        ...(await listingOf(database, accountId, { key, member, model, outcome, tag, endUser })),
         ...(cursor === undefined ? {} : { after: readRequestCursor(cursor) }),
       });
       return {
-        data: page.requests.map(showRequest),
+        data: (await readLabelsOf(reports, accountId, page.requests)).map(showRequest),
         next_cursor: page.next === null ? null : encodeRequestCursor(page.next),
       };
     },

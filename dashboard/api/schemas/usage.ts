@@ -1,6 +1,7 @@
 import * as z from "zod";
+import { endUserIn, tagsIn, type Label } from "../../../contract/labels.ts";
 import { INTERFACES } from "../../../contract/protocol.ts";
-import type { ListedRequest } from "../../../ledger/usage/request-list.ts";
+import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
 import { OUTCOMES } from "../../../ledger/settlement/settlement.ts";
 import type { UsageSums } from "../../../ledger/usage/sums.ts";
 import { showPricePerMillion } from "../../money.ts";
@@ -24,6 +25,14 @@ export const rangeQuery = {
 export const filterQuery = {
   key: keyId.optional(),
   model: model.optional(),
+};
+
+export const labelQuery = {
+  tag: z
+    .string()
+    .optional()
+    .meta({ description: "Only requests with this tag", examples: ["team=search"] }),
+  end_user: z.string().optional().meta({ description: "Only requests of this end user" }),
 };
 
 export function showSums(sums: UsageSums) {
@@ -50,10 +59,12 @@ export const listedRequest = z
       .object({ input: z.string(), cached_input: z.string(), cache_write: z.string(), output: z.string() })
       .meta({ description: "Prices charged, in USD per million tokens, as decimal strings" }),
     price_version: z.int().meta({ description: "Version of the model's prices" }),
+    tags: z.record(z.string(), z.string()).meta({ description: "Where the account keeps tags" }),
+    end_user: z.string().nullable(),
   })
   .meta({ id: "Request" });
 
-export function showRequest(request: ListedRequest): z.infer<typeof listedRequest> {
+export function showRequest(request: ListedRequest & { labels: readonly Label[] }): z.infer<typeof listedRequest> {
   return {
     id: request.requestId,
     attempt: request.attempt,
@@ -71,6 +82,8 @@ export function showRequest(request: ListedRequest): z.infer<typeof listedReques
     amount: showMoney(request.chargeNanoUsd),
     price: showPricePerMillion(request.price),
     price_version: request.priceVersion,
+    tags: Object.fromEntries(tagsIn(request.labels).map(({ name, value }) => [name, value])),
+    end_user: endUserIn(request.labels) ?? null,
   };
 }
 

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { renameAccount } from "../../../ledger/accounts/accounts.ts";
 import { ACTION_FILTERS, type ActionName } from "../../../ledger/people/action-names.ts";
 import { listActions, listOwnActions, noteAction } from "../../../ledger/people/audit.ts";
+import { readAccountLabels } from "../../../ledger/labels/account-labels.ts";
 import { renamePerson, setPassword } from "../../../ledger/people/persons.ts";
 import { listPasskeys } from "../../../ledger/sign-in/passkeys.ts";
 import { countRecoveryCodes } from "../../../ledger/sign-in/recovery-codes.ts";
@@ -34,14 +35,15 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl } = deps;
   const notify = createNotifier(deps);
   async function render(visitor: Member, form: FormState): Promise<string> {
-    const [sessions, actions, codesLeft, passkeys] = await Promise.all([
+    const [sessions, actions, codesLeft, passkeys, labels] = await Promise.all([
       listSessions(database, visitor.person.id),
       listActions(database, { accountId: visitor.membership.accountId, limit: ACTIONS_SHOWN }),
       countRecoveryCodes(database, visitor.person.id),
       listPasskeys(database, visitor.person.id),
+      readAccountLabels(database, visitor.membership.accountId),
     ]);
     const secondFactors = { passkeys, codesLeft, canAddPasskey: deps.passkeys !== undefined };
-    return settingsPage({ visitor, sessions, actions, secondFactors, canMail: deps.mailer !== undefined, form });
+    return settingsPage({ visitor, sessions, actions, secondFactors, labels, canMail: deps.mailer !== undefined, form });
   }
 
   const note = ({ person }: Member, action: ActionName) =>

@@ -6,9 +6,21 @@ import { streamCsv } from "../../usage/csv.ts";
 import { streamJson } from "../../usage/json-file.ts";
 import type { TableFile } from "../../usage/table-file.ts";
 import { memberOf } from "../../session/guard.ts";
-import { exportDays, exportKeys, exportMembers, exportModels, exportRequests, type UsageSelection } from "../../usage/export.ts";
+import {
+  exportDays,
+  exportKeys,
+  exportLabels,
+  exportMembers,
+  exportModels,
+  exportRequests,
+  type UsageSelection,
+} from "../../usage/export.ts";
 import { readStrictFilter } from "../../usage/filter.ts";
 import { readRange } from "../../usage/range.ts";
+import { END_USER } from "../../../contract/labels.ts";
+import { readDimension } from "../../../contract/label-query.ts";
+import { readAccountLabels } from "../../../ledger/labels/account-labels.ts";
+import { readQuery } from "../../http/form.ts";
 import { dayOf } from "../../../contract/days.ts";
 
 type FileRequest = FastifyRequest<{ Params: { view: string } }>;
@@ -18,6 +30,7 @@ const EXPORTS = new Map<string, Export>([
   ["models", exportModels],
   ["keys", exportKeys],
   ["members", exportMembers],
+  ["labels", exportLabels],
   ["requests", exportRequests],
 ]);
 const FORMATS = {
@@ -38,11 +51,13 @@ export function usageFileRoutes(app: FastifyInstance, { database, reports = data
       // A filter that cannot be read must not become a file of everything.
       const filter = readStrictFilter(request.query);
       if (filter === undefined) throw new GatewayError("invalid_request", "This filter could not be read.");
+      const { hasSome: hasLabels } = await readAccountLabels(database, accountId);
+      const dimension = view === "labels" ? readDimension(readQuery(request, "group_by")) : END_USER;
       const name = `usage-${view}-${range.fromDay}-${range.toDay}.${format}`;
       return reply
         .type(type)
         .header("content-disposition", `attachment; filename="${name}"`)
-        .send(write(make(reports, { accountId, range, filter })));
+        .send(write(make(reports, { accountId, range, filter, hasLabels, dimension })));
     });
   }
 }

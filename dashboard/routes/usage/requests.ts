@@ -2,9 +2,12 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { listKeyNames, readKeyNames } from "../../../ledger/keys/key-list.ts";
+import { readAccountLabels } from "../../../ledger/labels/account-labels.ts";
 import { listMembers } from "../../../ledger/people/members.ts";
 import { usageByModelAndDay } from "../../../ledger/usage/reports.ts";
-import { listRequests, readRequest, type ListedRequest } from "../../../ledger/usage/request-list.ts";
+import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
+import { listRequests, readRequest } from "../../../ledger/usage/request-list.ts";
+import { readLabelsOf } from "../../../ledger/usage/request-labels.ts";
 import { msOfId } from "../../../ledger/usage/request-id-time.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { readQuery } from "../../http/form.ts";
@@ -39,7 +42,7 @@ export function requestRoutes(app: FastifyInstance, { database, reports = databa
     if (search !== "" && (await findRequest(accountId, search)).length > 0)
       return goTo(reply, `/dashboard/usage/requests/${search}`);
     const listing = await listingOf(database, accountId, filter);
-    const [page, keys, members, used] = await Promise.all([
+    const [page, keys, members, used, { hasSome: hasLabels }] = await Promise.all([
       listRequests(reports, {
         accountId,
         ...momentsOf(range),
@@ -50,11 +53,24 @@ export function requestRoutes(app: FastifyInstance, { database, reports = databa
       listKeyNames(database, accountId),
       listMembers(database, accountId),
       usageByModelAndDay(reports, { accountId, ...range }),
+      readAccountLabels(database, accountId),
     ]);
+    const labelled = { ...page, requests: await readLabelsOf(reports, accountId, page.requests) };
     const models = [...new Set(used.map(({ model }) => model))].toSorted();
     return sendPage(
       reply,
-      requestsPage({ visitor, range, page, keys, members, models, filter, search, isFirst: after === undefined }),
+      requestsPage({
+        visitor,
+        range,
+        page: labelled,
+        hasLabels,
+        keys,
+        members,
+        models,
+        filter,
+        search,
+        isFirst: after === undefined,
+      }),
     );
   });
 
@@ -62,7 +78,7 @@ export function requestRoutes(app: FastifyInstance, { database, reports = databa
     const visitor = memberOf(request);
     const { accountId } = visitor.membership;
     const { requestId } = request.params;
-    const attempts = await findRequest(accountId, requestId);
+    const attempts = await readLabelsOf(database, accountId, await findRequest(accountId, requestId));
     if (attempts.length === 0)
       throw new GatewayError("not_found", "This account has no such request. A running request appears once it has finished.");
     const keys = await readKeyNames(database, { accountId, publicIds: attempts.map(({ keyId }) => keyId) });

@@ -7,11 +7,12 @@ import { usageOfKeys } from "../../../ledger/usage/key-series.ts";
 import { usageByMember, type UsageOfMember } from "../../../ledger/usage/member-series.ts";
 import { usageByHour, usageByKey, usageByModelAndDay, usageTotals, type KeyUsagePage } from "../../../ledger/usage/reports.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { bucketOf, stepOf } from "../../charts/buckets.ts";
+import { bucketOf, stepOf, type Step } from "../../charts/buckets.ts";
 import { MAX_SERIES, restOf, type Bar } from "../../charts/series.ts";
 import { sendPage } from "../../http/reply.ts";
 import { memberOf } from "../../session/guard.ts";
 import { daysLeft } from "../../usage/days-left.ts";
+import { chartStep, readLabelBars, readLabelChoices, readLabelUsage, type LabelChoices } from "../../usage/labels.ts";
 import { readMemberNames } from "../../usage/member-names.ts";
 import { readRange, type DayRange } from "../../usage/range.ts";
 import type { ChartChoice } from "../../views/usage/usage-chart.ts";
@@ -22,7 +23,8 @@ const SHOWN_KEYS = 50;
 const SHOWN_MEMBERS = 50;
 const choiceSchema = z.object({
   unit: z.enum(["money", "requests", "tokens"]).catch("money"),
-  by: z.enum(["model", "key", "member", "class"]).catch("model"),
+  by: z.enum(["model", "key", "member", "tag", "user", "class"]).catch("model"),
+  tag: z.string().optional().catch(undefined),
   only: z.string().optional().catch(undefined),
 });
 
@@ -32,14 +34,17 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
     const visitor = memberOf(request);
     const { accountId } = visitor.membership;
     const range = readRange(request.query, dayOf(Date.now()));
-    const choice = readChoice(request.query);
-    const [balance, bars, byKey, totals, byMember, modelRanks] = await Promise.all([
+    const labels = await readLabelChoices(reports, accountId);
+    const choice = readChoice(request.query, labels);
+    const step = chartStep(choice, range);
+    const [balance, bars, byKey, totals, byMember, modelRanks, byLabel] = await Promise.all([
       readBalance(database, accountId),
-      readBars(accountId, range),
+      readBars(accountId, range, step),
       usageByKey(reports, { accountId, ...range, limit: SHOWN_KEYS }),
       usageTotals(reports, { accountId, today: dayOf(Date.now()) }),
       usageByMember(reports, { accountId, ...range, step: "range", most: SHOWN_MEMBERS }),
       listModelRanks(database),
+      readLabelUsage(reports, { accountId, range, choice }),
     ]);
     const memberNames = await readMemberNames(
       database,
@@ -50,7 +55,22 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
     const lastsDays = daysLeft(balance.postedNanoUsd, totals.last7Days.chargeNanoUsd);
     return sendPage(
       reply,
-      usagePage({ visitor, range, choice, balance, lastsDays, bars, groupBars, byKey, byMember, memberNames, modelRanks }),
+      usagePage({
+        visitor,
+        range,
+        choice,
+        step,
+        balance,
+        lastsDays,
+        bars,
+        groupBars,
+        byKey,
+        byMember,
+        byLabel,
+        labels,
+        memberNames,
+        modelRanks,
+      }),
     );
 
     /** Of the chosen grouping, if it is another one than by model. */
@@ -60,6 +80,9 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
           return readKeyBars(accountId, { range, byKey, bars });
         case "member":
           return readMemberBars(accountId, { range, byMember, memberNames, bars });
+        case "tag":
+        case "user":
+          return byLabel === undefined ? [] : readLabelBars(reports, { accountId, range, step, byLabel, bars });
         case "model":
         case "class":
           return [];
@@ -68,8 +91,7 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
   });
 
   /** By bucket and model. */
-  async function readBars(accountId: string, range: DayRange): Promise<Bar[]> {
-    const step = stepOf(range);
+  async function readBars(accountId: string, range: DayRange, step: Step): Promise<Bar[]> {
     if (step === "hour") {
       const hours = await usageByHour(reports, { accountId, ...momentsOf(range) });
       return hours.map(({ hour, model, ...usage }) => ({ ...usage, group: model, bucket: bucketOf(hour.toISOString(), step) }));
@@ -130,7 +152,13 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
 }
 
 /** What makes no sense counts as not chosen. */
-function readChoice(query: unknown): ChartChoice {
-  const { unit, by, only } = choiceSchema.parse(query ?? {});
-  return { metric: unit, by: by === "class" && unit !== "tokens" ? "model" : by, only: only === "" ? undefined : only };
+function readChoice(query: unknown, { hasSome, tagNames }: LabelChoices): ChartChoice {
+  const { unit, by, only, tag } = choiceSchema.parse(query ?? {});
+  const isOffered = { class: unit === "tokens", tag: tagNames.length > 0, user: hasSome, model: true, key: true, member: true };
+  return {
+    metric: unit,
+    by: isOffered[by] ? by : "model",
+    tag: tagNames.find((name) => name === tag) ?? tagNames[0],
+    only: only === "" ? undefined : only,
+  };
 }

@@ -2,7 +2,7 @@ import type { Balance } from "../../../ledger/accounts/accounts.ts";
 import type { ListedKey, NamedKey } from "../../../ledger/keys/key-list.ts";
 import type { AutoTopUp } from "../../../ledger/payments/auto-top-up.ts";
 import type { KeyUsagePage, UsageTotals } from "../../../ledger/usage/reports.ts";
-import type { ListedRequest } from "../../../ledger/usage/request-list.ts";
+import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
 import type { Bar } from "../../charts/series.ts";
 import type { Member } from "../../session/visitor.ts";
 

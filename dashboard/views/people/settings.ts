@@ -13,6 +13,8 @@ import { layout } from "../layout.ts";
 import { actionTable, BY } from "../audit/action-table.ts";
 import { empty } from "../empty.ts";
 import { moment } from "../time.ts";
+import { labelsSection } from "./labels.ts";
+import type { AccountLabels } from "../../../ledger/labels/account-labels.ts";
 
 const PATH = "/dashboard/settings";
 
@@ -22,13 +24,15 @@ export interface SettingsView {
   /** What was done in the account lately. */
   actions: readonly ListedAction[];
   secondFactors: SecondFactors;
+  labels: AccountLabels;
   canMail: boolean;
   form: FormState;
 }
 
-export function settingsPage({ visitor, sessions, actions, secondFactors, canMail, form }: SettingsView): string {
+export function settingsPage({ visitor, sessions, actions, secondFactors, labels, canMail, form }: SettingsView): string {
   const body = html`<h1>Settings</h1>
     !${formProblem(form)} !${nameForm(visitor, form, canMail && visitor.onlyProvider === null)} !${accountForm(visitor, form)}
+    !${labelsSection(visitor, labels)}
     !${visitor.person.hasPassword && visitor.onlyProvider === null ? passwordForm(visitor, form) : ""}
     !${secondFactorSection(visitor, secondFactors)}
     <h2>Active sessions</h2>

@@ -1,7 +1,9 @@
 import { html } from "ghtml";
+import { endUserIn, tagsIn } from "../../../contract/labels.ts";
 import type { NamedKey } from "../../../ledger/keys/key-list.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
-import type { ListedRequest } from "../../../ledger/usage/request-list.ts";
+import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
+import type { LabelledRequest } from "../../../ledger/usage/request-labels.ts";
 import { showPrice } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
@@ -13,7 +15,7 @@ import { responsiveTable } from "../responsive-table.ts";
 export interface RequestView {
   visitor: Member;
   /** Of one request, at least one, the first one first. */
-  attempts: readonly ListedRequest[];
+  attempts: readonly LabelledRequest[];
   keys: readonly NamedKey[];
 }
 
@@ -28,7 +30,7 @@ export function requestPage({ visitor, attempts, keys }: RequestView): string {
   return layout({ title: "Request", visitor, path: "/dashboard/usage/requests", body });
 }
 
-function card(request: ListedRequest, { keys, isOnly }: { keys: readonly NamedKey[]; isOnly: boolean }): string {
+function card(request: LabelledRequest, { keys, isOnly }: { keys: readonly NamedKey[]; isOnly: boolean }): string {
   const { keyId, startedAt, durationMs, firstTokenMs, outcome } = request;
   const name = keys.find(({ publicId }) => publicId === keyId)?.name ?? keyId;
   const facts: [string, string][] = [
@@ -42,6 +44,7 @@ function card(request: ListedRequest, { keys, isOnly }: { keys: readonly NamedKe
     ["Time to first token", firstTokenMs === null ? "–" : `${(firstTokenMs / 1000).toFixed(3)} s`],
     ["Tokens per second", tokensPerSecond(request)],
     ["Price version", String(request.priceVersion)],
+    ...labelFacts(request),
   ];
   return html`<section class="card">
     !${isOnly ? "" : html`<h2>Attempt ${request.attempt}</h2>`}
@@ -59,6 +62,14 @@ function card(request: ListedRequest, { keys, isOnly }: { keys: readonly NamedKe
     !${charge(request)}
     !${request.isEstimated ? html`<p class="muted small">The model server did not report usage, so the gateway counted the tokens.</p>` : ""}
   </section>`;
+}
+
+function labelFacts({ labels }: LabelledRequest): [string, string][] {
+  const endUser = endUserIn(labels);
+  return [
+    ...(endUser === undefined ? [] : [["End user", endUser] satisfies [string, string]]),
+    ...tagsIn(labels).map(({ name, value }): [string, string] => [`Tag ${name}`, value]),
+  ];
 }
 
 function charge(request: ListedRequest): string {

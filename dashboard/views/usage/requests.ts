@@ -1,6 +1,8 @@
 import { html } from "ghtml";
 import type { NamedKey } from "../../../ledger/keys/key-list.ts";
-import type { ListedRequest, RequestPage } from "../../../ledger/usage/request-list.ts";
+import { endUserIn, tagsIn } from "../../../contract/labels.ts";
+import type { LabelledRequest } from "../../../ledger/usage/request-labels.ts";
+import type { RequestPage } from "../../../ledger/usage/request-list.ts";
 import type { Member as AccountMember } from "../../../ledger/people/members.ts";
 import { asset } from "../../assets.ts";
 import type { Member } from "../../session/visitor.ts";
@@ -17,7 +19,9 @@ import { clipped, responsiveTable } from "../responsive-table.ts";
 export interface RequestsView {
   visitor: Member;
   range: DayRange;
-  page: RequestPage;
+  page: Omit<RequestPage, "requests"> & { requests: readonly LabelledRequest[] };
+  /** Some of the account's requests have tags or an end user. */
+  hasLabels: boolean;
   keys: readonly NamedKey[];
   /** That were used in these days. */
   models: readonly string[];
@@ -76,7 +80,7 @@ function searchForm(search: string): string {
   </form>`;
 }
 
-function filters({ range, keys, members, models, filter }: RequestsView): string {
+function filters({ range, keys, members, models, filter, hasLabels }: RequestsView): string {
   const ofKeys = Object.fromEntries(keys.map(({ publicId, name }) => [publicId, name]));
   const ofMembers = Object.fromEntries(members.map(({ personId, email }) => [personId, email]));
   const ofModels = Object.fromEntries(models.map((model) => [model, model]));
@@ -88,9 +92,17 @@ function filters({ range, keys, members, models, filter }: RequestsView): string
     !${select({ name: "member", label: "Member who created the key", all: "All members", options: ofMembers, chosen: filter.member })}
     !${select({ name: "model", label: "Model", all: "All models", options: ofModels, chosen: filter.model })}
     !${select({ name: "outcome", label: "Status", all: "All statuses", options: OUTCOME_NAMES, chosen: filter.outcome })}
+    !${hasLabels || filter.tag !== undefined || filter.endUser !== undefined ? labelFilters(filter) : ""}
     <button>Filter</button>
     !${isNarrowed ? html`<a href="${PATH}?${all}">Clear filters</a>` : ""}
   </form>`;
+}
+
+function labelFilters({ tag, endUser }: RequestFilter): string {
+  return html`<label
+      ><span class="hidden">Tag</span><input name="tag" value="${tag ?? ""}" placeholder="Tag, such as team=search"
+    /></label>
+    <label><span class="hidden">End user</span><input name="end_user" value="${endUser ?? ""}" placeholder="End user" /></label>`;
 }
 
 interface Select {
@@ -116,25 +128,28 @@ function select({ name, label, all, options, chosen }: Select): string {
   >`;
 }
 
-function table(requests: readonly ListedRequest[], names: ReadonlyMap<string, string>): string {
+/** What no request on the page has takes no column. */
+function table(requests: readonly LabelledRequest[], names: ReadonlyMap<string, string>): string {
+  const hasLabels = requests.some(({ labels }) => labels.length > 0);
   return responsiveTable(
     [
       "Time (UTC)",
       "Model",
       "Key",
       "Status",
+      ...(hasLabels ? ["Tags"] : []),
       { number: "Input" },
       { number: "Output" },
       { number: "TTFT" },
       { number: "Duration" },
       { number: "Cost" },
     ],
-    requests.map((request) => row(request, names)),
+    requests.map((request) => row(request, { names, hasLabels })),
     "widest",
   );
 }
 
-function row(request: ListedRequest, names: ReadonlyMap<string, string>): string {
+function row(request: LabelledRequest, { names, hasLabels }: { names: ReadonlyMap<string, string>; hasLabels: boolean }): string {
   const at = request.startedAt.toISOString();
   const cached = request.cachedInputTokens + request.cacheWriteTokens;
   return html`<tr>
@@ -153,6 +168,7 @@ function row(request: ListedRequest, names: ReadonlyMap<string, string>): string
         >!${request.isEstimated ? ' <span class="sub" title="The model server did not report usage, so the gateway counted the tokens">Estimated</span>' : ""}</span
       >
     </td>
+    !${hasLabels ? html`<td data-label="Tags">!${labelCell(request)}</td>` : ""}
     <td data-label="Input" class="number">
       <span
         >!${compactCell(request.inputTokens)}!${cached === 0 ? "" : html`<span class="sub">+ !${compact(cached)} cached</span>`}</span
@@ -165,4 +181,17 @@ function row(request: ListedRequest, names: ReadonlyMap<string, string>): string
     </td>
     <td data-label="Cost" class="number">!${usd(request.chargeNanoUsd, "micros")}</td>
   </tr>`;
+}
+
+/** The rest of many tags is on the request's page. */
+const SHOWN_TAGS = 3;
+
+function labelCell({ labels }: LabelledRequest): string {
+  const tags = tagsIn(labels);
+  const endUser = endUserIn(labels);
+  const shown = tags.slice(0, SHOWN_TAGS).map(({ name, value }) => clipped(`${name}=${value}`));
+  const more = tags.length > SHOWN_TAGS ? html`<span class="sub">and ${tags.length - SHOWN_TAGS} more</span>` : "";
+  return html`<span
+    >!${shown.map((tag) => html`<span class="sub">!${tag}</span>`).join("")}!${more}!${endUser === undefined ? "" : html`<span class="sub">User: !${clipped(endUser)}</span>`}</span
+  >`;
 }

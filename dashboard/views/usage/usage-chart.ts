@@ -1,19 +1,29 @@
 import { html } from "ghtml";
-import { bucketsOf, stepOf } from "../../charts/buckets.ts";
+import { bucketsOf, type Step } from "../../charts/buckets.ts";
 import { modelColours } from "../../charts/model-colours.ts";
 import { classSeries, groupSeries, METRICS, type Bar, type Metric, type Series } from "../../charts/series.ts";
 import { legend } from "../../charts/legend.ts";
 import { stackedBars } from "../../charts/stacked-bars.ts";
 import type { DayRange } from "../../usage/range.ts";
-import { rangeQuery } from "./range-picker.ts";
+import type { LabelChoices } from "../../usage/labels.ts";
+import { hiddenFields, rangeQuery } from "./range-picker.ts";
 
-const GROUPINGS = { model: "Model", key: "Key", member: "Member", class: "Token class" } as const;
+const GROUPINGS = {
+  model: "Model",
+  key: "Key",
+  member: "Member",
+  tag: "Tag",
+  user: "End user",
+  class: "Token class",
+} as const;
 type Grouping = keyof typeof GROUPINGS;
 
 /** What of the usage is drawn; all of it is in the page's address. */
 export interface ChartChoice {
   metric: Metric;
   by: Grouping;
+  /** The tag that is grouped by, if it is by tag; undefined: the account has none. */
+  tag: string | undefined;
   /** Name of the one series to draw; undefined: all. */
   only: string | undefined;
 }
@@ -21,6 +31,9 @@ export interface ChartChoice {
 export interface UsageChart {
   range: DayRange;
   choice: ChartChoice;
+  step: Step;
+  /** By what usage can be grouped beside model, key and member. */
+  labels: LabelChoices;
   /** Of the chosen grouping. */
   bars: readonly Bar[];
   /** Names of its groups, the largest first. */
@@ -31,9 +44,8 @@ export interface UsageChart {
 
 const PATH = "/dashboard/usage";
 
-export function usageChart({ range, choice, bars, groups, modelRanks }: UsageChart): string {
-  const { metric, by } = choice;
-  const step = stepOf(range);
+export function usageChart({ range, choice, step, labels, bars, groups, modelRanks }: UsageChart): string {
+  const { metric, by, tag } = choice;
   const buckets = bucketsOf(range, step);
   const ids = buckets.map(({ id }) => id);
   const series: readonly Series[] = by === "class" ? classSeries(bars, ids) : groupSeries(bars, { buckets: ids, groups, metric });
@@ -42,33 +54,56 @@ export function usageChart({ range, choice, bars, groups, modelRanks }: UsageCha
   const only = names.find((name) => name === choice.only);
   const linkTo = (changes: Partial<Record<"unit" | "by" | "only", string>>) =>
     `${PATH}?${new URLSearchParams({ ...rangeQuery(range), ...choiceQuery(choice), ...changes }).toString()}`;
-  const title = `${UNITS[metric].axis} by ${step} and ${GROUPINGS[by].toLowerCase()}; the table below has the numbers`;
+  const title = `${UNITS[metric].axis} by ${step} and ${by === "tag" ? `tag ${tag}` : GROUPINGS[by].toLowerCase()}; the table below has the numbers`;
   return html`<div class="card">
-    <div class="chart-bar">!${metricPicker(choice, range)} !${groupPicker(choice, range)}</div>
+    <div class="chart-bar">!${metricPicker(choice, range)} !${groupPicker(choice, range, labels)}</div>
+    !${by === "tag" ? tagPicker(choice, range, labels) : ""}
     !${stackedBars({ title, buckets, series, colours, only, showValue: UNITS[metric].show, showTick: UNITS[metric].tick })}
     !${legend({ names, colours, only }, (name) => linkTo({ only: name ?? "" }))}
   </div>`;
 }
 
 /** A page's query for a choice. */
-export function choiceQuery({ metric, by }: ChartChoice): Record<string, string> {
-  return { ...(metric === "money" ? {} : { unit: metric }), ...(by === "model" ? {} : { by }) };
+export function choiceQuery({ metric, by, tag }: ChartChoice): Record<string, string> {
+  return {
+    ...(metric === "money" ? {} : { unit: metric }),
+    ...(by === "model" ? {} : { by }),
+    ...(by === "tag" && tag !== undefined ? { tag } : {}),
+  };
 }
 
-function metricPicker({ metric, by }: ChartChoice, range: DayRange): string {
+function metricPicker({ metric, by, tag }: ChartChoice, range: DayRange): string {
   const links = (["money", "requests", "tokens"] as const).map((each) => {
-    const next = { metric: each, by: by === "class" && each !== "tokens" ? "model" : by, only: undefined } as const;
+    const next = { metric: each, by: by === "class" && each !== "tokens" ? "model" : by, tag, only: undefined } as const;
     return choiceLink(METRICS[each], next, { range, isChosen: each === metric });
   });
   return html`<nav class="switch" aria-label="Metric">!${links.join("")}</nav>`;
 }
 
-function groupPicker({ metric, by }: ChartChoice, range: DayRange): string {
-  const offered = metric === "tokens" ? (["model", "key", "member", "class"] as const) : (["model", "key", "member"] as const);
+function groupPicker({ metric, by, tag }: ChartChoice, range: DayRange, { hasSome, tagNames }: LabelChoices): string {
+  const offered: Grouping[] = ["model", "key", "member"];
+  if (tagNames.length > 0) offered.push("tag");
+  if (hasSome) offered.push("user");
+  if (metric === "tokens") offered.push("class");
   const links = offered.map((each) =>
-    choiceLink(GROUPINGS[each], { metric, by: each, only: undefined }, { range, isChosen: each === by }),
+    choiceLink(GROUPINGS[each], { metric, by: each, tag, only: undefined }, { range, isChosen: each === by }),
   );
   return html`<nav class="switch" aria-label="Group by">!${links.join("")}</nav>`;
+}
+
+function tagPicker(choice: ChartChoice, range: DayRange, { tagNames }: LabelChoices): string {
+  const { tag: _chosen, ...kept } = { ...rangeQuery(range), ...choiceQuery(choice) };
+  const options = tagNames.map((name) => html`<option !${name === choice.tag ? "selected" : ""}>${name}</option>`);
+  return html`<form method="get" action="${PATH}" class="filters">
+    !${hiddenFields(kept)}
+    <label
+      >Tag
+      <select name="tag">
+        !${options.join("")}
+      </select></label
+    >
+    <button>Show</button>
+  </form>`;
 }
 
 function choiceLink(words: string, choice: ChartChoice, { range, isChosen }: { range: DayRange; isChosen: boolean }): string {

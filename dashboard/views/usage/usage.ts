@@ -2,11 +2,13 @@ import { html } from "ghtml";
 import type { Balance } from "../../../ledger/accounts/accounts.ts";
 import type { KeyUsagePage } from "../../../ledger/usage/reports.ts";
 import type { UsageOfMember } from "../../../ledger/usage/member-series.ts";
-import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../../ledger/usage/sums.ts";
-import { bucketsOf, stepOf } from "../../charts/buckets.ts";
+import { addUsage, NO_USAGE_SUMS, subtractUsage, type UsageSums } from "../../../ledger/usage/sums.ts";
+import { bucketsOf, type Step } from "../../charts/buckets.ts";
 import { totalTokensOf } from "../../../contract/usage.ts";
 import type { Bar } from "../../charts/series.ts";
 import type { Member } from "../../session/visitor.ts";
+import { LABEL_BOUNDS, tagName } from "../../../contract/labels.ts";
+import { nameOfNone, shownValue, type LabelChoices, type LabelUsage } from "../../usage/labels.ts";
 import { runway } from "../../usage/days-left.ts";
 import type { DayRange } from "../../usage/range.ts";
 import { empty } from "../empty.ts";
@@ -21,15 +23,19 @@ export interface UsageView {
   visitor: Member;
   range: DayRange;
   choice: ChartChoice;
+  step: Step;
   balance: Balance;
   /** At the pace of the last seven days, where there is one. */
   lastsDays: number | undefined;
   /** By bucket and model. */
   bars: readonly Bar[];
-  /** By bucket and name of the key or the member, of those that spent most; the rest together. Empty by model or class. */
+  /** By bucket and name of the key, the member or the label, of those that spent most; the rest together. Empty by model or class. */
   groupBars: readonly Bar[];
   byKey: KeyUsagePage;
   byMember: readonly UsageOfMember[];
+  /** By the chosen tag, or by end user; undefined: usage is grouped by something else. */
+  byLabel: LabelUsage | undefined;
+  labels: LabelChoices;
   memberNames: ReadonlyMap<string, string>;
   /** Names of all models, by which each has its colour. */
   modelRanks: readonly string[];
@@ -56,10 +62,9 @@ export function usagePage(view: UsageView): string {
 const nothing = empty("No usage in this period", { note: "Requests show up here a moment after they end." });
 
 function sections(view: UsageView, query: string): string {
-  const { range, choice, bars, groupBars, byKey, byMember, memberNames, modelRanks } = view;
-  const step = stepOf(range);
+  const { range, choice, step, bars, groupBars, byKey, byMember, byLabel, labels, memberNames, modelRanks } = view;
   const models = sumBy(bars);
-  const drawn = choice.by === "key" || choice.by === "member" ? groupBars : bars;
+  const drawn = choice.by === "model" || choice.by === "class" ? bars : groupBars;
   const byBucket = bucketsOf(range, step)
     .map(({ id, name }) => ({
       name: html`${name}`,
@@ -68,12 +73,13 @@ function sections(view: UsageView, query: string): string {
     .filter(({ requests }) => requests > 0);
   return html`<section aria-labelledby="by-time">
       <h2 id="by-time">By ${step}</h2>
-      !${usageChart({ range, choice, bars: drawn, groups: sumBy(drawn).map(({ model }) => model), modelRanks })}
+      !${usageChart({ range, choice, step, labels, bars: drawn, groups: sumBy(drawn).map(({ model }) => model), modelRanks })}
       <details>
         <summary>As a table</summary>
         !${table(HEADS[step], byBucket)}
       </details>
     </section>
+    !${byLabel === undefined ? "" : labelSection(view, byLabel, query)}
     <section aria-labelledby="by-model">
       <h2 id="by-model">By model</h2>
       !${table(
@@ -104,6 +110,30 @@ function sections(view: UsageView, query: string): string {
       )}
     </section>
     !${files(query)}`;
+}
+
+function labelSection({ bars }: UsageView, { dimension, values, next, labelled }: LabelUsage, query: string): string {
+  const name = tagName(dimension);
+  const title = name === undefined ? "By end user" : `By tag ${name}`;
+  const none = subtractUsage(bars.reduce<UsageSums>(addUsage, NO_USAGE_SUMS), labelled);
+  const rows = values.map(({ value, ...sums }) => ({ name: labelLink(name, value, query), ...sums }));
+  const isCut = values.some(({ value }) => value === "");
+  const groupBy = new URLSearchParams({ group_by: dimension }).toString();
+  const files = (["csv", "json"] as const).map(
+    (format) => html`<a href="/dashboard/usage/${format}/labels?${query}&${groupBy}" download>${format.toUpperCase()}</a>`,
+  );
+  return html`<section aria-labelledby="by-label">
+    <h2 id="by-label">${title}</h2>
+    !${isCut ? html`<p class="muted small">Other: values beyond the first ${LABEL_BOUNDS.valuesADay.toLocaleString("en-US")} of a day.</p>` : ""}
+    !${table(name === undefined ? "End user" : "Value", [...rows, ...(none.requests > 0 ? [{ name: nameOfNone(dimension), ...none }] : [])])}
+    <p class="more">!${next === null ? "" : `The ${values.length} dearest. `}Export all: !${files.join(", ")}</p>
+  </section>`;
+}
+
+function labelLink(name: string | undefined, value: string, query: string): string {
+  if (value === "") return shownValue(value);
+  const filter = new URLSearchParams(name === undefined ? { end_user: value } : { tag: `${name}=${value}` }).toString();
+  return html`<a href="/dashboard/usage/requests?${query}&${filter}">!${clipped(value)}</a>`;
 }
 
 function memberName(personId: string, names: ReadonlyMap<string, string>, query: string): string {

@@ -1,4 +1,5 @@
 import type { EnvoyConfig } from "../envoy-config.ts";
+import { TAGS_HEADER } from "../../../contract/labels.ts";
 import { HEADERS } from "../../../contract/headers.ts";
 import { attemptsRoutes } from "./attempts.ts";
 import { backendRoutes } from "../routes/backend.ts";
@@ -123,6 +124,16 @@ const paths: EnvoyConfig = {
   path_with_escaped_slashes_action: "KEEP_UNCHANGED",
 };
 
+/** Header names that are the gateway's own. Clients may send one of them, their tags. */
+const RESERVED_PREFIX = "x-gateway-";
+
+/** A pattern of all names with this prefix but one: RE2 has no other way to leave it out. */
+function allButOne(name: string, prefix: string): string {
+  const rest = name.slice(prefix.length);
+  const departures = Array.from(rest, (letter, index) => `${rest.slice(0, index)}(?:[^${letter}].*)?`);
+  return `${prefix}(?:${[...departures, `${rest}.+`].join("|")})`;
+}
+
 const identity: EnvoyConfig = {
   use_remote_address: true,
   // Ids are ours alone: they key usage and money, so a client's own value is never taken over.
@@ -140,7 +151,8 @@ const identity: EnvoyConfig = {
       typed_config: {
         "@type": "type.googleapis.com/envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation",
         mutations: [
-          { remove_on_match: { key_matcher: { prefix: "x-gateway-", ignore_case: true } } },
+          // Envoy has made all names lower-case.
+          { remove_on_match: { key_matcher: { safe_regex: { regex: allButOne(TAGS_HEADER, RESERVED_PREFIX) } } } },
           { remove_on_match: { key_matcher: { prefix: "x-envoy-", ignore_case: true } } },
           { remove: HEADERS.requestId },
           // Envoy would hand it on to model servers; of a client's trace they get no more than its ids.

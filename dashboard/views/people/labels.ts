@@ -1,0 +1,57 @@
+import { html } from "ghtml";
+import { LABEL_BOUNDS } from "../../../contract/labels.ts";
+import type { AccountLabels } from "../../../ledger/labels/account-labels.ts";
+import { isAllowed } from "../../permissions.ts";
+import type { Member } from "../../session/visitor.ts";
+import { confirmPage } from "../confirm.ts";
+import { csrfField } from "../csrf-field.ts";
+import { labelSnippets } from "./label-snippets.ts";
+
+const SETTINGS = "/dashboard/settings";
+const PATH = `${SETTINGS}/tags`;
+
+/** Whether requests keep their tags and end users, and the owners' switch. */
+export function labelsSection(visitor: Member, labels: AccountLabels): string {
+  const { keeping } = labels;
+  return html`<h2 id="tags">Tags and end users</h2>
+    <section class="card stack" aria-labelledby="tags">
+      <p><span class="badge ${keeping === "kept" ? "active" : ""}">${STATES[keeping]}</span></p>
+      <p class="muted">
+        Requests may carry tags (<code>x-gateway-tags: team=search</code>) and an end user. While this is on, they are kept with
+        each request for up to ${LABEL_BOUNDS.keptDays} days, everyone in the account can see them, and usage can be grouped by
+        them. Prompts and answers are not kept.
+      </p>
+      !${labelSnippets()} !${isAllowed(visitor.membership.role, "setLabels") ? switches(visitor, labels) : ""}
+    </section>`;
+}
+
+const STATES = { kept: "On", off: "Off", erasing: "Off, deleting" } as const;
+
+function switches({ csrf }: Member, { keeping, hasSome }: AccountLabels): string {
+  const isOn = keeping === "kept";
+  const erase = html`<a class="button danger" href="${PATH}/delete" data-dialog
+    >!${isOn ? "Turn off and delete all" : "Delete all"}</a
+  >`;
+  if (keeping === "erasing") return html`<p>All that was kept is being deleted. This takes a few minutes.</p>`;
+  return html`<form method="post" action="${PATH}" class="buttons">
+    !${csrfField(csrf)}
+    <input type="hidden" name="isOn" value="${isOn ? "no" : "yes"}" />
+    <button>${isOn ? "Turn off" : "Turn on"}</button>
+    !${hasSome ? erase : ""}
+  </form>`;
+}
+
+export function deleteLabelsPage(visitor: Member): string {
+  return confirmPage({
+    visitor,
+    path: SETTINGS,
+    title: "Delete all tags and end users?",
+    body: html`<p>
+      Nothing new is kept from now on. The tags and end users of all earlier requests, and usage by them, are deleted within
+      minutes. Requests, usage by model, key and member, and charges stay. This cannot be undone.
+    </p>`,
+    action: `${PATH}/delete`,
+    button: "Delete all",
+    cancel: `${SETTINGS}#tags`,
+  });
+}

@@ -1,0 +1,51 @@
+import type { Label } from "../../contract/labels.ts";
+import type { Settlement } from "../../ledger/settlement/settlement.ts";
+import { bytesOf } from "./read-labels.ts";
+
+/**
+ * Bounds the memory of labels whose requests are not settled yet: while the database is away, all of them wait here. Beyond the
+ * bound requests are served and charged, and their labels are not kept.
+ */
+export interface LabelBudget {
+  /** @returns the same labels, or none of them. */
+  take(labels: readonly Label[]): readonly Label[];
+  /** Postgres has these settlements. */
+  settled(settlements: readonly Settlement[]): void;
+  /** The request ended without a settlement. */
+  release(labels: readonly Label[]): void;
+  readonly bytes: number;
+}
+
+/** What an object, its two strings and its place in a list take beside their characters. */
+const BYTES_OF_LABEL = 120;
+
+export function createLabelBudget({ maxBytes = 32 * 2 ** 20, onDropped }: { maxBytes?: number; onDropped(): void }): LabelBudget {
+  const held = new Map<readonly Label[], number>();
+  let bytes = 0;
+
+  function release(labels: readonly Label[]): void {
+    bytes -= held.get(labels) ?? 0;
+    held.delete(labels);
+  }
+
+  return {
+    take(labels) {
+      if (labels.length === 0) return labels;
+      const wanted = bytesOf(labels) + labels.length * BYTES_OF_LABEL;
+      if (bytes + wanted > maxBytes) {
+        onDropped();
+        return [];
+      }
+      held.set(labels, wanted);
+      bytes += wanted;
+      return labels;
+    },
+    settled(settlements) {
+      for (const { labels } of settlements) if (labels !== undefined) release(labels);
+    },
+    release,
+    get bytes() {
+      return bytes;
+    },
+  };
+}

@@ -1,0 +1,16 @@
+import { GatewayError } from "../../contract/errors.ts";
+import type { LabelPosition } from "./label-reports.ts";
+
+/** Where a page of labels ended, as a text that callers send back and look no further into. */
+export function encodeLabelCursor({ value, chargeNanoUsd }: LabelPosition): string {
+  return Buffer.from(`${chargeNanoUsd}.${value}`).toString("base64url");
+}
+
+/** @throws GatewayError `invalid_request` for a text that is none of ours. */
+export function decodeLabelCursor(cursor: string): LabelPosition {
+  const [, charge, value] = /^(\d{1,18})\.([^\0]{0,256})$/u.exec(Buffer.from(cursor, "base64url").toString("utf8")) ?? [];
+  if (charge !== undefined && value !== undefined) return { value, chargeNanoUsd: BigInt(charge) };
+  throw new GatewayError("invalid_request", "This cursor is none of this list's: send `next_cursor` of a page of it.", {
+    field: "cursor",
+  });
+}

@@ -1,0 +1,68 @@
+import * as z from "zod";
+import { dayOf } from "../../contract/days.ts";
+import { tagDimension, type Label } from "../../contract/labels.ts";
+import type { Reader } from "../postgres/database.ts";
+import { wholeNumber } from "./sums.ts";
+
+/** A UTC day on which an account had requests with a label, and how many at most. */
+export interface LabelledDay {
+  day: string;
+  requests: number;
+}
+
+export interface LabelledDays {
+  /** By which requests are looked for: the one that the fewest have. */
+  label: Label;
+  others: readonly Label[];
+  /** With requests that may have all of the labels, newest first. */
+  days: LabelledDay[];
+}
+
+interface LabelSearch {
+  accountId: string;
+  from: Date;
+  to: Date;
+  keyIds?: readonly string[];
+  model?: string;
+  /** At least one. */
+  labels?: readonly Label[];
+}
+
+const row = z.strictObject({ day: z.string(), requests: wholeNumber });
+
+/** From rollups. Values that those do not tell apart may be among any of the others. */
+export async function listLabelledDays(database: Reader, search: LabelSearch): Promise<LabelledDays> {
+  const found = await Promise.all(
+    (search.labels ?? []).map(async (label) => {
+      const days = await daysOf(database, search, label);
+      return { label, days, requests: days.reduce((sum, { requests }) => sum + requests, 0) };
+    }),
+  );
+  const [first, ...rest] = found.toSorted((a, b) => a.requests - b.requests);
+  if (first === undefined) throw new Error("A search by labels has one at least.");
+  const isOnAll = (day: string) => rest.every(({ days }) => days.some((each) => each.day === day));
+  return { label: first.label, others: rest.map(({ label }) => label), days: first.days.filter(({ day }) => isOnAll(day)) };
+}
+
+async function daysOf(
+  database: Reader,
+  { accountId, from, to, keyIds, model }: LabelSearch,
+  { dimension, value }: Label,
+): Promise<LabelledDay[]> {
+  return database.query({
+    text: `SELECT day::text AS day, sum(requests)::bigint AS requests FROM usage_by_label_and_key
+           WHERE account_id = $1 AND dimension = ANY($2) AND value = ANY($3) AND day BETWEEN $4 AND $5
+             AND ($6::text[] IS NULL OR key_id = ANY($6)) AND ($7::text IS NULL OR model = $7)
+           GROUP BY day ORDER BY day DESC`,
+    values: [
+      accountId,
+      [dimension, tagDimension("")],
+      [value, ""],
+      dayOf(from.getTime()),
+      dayOf(to.getTime()),
+      keyIds ?? null,
+      model ?? null,
+    ],
+    row,
+  });
+}

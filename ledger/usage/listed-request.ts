@@ -1,0 +1,79 @@
+import * as z from "zod";
+import { INTERFACES, type Interface } from "../../contract/protocol.ts";
+import type { Price } from "../money.ts";
+import { priceAt, scheduleColumn, type PriceRule } from "../models/price-schedule.ts";
+import { OUTCOMES, type Outcome } from "../settlement/settlement.ts";
+import { wholeNumber } from "./sums.ts";
+
+/** One attempt as its account's page shows it (S27). */
+export interface ListedRequest {
+  requestId: string;
+  attempt: number;
+  keyId: string;
+  model: string;
+  interface: Interface;
+  startedAt: Date;
+  durationMs: number;
+  firstTokenMs: number | null;
+  isStream: boolean;
+  httpStatus: number;
+  outcome: Outcome;
+  isEstimated: boolean;
+  inputTokens: number;
+  cachedInputTokens: number;
+  cacheWriteTokens: number;
+  outputTokens: number;
+  reasoningTokens: number;
+  chargeNanoUsd: bigint;
+  /** That it was charged at; which version of the model's prices says it. */
+  price: Price;
+  priceVersion: number;
+}
+
+export type ListedRow = ListedRequest & { schedule: PriceRule[] };
+
+export function asCharged({ schedule, ...row }: ListedRow): ListedRequest {
+  return { ...row, price: priceAt({ price: row.price, schedule }, row.startedAt.getTime()) };
+}
+
+/** The end of a statement whose rows of usage_event are `page`. */
+export const SELECT_PAGE = `
+  SELECT request_id AS "requestId", attempt, key_id AS "keyId", page.model, interface, started_at AS "startedAt",
+    duration_ms AS "durationMs", first_token_ms AS "firstTokenMs", is_stream AS "isStream", http_status AS "httpStatus", outcome,
+    is_estimated AS "isEstimated", input_tokens AS "inputTokens", cached_input_tokens AS "cachedInputTokens",
+    cache_write_tokens AS "cacheWriteTokens", output_tokens AS "outputTokens", reasoning_tokens AS "reasoningTokens",
+    charge_nano_usd AS "chargeNanoUsd", input_pico_usd AS "inputPicoUsd", cached_input_pico_usd AS "cachedInputPicoUsd",
+    cache_write_pico_usd AS "cacheWritePicoUsd", output_pico_usd AS "outputPicoUsd", schedule, version AS "priceVersion"
+  FROM page JOIN price_version ON price_version.id = price_version_id ORDER BY request_id DESC, attempt DESC`;
+
+export const listedRow = z
+  .strictObject({
+    requestId: z.string(),
+    attempt: z.int(),
+    keyId: z.string(),
+    model: z.string(),
+    interface: z.enum(INTERFACES),
+    startedAt: z.date(),
+    durationMs: z.int(),
+    firstTokenMs: z.int().nullable(),
+    isStream: z.boolean(),
+    httpStatus: z.int(),
+    outcome: z.enum(OUTCOMES),
+    isEstimated: z.boolean(),
+    inputTokens: wholeNumber,
+    cachedInputTokens: wholeNumber,
+    cacheWriteTokens: wholeNumber,
+    outputTokens: wholeNumber,
+    reasoningTokens: wholeNumber,
+    chargeNanoUsd: z.bigint(),
+    inputPicoUsd: z.bigint(),
+    cachedInputPicoUsd: z.bigint(),
+    cacheWritePicoUsd: z.bigint(),
+    outputPicoUsd: z.bigint(),
+    schedule: scheduleColumn,
+    priceVersion: z.int(),
+  })
+  .transform(({ inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, ...row }) => ({
+    ...row,
+    price: { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd },
+  }));
