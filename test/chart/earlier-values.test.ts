@@ -6,7 +6,18 @@ import * as z from "zod";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { useKubeApi } from "../support/kube/use-kube-api.ts";
 import { MATRIX } from "./harness-values.ts";
-import { CHART, NAME, NAMESPACE, only, parseObjects, RELEASE, title, type KubeObject, type Values } from "./harness-render.ts";
+import {
+  CHART,
+  NAME,
+  NAMESPACE,
+  only,
+  parseObjects,
+  RELEASE,
+  renderText,
+  title,
+  type KubeObject,
+  type Values,
+} from "./harness-render.ts";
 
 /** `helm upgrade --reuse-values` gives a chart the values of the one before, which lack whatever is new. */
 const api = useKubeApi();
@@ -28,9 +39,7 @@ async function chartWith(values: string): Promise<string> {
 }
 
 async function renderWith(chart: string, values: Values): Promise<KubeObject[]> {
-  const yaml = await api().helm(["template", RELEASE, chart, "--namespace", NAMESPACE, "--values", "-"], {
-    input: stringify(values),
-  });
+  const yaml = await renderText(api(), values, chart);
   // Secrets of the chart's own are random each time.
   return parseObjects(yaml).filter(({ kind }) => kind !== "Secret");
 }

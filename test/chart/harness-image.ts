@@ -1,7 +1,5 @@
-import { execFile } from "node:child_process";
-import { cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, symlink } from "node:fs/promises";
 import path from "node:path";
-import { promisify } from "node:util";
 import * as z from "zod";
 import { ROOT } from "../../charts/generate/outputs.ts";
 
@@ -9,9 +7,12 @@ const lockSchema = z.object({
   packages: z.record(z.string(), z.object({ dev: z.boolean().optional(), devOptional: z.boolean().optional() })),
 });
 
+/** In the image: made as the release makes its own, which published.test.ts compares with the image's packages. */
+const BILL_OF_MATERIALS = "sbom.cdx.json";
+
 /**
  * Puts together what the image's last stage holds, as the Dockerfile says: files of the build context, generated code, and
- * the packages that `npm ci --omit=dev` leaves.
+ * the packages that `npm ci --omit=dev` leaves; all but the bill of materials.
  * @param directory stands for the image's /app.
  */
 export async function assembleImage(directory: string): Promise<void> {
@@ -22,16 +23,9 @@ export async function assembleImage(directory: string): Promise<void> {
     const target = path.join(directory, to);
     if (options === "")
       await cp(path.join(ROOT, from), path.join(target, to.endsWith("/") ? from : ""), { recursive: true, filter: isInContext });
-    else if (to === "node_modules") await linkPackages(target, readRemoved(dockerfile));
-    else if (to === "sbom.cdx.json") await writeFile(target, await billOfMaterials());
-    else await cp(path.join(ROOT, from.replace(/^\/app\//, "")), target, { recursive: true });
+    else if (to === "node_modules") await linkPackages(target, await imagePackages());
+    else if (to !== BILL_OF_MATERIALS) await cp(path.join(ROOT, from.replace(/^\/app\//, "")), target, { recursive: true });
   }
-}
-
-/** What `npm run sbom` prints. */
-async function billOfMaterials(): Promise<string> {
-  const options = { cwd: ROOT, maxBuffer: 64 * 1024 * 1024 };
-  return (await promisify(execFile)(path.join(ROOT, ".ci/sbom"), [], options)).stdout;
 }
 
 /** `.dockerignore` shuts everything out, lets names at the top in again, and takes folders in them out. */
@@ -54,15 +48,22 @@ function readRemoved(dockerfile: string): string[] {
   return folders.map((folder) => folder.replace(/^node_modules\//, "").replace(/\*$/, ""));
 }
 
-async function linkPackages(target: string, removed: readonly string[]): Promise<void> {
+/** Names of the image's packages, those for other machines among them; without those that are nested in one. */
+export async function imagePackages(): Promise<string[]> {
+  const removed = readRemoved(await readFile(path.join(ROOT, "Dockerfile"), "utf8"));
   const { packages } = lockSchema.parse(JSON.parse(await readFile(path.join(ROOT, "package-lock.json"), "utf8")));
-  const production = Object.entries(packages)
-    .filter(([folder, { dev, devOptional }]) => folder.startsWith("node_modules/") && dev !== true && devOptional !== true)
-    .map(([folder]) => folder.slice("node_modules/".length))
-    // What is nested comes with the package that it is nested in.
-    .filter((name) => !name.includes("/node_modules/"))
-    .filter((name) => !removed.some((beginning) => name.startsWith(beginning)));
-  for (const name of production) {
+  return (
+    Object.entries(packages)
+      .filter(([folder, { dev, devOptional }]) => folder.startsWith("node_modules/") && dev !== true && devOptional !== true)
+      .map(([folder]) => folder.slice("node_modules/".length))
+      // What is nested comes with the package that it is nested in.
+      .filter((name) => !name.includes("/node_modules/"))
+      .filter((name) => !removed.some((beginning) => name.startsWith(beginning)))
+  );
+}
+
+async function linkPackages(target: string, names: readonly string[]): Promise<void> {
+  for (const name of names) {
     await mkdir(path.dirname(path.join(target, name)), { recursive: true });
     await symlink(path.join(ROOT, "node_modules", name), path.join(target, name));
   }

@@ -28,14 +28,37 @@ export type Values = Readonly<Record<string, unknown>>;
 /** What every installation must say: which Postgres. */
 export const EXTERNAL_DATABASE: Values = { database: { existingSecret: "ledger-app" } };
 
-/** The chart's objects, as `helm template` renders them. */
-export async function render({ helm }: Pick<KubeApi, "helm">, values: Values): Promise<KubeObject[]> {
-  const parameters = ["template", RELEASE, CHART, "--namespace", NAMESPACE, "--values", "-"];
-  return parseObjects(await helm(parameters, { input: stringify(values) }));
+/** Of this process's test files, which ask for the same again and again. */
+const rendered = new Map<string, string>();
+
+/** What `helm template` prints; for the same values and folder the same, with the Secrets that it made the first time. */
+export async function renderText({ helm }: Pick<KubeApi, "helm">, values: Values, chart = CHART): Promise<string> {
+  const input = stringify(values);
+  const key = `${chart}\n${input}`;
+  const text =
+    rendered.get(key) ?? (await helm(["template", RELEASE, chart, "--namespace", NAMESPACE, "--values", "-"], { input }));
+  rendered.set(key, text);
+  return text;
 }
 
+/** The chart's objects, as `helm template` renders them. */
+export async function render(helm: Pick<KubeApi, "helm">, values: Values): Promise<KubeObject[]> {
+  return parseObjects(await renderText(helm, values));
+}
+
+/** Objects by their text. Most are the same whatever the values, and reading the largest takes as long as rendering all. */
+const parsed = new Map<string, KubeObject[]>();
+
 export function parseObjects(yaml: string): KubeObject[] {
-  return parseAllDocuments(yaml)
+  return yaml.split(/^---$/m).flatMap((text) => {
+    const objects = parsed.get(text) ?? parseText(text);
+    parsed.set(text, objects);
+    return structuredClone(objects);
+  });
+}
+
+function parseText(text: string): KubeObject[] {
+  return parseAllDocuments(text)
     .map((document): unknown => document.toJS())
     .filter((content) => content !== null && content !== undefined)
     .map((content) => objectSchema.parse(content));

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { cp, mkdtemp, readdir, readFile, rm, symlink, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -11,6 +12,7 @@ import { ROOT } from "../../charts/generate/outputs.ts";
 import { stamp } from "../../charts/release/stamp.ts";
 import { useKubeApi } from "../support/kube/use-kube-api.ts";
 import { REPOSITORY } from "../support/repository-files.ts";
+import { imagePackages } from "./harness-image.ts";
 import { podsOf } from "./harness-pods.ts";
 import { CHART, EXTERNAL_DATABASE, parseObjects } from "./harness-render.ts";
 
@@ -61,6 +63,32 @@ test("two runs on one commit give the same chart, bill of materials and checksum
   for (const file of files) expect(await digestOf(made("second", file)), file).toBe(await digestOf(made("first", file)));
   const sums = await readFile(made("first", "SHA256SUMS"), "utf8");
   expect(sums).toContain(`${await digestOf(chart())}  model-gateway-${version}.tgz\n`);
+});
+
+const packageSchema = z.object({ name: z.string(), version: z.string() });
+const materialsSchema = z.object({
+  bomFormat: z.literal("CycloneDX"),
+  components: z.array(
+    z.object({
+      name: z.string(),
+      version: z.string(),
+      hashes: z.array(z.object({ alg: z.literal("SHA-512"), content: z.string() })).min(1),
+    }),
+  ),
+});
+
+test("the bill of materials names each of the image's packages, with version and hash", async () => {
+  const { components } = materialsSchema.parse(
+    JSON.parse(await readFile(made("first", `model-gateway-${version}.cdx.json`), "utf8")),
+  );
+  const named = new Set(components.map((each) => `${each.name}@${each.version}`));
+  const files = (await imagePackages()).map((name) => path.join(ROOT, "node_modules", name, "package.json"));
+  // Those for other machines are not there.
+  const read = async (file: string) => packageSchema.parse(JSON.parse(await readFile(file, "utf8")));
+  const installed = await Promise.all(files.filter((file) => existsSync(file)).map(read));
+  expect(installed.length).toBeGreaterThan(100);
+  expect(installed.filter((each) => !named.has(`${each.name}@${each.version}`))).toEqual([]);
+  expect(components.filter(({ name }) => name === "vitest")).toEqual([]);
 });
 
 test("the packaged chart passes Helm's lint, and installs the release's image from its registry", async () => {

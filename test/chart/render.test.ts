@@ -3,7 +3,7 @@ import path from "node:path";
 import { stringify } from "yaml";
 import { beforeAll, describe, expect, test } from "vitest";
 import { useKubeApi } from "../support/kube/use-kube-api.ts";
-import { CHART, NAMESPACE, parseObjects, render, title, type KubeObject } from "./harness-render.ts";
+import { CHART, NAMESPACE, parseObjects, render, renderText, title, type KubeObject } from "./harness-render.ts";
 import { podsOf } from "./harness-pods.ts";
 import { MATRIX } from "./harness-values.ts";
 
@@ -78,9 +78,7 @@ test("a pod without the restricted settings is refused there", async () => {
 
 test("each template makes objects of one kind", async () => {
   const everything = MATRIX.find(({ name }) => name === "everything that watches it");
-  const yaml = await api().helm(["template", "gw", CHART, "--namespace", NAMESPACE, "--values", "-"], {
-    input: stringify(everything?.values),
-  });
+  const yaml = await renderText(api(), everything?.values ?? {});
   const kindsOf = new Map<string, Set<string>>();
   for (const part of yaml.split(/^---$/m)) {
     const source = /^# Source: (\S+)$/m.exec(part)?.[1];
@@ -92,9 +90,7 @@ test("each template makes objects of one kind", async () => {
 });
 
 test("the matrix uses every template", async () => {
-  const yaml = await Promise.all(
-    MATRIX.map(({ values }) => api().helm(["template", "gw", CHART, "--values", "-"], { input: stringify(values) })),
-  );
+  const yaml = await Promise.all(MATRIX.map(({ values }) => renderText(api(), values)));
   const used = new Set(
     yaml.flatMap((text) => [...text.matchAll(/^# Source: model-gateway\/(\S+)$/gm)].map((match) => match[1] ?? "")),
   );
