@@ -24,6 +24,8 @@ export const HEADERS = {
   tryNext: "x-gateway-try-next",
   /** Response: request fields that the translation left out because they cannot change the answer. */
   dropped: "x-gateway-dropped",
+  /** Response, of an answer in one piece: what it costs, in USD. */
+  cost: "x-gateway-cost",
   /** Both names carry the one id of a request (S17); it is also in the usage log. */
   requestId: "x-request-id",
   requestIdMessages: "request-id",

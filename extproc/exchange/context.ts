@@ -33,6 +33,8 @@ export interface ExchangeContext {
   heldAnswer: Pick<AnswerRoom, "over"> | undefined;
   /** Of the answer that Envoy has in one piece; 0 until it has. */
   answerBytes: number;
+  /** The client wants the charge in its answer's usage (answer-cost.ts). */
+  wantsCost: boolean;
   /** Undefined until the request is sent to a model server, to be answered. */
   forwarded: Forwarded | undefined;
   /** Of the latest failure; null if nothing went wrong. */
@@ -84,6 +86,7 @@ export function createContext(deps: ExchangeDeps, push: (reply: Reply) => void):
     requestBytes: 0,
     heldAnswer: undefined,
     answerBytes: 0,
+    wantsCost: false,
     forwarded: undefined,
     errorCode: null,
     client: { aborted: false },

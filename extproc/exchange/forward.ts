@@ -7,6 +7,8 @@ import { readLabels } from "../labels/read-labels.ts";
 import { sizeEmbeddings } from "../meter/embeddings-size.ts";
 import { sizeRequest, type RequestSize } from "../meter/request-size.ts";
 import { startRun, type Run } from "../meter/run.ts";
+import { startRun } from "../meter/run.ts";
+import { readCostRequest } from "../protocol/cost-request.ts";
 import { parseBody } from "../protocol/json/parse-body.ts";
 import * as reply from "../reply.ts";
 import { chooseBackend } from "../route/choose-backend.ts";
@@ -39,7 +41,11 @@ export function forward(context: ExchangeContext, { caller, endpoint, headers }:
   const { deps, protocol, startedMs } = context;
   context.requestBytes = bytes.length;
   context.heldBytes?.resize(bytes.length);
-  const body = parseBody(bytes, { headers, interface: protocol });
+  const { body, wantsCost } = readCostRequest(parseBody(bytes, { headers, interface: protocol }), {
+    headers,
+    interface: protocol,
+  });
+  context.wantsCost = wantsCost;
   const { world, modelsUrl } = deps;
   const chosen = chooseModel({ world, key: caller.key, protocol, modelsUrl, name: body.member("model") });
   const model = pricedAt(chosen, startedMs);

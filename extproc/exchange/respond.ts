@@ -5,6 +5,7 @@ import { contentCoding, decodeContent } from "../protocol/content-coding.ts";
 import { encodeErrorEvent } from "../protocol/error-event.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
+import { withCost } from "./answer-cost.ts";
 import { emptyAnswer, judgeAnswer } from "./answer-kind.ts";
 import { createAnswerStream, keepAliveBytes, type AnswerStream } from "./answer-stream.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
@@ -59,8 +60,9 @@ function startStream(context: ExchangeContext, { run, dispatch, relayed, keep }:
   const { deps, protocol, push } = context;
   const stream = createAnswerStream({
     createMachine() {
-      const machine = deps.redactor.stream(dispatch.translation().stream(run.meter), errorEventOf(context));
-      return keep === null ? machine : withFinalResponse(machine, keep);
+      const redacted = deps.redactor.stream(dispatch.translation().stream(run.meter), errorEventOf(context));
+      const machine = keep === null ? redacted : withFinalResponse(redacted, keep);
+      return context.wantsCost ? withCost(machine, protocol, run.costNanoUsd) : machine;
     },
     isEarly,
     onBegun: () => relayed?.ready(),
@@ -100,9 +102,11 @@ export function respondWhole(
   const coding = answer.kind === "whole" ? answer.coding : null;
   const body = coding === null ? received : decodeContent(received, coding);
   if (coding !== null) context.heldBytes?.resize(context.requestBytes + body.length);
+  const { protocol: client, wantsCost } = context;
   const { redactor } = context.deps;
   const errorEvent = errorEventOf(context);
-  const whole = finishWhole({ received, body, asStream, translation: dispatch.translation(), run, redactor, errorEvent, keep });
+  const translation = dispatch.translation();
+  const whole = finishWhole({ received, body, asStream, client, wantsCost, translation, run, redactor, errorEvent, keep });
   context.answerBytes = received.length;
   return whole;
 }

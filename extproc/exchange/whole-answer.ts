@@ -1,4 +1,8 @@
 import type { GatewayError } from "../../contract/errors.ts";
+import { HEADERS } from "../../contract/headers.ts";
+import type { Interface } from "../../contract/protocol.ts";
+import { formatNanoUsd } from "../../ledger/money.ts";
+import { addCost, withCost } from "./answer-cost.ts";
 import { endOutcome } from "./answer-stream.ts";
 import { withFinalResponse } from "./final-response.ts";
 import type { Run } from "../meter/run.ts";
@@ -14,6 +18,8 @@ export interface WholeAnswer {
   body: Buffer;
   /** The client waits for a stream, which is made from it. */
   asStream: boolean;
+  client: Interface;
+  wantsCost: boolean;
   translation: AnswerTranslation;
   run: Run;
   redactor: Redactor;
@@ -24,19 +30,27 @@ export interface WholeAnswer {
 }
 
 /** An answer that came in one piece, in the caller's protocol; its run is settled. @throws GatewayError if it is none. */
-export function finishWhole({ received, body, asStream, translation, run, redactor, errorEvent, keep }: WholeAnswer): Reply {
+export function finishWhole(answer: WholeAnswer): Reply {
+  const { received, body, asStream, client, wantsCost, translation, run, redactor, errorEvent, keep } = answer;
   if (!asStream) {
-    const bytes = translation.response(body, run.meter);
+    const response = translation.response(body, run.meter);
     run.settle("complete", 200);
-    keep?.(bytes);
-    return reply.finishResponse(bytes === received ? "unchanged" : bytes, {});
+    keep?.(response);
+    const bytes = wantsCost ? addCost(response, run.costNanoUsd()) : response;
+    return reply.finishResponse(bytes === received ? "unchanged" : bytes, { set: costHeader(run) });
   }
   const redacted = redactor.stream(translation.stream(run.meter), errorEvent);
-  const machine = keep === null ? redacted : withFinalResponse(redacted, keep);
+  const kept = keep === null ? redacted : withFinalResponse(redacted, keep);
+  const machine = wantsCost ? withCost(kept, client, run.costNanoUsd) : kept;
   const pushed = machine.push(body);
   const first = pushed === "unchanged" ? body : pushed;
   run.noteOutput(first.length);
   const bytes = Buffer.concat([first, machine.end()]);
   run.settle(endOutcome(machine), 200);
-  return reply.finishResponse(bytes, { set: { "content-type": "text/event-stream" } });
+  return reply.finishResponse(bytes, { set: { "content-type": "text/event-stream", ...costHeader(run) } });
+}
+
+/** What is charged. */
+function costHeader(run: Run): Readonly<Record<string, string>> {
+  return { [HEADERS.cost]: formatNanoUsd(run.costNanoUsd()) };
 }

@@ -24,6 +24,8 @@ export interface Run {
   readonly meter: Meter;
   /** Null until it is settled. */
   settlement(): Settlement | null;
+  /** What it costs: as settled, else by what was used so far. */
+  costNanoUsd(): bigint;
   /** Another backend answers: the one that is written down. */
   moveTo(backend: Backend): void;
   /** What was left of the caller's limits when it began, for the response. */
@@ -214,6 +216,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
     backend: () => backend,
     meter,
     settlement: () => settled,
+    costNanoUsd: () => settled?.chargeNanoUsd ?? chargeNanoUsd(meter.final().usage, model.price),
     moveTo,
     limitHeaders: limited.headers,
     noteOutput(deliveredBytes) {

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
+import { formatNanoUsd } from "../../ledger/money.ts";
 import { makeCompletion, makeCompletionStream } from "../support/completions.ts";
 import { onlyRow } from "../support/settlement.ts";
 import { DEAR, useScriptedModels } from "../support/scripted-models.ts";
@@ -57,14 +58,18 @@ describe.for(EACH)("$model, stream: $isStream", (asked) => {
       "x-envoy-upstream-service-time": "9",
       "x-gateway-local-reply": "secret",
       "x-gateway-try-next": "1",
+      "x-gateway-cost": "secret",
       "x-request-id": "secret",
     };
     answer = (response) => send(response, asked, { headers });
     const response = await ask(asked);
     await response.text();
     expect(response.status).toBe(200);
-    expect([...response.headers].filter(([name, value]) => /^x-(envoy|gateway)-/.test(name) || value === "secret")).toEqual([]);
-    expect(await rowOf(response)).toMatchObject({ outcome: "complete", isEstimated: false });
+    const row = await rowOf(response);
+    expect(row).toMatchObject({ outcome: "complete", isEstimated: false });
+    expect([...response.headers].filter(([name, value]) => /^x-(envoy|gateway)-/.test(name) || value === "secret")).toEqual(
+      asked.isStream ? [] : [["x-gateway-cost", formatNanoUsd(row.chargeNanoUsd)]],
+    );
   });
 
   test("a server's error is its own, although it says that the gateway made it (S22)", async () => {

@@ -151,6 +151,15 @@ describe.for(UPSTREAMS)("answered by a %s server", (model) => {
     expect(body).not.toContain("item_reference");
   });
 
+  test("the cost of an answer is not stored with it (S45)", async () => {
+    const asking = { usage: { include: true } };
+    const made = await clientOf().responses.create({ model, input: "Say hello.", ...asking });
+    expect(Object(made.usage).cost).toBeGreaterThan(0);
+    const stored = await clientOf().responses.retrieve(made.id);
+    expect({ ...stored.usage, cost: Object(made.usage).cost }).toEqual(made.usage);
+    expect(stored.usage).not.toHaveProperty("cost");
+  });
+
   test("a stored response is read and deleted by its id, and by nobody else", async () => {
     const made = await clientOf().responses.create({ model, input: "Say hello." });
     expect(await clientOf(second.baseUrl).responses.retrieve(made.id)).toMatchObject({ id: made.id, output: made.output });

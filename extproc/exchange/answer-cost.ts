@@ -1,0 +1,64 @@
+import type { Interface } from "../../contract/protocol.ts";
+import { formatNanoUsd } from "../../ledger/money.ts";
+import { applyCuts, editMembers, within, write, type Cut, type MemberEdit } from "../protocol/json/splice.ts";
+import { createSseParser, encodeSseEvent, type SseEvent } from "../protocol/sse.ts";
+import type { StreamTranslation } from "../translate/translation.ts";
+
+/** `usage.cost` in USD, for clients that ask for it (cost-request.ts). @param body in the client's protocol. */
+export function addCost(body: Buffer, nanoUsd: bigint): Buffer {
+  return editMembers(body, usageWith(nanoUsd));
+}
+
+/**
+ * The same stream, with `usage.cost` where its protocol reports final usage.
+ * @param machine each of its outputs has whole events only. @param nanoUsd what the answer costs so far.
+ */
+export function withCost(machine: StreamTranslation, client: Interface, nanoUsd: () => bigint): StreamTranslation {
+  function add(output: Buffer): Buffer {
+    if (!output.includes('"usage"')) return output;
+    const parser = createSseParser();
+    const events = [...parser.push(output), ...parser.end()];
+    const cuts = events.flatMap((event) => cutsOf(event, EDITS[client](event, nanoUsd)));
+    return cuts.length === 0 ? output : applyCuts(output, cuts);
+  }
+
+  return {
+    ...machine,
+    push(chunk) {
+      const output = machine.push(chunk);
+      if (output !== "unchanged") return add(output);
+      const added = add(chunk);
+      return added === chunk ? output : added;
+    },
+    end: () => add(machine.end()),
+    stopForCredit: () => add(machine.stopForCredit()),
+  };
+}
+
+type Edits = Readonly<Record<string, MemberEdit>>;
+
+const NONE: Edits = {};
+
+/** Messages begins with the usage of the prompt alone, and Responses with none. */
+const EDITS = {
+  chat: (_event, nanoUsd) => usageWith(nanoUsd()),
+  messages: ({ event }, nanoUsd) => (event === "message_delta" ? usageWith(nanoUsd()) : NONE),
+  responses: (_event, nanoUsd) => ({ response: within(usageWith(nanoUsd())) }),
+  // Never streamed.
+  embeddings: () => NONE,
+} as const satisfies Record<Interface, (event: SseEvent, nanoUsd: () => bigint) => Edits>;
+
+/** Usage that is null stays so. */
+function usageWith(nanoUsd: bigint): Edits {
+  return {
+    usage: (usage) => (usage === undefined ? undefined : editMembers(usage, { cost: write(Number(formatNanoUsd(nanoUsd))) })),
+  };
+}
+
+function cutsOf({ data, dataRange, event, start, end }: SseEvent, edits: Edits): Cut[] {
+  const before = Buffer.from(data);
+  const after = editMembers(before, edits);
+  if (after === before) return [];
+  if (dataRange !== null) return [{ ...dataRange, bytes: after }];
+  return [{ start, end, bytes: encodeSseEvent(event, after.toString("utf8")) }];
+}
