@@ -7,7 +7,6 @@ import { readLabels } from "../labels/read-labels.ts";
 import { sizeEmbeddings } from "../meter/embeddings-size.ts";
 import { sizeRequest, type RequestSize } from "../meter/request-size.ts";
 import { startRun, type Run } from "../meter/run.ts";
-import { startRun } from "../meter/run.ts";
 import { readCostRequest } from "../protocol/cost-request.ts";
 import { parseBody } from "../protocol/json/parse-body.ts";
 import * as reply from "../reply.ts";
