@@ -11,6 +11,8 @@ import { createOutage } from "../runtime/outage.ts";
 import { createDatabase } from "../ledger/postgres/database.ts";
 import { startFeed, type Feed } from "../ledger/feed/feed.ts";
 import type { Change } from "../ledger/feed/rows.ts";
+import { readLabelsOf } from "../ledger/usage/request-labels.ts";
+import { readRequest } from "../ledger/usage/request-list.ts";
 import { labelUsageByModelAndDay, usageByLabel } from "../ledger/usage/label-reports.ts";
 import { usageByModelAndDay } from "../ledger/usage/reports.ts";
 import { createLeaseBank } from "../ledger/leases/lease-bank.ts";
@@ -249,6 +251,7 @@ export async function startExtproc(
       byModelAndDay: ({ keyId, fromDay, toDay }) => usageByModelAndDay(database, { keyId, fromDay, toDay }),
       withLabel: (range) => labelUsageByModelAndDay(database, range),
       byLabel: (range) => usageByLabel(database, range),
+      ofRequest: async (request) => readLabelsOf(database, request.accountId, await readRequest(database, request)),
     },
     newRequestId: createRequestIds(),
     random: Math.random,

@@ -11,6 +11,7 @@ import type { FreeRequests } from "../load/free-requests.ts";
 import type { ResponseStore } from "../stored-responses/store.ts";
 import type { World } from "../world/world.ts";
 import { answerStoredResponse } from "./stored-response.ts";
+import { describeRequestUsage } from "./request-usage.ts";
 import { describeUsage, type UsageReport } from "./usage.ts";
 
 /** Answers that the gateway itself gives, without an upstream. */
@@ -46,14 +47,14 @@ export interface AnswerDeps {
 }
 
 export interface AnswerRouteInput {
-  endpoint: Extract<Endpoint, { kind: "models" | "balance" | "usage" | "stored_response" }>;
+  endpoint: Extract<Endpoint, { kind: "models" | "balance" | "usage" | "request_usage" | "stored_response" }>;
   caller: Caller;
   load: AccountLoad;
   requestId: string;
   deps: AnswerDeps;
 }
 
-/** `/v1/models`, `/v1/balance`, `/v1/usage` (S10, S29) and `/v1/responses/{id}`. Only the last two ask the database. */
+/** `/v1/models`, `/v1/balance`, `/v1/usage` (S10, S29) and `/v1/responses/{id}`. Usage and responses alone ask the database. */
 export async function answerRoute({ endpoint, caller, load, requestId, deps }: AnswerRouteInput): Promise<Reply> {
   switch (endpoint.kind) {
     case "models":
@@ -86,6 +87,11 @@ export async function answerRoute({ endpoint, caller, load, requestId, deps }: A
           await describeUsage({ query: endpoint.query, key: caller.key, readUsage: deps.readUsage, nowMs: deps.clock.nowMs() }),
         ),
       );
+    case "request_usage": {
+      const { readUsage, clock } = deps;
+      const input = { requestId: endpoint.id, key: caller.key, readUsage, nowMs: clock.nowMs() };
+      return reply.answerNow(encodeAnswer(requestId, await describeRequestUsage(input)));
+    }
     case "stored_response": {
       const noteSize = deps.freeRequests.retrieve(load);
       const body = await answerStoredResponse(endpoint, caller, deps.responses);

@@ -6,6 +6,7 @@ import { formatNanoUsd } from "../../ledger/money.ts";
 import type { LabelUsagePage, LabelPosition, UsageOfLabel } from "../../ledger/usage/label-reports.ts";
 import { readDimension, readLabel } from "../../contract/label-query.ts";
 import { decodeLabelCursor, encodeLabelCursor } from "../../ledger/usage/label-cursor.ts";
+import type { LabelledRequest } from "../../ledger/usage/request-labels.ts";
 import type { UsageByModelAndDay } from "../../ledger/usage/reports.ts";
 import type { UsageSums } from "../../ledger/usage/sums.ts";
 import type { WorldKey } from "../world/world.ts";
@@ -15,6 +16,8 @@ export interface UsageReport {
   byModelAndDay(range: UsageRange): Promise<UsageByModelAndDay[]>;
   /** Of the requests with this label alone. */
   withLabel(range: UsageRange & Label): Promise<UsageByModelAndDay[]>;
+  /** Attempt by attempt; empty where the account has no such request, or not yet. */
+  ofRequest(request: { accountId: string; requestId: string }): Promise<LabelledRequest[]>;
   byLabel(range: UsageRange & { dimension: string; limit: number; after?: LabelPosition | undefined }): Promise<LabelUsagePage>;
 }
 
@@ -80,8 +83,11 @@ function describeValue({ value, ...sums }: UsageOfLabel): object {
 }
 
 function describeSums(row: UsageSums): object {
+  return { requests: row.requests, ...describeCharge(row) };
+}
+
+export function describeCharge(row: Omit<UsageSums, "requests">): object {
   return {
-    requests: row.requests,
     tokens: {
       input: row.inputTokens,
       cached_input: row.cachedInputTokens,

@@ -50,6 +50,7 @@ function admitCaller(context: ExchangeContext, caller: Caller, { endpoint, heade
   context.load = load;
   switch (endpoint.kind) {
     case "usage":
+    case "request_usage":
       context.slot = deps.freeRequests.report(load);
       context.closers.push(context.slot.release);
       return answerRoute({ endpoint, caller, load, requestId, deps }).then(answered);

@@ -9,6 +9,7 @@ export type Endpoint =
   | { kind: "models"; id: string | null; protocol: Dialect }
   | { kind: "balance"; protocol: "chat" }
   | { kind: "usage"; protocol: "chat"; query: URLSearchParams }
+  | { kind: "request_usage"; protocol: "chat"; id: string }
   | StoredResponseEndpoint
   | { kind: "root"; protocol: "chat" };
 
@@ -61,6 +62,8 @@ export function findEndpoint(line: RequestLine): Endpoint {
     case "":
       return only(line, "GET", { kind: "root", protocol: "chat" });
   }
+  const requestId = /^\/v1\/usage\/([^/]+)$/.exec(path)?.[1];
+  if (requestId !== undefined) return only(line, "GET", { kind: "request_usage", protocol: "chat", id: decode(requestId) });
   const modelId = /^\/v1\/models\/(.+)$/.exec(path)?.[1];
   if (modelId !== undefined) return only(line, "GET", { kind: "models", id: decode(modelId), protocol: protocolOf(line) });
   const [, responseId, inputItems] = /^\/v1\/responses\/([^/]+)(\/input_items)?$/.exec(path) ?? [];

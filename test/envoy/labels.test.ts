@@ -3,6 +3,7 @@ import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import type { Label } from "../../contract/labels.ts";
+import { formatNanoUsd } from "../../ledger/money.ts";
 import { keepLabels } from "../../ledger/labels/account-labels.ts";
 import { readLabelsOf } from "../../ledger/usage/request-labels.ts";
 import { startDataPlane, type DataPlane } from "../support/data-plane.ts";
@@ -235,6 +236,31 @@ test("GET /v1/usage of a key is filtered and grouped by tag and end user, in pag
     ["group_by=end_user&cursor=none", "cursor"],
   ] as const)
     expect(await usage(query)).toMatchObject({ error: { param: field } });
+});
+
+test("GET /v1/usage/{id} has what one request of the key used and cost, once it is settled (S45)", async () => {
+  const id = idOf(await chat({ headers: { "x-gateway-tags": "team=one" }, body: { user: "u-9" } }));
+  await stack().usageOf(id);
+  const get = async (path: string, apiKey = stack().apiKey) =>
+    fetch(`${stack().baseUrl}/v1/usage/${path}`, { headers: { authorization: `Bearer ${apiKey}` } });
+  const [row] = await stack().usageOf(id);
+  expect(await (await get(id)).json()).toMatchObject({
+    object: "usage.request",
+    id,
+    model: "one",
+    interface: "chat",
+    outcome: "complete",
+    is_estimated: false,
+    tokens: { input: 5, output: 2 },
+    amount: formatNanoUsd(row?.chargeNanoUsd ?? 0n),
+    tags: { team: "one" },
+    end_user: "u-9",
+  });
+  const other = await stack().createAccount({ name: "usage-of-others", creditNanoUsd: 0n });
+  for (const refused of [await get(id, other.apiKey), await get("none"), await get("0199d8a0-0000-7000-8000-000000000001")]) {
+    expect(refused.status).toBe(404);
+    expect(await refused.json()).toMatchObject({ error: { code: "not_found" } });
+  }
 });
 
 async function usage(query: string): Promise<unknown> {

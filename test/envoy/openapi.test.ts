@@ -13,6 +13,8 @@ let document: OpenapiDocument;
 let manifests: Awaited<ReturnType<typeof makeManifests>>;
 /** Of a response that was stored. */
 let storedPath: string;
+/** Of a request that is settled. */
+let settledPath: string;
 let emptyKey: string;
 beforeAll(async () => {
   document = await readOpenapi();
@@ -23,12 +25,21 @@ beforeAll(async () => {
   );
   stack = await borrowStack({ manifestsDirectory: manifests.directory });
   storedPath = `/v1/responses/${await storeResponse()}`;
+  settledPath = `/v1/usage/${await settleRequest()}`;
   emptyKey = (await stack.createAccount({ name: "no-credit", creditNanoUsd: 0n })).apiKey;
 });
 afterAll(async () => {
   await stack.stop();
   await manifests.remove();
 });
+
+async function settleRequest(): Promise<string> {
+  const answer = await send({ id: "createChatCompletion", body: chat });
+  await answer.text();
+  const requestId = answer.headers.get("x-request-id") ?? "";
+  await stack.usageOf(requestId);
+  return requestId;
+}
 
 async function storeResponse(): Promise<string> {
   const answer = await send({ id: "createResponse", body: { model: "storing", input: "Hello" } });
@@ -110,12 +121,18 @@ const CASES: readonly Case[] = [
   { id: "getBalance", status: 401, key: "none" },
   { id: "getUsage", status: 200, path: "/v1/usage?from=2026-11-01&to=2026-11-30" },
   { id: "getUsage", status: 400, path: "/v1/usage?from=yesterday" },
+  { id: "getUsage", status: 200, path: "/v1/usage?group_by=end_user&limit=5" },
+  { id: "getUsage", status: 400, path: "/v1/usage?group_by=team" },
+  { id: "getRequestUsage", status: 200, path: "settled" },
+  { id: "getRequestUsage", status: 404, path: "/v1/usage/0199d8a0-0000-7000-8000-000000000001" },
+  { id: "getRequestUsage", status: 401, path: "/v1/usage/0199d8a0-0000-7000-8000-000000000001", key: "none" },
   { id: "getAddresses", status: 200, key: "none" },
 ];
 
 test.for(CASES)("$id answers $status as described", async ({ id, status, body, path, method, headers = {}, key }) => {
   const storedPaths: Record<string, string> = {
     stored: storedPath,
+    settled: settledPath,
     items: `${storedPath}/input_items?limit=1`,
     badItems: `${storedPath}/input_items?limit=0`,
   };

@@ -8,7 +8,7 @@ import { usageByModelAndDay } from "../../../ledger/usage/reports.ts";
 import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
 import { listRequests, readRequest } from "../../../ledger/usage/request-list.ts";
 import { readLabelsOf } from "../../../ledger/usage/request-labels.ts";
-import { msOfId } from "../../../ledger/usage/request-id-time.ts";
+import { isRequestId } from "../../../ledger/usage/request-id-time.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { readQuery } from "../../http/form.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
@@ -17,7 +17,7 @@ import { listingOf, readFilter } from "../../usage/filter.ts";
 import { readRange } from "../../usage/range.ts";
 import { requestPage } from "../../views/usage/request.ts";
 import { requestsPage } from "../../views/usage/requests.ts";
-import { DAY_MS, dayOf, momentsOf } from "../../../contract/days.ts";
+import { dayOf, momentsOf } from "../../../contract/days.ts";
 
 const PAGE = 50;
 const afterSchema = z.object({
@@ -86,11 +86,6 @@ export function requestRoutes(app: FastifyInstance, { database, reports = databa
   });
 
   async function findRequest(accountId: string, requestId: string): Promise<ListedRequest[]> {
-    return isRequestId(requestId) ? readRequest(database, { accountId, requestId }) : [];
+    return isRequestId(requestId, Date.now()) ? readRequest(database, { accountId, requestId }) : [];
   }
-}
-
-/** Only ids of this version hold the day that a request is found by; none is of tomorrow. */
-function isRequestId(text: string): boolean {
-  return z.uuidv7().safeParse(text).success && msOfId(text) < Date.now() + DAY_MS;
 }

@@ -33,7 +33,13 @@ test("the table of endpoints has every path that is served", () => {
   expect(table.map(([endpoint]) => endpoint)).toEqual(expect.arrayContaining(served));
   expect(table).toHaveLength(
     served.length +
-      ["GET /", "GET /v1/models/{id}", "GET`, `DELETE /v1/responses/{id}", "GET /v1/responses/{id}/input_items"].length,
+      [
+        "GET /",
+        "GET /v1/models/{id}",
+        "GET /v1/usage/{id}",
+        "GET`, `DELETE /v1/responses/{id}",
+        "GET /v1/responses/{id}/input_items",
+      ].length,
   );
 });
 

@@ -30,6 +30,7 @@ test("it has every path that the gateway serves, with its method, and no other",
       [
         "GET /",
         "GET /v1/models/{id}",
+        "GET /v1/usage/{id}",
         "GET /v1/responses/{id}",
         "DELETE /v1/responses/{id}",
         "GET /v1/responses/{id}/input_items",
