@@ -4,7 +4,7 @@ import { html } from "ghtml";
 type Head = string | { number: string } | { hidden: string };
 
 /** How wide the table is with its names clipped: narrower than that, each row is a card. */
-type Width = "narrow" | "medium" | "wide" | "widest";
+type Width = "narrow" | "medium" | "wide" | "widest" | "widest tagged";
 
 /** @param rows HTML: each cell's `data-label` is its head. */
 export function responsiveTable(heads: readonly Head[], rows: readonly string[], width: Width = "medium"): string {

@@ -29,9 +29,7 @@ const STATES = { kept: "On", off: "Off", erasing: "Off, deleting" } as const;
 
 function switches({ csrf }: Member, { keeping, hasSome }: AccountLabels): string {
   const isOn = keeping === "kept";
-  const erase = html`<a class="button danger" href="${PATH}/delete" data-dialog
-    >!${isOn ? "Turn off and delete all" : "Delete all"}</a
-  >`;
+  const erase = html`<a class="danger" href="${PATH}/delete" data-dialog>!${isOn ? "Turn off and delete all" : "Delete all"}</a>`;
   if (keeping === "erasing") return html`<p>All that was kept is being deleted. This takes a few minutes.</p>`;
   return html`<form method="post" action="${PATH}" class="buttons">
     !${csrfField(csrf)}

@@ -145,7 +145,7 @@ function table(requests: readonly LabelledRequest[], names: ReadonlyMap<string, 
       { number: "Cost" },
     ],
     requests.map((request) => row(request, { names, hasLabels })),
-    "widest",
+    hasLabels ? "widest tagged" : "widest",
   );
 }
 
