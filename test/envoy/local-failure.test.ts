@@ -1,4 +1,4 @@
-import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
+import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
 import process from "node:process";
@@ -78,6 +78,8 @@ async function asker(local: LocalProcess): Promise<() => Promise<void>> {
   };
 }
 
+const manifestsIn = ({ directory }: Home) => path.join(directory, "manifests");
+
 describe("one start", () => {
   let home: Home;
   let local: LocalProcess;
@@ -85,9 +87,23 @@ describe("one start", () => {
 
   beforeAll(async () => {
     home = await makeMigratedHome(afterAll);
-    local = await home.start();
+    await cp(MANIFESTS, manifestsIn(home), { recursive: true });
+    local = await home.start(["--manifests", manifestsIn(home)]);
     await local.shows(READY);
     answers = await asker(local);
+  });
+
+  test("a bad manifest is shown with its file, field and remedy", async () => {
+    const model = [
+      "apiVersion: modelgateway.dev/v1alpha1",
+      "kind: Model",
+      "metadata: { name: mine }",
+      "spec: { modelName: mine }",
+    ];
+    await writeFile(path.join(manifestsIn(home), "mine.yaml"), model.join("\n"));
+    await local.shows(/operator: mine\.yaml: Model mine: spec\.\w+/);
+    await answers();
+    await rm(path.join(manifestsIn(home), "mine.yaml"));
   });
 
   test("starts a part that dies again, says so, and answers as before", { timeout: 240_000 }, async () => {
@@ -128,35 +144,35 @@ describe("one start", () => {
   });
 });
 
-test("a part that keeps dying ends everything, with the last lines of its log", { timeout: 180_000 }, async () => {
-  const home = await makeMigratedHome();
-  const local = await home.start();
-  await local.shows(READY);
-  // Envoy cannot start with this: the next ends are its own.
-  await writeFile(path.join(home.data, "envoy.yaml"), "no_such_field: 1\n");
-  process.kill((await local.parts())["envoy"] ?? 0, "SIGKILL");
-  expect(await local.exited).toBe(1);
-  expect(local.output()).toMatch(
-    /^envoy did not start: it exited with code 1\..* It exited 6 times in a row; giving up\.\n(  .*\n)*  .*no_such_field/m,
-  );
-  expect(await home.survivors()).toStrictEqual([]);
-});
+describe("two starts on the same data", () => {
+  let home: Home;
+  let next: LocalProcess;
 
-test("after the supervisor is killed nothing of it runs on, and the next start has the same data", async () => {
-  const home = await makeMigratedHome();
-  const killed = await home.start();
-  await killed.shows(READY);
-  const [, key = ""] = await killed.shows(/key +(sk-mg-\S+)/);
-  process.kill(killed.pid, "SIGKILL");
-  await killed.exited;
-  await eventually(async () => expect(await home.survivors()).toStrictEqual([]), { withinMs: 30_000 });
+  test("after the supervisor is killed nothing of it runs on, and the next start has the same data", async () => {
+    home = await makeMigratedHome(afterAll);
+    const killed = await home.start();
+    await killed.shows(READY);
+    const [, key = ""] = await killed.shows(/key +(sk-mg-\S+)/);
+    process.kill(killed.pid, "SIGKILL");
+    await killed.exited;
+    await eventually(async () => expect(await home.survivors()).toStrictEqual([]), { withinMs: 30_000 });
 
-  const next = await home.start();
-  await next.shows(READY);
-  expect(next.output()).toContain(key);
-  expect(next.output()).not.toContain("left over");
-  process.kill(next.pid, "SIGTERM");
-  expect(await next.exited).toBe(0);
+    next = await home.start();
+    await next.shows(READY);
+    expect(next.output()).toContain(key);
+    expect(next.output()).not.toContain("left over");
+  });
+
+  test("a part that keeps dying ends everything, with the last lines of its log", { timeout: 180_000 }, async () => {
+    // Envoy cannot start with this: the next ends are its own.
+    await writeFile(path.join(home.data, "envoy.yaml"), "no_such_field: 1\n");
+    process.kill((await next.parts())["envoy"] ?? 0, "SIGKILL");
+    expect(await next.exited).toBe(1);
+    expect(next.output()).toMatch(
+      /^envoy did not start: it exited with code 1\..* It exited 6 times in a row; giving up\.\n(  .*\n)*  .*no_such_field/m,
+    );
+    expect(await home.survivors()).toStrictEqual([]);
+  });
 });
 
 test("a Ctrl-C during the start leaves nothing running", async () => {
@@ -166,18 +182,4 @@ test("a Ctrl-C during the start leaves nothing running", async () => {
   process.kill(-local.pid, "SIGINT");
   expect(await local.exited).toBe(0);
   expect(await home.survivors()).toStrictEqual([]);
-});
-
-test("a bad manifest is shown with its file, field and remedy", async () => {
-  const home = await makeMigratedHome();
-  const manifests = path.join(home.directory, "manifests");
-  await mkdir(manifests);
-  await cp(MANIFESTS, manifests, { recursive: true });
-  const local = await home.start(["--manifests", manifests]);
-  await local.shows(READY);
-  const model = ["apiVersion: modelgateway.dev/v1alpha1", "kind: Model", "metadata: { name: mine }", "spec: { modelName: mine }"];
-  await writeFile(path.join(manifests, "mine.yaml"), model.join("\n"));
-  await local.shows(/operator: mine\.yaml: Model mine: spec\.\w+/);
-  process.kill(local.pid, "SIGTERM");
-  expect(await local.exited).toBe(0);
 });

@@ -3,9 +3,9 @@ import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
-import { expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
-import { makeMigratedHome, makeHome, type LocalProcess } from "../support/local-process.ts";
+import { makeMigratedHome, makeHome, type Home, type LocalProcess } from "../support/local-process.ts";
 import { startRecordingUpstream } from "../support/recording-upstream.ts";
 
 const run = promisify(execFile);
@@ -35,63 +35,58 @@ async function stopGroup(local: LocalProcess): Promise<number | null> {
   return await local.exited;
 }
 
-test("both printed commands answer, streaming, when pasted into a shell (S36)", async () => {
-  const home = await makeHome();
-  const local = await home.start();
-  await local.shows(READY);
-  // Node parts, Envoy, Postgres with its own children, and the supervisor: what is looked for below can be found.
-  expect((await home.survivors()).length).toBeGreaterThanOrEqual(6);
-  expect(local.output()).toContain(`manifests  ${path.join(home.data, "manifests")} watched`);
-  const sockets = path.join(home.data, "sockets");
-  expect((await stat(sockets)).mode & 0o777, "nobody else can enter where credentials are handed out").toBe(0o700);
-  expect((await stat(path.join(sockets, "xds.sock"))).isSocket()).toBe(true);
-  const [chat = "", messages = ""] = printedCommands(local);
-  const chatAnswer = await run("sh", ["-c", chat]);
-  expect(chatAnswer.stdout).toMatch(/simulation[^]*data: \[DONE\]\n\n$/);
-  const messagesAnswer = await run("sh", ["-c", messages]);
-  expect(messagesAnswer.stdout).toMatch(/^event: message_start\n[^]*simulation[^]*event: message_stop\n/);
-  expect(await stopGroup(local)).toBe(0);
-  expect(await home.survivors()).toStrictEqual([]);
-});
+describe("a first start, and the next one", () => {
+  let home: Home;
+  let first: LocalProcess;
+  let before: { baseUrl: string; key: string };
 
-test("a second start goes on with the same key, and the credit is given once", async () => {
-  const home = await makeHome();
-  const first = await home.start();
-  await first.shows(READY);
-  const before = await settings(home.data);
-  expect(await available(before)).toContain('"available":"5.000000000"');
-  const body = { model: "modelx-v4-pro", messages: [{ role: "user", content: "Hello" }] };
-  const headers = { authorization: `Bearer ${before.key}`, "content-type": "application/json" };
-  const answer = await fetch(`${before.baseUrl}/v1/chat/completions`, { method: "POST", headers, body: JSON.stringify(body) });
-  expect(answer.status).toBe(200);
-  expect(await stopGroup(first)).toBe(0);
+  beforeAll(async () => {
+    home = await makeHome(afterAll);
+    first = await home.start();
+    await first.shows(READY);
+    before = await settings(home.data);
+    expect(await available(before)).toContain('"available":"5.000000000"');
+  });
 
-  const startedAt = performance.now();
-  const second = await home.start();
-  await second.shows(READY);
-  console.log(`A warm start was ready in ${Math.round(performance.now() - startedAt)} ms.`);
-  const after = await settings(home.data);
-  expect(after.key).toBe(before.key);
-  expect(await available(after)).toMatch(/"available":"4\.99\d+"/);
-  expect(await stopGroup(second)).toBe(0);
-});
+  test("both printed commands answer, streaming, when pasted into a shell (S36)", async () => {
+    // Node parts, Envoy, Postgres with its own children, and the supervisor: what is looked for below can be found.
+    expect((await home.survivors()).length).toBeGreaterThanOrEqual(6);
+    expect(first.output()).toContain(`manifests  ${path.join(home.data, "manifests")} watched`);
+    const sockets = path.join(home.data, "sockets");
+    expect((await stat(sockets)).mode & 0o777, "nobody else can enter where credentials are handed out").toBe(0o700);
+    expect((await stat(path.join(sockets, "xds.sock"))).isSocket()).toBe(true);
+    const [chat = "", messages = ""] = printedCommands(first);
+    const chatAnswer = await run("sh", ["-c", chat]);
+    expect(chatAnswer.stdout).toMatch(/simulation[^]*data: \[DONE\]\n\n$/);
+    const messagesAnswer = await run("sh", ["-c", messages]);
+    expect(messagesAnswer.stdout).toMatch(/^event: message_start\n[^]*simulation[^]*event: message_stop\n/);
+    expect(await stopGroup(first)).toBe(0);
+    expect(await home.survivors()).toStrictEqual([]);
+  });
 
-test("what is secret is readable by its owner only, and stands in no log", async () => {
-  const home = await makeHome();
-  const local = await home.start();
-  await local.shows(READY);
-  const { key } = await settings(home.data);
-  const secrets = [key, (await readFile(path.join(home.data, "pepper"), "utf8")).trim()];
-  secrets.push((await readFile(path.join(home.data, "postgres", "password"), "utf8")).trim());
-  for (const file of ["local.env", "pepper", "postgres/password"]) {
-    expect((await stat(path.join(home.data, file))).mode & 0o777).toBe(0o600);
-  }
-  for (const command of printedCommands(local)) await run("sh", ["-c", command]);
-  expect(await stopGroup(local)).toBe(0);
-  for (const name of ["access", "envoy", "extproc", "operator", "postgres", "simulator"]) {
-    const log = await readFile(path.join(home.data, "logs", `${name}.log`), "utf8");
-    for (const secret of secrets) expect({ name, holdsSecret: log.includes(secret) }).toStrictEqual({ name, holdsSecret: false });
-  }
+  test("what is secret is readable by its owner only, and stands in no log", async () => {
+    const secrets = [before.key, (await readFile(path.join(home.data, "pepper"), "utf8")).trim()];
+    secrets.push((await readFile(path.join(home.data, "postgres", "password"), "utf8")).trim());
+    for (const file of ["local.env", "pepper", "postgres/password"]) {
+      expect((await stat(path.join(home.data, file))).mode & 0o777).toBe(0o600);
+    }
+    for (const name of ["access", "envoy", "extproc", "operator", "postgres", "simulator"]) {
+      const log = await readFile(path.join(home.data, "logs", `${name}.log`), "utf8");
+      for (const secret of secrets)
+        expect({ name, holdsSecret: log.includes(secret) }).toStrictEqual({ name, holdsSecret: false });
+    }
+  });
+
+  test("a second start goes on with the same key, and the credit is given once", async () => {
+    const startedAt = performance.now();
+    const second = await home.start();
+    await second.shows(READY);
+    console.log(`A warm start was ready in ${Math.round(performance.now() - startedAt)} ms.`);
+    const after = await settings(home.data);
+    expect(after.key).toBe(before.key);
+    expect(await available(after)).toMatch(/"available":"4\.99\d+"/);
+    expect(await stopGroup(second)).toBe(0);
+  });
 });
 
 test("a stream that is running when the stack is told to stop is finished and charged", async () => {
