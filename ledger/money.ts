@@ -13,6 +13,7 @@ export interface Price {
 }
 
 const PICO_USD_DECIMALS = 6;
+const PICO_PER_USD_DECIMALS = 12;
 const NANO_USD_DECIMALS = 9;
 const PICO_PER_NANO = 1000n;
 
@@ -27,6 +28,14 @@ export function parsePrice(usdPerMillion: string): bigint {
     "invalid_request",
     `A price is USD per million tokens, written as a decimal number such as "0.30" with at most ${PICO_USD_DECIMALS} places.`,
   );
+}
+
+/** A price in USD per token without trailing zeros: "0.000003". */
+export function formatPicoUsd(picoUsd: bigint): string {
+  const digits = picoUsd.toString().padStart(PICO_PER_USD_DECIMALS + 1, "0");
+  const decimals = digits.slice(-PICO_PER_USD_DECIMALS).replace(/0+$/, "");
+  const whole = digits.slice(0, -PICO_PER_USD_DECIMALS);
+  return decimals === "" ? whole : `${whole}.${decimals}`;
 }
 
 /**

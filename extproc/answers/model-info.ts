@@ -1,10 +1,15 @@
 import type { Capability } from "../../contract/capability.ts";
 import { isForEmbeddings, type CatalogueModel } from "../../contract/catalogue.ts";
+import type { Interface } from "../../contract/protocol.ts";
+import { formatPicoUsd, type Price } from "../../ledger/money.ts";
 
-type Described = Omit<CatalogueModel, "backends">;
+interface Described extends Omit<CatalogueModel, "backends"> {
+  /** At the time of the request. */
+  price: Price;
+}
 
-/** OpenAI's four fields, and, if the Model states them, those that other gateways add to them. */
-export function describeForChat(model: Described) {
+/** OpenAI's four fields, and those that other gateways add to them: `pricing` and lengths are OpenRouter's. */
+export function describeForChat(model: Described, nowMs: number) {
   const { displayName, description, capabilities, contextWindow, maxOutputTokens } = model;
   return {
     id: model.name,
@@ -16,13 +21,13 @@ export function describeForChat(model: Described) {
     ...(contextWindow === null ? {} : { context_length: contextWindow }),
     ...(isForEmbeddings(model) ? {} : { max_completion_tokens: maxOutputTokens }),
     ...(capabilities === undefined ? {} : { capabilities }),
+    ...describeTerms(model),
+    ...(model.deprecation === undefined ? {} : describeLifecycle(model, nowMs)),
   };
 }
 
-/** All of Anthropic's fields, and `description`, which it has not. */
+/** All of Anthropic's fields, and those of ours that it has not. */
 export function describeForMessages(model: Described, nowMs: number) {
-  const { sinceSeconds, sunsetSeconds } = model.deprecation ?? {};
-  const isDeprecated = model.deprecation !== undefined && (sinceSeconds ?? 0) * 1000 <= nowMs;
   return {
     type: "model" as const,
     id: model.name,
@@ -32,12 +37,40 @@ export function describeForMessages(model: Described, nowMs: number) {
     max_input_tokens: model.contextWindow,
     max_tokens: model.maxOutputTokens,
     capabilities: model.capabilities === undefined ? null : describeCapabilities(new Set(model.capabilities)),
+    ...describeLifecycle(model, nowMs),
+    line: null,
+    ...describeTerms(model),
+  };
+}
+
+function describeLifecycle({ deprecation }: Described, nowMs: number) {
+  const { sinceSeconds, sunsetSeconds } = deprecation ?? {};
+  const isDeprecated = deprecation !== undefined && (sinceSeconds ?? 0) * 1000 <= nowMs;
+  return {
     lifecycle: isDeprecated ? ("deprecated" as const) : ("active" as const),
     deprecated_at: isDeprecated && sinceSeconds !== undefined ? timeOf(sinceSeconds) : null,
     retires_at: isDeprecated && sunsetSeconds !== undefined ? timeOf(sunsetSeconds) : null,
-    line: null,
   };
 }
+
+function describeTerms({ price, interfaces }: Described) {
+  return {
+    pricing: {
+      prompt: formatPicoUsd(price.inputPicoUsd),
+      completion: formatPicoUsd(price.outputPicoUsd),
+      input_cache_read: formatPicoUsd(price.cachedInputPicoUsd),
+      input_cache_write: formatPicoUsd(price.cacheWritePicoUsd),
+    },
+    supported_endpoints: interfaces.map((each) => ENDPOINTS[each]),
+  };
+}
+
+const ENDPOINTS = {
+  chat: "/v1/chat/completions",
+  messages: "/v1/messages",
+  responses: "/v1/responses",
+  embeddings: "/v1/embeddings",
+} as const satisfies Record<Interface, string>;
 
 /** Anthropic lists every capability that it knows; those that a Model cannot state are none of the gateway's. */
 function describeCapabilities(stated: ReadonlySet<Capability>) {

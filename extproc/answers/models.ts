@@ -1,7 +1,7 @@
 import type { Dialect, Interface } from "../../contract/protocol.ts";
 import type { Endpoint } from "../route/endpoint.ts";
 import { chooseModel, listUsable } from "../route/choose-model.ts";
-import type { World, WorldKey, WorldModel } from "../world/world.ts";
+import { pricedAt, type World, type WorldKey, type WorldModel } from "../world/world.ts";
 import { describeForChat, describeForMessages } from "./model-info.ts";
 
 export interface DescribeModelsInput {
@@ -19,13 +19,13 @@ export function describeModels({ endpoint, key, world, modelsUrl, nowMs }: Descr
   const { interfaces, describe, list }: ModelList = LISTS[protocol];
   if (id !== null) {
     const there = interfaces.find((each) => world.findModel(id)?.interfaces.includes(each));
-    return describe(chooseModel({ world, key, protocol: there ?? protocol, modelsUrl, name: id }), nowMs);
+    return describe(pricedAt(chooseModel({ world, key, protocol: there ?? protocol, modelsUrl, name: id }), nowMs), nowMs);
   }
 
   const usable = new Set(interfaces.flatMap((each) => listUsable({ world, key, protocol: each })));
   const models = world.models().filter((model) => usable.has(model));
   return list(
-    models.map((model) => describe(model, nowMs)),
+    models.map((model) => describe(pricedAt(model, nowMs), nowMs)),
     models,
   );
 }

@@ -5,17 +5,31 @@ import { describeForChat, describeForMessages } from "../../../../extproc/answer
 import { catalogueModel } from "../../../support/ledger.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 23);
-const plain = catalogueModel("acme", { contextWindow: null });
-const described = catalogueModel("acme", {
+/** 3 USD, 0.30 USD, 3.75 USD and 15 USD per million tokens. */
+const price = {
+  inputPicoUsd: 3_000_000n,
+  cachedInputPicoUsd: 300_000n,
+  cacheWritePicoUsd: 3_750_000n,
+  outputPicoUsd: 15_000_000n,
+};
+const terms = {
+  pricing: { prompt: "0.000003", completion: "0.000015", input_cache_read: "0.0000003", input_cache_write: "0.00000375" },
+  supported_endpoints: ["/v1/chat/completions", "/v1/messages"],
+};
+const plain = { ...catalogueModel("acme", { contextWindow: null, interfaces: ["chat", "messages"] }), price };
+const described = {
+  ...plain,
+  contextWindow: 131_072,
   displayName: "Acme Large",
   description: "For long documents.",
-  capabilities: ["tools", "images"],
-});
+  capabilities: ["tools" as const, "images" as const],
+};
 
-test("OpenAI's model list has what the Model states, and no more", () => {
-  const fields = describeForChat(plain) satisfies Model;
-  expect(Object.keys(fields)).toEqual(["id", "object", "created", "owned_by", "max_completion_tokens"]);
-  expect(describeForChat(described)).toEqual({
+test("OpenAI's model list has what the Model states, and no more (S45)", () => {
+  const fields = describeForChat(plain, NOW_MS) satisfies Model;
+  const always = ["id", "object", "created", "owned_by", "max_completion_tokens", "pricing", "supported_endpoints"];
+  expect(Object.keys(fields)).toEqual(always);
+  expect(describeForChat(described, NOW_MS)).toEqual({
     id: "acme",
     object: "model",
     created: 1_700_000_000,
@@ -25,6 +39,7 @@ test("OpenAI's model list has what the Model states, and no more", () => {
     context_length: 131_072,
     max_completion_tokens: 8192,
     capabilities: ["tools", "images"],
+    ...terms,
   });
 });
 
@@ -33,7 +48,12 @@ test("Anthropic's model list has every field of its SDK; null stands for capabil
   expect(fields).toMatchObject({ display_name: "acme", max_input_tokens: null, max_tokens: 8192, capabilities: null });
   expect(fields).toMatchObject({ lifecycle: "active", deprecated_at: null, retires_at: null });
   const { capabilities, ...stated } = describeForMessages(described, NOW_MS);
-  expect(stated).toMatchObject({ display_name: "Acme Large", description: "For long documents.", max_input_tokens: 131_072 });
+  expect(stated).toMatchObject({
+    ...terms,
+    display_name: "Acme Large",
+    description: "For long documents.",
+    max_input_tokens: 131_072,
+  });
   expect(capabilities).toMatchObject({
     image_input: { supported: true },
     pdf_input: { supported: false },
@@ -56,4 +76,5 @@ test.for([
 ])("a Model that is deprecated $when has that lifecycle", ({ sinceSeconds, shown }) => {
   const deprecation = { sinceSeconds, sunsetSeconds: Date.UTC(2027, 10, 23) / 1000 };
   expect(describeForMessages({ ...plain, deprecation }, NOW_MS)).toMatchObject(shown);
+  expect(describeForChat({ ...plain, deprecation }, NOW_MS)).toMatchObject(shown);
 });
