@@ -7,7 +7,7 @@ import { startChild, type Child } from "../../../local/process/child.ts";
 import { freePort, LOOPBACK } from "../../../local/process/ports.ts";
 import { eventually } from "../eventually.ts";
 import { makeCertificates } from "../tls-certificates.ts";
-import { SERVER_STOP_STEPS, withLog } from "./server.ts";
+import { SELDOM_COLLECTED, SERVER_STOP_STEPS, withLog } from "./server.ts";
 
 /** What stays the same however often the API server is started. */
 export interface ApiServerSettings {
@@ -75,7 +75,7 @@ export async function startApiServer(settings: ApiServerSettings): Promise<Child
       "--shutdown-send-retry-after=false",
       "--profiling=false",
     ],
-    environment: {},
+    environment: SELDOM_COLLECTED,
     logs: directory,
     hasChannel: false,
     stopSteps: SERVER_STOP_STEPS,

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { startChild, type Child } from "../../../local/process/child.ts";
 import { freePorts, LOOPBACK } from "../../../local/process/ports.ts";
 import { eventually } from "../eventually.ts";
-import { SERVER_STOP_STEPS, withLog } from "./server.ts";
+import { SELDOM_COLLECTED, SERVER_STOP_STEPS, withLog } from "./server.ts";
 
 export interface Etcd {
   readonly url: string;
@@ -32,7 +32,7 @@ export async function startEtcd(program: string, directory: string): Promise<Etc
       "--unsafe-no-fsync",
       "--log-level=warn",
     ],
-    environment: {},
+    environment: SELDOM_COLLECTED,
     logs: directory,
     hasChannel: false,
     stopSteps: SERVER_STOP_STEPS,

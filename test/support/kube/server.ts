@@ -2,6 +2,9 @@ import { readFile } from "node:fs/promises";
 import type { Child } from "../../../local/process/child.ts";
 import type { StopStep } from "../../../local/process/processes.ts";
 
+/** Go's collector would run whenever their memory has doubled from next to nothing; the limit keeps four of them within 3 GiB. */
+export const SELDOM_COLLECTED = { GOGC: "400", GOMEMLIMIT: "700MiB" };
+
 /** There is nothing to keep: after a short while they are killed. */
 export const SERVER_STOP_STEPS: readonly StopStep[] = [
   // One that a test has paused hears nothing else.
