@@ -28,17 +28,18 @@ interface LabelSearch {
   labels?: readonly Label[];
 }
 
-const row = z.strictObject({ day: z.string(), requests: wholeNumber });
+const row = z.strictObject({ day: z.string(), requests: wholeNumber, known: wholeNumber });
 
 /** From rollups. Values that those do not tell apart may be among any of the others. */
 export async function listLabelledDays(database: Reader, search: LabelSearch): Promise<LabelledDays> {
   const found = await Promise.all(
     (search.labels ?? []).map(async (label) => {
       const days = await daysOf(database, search, label);
-      return { label, days, requests: days.reduce((sum, { requests }) => sum + requests, 0) };
+      // A value that rollups do not tell apart on a day came late on it: it is rare, however many others there are.
+      return { label, days, known: days.reduce((sum, { known }) => sum + known, 0) };
     }),
   );
-  const [first, ...rest] = found.toSorted((a, b) => a.requests - b.requests);
+  const [first, ...rest] = found.toSorted((a, b) => a.known - b.known);
   if (first === undefined) throw new Error("A search by labels has one at least.");
   const isOnAll = (day: string) => rest.every(({ days }) => days.some((each) => each.day === day));
   return { label: first.label, others: rest.map(({ label }) => label), days: first.days.filter(({ day }) => isOnAll(day)) };
@@ -48,9 +49,11 @@ async function daysOf(
   database: Reader,
   { accountId, from, to, keyIds, model }: LabelSearch,
   { dimension, value }: Label,
-): Promise<LabelledDay[]> {
+): Promise<(LabelledDay & { known: number })[]> {
   return database.query({
-    text: `SELECT day::text AS day, sum(requests)::bigint AS requests FROM usage_by_label_and_key
+    text: `SELECT day::text AS day, sum(requests)::bigint AS requests,
+             coalesce(sum(requests) FILTER (WHERE dimension = $8 AND value = $9), 0)::bigint AS known
+           FROM usage_by_label_and_key
            WHERE account_id = $1 AND dimension = ANY($2) AND value = ANY($3) AND day BETWEEN $4 AND $5
              AND ($6::text[] IS NULL OR key_id = ANY($6)) AND ($7::text IS NULL OR model = $7)
            GROUP BY day ORDER BY day DESC`,
@@ -62,6 +65,8 @@ async function daysOf(
       dayOf(to.getTime()),
       keyIds ?? null,
       model ?? null,
+      dimension,
+      value,
     ],
     row,
   });
