@@ -4,6 +4,7 @@ interface Schema {
   type?: string | string[] | undefined;
   description?: string | undefined;
   enum?: unknown[] | undefined;
+  deprecated?: boolean | undefined;
   properties?: Record<string, Schema> | undefined;
   $ref?: string | undefined;
 }
@@ -12,6 +13,7 @@ const schemaSchema: z.ZodType<Schema> = z.object({
   type: z.union([z.string(), z.array(z.string())]).optional(),
   description: z.string().optional(),
   enum: z.array(z.unknown()).optional(),
+  deprecated: z.boolean().optional(),
   $ref: z.string().optional(),
   get properties() {
     return z.record(z.string(), schemaSchema).optional();
@@ -23,7 +25,7 @@ const RESOURCES = "#/definitions/resources";
 const valuesSchema = z.record(z.string(), z.unknown());
 
 /**
- * The table of the chart's values: a row for each one that can be set, in the order of values.schema.json.
+ * The table of the chart's values: a row for each that is not deprecated, in the order of values.schema.json.
  * @param schema content of values.schema.json.
  * @param values content of values.yaml, where the defaults are.
  */
@@ -51,6 +53,7 @@ interface ValueNode {
 function rowsOf({ name, schema: given, value, definitions }: ValueNode): string[] {
   const target = given.$ref === undefined ? undefined : definitions[given.$ref.replace("#/definitions/", "")];
   const schema = { ...target, ...given };
+  if (schema.deprecated === true) return [];
   if (schema.properties === undefined || given.$ref === RESOURCES) return [row(name, schema, value)];
   const content = valuesSchema.safeParse(value).data ?? {};
   return Object.entries(schema.properties).flatMap(([key, property]) =>

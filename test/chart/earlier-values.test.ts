@@ -8,6 +8,7 @@ import { useKubeApi } from "../support/kube/use-kube-api.ts";
 import { MATRIX } from "./harness-values.ts";
 import {
   CHART,
+  EXTERNAL_DATABASE,
   NAME,
   NAMESPACE,
   only,
@@ -62,6 +63,32 @@ test("a release of an earlier chart is upgraded with --reuse-values, and keeps w
   expect(only(objects, "Deployment", `${NAME}-dashboard`)).toMatchObject({ spec: { replicas: 3 } });
   expect(JSON.stringify(only(objects, "StatefulSet", NAME))).toContain('{"name":"LEASE_SECONDS","value":"45"}');
   expect(JSON.stringify(only(objects, "Deployment", `${NAME}-operator`))).toContain('"BACKEND_ALLOW_PRIVATE"');
+});
+
+test("a value applies under its deprecated name unless its replacement is set, and the notes warn of it", async () => {
+  const extproc = Object.fromEntries([
+    ["mostBodyMib", 1024],
+    ["mostOpenRequests", 2000],
+    ["maxOpenRequests", 3000],
+    ["leaseLeastUsd", "0.10"],
+    ["leaseMostUsd", "7"],
+  ]);
+  const values = { ...EXTERNAL_DATABASE, crds: { enabled: false }, gateway: { extproc } };
+  const gateway = JSON.stringify(only(await renderWith(CHART, values), "StatefulSet", NAME));
+  const used = { MAX_BODY_MIB: "1024", MAX_OPEN_REQUESTS: "3000", LEASE_MIN_USD: "0.10", LEASE_MAX_USD: "7" };
+  for (const [name, value] of Object.entries(used)) expect(gateway).toContain(JSON.stringify({ name, value }));
+  const report = await api().helm(["install", "renamed", CHART, "--dry-run=client", "--values", "-"], {
+    input: stringify(values),
+  });
+  for (const [old, replacement] of [
+    ["mostBodyMib", "maxBodyMib"],
+    ["mostOpenRequests", "maxOpenRequests"],
+    ["leaseLeastUsd", "leaseMinUsd"],
+    ["leaseMostUsd", "leaseMaxUsd"],
+  ])
+    expect(report).toContain(
+      `gateway.extproc.${old} is deprecated and will be removed. Set gateway.extproc.${replacement} instead`,
+    );
 });
 
 test("entries of resources and labels can be removed, and others not", async () => {

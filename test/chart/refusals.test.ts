@@ -20,7 +20,7 @@ const cases: { name: string; values: object; message: RegExp }[] = [
     values: { gateway: { extproc: { workers: "all" } } },
     message: /extproc\/workers.*does not match/s,
   },
-  { name: "a price as a number", values: { gateway: { extproc: { leaseMostUsd: 5 } } }, message: /leaseMostUsd.*want string/s },
+  { name: "a price as a number", values: { gateway: { extproc: { leaseMaxUsd: 5 } } }, message: /leaseMaxUsd.*want string/s },
   {
     name: "a base address without a scheme",
     values: { publicBaseUrl: "gateway.example" },

@@ -1,12 +1,34 @@
 {{/*
 Fills in what the values lack, as after `helm upgrade --reuse-values` from a chart that had fewer. Each template begins with it,
-because Helm renders them in no fixed order; the first does it for all, whose values are the same map. Fifty times took more
-time than all else in them.
+because Helm renders them in no fixed order; the first one does it for all, because their values are the same map. Doing it
+fifty times took longer than the rest of the rendering.
 */}}
 {{- define "model-gateway.defaults" -}}
 {{- if not (hasKey .Values "isFilledIn") -}}
-{{- include "model-gateway.fillIn" (list .Values (.Files.Get "files/defaults.yaml" | fromYaml)) -}}
+{{- $defaults := .Files.Get "files/defaults.yaml" | fromYaml -}}
+{{- include "model-gateway.fillIn" (list .Values $defaults) -}}
+{{- include "model-gateway.applyDeprecated" (list .Values.gateway.extproc $defaults.gateway.extproc) -}}
 {{- $_ := set .Values "isFilledIn" true -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Deprecated names of values of gateway.extproc, and their replacements (docs/versioning.md). */}}
+{{- define "model-gateway.deprecated" -}}
+leaseLeastUsd: leaseMinUsd
+leaseMostUsd: leaseMaxUsd
+mostBodyMib: maxBodyMib
+mostOpenRequests: maxOpenRequests
+{{- end -}}
+
+{{/* Applies a value under its deprecated name unless its replacement is set. Takes a list: values, their defaults. */}}
+{{- define "model-gateway.applyDeprecated" -}}
+{{- $values := index . 0 -}}
+{{- $defaults := index . 1 -}}
+{{- range $old, $new := include "model-gateway.deprecated" . | fromYaml -}}
+{{- $isSet := not (kindIs "invalid" (get $values $old)) -}}
+{{- if and (hasKey $values $old) $isSet (eq (toString (get $values $new)) (toString (get $defaults $new))) -}}
+{{- $_ := set $values $new (get $values $old) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 

@@ -19,8 +19,8 @@ const HOUSE_WORDS: readonly (readonly [name: RegExp, instead: string])[] = [
   [/(^|-)give-up($|-)/, "abandon, expire, time out"],
 ];
 
-/** Names that others chose, or that are part of a public interface: docs/versioning.md. */
-const OTHERS = new Set(["leastRequestLbConfig", "leaseLeastUsd", "leaseMostUsd", "mostBodyMib", "mostOpenRequests"]);
+/** Names that others chose. */
+const OTHERS = new Set(["leastRequestLbConfig"]);
 
 test("names in the source are the field's", async () => {
   const names = (await repositoryFiles("**/*.{ts,cjs,js}")).filter(
