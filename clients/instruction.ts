@@ -26,7 +26,7 @@ export function instructionMarkdown(input: GuideInput): string {
       "- Change nothing but the settings named here. Ask the user which tools to set up before you write.",
     ].join("\n"),
     "## Steps",
-    "The installer needs Node.js 18 or later. Without it, go on at “By hand” below.",
+    "The installer needs Node.js 18 or later. Without it, continue with “By hand” below.",
     "1. Find out what would change. This needs no key and changes nothing:",
     fence("sh", `curl -fsSL ${baseUrl}/install.sh | sh -s -- --dry-run`),
     "2. Run it for the tools that the user chose. With `--yes` it does not ask questions:",
@@ -35,7 +35,7 @@ export function instructionMarkdown(input: GuideInput): string {
     `On Windows: \`irm ${baseUrl}/install.ps1 -OutFile install.ps1; ./install.ps1 -Yes -Tools claude-code\`.`,
     "3. If it ends with a status other than 0, its output says which file it left unchanged, why, and what to write there: report that to the user, and write it only with the user's consent.",
     "4. It names variables of other providers by file and line. They may override the setup. Inform the user and, with the user's consent, run it again with `--clear-variables`.",
-    "## See that it worked",
+    "## Check that it worked",
     [
       "Open a new shell, without the old variables, and run the tool's own check:",
       ...SERVED_TOOLS.map(({ name, check }) => `- ${name}: \`${check}\``),

@@ -53,7 +53,7 @@ export async function prepareDemo(
     kind: "grant",
     amountNanoUsd: parseNanoUsd(CREDIT_USD),
     reference: "local demo credit",
-    note: "Credit to try the gateway with",
+    note: "Credit for trying the gateway",
   });
   const settingsBefore = await readOptional(options.settings);
   // A kept key may have been deleted since, or belong to another database or pepper.

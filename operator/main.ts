@@ -105,8 +105,7 @@ function readSource(): OperatorConfig["source"] {
   if (manifests !== undefined)
     throw new Error("Invalid environment: GATEWAY_MANIFESTS: cannot be combined with GATEWAY_SOURCE=kubernetes.");
   if (KEY_PEPPER === undefined) throw new Error("Invalid environment: KEY_PEPPER: required with GATEWAY_SOURCE=kubernetes.");
-  if (POD_NAMESPACE === "")
-    throw new Error("The environment is not usable: POD_NAMESPACE: needed for GATEWAY_SOURCE=kubernetes.");
+  if (POD_NAMESPACE === "") throw new Error("Invalid environment: POD_NAMESPACE: required with GATEWAY_SOURCE=kubernetes.");
   return {
     kind: "kubernetes",
     namespaces: environment.WATCH_NAMESPACES.length === 0 ? null : environment.WATCH_NAMESPACES,

@@ -59,7 +59,7 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
         errorResponseBuilder: (_request, { ttl }) =>
           new GatewayError(
             "rate_limited",
-            `An account sends at most ${ACCOUNT_BOUNDS.apiRequestsAMinute} requests a minute, all of its tokens together. Try again in ${Math.ceil(ttl / 1000)} seconds.`,
+            `All tokens of an account together can send ${ACCOUNT_BOUNDS.apiRequestsAMinute} requests per minute. Try again in ${Math.ceil(ttl / 1000)} seconds.`,
           ),
       });
       const api = scope.withTypeProvider<ZodTypeProvider>();

@@ -57,7 +57,11 @@ function decode(cursor: string): string {
 }
 
 function unknownCursor(): GatewayError {
-  return new GatewayError("invalid_request", "This cursor is none of this list's: send `next_cursor` of a page of it.", {
-    field: "cursor",
-  });
+  return new GatewayError(
+    "invalid_request",
+    "This cursor does not belong to this list. Send the `next_cursor` of one of its pages.",
+    {
+      field: "cursor",
+    },
+  );
 }

@@ -12,8 +12,8 @@ export function describeApi(publicBaseUrl: string): FastifyDynamicSwaggerOptions
         title: "Model Gateway management API",
         version: "1",
         description:
-          "Keys, usage and credit of one account. Money is a decimal string of USD, a moment is ISO 8601 in UTC, a day is a UTC day. " +
-          "Lists come in pages: send `next_cursor` of one page as `cursor` to get the next.",
+          "Keys, usage and credit of one account. Amounts are decimal strings in USD, timestamps are ISO 8601 in UTC, and days are UTC days. " +
+          "Lists are paged: send `next_cursor` of one page as `cursor` to get the next.",
       },
       servers: [{ url: publicBaseUrl }],
       tags: [

@@ -25,13 +25,13 @@ export function boundInFlight(app: FastifyInstance): InFlight {
     inWork: MAX_OF_ADDRESS,
     waiting: 0,
     waitMs: 0,
-    refusal: `Your IP address has ${MAX_OF_ADDRESS} requests in progress, the most there can be. ${COME_LATER}`,
+    refusal: `Your IP address has ${MAX_OF_ADDRESS} requests in progress, which is the maximum. ${COME_LATER}`,
   });
   const ofAccount = createTurns({
     inWork: requestsInWork,
     waiting: requestsWaiting,
     waitMs: WAIT_MS,
-    refusal: `This account has ${requestsInWork} requests in progress and ${requestsWaiting} waiting, the most there can be. Try again in a moment, with fewer at once.`,
+    refusal: `This account has ${requestsInWork} requests in progress and ${requestsWaiting} waiting, which is the maximum. Try again in a moment, with fewer at once.`,
   });
   const ofDownloads = createTurns({
     inWork: downloads,
@@ -118,7 +118,7 @@ function createGuestTurns({
     ofAddress: createTurns({
       ...rules,
       waiting: waitingOfAddress,
-      refusal: `Too many requests from your IP address without signing in. ${COME_LATER}`,
+      refusal: `Too many unauthenticated requests from your IP address. ${COME_LATER}`,
     }),
     ofAll: createTurns({ ...rules, waiting, refusal: `Too many visitors at the moment. ${COME_LATER}` }),
   };

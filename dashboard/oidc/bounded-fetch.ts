@@ -10,7 +10,7 @@ export async function boundedFetch(url: string, init: RequestInit): Promise<Resp
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.byteLength;
-    if (bytes > MAX_BYTES) throw new Error(`the provider answered more than ${MAX_BYTES} bytes`);
+    if (bytes > MAX_BYTES) throw new Error(`the provider's answer exceeds ${MAX_BYTES} bytes`);
     chunks.push(chunk);
   }
   const { status, statusText, headers } = response;

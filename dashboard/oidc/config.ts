@@ -28,10 +28,7 @@ export interface GithubConfig extends Client {
 
 export type ProviderConfig = OidcConfig | GithubConfig;
 
-const safeUrl = z
-  .url()
-  .refine(isSafe, "must begin with https:// (http:// is for a server on this machine alone)")
-  .or(z.literal(""));
+const safeUrl = z.url().refine(isSafe, "must begin with https:// (http:// only for a server on this machine)").or(z.literal(""));
 
 /** Variables of the process. An empty one is none: a chart sets what nobody gave to "". */
 export const OIDC_VARIABLES = {
@@ -84,7 +81,7 @@ export function providerConfigs(environment: Environment): ProviderConfig[] {
   function isNamed(prefix: "GOOGLE" | "GITHUB"): boolean {
     const { clientId, clientSecret } = clientOf(prefix);
     if ((clientId === "") !== (clientSecret === ""))
-      throw new Error(`${prefix}_CLIENT_ID and ${prefix}_CLIENT_SECRET are set together, or not at all.`);
+      throw new Error(`${prefix}_CLIENT_ID and ${prefix}_CLIENT_SECRET must be set together.`);
     return clientId !== "";
   }
 }

@@ -175,20 +175,20 @@ async function verifying<T>(verify: () => Promise<T>): Promise<T> {
 }
 
 function tooLate(): GatewayError {
-  return new GatewayError("invalid_request", "This page is too old: load it again, and use your passkey once more.");
+  return new GatewayError("invalid_request", "This page has expired. Reload it, and use your passkey again.");
 }
 
 export function unknownPasskey(): GatewayError {
   return new GatewayError(
     "permission_denied",
-    "This passkey is not known here: it was removed, or belongs to somebody else. Choose another one, or sign in another way.",
+    "This passkey is not registered here: it was removed, or belongs to someone else. Choose another one, or sign in another way.",
   );
 }
 
 function notAccepted(cause?: unknown): GatewayError {
   return new GatewayError(
     "permission_denied",
-    "This passkey was not accepted. Load the page again, and use it once more; your device must ask for its PIN, your fingerprint or your face.",
+    "This passkey was not accepted. Reload the page and try again; your device must ask for its PIN, your fingerprint or your face.",
     { cause },
   );
 }

@@ -45,10 +45,7 @@ export async function topUpAutomatically(deps: Omit<AutoTopUpDeps, "everyMs">): 
     const charge = await takeUnansweredCharge(database, provider.name);
     if (charge === undefined) break;
     await ask(charge, deps).catch((error: unknown) =>
-      log.warn(
-        { err: error, account: charge.accountId, payment: charge.chargeId },
-        "an automatic top-up is asked for again later",
-      ),
+      log.warn({ err: error, account: charge.accountId, payment: charge.chargeId }, "an automatic top-up will be retried"),
     );
   }
   for (const payment of await claimSilentCharges(database, provider.name))

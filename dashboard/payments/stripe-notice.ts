@@ -19,7 +19,7 @@ export async function readStripeNotice(
   { signature, secret }: { signature: string | undefined; secret: string },
 ): Promise<PaymentNotice | CardNotice | null> {
   const event = eventSchema.safeParse(await verify(body, signature ?? "", secret));
-  if (!event.success) throw new GatewayError("invalid_request", "This event is not understood.", { cause: event.error });
+  if (!event.success) throw new GatewayError("invalid_request", "This event could not be read.", { cause: event.error });
   return noticeOf(event.data);
 }
 

@@ -9,7 +9,7 @@ const toastSchema = z.strictObject({ personId: z.uuid(), text: z.string().max(30
 
 /** What a form did, said on the page that follows it: it crosses the redirect in a signed cookie, which that page clears. */
 export interface Toasts {
-  /** Of the request's cookie; null: there is none for this person. */
+  /** Of the request's cookie; null if there is none for this person. */
   read(request: FastifyRequest, person: Member["person"]): string | null;
 }
 

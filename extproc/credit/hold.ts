@@ -6,7 +6,7 @@ export interface Hold {
    * "short": the account has no more, or it cannot be asked.
    */
   cover(nanoUsd: bigint): "covered" | "asked" | "short";
-  /** Frees the hold and takes the charge from the lease. @returns the lease that pays; null: there is none any more. */
+  /** Frees the hold and takes the charge from the lease. @returns the lease that pays; null if there is none any more. */
   settle(chargeNanoUsd: bigint): string | null;
   /** Frees the hold of a request that never ran. */
   release(): void;

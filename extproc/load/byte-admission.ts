@@ -67,7 +67,7 @@ export function createByteAdmission({ maxBytes }: { maxBytes: number }): ByteAdm
     if (own > 0 && others + bytes > maxBytes * BUSY_FROM && own + bytes > maxBytes * ACCOUNT_SHARE)
       throw new GatewayError(
         "rate_limited",
-        `The bodies of your account's requests in flight and of its latest answers have ${Math.ceil(own / MEBIBYTE)} MiB, its share of the gateway's memory. Wait for some of them to finish.`,
+        `The bodies of your account's requests in flight and latest answers use ${Math.ceil(own / MEBIBYTE)} MiB, its share of the gateway's memory. Wait for some of them to finish.`,
         COME_AGAIN,
       );
   }

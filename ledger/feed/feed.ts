@@ -61,8 +61,8 @@ export function startFeed({
   let nextReading = announceReading();
   const outage = createOutage({
     log,
-    failing: "the database cannot be read; what is known stays in force",
-    over: "the database is read again",
+    failing: "the database cannot be read; keeping the last state",
+    over: "the database can be read again",
   });
 
   function send(change: Change): void {

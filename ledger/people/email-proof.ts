@@ -22,6 +22,6 @@ export async function checkFirstKey(database: Queryable, accountId: string): Pro
   if (found > 0)
     throw new GatewayError(
       "permission_denied",
-      "Confirm your email address before you create a second key: the button at the top of the page sends you a link.",
+      "Confirm your email address before you create a second key: use the button at the top of the page to get a link.",
     );
 }

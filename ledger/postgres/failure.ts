@@ -11,7 +11,7 @@ export interface DatabaseFailure {
 /** By SQLSTATE, what an administrator has to correct. */
 const REFUSALS: Readonly<Record<string, string>> = {
   "28P01": "Postgres does not accept the password in DATABASE_URL",
-  "28000": "Postgres does not let this role in from here",
+  "28000": "Postgres rejects connections of this role from this address",
   "3D000": "The database that DATABASE_URL names does not exist",
   "42501": "The role in DATABASE_URL lacks rights: it must own the schema",
 };

@@ -7,7 +7,7 @@ import { takeOver } from "../people/take-over.ts";
 /** Somebody for whom a provider vouches. */
 export interface Vouched {
   identity: Identity;
-  /** null: there is none that the provider has verified. */
+  /** null if there is none that the provider has verified. */
   email: string | null;
   name: string;
 }

@@ -23,7 +23,7 @@ export interface ServiceFigures {
 
 export type ModelFigures = UsageSums & {
   model: string;
-  /** On days for which the Model states its cost; null: on none. */
+  /** On days for which the Model has a cost; null if there are none. */
   margin: Margin | null;
   /** Requests whose answer is known, well or not; 0: none, or it was too long ago. */
   answered: number;

@@ -9,7 +9,7 @@ import { looks } from "./looks.ts";
 const openService = useService();
 const EMAIL = "ann@example.com";
 
-test.for(looks())("pages of failures, $device, $scheme", async (options) => {
+test.for(looks())("error pages, $device, $scheme", async (options) => {
   const service = await openService();
   const { database, baseUrl } = service;
   await service.owner(EMAIL);
@@ -51,7 +51,7 @@ test.for(looks())("pages of failures, $device, $scheme", async (options) => {
     const waiting = Array.from({ length: 4 }, () => fetch(`${baseUrl}/dashboard/models`));
     await eventually(async () => expect(await database.execute("SELECT FROM pg_locks WHERE NOT granted")).toBe(4));
     await page.goto("/dashboard/models");
-    await failure("Too many requests", "Too many requests from your IP address without signing in. Try again in a moment.");
+    await failure("Too many requests", "Too many unauthenticated requests from your IP address. Try again in a moment.");
     await transaction.execute("SELECT pg_cancel_backend(pid) FROM pg_locks WHERE NOT granted");
     await Promise.all(waiting);
   });

@@ -39,7 +39,7 @@ async function addPasskey(page: Page, name: string): Promise<void> {
   await page.getByRole("button", { name: "Create passkey" }).click();
 }
 
-test("somebody adds a passkey, signs in with it alone, uses it after the password, and removes it", async () => {
+test("a person adds a passkey, signs in with it alone, uses it after the password, and removes it", async () => {
   const service = await openService();
   const { page, look, complaints } = await service.visit({ device: "phone" });
   const authenticator = await addAuthenticator(page);
@@ -55,7 +55,7 @@ test("somebody adds a passkey, signs in with it alone, uses it after the passwor
   await look("settings-with-passkey");
   // The same device is not registered twice.
   await addPasskey(page, "Again");
-  await page.getByText("This device has a passkey for you already.").waitFor();
+  await page.getByText("This device already has a passkey for you.").waitFor();
   await look("new-passkey-known");
 
   await signOut(page);
@@ -94,7 +94,7 @@ test("somebody adds a passkey, signs in with it alone, uses it after the passwor
   expect(complaints.filter((text) => !text.includes("401"))).toEqual([]);
 });
 
-test("a recent sign-in is confirmed by a passkey before a token is made", async () => {
+test("a passkey confirms a recent sign-in before a token is created", async () => {
   const service = await openService();
   const { page, look } = await service.visit({ scheme: "dark" });
   await addAuthenticator(page);
@@ -114,7 +114,7 @@ test("a recent sign-in is confirmed by a passkey before a token is made", async 
   await page.getByText("you will not see it again").waitFor();
 });
 
-test("without scripts the pages say what passkeys take, and the password still signs in", async () => {
+test("without scripts the pages explain what passkeys need, and the password still works", async () => {
   const service = await openService();
   await service.owner(EMAIL);
   const { page, look } = await service.visit({ hasScript: false });

@@ -75,7 +75,7 @@ test.for(["Messages", "Chat completions", "Responses"])(
   },
 );
 
-test("what a model writes becomes Markdown, never markup", async () => {
+test("a model's output becomes Markdown, never markup", async () => {
   const { page, complaints } = await open("markdown@example.com");
   const text = `# Title\n\nSome **bold**, \`code\` &lt;b&gt; and [a link](https://example.com/a), [a trap](javascript:alert(1)) and ![a picture](https://example.com/spy.png).\n\n<img src=x onerror="document.title='taken'"><script>document.title='taken'</script>\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n\`\`\`js\nconst x = "<b>";\n\`\`\``;
   await send(page, reply(text));
@@ -119,13 +119,13 @@ test("a tool is called, gets a result from the page, and an image goes with a me
   expect(await page.content()).not.toMatch(/sk-mg-[0-9A-Za-z]{12}/);
 });
 
-test("stopping keeps what was answered, and a message that failed can be sent again", async () => {
+test("stopping keeps the partial answer, and a failed message can be sent again", async () => {
   const { page } = await open("stop@example.com");
   await page.getByLabel("Message").fill("[[sim tokens=400 chunk-ms=100]]");
   await page.getByRole("button", { name: "Send", exact: true }).click();
   await page.locator(".markdown").getByText("This is a").waitFor();
   await page.getByRole("button", { name: "Stop" }).click();
-  await page.getByText("Stopped. What was produced until then is charged.").waitFor();
+  await page.getByText("Stopped. Tokens produced until then are charged.").waitFor();
   await page.getByRole("button", { name: "New chat" }).click();
   await page.getByLabel("Message").fill("[[sim status=500]]");
   await page.getByRole("button", { name: "Send", exact: true }).click();
@@ -134,7 +134,7 @@ test("stopping keeps what was answered, and a message that failed can be sent ag
   expect(await page.locator(".turn.user").count()).toBe(1);
 });
 
-test("other tabs take the key over, and each goes on with another", async () => {
+test("other tabs take over the key, and each continues with another", async () => {
   const { page } = await open("tabs@example.com");
   await send(page, "One.");
   for (const text of ["Two.", "Three."]) {
@@ -176,7 +176,7 @@ test("two models side by side fit at every width in both themes", { timeout: 300
   expect(found).toEqual([]);
 });
 
-test("the playground takes no question before its script is there", async () => {
+test("the playground accepts no message before its script has loaded", async () => {
   const { page } = await visit();
   await signUp(page, { name: "Early", email: "early@example.com" });
   await page.waitForURL((url) => url.pathname !== "/dashboard/sign-up");

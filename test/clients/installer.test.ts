@@ -56,7 +56,7 @@ async function startForwarder(): Promise<{ url: string; asked: string[]; close()
 }
 
 describe.for([["dash"], ["bash"], ["bash", "--posix"]])("in %s", (shell) => {
-  test("every tool is set up, a second run changes nothing, and --uninstall leaves nothing (S33)", async () => {
+  test("every tool is set up, a second run changes nothing, and --uninstall leaves nothing behind (S33)", async () => {
     const empty = await machine.picture();
     const ran = await installer.run(machine, ["--yes", "--tools", ALL.join(",")], { shell });
     expect(ran.code, ran.output).toBe(0);
@@ -78,7 +78,7 @@ describe.for([["dash"], ["bash"], ["bash", "--posix"]])("in %s", (shell) => {
   });
 });
 
-test("what is served passes shellcheck, and so does its source", async () => {
+test("the served script and its source pass shellcheck", async () => {
   const source = await readFile(path.join(import.meta.dirname, "../../clients/install/install.sh"), "utf8");
   for (const input of [installer.script, source]) {
     const ran = await machine.run(packages.sdkProgram("shellcheck"), ["--shell=sh", "--severity=style", "-"], { input });
@@ -86,7 +86,7 @@ test("what is served passes shellcheck, and so does its source", async () => {
   }
 });
 
-test("it speaks to this service alone, once, and no program is given the key as an argument (S31)", async () => {
+test("it calls only this service, once, and passes the key to no program as an argument (S31)", async () => {
   // Every program that the shell starts is written down with its arguments, then run.
   const programs = ["curl", "awk", "sed", "grep", "cat", "cp", "mv", "chmod", "tr", "cut", "cksum", "stat", "mkdir", "rm"];
   for (const name of programs) {
@@ -127,7 +127,7 @@ describe("a key that does not work changes nothing", () => {
   });
 });
 
-test("a service that cannot be reached changes nothing", async () => {
+test("an unreachable service changes nothing", async () => {
   const before = await machine.picture();
   const script = installer.script.replaceAll(stack.baseUrl, "http://127.0.0.1:9");
   const ran = await machine.run("sh", ["-s", "--", "--yes", "--tools", "opencode"], {
@@ -149,7 +149,7 @@ describe("on a machine without", () => {
   test.for([
     ["Node.js", undefined],
     ["a new enough Node.js", "#!/bin/sh\necho false\n"],
-  ] as const)("%s, it says how to go on by hand and changes nothing", async ([, node]) => {
+  ] as const)("%s, it explains the manual steps and changes nothing", async ([, node]) => {
     const search = await pathWith({ cat: "/bin/cat" });
     if (node !== undefined) await machine.write("bin/node", node, 0o755);
     const before = await machine.picture();
@@ -173,7 +173,7 @@ describe("on a machine without", () => {
   });
 });
 
-test("--dry-run says what it would write, needs no key, and changes nothing", async () => {
+test("--dry-run shows what it would write, needs no key, and changes nothing", async () => {
   await machine.write(".claude/settings.json", "{}");
   const before = await machine.picture();
   const ran = await installer.run(machine, ["--dry-run", "--tools", ALL.join(",")], { key: null });
@@ -182,7 +182,7 @@ test("--dry-run says what it would write, needs no key, and changes nothing", as
   expect(await machine.picture()).toEqual(before);
 });
 
-test("tools are found by their command and by their folder", async () => {
+test("tools are detected by their command and by their folder", async () => {
   await machine.write("bin/qwen", "#!/bin/sh\n", 0o755);
   await machine.write(".claude/history", "");
   const environment = { PATH: `${machine.home}/bin:${path.dirname(process.execPath)}:/usr/bin:/bin` };
@@ -190,7 +190,7 @@ test("tools are found by their command and by their folder", async () => {
   expect(ran.output.match(/^ {2}found: .*$/gm)).toEqual(["  found: Claude Code (claude-code)", "  found: Qwen Code (qwen-code)"]);
 });
 
-describe("what is asked for", () => {
+describe("choices", () => {
   test("a tool may name its interface and its model", async () => {
     const ran = await installer.run(machine, ["--yes", "--tools", "opencode:messages:modelx-v4-flash"]);
     expect(ran.code, ran.output).toBe(0);
@@ -201,7 +201,7 @@ describe("what is asked for", () => {
   });
 
   test.for([
-    [["--tools", "emacs"], 'knows no tool "emacs"'],
+    [["--tools", "emacs"], 'There is no tool "emacs"'],
     [["--tools", "claude-code:chat"], "has no chat interface"],
     [["--tools", "claude-code", "--model", "gpt-5"], 'no model "gpt-5"'],
     [["--tools", "claude-code", "--model", "modelx-chat"], "modelx-v4-pro modelx-v4-flash"],
@@ -209,12 +209,12 @@ describe("what is asked for", () => {
     [["--frobnicate"], "no option --frobnicate"],
     [["--interface", "grpc"], "--interface must be"],
     [["--tools"], "--tools needs a value"],
-  ] as const)("%j is refused with a sentence", async ([words, sentence]) => {
+  ] as const)("%j is rejected with one sentence", async ([words, sentence]) => {
     const ran = await installer.run(machine, ["--yes", ...words]);
     expect([ran.code, ran.output.includes(sentence)], ran.output).toEqual([1, true]);
   });
 
-  test("a tool's own variable moves its settings", async () => {
+  test("a tool's own variable changes where its settings are", async () => {
     const environment = { CLAUDE_CONFIG_DIR: `${machine.home}/elsewhere`, XDG_CONFIG_HOME: `${machine.home}/settings` };
     const ran = await installer.run(machine, ["--yes", "--tools", "claude-code,opencode"], { environment });
     expect(ran.code, ran.output).toBe(0);
@@ -226,7 +226,7 @@ describe("what is asked for", () => {
 describe("variables of other providers", () => {
   const PROFILE = `# export ANTHROPIC_API_KEY=commented\nexport ANTHROPIC_API_KEY="sk-ant-old-secret"\nexport PATH=$PATH:/x; export ANTHROPIC_MODEL=old-model\nalias x=y\n`;
 
-  test("are told with file and line, without their values", async () => {
+  test("are listed with file and line, without their values", async () => {
     const file = await machine.write(".bashrc", PROFILE);
     const ran = await installer.run(machine, ["--yes", "--tools", "claude-code"], {
       environment: { ANTHROPIC_MODEL: "old-model" },
@@ -239,7 +239,7 @@ describe("variables of other providers", () => {
     expect(await machine.read(".bashrc")).toBe(PROFILE);
   });
 
-  test("become comments with --clear-variables, where the line does nothing else, and come back", async () => {
+  test("are commented out with --clear-variables if the line does nothing else, and restored later", async () => {
     await machine.write(".bashrc", PROFILE);
     await machine.write(".config/fish/config.fish", "set -gx ANTHROPIC_API_KEY old\nset -gx EDITOR vi\n");
     const before = await machine.picture();
@@ -257,7 +257,7 @@ describe("variables of other providers", () => {
   });
 });
 
-test("a link to a settings file stays a link", async () => {
+test("a symbolic link to a settings file stays a link", async () => {
   await machine.write("dotfiles/claude.json", '{"a":1}');
   await machine.write(".claude/x", "");
   await symlink("../dotfiles/claude.json", path.join(machine.home, ".claude/settings.json"));

@@ -32,7 +32,7 @@ test.for([
   ["/install.md", "text/markdown; charset=utf-8", "# Set up coding tools"],
   ["/llms.txt", "text/plain; charset=utf-8", "# Model Gateway"],
 ] as const)(
-  "%s is there without a key, with this service's address and models, and nothing personal",
+  "%s is served without a key, with this service's address and models, and nothing personal",
   async ([name, type, start]) => {
     const answer = await get(name);
     expect([answer.status, answer.type]).toEqual([200, type]);
@@ -43,17 +43,17 @@ test.for([
   },
 );
 
-test("the instruction for agents says what the key is for, how to check, how to undo, and each tool's settings", async () => {
+test("the instruction for agents explains the key's purpose, checking, undoing, and each tool's settings", async () => {
   const { text } = await get("/install.md");
   expect(text).toContain(`Use the key for calls to ${stack.baseUrl} only.`);
   expect(text).toContain("--uninstall");
-  expect(text).toContain("## See that it worked");
+  expect(text).toContain("## Check that it worked");
   for (const tool of TOOLS) expect(text).toContain(`### ${tool.name}\n`);
   expect(text).toContain('"ANTHROPIC_AUTH_TOKEN": "<your key>"');
   expect((await get("/llms.txt")).text).toContain(`${stack.baseUrl}/install.md`);
 });
 
-test("the commands of the instruction work as they stand there", async () => {
+test("the instruction's commands work verbatim", async () => {
   const { text } = await get("/install.md");
   const blocks = [...text.matchAll(/```sh\n(curl .*)\n```/g)].map(([, command = ""]) => command);
   expect(blocks).toHaveLength(3);
@@ -65,14 +65,14 @@ test("the commands of the instruction work as they stand there", async () => {
   expect(await machine.picture()).toEqual(before);
 });
 
-test.for(TOOLS)("the dashboard has a page for $name, for guests too", async (tool) => {
+test.for(TOOLS)("the dashboard has a page for $name, even for guests", async (tool) => {
   expect((await get("/dashboard/clients")).text).toContain(`href="/dashboard/clients/${tool.id}"`);
   const { status, text } = await get(`/dashboard/clients/${tool.id}`);
   expect([status, text.includes(`<h1>${tool.name}</h1>`)]).toEqual([200, true]);
   expect(text).not.toMatch(/@(base|key|model|id|each)/);
 });
 
-test("a tool that nobody knows has no page", async () => {
+test("an unknown tool has no page", async () => {
   expect((await get("/dashboard/clients/emacs")).status).toBe(404);
 });
 
@@ -90,7 +90,7 @@ describe("install.ps1", () => {
     expect((await parse(text.replace("function Test-Node {", "function Test-Node {{"))).code).toBe(1);
   });
 
-  test("has the same program as install.sh, in characters that every Windows reads alike", async () => {
+  test("contains the same program as install.sh, in characters that every Windows reads the same way", async () => {
     const [shell = "", windows = ""] = await Promise.all(
       ["/install.sh", "/install.ps1"].map(async (name) => (await get(name)).text),
     );

@@ -22,16 +22,16 @@ const MODELS = offer([
   { name: "modelx-v4-flash", interfaces: ["chat", "messages"], contextWindow: 200_000, maxOutputTokens: 32_000, outputPrice: 1n },
 ]);
 
-test.for(TOOLS)("the page of $name says what the table says (npm run clients:update)", async (tool) => {
+test.for(TOOLS)("the page of $name matches the table (npm run clients:update)", async (tool) => {
   const page = guideMarkdown(guideOf(tool, { baseUrl: "{base_url}", models: MODELS }));
   await expect(page).toMatchFileSnapshot(join(FOLDER, `${tool.id}.md`));
 });
 
-test("the overview says what the tests of the tools have seen", async () => {
+test("the overview shows what the tests of the tools have observed", async () => {
   await expect(overviewMarkdown()).toMatchFileSnapshot(join(FOLDER, "README.md"));
 });
 
-test("there is a page for every tool and no other", () => {
+test("every tool has a page, and there are no others", () => {
   const pages = readdirSync(FOLDER).filter((name) => name !== "README.md");
   expect(pages.toSorted()).toEqual(TOOLS.map(({ id }) => `${id}.md`).toSorted());
 });

@@ -12,7 +12,7 @@ const ROOT = join(import.meta.dirname, "fixtures/embeddings-via-chat");
 const REQUEST_ID = "01900000-0000-7000-8000-000000000001";
 const PRICE = { inputPicoUsd: 20_000n, cachedInputPicoUsd: 20_000n, cacheWritePicoUsd: 20_000n, outputPicoUsd: 0n };
 
-test.for(readdirSync(ROOT))("%s is as its golden file says (S46)", async (name) => {
+test.for(readdirSync(ROOT))("%s matches its golden file (S46)", async (name) => {
   const golden = join(ROOT, name, "expected.txt");
   // Vitest would write a missing file outside CI; only `npm run golden:update` may.
   const isUpdating = expect.getState().snapshotState["_updateSnapshot"] === "all";

@@ -26,7 +26,7 @@ export function testPair(pair: Pair): void {
       .map((answer) => ({ name: `${fixture.name}/${answer.name}`, fixture, answer })),
   );
 
-  test.for(fixtures)("$name is as its golden file says", async (fixture) => {
+  test.for(fixtures)("$name matches its golden file", async (fixture) => {
     // Vitest would write a missing file outside CI; only `npm run golden:update` may.
     expect(isUpdating() || existsSync(fixture.golden), `${fixture.golden} is missing: npm run golden:update`).toBe(true);
     await expect(render(fixture)).toMatchFileSnapshot(fixture.golden);
@@ -43,7 +43,7 @@ export function testPair(pair: Pair): void {
       expect(play(bytesOf(answer.bytes)), "byte by byte").toEqual(whole);
     });
 
-    test.for(streams)("$name gives the same with CRLF and CR, split in many places too", ({ fixture, answer }) => {
+    test.for(streams)("$name gives the same with CRLF and CR, and split in many places", ({ fixture, answer }) => {
       const play = createPlayer(fixture);
       const whole = play([answer.bytes]);
       for (const [name, lineEnd] of LINE_ENDS) {

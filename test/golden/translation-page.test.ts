@@ -42,7 +42,7 @@ const SECTIONS: Readonly<Record<string, () => string>> = {
 
 const SECTION = /(<!-- generated: ([\w-]+) -->\n)[\s\S]*?(<!-- end -->)/g;
 
-test("the page on translation says what the code does (npm run docs:update)", async () => {
+test("the page on translation matches the code (npm run docs:update)", async () => {
   const page = readFileSync(PAGE, "utf8");
   const written = page.replaceAll(
     SECTION,
@@ -51,7 +51,7 @@ test("the page on translation says what the code does (npm run docs:update)", as
   await expect(written).toMatchFileSnapshot(PAGE);
 });
 
-test("every section stands on the page once", () => {
+test("every generated section is on the page once", () => {
   const names = [...readFileSync(PAGE, "utf8").matchAll(SECTION)].map(([, , name]) => name);
   expect(names).toHaveLength(new Set(names).size);
   expect(new Set(names)).toEqual(new Set(Object.keys(SECTIONS)));

@@ -51,13 +51,13 @@ async function actionsOf(database: Database): Promise<string[]> {
   return actions.map(({ by, action, subject, accountId }) => `${by} ${action} ${subject} in ${accountId}`);
 }
 
-test("only an admin sees the way to the admin pages", async () => {
+test("only an administrator sees the admin pages in the navigation", async () => {
   const { admin, ann } = await open();
   expect((await admin.get("/dashboard")).body).toContain('href="/dashboard/admin"');
   expect((await ann.get("/dashboard")).body).not.toContain("/dashboard/admin");
 });
 
-test("accounts are found by id, name and member, and listed a page at a time with what they have and use", async () => {
+test("accounts are found by id, name and member, and listed in pages with balance and usage", async () => {
   const { database, admin } = await open();
   const customer = await seedLedger(database);
   await settle(database, [settlementOf(customer), settlementOf(customer)]);
@@ -307,7 +307,7 @@ test("the audit log has what was done in all accounts, or in one, a page at a ti
   await ann.post("/dashboard/keys/new", { name: "k" });
   const all = (await admin.get("/dashboard/admin/audit")).body;
   expect(all).toMatch(/ann@example\.com[^]*Created an API key<[^]*title="k \(\w{12}\)"/);
-  expect(all).toContain(">Made somebody an administrator</span>");
+  expect(all).toContain(">Granted administrator access</span>");
   const one = (await admin.get(`/dashboard/admin/audit?account=${accountId}`)).body;
   expect([one.includes('title="key.created"'), one.includes('title="person.made_admin"')]).toEqual([true, false]);
 

@@ -193,7 +193,7 @@ test("each mistake is a 400 that names the field and the remedy", async () => {
       "limits.spend_per_day_usd",
       'such as "5.00"',
     ],
-    [program.call("POST", "/api/v1/keys", { name: "a", expires_at: "2001-01-01T00:00:00Z" }), "expires_at", "not over yet"],
+    [program.call("POST", "/api/v1/keys", { name: "a", expires_at: "2001-01-01T00:00:00Z" }), "expires_at", "in the future"],
     [program.call("POST", "/api/v1/keys", { name: "a", colour: "red" }), null, "colour"],
     [program.get("/api/v1/usage?from=2026-02-01&to=2026-01-01"), "from", "`from` is after `to`. Send the earlier day as `from`."],
     [program.get("/api/v1/usage?from=2020-01-01&to=2026-01-01"), "from", "366 days"],

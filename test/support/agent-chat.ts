@@ -2,7 +2,7 @@ import OpenAI from "openai";
 import * as z from "zod";
 import { AGENT_SYSTEM, AGENT_TOOLS, type Agent, type AgentOptions, type AgentAnswer, type ToolResult } from "./agent.ts";
 
-/** Reasoning as this gateway and its like send it; the SDK's types do not know it. */
+/** Reasoning as this gateway and others like it send it; the SDK's types do not know it. */
 const reasoningDelta = z.looseObject({
   reasoning_content: z.string().nullish(),
   reasoning_details: z.array(z.unknown()).nullish(),

@@ -43,7 +43,7 @@ function namedTools({ served }: Context, names: string): Choice[] {
     const tool = served.tools.find((one) => one.id === id);
     if (tool === undefined) {
       const known = served.tools.map((one) => one.id).join(" ");
-      throw new Stopped(`This program knows no tool "${id}". It knows: ${known}`);
+      throw new Stopped(`There is no tool "${id}". Available: ${known}`);
     }
     return { tool, interface: speaks, model: model.join(":") };
   });
@@ -91,7 +91,7 @@ export function chooseModel(
   );
   const [first] = models;
   if (first === undefined)
-    throw new Refused(`${tool.name}: this key may use no model on the ${speaks} interface. Nothing is changed for it.`);
+    throw new Refused(`${tool.name}: this key has no models on the ${speaks} interface. Its settings were not changed.`);
   const wanted = named || options.model || first.name;
   const model = models.find(({ name }) => name === wanted);
   if (model === undefined) {

@@ -36,7 +36,7 @@ async function install(context: Context, options: Options, record: ChangeRecord)
       const found = terminal();
       if (found !== undefined) return found;
       throw new Stopped(
-        "There is no terminal to ask at: run it with --yes, or name the tools with --tools and set MODEL_GATEWAY_API_KEY.",
+        "There is no terminal for questions: run it with --yes, or name the tools with --tools and set MODEL_GATEWAY_API_KEY.",
       );
     });
     if (choices.length === 0) {
@@ -51,7 +51,7 @@ async function install(context: Context, options: Options, record: ChangeRecord)
     const names = [...new Set(choices.flatMap(({ tool }) => tool.clear))].sort();
     const asks = !options.isYes && options.tools === "" && !options.isDryRun;
     failures += await clearVariables({ context, options, record, names, terminal: asks ? terminal() : undefined });
-    if (failures > 0) throw new Stopped(`${failures} file(s) could not be written: what to do by hand is shown above.`);
+    if (failures > 0) throw new Stopped(`${failures} file(s) could not be written: the manual steps are shown above.`);
     if (options.isDryRun) context.print("This was a dry run: nothing was changed.");
     else context.print(`Done. To undo it: ${shownCommand(context, { unix: "--uninstall", windows: "-Uninstall" })}`);
   } finally {

@@ -19,7 +19,7 @@ export async function readKey(context: Context, terminal: Terminal | undefined):
   if (!key.startsWith("sk-mg-"))
     throw new Stopped(`This is not a key of this service: those start with sk-mg-. Create one at ${page}`);
   if (!/^sk-mg-[0-9A-Za-z]+$/.test(key))
-    throw new Stopped("This is not a whole key: it has a character that no key has. Copy it again.");
+    throw new Stopped("This is not a complete key: it contains an invalid character. Copy it again.");
   return key;
 }
 
@@ -40,13 +40,13 @@ export async function checkKey(context: Context, key: string): Promise<Set<strin
       context.print("The key works.");
       return new Set(idsIn(body));
     case 0:
-      throw new Stopped(`${baseUrl} cannot be reached from here. Nothing is changed.`);
+      throw new Stopped(`${baseUrl} cannot be reached from here. Nothing was changed.`);
     case 401:
       throw new Stopped(
-        `The service does not know this key, or it was deleted, disabled or has expired. Create a new one at ${keysPage(context)}. Nothing is changed.`,
+        `The service does not know this key, or it was deleted, disabled or has expired. Create a new one at ${keysPage(context)}. Nothing was changed.`,
       );
     default:
-      throw new Stopped(`The service answered with status ${status}. Nothing is changed: try again later.`);
+      throw new Stopped(`The service answered with status ${status}. Nothing was changed: try again later.`);
   }
 }
 
@@ -85,7 +85,7 @@ function idsIn(body: string): string[] {
   try {
     list = JSON.parse(body);
   } catch (cause) {
-    throw new Stopped("The service's list of models cannot be read. Nothing is changed: try again later.", { cause });
+    throw new Stopped("The service's list of models cannot be read. Nothing was changed: try again later.", { cause });
   }
   const models: unknown = typeof list === "object" && list !== null && "data" in list ? list.data : [];
   return (Array.isArray(models) ? models : []).flatMap((model: unknown) =>

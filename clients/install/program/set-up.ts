@@ -93,7 +93,7 @@ export function writeRecorded(
 ): void {
   const entry = record.remember(file, format, makeFolders(path.dirname(file)));
   replaceFile(file, bytes, mode);
-  if (!existsSync(file) || !readFileSync(file).equals(bytes)) throw new Refused("It does not hold what was written to it.");
+  if (!existsSync(file) || !readFileSync(file).equals(bytes)) throw new Refused("Its content differs from what was written.");
   record.written(entry, operations);
 }
 

@@ -32,7 +32,7 @@ export function openTerminal(platform: NodeJS.Platform): Terminal | undefined {
         isMuted = isSecret;
         return (await answer).trim();
       } catch (cause) {
-        throw new Stopped("Cancelled: nothing else is changed.", { cause });
+        throw new Stopped("Cancelled: nothing else was changed.", { cause });
       } finally {
         if (isMuted) process.stdout.write("\n");
         isMuted = false;

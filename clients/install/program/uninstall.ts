@@ -18,7 +18,7 @@ export function uninstall(context: Context, record: ChangeRecord, { isDryRun }: 
   if (isDryRun) return;
   rmSync(context.state, { recursive: true, force: true });
   for (const folder of [...folders].reverse()) removeEmpty(folder);
-  context.print("Done: everything is as it was.");
+  context.print("Done: everything was restored.");
 }
 
 function restore(

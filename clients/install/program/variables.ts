@@ -59,7 +59,7 @@ async function clearProfile(file: string, { context, options, record, names, ter
   const assignments = findAssignments(lines, names);
   for (const { line, name, isWhole } of assignments) {
     context.warn(`  ${file}, line ${line} sets ${name}, which may override the setup.`);
-    if (!isWhole) context.warn("    That line does more: change it by hand.");
+    if (!isWhole) context.warn("    That line also does something else: change it by hand.");
   }
   const whole = new Set(assignments.filter(({ isWhole }) => isWhole).map(({ line }) => line));
   if (whole.size === 0 || options.isDryRun) return 0;

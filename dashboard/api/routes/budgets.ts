@@ -14,7 +14,7 @@ import { failures } from "../schemas/error.ts";
 import { keyId, moment, showMoment, showMoney, usd, words } from "../schemas/values.ts";
 
 const tags = ["Budgets"];
-const scope = z.enum(["account", "key", "member"], "Write account, key or member.");
+const scope = z.enum(["account", "key", "member"], "Must be account, key or member.");
 const budget = z
   .object({
     id: z.string(),
@@ -30,11 +30,11 @@ const wanted = z
   .strictObject({
     scope,
     key_id: keyId.optional(),
-    member_id: z.uuid("Write the id of a member.").optional(),
+    member_id: z.uuid("Must be the ID of a member.").optional(),
     amount: z.string('Enter an amount in USD, such as "100.00".'),
   })
   .meta({ description: "`key_id` with the scope `key`, `member_id` with the scope `member`" });
-const params = z.object({ id: z.uuid("Write the id of a budget.") });
+const params = z.object({ id: z.uuid("Must be the ID of a budget.") });
 const noContent = { 204: z.null().meta({ description: "Done." }), ...failures };
 const webhook = z.object({ url: z.string(), created_at: moment }).meta({ id: "Webhook" });
 const newWebhook = webhook
@@ -99,7 +99,7 @@ export function budgetApi(api: Api, { database, pepper, webhookNetworks = "publi
       schema: {
         tags,
         summary: "Get the webhook",
-        response: { 200: z.object({ webhook: webhook.nullable().meta({ description: "null: there is none" }) }), ...failures },
+        response: { 200: z.object({ webhook: webhook.nullable().meta({ description: "null if there is none" }) }), ...failures },
       },
     },
     async (request) => {

@@ -14,7 +14,7 @@ const listedModel = z
     name: z.string(),
     display_name: z.string(),
     description: z.string().nullable(),
-    capabilities: z.array(z.enum(CAPABILITIES)).nullable().meta({ description: "null if the administrator states none" }),
+    capabilities: z.array(z.enum(CAPABILITIES)).nullable().meta({ description: "null if the administrator has not set one" }),
     deprecated_at: z.iso.datetime().nullable(),
     retires_at: z.iso.datetime().nullable(),
     aliases: z.array(z.string()),

@@ -12,7 +12,7 @@ import { showMoney, usd } from "../schemas/values.ts";
 const margin = z
   .object({ charged: usd, cost: usd })
   .nullable()
-  .meta({ description: "On days for which the Model states its cost; null: on none" });
+  .meta({ description: "On days for which the Model has a cost; null if there are none" });
 const count = z.int();
 const figures = z
   .object({

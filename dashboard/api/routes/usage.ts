@@ -99,7 +99,7 @@ export function usageApi(api: Api, { database, reports = database }: AppDeps): v
             ...daysShape,
             data: z.array(
               z.object({
-                member_id: z.uuid().nullable().meta({ description: "null: no member created these keys" }),
+                member_id: z.uuid().nullable().meta({ description: "null if no member created these keys" }),
                 ...sumsShape,
               }),
             ),
@@ -152,7 +152,7 @@ export function usageApi(api: Api, { database, reports = database }: AppDeps): v
           ...rangeQuery,
           ...filterQuery,
           ...labelQuery,
-          member: z.uuid("Write the id of a member.").optional().meta({ description: "Who created the key" }),
+          member: z.uuid("Must be the ID of a member.").optional().meta({ description: "Who created the key" }),
           outcome: outcome.optional(),
           ...pageQuery,
         }),

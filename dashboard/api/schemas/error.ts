@@ -13,8 +13,8 @@ export type ApiError = z.infer<typeof apiError>;
 
 /** Part of each route's answers. */
 export const failures = {
-  "4xx": failure("Refused: the message says what to do about it."),
-  "5xx": failure("Something failed here; the same request may go well later."),
+  "4xx": failure("Refused; the message explains the remedy."),
+  "5xx": failure("Something failed in the service; the same request may succeed later."),
 };
 
 function failure(description: string) {

@@ -15,7 +15,7 @@ export const key = z
     expires_at: moment.nullable(),
     allowed_models: z.array(z.string()).nullable().meta({ description: "null: all models" }),
     limits,
-    previous_value_until: moment.nullable().meta({ description: "Until when the value before the last rotation still works" }),
+    previous_value_until: moment.nullable().meta({ description: "When the value from before the last rotation stops working" }),
     spent: z.object({ today: usd, this_month: usd, total: usd }),
   })
   .meta({ id: "Key" });
@@ -30,8 +30,8 @@ export const keyWithValue = z
 const name = words("A name", 100);
 const allowedModels = z.array(model).min(1, "Name a model, or send null for all.").max(200).nullable();
 const expiresAt = z.iso
-  .datetime({ error: "Write a moment in UTC such as 2026-12-31T00:00:00Z." })
-  .refine((text) => Date.parse(text) > Date.now(), "Choose a moment that is not over yet.")
+  .datetime({ error: "Must be a UTC timestamp such as 2026-12-31T00:00:00Z." })
+  .refine((text) => Date.parse(text) > Date.now(), "Must be in the future.")
   .nullable();
 
 export const newKey = z.strictObject({
@@ -47,7 +47,7 @@ export const keyChange = z
     allowed_models: allowedModels.optional(),
     expires_at: expiresAt.optional(),
     limits: limits.optional().meta({ description: "Replaces all limits of the key." }),
-    disabled: z.boolean("Write true or false.").optional(),
+    disabled: z.boolean("Must be true or false.").optional(),
   })
   .meta({ description: "Omitted fields stay unchanged." });
 

@@ -17,17 +17,17 @@ export function words(what: string, most: number) {
     .trim()
     .min(1, message)
     .max(most, message)
-    .regex(/^[^\0]*$/, `${what} may not hold a NUL.`);
+    .regex(/^[^\0]*$/, `${what} must not contain a NUL character.`);
 }
 
 export const keyId = z
   .string()
-  .regex(/^[0-9A-Za-z]{12}$/, "An id of a key has 12 letters and digits.")
+  .regex(/^[0-9A-Za-z]{12}$/, "The ID of a key has 12 letters and digits.")
   .meta({ description: "The key's public ID", examples: ["AbCd5678WxYz"] });
 
 export const model = words("A model's name", 128);
 
-export const day = utcDay("Write a UTC day such as 2026-11-21.");
+export const day = utcDay("Must be a UTC day such as 2026-11-21.");
 
 export const pageQuery = {
   limit: z.coerce
@@ -38,7 +38,7 @@ export const pageQuery = {
     .default(50),
   cursor: z
     .string()
-    .regex(/^[\w-]{1,200}$/, "This cursor is none of this API's.")
+    .regex(/^[\w-]{1,200}$/, "This is not a cursor of this API.")
     .optional()
     .meta({ description: "`next_cursor` of the previous page" }),
 };

@@ -65,7 +65,7 @@ export async function ask({ turn, protocol, body, form, signal, onUpdate }) {
       onUpdate();
     }
   } catch (error) {
-    turn.problem = error.name === "AbortError" ? "Stopped. What was produced until then is charged." : error.message;
+    turn.problem = error.name === "AbortError" ? "Stopped. Tokens produced until then are charged." : error.message;
     // Half a call cannot be answered, and half of what a protocol wants back it does not take.
     turn.calls = [];
     turn.native = null;

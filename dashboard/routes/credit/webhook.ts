@@ -15,7 +15,7 @@ export function webhookRoutes(app: FastifyInstance, { database, log }: AppDeps, 
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", { parseAs: "buffer", bodyLimit: MAX_BYTES }, (_request, body, done) => done(null, body));
     scope.post(`/dashboard/webhooks/${provider.name}`, { config: { isWebhook: true } }, async (request, reply) => {
-      if (!Buffer.isBuffer(request.body)) throw new GatewayError("invalid_request", "An event has a body.");
+      if (!Buffer.isBuffer(request.body)) throw new GatewayError("invalid_request", "The event has no body.");
       const notice = await provider.readNotice(request.body, headersSchema.parse(request.headers)["stripe-signature"]);
       if (notice !== null) {
         await applyNotice(database, provider, notice);

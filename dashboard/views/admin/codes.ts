@@ -38,7 +38,7 @@ export function adminCodesPage({ visitor, codes, form, next, dialog = "" }: Admi
         !${field({ name: "uses", label: "Uses per code", help: "Each account can redeem a code once.", inputMode: "numeric", isRequired: true }, shown)}
         !${field({ name: "expires", label: "Expires", type: "date", help: "Optional. The last day (UTC)." }, shown)}
       </div>
-      !${field({ name: "reason", label: "Reason", help: "Who they are for. Not visible to those who redeem them.", isRequired: true }, shown)}
+      !${field({ name: "reason", label: "Reason", help: "Who they are for. Not visible to the people who redeem them.", isRequired: true }, shown)}
       <button class="primary">Create codes</button>
     </form>
     !${codes.length === 0 ? empty("No redeem codes yet") : table(codes)}

@@ -7,7 +7,7 @@ const FIELD = "thread";
  * recognise these details and send the whole conversation instead.
  */
 export function threadUnsupported(): GatewayError {
-  const message = "`thread` is not served: the gateway keeps no conversations. Leave it out, and send all of `messages`.";
+  const message = "`thread` is not supported: the gateway keeps no conversations. Leave it out, and send all of `messages`.";
   const details = { error_code: "thread_unsupported_request", unsupported: [FIELD] };
   return new GatewayError("invalid_request", message, { field: FIELD, details });
 }

@@ -41,7 +41,7 @@ export type PartEvent =
 
 export interface EventEncoder {
   part(event: PartEvent): string;
-  /** `response.created` and its like: the whole response as far as it is. */
+  /** `response.created` and similar: the whole response as far as it is. */
   response(name: "created" | ResponseState["status"], state: ResponseState, output: readonly OutputItem[]): string;
   error(error: GatewayError): string;
 }

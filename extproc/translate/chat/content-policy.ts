@@ -160,7 +160,7 @@ export const CONTENT_POLICIES = [
     ],
   }),
   reject("tools[].type", "any other type: the gateway runs no tools itself", { tools: [{ type: "web_search_preview" }] }),
-  reject("tool_choice: required, without tools", "no call can come", { tools: [], tool_choice: "required" }),
+  reject("tool_choice: required, without tools", "the model could not call any tool", { tools: [], tool_choice: "required" }),
   map("tool_choice.allowed_tools", "the other tools are left out; mode required becomes any", {
     tools: [CALL.function, { name: "g" }].map(({ name }) => ({ type: "function", function: { name } })),
     tool_choice: {

@@ -34,7 +34,7 @@ function listOf(value: unknown): readonly unknown[] {
 function unpriced(field: string, what: string): GatewayError {
   return new GatewayError(
     "invalid_request",
-    `\`${field}\` is not served: the model's prices do not cover ${what}. Leave it out.`,
+    `\`${field}\` is not supported: the model's prices do not cover ${what}. Leave it out.`,
     { field },
   );
 }

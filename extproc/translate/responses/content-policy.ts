@@ -29,7 +29,7 @@ export const CONTENT_POLICIES = [
   }),
   map(
     "input[].reasoning",
-    "goes back with the turn that it belongs to: to a chat server as its text (not if `reasoningHistory` is `never`: listed), to a messages server only with the `encrypted_content` that the same model's answer had",
+    "sent back with its turn: to a chat server as its text (not if `reasoningHistory` is `never`: listed), to a messages server only with the `encrypted_content` that the same model's answer had",
     thinking({ encrypted_content: encodeThought({ model: "modelx-v4-pro", thinking: "t", signature: "c2ln" }) }),
   ),
   drop(
@@ -40,7 +40,7 @@ export const CONTENT_POLICIES = [
   reject("input[].item_reference", "this model stores no responses. Send the item itself", {
     input: [{ type: "item_reference", id: "msg_1" }],
   }),
-  emulate("input[].web_search_call and its like", "assistant text: the call, its input and its results", {
+  emulate("input[].web_search_call and similar", "assistant text: the call, its input and its results", {
     input: [
       HELLO,
       { type: "web_search_call", id: "ws_1", status: "completed", action: { type: "search", query: "weather" } },
@@ -48,7 +48,7 @@ export const CONTENT_POLICIES = [
       HELLO,
     ],
   }),
-  emulate("input[].computer_call_output and its like", "user text or an image; also for local_shell, shell and apply_patch", {
+  emulate("input[].computer_call_output and similar", "user text or an image; also for local_shell, shell and apply_patch", {
     input: [
       HELLO,
       { type: "shell_call", id: "sh_1", call_id: "c", action: { commands: ["ls"] } },
@@ -98,7 +98,7 @@ export const CONTENT_POLICIES = [
   emulate("tools[].custom", "a function with one string, which is returned as the call's input", {
     tools: [{ type: "custom", name: "g", description: "d" }],
   }),
-  drop("tools[].format", "a grammar cannot be demanded", {
+  drop("tools[].format", "a grammar cannot be enforced", {
     tools: [{ type: "custom", name: "g", format: { type: "grammar", syntax: "lark", definition: "start: /a/" } }],
   }),
   emulate("tools[].namespace", "its tools, each under both names joined by `__`", {
@@ -114,7 +114,9 @@ export const CONTENT_POLICIES = [
     { droppedBy: { accepts: [] }, lostTo: { messages: "no counterpart" } },
   ),
   drop("include[]", "only for tools that the service itself runs", { include: ["web_search_call.action.sources"] }),
-  reject("include[]: logprobs", "log probabilities are not given. Leave it out", { include: ["message.output_text.logprobs"] }),
+  reject("include[]: logprobs", "log probabilities are not available. Leave it out", {
+    include: ["message.output_text.logprobs"],
+  }),
 ] as const satisfies readonly Policy[];
 
 function saying(part: object): object {

@@ -33,7 +33,7 @@ function checkItem(item: unknown, field: string): void {
     if (type.startsWith("compaction"))
       throw refuse(
         `${field}.type`,
-        "stands for earlier turns in a form that only the service which made it can read. Send those turns.",
+        "contains earlier turns in a form that only the service that created it can read. Send those turns instead.",
       );
     if (/_call(_output)?$|^(mcp|program|computer|tool_search)/.test(type) && !KNOWN_CALLS.has(type))
       throw refuse(`${field}.type`, "names an item of a tool that another service runs. Leave the item out.");
@@ -67,7 +67,7 @@ function checkTool(tool: unknown, field: string): void {
   if (isObject(tool["function"]) && name === undefined)
     throw refuse(
       `${field}.name`,
-      "is missing: here `name`, `description` and `parameters` belong beside `type`, not inside `function`.",
+      "is missing: here `name`, `description` and `parameters` belong next to `type`, not inside `function`.",
     );
   if (typeof type !== "string" || type === "function" || type === "custom" || type === "namespace") return;
   throw refuse(

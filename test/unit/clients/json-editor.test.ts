@@ -85,7 +85,7 @@ test("what is not JSON is refused, wherever it breaks off", () => {
 });
 
 test("a text that nests deeper than the parser can follow is refused", () => {
-  expect(() => editor.apply(`{"a": ${"[".repeat(200_000)}`, OPERATIONS, "sk-mg-x")).toThrow("nests too deep");
+  expect(() => editor.apply(`{"a": ${"[".repeat(200_000)}`, OPERATIONS, "sk-mg-x")).toThrow("nested too deeply");
 });
 
 test("braces in strings do not count as depth", () => {

@@ -62,7 +62,7 @@ function parsed(parse: () => Node | undefined): Node | undefined {
   try {
     return parse();
   } catch (error) {
-    if (error instanceof RangeError) throw new Refused("It is not valid JSON: it nests too deep.");
+    if (error instanceof RangeError) throw new Refused("It is not valid JSON: it is nested too deeply.");
     throw error;
   }
 }
